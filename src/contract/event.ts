@@ -1,0 +1,216 @@
+/** The events of a conversation: one discriminated union on `type`, durable and transient, and the cursor rules they carry. */
+import { z } from 'zod'
+import { AssistantPart, Usage, UsageByModel, UserPart } from './message.ts'
+
+/** Schema version of the events this server writes. A log with a higher one is read, but not run. */
+export const EVENT_VERSION = 1
+
+export const Status = z
+  .enum([
+    'idle',
+    'running',
+    'waiting_for_confirmation',
+    'waiting_for_input',
+    'paused',
+    'finished',
+    'error',
+    'cancelled',
+  ])
+  .meta({ id: 'Status' })
+export type Status = z.infer<typeof Status>
+
+export const ErrorType = z
+  .enum(['auth', 'quota', 'rate_limit', 'context_window', 'config', 'network', 'tool', 'internal'])
+  .meta({ id: 'ErrorType' })
+export type ErrorType = z.infer<typeof ErrorType>
+
+/** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool. */
+export const StopReason = z
+  .enum(['completed', 'finished', 'paused', 'max_steps', 'iteration_limit', 'time_limit', 'error', 'server_restart'])
+  .meta({ id: 'StopReason' })
+export type StopReason = z.infer<typeof StopReason>
+
+/** Why a tool call has no ordinary result. */
+export const ToolErrorType = z
+  .enum(['invalid_input', 'unknown_tool', 'failed', 'timeout', 'interrupted', 'rejected', 'denied'])
+  .meta({ id: 'ToolErrorType' })
+export type ToolErrorType = z.infer<typeof ToolErrorType>
+
+const Envelope = z.object({
+  id: z.uuid().describe('UUIDv7.'),
+  seq: z.int().positive().describe('Position in the conversation, from 1, without gaps; the cursor of every reader.'),
+  timestamp: z.iso.datetime(),
+  conversation_id: z.uuid(),
+  version: z.int().positive().describe('Schema version of the event.'),
+})
+
+const InRun = { run_id: z.uuid().optional() }
+const InSubagent = { parent_tool_use_id: z.string().optional(), agent_name: z.string().optional() }
+
+const byUser = { source: z.literal('user') }
+const byAgent = { source: z.literal('agent') }
+const byEnvironment = { source: z.literal('environment') }
+
+export const SystemInit = Envelope.extend({
+  ...byEnvironment,
+  type: z.literal('SystemInit'),
+  session_id: z.uuid().describe('The id of the conversation.'),
+  cwd: z.string(),
+  sdk_version: z.string(),
+  options_summary: z.record(z.string(), z.unknown()).describe('How the conversation was made; secret values masked.'),
+  enabled_tools: z.array(z.string()),
+  enabled_providers: z.array(z.string()),
+  mcp_servers: z.array(z.object({ name: z.string(), status: z.string() })),
+  system_prompt: z.string(),
+  isolation: z.enum(['bubblewrap', 'none']),
+}).meta({ id: 'SystemInit' })
+
+export const UserMessage = Envelope.extend({
+  ...byUser,
+  type: z.literal('UserMessage'),
+  content: z.array(UserPart),
+  run: z.boolean().describe('Whether it asked for a run; a run does not end before it has read such a message.'),
+  sender: z.string().optional(),
+}).meta({ id: 'UserMessage' })
+
+export const AssistantMessage = Envelope.extend({
+  ...byAgent,
+  ...InRun,
+  ...InSubagent,
+  type: z.literal('AssistantMessage'),
+  message_id: z.uuid().describe('The same as on the deltas it was streamed in.'),
+  text: z.string(),
+  content: z.array(AssistantPart),
+  tool_use_ids: z.array(z.string()),
+  model: z.string(),
+  usage: Usage,
+  cost_usd: z.number().nonnegative().optional(),
+  stop_reason: z.string().describe("The provider's finish reason."),
+  partial: z.boolean().optional().describe('The model failed after it had said this much.'),
+}).meta({ id: 'AssistantMessage' })
+
+export const ToolUse = Envelope.extend({
+  ...byAgent,
+  ...InRun,
+  ...InSubagent,
+  type: z.literal('ToolUse'),
+  tool_use_id: z.string(),
+  name: z.string(),
+  input: z.unknown().describe("The call's arguments; a string where the model sent no valid JSON object."),
+}).meta({ id: 'ToolUse' })
+
+export const ToolResult = Envelope.extend({
+  ...byEnvironment,
+  ...InRun,
+  ...InSubagent,
+  type: z.literal('ToolResult'),
+  tool_use_id: z.string(),
+  output: z.unknown().describe("By the tool's output schema, or text."),
+  is_error: z.boolean(),
+  error_type: ToolErrorType.optional(),
+  error_message: z.string().optional(),
+  duration_ms: z.number().nonnegative(),
+  truncated: z.boolean().optional(),
+  full_output_path: z.string().optional().describe('Where the whole output is, when it was truncated.'),
+}).meta({ id: 'ToolResult' })
+
+export const StatusUpdate = Envelope.extend({
+  ...byEnvironment,
+  ...InRun,
+  type: z.literal('StatusUpdate'),
+  status: Status,
+  previous_status: Status,
+  reason: z.string(),
+}).meta({ id: 'StatusUpdate' })
+
+export const ConfigUpdate = Envelope.extend({
+  ...byUser,
+  type: z.literal('ConfigUpdate'),
+  changes: z.record(z.string(), z.unknown()).describe('What changed, by field; secret values masked.'),
+}).meta({ id: 'ConfigUpdate' })
+
+export const ErrorEvent = Envelope.extend({
+  ...byEnvironment,
+  ...InRun,
+  type: z.literal('ErrorEvent'),
+  error_type: ErrorType,
+  message: z.string(),
+  retryable: z.boolean(),
+  details: z.record(z.string(), z.unknown()).optional(),
+}).meta({ id: 'ErrorEvent' })
+
+export const Result = Envelope.extend({
+  ...byEnvironment,
+  ...InRun,
+  ...InSubagent,
+  type: z.literal('Result'),
+  final_text: z.string(),
+  usage: UsageByModel.describe('Of this run, by model.'),
+  cost_usd: z.number().nonnegative().optional(),
+  stop_reason: StopReason,
+  steps: z.int().nonnegative().describe('Model answers in this run.'),
+  duration_ms: z.number().nonnegative(),
+  session_id: z.uuid(),
+}).meta({ id: 'Result' })
+
+/** Every durable event. */
+export const Event = z
+  .discriminatedUnion('type', [
+    SystemInit,
+    UserMessage,
+    AssistantMessage,
+    ToolUse,
+    ToolResult,
+    StatusUpdate,
+    ConfigUpdate,
+    ErrorEvent,
+    Result,
+  ])
+  .meta({ id: 'Event' })
+export type Event = z.infer<typeof Event>
+export type EventType = Event['type']
+export type EventOf<T extends EventType> = Extract<Event, { type: T }>
+
+export const EVENT_TYPES = Event.options.map((option) => option.shape.type.value)
+
+/** What a writer gives the log; the log adds the rest of the envelope. */
+export type EventDraft = {
+  [T in EventType]: Omit<EventOf<T>, 'id' | 'seq' | 'timestamp' | 'conversation_id' | 'version'>
+}[EventType]
+
+const Transient = z.object({ conversation_id: z.uuid(), timestamp: z.iso.datetime(), ...InRun })
+
+export const AssistantDelta = Transient.extend({
+  type: z.literal('AssistantDelta'),
+  message_id: z.uuid(),
+  index: z.int().nonnegative().describe('Which part of the message; for tool input, which call.'),
+  offset: z.int().nonnegative().describe('Characters of this part (UTF-16 units) that came before.'),
+  text_delta: z.string().optional(),
+  reasoning_delta: z.string().optional(),
+  tool_input_delta: z.string().optional(),
+}).meta({ id: 'AssistantDelta' })
+export type AssistantDelta = z.infer<typeof AssistantDelta>
+
+export const AssistantAborted = Transient.extend({
+  type: z.literal('AssistantAborted'),
+  message_id: z.uuid().describe('A failed attempt: forget its deltas.'),
+}).meta({ id: 'AssistantAborted' })
+
+export const ToolOutputDelta = Transient.extend({
+  type: z.literal('ToolOutputDelta'),
+  tool_use_id: z.string(),
+  stream: z.enum(['stdout', 'stderr']),
+  offset: z.int().nonnegative().describe('Bytes of this stream that came before.'),
+  text: z.string(),
+}).meta({ id: 'ToolOutputDelta' })
+export type ToolOutputDelta = z.infer<typeof ToolOutputDelta>
+
+/** Shown live to those who ask for deltas; without `seq`, never stored, never replayed. */
+export const TransientEvent = z
+  .discriminatedUnion('type', [AssistantDelta, AssistantAborted, ToolOutputDelta])
+  .meta({ id: 'TransientEvent' })
+export type TransientEvent = z.infer<typeof TransientEvent>
+export type TransientDraft = {
+  [T in TransientEvent['type']]: Omit<Extract<TransientEvent, { type: T }>, 'conversation_id' | 'timestamp'>
+}[TransientEvent['type']]
+export const TRANSIENT_TYPES = TransientEvent.options.map((option) => option.shape.type.value)

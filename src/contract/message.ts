@@ -1,0 +1,59 @@
+/** What a user says and what a model costs: the content of messages and the usage of answers. */
+import { z } from 'zod'
+
+export const TextPart = z.object({ type: z.literal('text'), text: z.string() }).meta({ id: 'TextPart' })
+
+export const ImagePart = z
+  .object({
+    type: z.literal('image'),
+    media_type: z.enum(['image/png', 'image/jpeg', 'image/gif', 'image/webp']),
+    data: z.base64().describe('The image, base64.'),
+  })
+  .meta({ id: 'ImagePart' })
+
+export const ReasoningPart = z.object({ type: z.literal('reasoning'), text: z.string() }).meta({ id: 'ReasoningPart' })
+
+export const UserPart = z.discriminatedUnion('type', [TextPart, ImagePart])
+export type UserPart = z.infer<typeof UserPart>
+
+export const AssistantPart = z.discriminatedUnion('type', [TextPart, ReasoningPart])
+export type AssistantPart = z.infer<typeof AssistantPart>
+
+const NonEmptyText = z.string().min(1, 'a message needs some text')
+
+/** A message as a client posts it. A string is one text part. */
+export const UserInput = z
+  .strictObject({
+    role: z.literal('user'),
+    content: z.union([NonEmptyText, z.array(UserPart).min(1, 'a message needs at least one part')]),
+    sender: z.string().max(200).optional().describe('Who wrote it, where several people share a conversation.'),
+  })
+  .meta({ id: 'UserInput' })
+export type UserInput = z.infer<typeof UserInput>
+
+export function partsOf(content: UserInput['content']): UserPart[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content
+}
+
+const tokens = z.int().nonnegative()
+
+/** Tokens of one answer, or of a run. `cached_tokens` are part of `input_tokens`, `reasoning_tokens` of `output_tokens`. */
+export const Usage = z
+  .object({ input_tokens: tokens, output_tokens: tokens, cached_tokens: tokens, reasoning_tokens: tokens })
+  .meta({ id: 'Usage' })
+export type Usage = z.infer<typeof Usage>
+
+export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, reasoning_tokens: 0 }
+
+export function addUsage(a: Usage, b: Usage): Usage {
+  return {
+    input_tokens: a.input_tokens + b.input_tokens,
+    output_tokens: a.output_tokens + b.output_tokens,
+    cached_tokens: a.cached_tokens + b.cached_tokens,
+    reasoning_tokens: a.reasoning_tokens + b.reasoning_tokens,
+  }
+}
+
+/** Usage by model name. */
+export const UsageByModel = z.record(z.string(), Usage).meta({ id: 'UsageByModel' })
+export type UsageByModel = z.infer<typeof UsageByModel>

@@ -1,0 +1,68 @@
+/** The error catalogue: every code a client can meet, its HTTP status, and how an error is thrown and told. */
+import { z } from 'zod'
+
+/** Code -> HTTP status. A code is never renamed; the sentence that goes with it says what to do. */
+export const PROBLEMS = {
+  invalid_request: 400,
+  invalid_cursor: 400,
+  unsupported_field: 400,
+  unsafe_path: 400,
+  unauthorized: 401,
+  not_found: 404,
+  conversation_not_found: 404,
+  event_not_found: 404,
+  method_not_allowed: 405,
+  not_acceptable: 406,
+  conversation_exists: 409,
+  already_running: 409,
+  waiting_for_confirmation: 409,
+  waiting_for_input: 409,
+  cursor_ahead: 409,
+  conversation_running: 409,
+  conversation_damaged: 409,
+  conversation_from_newer_version: 409,
+  conversation_deleted: 410,
+  body_too_large: 413,
+  unsupported_media_type: 415,
+  internal: 500,
+  storage_failed: 500,
+  storage_full: 507,
+  unavailable: 503,
+} as const
+
+export type ProblemCode = keyof typeof PROBLEMS
+
+/** The body of every error answer. `error` is a code of the catalogue; a request's body is never echoed. */
+export const ErrorBody = z
+  .object({
+    error: z.enum(Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]]),
+    message: z.string().describe('A sentence saying what went wrong and what to do.'),
+    details: z.record(z.string(), z.unknown()).optional(),
+  })
+  .meta({ id: 'Error' })
+export type ErrorBody = z.infer<typeof ErrorBody>
+
+/** An expected failure on its way to a client. */
+export class Problem extends Error {
+  readonly code: ProblemCode
+  readonly details: Record<string, unknown> | undefined
+
+  constructor(
+    code: ProblemCode,
+    message: string,
+    options: { details?: Record<string, unknown>; cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause })
+    this.name = 'Problem'
+    this.code = code
+    this.details = options.details
+  }
+
+  get status(): number {
+    return PROBLEMS[this.code]
+  }
+
+  toBody(): ErrorBody {
+    return { error: this.code, message: this.message, ...(this.details && { details: this.details }) }
+  }
+}

@@ -1,0 +1,73 @@
+/** The seam to a language model: what the agent asks, what comes back, and how it fails. */
+import type { ErrorType } from '../contract/event.ts'
+import type { Usage, UserPart } from '../contract/message.ts'
+
+/** One message of the request, vendor-neutral. Every tool call is followed by exactly one `tool` message. */
+export type ModelMessage =
+  | { readonly role: 'user'; readonly content: readonly UserPart[] }
+  | { readonly role: 'assistant'; readonly text: string; readonly toolCalls: readonly ModelToolCall[] }
+  | { readonly role: 'tool'; readonly toolCallId: string; readonly content: string }
+
+/** `arguments` is the JSON text as the model wrote it, so that a request repeats it byte for byte. */
+export type ModelToolCall = { readonly id: string; readonly name: string; readonly arguments: string }
+
+/** A tool as the model sees it; `inputSchema` is JSON Schema (MCP form). */
+export type ModelTool = { readonly name: string; readonly description: string; readonly inputSchema: object }
+
+export type LlmRequest = {
+  readonly system: string
+  /** Append-only within a conversation: an implementation may cache what it made of a message by its identity. */
+  readonly messages: readonly ModelMessage[]
+  readonly tools: readonly ModelTool[]
+}
+
+/** A piece of the answer. `index` numbers the parts of one kind: 0 for text and reasoning, the call for tool input. */
+export type LlmDelta =
+  | { readonly kind: 'text' | 'reasoning'; readonly text: string }
+  | { readonly kind: 'tool_input'; readonly index: number; readonly text: string }
+  /** The attempt failed before its answer counted and another one begins: forget the deltas so far. */
+  | { readonly kind: 'restart' }
+
+export type LlmAnswer = {
+  readonly text: string
+  readonly reasoning: string
+  /** Complete calls only: a call whose arguments were cut off is not here. Ids are unique within the answer. */
+  readonly toolCalls: readonly ModelToolCall[]
+  readonly usage: Usage
+  readonly costUsd: number | undefined
+  /** The provider's finish reason, `unknown` where it gave none. */
+  readonly stopReason: string
+  readonly model: string
+}
+
+/**
+ * A language model behind one configuration.
+ *
+ * `stream` yields deltas in order and returns the whole answer. It throws an `LlmError` for everything that goes
+ * wrong at the provider, and the signal's reason when aborted; it retries by itself where that cannot double what was
+ * shown. Ending the iteration early or aborting closes the connection. Calls are independent of each other.
+ */
+export interface Llm {
+  readonly model: string
+  stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmDelta, LlmAnswer>
+}
+
+/** A failure of the provider, classified; `message` is safe to show: it holds no key and no request body. */
+export class LlmError extends Error {
+  readonly type: ErrorType
+  readonly retryable: boolean
+  /** What had been said when the stream broke; its tool calls never run. */
+  readonly partial: LlmAnswer | undefined
+
+  constructor(
+    type: ErrorType,
+    message: string,
+    options: { retryable?: boolean; partial?: LlmAnswer; cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause })
+    this.name = 'LlmError'
+    this.type = type
+    this.retryable = options.retryable ?? false
+    this.partial = options.partial
+  }
+}

@@ -1,0 +1,38 @@
+/** The seam to a tool (MCP form): how it describes itself, what it is given, what it may answer. */
+import type { z } from 'zod'
+import type { ToolErrorType } from '../contract/event.ts'
+
+export type ToolContext = {
+  readonly conversationId: string
+  readonly toolUseId: string
+  readonly workdir: string
+  /** Aborted when the call is to be ended now; the tool then ends everything it started and answers `interrupted`. */
+  readonly signal: AbortSignal
+  /** Shows output while the tool still runs; transient. */
+  readonly onOutput: (stream: 'stdout' | 'stderr', text: string, offset: number) => void
+}
+
+/** What a call came to. A failure is an outcome, never a throw. */
+export type ToolOutcome = {
+  readonly output: unknown
+  readonly error?: { readonly type: ToolErrorType; readonly message: string }
+  readonly truncated?: boolean
+  readonly fullOutputPath?: string
+  /** The work is done and the run ends after this call. */
+  readonly finishes?: boolean
+}
+
+/**
+ * One tool. `run` gets input that its schema has accepted. It may run for as long as its signal is quiet, must answer
+ * soon after an abort, and leaves nothing of its own running but what the user asked to stay. A throw is a bug of
+ * the tool: the caller turns it into a `failed` result.
+ */
+export interface Tool<Input = unknown> {
+  readonly name: string
+  readonly description: string
+  readonly input: z.ZodType<Input>
+  readonly output?: z.ZodType
+  run(input: Input, context: ToolContext): Promise<ToolOutcome>
+  /** The output as the model reads it; without it, text as it is and anything else as JSON. */
+  render?(output: unknown): string
+}

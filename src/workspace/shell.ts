@@ -1,0 +1,60 @@
+/** What a shell session promises: commands in, results out, one after the other, with state that outlives each. */
+
+/** `stdout` and `stderr` are bounded: head and tail are kept, `truncated` says so, and the whole is in `fullOutputPath`. */
+export type CommandResult = {
+  readonly exitCode: number | null
+  readonly stdout: string
+  readonly stderr: string
+  /** Where the shell stands after the command. */
+  readonly cwd: string
+  readonly durationMs: number
+  readonly timedOut: boolean
+  readonly interrupted: boolean
+  /** Of a trailing `&`. */
+  readonly backgroundPid?: number
+  readonly truncated: boolean
+  readonly fullOutputPath?: string
+  /** What the reader should know besides: the shell ended and was started again, the working directory vanished, … */
+  readonly note?: string
+}
+
+export type CommandOptions = {
+  /** Seconds; then the command's processes are ended. */
+  readonly timeout: number
+  readonly signal: AbortSignal
+  /** `offset` counts the bytes of the stream that came before. Called in order, never after the result. */
+  readonly onOutput?: (stream: 'stdout' | 'stderr', text: string, offset: number) => void
+  /** Extra variables exported before this command; they stay. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/**
+ * A persistent bash. Commands run one at a time in the order of the calls. `run` does not reject for anything the
+ * command does; it rejects only when no shell can be started. `close` ends every process the session started.
+ */
+export interface Shell extends AsyncDisposable {
+  readonly id: string
+  readonly cwd: string
+  run(command: string, options: CommandOptions): Promise<CommandResult>
+  /** Kills what runs and starts a fresh shell in the workdir, its exports and functions forgotten. */
+  restart(): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * The shell sessions of one conversation. `get` makes the session when it is new (up to a limit: throws a `Problem`).
+ * `close` ends all of the conversation's processes, those that called `setsid` too, and resolves when they are dead.
+ */
+export interface Shells extends AsyncDisposable {
+  get(sessionId: string): Shell
+  close(): Promise<void>
+}
+
+/**
+ * How a shell's process is started: on the host, or behind a wall. Gets the shell's argv and answers the argv
+ * to execute instead. `isolation` is what the wall honestly is.
+ */
+export interface ShellLauncher {
+  readonly isolation: 'bubblewrap' | 'none'
+  wrap(argv: readonly string[], options: { readonly workdir: string }): readonly string[]
+}
