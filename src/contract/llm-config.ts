@@ -6,32 +6,88 @@ export const MASK = '**********'
 
 /** The fields this server uses; the names are those of an OpenHands LLM object's dump. Durations are seconds. */
 export const LlmConfig = z
-  .object({
+  .strictObject({
     model: z.string().min(1),
-    api_key: z.string().optional(),
-    base_url: z
-      .url({ protocol: /^https?$/ })
-      .optional()
-      .describe('Any OpenAI-compatible endpoint.'),
-    api_version: z.string().optional().describe('Sent as `api-version` (Azure).'),
-    custom_llm_provider: z.string().optional(),
-    temperature: z.number().min(0).max(2).optional().describe('Not sent when unset.'),
-    top_p: z.number().min(0).max(1).optional(),
-    top_k: z.number().nonnegative().optional(),
-    reasoning_effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh']).optional(),
-    max_output_tokens: z.int().positive().optional(),
-    timeout: z.number().positive().max(86_400).optional().describe('Seconds one request may take; 600 when unset.'),
-    num_retries: z
-      .int()
-      .min(0)
-      .max(20)
-      .optional()
-      .describe('Further attempts after a failure that may pass; 4 when unset.'),
-    extra_headers: z.record(z.string(), z.string()).optional(),
-    extra_body: z.record(z.string(), z.unknown()).optional(),
-    input_cost_per_token: z.number().nonnegative().optional().describe('USD.'),
-    output_cost_per_token: z.number().nonnegative().optional().describe('USD.'),
-    tool_choice: z.enum(['auto', 'required', 'none']).optional(),
+    api_key: z.string().min(1).describe('Kept encrypted; told back as a mask, and the mask sent back means "unchanged".'),
+    base_url: z.url({ protocol: /^https?$/ }).describe('Any OpenAI-compatible endpoint.'),
+    api_version: z.string().describe('Sent as `api-version` (Azure).'),
+    custom_llm_provider: z.string(),
+    temperature: z.number().min(0).max(2).describe('Not sent when unset.'),
+    top_p: z.number().min(0).max(1),
+    top_k: z.number().nonnegative(),
+    reasoning_effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh']),
+    max_output_tokens: z.int().positive(),
+    timeout: z.number().positive().max(86_400).describe('Seconds one request may take; 600 when unset.'),
+    num_retries: z.int().min(0).max(20).describe('Further attempts after a failure that may pass; 4 when unset.'),
+    extra_headers: z.record(z.string(), z.string()).describe('Kept encrypted like the key; told back masked.'),
+    extra_body: z.record(z.string(), z.unknown()),
+    input_cost_per_token: z.number().nonnegative().describe('USD.'),
+    output_cost_per_token: z.number().nonnegative().describe('USD.'),
+    tool_choice: z.enum(['auto', 'required', 'none']),
   })
+  .partial()
   .meta({ id: 'LlmConfig' })
 export type LlmConfig = z.infer<typeof LlmConfig>
+
+/** Fields of an OpenHands LLM dump that this server knows and does not use: told in `warnings`, not refused. */
+const UNUSED_FIELDS = new Set([
+  'aws_access_key_id',
+  'aws_region_name',
+  'aws_secret_access_key',
+  'aws_session_token',
+  'caching_prompt',
+  'custom_tokenizer',
+  'disable_stop_word',
+  'disable_vision',
+  'drop_params',
+  'enable_encrypted_reasoning',
+  'extended_thinking_budget',
+  'force_string_serializer',
+  'litellm_extra_body',
+  'log_completions',
+  'log_completions_folder',
+  'max_input_tokens',
+  'max_message_chars',
+  'metadata',
+  'model_canonical_name',
+  'modify_params',
+  'native_tool_calling',
+  'ollama_base_url',
+  'openrouter_app_name',
+  'openrouter_site_url',
+  'prompt_cache_retention',
+  'reasoning_summary',
+  'retry_max_wait',
+  'retry_min_wait',
+  'retry_multiplier',
+  'safety_settings',
+  'seed',
+  'service_id',
+  'stream',
+  'usage_id',
+])
+
+/** `llm_config` of a request: a dump as it is. A null is a field that is not set. */
+export const LlmConfigInput = z
+  .record(z.string(), z.unknown())
+  .meta({ id: 'LlmConfigInput', description: 'The fields of LlmConfig, or the dump of an OpenHands LLM object as it is.' })
+
+/** Splits a dump into what is used and the names of what is not; unknown fields stay in `used`, where `LlmConfig` refuses them. */
+export function splitDump(dump: Record<string, unknown>): { used: Record<string, unknown>; unused: string[] } {
+  const set = Object.entries(dump).filter(([, value]) => value !== null)
+  return {
+    used: Object.fromEntries(set.filter(([name]) => !UNUSED_FIELDS.has(name))),
+    unused: set.filter(([name]) => UNUSED_FIELDS.has(name)).map(([name]) => name),
+  }
+}
+
+/** The configuration as it may be shown and logged. */
+export function maskLlmConfig(config: LlmConfig): LlmConfig {
+  return {
+    ...config,
+    ...(config.api_key !== undefined && { api_key: MASK }),
+    ...(config.extra_headers && { extra_headers: maskValues(config.extra_headers) }),
+  }
+}
+
+const maskValues = (record: Record<string, string>) => Object.fromEntries(Object.keys(record).map((name) => [name, MASK]))

@@ -6,7 +6,7 @@ export interface StoredEvent {
   readonly seq: number
   readonly type: string
   readonly json: string
-  /** Parsed on first use. */
+  /** Parsed on first use, not validated: its type and `version` may be later than this server's. */
   readonly event: Event
 }
 
@@ -39,19 +39,26 @@ export type ReadOptions = EventFilter & {
   readonly order?: 'asc' | 'desc'
   /** At most so many events. */
   readonly limit: number
+  /** The call ends after having looked at so many bytes; one event is always looked at. Default: the store's own bound. */
+  readonly maxBytes?: number
 }
 
-/** `scannedTo` is the last seq looked at: where a bounded scan goes on. Undefined when the range is exhausted. */
+/**
+ * `scannedTo` is the last seq looked at: where to go on, as `afterSeq` or, descending, as `beforeSeq`. Undefined when the
+ * range is exhausted. One call looks at a bounded part of the log, so a page may be short, or empty, and yet not the last.
+ */
 export type EventPage = { readonly events: readonly StoredEvent[]; readonly scannedTo: number | undefined }
 
 /**
- * The events of one conversation.
+ * The events of one conversation. Timestamps never go back within a log, and an event's id carries its millisecond.
  *
  * `append` writes all of the events or none, gives them consecutive seqs, and resolves only when they are durable;
- * concurrent appends are stored in the order of the calls. It throws a `Problem`: `storage_full` when there is no room
- * (the log stays usable and nothing of the batch is left), `storage_failed` when the store can't tell what is
- * durable (every later append fails too; open the log again). `read` sees only what is durable and may run beside appends.
- * `close` waits for what was appended; after it the object is not used again.
+ * concurrent appends are stored in the order of the calls. Drafts are read within the call. It throws a `Problem`:
+ * `storage_full` when there is no room (the log stays usable and nothing of the batch is left), `storage_failed` when
+ * the store can't tell what is durable (every later append fails too; open the log again).
+ * `read` sees only what is durable and may run beside appends, also after these failed. It, `find` and `count` throw
+ * `conversation_damaged` when they come upon what is no event; so does `StoredEvent.event` of one that doesn't parse.
+ * `close` waits for what was appended; after it everything throws `unavailable`.
  */
 export interface StoredLog {
   readonly conversationId: string
@@ -68,13 +75,17 @@ export interface StoredLog {
 }
 
 /**
- * Where logs live. `open` throws a `Problem` (`conversation_not_found`, `conversation_damaged`,
- * `conversation_from_newer_version`) and never a half-read log. Opening cuts an incomplete batch at the tail; what was
- * cut is kept aside and told in `repaired`. A log is opened by one writer at a time.
+ * Where logs live. Ids are lower-case UUIDs; any other is `conversation_not_found`.
  */
 export interface EventStore {
+  /** A new, empty log, whose place is durable. Throws `conversation_exists`. */
   create(conversationId: string): Promise<StoredLog>
+  /**
+   * Throws `conversation_not_found` or `conversation_damaged`, and never gives a half-read log. Opening cuts a write that
+   * was cut short by a crash; what was cut is kept aside and told in `repaired`. A log has one writer at a time: whoever
+   * had it open before is `fenced` from here on.
+   */
   open(conversationId: string): Promise<{ log: StoredLog; repaired: string | undefined }>
-  /** Removes the log; nothing of it can be read when this resolves. */
+  /** Removes the log, there or not; nothing of it can be read when this resolves. */
   delete(conversationId: string): Promise<void>
 }

@@ -5,7 +5,13 @@ import type { Usage, UserPart } from '../contract/message.ts'
 /** One message of the request, vendor-neutral. Every tool call is followed by exactly one `tool` message. */
 export type ModelMessage =
   | { readonly role: 'user'; readonly content: readonly UserPart[] }
-  | { readonly role: 'assistant'; readonly text: string; readonly toolCalls: readonly ModelToolCall[] }
+  | {
+      readonly role: 'assistant'
+      readonly text: string
+      readonly toolCalls: readonly ModelToolCall[]
+      /** Sent back only to the models that want it; leave it out and those lose their thread. */
+      readonly reasoning?: string
+    }
   | { readonly role: 'tool'; readonly toolCallId: string; readonly content: string }
 
 /** `arguments` is the JSON text as the model wrote it, so that a request repeats it byte for byte. */
@@ -58,16 +64,19 @@ export class LlmError extends Error {
   readonly retryable: boolean
   /** What had been said when the stream broke; its tool calls never run. */
   readonly partial: LlmAnswer | undefined
+  /** The model cannot be given tools: the same request without them may succeed. */
+  readonly lacksTools: boolean
 
   constructor(
     type: ErrorType,
     message: string,
-    options: { retryable?: boolean; partial?: LlmAnswer; cause?: unknown } = {},
+    options: { retryable?: boolean; partial?: LlmAnswer | undefined; lacksTools?: boolean; cause?: unknown } = {},
   ) {
     super(message, { cause: options.cause })
     this.name = 'LlmError'
     this.type = type
     this.retryable = options.retryable ?? false
     this.partial = options.partial
+    this.lacksTools = options.lacksTools ?? false
   }
 }

@@ -18,8 +18,6 @@ export type ToolOutcome = {
   readonly error?: { readonly type: ToolErrorType; readonly message: string }
   readonly truncated?: boolean
   readonly fullOutputPath?: string
-  /** The work is done and the run ends after this call. */
-  readonly finishes?: boolean
 }
 
 /**
@@ -32,6 +30,8 @@ export interface Tool<Input = unknown> {
   readonly description: string
   readonly input: z.ZodType<Input>
   readonly output?: z.ZodType
+  /** Calling it says that the work is done: the run ends after the turn. */
+  readonly finishes?: boolean
   run(input: Input, context: ToolContext): Promise<ToolOutcome>
   /** The output as the model reads it; without it, text as it is and anything else as JSON. */
   render?(output: unknown): string

@@ -1,0 +1,129 @@
+/** Events -> what the model reads: a fold that only ever appends, so that each request extends the one before byte for byte. */
+import type { Event, EventOf } from '../contract/event.ts'
+import type { LlmRequest, ModelMessage, ModelToolCall } from '../llm/llm.ts'
+
+
+/** How a tool's stored output reads to the model; by the tool's name. */
+export type RenderOutput = (toolName: string, output: unknown) => string
+
+export interface History {
+  readonly system: string
+  /** Grows, and never changes what it holds. */
+  readonly messages: readonly ModelMessage[]
+  /** Events in the order of the log; each once. */
+  add(event: Event): void
+}
+
+export function createHistory(render: RenderOutput): History {
+  const messages: ModelMessage[] = []
+  let system = ''
+  // An answer's calls and their results have to stand next to each other, whatever the log has in between: what
+  // belongs to the open turn is kept here until every call of it has its result.
+  let turn: OpenTurn | undefined
+  const held: ModelMessage[] = []
+
+  const push = (message: ModelMessage) => void (turn ? held : messages).push(message)
+
+  const settle = () => {
+    if (!turn || turn.results.size < turn.callIds.length) return
+    messages.push({ role: 'assistant', ...turn.words, toolCalls: turn.calls })
+    for (const id of turn.callIds) messages.push(turn.results.get(id)!)
+    turn = undefined
+    messages.push(...held.splice(0))
+  }
+
+  return {
+    get system() {
+      return system
+    },
+    messages,
+    add(event) {
+      if ('parent_tool_use_id' in event && event.parent_tool_use_id) return // a subagent's own history
+      switch (event.type) {
+        case 'SystemInit':
+          system = event.system_prompt
+          return
+        case 'UserMessage':
+          return push({ role: 'user', content: event.content })
+        case 'AssistantMessage':
+          if (event.tool_use_ids.length) turn = openTurn(event)
+          // A message without text or calls says nothing, and providers refuse it.
+          else if (event.text) push({ role: 'assistant', ...wordsOf(event), toolCalls: [] })
+          return
+        case 'ToolUse':
+          turn?.calls.push(toModelCall(event))
+          turn?.names.set(event.tool_use_id, event.name)
+          return
+        case 'ToolResult':
+          if (!turn?.callIds.includes(event.tool_use_id)) return
+          turn.results.set(event.tool_use_id, toToolMessage(event, turn.names.get(event.tool_use_id) ?? '', render))
+          return settle()
+        case 'StatusUpdate':
+        case 'ConfigUpdate':
+        case 'ErrorEvent':
+        case 'Result':
+          return
+        default:
+          event satisfies never
+      }
+    },
+  }
+}
+
+type Words = { readonly text: string; readonly reasoning?: string }
+
+type OpenTurn = {
+  readonly words: Words
+  readonly callIds: readonly string[]
+  readonly calls: ModelToolCall[]
+  readonly names: Map<string, string>
+  readonly results: Map<string, ModelMessage>
+}
+
+function openTurn(event: EventOf<'AssistantMessage'>): OpenTurn {
+  return { words: wordsOf(event), callIds: event.tool_use_ids, calls: [], names: new Map(), results: new Map() }
+}
+
+function wordsOf({ text, content }: EventOf<'AssistantMessage'>): Words {
+  const reasoning = content.flatMap((part) => (part.type === 'reasoning' ? [part.text] : [])).join('')
+  return { text, ...(reasoning && { reasoning }) }
+}
+
+/** Arguments that were no JSON object are shown to the model as what it sent, inside valid JSON: some endpoints parse them. */
+function toModelCall(event: EventOf<'ToolUse'>): ModelToolCall {
+  const input = typeof event.input === 'string' ? { invalid_arguments: event.input } : event.input
+  return { id: event.tool_use_id, name: event.name, arguments: JSON.stringify(input ?? {}) }
+}
+
+function toToolMessage(event: EventOf<'ToolResult'>, toolName: string, render: RenderOutput): ModelMessage {
+  const text = render(toolName, event.output)
+  const error = event.is_error && event.error_message && !text.includes(event.error_message) ? `Error: ${event.error_message}\n` : ''
+  return { role: 'tool', toolCallId: event.tool_use_id, content: `${error}${text}` || '[no output]' }
+}
+
+/** What is wrong with a request, in words; empty when every provider would take it. */
+export function findFaults({ messages }: Pick<LlmRequest, 'messages'>): string[] {
+  const faults: string[] = []
+  let expected: string[] = []
+  messages.forEach((message, at) => {
+    const fault = (text: string) => faults.push(`message ${at} (${message.role}): ${text}`)
+    if (message.role === 'tool') {
+      const wanted = expected.shift()
+      if (wanted !== message.toolCallId) fault(`result of ${message.toolCallId} where ${wanted ?? 'none'} was expected`)
+      if (!message.content) fault('empty text')
+      return
+    }
+    for (const id of expected) fault(`call ${id} before it has no result`)
+    expected = []
+    if (at === 0 && message.role !== 'user') fault('the first message is not the user’s')
+    if (message.role === 'user' && !message.content.length) fault('no content')
+    if (message.role === 'assistant') {
+      expected = message.toolCalls.map((call) => call.id)
+      if (new Set(expected).size < expected.length) fault('two calls share an id')
+      if (!message.text && !expected.length) fault('neither text nor calls')
+    }
+  })
+  for (const id of expected) faults.push(`call ${id} at the end has no result`)
+  return faults
+}
+

@@ -1,0 +1,127 @@
+/** The agent: ask the model, run what it calls, ask again, until it has said what it wanted to say or a limit is met. */
+import type { ErrorType, EventDraft, StopReason, TransientDraft } from '../contract/event.ts'
+import type { Llm, ModelTool } from '../llm/llm.ts'
+import { LlmError } from '../llm/llm.ts'
+import type { History } from './history.ts'
+import type { ToolCall, ToolCalls } from './tool-calls.ts'
+import type { Turn } from './turn.ts'
+import { takeTurn } from './turn.ts'
+
+/** What the loop knows of its conversation. The functions answer with what holds now: configuration may change between two steps. */
+export type AgentContext = {
+  readonly runId: string
+  readonly history: History
+  readonly toolCalls: ToolCalls
+  readonly redact: (text: string) => string
+  readonly llm: () => Promise<Llm>
+  /** Calls that have no result yet, in order. */
+  readonly openCalls: () => readonly ToolCall[]
+  /** Models found to take no tools: told once, and asked without from then on. */
+  readonly withoutTools: Set<string>
+  /** Model answers so far in this run. */
+  readonly steps: () => number
+  readonly limits: () => { readonly maxSteps: number | undefined; readonly maxIterations: number }
+  /** Told right before each model request: messages stored later are not part of it. */
+  readonly onRequest: () => void
+}
+
+/** Where events go. `emit` resolves when they are durable; `publish` is for what is only shown. */
+export type Output = {
+  readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
+  readonly publish: (draft: TransientDraft) => void
+}
+
+export type LoopEnd = {
+  readonly stopReason: StopReason
+  readonly failure?: { readonly type: ErrorType; readonly message: string; readonly retryable: boolean }
+}
+
+/**
+ * Runs until there is nothing left to do and says why it stopped. The signal stops it at once: the model call is aborted,
+ * a running tool is left to finish by itself, and nothing more is emitted by the loop. It throws only when an event could
+ * not be stored.
+ */
+export async function runAgent(context: AgentContext, output: Output, signal: AbortSignal): Promise<LoopEnd> {
+  for (;;) {
+    let finishes = false
+    for (const call of context.openCalls()) {
+      if (signal.aborted) return { stopReason: 'paused' }
+      const finished = await orAborted(context.toolCalls.run(call), signal)
+      if (!finished) return { stopReason: 'paused' }
+      finishes ||= finished.finishes
+    }
+    if (finishes) return { stopReason: 'finished' }
+    const limit = metLimit(context)
+    if (limit) return limit
+
+    try {
+      const turn = await askModel(context, output, signal)
+      if (turn.hasCalls) continue
+      return turn.stopReason === 'length' ? CUT_OFF : { stopReason: 'completed' }
+    } catch (error) {
+      if (signal.aborted) return { stopReason: 'paused' }
+      if (!(error instanceof LlmError)) throw error
+      const message = context.redact(error.message)
+      return { stopReason: 'error', failure: { type: error.type, message, retryable: error.retryable } }
+    }
+  }
+}
+
+/** What was left out may have been a tool call, so this is no end that the model chose. */
+const CUT_OFF: LoopEnd = {
+  stopReason: 'error',
+  failure: {
+    type: 'config',
+    message: 'The answer was cut off at the output limit of the model; raise llm_config.max_output_tokens, or run again.',
+    retryable: true,
+  },
+}
+
+async function askModel(context: AgentContext, output: Output, signal: AbortSignal): Promise<Turn> {
+  const llm = await context.llm()
+  const { history, toolCalls, runId, redact } = context
+  const ask = (tools: readonly ModelTool[]) => {
+    context.onRequest()
+    return takeTurn(llm, { system: history.system, messages: history.messages, tools }, { runId, redact, ...output }, signal)
+  }
+  try {
+    return await ask(context.withoutTools.has(llm.model) ? [] : toolCalls.descriptions)
+  } catch (error) {
+    if (!(error instanceof LlmError && error.lacksTools) || context.withoutTools.has(llm.model)) throw error
+    context.withoutTools.add(llm.model)
+    await output.emit([warnOfMissingTools(llm.model, runId)])
+    return await ask([])
+  }
+}
+
+function warnOfMissingTools(model: string, run_id: string): EventDraft {
+  const message = `${model} does not take tools at this endpoint; the agent goes on without them and can only talk.`
+  return { type: 'ErrorEvent', source: 'environment', run_id, error_type: 'config', message, retryable: false }
+}
+
+function metLimit(context: AgentContext): LoopEnd | undefined {
+  const { maxSteps, maxIterations } = context.limits()
+  if (maxSteps !== undefined && context.steps() >= maxSteps) return { stopReason: 'max_steps' }
+  if (context.steps() >= maxIterations) {
+    const message = `The run took ${maxIterations} steps without an end; raise max_iteration_per_run, or run it again.`
+    return { stopReason: 'iteration_limit', failure: { type: 'config', message, retryable: true } }
+  }
+  return undefined
+}
+
+export function timeLimit(): LoopEnd {
+  const message = 'The run took longer than max_seconds_per_run; raise it, or run again.'
+  return { stopReason: 'time_limit', failure: { type: 'config', message, retryable: true } }
+}
+
+/** Undefined when the signal comes first; the promise then goes on by itself, for the next run to await. */
+async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  const { promise: aborted, resolve } = Promise.withResolvers<undefined>()
+  const onAbort = () => resolve(undefined)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}

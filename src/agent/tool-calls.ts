@@ -1,0 +1,142 @@
+/** From a tool call to its one result: looks the tool up, checks the input, runs it, and stores what came of it. Never throws for what a tool does. */
+import { toJSONSchema } from 'zod'
+import type { z } from 'zod'
+import type { EventDraft, ToolErrorType } from '../contract/event.ts'
+import type { ModelTool } from '../llm/llm.ts'
+import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
+
+/** A call as the log has it; `input` is a string where the model sent no JSON object. */
+export type ToolCall = { readonly toolUseId: string; readonly name: string; readonly input: unknown; readonly runId: string | undefined }
+
+/** `finishes`: the tool was one that ends the run. */
+export type FinishedCall = { readonly finishes: boolean }
+
+export type ToolCallsDeps = {
+  readonly tools: readonly Tool[]
+  readonly context: () => Omit<ToolContext, 'toolUseId' | 'signal' | 'onOutput'>
+  readonly redact: (text: string) => string
+  readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
+  readonly onOutput: (toolUseId: string, stream: 'stdout' | 'stderr', text: string, offset: number) => void
+  readonly onCrash: (error: unknown, call: ToolCall) => void
+}
+
+/**
+ * The calls of one conversation. A call that a pause left running is still in here when the next run comes to it, and
+ * is awaited instead of run a second time. `run` rejects only when its result could not be stored.
+ */
+export interface ToolCalls {
+  readonly descriptions: readonly ModelTool[]
+  render(toolName: string, output: unknown): string
+  run(call: ToolCall): Promise<FinishedCall>
+  /** Ends what runs now; each call still gets its result, as `interrupted`. Resolves when all have it. */
+  interrupt(): Promise<void>
+}
+
+export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
+  const byName = new Map(deps.tools.map((tool) => [tool.name, tool]))
+  const running = new Map<string, { promise: Promise<FinishedCall>; abort: AbortController }>()
+  // A call that ran and whose result could not be stored (the disk was full) must not run again: only its storing is repeated.
+  const unstored = new Map<string, ResultDraft>()
+
+  const settle = async (call: ToolCall, signal: AbortSignal): Promise<FinishedCall> => {
+    const result = unstored.get(call.toolUseId) ?? (await runTool(deps, byName.get(call.name), call, signal))
+    unstored.set(call.toolUseId, result)
+    await deps.emit([result])
+    unstored.delete(call.toolUseId)
+    return { finishes: !result.is_error && (byName.get(call.name)?.finishes ?? false) }
+  }
+
+  return {
+    descriptions: deps.tools.map(describeTool),
+    render: (name, output) => renderOutput(byName.get(name), output),
+    run(call) {
+      const already = running.get(call.toolUseId)
+      if (already) return already.promise
+      const abort = new AbortController()
+      const promise = settle(call, abort.signal).finally(() => running.delete(call.toolUseId))
+      running.set(call.toolUseId, { promise, abort })
+      return promise
+    },
+    async interrupt() {
+      const calls = [...running.values()]
+      for (const call of calls) call.abort.abort()
+      await Promise.allSettled(calls.map((call) => call.promise))
+    },
+  }
+}
+
+type ResultDraft = Extract<EventDraft, { type: 'ToolResult' }>
+
+/** Long enough for any sensible call, short enough that a hallucinated one does not flood the log. */
+const MAX_ISSUES = 10
+
+async function runTool(deps: ToolCallsDeps, tool: Tool | undefined, call: ToolCall, signal: AbortSignal): Promise<ResultDraft> {
+  const startedAt = performance.now()
+  const { output, error, truncated, fullOutputPath } = await execute(deps, tool, call, signal)
+  return {
+    type: 'ToolResult',
+    source: 'environment',
+    ...(call.runId !== undefined && { run_id: call.runId }),
+    tool_use_id: call.toolUseId,
+    output: redactDeep(output, deps.redact),
+    is_error: error !== undefined,
+    ...(error && { error_type: error.type, error_message: deps.redact(error.message) }),
+    duration_ms: Math.round((performance.now() - startedAt) * 1000) / 1000,
+    ...(truncated && { truncated: true }),
+    ...(fullOutputPath !== undefined && { full_output_path: fullOutputPath }),
+  }
+}
+
+async function execute(deps: ToolCallsDeps, tool: Tool | undefined, call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
+  if (!tool) {
+    const names = deps.tools.map((known) => known.name).join(', ') || 'none'
+    return refusal('unknown_tool', `There is no tool named ${JSON.stringify(call.name)}. The tools are: ${names}.`)
+  }
+  if (typeof call.input === 'string') {
+    return refusal('invalid_input', `The arguments are not a JSON object: ${jsonFault(call.input)}. Send the call again with valid JSON.`)
+  }
+  const parsed = tool.input.safeParse(call.input)
+  if (!parsed.success) return refusal('invalid_input', `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}`)
+  const onOutput: ToolContext['onOutput'] = (stream, text, offset) => deps.onOutput(call.toolUseId, stream, deps.redact(text), offset)
+  try {
+    return await tool.run(parsed.data, { ...deps.context(), toolUseId: call.toolUseId, signal, onOutput })
+  } catch (error) {
+    deps.onCrash(error, call)
+    return refusal('failed', `The tool failed: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+const refusal = (type: ToolErrorType, message: string): ToolOutcome => ({ output: message, error: { type, message } })
+
+function tellIssues(error: z.ZodError): string {
+  return error.issues
+    .slice(0, MAX_ISSUES)
+    .map((issue) => `${issue.path.length ? `${issue.path.join('.')}: ` : ''}${issue.message}`)
+    .join('; ')
+}
+
+function jsonFault(text: string): string {
+  try {
+    return `it is ${JSON.parse(text) === null ? 'null' : `a ${typeof JSON.parse(text)}`}`
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+function renderOutput(tool: Tool | undefined, output: unknown): string {
+  if (typeof output === 'string') return output
+  return tool?.render ? tool.render(output) : JSON.stringify(output)
+}
+
+/** MCP form to what a model takes. The schema is made once: it is part of every request. */
+function describeTool(tool: Tool): ModelTool {
+  const { $schema: _, ...inputSchema } = toJSONSchema(tool.input, { io: 'input' })
+  return { name: tool.name, description: tool.description, inputSchema }
+}
+
+function redactDeep(value: unknown, redact: (text: string) => string): unknown {
+  if (typeof value === 'string') return redact(value)
+  if (Array.isArray(value)) return value.map((item) => redactDeep(item, redact))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redactDeep(item, redact)]))
+}

@@ -1,0 +1,100 @@
+/** One answer of the model: streamed out as transient deltas, then stored whole, together with the calls it makes. */
+import type { EventDraft, TransientDraft } from '../contract/event.ts'
+import type { Llm, LlmAnswer, LlmDelta, LlmRequest, ModelToolCall } from '../llm/llm.ts'
+import { LlmError } from '../llm/llm.ts'
+import { uuid7 } from '../lib/uuid7.ts'
+
+export type TurnDeps = {
+  readonly runId: string
+  readonly redact: (text: string) => string
+  readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
+  readonly publish: (draft: TransientDraft) => void
+}
+
+export type Turn = { readonly hasCalls: boolean; readonly stopReason: string }
+
+/**
+ * By the time it resolves, answer and calls are durable. Throws what the model threw, once what had been said is stored
+ * as `partial`, and the signal's reason when aborted.
+ */
+export async function takeTurn(llm: Llm, request: LlmRequest, deps: TurnDeps, signal: AbortSignal): Promise<Turn> {
+  let messageId = uuid7()
+  const abandon = () => deps.publish({ type: 'AssistantAborted', message_id: messageId, run_id: deps.runId })
+  try {
+    const stream = llm.stream(request, signal)
+    let show = createDeltaPublisher(messageId, deps)
+    for (;;) {
+      const next = await stream.next()
+      if (next.done) return await storeAnswer(next.value, messageId, deps)
+      if (next.value.kind !== 'restart') {
+        show(next.value)
+        continue
+      }
+      abandon()
+      messageId = uuid7()
+      show = createDeltaPublisher(messageId, deps)
+    }
+  } catch (error) {
+    if (error instanceof LlmError && error.partial?.text) await storePartial(error.partial, messageId, deps)
+    else abandon()
+    throw error
+  }
+}
+
+/** Gives each delta its place: part and offset, so that a reader can tell a gap. */
+function createDeltaPublisher(messageId: string, { publish, redact, runId }: TurnDeps) {
+  const offsets = new Map<string, number>()
+  return (delta: Exclude<LlmDelta, { kind: 'restart' }>) => {
+    const index = delta.kind === 'tool_input' ? delta.index : 0
+    const part = `${delta.kind}${index}`
+    const offset = offsets.get(part) ?? 0
+    const text = redact(delta.text)
+    offsets.set(part, offset + text.length)
+    publish({ type: 'AssistantDelta', run_id: runId, message_id: messageId, index, offset, [DELTA_FIELD[delta.kind]]: text })
+  }
+}
+
+const DELTA_FIELD = { text: 'text_delta', reasoning: 'reasoning_delta', tool_input: 'tool_input_delta' } as const
+
+async function storeAnswer(answer: LlmAnswer, messageId: string, deps: TurnDeps): Promise<Turn> {
+  const uses = answer.toolCalls.map((call): EventDraft => {
+    const input = parseInput(call, deps.redact)
+    return { type: 'ToolUse', source: 'agent', run_id: deps.runId, tool_use_id: call.id, name: call.name, input }
+  })
+  // One batch: a crash leaves the answer with all of its calls, or neither.
+  await deps.emit([assistantMessage(answer, messageId, deps), ...uses])
+  return { hasCalls: uses.length > 0, stopReason: answer.stopReason }
+}
+
+async function storePartial(said: LlmAnswer, messageId: string, deps: TurnDeps): Promise<void> {
+  await deps.emit([{ ...assistantMessage({ ...said, toolCalls: [] }, messageId, deps), partial: true }])
+}
+
+function assistantMessage(answer: LlmAnswer, messageId: string, { runId, redact }: TurnDeps) {
+  const text = redact(answer.text)
+  const reasoning = redact(answer.reasoning)
+  return {
+    type: 'AssistantMessage',
+    source: 'agent',
+    run_id: runId,
+    message_id: messageId,
+    text,
+    content: [...(reasoning ? [{ type: 'reasoning' as const, text: reasoning }] : []), ...(text ? [{ type: 'text' as const, text }] : [])],
+    tool_use_ids: answer.toolCalls.map((call) => call.id),
+    model: answer.model,
+    usage: answer.usage,
+    ...(answer.costUsd !== undefined && { cost_usd: answer.costUsd }),
+    stop_reason: answer.stopReason,
+  } as const satisfies EventDraft
+}
+
+/** The arguments as an object, or the text as it came where it is none: the call's result will say what is wrong. */
+function parseInput(call: ModelToolCall, redact: (text: string) => string): unknown {
+  const text = redact(call.arguments)
+  try {
+    const input: unknown = JSON.parse(text)
+    return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : text
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,137 @@
+/** The composition root: builds every long-lived object in the order of their needs, and takes them apart in reverse. */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import manifest from '../package.json' with { type: 'json' }
+import type { Config } from './config.ts'
+import type { Info } from './contract/server.ts'
+import type { AssemblyDeps } from './conversations/assembly.ts'
+import { createAssembler } from './conversations/assembly.ts'
+import { createCatalog } from './conversations/catalog.ts'
+import { ConversationManager } from './conversations/manager.ts'
+import { lockDataDirectory } from './events/data-lock.ts'
+import { createJsonlStore } from './events/jsonl-store.ts'
+import { createAuthenticator } from './http/auth.ts'
+import { registerDocs } from './http/docs.ts'
+import { createHttpServer } from './http/server.ts'
+import { createOpenAiChat } from './llm/openai-chat.ts'
+import { createRedactor } from './security/redactor.ts'
+import type { Redactor } from './security/redactor.ts'
+import { createSecretStore } from './security/secret-store.ts'
+import type { Logger } from './telemetry/logger.ts'
+import { createLogger } from './telemetry/logger.ts'
+import { createBashTool } from './tools/bash.ts'
+import { TOOL_NAMES } from './tools/registry.ts'
+import { hostLauncher } from './workspace/host-launcher.ts'
+import { createShells } from './workspace/shells.ts'
+
+export const VERSION: string = manifest.version
+
+export type App = {
+  /** Where it listens, for instance `http://127.0.0.1:8000`. */
+  readonly url: string
+  readonly logger: Logger
+  /** Stops taking requests, ends streams and runs, flushes, and lets go of the data directory. Twice is fine. */
+  readonly close: () => Promise<void>
+}
+
+/** How long connections that do not end by themselves are waited for at a stop, milliseconds. */
+const DRAIN_TIMEOUT_MS = 1000
+
+/** Resolves when the server takes requests. What was started is taken apart again when a later step fails. */
+export async function startApp(config: Config): Promise<App> {
+  const started = new AsyncDisposableStack()
+  try {
+    const logger = createLogger({ level: config.logLevel, redact: redactorOf(config).redact })
+    started.use(await lockDataDirectory(config.dataDir))
+    const manager = await createManager(config, logger)
+
+    let isReady = false
+    const http = await createHttpServer({
+      manager,
+      authenticate: createAuthenticator(config.masterKeys),
+      info: infoOf(config),
+      isReady: () => isReady,
+      logger,
+    })
+    registerDocs(http)
+    started.defer(() => manager.close())
+    await manager.start()
+    const url = await http.listen({ host: config.host, port: config.port })
+    isReady = true
+
+    const close = async () => {
+      isReady = false
+      // It stops listening at once and resolves when every connection is gone; the streams end as the manager closes.
+      const drained = http.close()
+      await started.disposeAsync()
+      const timer = setTimeout(() => http.server.closeAllConnections(), DRAIN_TIMEOUT_MS)
+      await drained
+      clearTimeout(timer)
+    }
+    let closing: Promise<void> | undefined
+    return { url, logger, close: () => (closing ??= close()) }
+  } catch (error) {
+    await started.disposeAsync()
+    throw error
+  }
+}
+
+async function createManager(config: Config, logger: Logger): Promise<ConversationManager> {
+  const sessions = join(config.dataDir, 'sessions')
+  await mkdir(config.workdirBase, { recursive: true, mode: 0o700 })
+  const catalog = await createCatalog(config.dataDir)
+  const assembler = createAssembler({
+    store: createJsonlStore({ directory: sessions }),
+    catalog,
+    secretStore: createSecretStore({ directory: sessions, keyMaterial: config.secretKeys }),
+    workdirRules: { base: config.workdirBase, roots: config.workdirRoots, forbidden: sessions },
+    llmDefaults: config.defaultLlm,
+    version: VERSION,
+    isolation: hostLauncher.isolation,
+    logger,
+    createRedactor: () => redactorOf(config),
+    createLlm: createLlmWith(config, logger),
+    createShells: ({ conversationId, workdir, directory }) =>
+      createShells({
+        conversationId,
+        workdir,
+        stateDir: join(directory, 'shells'),
+        outputDir: join(directory, 'outputs'),
+        env: config.shellEnv,
+        launcher: hostLauncher,
+        maxOutputBytes: config.maxOutputBytes,
+      }),
+    createTools: (names, shells) => names.flatMap((name) => (name === 'Bash' ? [createBashTool(shells)] : [])),
+  })
+  return new ConversationManager({ catalog, assembler, workdirBase: config.workdirBase, logger })
+}
+
+function createLlmWith({ logLlmPayloads }: Config, logger: Logger): AssemblyDeps['createLlm'] {
+  return ({ config, redact, conversationId }) => {
+    const logPayload = (payload: object) => logger.info({ conversation_id: conversationId, ...payload }, 'llm payload')
+    return createOpenAiChat({ config, redact, ...(logLlmPayloads && { logPayload }) })
+  }
+}
+
+/** Knows the server's own secrets; each conversation adds its own to one of its own. */
+function redactorOf({ masterKeys, secretKeys, defaultLlm }: Config): Redactor {
+  const redactor = createRedactor()
+  for (const key of masterKeys) redactor.set('OPENHANDS_MASTER_KEY', key)
+  for (const key of secretKeys) if (!masterKeys.includes(key)) redactor.set('OPENHANDS_SECRET_KEY', key)
+  if (defaultLlm.api_key !== undefined) redactor.set('LLM_API_KEY', defaultLlm.api_key)
+  return redactor
+}
+
+function infoOf(config: Config): Info {
+  return {
+    name: 'agent-server',
+    version: VERSION,
+    tools: [...TOOL_NAMES],
+    isolation: hostLauncher.isolation,
+    limits: {
+      max_body_bytes: config.maxBodyBytes,
+      max_output_bytes: config.maxOutputBytes,
+      stream_buffer_bytes: config.streamBufferBytes,
+    },
+  }
+}

@@ -1,0 +1,67 @@
+/** `agent-server demo`: a real server, a scripted model, and one small job, shown as its events come. */
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startApp } from '../app.ts'
+import { readConfig, wantsColor } from '../config.ts'
+import type { Conversation, PostMessage } from '../contract/conversation.ts'
+import { startScriptedModel } from '../llm/scripted-model.ts'
+import { DEMO_REQUEST, DEMO_SCRIPT } from './demo-script.ts'
+import { createEventPrinter } from './event-printer.ts'
+import { readEventStream } from './read-event-stream.ts'
+
+export async function demo(): Promise<void> {
+  await using stack = new AsyncDisposableStack()
+  const home = await mkdtemp(join(tmpdir(), 'agent-server-demo-'))
+  stack.defer(() => rm(home, { recursive: true, force: true }))
+  const model = stack.use(await startScriptedModel(DEMO_SCRIPT))
+  const key = randomBytes(32).toString('hex')
+  const app = await startApp(
+    readConfig({
+      OPENHANDS_MASTER_KEY: key,
+      OPENHANDS_DATA_DIR: join(home, 'data'),
+      OPENHANDS_WORKDIR_BASE: join(home, 'work'),
+      OPENHANDS_SERVER_HOST: '127.0.0.1',
+      OPENHANDS_SERVER_PORT: '0',
+      OPENHANDS_LOG_LEVEL: 'CRITICAL',
+    }),
+  )
+  stack.defer(app.close)
+
+  const print = createEventPrinter({ write: (text) => void process.stdout.write(text), color: wantsColor() })
+  print.note(
+    `The server runs on ${app.url}. The model is a stand-in on this machine: its lines are scripted.\n` +
+      'The server, the commands it runs and the files they make are real.\n',
+  )
+  const call = createCaller(app.url, key)
+  const { id } = (await call('POST', '/conversations', { llm_config: { model: 'scripted', base_url: model.baseUrl } })) as Conversation
+  const stream = await fetch(`${app.url}/conversations/${id}/events/stream?after_seq=0&deltas=true`, { headers: { authorization: `Bearer ${key}` } })
+  const message: PostMessage = { message: { role: 'user', content: DEMO_REQUEST }, run: true }
+  await call('POST', `/conversations/${id}/messages`, message)
+  for await (const event of readEventStream(stream)) {
+    print.event(event)
+    if (event.type === 'Result') break
+  }
+  print.note(NEXT_STEPS)
+}
+
+function createCaller(url: string, key: string) {
+  return async (method: string, path: string, body: unknown): Promise<unknown> => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+    const response = await fetch(url + path, { method, headers, body: JSON.stringify(body) })
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+    return await response.json()
+  }
+}
+
+const NEXT_STEPS = `
+With a real model: start the server, and tell it (or each conversation, in llm_config) where the model is.
+
+  OpenAI       LLM_MODEL=gpt-5 LLM_API_KEY=sk-... npm start
+  OpenRouter   LLM_MODEL=openrouter/anthropic/claude-sonnet-4.5 LLM_API_KEY=sk-or-... LLM_BASE_URL=https://openrouter.ai/api/v1 npm start
+  Ollama       LLM_MODEL=qwen3-coder LLM_BASE_URL=http://localhost:11434/v1 npm start
+  vLLM         LLM_MODEL=your-model LLM_BASE_URL=http://localhost:8001/v1 npm start
+
+Any endpoint that speaks OpenAI's Chat Completions will do. The README's tour shows what to send then.
+`

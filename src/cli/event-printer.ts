@@ -1,0 +1,68 @@
+/** Events as a person at a terminal likes to read them, while they come. */
+import { inputText } from '../contract/describe-event.ts'
+import type { Event, EventOf, TransientEvent } from '../contract/event.ts'
+
+export type EventPrinter = {
+  readonly event: (event: Event | TransientEvent) => void
+  readonly note: (text: string) => void
+}
+
+/** More of one result than this is left out, lines: it is for following, the log has all of it. */
+const MAX_LINES = 20
+
+const STYLES = { dim: '\x1b[2m', bold: '\x1b[1m', red: '\x1b[31m', cyan: '\x1b[36m', reset: '\x1b[0m' } as const
+
+export function createEventPrinter({ write, color }: { write: (text: string) => void; color: boolean }): EventPrinter {
+  const style = (name: keyof typeof STYLES, text: string) => (color ? `${STYLES[name]}${text}${STYLES.reset}` : text)
+  /** The message whose text has been shown as it came, and need not be shown again. */
+  let streamed: string | undefined
+
+  const show = (event: Event | TransientEvent): void => {
+    switch (event.type) {
+      case 'UserMessage':
+        return write(`\n${style('bold', 'You:')} ${event.content.map((part) => (part.type === 'text' ? part.text : '[image]')).join(' ')}\n`)
+      case 'AssistantDelta':
+        if (event.text_delta === undefined) return
+        if (streamed !== event.message_id) write(`\n${style('bold', 'Agent:')} `)
+        streamed = event.message_id
+        return write(event.text_delta)
+      case 'AssistantAborted':
+        return write(style('dim', ' (interrupted)\n'))
+      case 'AssistantMessage':
+        return write(streamed === event.message_id ? '\n' : event.text ? `\n${style('bold', 'Agent:')} ${event.text}\n` : '')
+      case 'ToolUse':
+        return write(`${indent(style('cyan', `$ ${inputText(event.input)}`))}\n`)
+      case 'ToolResult':
+        return write(`${indent(style(event.is_error ? 'red' : 'dim', textOf(event)))}\n`)
+      case 'ErrorEvent':
+        return write(`${style('red', `Error: ${event.message}`)}\n`)
+      case 'Result': {
+        const tokens = Object.values(event.usage).reduce((sum, usage) => sum + usage.input_tokens + usage.output_tokens, 0)
+        return write(style('dim', `\n${event.steps} steps, ${(event.duration_ms / 1000).toFixed(1)} s, ${tokens} tokens: ${event.stop_reason}\n`))
+      }
+      case 'SystemInit':
+        return write(style('dim', `Conversation ${event.session_id}\nin ${event.cwd}\n`))
+      case 'StatusUpdate':
+      case 'ConfigUpdate':
+      case 'ToolOutputDelta':
+        return
+      default:
+        event satisfies never
+    }
+  }
+  return { event: show, note: (text) => write(style('dim', text)) }
+}
+
+function textOf({ output }: EventOf<'ToolResult'>): string {
+  const lines = (typeof output === 'string' ? output : shellText(output)).trimEnd().split('\n')
+  const shown = lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES), `… ${lines.length - MAX_LINES} more lines`] : lines
+  return shown.join('\n') || '(no output)'
+}
+
+function shellText(output: unknown): string {
+  if (typeof output !== 'object' || output === null || !('stdout' in output)) return JSON.stringify(output)
+  const { stdout, stderr, exit_code } = output as { stdout: string; stderr?: string; exit_code?: number | null }
+  return [stdout.trimEnd(), stderr?.trimEnd(), exit_code ? `exit code ${exit_code}` : ''].filter(Boolean).join('\n')
+}
+
+const indent = (text: string) => text.replace(/^/gm, '    ')

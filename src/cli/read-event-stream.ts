@@ -1,0 +1,16 @@
+/** The events of an SSE response of this server, one by one. */
+import type { Event, TransientEvent } from '../contract/event.ts'
+import { createSseDecoder } from '../lib/sse-decoder.ts'
+
+/** Ends when the stream does. Leaving the loop closes the connection. Throws when the server refused the stream. */
+export async function* readEventStream(response: Response): AsyncGenerator<Event | TransientEvent, void> {
+  if (!response.ok || !response.body) throw new Error(`no event stream: ${response.status} ${await response.text()}`)
+  const decoder = createSseDecoder()
+  for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
+    // What the server itself wrote: trusted to be what the contract says. Words of farewell have no type inside.
+    for (const { data } of decoder.push(piece)) {
+      const event = JSON.parse(data) as Partial<Event | TransientEvent>
+      if (event.type !== undefined) yield event as Event | TransientEvent
+    }
+  }
+}

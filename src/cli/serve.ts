@@ -1,0 +1,92 @@
+/** `agent-server serve`: the server from its first line of output to its exit code. */
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { App } from '../app.ts'
+import { startApp } from '../app.ts'
+import type { Config } from '../config.ts'
+import { ConfigError, ensureWritable, hasMasterKey, readConfig, readDataDir } from '../config.ts'
+
+export type ServeOptions = {
+  /** Make a key at first use and keep it in the data directory; listen on this machine only. */
+  readonly generateKey: boolean
+  readonly host: string | undefined
+  readonly port: string | undefined
+}
+
+/** Longer than a close may take; then the process goes whatever is left. */
+const EXIT_TIMEOUT_MS = 10_000
+
+/** Resolves when a signal has stopped the server. Throws a `ConfigError`, or what kept it from listening. */
+export async function serve(options: ServeOptions): Promise<void> {
+  const kept = options.generateKey && !hasMasterKey() ? keepKey(readDataDir()) : undefined
+  const host = options.host ?? (options.generateKey ? '127.0.0.1' : undefined)
+  const config = readConfig({
+    ...(host !== undefined && { OPENHANDS_SERVER_HOST: host }),
+    ...(options.port !== undefined && { OPENHANDS_SERVER_PORT: options.port }),
+    ...(kept && { OPENHANDS_MASTER_KEY: kept.key }),
+  })
+  ensureWritable(config.dataDir, 'OPENHANDS_DATA_DIR')
+  ensureWritable(config.workdirBase, 'OPENHANDS_WORKDIR_BASE')
+  const stopped = stopSignal()
+  const app = await startApp(config)
+  tellStart(app, config, kept)
+  const signal = await stopped
+  app.logger.info({ signal }, 'stopping')
+  setTimeout(() => process.exit(1), EXIT_TIMEOUT_MS).unref()
+  await app.close()
+}
+
+type KeptKey = { readonly key: string; readonly path: string; readonly isNew: boolean }
+
+/** The key kept in the data directory; made at first use, readable by its owner only. */
+function keepKey(dataDir: string): KeptKey {
+  const path = join(dataDir, 'master-key')
+  try {
+    return { key: readFileSync(path, 'utf8').trim(), path, isNew: false }
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw cannotKeep(path, error)
+  }
+  const key = randomBytes(32).toString('hex')
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    writeFileSync(path, `${key}\n`, { mode: 0o600, flag: 'wx' })
+  } catch (error) {
+    throw cannotKeep(path, error)
+  }
+  return { key, path, isNew: true }
+}
+
+function cannotKeep(path: string, error: unknown): ConfigError {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'error'
+  return new ConfigError(`The master key cannot be kept in ${path} (${code}); set OPENHANDS_DATA_DIR, or OPENHANDS_MASTER_KEY.`, { cause: error })
+}
+
+function tellStart({ url, logger }: App, config: Config, kept: KeptKey | undefined): void {
+  logger.warn('commands run on this host, as this user, without a wall around them; give the server a machine or container of its own')
+  logger.info({ url, data_dir: config.dataDir, workdir_base: config.workdirBase }, 'listening')
+  if (!kept) return
+  process.stdout.write(
+    [
+      '',
+      `agent-server listens on ${url}, its API is described at ${url}/docs`,
+      `Its master key ${kept.isNew ? 'was made and' : ''} is kept in ${kept.path}. Try:`.replace('  ', ' '),
+      '',
+      `  curl -H "Authorization: Bearer $(cat '${kept.path}')" ${url}/info`,
+      '',
+      '',
+    ].join('\n'),
+  )
+}
+
+/** The first of the signals that ask a process to stop; a second one of them ends it at once. */
+function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const name of ['SIGTERM', 'SIGINT'] as const) {
+      process.once(name, () => {
+        resolve(name)
+        process.once(name, () => process.exit(1))
+      })
+    }
+  })
+}

@@ -1,0 +1,204 @@
+/** The only reader of the environment: variables, `.env` and secret files in, one checked `Config` out. */
+import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { isAbsolute, join, resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import { z } from 'zod'
+import type { LogLevel } from './telemetry/logger.ts'
+import { LOG_LEVELS } from './telemetry/logger.ts'
+
+/** Below this a key can be guessed. */
+const MIN_KEY_LENGTH = 16
+
+const MIB = 1024 * 1024
+
+type Variable = { readonly about: string; readonly default?: string; readonly secret?: true }
+
+/** Every variable there is. A `secret` one may also be given as `NAME_FILE`, the path of a file that holds it. */
+export const VARIABLES = {
+  OPENHANDS_MASTER_KEY: {
+    about: 'Bearer key of the API, at least 16 characters. Several, separated by commas, while keys change: each is accepted, the first encrypts.',
+    secret: true,
+  },
+  OPENHANDS_SERVER_HOST: { about: 'Address to listen on.', default: '0.0.0.0' },
+  OPENHANDS_SERVER_PORT: { about: 'Port to listen on; 0 takes a free one.', default: '8000' },
+  OPENHANDS_LOG_LEVEL: { about: 'DEBUG, INFO, WARN, ERROR or CRITICAL.', default: 'INFO' },
+  OPENHANDS_DATA_DIR: { about: 'Where conversations are kept. Default: the user data directory of the operating system.' },
+  OPENHANDS_WORKDIR_BASE: { about: 'Where working directories are made. Default: `work` in the data directory.' },
+  OPENHANDS_WORKDIR_ROOTS: {
+    about: 'Directories, separated by colons, that an absolute workdir must lie in. Default: any directory is accepted.',
+  },
+  OPENHANDS_SECRET_KEY: { about: 'Encrypts secrets at rest. Default: derived from the master key.', secret: true },
+  OPENHANDS_ISOLATION: {
+    about: 'How commands are walled off: `none`, or `auto` for the best there is. This version has no wall yet and says so.',
+    default: 'auto',
+  },
+  OPENHANDS_MAX_BODY_BYTES: { about: 'Largest request body, bytes.', default: String(8 * MIB) },
+  OPENHANDS_MAX_OUTPUT_BYTES: { about: 'How much of a command’s output a result keeps, bytes per stream; the whole goes to a file.', default: '30000' },
+  OPENHANDS_STREAM_BUFFER_BYTES: { about: 'What a slow stream reader may be behind before it is cut off, bytes.', default: String(8 * MIB) },
+  OPENHANDS_LOG_LLM_PAYLOADS: {
+    about: '`true` logs each request to a model and its answer, whole, with secret values taken out.',
+    default: 'false',
+  },
+  LLM_MODEL: { about: 'Model of conversations that bring no llm_config of their own.' },
+  LLM_API_KEY: { about: 'Key for LLM_BASE_URL; it is never sent anywhere else.', secret: true },
+  LLM_BASE_URL: { about: 'OpenAI-compatible endpoint that goes with LLM_MODEL. Default: https://api.openai.com/v1.' },
+} as const satisfies Record<string, Variable>
+
+type Name = keyof typeof VARIABLES
+
+/** What the child processes of a conversation may see of the server's own environment. */
+const PASSED_ON = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR']
+
+export type Config = {
+  readonly host: string
+  readonly port: number
+  readonly logLevel: LogLevel
+  readonly dataDir: string
+  readonly workdirBase: string
+  readonly workdirRoots: readonly string[]
+  /** The first encrypts. */
+  readonly masterKeys: readonly [string, ...string[]]
+  /** What secrets at rest are encrypted with; the first encrypts, each is tried to decrypt. */
+  readonly secretKeys: readonly [string, ...string[]]
+  readonly maxBodyBytes: number
+  readonly maxOutputBytes: number
+  readonly streamBufferBytes: number
+  readonly logLlmPayloads: boolean
+  /** For conversations that bring none. */
+  readonly defaultLlm: { readonly model?: string; readonly api_key?: string; readonly base_url?: string }
+  readonly shellEnv: Readonly<Record<string, string>>
+}
+
+/** A setting that is wrong or missing: one sentence for the operator, no stack. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+/** `masterKey` and `overrides` come from the command line; they win over the environment. Throws a `ConfigError`. */
+export function readConfig(overrides: Partial<Record<Name, string>> = {}): Config {
+  const read = createReader(overrides)
+  const dataDir = resolve(read('OPENHANDS_DATA_DIR') ?? defaultDataDir())
+  const masterKeys = readMasterKeys(read('OPENHANDS_MASTER_KEY'))
+  const secretKey = read('OPENHANDS_SECRET_KEY')
+  if (read('OPENHANDS_ISOLATION') === 'bubblewrap') {
+    throw new ConfigError('OPENHANDS_ISOLATION=bubblewrap cannot be had in this version; use none, and run the server in a container of its own.')
+  }
+  checked('OPENHANDS_ISOLATION', z.enum(['auto', 'none']), read)
+  const defaultLlm = {
+    model: read('LLM_MODEL'),
+    api_key: read('LLM_API_KEY'),
+    base_url: checked('LLM_BASE_URL', z.url({ protocol: /^https?$/ }).optional(), read),
+  }
+  return {
+    host: checked('OPENHANDS_SERVER_HOST', z.string().min(1), read),
+    port: checked('OPENHANDS_SERVER_PORT', z.coerce.number().int().min(0).max(65_535), read),
+    logLevel: checked('OPENHANDS_LOG_LEVEL', z.string().toUpperCase().pipe(z.enum(Object.keys(LOG_LEVELS) as [LogLevel])), read),
+    dataDir,
+    workdirBase: resolve(read('OPENHANDS_WORKDIR_BASE') ?? join(dataDir, 'work')),
+    workdirRoots: readRoots(read('OPENHANDS_WORKDIR_ROOTS')),
+    masterKeys,
+    secretKeys: secretKey === undefined ? masterKeys : [secretKey, ...masterKeys],
+    maxBodyBytes: checked('OPENHANDS_MAX_BODY_BYTES', z.coerce.number().int().min(1024), read),
+    maxOutputBytes: checked('OPENHANDS_MAX_OUTPUT_BYTES', z.coerce.number().int().min(1000).max(10_000_000), read),
+    streamBufferBytes: checked('OPENHANDS_STREAM_BUFFER_BYTES', z.coerce.number().int().min(65_536), read),
+    logLlmPayloads: checked('OPENHANDS_LOG_LLM_PAYLOADS', z.stringbool(), read),
+    defaultLlm: Object.fromEntries(Object.entries(defaultLlm).filter(([, value]) => value !== undefined)),
+    shellEnv: shellEnvironment(),
+  }
+}
+
+/** The data directory, where a generated key is looked for before there is a `Config`. */
+export function readDataDir(overrides: Partial<Record<Name, string>> = {}): string {
+  return resolve(createReader(overrides)('OPENHANDS_DATA_DIR') ?? defaultDataDir())
+}
+
+export const hasMasterKey = (): boolean => createReader({})('OPENHANDS_MASTER_KEY') !== undefined
+
+/** Makes the directory and proves that it can be written to. */
+export function ensureWritable(path: string, name: Name): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    accessSync(path, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    throw new ConfigError(`${path} cannot be written to (${code}); set ${name} to a directory that can.`, { cause: error })
+  }
+}
+
+type Read = (name: Name) => string | undefined
+
+/** Command line, then environment, then `.env`, then default; an empty value is none. */
+function createReader(overrides: Partial<Record<Name, string>>): Read {
+  const env: Record<string, string | undefined> = { ...readDotEnv(), ...process.env }
+  return (name) => {
+    const variable: Variable = VARIABLES[name]
+    const direct = overrides[name] ?? env[name]
+    const file = variable.secret ? env[`${name}_FILE`] : undefined
+    if (direct && file && overrides[name] === undefined) throw new ConfigError(`Set ${name} or ${name}_FILE, not both.`)
+    return direct || (file && readSecretFile(name, file)) || variable.default
+  }
+}
+
+function readDotEnv(): Record<string, string | undefined> {
+  try {
+    return parseEnv(readFileSync('.env', 'utf8'))
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code !== 'ENOENT') {
+      throw new ConfigError(`.env cannot be read (${String(error.code)}).`, { cause: error })
+    }
+    return {}
+  }
+}
+
+function readSecretFile(name: Name, path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    throw new ConfigError(`${name}_FILE: ${path} cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : 'error'}).`, {
+      cause: error,
+    })
+  }
+}
+
+/** The message names the variable and never the value: it may be a secret pasted into the wrong place. */
+function checked<T>(name: Name, schema: z.ZodType<T>, read: Read): T {
+  const parsed = schema.safeParse(read(name))
+  if (parsed.success) return parsed.data
+  throw new ConfigError(`${name} is not valid: ${parsed.error.issues.map((issue) => issue.message).join('; ')}.`)
+}
+
+function readMasterKeys(value: string | undefined): [string, ...string[]] {
+  const keys = (value ?? '').split(',').map((key) => key.trim())
+  if (!value) {
+    throw new ConfigError(
+      'OPENHANDS_MASTER_KEY is not set. Make a key with `openssl rand -hex 32` and export it, or start with --generate-key to have one made and kept.',
+    )
+  }
+  if (keys.some((key) => key.length < MIN_KEY_LENGTH)) {
+    throw new ConfigError(`OPENHANDS_MASTER_KEY must have at least ${MIN_KEY_LENGTH} characters; make one with \`openssl rand -hex 32\`.`)
+  }
+  // Anything else cannot be sent in a header as it is, and would be refused forever.
+  if (keys.some((key) => !/^[\x21-\x7e]+$/.test(key))) throw new ConfigError('OPENHANDS_MASTER_KEY may hold visible ASCII characters only.')
+  return [keys[0]!, ...keys.slice(1)]
+}
+
+function readRoots(value: string | undefined): string[] {
+  const roots = (value ?? '').split(':').filter(Boolean)
+  const relative = roots.find((root) => !isAbsolute(root))
+  if (relative) throw new ConfigError(`OPENHANDS_WORKDIR_ROOTS: ${relative} is not an absolute path.`)
+  return roots.map((root) => resolve(root))
+}
+
+function defaultDataDir(): string {
+  if (process.platform === 'darwin') return join(homedir(), 'Library', 'Application Support', 'agent-server')
+  return join(process.env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'agent-server')
+}
+
+function shellEnvironment(): Record<string, string> {
+  const passed = Object.entries(process.env).filter(([name]) => PASSED_ON.includes(name) || name.startsWith('LC_'))
+  return Object.fromEntries(passed.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
+}
+
+/** How the terminal wants its text: NO_COLOR (no-color.org) and pipes get none. */
+export const wantsColor = (): boolean => process.stdout.isTTY && !process.env.NO_COLOR

@@ -1,0 +1,43 @@
+/** An event as one line that people like to read: the terminal and the server's log show it so. */
+import type { Event } from './event.ts'
+
+/** Longer lines are cut: this is for following, the log has the rest. */
+const MAX_CHARS = 200
+
+export function describeEvent(event: Event): string {
+  switch (event.type) {
+    case 'SystemInit':
+      return `conversation ${event.session_id} in ${event.cwd}`
+    case 'UserMessage':
+      return `user: ${short(event.content.map((part) => (part.type === 'text' ? part.text : '[image]')).join(' '))}`
+    case 'AssistantMessage':
+      return `agent: ${short(event.text || `[${event.tool_use_ids.length} tool calls]`)}`
+    case 'ToolUse':
+      return `${event.name}: ${short(inputText(event.input))}`
+    case 'ToolResult':
+      return event.is_error ? `failed (${event.error_type}): ${short(event.error_message ?? '')}` : `result: ${short(asText(event.output))}`
+    case 'StatusUpdate':
+      return `${event.previous_status} -> ${event.status} (${event.reason})`
+    case 'ConfigUpdate':
+      return `configured: ${Object.keys(event.changes).join(', ')}`
+    case 'ErrorEvent':
+      return `error (${event.error_type}): ${short(event.message)}`
+    case 'Result':
+      return `done: ${event.stop_reason} after ${event.steps} steps, ${Math.round(event.duration_ms)} ms`
+    default:
+      return event satisfies never
+  }
+}
+
+/** What a call is about: its command where it has one, else all of its input. */
+export function inputText(input: unknown): string {
+  const hasCommand = typeof input === 'object' && input !== null && 'command' in input && typeof input.command === 'string'
+  return hasCommand ? String(input.command) : asText(input)
+}
+
+const asText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
+
+function short(text: string): string {
+  const line = text.replace(/\s*\n\s*/g, ' ⏎ ').trim()
+  return line.length > MAX_CHARS ? `${line.slice(0, MAX_CHARS)}…` : line
+}

@@ -1,0 +1,48 @@
+/** How events are asked for: the queries of the list, the count and the stream, and their answers. */
+import { z } from 'zod'
+import { PageLimit } from './conversation.ts'
+import { Event, EVENT_TYPES, TRANSIENT_TYPES } from './event.ts'
+
+const Seq = z.coerce.number().int().nonnegative()
+
+/** Names separated by commas -> a set. A name that no event has is refused: it would never match. */
+function typeNames(known: readonly string[]) {
+  return z
+    .string()
+    .min(1)
+    .transform((names) => names.split(',').map((name) => name.trim()))
+    .refine((names) => names.every((name) => known.includes(name)), { error: `the types are ${known.join(', ')}` })
+    .transform((names): ReadonlySet<string> => new Set(names))
+    .describe(`Comma-separated: ${known.join(', ')}.`)
+}
+
+const Flag = z.stringbool({ truthy: ['true', '1'], falsy: ['false', '0'] })
+
+const EventFilter = {
+  types: typeNames(EVENT_TYPES).optional(),
+  source: z.enum(['user', 'agent', 'environment']).optional(),
+  since: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, inclusive.'),
+  until: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, exclusive.'),
+}
+
+export const CountEvents = z.strictObject(EventFilter)
+export type CountEvents = z.infer<typeof CountEvents>
+
+export const ListEvents = z.strictObject({
+  ...EventFilter,
+  after_seq: Seq.optional().describe('Events with a higher seq only.'),
+  before_seq: Seq.optional().describe('Events with a lower seq only.'),
+  order: z.enum(['asc', 'desc']).default('asc'),
+  limit: PageLimit,
+  page_id: z.string().optional().describe('`next_page_id` of the page before. A filtered page may be short and still have a next one.'),
+})
+export type ListEvents = z.infer<typeof ListEvents>
+
+export const EventPage = z.object({ items: z.array(Event), next_page_id: z.string().nullable() }).meta({ id: 'EventPage' })
+
+export const StreamEvents = z.strictObject({
+  after_seq: Seq.optional().describe('Start after this seq: 0 is from the beginning, absent is live only. `Last-Event-ID` wins over it.'),
+  types: typeNames([...EVENT_TYPES, ...TRANSIENT_TYPES]).optional(),
+  deltas: Flag.default(false).describe('Also transient events, such as the text while the model writes it.'),
+})
+export type StreamEvents = z.infer<typeof StreamEvents>

@@ -1,0 +1,235 @@
+/** Puts a conversation together from its parts: log, secrets, workdir, shells, tools and actor. Knows how, not when. */
+import { mkdir, rm } from 'node:fs/promises'
+import type { CreateConversation, UpdateConfig } from '../contract/conversation.ts'
+import type { EventDraft } from '../contract/event.ts'
+import type { LlmConfig } from '../contract/llm-config.ts'
+import { partsOf } from '../contract/message.ts'
+import { Problem } from '../contract/problem.ts'
+import { buildSystemPrompt } from '../agent/prompt.ts'
+import { createToolCalls } from '../agent/tool-calls.ts'
+import type { LogEnd } from '../events/event-log.ts'
+import { createEventLog } from '../events/event-log.ts'
+import type { EventStore, StoredLog } from '../events/event-store.ts'
+import type { Llm } from '../llm/llm.ts'
+import { seemsToLackTools } from '../llm/models.ts'
+import type { Redactor } from '../security/redactor.ts'
+import type { SecretStore, SecretValues } from '../security/secret-store.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import { DEFAULT_TOOLS, resolveToolNames } from '../tools/registry.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Shells } from '../workspace/shell.ts'
+import type { Catalog } from './catalog.ts'
+import { Conversation } from './conversation.ts'
+import { redactParts } from './redact-parts.ts'
+import { describeEvent } from '../contract/describe-event.ts'
+import type { LlmDefaults } from './settings.ts'
+import { changesOf, llmSecrets, newSettings, parseLlmUpdate, parseNewLlm, withLlmSecrets } from './settings.ts'
+import type { Settings, State } from './state.ts'
+import { EMPTY_STATE, fold } from './state.ts'
+import type { WorkdirRules } from './workdir.ts'
+import { prepareWorkdir } from './workdir.ts'
+
+export type AssemblyDeps = {
+  readonly store: EventStore
+  readonly catalog: Catalog
+  readonly secretStore: SecretStore
+  readonly workdirRules: WorkdirRules
+  readonly llmDefaults: LlmDefaults
+  readonly version: string
+  readonly isolation: 'bubblewrap' | 'none'
+  readonly logger: Logger
+  /** A redactor that knows the server's own secrets already. */
+  readonly createRedactor: () => Redactor
+  readonly createLlm: (options: { config: LlmConfig; redact: (text: string) => string; conversationId: string }) => Llm
+  readonly createShells: (options: { conversationId: string; workdir: string; directory: string }) => Shells
+  readonly createTools: (names: readonly string[], shells: () => Shells) => Tool[]
+}
+
+/** An assembled conversation and what only its assembler may touch. */
+export type Opened = {
+  readonly conversation: Conversation
+  readonly redact: (text: string) => string
+  /** Merges; durable when it resolves. */
+  readonly setLlmSecrets: (secrets: Record<string, string>) => Promise<void>
+  /** Ends the shells, so that the next command starts in the workdir that holds then. */
+  readonly leaveWorkdir: () => Promise<void>
+  /** Takes it apart, with everything it started. */
+  readonly dispose: (outcome: LogEnd) => Promise<void>
+}
+
+type OnChange = (state: State) => void
+
+/** Events folded at a time. */
+const FOLD_PAGE = 1000
+
+export interface Assembler {
+  /** Leaves nothing behind when it throws. */
+  create(id: string, request: CreateConversation, onChange: OnChange): Promise<{ opened: Opened; warnings: readonly string[] }>
+  open(id: string, onChange: OnChange): Promise<Opened>
+  /** Answers warnings. The new credentials hold from the next model request on. */
+  configure(opened: Opened, update: UpdateConfig): Promise<readonly string[]>
+  /** The fold of a log that is not open; undefined when it holds no event. */
+  readState(id: string): Promise<State | undefined>
+}
+
+export function createAssembler(deps: AssemblyDeps): Assembler {
+  return {
+    async create(id, request, onChange) {
+      const llm = parseNewLlm(request.llm_config, deps.llmDefaults)
+      const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
+      const workdir = await prepareWorkdir(request.workdir, id, deps.workdirRules)
+      const settings = newSettings({ request, llm: llm.config, workdir, tools })
+      const secrets: SecretValues = { llm: llmSecrets(llm.config) }
+      try {
+        await mkdir(deps.catalog.directoryOf(id), { mode: 0o700 })
+        if (Object.keys(secrets['llm']!).length) await deps.secretStore.write(id, secrets)
+        const stored = await deps.store.create(id)
+        const opened = assemble(deps, { stored, state: { ...EMPTY_STATE, id, settings }, secrets, onChange })
+        await opened.conversation.log.append(firstEvents(deps, id, request, settings, opened.redact))
+        return { opened, warnings: [...llm.warnings, ...toolWarning(settings)] }
+      } catch (error) {
+        await rm(deps.catalog.directoryOf(id), { recursive: true, force: true })
+        if (settings.owns_workdir) await rm(workdir, { recursive: true, force: true })
+        throw error
+      }
+    },
+
+    async open(id, onChange) {
+      const { log: stored, repaired } = await deps.store.open(id)
+      try {
+        if (repaired) deps.logger.warn({ conversation_id: id }, repaired)
+        const state = await foldLog(stored, await deps.catalog.read(id))
+        if (!state.createdAt) throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
+        return assemble(deps, { stored, state, secrets: await deps.secretStore.read(id), onChange })
+      } catch (error) {
+        await stored.close()
+        throw error
+      }
+    },
+
+    async configure(opened, update) {
+      const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
+      await opened.conversation.configure(async (state) => {
+        const workdir = update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, deps.workdirRules)
+        return {
+          changes: changesOf(update, llm?.config, workdir),
+          // Before the log tells of them: a change that is told holds.
+          prepare: () => opened.setLlmSecrets(llmSecrets(llm?.config ?? {})),
+          afterwards: async () => (workdir === undefined ? undefined : await opened.leaveWorkdir()),
+        }
+      })
+      return [...(llm?.warnings ?? []), ...(llm?.config.model === undefined ? [] : toolWarning(opened.conversation.state.settings))]
+    },
+
+    async readState(id) {
+      const { log } = await deps.store.open(id)
+      try {
+        const state = await foldLog(log, undefined)
+        return state.createdAt ? state : undefined
+      } finally {
+        await log.close()
+      }
+    },
+  }
+}
+
+type Parts = { readonly stored: StoredLog; readonly state: State; readonly secrets: SecretValues; readonly onChange: OnChange }
+
+function assemble(deps: AssemblyDeps, { stored, state, secrets, onChange }: Parts): Opened {
+  const id = stored.conversationId
+  const { logger, catalog } = deps
+  const redactor = deps.createRedactor()
+  const redact = (text: string) => redactor.redact(text)
+  let llmValues = secrets['llm'] ?? {}
+  hideLlmSecrets(redactor, llmValues)
+
+  const log = createEventLog({ log: stored, onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed') })
+  let shells: Shells | undefined
+  const workdir = () => conversation.state.settings.workdir
+  const currentShells = () => (shells ??= deps.createShells({ conversationId: id, workdir: workdir(), directory: catalog.directoryOf(id) }))
+  const closeShells = async () => {
+    const closing = shells
+    shells = undefined
+    await closing?.close()
+  }
+
+  const toolCalls = createToolCalls({
+    tools: deps.createTools(state.settings.tools, currentShells),
+    context: () => ({ conversationId: id, workdir: workdir() }),
+    redact,
+    emit: async (drafts) => void (await log.append(drafts)),
+    onOutput: (tool_use_id, stream, text, offset) => log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
+    onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
+  })
+  const conversation: Conversation = new Conversation({
+    log,
+    state,
+    toolCalls,
+    redact,
+    createLlm: (stored) => deps.createLlm({ config: withLlmSecrets(stored, llmValues, deps.llmDefaults), redact, conversationId: id }),
+    logger,
+    markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),
+    onChange,
+  })
+  if (state.settings.visualize) log.subscribe({ onEvents: (events) => events.forEach(({ event }) => logger.info({ conversation_id: id }, describeEvent(event))) })
+
+  return {
+    conversation,
+    redact,
+    leaveWorkdir: closeShells,
+    async setLlmSecrets(changed) {
+      if (!Object.keys(changed).length) return
+      const merged = { ...llmValues, ...changed }
+      await deps.secretStore.write(id, { ...secrets, llm: merged })
+      llmValues = merged
+      hideLlmSecrets(redactor, llmValues)
+    },
+    async dispose(outcome) {
+      await conversation.close(outcome)
+      await closeShells()
+    },
+  }
+}
+
+/** Goes on from the noted state where that fits the log, and from the beginning where it does not. */
+async function foldLog(log: StoredLog, noted: State | undefined): Promise<State> {
+  let state = noted && noted.lastSeq <= log.head ? noted : EMPTY_STATE
+  while (state.lastSeq < log.head) {
+    const page = await log.read({ afterSeq: state.lastSeq, limit: FOLD_PAGE })
+    for (const { event } of page.events) state = fold(state, event)
+  }
+  return state
+}
+
+function firstEvents(deps: AssemblyDeps, id: string, request: CreateConversation, settings: Settings, redact: (text: string) => string): EventDraft[] {
+  const { workdir, tools, microagents = [] } = settings
+  const extensions = request.system_prompt_extensions ?? []
+  const base = request.system_prompt === undefined ? {} : { base: request.system_prompt }
+  const init: EventDraft = {
+    type: 'SystemInit',
+    source: 'environment',
+    session_id: id,
+    cwd: workdir,
+    sdk_version: deps.version,
+    options_summary: settings,
+    enabled_tools: [...tools],
+    enabled_providers: [settings.llm_config.custom_llm_provider ?? 'openai'],
+    mcp_servers: [],
+    system_prompt: redact(buildSystemPrompt({ workdir, tools, ...base, extensions, microagents })),
+    isolation: deps.isolation,
+  }
+  const { initial_message: message } = request
+  if (!message) return [init]
+  const content = redactParts(partsOf(message.content), redact)
+  return [init, { type: 'UserMessage', source: 'user', content, run: false, ...(message.sender !== undefined && { sender: message.sender }) }]
+}
+
+function toolWarning({ llm_config: { model = '' }, tools }: Settings): string[] {
+  return tools.length && seemsToLackTools(model) ? [`${model} does not seem to support function calling; the agent may not be able to use its tools`] : []
+}
+
+function hideLlmSecrets(redactor: Redactor, values: Record<string, string>): void {
+  if (values['api_key'] !== undefined) redactor.set('LLM_API_KEY', values['api_key'])
+  const headers: unknown = JSON.parse(values['extra_headers'] ?? '{}')
+  for (const [name, value] of Object.entries(headers as Record<string, string>)) redactor.set(`header ${name}`, value)
+}

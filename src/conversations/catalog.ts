@@ -1,0 +1,134 @@
+/**
+ * Which conversations there are, without opening their logs: `meta.json` beside each log, marks of those that are active,
+ * and the names of the deleted. All of it but the deletions is a cache or a hint: the logs win.
+ */
+import { randomBytes } from 'node:crypto'
+import { mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { Status } from '../contract/event.ts'
+import { UsageByModel } from '../contract/message.ts'
+import type { State } from './state.ts'
+import { EMPTY_STATE, Settings } from './state.ts'
+
+const META_FORMAT = 1
+
+const Run = z.object({
+  id: z.string(),
+  startedAt: z.string(),
+  steps: z.number(),
+  usage: UsageByModel,
+  costUsd: z.number().optional(),
+  finalText: z.string(),
+})
+
+/** `meta.json`: the state as of `lastSeq`, from which a fold of the rest of the log goes on. */
+const Meta = z.object({
+  format: z.literal(META_FORMAT),
+  id: z.string(),
+  status: Status,
+  reason: z.string(),
+  lastSeq: z.number(),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+  settings: Settings,
+  run: Run.optional(),
+  openCalls: z.array(z.object({ toolUseId: z.string(), name: z.string(), input: z.unknown(), runId: z.string().optional() })),
+  runRequestedAt: z.number(),
+  usage: UsageByModel,
+  costUsd: z.number().optional(),
+  preview: z.string(),
+  version: z.number(),
+})
+
+export interface Catalog {
+  /** Every conversation's id. */
+  ids(): Promise<string[]>
+  /** The state as last noted, or undefined when there is none that can be read: fold the log from the start then. */
+  read(id: string): Promise<State | undefined>
+  write(state: State): Promise<void>
+  /** Notes, durably, that this log may hold what a start of the server has to look after. */
+  markActive(id: string): Promise<void>
+  unmarkActive(id: string): Promise<void>
+  activeIds(): Promise<string[]>
+  /** Durable before anything of the conversation is removed. */
+  markDeleted(id: string): Promise<void>
+  isDeleted(id: string): Promise<boolean>
+  deletedIds(): Promise<string[]>
+  directoryOf(id: string): string
+}
+
+/** `directory` is the data directory; its `sessions`, `active` and `deleted` are made. */
+export async function createCatalog(directory: string): Promise<Catalog> {
+  const [sessions, active, deleted] = await Promise.all(
+    ['sessions', 'active', 'deleted'].map(async (name) => {
+      await mkdir(join(directory, name), { recursive: true, mode: 0o700 })
+      return join(directory, name)
+    }),
+  )
+  await syncDirectory(directory)
+  const metaOf = (id: string) => join(sessions!, id, 'meta.json')
+  // One write at a time per conversation, always of the newest state: an older one must not come to lie over it.
+  const newest = new Map<string, State>()
+  const writing = new Map<string, Promise<void>>()
+
+  return {
+    ids: () => listIds(sessions!),
+    async read(id) {
+      try {
+        const { format: _, ...meta } = Meta.parse(JSON.parse(await readFile(metaOf(id), 'utf8')))
+        return { ...EMPTY_STATE, ...meta } as State // optional fields of the schema are `undefined` ones of the state
+      } catch {
+        return undefined // missing, torn or of another version: it is only a cache
+      }
+    },
+    write(state) {
+      const waiting = newest.has(state.id)
+      newest.set(state.id, state)
+      if (waiting) return writing.get(state.id)!
+      const written = (writing.get(state.id) ?? Promise.resolve()).catch(() => {}).then(() => {
+        const latest = newest.get(state.id)!
+        newest.delete(state.id)
+        return replaceMeta(metaOf(state.id), latest)
+      })
+      const done = written.finally(() => writing.get(state.id) === done && writing.delete(state.id))
+      writing.set(state.id, done)
+      return done
+    },
+    markActive: (id) => touchDurably(active!, id),
+    unmarkActive: (id) => rm(join(active!, id), { force: true }),
+    activeIds: () => listIds(active!),
+    markDeleted: (id) => touchDurably(deleted!, id),
+    isDeleted: (id) => exists(join(deleted!, id)),
+    deletedIds: () => listIds(deleted!),
+    directoryOf: (id) => join(sessions!, id),
+  }
+}
+
+/** Not synced: after a power cut an old or empty one is found out by its `lastSeq`, and the log is folded anew. */
+async function replaceMeta(path: string, state: State): Promise<void> {
+  const temporary = `${path}.${randomBytes(6).toString('hex')}`
+  await writeFile(temporary, JSON.stringify({ format: META_FORMAT, ...state }), { mode: 0o600 })
+  await rename(temporary, path)
+}
+
+async function listIds(directory: string): Promise<string[]> {
+  const names = await readdir(directory)
+  return names.filter((name) => z.uuid().safeParse(name).success)
+}
+
+async function touchDurably(directory: string, name: string): Promise<void> {
+  await writeFile(join(directory, name), '', { mode: 0o600 })
+  await syncDirectory(directory)
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  await using handle = await open(path, 'r')
+  await handle.sync()
+}
+
+const exists = (path: string) =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )

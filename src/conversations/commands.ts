@@ -1,0 +1,164 @@
+/** What a command may do in which state: pure `(state, command) -> events`, or a `Problem` saying why not. */
+import type { ErrorType, EventDraft, Status, StopReason } from '../contract/event.ts'
+import { EVENT_VERSION } from '../contract/event.ts'
+import type { UserPart } from '../contract/message.ts'
+import { Problem } from '../contract/problem.ts'
+import type { State } from './state.ts'
+import { STATUS_AFTER } from './state.ts'
+
+export type RunFailure = { readonly type: ErrorType; readonly message: string; readonly retryable: boolean }
+
+/** `newRunId` is the id a run gets should the command start one. `now` is milliseconds since 1970. */
+export type Command =
+  | { kind: 'message'; content: readonly UserPart[]; sender?: string; run: boolean; newRunId: string }
+  | { kind: 'run'; newRunId: string }
+  | { kind: 'pause'; reason: string; now: number }
+  | { kind: 'configure'; changes: Record<string, unknown> }
+  /** The loop has come to an end; `requestedAt` is the log's head at its last model request. */
+  | { kind: 'end_run'; runId: string; stopReason: StopReason; failure?: RunFailure; requestedAt: number; newRunId: string; now: number }
+  /** The server starts and finds the log as another process left it. */
+  | { kind: 'recover'; now: number }
+
+/** The events that carry out the command, to be appended as one batch; none where there is nothing to do. */
+export function decide(state: State, command: Command): EventDraft[] | Problem {
+  switch (command.kind) {
+    case 'message':
+      return refuseNewer(state) ?? decideMessage(state, command)
+    case 'run':
+      return refuseNewer(state) ?? decideRun(state, command.newRunId)
+    case 'pause':
+      return decidePause(state, command)
+    case 'configure':
+      return decideConfigure(state, command.changes)
+    case 'end_run':
+      return decideEnd(state, command)
+    case 'recover':
+      return decideRecover(state, command.now)
+    default:
+      return command satisfies never
+  }
+}
+
+type CommandOf<K extends Command['kind']> = Extract<Command, { kind: K }>
+
+function decideMessage(state: State, { content, sender, run, newRunId }: CommandOf<'message'>): EventDraft[] {
+  const message: EventDraft = { type: 'UserMessage', source: 'user', content: [...content], run, ...(sender !== undefined && { sender }) }
+  if (state.status === 'running') return [message]
+  if (isWaiting(state.status)) {
+    const superseded = answerOpenCalls(state, 'rejected', 'superseded: the user wrote a message instead of deciding')
+    return [...superseded, message, run ? start(state, newRunId, 'message') : toStatus(state, 'idle', 'superseded')]
+  }
+  return run ? [message, start(state, newRunId, 'message')] : [message]
+}
+
+function decideRun(state: State, newRunId: string): EventDraft[] | Problem {
+  switch (state.status) {
+    case 'running':
+      return new Problem('already_running', 'The agent is running already; follow it, or pause it first.', {
+        details: { run_id: state.run?.id },
+      })
+    case 'waiting_for_confirmation':
+      return new Problem('waiting_for_confirmation', 'Tool calls wait for a decision; running is not an approval.', {
+        details: { pending: state.openCalls.map((call) => ({ tool_use_id: call.toolUseId, name: call.name })) },
+      })
+    case 'waiting_for_input':
+      return new Problem('waiting_for_input', 'The agent has asked a question; answer it, or send a message.')
+    case 'idle':
+    case 'paused':
+    case 'finished':
+    case 'error':
+    case 'cancelled':
+      return [start(state, newRunId, 'run')]
+    default:
+      return state.status satisfies never
+  }
+}
+
+/** Pausing what does not run changes nothing and is no error. */
+function decidePause(state: State, { reason, now }: CommandOf<'pause'>): EventDraft[] {
+  if (state.status === 'running') return [result(state, 'paused', now), toStatus(state, 'paused', reason)]
+  if (isWaiting(state.status)) return [toStatus(state, 'paused', reason)]
+  return []
+}
+
+function decideConfigure(state: State, changes: Record<string, unknown>): EventDraft[] | Problem {
+  if ('workdir' in changes && (state.status === 'running' || state.openCalls.length > 0)) {
+    return new Problem('conversation_running', 'The workdir can only be changed while the agent is not running; pause it first.')
+  }
+  return Object.keys(changes).length ? [{ type: 'ConfigUpdate', source: 'user', changes }] : []
+}
+
+/**
+ * A run ends only here, after a look for messages it has not read: a message that asked for a run is never stranded.
+ * No events mean that the run is to go on.
+ */
+function decideEnd(state: State, command: CommandOf<'end_run'>): EventDraft[] {
+  const { stopReason, failure, now } = command
+  const hasUnread = state.runRequestedAt > command.requestedAt
+  if (hasUnread && (stopReason === 'completed' || stopReason === 'finished')) return []
+
+  const error: EventDraft[] = failure
+    ? [{ type: 'ErrorEvent', source: 'environment', ...inRun(state), error_type: failure.type, message: failure.message, retryable: failure.retryable }]
+    : []
+  const ended = [...error, result(state, stopReason, now), toStatus(state, STATUS_AFTER[stopReason], stopReason)]
+  // Each such message asked for a run of its own when this one could not take it in.
+  return hasUnread ? [...ended, start({ ...state, status: STATUS_AFTER[stopReason] }, command.newRunId, 'message')] : ended
+}
+
+/**
+ * What another process left half done is answered, not repeated: it may have had its effects already. A call that
+ * waits for a decision has had none, and goes on waiting.
+ */
+function decideRecover(state: State, now: number): EventDraft[] {
+  if (isWaiting(state.status)) return []
+  const answered = answerOpenCalls(state, 'interrupted', 'The server stopped while this call ran; what it did until then is not known.')
+  if (state.status !== 'running') return answered
+  return [...answered, result(state, 'server_restart', now), toStatus(state, 'paused', 'server_restart')]
+}
+
+function refuseNewer(state: State): Problem | undefined {
+  if (state.version <= EVENT_VERSION) return undefined
+  return new Problem('conversation_from_newer_version', 'A newer version of the server wrote this conversation; it can be read here, but not run.')
+}
+
+const isWaiting = (status: Status) => status === 'waiting_for_confirmation' || status === 'waiting_for_input'
+
+const inRun = (state: State) => (state.run ? { run_id: state.run.id } : {})
+
+function start(state: State, runId: string, reason: string): EventDraft {
+  return { type: 'StatusUpdate', source: 'environment', run_id: runId, status: 'running', previous_status: state.status, reason }
+}
+
+function toStatus(state: State, status: Status, reason: string): EventDraft {
+  return { type: 'StatusUpdate', source: 'environment', ...inRun(state), status, previous_status: state.status, reason }
+}
+
+function answerOpenCalls(state: State, type: 'interrupted' | 'rejected', message: string): EventDraft[] {
+  return state.openCalls.map((call) => ({
+    type: 'ToolResult',
+    source: 'environment',
+    ...(call.runId !== undefined && { run_id: call.runId }),
+    tool_use_id: call.toolUseId,
+    output: message,
+    is_error: true,
+    error_type: type,
+    error_message: message,
+    duration_ms: 0,
+  }))
+}
+
+function result(state: State, stopReason: StopReason, now: number): EventDraft {
+  const run = state.run
+  return {
+    type: 'Result',
+    source: 'environment',
+    ...inRun(state),
+    final_text: run?.finalText ?? '',
+    usage: run?.usage ?? {},
+    ...(run?.costUsd !== undefined && { cost_usd: run.costUsd }),
+    stop_reason: stopReason,
+    steps: run?.steps ?? 0,
+    duration_ms: run ? Math.max(0, now - Date.parse(run.startedAt)) : 0,
+    session_id: state.id,
+  }
+}

@@ -1,0 +1,169 @@
+/** What a conversation is, as a pure fold over its events. The only file that says which event leads to which status. */
+import { z } from 'zod'
+import type { ToolCall } from '../agent/tool-calls.ts'
+import type { Event, EventOf, Status, StopReason } from '../contract/event.ts'
+import { EVENT_VERSION } from '../contract/event.ts'
+import { LlmConfig } from '../contract/llm-config.ts'
+import type { Usage, UsageByModel } from '../contract/message.ts'
+import { NO_USAGE, addUsage } from '../contract/message.ts'
+
+/** How a conversation was made and configured, without secret values: the `options_summary` of its `SystemInit`. */
+export const Settings = z.object({
+  title: z.string().optional(),
+  user_id: z.string().optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+  workdir: z.string(),
+  owns_workdir: z.boolean(),
+  llm_config: LlmConfig,
+  tools: z.array(z.string()),
+  max_iteration_per_run: z.int(),
+  max_seconds_per_run: z.number().optional(),
+  microagents: z.array(z.string()).optional(),
+  resume_on_start: z.boolean().optional(),
+  visualize: z.boolean().optional(),
+})
+export type Settings = z.infer<typeof Settings>
+
+/** The run that is under way. */
+export type Run = {
+  readonly id: string
+  /** RFC 3339. */
+  readonly startedAt: string
+  readonly steps: number
+  readonly usage: UsageByModel
+  readonly costUsd: number | undefined
+  readonly finalText: string
+}
+
+export type State = {
+  readonly id: string
+  readonly status: Status
+  /** Why it is so; what a start of the server needs to know of a run that a stop cut off. */
+  readonly reason: string
+  readonly lastSeq: number
+  readonly createdAt: string
+  readonly updatedAt: string
+  readonly settings: Settings
+  readonly run: Run | undefined
+  /** Tool calls without a result, in the order of the calls. */
+  readonly openCalls: readonly ToolCall[]
+  /** Seq of the newest message that asked for a run. */
+  readonly runRequestedAt: number
+  readonly usage: UsageByModel
+  readonly costUsd: number | undefined
+  /** Beginning of the first message: what a conversation without a title is found by. */
+  readonly preview: string
+  /** Highest schema version met; above ours the conversation is read, but not run. */
+  readonly version: number
+}
+
+const PREVIEW_CHARS = 200
+
+const NO_SETTINGS: Settings = { workdir: '', owns_workdir: false, llm_config: {}, tools: [], max_iteration_per_run: 500 }
+
+export const EMPTY_STATE: State = {
+  id: '',
+  status: 'idle',
+  reason: 'created',
+  lastSeq: 0,
+  createdAt: '',
+  updatedAt: '',
+  settings: NO_SETTINGS,
+  run: undefined,
+  openCalls: [],
+  runRequestedAt: 0,
+  usage: {},
+  costUsd: undefined,
+  preview: '',
+  version: EVENT_VERSION,
+}
+
+/** The state after one more event. Pure; unknown events only move the cursor. */
+export function fold(state: State, event: Event): State {
+  const next = {
+    ...state,
+    id: event.conversation_id,
+    lastSeq: event.seq,
+    createdAt: state.createdAt || event.timestamp,
+    updatedAt: event.timestamp,
+    version: Math.max(state.version, event.version),
+  }
+  switch (event.type) {
+    case 'SystemInit':
+      return { ...next, settings: Settings.parse(event.options_summary) }
+    case 'ConfigUpdate':
+      return { ...next, settings: withChanges(state.settings, event.changes) }
+    case 'UserMessage':
+      return {
+        ...next,
+        runRequestedAt: event.run ? event.seq : state.runRequestedAt,
+        preview: state.preview || previewOf(event),
+      }
+    case 'AssistantMessage':
+      return afterAnswer(next, event)
+    case 'ToolUse': {
+      const call = { toolUseId: event.tool_use_id, name: event.name, input: event.input, runId: event.run_id }
+      return event.parent_tool_use_id ? next : { ...next, openCalls: [...state.openCalls, call] }
+    }
+    case 'ToolResult':
+      return { ...next, openCalls: state.openCalls.filter((call) => call.toolUseId !== event.tool_use_id) }
+    case 'StatusUpdate':
+      return { ...next, status: event.status, reason: event.reason, run: runAfter(state, event) }
+    case 'ErrorEvent':
+    case 'Result':
+      return next
+    default:
+      event satisfies never
+      return next
+  }
+}
+
+/** Which status a run's end leads to. */
+export const STATUS_AFTER: Readonly<Record<StopReason, Status>> = {
+  completed: 'idle',
+  finished: 'finished',
+  paused: 'paused',
+  max_steps: 'paused',
+  server_restart: 'paused',
+  iteration_limit: 'error',
+  time_limit: 'error',
+  error: 'error',
+}
+
+/** A change as `ConfigUpdate` has it, over settings; `llm_config` merges field by field. */
+export function withChanges(settings: Settings, changes: Record<string, unknown>): Settings {
+  const { llm_config, ...rest } = changes
+  const merged = llm_config ? { ...settings.llm_config, ...LlmConfig.parse(llm_config) } : settings.llm_config
+  return Settings.parse({ ...settings, ...rest, llm_config: merged })
+}
+
+function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
+  const count = (usage: UsageByModel) => countUsage(usage, event.model, event.usage)
+  const run = state.run && {
+    ...state.run,
+    steps: state.run.steps + 1,
+    usage: count(state.run.usage),
+    costUsd: addCost(state.run.costUsd, event.cost_usd),
+    finalText: event.text,
+  }
+  return event.parent_tool_use_id
+    ? { ...state, usage: count(state.usage), costUsd: addCost(state.costUsd, event.cost_usd) }
+    : { ...state, run, usage: count(state.usage), costUsd: addCost(state.costUsd, event.cost_usd) }
+}
+
+function runAfter(state: State, event: EventOf<'StatusUpdate'>): Run | undefined {
+  if (event.status !== 'running' && !event.status.startsWith('waiting_')) return undefined
+  if (!event.run_id || state.run?.id === event.run_id) return state.run
+  return { id: event.run_id, startedAt: event.timestamp, steps: 0, usage: {}, costUsd: undefined, finalText: '' }
+}
+
+function countUsage(total: UsageByModel, model: string, usage: Usage): UsageByModel {
+  return { ...total, [model]: addUsage(total[model] ?? NO_USAGE, usage) }
+}
+
+const addCost = (a: number | undefined, b: number | undefined) => (a === undefined ? b : b === undefined ? a : a + b)
+
+function previewOf(event: EventOf<'UserMessage'>): string {
+  const text = event.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join(' ')
+  return text.slice(0, PREVIEW_CHARS)
+}

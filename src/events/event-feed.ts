@@ -1,0 +1,104 @@
+/**
+ * How every reader follows a log: SSE, WebSocket, webhooks, SDK and terminal alike. What was before it came is read
+ * from the store, then it goes over to what happens now, without gap or duplicate.
+ */
+import { Problem } from '../contract/problem.ts'
+import type { EventLog } from './event-log.ts'
+import { FEED_LIMITS, FeedBuffer } from './feed-buffer.ts'
+import type { FeedBatch, FeedEnd, FeedLimits } from './feed-buffer.ts'
+
+/** Events read from the store at a time. */
+const PAGE_EVENTS = 256
+/** And bytes looked at: what a reader of the backlog keeps in memory while its socket is slow. */
+const PAGE_BYTES = 1024 * 1024
+const HEARTBEAT_MS = 15_000
+
+export type FollowOptions = {
+  /** The last event the reader knows; 0 for all of them. Absent: from now on. */
+  readonly afterSeq?: number
+  /** Durable events of these types only. */
+  readonly types?: ReadonlySet<string>
+  /** Transient events too, whatever their types. */
+  readonly deltas?: boolean
+  /** Ends the feed as soon as it waits for events; a `return()` alone comes through only at the next event. */
+  readonly signal?: AbortSignal
+  readonly limits?: FeedLimits
+  /** After so long without anything to tell, an empty batch comes: with the seq reached, time for a sign of life. */
+  readonly heartbeatMs?: number
+}
+
+/**
+ * Batches of records until the one that has an `end`, which is the last. A batch has all that came while the reader was
+ * busy, so a burst is one write; a single delta reaches a waiting reader within the tick it was published in.
+ * Throws `cursor_ahead` at once; what the store throws while the backlog is read, in the loop. The starting point
+ * is fixed by this call, the subscription made by the first `next()` that has nothing left to read: nothing is lost
+ * in between. The reader sets the pace of the backlog; only live it can be too slow.
+ */
+export function follow(log: EventLog, options: FollowOptions = {}): AsyncGenerator<FeedBatch, void, void> {
+  const { afterSeq = log.head } = options
+  if (afterSeq > log.head) throw cursorAhead(afterSeq, log.head)
+  return feed(log, afterSeq, options)
+}
+
+async function* feed(log: EventLog, afterSeq: number, options: FollowOptions): AsyncGenerator<FeedBatch, void, void> {
+  const { types, deltas = false, signal, limits = FEED_LIMITS, heartbeatMs = HEARTBEAT_MS } = options
+  let reachedSeq = afterSeq
+  let toldAt = performance.now()
+  const isOver = () => log.ended !== undefined || signal?.aborted === true
+  while (reachedSeq < log.head && !isOver()) {
+    const batch = await readOn(log, reachedSeq, types)
+    reachedSeq = batch.reachedSeq
+    // A filter may let nothing through for long.
+    if (batch.records.length === 0 && performance.now() - toldAt < heartbeatMs) continue
+    yield batch
+    toldAt = performance.now()
+  }
+
+  // Cutover. All up to the head has been read, and from there to the subscription there is no `await`: an event stored
+  // in between would be in neither. Subscribing first, and buffering until the backlog is read, would be as gapless;
+  // but then a reader far behind would lag, and be cut off, for what it hasn't come to yet.
+  const buffer = new FeedBuffer({ reachedSeq, types, limits, heartbeatMs })
+  const onAbort = () => buffer.end('aborted')
+  const unsubscribe = log.subscribe({
+    onEvents: (events) => buffer.addEvents(events),
+    ...(deltas && { onTransient: (record) => buffer.addTransient(record) }),
+    onClose: (end) => buffer.end(end),
+  })
+  try {
+    if (signal?.aborted) onAbort()
+    signal?.addEventListener('abort', onAbort, { once: true })
+    if (deltas) for (const record of log.messagesSoFar()) buffer.addTransient(record)
+    for (let end: FeedEnd | undefined; end === undefined;) {
+      const batch = await buffer.take()
+      yield batch
+      end = batch.end
+    }
+  } finally {
+    unsubscribe()
+    signal?.removeEventListener('abort', onAbort)
+    buffer.close()
+  }
+}
+
+async function readOn(log: EventLog, afterSeq: number, types: ReadonlySet<string> | undefined): Promise<FeedBatch> {
+  const { head } = log
+  const range = { afterSeq, beforeSeq: head + 1, limit: PAGE_EVENTS, maxBytes: PAGE_BYTES }
+  try {
+    const { events, scannedTo = head } = await log.read({ ...range, ...(types && { types }) })
+    return { records: events, reachedSeq: scannedTo }
+  } catch (error) {
+    // The log was closed under us: the loop sees it and says so in its own way.
+    if (log.ended) return { records: [], reachedSeq: afterSeq }
+    throw error
+  }
+}
+
+function cursorAhead(afterSeq: number, head: number): Problem {
+  return new Problem(
+    'cursor_ahead',
+    `The log ends at event ${head}, before event ${afterSeq}. Start from an earlier one.`,
+    {
+      details: { after_seq: afterSeq, head },
+    },
+  )
+}

@@ -1,0 +1,138 @@
+/** The embedded event store: one `<directory>/<id>/events.jsonl` per conversation. Owns which log is the current one. */
+import { mkdir, open, readdir, rm } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { Problem } from '../contract/problem.ts'
+import { createKeyedTurns } from '../lib/keyed-turns.ts'
+import type { EventStore, StoredLog } from './event-store.ts'
+import { JsonlLog } from './jsonl-log.ts'
+import { LogFile } from './log-file.ts'
+import { SeqIndex } from './seq-index.ts'
+import { syncDirectory } from './sync-directory.ts'
+import { cutTail, findTail } from './tail-repair.ts'
+import type { Tail } from './tail-repair.ts'
+
+const FILE = 'events.jsonl'
+/** A log that is not used holds neither a descriptor nor anything about its contents after this time. */
+const IDLE_MS = 30_000
+
+export type JsonlStoreOptions = {
+  /** Holds one directory per conversation; made when it isn't there. */
+  readonly directory: string
+  /** Unix time in milliseconds. */
+  readonly now?: () => number
+  readonly idleMs?: number
+}
+
+export function createJsonlStore({ directory, now = Date.now, idleMs = IDLE_MS }: JsonlStoreOptions): EventStore {
+  // Two objects writing one file would each overwrite what the other stored. So whoever opens a log takes it over from
+  // the one who had it, and per conversation that happens strictly in turn.
+  const current = new Map<string, JsonlLog>()
+  const inTurn = createKeyedTurns()
+  let lastEpoch = 0
+
+  function take(conversationId: string, file: LogFile, index: SeqIndex, tail: Tail): StoredLog {
+    const onClosed = () => current.get(conversationId) === log && current.delete(conversationId)
+    const log = new JsonlLog({ conversationId, epoch: ++lastEpoch, file, index, tail, now, onClosed })
+    current.set(conversationId, log)
+    return log
+  }
+
+  function fileOf(conversationId: string): { path: string; file: LogFile; index: SeqIndex } {
+    const path = join(directory, conversationId, FILE)
+    const index = new SeqIndex()
+    return { path, index, file: new LogFile(path, { idleMs, onIdle: () => index.forget() }) }
+  }
+
+  return {
+    async create(conversationId) {
+      requireUuid(conversationId)
+      return await inTurn(conversationId, async () => {
+        const { path, file, index } = fileOf(conversationId)
+        await createFile(path)
+        return take(conversationId, file, index, { last: undefined, end: 0 })
+      })
+    },
+
+    async open(conversationId) {
+      requireUuid(conversationId)
+      return await inTurn(conversationId, async () => {
+        await current.get(conversationId)?.retire('fenced')
+        const { path, file, index } = fileOf(conversationId)
+        try {
+          const { tail, repaired } = await openFile(file, path, now())
+          return { log: take(conversationId, file, index, tail), repaired }
+        } catch (error) {
+          await file.close()
+          throw isMissing(error) ? notFound() : error
+        }
+      })
+    },
+
+    async delete(conversationId) {
+      requireUuid(conversationId)
+      await inTurn(conversationId, async () => {
+        await current.get(conversationId)?.retire(deleted())
+        current.delete(conversationId)
+        await removeFiles(join(directory, conversationId))
+      })
+    },
+  }
+}
+
+async function createFile(path: string): Promise<void> {
+  const directory = dirname(path)
+  const topmost = await mkdir(directory, { recursive: true, mode: 0o700 })
+  try {
+    await (await open(path, 'wx', 0o600)).close()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    throw new Problem('conversation_exists', 'A conversation with this id exists already.', { cause: error })
+  }
+  await syncDirectory(directory)
+  // The parent in any case: others put files into the directory before us, and need not have synced its own name.
+  const depth = topmost === undefined ? 0 : relative(topmost, directory).split('/').filter(Boolean).length
+  for (let up = 0, parent = dirname(directory); up <= depth; up++, parent = dirname(parent)) await syncDirectory(parent)
+}
+
+async function openFile(
+  file: LogFile,
+  path: string,
+  now: number,
+): Promise<{ tail: Tail; repaired: string | undefined }> {
+  const size = await file.size()
+  // What a killed server wrote may be readable and yet not on the disk: nobody is shown it before it is.
+  await file.sync()
+  const tail = await findTail(file, size)
+  return tail.end === size
+    ? { tail, repaired: undefined }
+    : { tail, repaired: await cutTail(file, path, tail, size, now) }
+}
+
+/** What belongs to the log, and nothing else in the directory. Removing what isn't there is fine. */
+async function removeFiles(directory: string): Promise<void> {
+  try {
+    const names = await readdir(directory)
+    const own = names.filter((name) => name === FILE || name.startsWith(`${FILE}.`))
+    for (const name of own) await rm(join(directory, name), { force: true })
+    await syncDirectory(directory)
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
+}
+
+/** Ids become names of directories: nothing but a UUID may reach the file system. */
+function requireUuid(conversationId: string): void {
+  if (!/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(conversationId)) throw notFound()
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT'
+}
+
+function notFound(): Problem {
+  return new Problem('conversation_not_found', 'There is no conversation with this id.')
+}
+
+function deleted(): Problem {
+  return new Problem('conversation_deleted', 'This conversation was deleted.')
+}

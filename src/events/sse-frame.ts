@@ -1,0 +1,28 @@
+/** How a record looks on the wire of an event stream: made once, whatever the number of its readers. */
+import type { StoredEvent } from './event-store.ts'
+import type { TransientRecord } from './transient-record.ts'
+
+/** What readers of a log are shown: durable events, which have a `seq`, and transient ones, which have none. */
+export type Published = StoredEvent | TransientRecord
+
+// Beside the records, not in them: most are never streamed, and a frame lives no longer than its record.
+const frames = new WeakMap<Published, Buffer>()
+
+/**
+ * The frame of Server-Sent Events. Only durable events carry an `id`: it is what the reader comes back with, and
+ * nothing else can be gone back to. JSON holds no raw CR or LF, so one `data:` line always takes it.
+ */
+export function sseFrame(record: Published): Buffer {
+  let frame = frames.get(record)
+  if (!frame) {
+    const id = record.seq === undefined ? '' : `id: ${record.seq}\n`
+    frame = Buffer.from(`${id}event: ${record.type}\ndata: ${record.json}\n\n`)
+    frames.set(record, frame)
+  }
+  return frame
+}
+
+/** The frames of all of them in one buffer: one write to the socket instead of many. */
+export function sseFrames(records: readonly Published[]): Buffer {
+  return records.length === 1 ? sseFrame(records[0]!) : Buffer.concat(records.map(sseFrame))
+}

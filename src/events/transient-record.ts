@@ -1,0 +1,30 @@
+/** A transient event on its way to readers, serialised once and only if somebody reads. */
+import type { TransientDraft, TransientEvent } from '../contract/event.ts'
+
+export type TransientRecord = {
+  /** Always undefined: that tells it from a stored event. */
+  readonly seq: undefined
+  readonly type: TransientEvent['type']
+  readonly event: TransientEvent
+  readonly json: string
+}
+
+export function createTransientRecord(draft: TransientDraft, conversationId: string, now: number): TransientRecord {
+  const { type, ...fields } = draft
+  const event = {
+    type,
+    conversation_id: conversationId,
+    timestamp: new Date(now).toISOString(),
+    ...fields,
+  } as TransientEvent
+  let json: string | undefined
+  return {
+    seq: undefined,
+    type,
+    event,
+    get json() {
+      json ??= JSON.stringify(event)
+      return json
+    },
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * The OpenAPI document and the page that shows it. The document is the committed `openapi/openapi.json`, so neither a
+ * generator nor a template runs in the server; a test keeps that file equal to the routes.
+ */
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { readAsset } from './assets.ts'
+
+/** Asset of swagger-ui -> content type: what the page loads, and nothing else of that package. */
+const PAGE_FILES = {
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+}
+
+/** Links are relative: the page also works behind a proxy that serves the API under a path. */
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>agent-server API</title>
+<link rel="icon" href="docs/favicon-32x32.png">
+<link rel="stylesheet" href="docs/swagger-ui.css">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+</body>
+</html>
+`
+
+/** The key typed into the page stays in its memory; `validatorUrl` would send the document to another host. */
+const START = `SwaggerUIBundle({
+  url: 'openapi.json',
+  dom_id: '#swagger-ui',
+  deepLinking: true,
+  displayRequestDuration: true,
+  persistAuthorization: false,
+  queryConfigEnabled: false,
+  validatorUrl: null,
+})
+`
+
+/** A script that got in here could read the typed key: everything is our own, and nothing may be framed or sent elsewhere. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** Adds `/openapi.json`, `/docs` and what the page loads, all without a key. Files are read when asked for. */
+export function registerDocs(app: FastifyInstance): void {
+  const open = { config: { public: true }, schema: { hide: true } }
+
+  app.get('/openapi.json', open, (_request, reply) => {
+    return reply.type('application/json; charset=utf-8').send(readAsset('openapi/openapi.json'))
+  })
+  app.get('/docs', open, (request, reply) => {
+    const path = request.url.split('?', 1)[0] ?? ''
+    // Under `/docs/` the page's relative links would point one level too deep.
+    return path.endsWith('/') ? reply.redirect('../docs') : sendPart(reply, 'text/html; charset=utf-8', PAGE)
+  })
+  app.get('/docs/start.js', open, (_request, reply) => sendPart(reply, 'text/javascript; charset=utf-8', START))
+  for (const [file, type] of Object.entries(PAGE_FILES)) {
+    app.get(`/docs/${file}`, open, (_request, reply) => sendPart(reply, type, readAsset(`swagger-ui/${file}`)))
+  }
+}
+
+function sendPart(reply: FastifyReply, type: string, content: string | Buffer): FastifyReply {
+  return reply
+    .header('content-security-policy', CONTENT_SECURITY_POLICY)
+    .header('x-content-type-options', 'nosniff')
+    .header('referrer-policy', 'no-referrer')
+    .header('cache-control', 'no-cache')
+    .type(type)
+    .send(content)
+}

@@ -1,0 +1,66 @@
+/** From what was thrown to what a client reads: every error answer is made here, and none repeats what the client sent. */
+import { randomUUID } from 'node:crypto'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
+import { LATER_FIELDS } from '../contract/conversation.ts'
+import type { ProblemCode } from '../contract/problem.ts'
+import { Problem } from '../contract/problem.ts'
+
+/** More would not help anyone to mend the request. */
+const MAX_ISSUES = 20
+
+export function handleError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const problem = toProblem(error, request)
+  if (problem.code === 'unauthorized') void reply.header('www-authenticate', 'Bearer realm="agent-server"')
+  if (problem.status === 503) void reply.header('retry-after', '1')
+  return reply.code(problem.status).type('application/json').send(JSON.stringify(problem.toBody()))
+}
+
+function toProblem(error: FastifyError | Error, request: FastifyRequest): Problem {
+  if (error instanceof Problem) return error
+  if (hasZodFastifySchemaValidationErrors(error)) return invalidRequest(error.validation, error.validationContext)
+  const code = 'code' in error ? FASTIFY_CODES[error.code] : undefined
+  if (code) return new Problem(code, MESSAGES[code] ?? error.message, { cause: error })
+  const status = 'statusCode' in error ? error.statusCode : undefined
+  if (status === 400) return new Problem('invalid_request', 'The request could not be read; check that the body is valid JSON.', { cause: error })
+  const error_id = randomUUID()
+  request.log.error({ err: error, error_id }, 'request failed')
+  return new Problem('internal', 'The server failed; its log has the details under this error_id.', { details: { error_id }, cause: error })
+}
+
+const FASTIFY_CODES: Readonly<Record<string, ProblemCode>> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
+  FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'invalid_request',
+  FST_ERR_CTP_INVALID_JSON_BODY: 'invalid_request',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'invalid_request',
+  FST_ERR_BAD_URL: 'invalid_request',
+}
+
+const MESSAGES: Partial<Record<ProblemCode, string>> = {
+  unsupported_media_type: 'Send the body as application/json.',
+  body_too_large: 'The body is larger than OPENHANDS_MAX_BODY_BYTES allows.',
+  invalid_request: 'The body is not valid JSON.',
+}
+
+type Issue = { readonly instancePath: string; readonly message?: string; readonly keyword: string; readonly params?: Record<string, unknown> }
+
+/** Paths and rules only: a value in the answer could be the secret somebody put into the wrong field. */
+function invalidRequest(validation: readonly unknown[], context: string | undefined): Problem {
+  const issues = (validation as readonly Issue[]).slice(0, MAX_ISSUES).map((issue) => ({
+    path: [context ?? 'body', ...issue.instancePath.split('/').filter(Boolean)].join('.'),
+    message: issue.message ?? 'is not valid',
+  }))
+  const later = (validation as readonly Issue[]).flatMap(laterFields)
+  if (later.length) {
+    const fields = later.join(', ')
+    return new Problem('unsupported_field', `This version of the server has no ${fields} yet; leave it out.`, { details: { fields: later } })
+  }
+  return new Problem('invalid_request', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), { details: { issues } })
+}
+
+function laterFields({ instancePath, params }: Issue): string[] {
+  const unknown = Array.isArray(params?.['keys']) ? params['keys'].map(String) : []
+  const refused = instancePath === '/confirmation_mode' ? ['confirmation_mode'] : []
+  return [...unknown, ...refused].filter((name) => LATER_FIELDS.has(name))
+}

@@ -1,0 +1,29 @@
+/** Which methods a path answers: what tells "no such route" from "not with this method". */
+import type { RouteOptions } from 'fastify'
+
+export type RouteTable = {
+  readonly add: (route: Pick<RouteOptions, 'url' | 'method'>) => void
+  /** Sorted; empty when no route has this path. */
+  readonly methodsOf: (url: string) => string[]
+}
+
+export function createRouteTable(): RouteTable {
+  const methods = new Map<string, { pattern: RegExp; methods: Set<string> }>()
+
+  return {
+    add({ url, method }) {
+      const known = methods.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() }
+      for (const name of [method].flat()) known.methods.add(name)
+      methods.set(url, known)
+    },
+    methodsOf(url) {
+      const path = url.split('?', 1)[0]!
+      return [...new Set([...methods.values()].filter(({ pattern }) => pattern.test(path)).flatMap((route) => [...route.methods]))].sort()
+    },
+  }
+}
+
+function patternOf(url: string): RegExp {
+  const parts = url.split('/').map((part) => (part.startsWith(':') ? '[^/]+' : part === '*' ? '.*' : RegExp.escape(part)))
+  return new RegExp(`^${parts.join('/')}/?$`)
+}

@@ -1,0 +1,91 @@
+/** Routes that make, find, configure and delete conversations. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import {
+  Conversation,
+  ConversationId,
+  ConversationPage,
+  Count,
+  CountConversations,
+  CreateConversation,
+  ListConversations,
+  UpdateConfig,
+} from '../../contract/conversation.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { describeRoute } from '../describe-route.ts'
+
+export const ById = z.strictObject({ id: ConversationId })
+
+export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
+  const describe = describeRoute('conversations')
+
+  app.post(
+    '/conversations',
+    {
+      schema: {
+        ...describe('createConversation', 'Make a conversation', ['conversation_exists', 'conversation_deleted', 'unsupported_field', 'unsafe_path', 'storage_full']),
+        body: CreateConversation,
+        response: { 201: Conversation },
+      },
+    },
+    async (request, reply) => {
+      const conversation = await manager.create(request.body)
+      return reply.code(201).header('location', `/conversations/${conversation.id}`).send(conversation)
+    },
+  )
+
+  app.get(
+    '/conversations',
+    {
+      schema: {
+        ...describe('listConversations', 'List conversations, page by page', ['invalid_cursor']),
+        querystring: ListConversations,
+        response: { 200: ConversationPage },
+      },
+    },
+    (request) => manager.list(request.query),
+  )
+
+  app.get(
+    '/conversations/count',
+    { schema: { ...describe('countConversations', 'Count conversations'), querystring: CountConversations, response: { 200: Count } } },
+    async (request) => ({ count: manager.count(request.query) }),
+  )
+
+  app.get(
+    '/conversations/:id',
+    { schema: { ...describe('getConversation', 'Look at a conversation', CONVERSATION), params: ById, response: { 200: Conversation } } },
+    (request) => manager.view(request.params.id),
+  )
+
+  app.put(
+    '/conversations/:id/config',
+    {
+      schema: {
+        ...describe('updateConfig', 'Change the configuration, also during a run', [...CONVERSATION, 'conversation_running', 'unsafe_path', 'storage_full']),
+        params: ById,
+        body: UpdateConfig,
+        response: { 200: Conversation },
+      },
+    },
+    (request) => manager.configure(request.params.id, request.body),
+  )
+
+  app.delete(
+    '/conversations/:id',
+    {
+      schema: {
+        ...describe('deleteConversation', 'Delete a conversation with its data and processes', CONVERSATION),
+        params: ById,
+        response: { 204: z.undefined().describe('Deleted; its processes are dead.') },
+      },
+    },
+    async (request, reply) => {
+      await manager.delete(request.params.id)
+      return reply.code(204).send()
+    },
+  )
+}
+
+/** What every route of one conversation may answer. */
+export const CONVERSATION = ['conversation_not_found', 'conversation_deleted', 'conversation_damaged', 'storage_failed'] as const

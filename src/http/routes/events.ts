@@ -1,0 +1,89 @@
+/** Routes that read a conversation's events: the list, one, the count, the live stream. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { ConversationId, Count } from '../../contract/conversation.ts'
+import { Event } from '../../contract/event.ts'
+import { CountEvents, EventPage, ListEvents, StreamEvents } from '../../contract/events-api.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { readEventPage } from '../../events/event-page.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
+import { describeRoute } from '../describe-route.ts'
+import { requireEventStream, streamEvents } from '../sse-reply.ts'
+import { ById, CONVERSATION } from './conversations.ts'
+
+export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager; streamBufferBytes: number }> = async (app, deps) => {
+  const { manager } = deps
+  const describe = describeRoute('events')
+
+  app.get(
+    '/conversations/:id/events',
+    {
+      schema: {
+        ...describe('listEvents', 'List events, page by page', [...CONVERSATION, 'invalid_cursor']),
+        params: ById,
+        querystring: ListEvents,
+        response: { 200: EventPage },
+      },
+    },
+    async (request, reply) => {
+      const { log } = await manager.get(request.params.id)
+      const { events, nextPageId } = await readEventPage(log, request.query)
+      // The lines of the log as they are: parsing them only to write them out again would be most of the work.
+      const items = events.map((stored) => stored.json).join(',')
+      return reply.type('application/json').serializer(String).send(`{"items":[${items}],"next_page_id":${JSON.stringify(nextPageId)}}` as never)
+    },
+  )
+
+  app.get(
+    '/conversations/:id/events/count',
+    {
+      schema: { ...describe('countEvents', 'Count events', CONVERSATION), params: ById, querystring: CountEvents, response: { 200: Count } },
+    },
+    async (request) => {
+      const { log } = await manager.get(request.params.id)
+      return { count: await log.count(withoutUndefined(request.query)) }
+    },
+  )
+
+  app.get(
+    '/conversations/:id/events/:event_id',
+    {
+      schema: {
+        ...describe('getEvent', 'Look at an event', [...CONVERSATION, 'event_not_found']),
+        params: z.strictObject({ id: ConversationId, event_id: z.uuid().toLowerCase() }),
+        response: { 200: Event },
+      },
+    },
+    async (request) => {
+      const { log } = await manager.get(request.params.id)
+      const found = await log.find(request.params.event_id)
+      if (!found) throw new Problem('event_not_found', `There is no event ${request.params.event_id} in this conversation.`)
+      return found.event
+    },
+  )
+
+  app.get(
+    '/conversations/:id/events/stream',
+    {
+      sse: { kind: 'only', heartbeat: false },
+      preHandler: requireEventStream,
+      schema: {
+        ...describe('streamEvents', 'Follow events live (SSE)', [...CONVERSATION, 'not_acceptable', 'invalid_cursor', 'cursor_ahead']),
+        params: ById,
+        querystring: StreamEvents,
+        headers: z.object({ 'last-event-id': z.string().optional().describe('The last `id` seen: the stream goes on after it.') }),
+        response: {
+          200: {
+            description: 'Events as they become durable, each with its seq as `id`; a comment every 15 s. Ends with `deleted`, `server_closing` or `lagged`.',
+            content: { 'text/event-stream': { schema: z.string() } },
+          },
+        },
+      },
+    },
+    async (request, reply) => {
+      const { log } = await manager.get(request.params.id)
+      await streamEvents(reply, log, { ...request.query, lastEventId: request.headers['last-event-id'], bufferBytes: deps.streamBufferBytes })
+    },
+  )
+}

@@ -1,0 +1,69 @@
+/** Routes that talk to the agent and steer it: messages, run, pause. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { PauseRequest, PostMessage, PostedMessage, RunOutcome, RunRequest, RunStarted, StatusAnswer } from '../../contract/conversation.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { describeRoute } from '../describe-route.ts'
+import { closeSignal } from '../close-signal.ts'
+import { ById, CONVERSATION } from './conversations.ts'
+
+export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
+  const describe = describeRoute('messages')
+
+  app.post(
+    '/conversations/:id/messages',
+    {
+      schema: {
+        ...describe('postMessage', 'Send a message to the agent', [...CONVERSATION, 'conversation_from_newer_version', 'storage_full']),
+        params: ById,
+        body: PostMessage,
+        response: { 202: PostedMessage },
+      },
+    },
+    async (request, reply) => {
+      const conversation = await manager.get(request.params.id)
+      return reply.code(202).send(await conversation.post(request.body))
+    },
+  )
+
+  app.post(
+    '/conversations/:id/run',
+    {
+      schema: {
+        ...describe('runConversation', 'Let the agent work', [
+          ...CONVERSATION,
+          'already_running',
+          'waiting_for_confirmation',
+          'waiting_for_input',
+          'conversation_from_newer_version',
+          'storage_full',
+        ]),
+        params: ById,
+        body: RunRequest.optional(),
+        response: { 200: RunOutcome.describe('With `wait`.'), 202: RunStarted },
+      },
+    },
+    async (request, reply) => {
+      const conversation = await manager.get(request.params.id)
+      const { wait, timeout, ...limits } = request.body ?? RunRequest.parse({})
+      const run_id = await conversation.run(limits)
+      if (!wait) return reply.code(202).send({ run_id })
+      return reply.code(200).send(await conversation.waitForRun(run_id, timeout, closeSignal(reply)))
+    },
+  )
+
+  app.post(
+    '/conversations/:id/pause',
+    {
+      schema: {
+        ...describe('pauseConversation', 'Pause the agent; pausing what is not running changes nothing', [...CONVERSATION, 'storage_full']),
+        params: ById,
+        body: PauseRequest.optional(),
+        response: { 200: StatusAnswer },
+      },
+    },
+    async (request) => {
+      const conversation = await manager.get(request.params.id)
+      return { status: await conversation.pause(request.body ?? PauseRequest.parse({})) }
+    },
+  )
+}

@@ -1,0 +1,86 @@
+/** The HTTP server: plugins, hooks and routes put together. What a route does is in `routes/`, what an error says in `problem-handler.ts`. */
+import { fastifySSE } from '@fastify/sse'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import Fastify from 'fastify'
+import { validatorCompiler } from 'fastify-type-provider-zod'
+import type { Info } from '../contract/server.ts'
+import { Problem } from '../contract/problem.ts'
+import type { ConversationManager } from '../conversations/manager.ts'
+import { uuid7 } from '../lib/uuid7.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Authenticate } from './auth.ts'
+import { createRouteTable } from './route-table.ts'
+import { handleError } from './problem-handler.ts'
+import { conversationRoutes } from './routes/conversations.ts'
+import { eventRoutes } from './routes/events.ts'
+import { messageRoutes } from './routes/messages.ts'
+import { serverRoutes } from './routes/server.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Answers without a key. */
+    public?: boolean
+  }
+}
+
+export type HttpDeps = {
+  readonly manager: ConversationManager
+  readonly authenticate: Authenticate
+  readonly info: Info
+  readonly isReady: () => boolean
+  readonly logger: Logger
+}
+
+/** Milliseconds a client may take to send one whole request. */
+const REQUEST_TIMEOUT_MS = 60_000
+/** Longer than the usual 60 s of proxies, so that it is they who end an idle connection. */
+const KEEP_ALIVE_TIMEOUT_MS = 72_000
+
+export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance> {
+  const app = Fastify({
+    loggerInstance: deps.logger as FastifyBaseLogger, // the wider type: a narrower one would run through every plugin’s types
+    disableRequestLogging: true,
+    bodyLimit: deps.info.limits.max_body_bytes,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    forceCloseConnections: 'idle',
+    genReqId: () => uuid7(),
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4096 },
+    frameworkErrors: (error, request, reply) => void handleError(error, request, reply),
+  })
+  // Bodies and queries are parsed by their zod schemas; answers were made by us and are written as they are.
+  app.setValidatorCompiler(validatorCompiler)
+  app.setSerializerCompiler(() => JSON.stringify)
+  app.setErrorHandler(handleError)
+
+  const routes = createRouteTable()
+  app.addHook('onRoute', routes.add)
+  app.addHook('onRequest', async (request) => {
+    if (!request.routeOptions.config.public) deps.authenticate(request.headers.authorization)
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    const { method, routeOptions } = request
+    const facts = { method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10, req_id: request.id }
+    // Probes come every few seconds and say nothing.
+    if (routeOptions.config.public) request.log.debug(facts, 'request')
+    else request.log.info(facts, 'request')
+  })
+  app.setNotFoundHandler(async (request) => {
+    const allowed = routes.methodsOf(request.url)
+    if (!allowed.length) throw new Problem('not_found', 'There is no such route; /openapi.json lists them all.')
+    throw new Problem('method_not_allowed', `This route answers ${allowed.join(', ')}.`, { details: { allow: allowed } })
+  })
+
+  await app.register(fastifySSE)
+  await registerRoutes(app, deps)
+  return app
+}
+
+/** The routes alone: what the API's description is made from, too. */
+export async function registerRoutes(app: FastifyInstance, deps: Pick<HttpDeps, 'manager' | 'info' | 'isReady'>): Promise<void> {
+  const { manager, info, isReady } = deps
+  await app.register(serverRoutes, { info, isReady })
+  await app.register(conversationRoutes, { manager })
+  await app.register(messageRoutes, { manager })
+  await app.register(eventRoutes, { manager, streamBufferBytes: info.limits.stream_buffer_bytes })
+}

@@ -1,0 +1,69 @@
+/** Server-sent events from text in pieces of any size, by the rules of the WHATWG HTML standard, section 9.2.6. */
+
+export type SseMessage = { readonly event: string; readonly data: string; readonly id: string }
+
+/** One event's lines may be this long together: a peer that never ends one must not fill the memory. */
+const MAX_EVENT_CHARS = 64 * 1024 * 1024
+
+export type SseDecoder = {
+  /** The events that this piece completes. Throws a `RangeError` when one grows beyond any sensible size. */
+  push(piece: string): SseMessage[]
+  /** What is left when the peer has closed. The standard drops it; callers may know that a whole line is still good. */
+  rest(): SseMessage[]
+}
+
+export function createSseDecoder(): SseDecoder {
+  let tail = ''
+  let afterReturn = false
+  let event = ''
+  let id = ''
+  let data: string[] = []
+  let size = 0
+
+  function dispatch(): SseMessage[] {
+    const message = { event: event || 'message', data: data.join('\n'), id }
+    const isEmpty = data.length === 0
+    event = ''
+    data = []
+    size = 0
+    return isEmpty ? [] : [message]
+  }
+
+  function takeLine(line: string): SseMessage[] {
+    if (line === '') return dispatch()
+    const colon = line.indexOf(':')
+    const field = colon < 0 ? line : line.slice(0, colon)
+    const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
+    if (field === 'data') data.push(value)
+    if (field === 'event') event = value
+    if (field === 'id' && !value.includes('\0')) id = value
+    size += line.length
+    return []
+  }
+
+  function checkSize(): void {
+    if (size + tail.length > MAX_EVENT_CHARS) throw new RangeError('a server-sent event is too large')
+  }
+
+  return {
+    push(piece) {
+      // A CR ends a line at once, so the LF of a CRLF that arrives with the next piece must not end another one.
+      const start = afterReturn && piece.startsWith('\n') ? 1 : 0
+      if (piece !== '') afterReturn = piece.endsWith('\r')
+      if (!/[\r\n]/.test(piece.slice(start))) {
+        tail += piece.slice(start)
+        checkSize()
+        return []
+      }
+      const lines = (tail + piece.slice(start)).split(/\r\n|\n|\r/)
+      tail = lines.pop() ?? ''
+      checkSize()
+      return lines.flatMap(takeLine)
+    },
+    rest() {
+      const line = tail
+      tail = ''
+      return [...(line === '' ? [] : takeLine(line)), ...dispatch()]
+    },
+  }
+}

@@ -1,0 +1,7 @@
+/** Leaves out what is not set: an absent field and an undefined one are told apart here, and optional inputs give the latter. */
+
+type Present<T> = { [K in keyof T]: Exclude<T[K], undefined> }
+
+export function withoutUndefined<T extends object>(record: T): Present<T> {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as Present<T>
+}

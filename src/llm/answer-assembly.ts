@@ -1,0 +1,138 @@
+/** Makes one answer of a model's chunks, and says whether it is all the model had to say. */
+import { NO_USAGE } from '../contract/message.ts'
+import type { Usage } from '../contract/message.ts'
+import type { Chunk } from './chat-chunk.ts'
+import type { LlmAnswer, LlmDelta } from './llm.ts'
+import { createToolCallAssembly } from './tool-call-assembly.ts'
+
+type Piece = Exclude<LlmDelta, { kind: 'restart' }>
+
+/** More than any model says in one answer; a server that goes on is broken, and must not fill the memory. */
+const MAX_ANSWER_CHARS = 64 * 1024 * 1024
+
+/** With these the provider itself says that the model did not come to its end. */
+const CUT_BY_PROVIDER = /^(length|max_tokens|model_length|content_filter)$/i
+
+/** The provider reported a failure inside an answer; `error` is what it said. */
+export class UpstreamFailure extends Error {
+  readonly error: unknown
+  constructor(error: unknown) {
+    super('the provider reported an error')
+    this.error = error
+  }
+}
+
+/** The answer ended before the model did. */
+export class CutShort extends Error {}
+
+/** What answered is no Chat Completions endpoint; the message is how its answer began. */
+export class NotAnAnswer extends Error {}
+
+export type AnswerAssembly = {
+  /** The deltas a chunk adds. One never ends inside a character: the half of a pair waits for the other. */
+  add(chunk: Chunk): LlmDelta[]
+  /** The server said that there is no more. */
+  end(): void
+  /** What still waited for its other half. */
+  flush(): LlmDelta[]
+  /** Whether the model is known to have come to its end; what breaks after that costs nothing. */
+  readonly hasEnded: boolean
+  /** Throws `CutShort` or `NotAnAnswer` when this is not an answer in full. */
+  finish(): LlmAnswer
+  /** What was said, for an answer that never comes to its end; undefined when nothing was. It has no calls. */
+  partial(): LlmAnswer | undefined
+}
+
+export type AnswerOptions = {
+  readonly model: string
+  /** Ids of earlier calls. Some vendors count from `call_0` in every answer; a conversation needs each id once. */
+  readonly takenIds: ReadonlySet<string>
+  readonly costOf: (usage: Usage) => number | undefined
+}
+
+export function createAnswerAssembly({ model, takenIds, costOf }: AnswerOptions): AnswerAssembly {
+  const calls = createToolCallAssembly()
+  const halves = new Map<string, Piece>()
+  let text = ''
+  let reasoning = ''
+  let size = 0
+  let stopReason = ''
+  let usage: Usage | undefined
+  let servedModel = ''
+  let sawAnswer = false
+  let sawOther = false
+  let sawEnd = false
+
+  function answerWith(toolCalls: LlmAnswer['toolCalls']): LlmAnswer {
+    const counted = usage ?? NO_USAGE
+    return {
+      text,
+      reasoning,
+      toolCalls,
+      usage: counted,
+      costUsd: usage && costOf(usage),
+      stopReason: stopReason || 'unknown',
+      model: servedModel || model,
+    }
+  }
+
+  function whole(delta: Piece): LlmDelta[] {
+    const channel = delta.kind === 'tool_input' ? `call ${delta.index}` : delta.kind
+    const all = (halves.get(channel)?.text ?? '') + delta.text
+    const end = isHighSurrogate(all.charCodeAt(all.length - 1)) ? all.length - 1 : all.length
+    if (end < all.length) halves.set(channel, { ...delta, text: all.slice(end) })
+    else halves.delete(channel)
+    return end > 0 ? [{ ...delta, text: all.slice(0, end) }] : []
+  }
+
+  return {
+    add(chunk) {
+      sawAnswer ||= chunk.isAnswer
+      sawOther ||= !chunk.isAnswer
+      sawEnd ||= chunk.isLast
+      stopReason = chunk.finishReason || stopReason
+      usage = chunk.usage ?? usage
+      servedModel = chunk.model || servedModel
+      text += chunk.text
+      reasoning += chunk.reasoning
+      const inputs = chunk.calls.map((fragment) => calls.add(fragment))
+      size += chunk.text.length + chunk.reasoning.length + inputs.reduce((sum, input) => sum + input.text.length, 0)
+      if (size > MAX_ANSWER_CHARS) throw new RangeError('the answer is too large')
+      return [
+        ...whole({ kind: 'reasoning', text: chunk.reasoning }),
+        ...whole({ kind: 'text', text: chunk.text }),
+        ...inputs.flatMap((input) => whole({ kind: 'tool_input', index: input.call, text: input.text })),
+      ]
+    },
+    end() {
+      sawEnd = true
+    },
+    flush() {
+      const left = [...halves.values()]
+      halves.clear()
+      return left
+    },
+    get hasEnded() {
+      return sawEnd || stopReason !== ''
+    },
+    finish() {
+      if (sawOther && !sawAnswer) throw new NotAnAnswer('')
+      const isCertain = stopReason !== '' && !CUT_BY_PROVIDER.test(stopReason)
+      const { calls: toolCalls, incomplete } = calls.finish({ isCertain, takenIds })
+      const isEmpty = text === '' && toolCalls.length === 0
+      const isCut = stopReason === '' && (!sawEnd || incomplete > 0 || isEmpty)
+      // OpenRouter's finish reason for a provider that failed behind it.
+      if (isCut || stopReason === 'error') throw new CutShort('the answer ended before the model did')
+      return answerWith(toolCalls)
+    },
+    partial() {
+      const half = halves.get('text')?.text.length ?? 0
+      text = text.slice(0, text.length - half)
+      return text.trim() === '' ? undefined : answerWith([])
+    },
+  }
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff
+}

@@ -1,0 +1,108 @@
+/** What one chunk of a Chat Completions stream says, whichever vendor's field it stands in. Nothing here throws. */
+import type { Usage } from '../contract/message.ts'
+import type { CallFragment } from './tool-call-assembly.ts'
+
+export type Chunk = {
+  readonly text: string
+  readonly reasoning: string
+  readonly calls: readonly CallFragment[]
+  /** '' while the model goes on. */
+  readonly finishReason: string
+  readonly usage: Usage | undefined
+  readonly model: string
+  /** The provider failed in mid-stream; its error object. */
+  readonly error: unknown
+  /** Whether this is a chunk of an answer at all. */
+  readonly isAnswer: boolean
+  /** The usage that follows the last choice, as `include_usage` asks for it. */
+  readonly isLast: boolean
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Reads a chunk, or a whole answer: a server that does not stream sends `message` where a stream has `delta`. */
+export function readChunk(json: unknown): Chunk {
+  const chunk = fields(json)
+  const choices = list(chunk['choices'])
+  const choice = fields(choices.find((each) => (fields(each)['index'] ?? 0) === 0))
+  const isWhole = choice['delta'] === undefined || choice['delta'] === null
+  const delta = fields(isWhole ? choice['message'] : choice['delta'])
+  const content = readContent(delta['content'])
+  return {
+    text: content.text + string(delta['refusal']),
+    // DeepSeek and vLLM say `reasoning_content`, OpenRouter and Ollama `reasoning`; some send both, with the same text.
+    reasoning: string(delta['reasoning_content']) || string(delta['reasoning']) || content.reasoning,
+    calls: list(delta['tool_calls']).map((call, place) => readCall(call, isWhole ? place : undefined)),
+    finishReason: string(choice['finish_reason']),
+    usage: readUsage(chunk['usage'] ?? choice['usage']),
+    model: string(chunk['model']),
+    error: chunk['error'] ?? undefined,
+    isAnswer: Array.isArray(chunk['choices']) || isObject(chunk['usage']),
+    isLast: choices.length === 0 && isObject(chunk['usage']),
+  }
+}
+
+/** Mistral's reasoning models send parts in the place of a string. */
+function readContent(content: unknown): { text: string; reasoning: string } {
+  if (!Array.isArray(content)) return { text: string(content), reasoning: '' }
+  const parts = content.map(fields)
+  const textOf = (part: Fields): string =>
+    string(part['text']) + list(part['thinking']).map(fields).map(textOf).join('')
+  return {
+    text: parts
+      .filter((part) => part['type'] !== 'thinking')
+      .map(textOf)
+      .join(''),
+    reasoning: parts
+      .filter((part) => part['type'] === 'thinking')
+      .map(textOf)
+      .join(''),
+  }
+}
+
+function readCall(value: unknown, place: number | undefined): CallFragment {
+  const call = fields(value)
+  const named = fields(call['function'])
+  return {
+    index: typeof call['index'] === 'number' ? call['index'] : place,
+    id: string(call['id']),
+    name: string(named['name']),
+    arguments: named['arguments'],
+  }
+}
+
+function readUsage(value: unknown): Usage | undefined {
+  if (!isObject(value)) return undefined
+  const usage = fields(value)
+  const input = count(usage['prompt_tokens'])
+  const reasoning = count(fields(usage['completion_tokens_details'])['reasoning_tokens'])
+  const cached = fields(usage['prompt_tokens_details'])['cached_tokens'] ?? usage['prompt_cache_hit_tokens']
+  // xAI and Gemini leave reasoning out of `completion_tokens`, but not out of the total.
+  const output = Math.max(count(usage['completion_tokens']), count(usage['total_tokens']) - input)
+  return {
+    input_tokens: input,
+    output_tokens: output,
+    cached_tokens: Math.min(count(cached), input),
+    reasoning_tokens: Math.min(reasoning, output),
+  }
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function fields(value: unknown): Fields {
+  return isObject(value) ? value : {}
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+function string(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+function count(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.trunc(value) : 0
+}

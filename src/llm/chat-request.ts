@@ -1,0 +1,144 @@
+/**
+ * The body of a Chat Completions request, as JSON text.
+ *
+ * Providers cache a prompt by its longest known prefix, and a cached token costs a tenth. So what changes rarely comes
+ * first, and the request of a step is the one before plus what was said since, byte for byte: model, tools, then the
+ * messages. Each message is serialised once and remembered by its identity, so a step of a long conversation costs a
+ * join and not a walk through the whole history.
+ */
+import type { LlmConfig } from '../contract/llm-config.ts'
+import type { UserPart } from '../contract/message.ts'
+import type { LlmRequest, ModelMessage, ModelTool, ModelToolCall } from './llm.ts'
+import { isOpenAiReasoningModel, wantsReasoningBack } from './models.ts'
+import type { Endpoint } from './endpoint.ts'
+
+/** In what compatible endpoints differ; what was guessed wrong is learnt from their refusal. */
+export type Dialect = {
+  readonly maxTokensField: 'max_tokens' | 'max_completion_tokens'
+  readonly streamOptions: boolean
+}
+
+export type RequestWriter = (request: LlmRequest, dialect: Dialect) => string
+
+/**
+ * OpenAI deprecated `max_tokens` and its reasoning models refuse it, wherever they are hosted; most other servers know
+ * nothing else, and some ignore the new name without a word, which would lift the limit.
+ */
+export function firstDialect({ baseUrl, model }: Endpoint): Dialect {
+  const isOpenAi = new URL(baseUrl).hostname === 'api.openai.com'
+  return {
+    maxTokensField: isOpenAi || isOpenAiReasoningModel(model) ? 'max_completion_tokens' : 'max_tokens',
+    streamOptions: true,
+  }
+}
+
+/** The dialect to try next when an endpoint refused this one, by what it complained about. */
+export function dialectAfterRefusal(dialect: Dialect, complaint: string): Dialect | undefined {
+  if (dialect.streamOptions && complaint.includes('stream_options')) return { ...dialect, streamOptions: false }
+  if (!complaint.includes(dialect.maxTokensField)) return undefined
+  if (!/unsupported|not supported|unrecognized|unknown|not permitted|unexpected|extra/i.test(complaint))
+    return undefined
+  return {
+    ...dialect,
+    maxTokensField: dialect.maxTokensField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens',
+  }
+}
+
+export function createRequestWriter(config: LlmConfig, model: string): RequestWriter {
+  const messageJson = createMessageWriter(wantsReasoningBack(model))
+  return ({ system, messages, tools }, dialect) => {
+    const head = {
+      model,
+      ...settingsOf(config, dialect, tools.length > 0),
+      ...(tools.length > 0 && { tools: tools.map(toolBody) }),
+    }
+    const extra = withoutKeys(config.extra_body ?? {}, ['messages'])
+    const systemJson = system === '' ? [] : [JSON.stringify({ role: 'system', content: system })]
+    const list = [...systemJson, ...messages.map(messageJson)]
+    return `${JSON.stringify({ ...head, ...extra }).slice(0, -1)},"messages":[${list.join(',')}]}`
+  }
+}
+
+function settingsOf(config: LlmConfig, dialect: Dialect, hasTools: boolean) {
+  return {
+    stream: true,
+    ...(dialect.streamOptions && { stream_options: { include_usage: true } }),
+    ...(config.max_output_tokens !== undefined && { [dialect.maxTokensField]: config.max_output_tokens }),
+    // `undefined` is left out by JSON.stringify: what is unset is for the provider to decide.
+    temperature: config.temperature,
+    top_p: config.top_p,
+    top_k: config.top_k,
+    reasoning_effort: config.reasoning_effort,
+    ...(hasTools && { tool_choice: config.tool_choice }),
+  }
+}
+
+function toolBody({ name, description, inputSchema }: ModelTool) {
+  return { type: 'function', function: { name, description, parameters: inputSchema } }
+}
+
+function createMessageWriter(withReasoning: boolean): (message: ModelMessage) => string {
+  const written = new WeakMap<ModelMessage, string>()
+  return (message) => {
+    const known = written.get(message)
+    if (known !== undefined) return known
+    const json = JSON.stringify(messageBody(message, withReasoning))
+    written.set(message, json)
+    return json
+  }
+}
+
+function messageBody(message: ModelMessage, withReasoning: boolean) {
+  switch (message.role) {
+    case 'user':
+      return { role: 'user', content: userContent(message.content) }
+    case 'assistant':
+      return {
+        role: 'assistant',
+        // Without calls an empty text stays a string: `null` is only allowed beside tool calls.
+        content: message.text || (message.toolCalls.length > 0 ? null : ''),
+        ...(withReasoning && message.reasoning && { reasoning_content: message.reasoning }),
+        ...(message.toolCalls.length > 0 && { tool_calls: message.toolCalls.map(callBody) }),
+      }
+    case 'tool':
+      return { role: 'tool', tool_call_id: message.toolCallId, content: message.content }
+  }
+}
+
+/** Text alone goes as a string: many compatible servers know no content parts. */
+function userContent(parts: readonly UserPart[]) {
+  if (parts.every((part) => part.type === 'text')) return parts.map((part) => part.text).join('\n\n')
+  return parts.map((part) =>
+    part.type === 'text'
+      ? { type: 'text', text: part.text }
+      : { type: 'image_url', image_url: { url: `data:${part.media_type};base64,${part.data}` } },
+  )
+}
+
+/**
+ * A call as the model made it, as far as the next request may repeat it: endpoints refuse a history with a name of
+ * other characters or arguments that are no JSON object, and then every later request of the conversation would fail.
+ */
+function callBody({ id, name, arguments: text }: ModelToolCall) {
+  return {
+    id,
+    type: 'function',
+    function: {
+      name: name.replaceAll(/[^\w-]/g, '_').slice(0, 64) || 'unknown',
+      arguments: isJsonObject(text) ? text : JSON.stringify({ invalid_arguments: text }),
+    },
+  }
+}
+
+export function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  } catch {
+    return false
+  }
+}
+
+function withoutKeys(record: Readonly<Record<string, unknown>>, keys: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).filter(([key]) => !keys.includes(key)))
+}

@@ -1,0 +1,99 @@
+/** From the text of an answer to its deltas: knows the framings an answer comes in, and nothing of what it means. */
+import { createSseDecoder } from '../lib/sse-decoder.ts'
+import type { AnswerAssembly } from './answer-assembly.ts'
+import { CutShort, NotAnAnswer, UpstreamFailure } from './answer-assembly.ts'
+import { readChunk } from './chat-chunk.ts'
+import type { LlmDelta } from './llm.ts'
+
+const MAX_PLAIN_ANSWER_CHARS = 64 * 1024 * 1024
+
+/** One message of the server: the JSON of a chunk, or the word that there are no more. */
+type ServerMessage = { readonly json: unknown; readonly isError: boolean } | 'done'
+
+/**
+ * Feeds the answer and yields its deltas, those of one read joined where they continue each other. Returns when the
+ * answer is over, which may be before the server closes. What breaks after the model's end is no failure.
+ */
+export async function* readAnswer(
+  texts: AsyncIterable<string>,
+  answer: AnswerAssembly,
+): AsyncGenerator<LlmDelta, void> {
+  try {
+    for await (const messages of readMessages(texts)) {
+      yield* joinDeltas(takeMessages(messages, answer))
+      if (messages.includes('done')) break
+    }
+  } catch (error) {
+    if (!answer.hasEnded || error instanceof UpstreamFailure) throw error
+  }
+  yield* answer.flush()
+}
+
+function* takeMessages(messages: readonly ServerMessage[], answer: AnswerAssembly): Generator<LlmDelta> {
+  for (const message of messages) {
+    if (message === 'done') return answer.end()
+    const chunk = readChunk(message.json)
+    if (chunk.error) throw new UpstreamFailure(chunk.error)
+    if (message.isError) throw new UpstreamFailure(message.json)
+    yield* answer.add(chunk)
+  }
+}
+
+/** Events as they arrive; a server that does not stream, though asked to, sends one JSON document. */
+async function* readMessages(texts: AsyncIterable<string>): AsyncGenerator<ServerMessage[]> {
+  const sse = createSseDecoder()
+  let head = ''
+  let plain: string | undefined
+  let sawMessage = false
+  for await (const text of texts) {
+    if (head === '' && text.trimStart().startsWith('{')) plain = ''
+    if (head.length < 100) head = (head + text).trimStart().slice(0, 100)
+    if (plain === undefined) {
+      const messages = sse.push(text).map(parseMessage)
+      sawMessage ||= messages.length > 0
+      if (messages.length > 0) yield messages
+    } else {
+      plain += text
+      if (plain.length > MAX_PLAIN_ANSWER_CHARS) throw new RangeError('the answer is too large')
+    }
+  }
+  if (plain !== undefined) return yield [parseMessage({ event: '', data: plain }), 'done']
+  const rest = sse.rest().map(parseMessage)
+  if (!sawMessage && rest.length === 0 && head !== '' && !/^(data|event|id|retry)?:/.test(head)) {
+    throw new NotAnAnswer(head)
+  }
+  yield rest
+}
+
+function parseMessage({ event, data }: { event: string; data: string }): ServerMessage {
+  if (data.trim() === '[DONE]') return 'done'
+  try {
+    return { json: JSON.parse(data), isError: event === 'error' }
+  } catch (error) {
+    throw new CutShort('the provider sent half a chunk', { cause: error })
+  }
+}
+
+function* joinDeltas(deltas: Iterable<LlmDelta>): Generator<LlmDelta> {
+  let held: LlmDelta | undefined
+  try {
+    for (const delta of deltas) {
+      const joined: LlmDelta | undefined = held && join(held, delta)
+      if (held && !joined) yield held
+      held = joined ?? delta
+    }
+  } catch (error) {
+    // What came before a failure was said.
+    if (held) yield held
+    throw error
+  }
+  if (held) yield held
+}
+
+function join(a: LlmDelta, b: LlmDelta): LlmDelta | undefined {
+  if (a.kind === 'tool_input' && b.kind === 'tool_input')
+    return a.index === b.index ? { ...a, text: a.text + b.text } : undefined
+  if (a.kind === 'text' && b.kind === 'text') return { kind: 'text', text: a.text + b.text }
+  if (a.kind === 'reasoning' && b.kind === 'reasoning') return { kind: 'reasoning', text: a.text + b.text }
+  return undefined
+}

@@ -1,0 +1,121 @@
+/**
+ * Where a configuration's requests go, under which model name and with which headers.
+ *
+ * Model names may carry a provider in front, as LiteLLM writes them: `openai/gpt-4o`, `ollama/llama3`. It says how to
+ * reach the model and is not part of the name, so it is stripped. But some hosts serve models of many vendors under
+ * names that look the same (`openai/gpt-4o` on OpenRouter, `openai/gpt-oss-120b` on Groq): there a vendor stays, and
+ * only the host's own prefix goes. A first part that is no known provider (`Qwen/Qwen3-32B`) belongs to the name.
+ */
+import type { LlmConfig } from '../contract/llm-config.ts'
+import { LlmError } from './llm.ts'
+
+export type Endpoint = {
+  readonly baseUrl: string
+  /** The name the endpoint knows the model by. */
+  readonly model: string
+  readonly query: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string>>
+}
+
+type Named = LlmConfig & { readonly model: string }
+
+const OPENAI_URL = 'https://api.openai.com/v1'
+
+/** LiteLLM's name of a provider -> its OpenAI-compatible endpoint; '' where only the user can know it. */
+const PROVIDERS: Readonly<Record<string, string>> = {
+  openai: OPENAI_URL,
+  azure: '',
+  hosted_vllm: '',
+  litellm_proxy: '',
+  lm_studio: 'http://127.0.0.1:1234/v1',
+  ollama: 'http://127.0.0.1:11434/v1',
+  ollama_chat: 'http://127.0.0.1:11434/v1',
+  anthropic: 'https://api.anthropic.com/v1',
+  deepseek: 'https://api.deepseek.com',
+  gemini: 'https://generativelanguage.googleapis.com/v1beta/openai',
+  groq: 'https://api.groq.com/openai/v1',
+  mistral: 'https://api.mistral.ai/v1',
+  openrouter: 'https://openrouter.ai/api/v1',
+  together_ai: 'https://api.together.xyz/v1',
+  xai: 'https://api.x.ai/v1',
+}
+
+/** Hosts whose model names begin with a vendor -> their own provider prefix. */
+const HOSTS_WITH_VENDOR_NAMES: Readonly<Record<string, string>> = {
+  'openrouter.ai': 'openrouter',
+  'ai-gateway.vercel.sh': 'vercel_ai_gateway',
+  'api.groq.com': 'groq',
+  'api.together.xyz': 'together_ai',
+  'api.deepinfra.com': 'deepinfra',
+  'router.huggingface.co': 'huggingface',
+  'integrate.api.nvidia.com': 'nvidia_nim',
+  'models.github.ai': 'github',
+}
+
+/** Throws an `LlmError` of type `config` where the configuration does not say enough. */
+export function endpointOf(settings: LlmConfig): Endpoint {
+  if (!settings.model) throw new LlmError('config', 'No model is configured: set llm_config.model.')
+  const config = { ...settings, model: settings.model }
+  const provider = providerOf(config)
+  const baseUrl = baseUrlOf(config, provider)
+  const model = withoutProvider(config, new URL(baseUrl).hostname)
+  return {
+    baseUrl: completePath(baseUrl, provider, model),
+    model,
+    query: config.api_version === undefined ? {} : { 'api-version': config.api_version },
+    headers: headersOf(config, provider),
+  }
+}
+
+function providerOf(config: Named): string | undefined {
+  const [first, rest] = splitOnce(config.model)
+  return config.custom_llm_provider ?? (rest !== undefined && first in PROVIDERS ? first : undefined)
+}
+
+function baseUrlOf(config: Named, provider: string | undefined): string {
+  if (config.base_url !== undefined) return config.base_url
+  // Without this check the key of some other provider would be sent to OpenAI.
+  const known = provider !== undefined ? PROVIDERS[provider] : config.model.includes('/') ? undefined : OPENAI_URL
+  if (known) return known
+  throw new LlmError('config', `Nothing says where the model "${config.model}" is served: set llm_config.base_url.`)
+}
+
+function withoutProvider(config: Named, host: string): string {
+  const [prefix, name] = splitOnce(config.model)
+  if (name === undefined) return config.model
+  if (prefix === config.custom_llm_provider) return name
+  const own = HOSTS_WITH_VENDOR_NAMES[host]
+  if (own !== undefined) return prefix === own ? name : config.model
+  // The open weights are published as `openai/gpt-oss-…`, and servers like vLLM know them by exactly that name.
+  if (config.model.startsWith('openai/gpt-oss-')) return config.model
+  return prefix in PROVIDERS ? name : config.model
+}
+
+/** LiteLLM's users give Azure and Ollama by their root; the OpenAI-compatible API is below it. */
+function completePath(baseUrl: string, provider: string | undefined, model: string): string {
+  const url = new URL(baseUrl)
+  if (url.pathname !== '/') return baseUrl
+  if (provider === 'azure') url.pathname = `/openai/deployments/${encodeURIComponent(model)}`
+  if (provider === 'ollama' || provider === 'ollama_chat') url.pathname = '/v1'
+  return url.href
+}
+
+function headersOf(config: LlmConfig, provider: string | undefined): Record<string, string> {
+  const key = config.api_key
+  const auth: Record<string, string> =
+    // Local servers want no key; some refuse a made-up one, none misses the header.
+    !key ? {} : provider === 'azure' ? { 'api-key': key } : { authorization: `Bearer ${key}` }
+  const extra = Object.entries(config.extra_headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])
+  return {
+    accept: 'text/event-stream, application/json',
+    'content-type': 'application/json',
+    'user-agent': 'agent-server',
+    ...auth,
+    ...Object.fromEntries(extra),
+  }
+}
+
+function splitOnce(model: string): [first: string, rest: string | undefined] {
+  const slash = model.indexOf('/')
+  return slash < 0 ? [model, undefined] : [model.slice(0, slash), model.slice(slash + 1)]
+}

@@ -1,0 +1,92 @@
+/**
+ * The table that turns a provider's refusal into one of the contract's error types.
+ *
+ * Providers agree on the status at best; the rest is known from the codes and words of OpenAI, Azure, OpenRouter,
+ * Anthropic, Gemini, Ollama, vLLM and LiteLLM. Read from the top; the first rule that fits decides.
+ */
+import type { ErrorType } from '../contract/event.ts'
+
+export type Refusal = {
+  /** 0 where the failure came inside an answer that had begun well. */
+  readonly status: number
+  readonly code: string
+  readonly message: string
+}
+
+export type Verdict = {
+  readonly type: ErrorType
+  readonly retryable: boolean
+  /** `{model}` and `{url}` stand for those of the endpoint. */
+  readonly advice: string
+}
+
+type Rule = Verdict & { readonly status?: readonly number[]; readonly words?: RegExp }
+
+const CONTEXT_WORDS =
+  /context_length_exceeded|context[ _]?(length|window|size)|maximum context|prompt is too long|too many (input )?tokens|input (is too long|token count)|maximum number of tokens|reduce the length|request_too_large|string_above_max_length/i
+const QUOTA_WORDS =
+  /insufficient_quota|insufficient (balance|credits?|funds)|credit balance|exceeded your current quota|out of credits|quota_exceeded|billing_/i
+const KEY_WORDS =
+  /invalid_api_key|incorrect api key|invalid (x-)?api[- ]key|api key not valid|authentication_error|no auth credentials/i
+const RATE_WORDS = /rate[_ ]?limit|too many requests|resource_exhausted|overloaded|throttl/i
+const MODEL_WORDS =
+  /model_not_found|model\b.*(not found|does not exist)|no such model|unknown model|invalid model|deploymentnotfound/i
+const REQUEST_WORDS = /invalid_request|bad request|invalid_argument/i
+
+const CHECK_KEY = 'The provider refused the credentials: check llm_config.api_key.'
+const WAIT = 'The provider limits the rate of requests: wait, or ask it for higher limits.'
+const CHECK_MODEL = 'The provider does not know the model "{model}": check llm_config.model and llm_config.base_url.'
+const CHECK_CONFIG = 'The provider refused the request: check llm_config.'
+const TOO_LONG = "The conversation no longer fits the model's context window."
+const NO_CREDIT = 'The provider account has no credit left: check its plan and billing.'
+
+const RULES: readonly Rule[] = [
+  { status: [401], type: 'auth', retryable: false, advice: CHECK_KEY },
+  // A 429 comes before the words about tokens: "too many tokens" is then a rate, and passes.
+  { status: [402, 403, 429], words: QUOTA_WORDS, type: 'quota', retryable: false, advice: NO_CREDIT },
+  { status: [402], type: 'quota', retryable: false, advice: NO_CREDIT },
+  { status: [429, 529], type: 'rate_limit', retryable: true, advice: WAIT },
+  { words: CONTEXT_WORDS, type: 'context_window', retryable: false, advice: TOO_LONG },
+  { status: [413], type: 'context_window', retryable: false, advice: TOO_LONG },
+  { words: QUOTA_WORDS, type: 'quota', retryable: false, advice: NO_CREDIT },
+  { words: KEY_WORDS, type: 'auth', retryable: false, advice: CHECK_KEY },
+  {
+    status: [403],
+    type: 'auth',
+    retryable: false,
+    advice: 'The provider does not allow this: check what llm_config.api_key may use.',
+  },
+  { words: RATE_WORDS, type: 'rate_limit', retryable: true, advice: WAIT },
+  { status: [400, 404, 422], words: MODEL_WORDS, type: 'config', retryable: false, advice: CHECK_MODEL },
+  {
+    status: [301, 302, 303, 307, 308, 404, 405],
+    type: 'config',
+    retryable: false,
+    advice: 'There is no Chat Completions endpoint below {url}: check llm_config.base_url.',
+  },
+  { status: [408, 409], type: 'network', retryable: true, advice: 'The provider could not answer in time.' },
+  { status: [400, 422], type: 'config', retryable: false, advice: CHECK_CONFIG },
+  { status: [0], words: REQUEST_WORDS, type: 'config', retryable: false, advice: CHECK_CONFIG },
+]
+
+export function judge(refusal: Refusal): Verdict {
+  const said = `${refusal.code} ${refusal.message}`
+  const rule = RULES.find(
+    ({ status, words }) => (status?.includes(refusal.status) ?? true) && (words?.test(said) ?? true),
+  )
+  if (rule) return rule
+  if (refusal.status >= 500 || refusal.status === 0) {
+    return { type: 'network', retryable: true, advice: 'The provider failed. It may work later.' }
+  }
+  return { type: 'internal', retryable: false, advice: 'The provider gave an answer that this server does not know.' }
+}
+
+/** How the same providers say that a model, or the server it runs on, cannot be given tools. */
+export function refusesTools(refusal: Refusal): boolean {
+  return (
+    [0, 400, 404, 422, 500].includes(refusal.status) &&
+    /does(n't| not) support (tools|tool|function)|support tool use|tool[ _](calling|use|calls)\W* (is|are) not supported|'?tools'? (is|are) not supported|tool choice requires/i.test(
+      refusal.message,
+    )
+  )
+}

@@ -1,0 +1,35 @@
+/** What is known of models by their name alone: hints for what no endpoint tells in advance, never a gate. */
+
+/**
+ * Families that predate function calling, or were made without it. Only a reason to warn: an endpoint may still teach
+ * such a model to call tools, and an unknown model is taken to be able to.
+ */
+const WITHOUT_TOOLS = [
+  /^(text-)?(davinci|curie|babbage|ada)\b/,
+  /^gpt-3\.5-turbo-instruct/,
+  /^(o1-mini|o1-preview|chatgpt-4o-latest)\b/,
+  /^(llama-?2|codellama|vicuna|alpaca|falcon|mpt|starcoder|phi-?[123]|gemma-?2)\b/,
+]
+
+export function seemsToLackTools(model: string): boolean {
+  const name = baseName(model)
+  return WITHOUT_TOOLS.some((family) => family.test(name))
+}
+
+/** OpenAI's own reasoning models refuse `max_tokens`; the family names are OpenAI's, whoever hosts them. */
+export function isOpenAiReasoningModel(model: string): boolean {
+  return /^(o[1-9]|gpt-([5-9]|[1-9]\d))(?!\d)/.test(baseName(model))
+}
+
+/**
+ * Models that lose their thread, or whose endpoint answers 400, unless their reasoning comes back with the tool calls it
+ * led to (DeepSeek since V3.2, Kimi K2 Thinking, MiniMax M2). Others refuse the field, so it is sent to these only.
+ */
+export function wantsReasoningBack(model: string): boolean {
+  return /deepseek|kimi|minimax-m/.test(baseName(model))
+}
+
+/** `provider/vendor/Model-Name` -> `model-name` */
+function baseName(model: string): string {
+  return model.slice(model.lastIndexOf('/') + 1).toLowerCase()
+}

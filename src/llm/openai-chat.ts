@@ -1,0 +1,159 @@
+/** A language model behind any endpoint that speaks OpenAI's Chat Completions: one request is one answer, or an `LlmError`. */
+import type { LlmConfig } from '../contract/llm-config.ts'
+import type { Usage } from '../contract/message.ts'
+import { createAnswerAssembly } from './answer-assembly.ts'
+import type { AnswerAssembly } from './answer-assembly.ts'
+import type { OpenAI } from 'openai'
+import { createRequestWriter, dialectAfterRefusal, firstDialect } from './chat-request.ts'
+import { readAnswer } from './chat-stream.ts'
+import type { Dialect, RequestWriter } from './chat-request.ts'
+import type { Endpoint } from './endpoint.ts'
+import { endpointOf } from './endpoint.ts'
+import type { Llm, LlmAnswer, LlmDelta, LlmRequest } from './llm.ts'
+import { refusalOf, toLlmError } from './llm-errors.ts'
+import { exchange, IDLE_TIMEOUT_MS } from './model-connection.ts'
+import { createOpenAiClient } from './openai-client.ts'
+import type { Fetch } from './openai-client.ts'
+import type { ReplyHeaders } from './retry.ts'
+import { RETRY_BASE_MS, retryWaitMs, waitFor } from './retry.ts'
+
+const DEFAULT_TIMEOUT_S = 600
+const DEFAULT_RETRIES = 4
+
+/** How often one request is sent anew because its endpoint speaks another dialect: once for each way they differ in. */
+const MAX_LESSONS = 2
+
+export type OpenAiChatOptions = {
+  readonly config: LlmConfig
+  /** Takes secrets out of what providers say in errors, and out of logged payloads. Deltas and answers are the caller's. */
+  readonly redact?: (text: string) => string
+  /** Gets every body as it was sent, and every answer as it came, as text. Without it nothing is kept. */
+  readonly logPayload?: (payload: Payload) => void
+  readonly fetch?: Fetch
+  readonly retryBaseMs?: number
+  readonly idleTimeoutMs?: number
+}
+
+export type Payload = { readonly direction: 'request' | 'response'; readonly body: string }
+
+/** Opens nothing and throws nothing: what is wrong with the configuration is thrown by `stream`, like all that fails. */
+export function createOpenAiChat(options: OpenAiChatOptions): Llm {
+  const { config, redact = (text) => text, logPayload } = options
+  const maxRetries = config.num_retries ?? DEFAULT_RETRIES
+  const baseMs = options.retryBaseMs ?? RETRY_BASE_MS
+  let target: Target | undefined
+
+  async function* attempt(
+    { client }: Target,
+    body: string,
+    answer: AnswerAssembly,
+    signal: AbortSignal,
+  ): AsyncGenerator<LlmDelta, void> {
+    const texts = exchange({
+      client: await client(),
+      body,
+      timeoutMs: (config.timeout ?? DEFAULT_TIMEOUT_S) * 1000,
+      idleMs: options.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
+      signal,
+      isOver: () => answer.hasEnded,
+    })
+    if (!logPayload) return yield* readAnswer(texts, answer)
+    logPayload({ direction: 'request', body: redact(body) })
+    yield* readAnswer(
+      logged(texts, (text) => logPayload({ direction: 'response', body: redact(text) })),
+      answer,
+    )
+  }
+
+  /** One attempt after the other, until one is an answer or may not be repeated. */
+  async function* stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmDelta, LlmAnswer> {
+    target ??= targetOf(config, options.fetch)
+    const { endpoint, writeRequest } = target
+    const takenIds = idsOf(request)
+    let retries = 0
+    let lessons = 0
+    for (;;) {
+      signal.throwIfAborted()
+      const answer = createAnswerAssembly({ model: endpoint.model, takenIds, costOf: (usage) => costOf(config, usage) })
+      let wasShown = false
+      try {
+        for await (const delta of attempt(target, writeRequest(request, target.dialect), answer, signal)) {
+          wasShown = true
+          yield delta
+        }
+        signal.throwIfAborted()
+        return answer.finish()
+      } catch (error) {
+        if (signal.aborted) throw signal.reason
+        const lesson = dialectAfterRefusal(target.dialect, refusalOf(error)?.message ?? '')
+        if (lesson && lessons++ < MAX_LESSONS) {
+          target.dialect = lesson
+          continue
+        }
+        const partial = answer.partial()
+        const failure = toLlmError(error, { endpoint, redact, partial })
+        // What was said cannot be said again: whoever asked decides how to go on from there.
+        if (!failure.retryable || partial || retries >= maxRetries) throw failure
+        if (wasShown) yield { kind: 'restart' }
+        await waitFor(
+          retryWaitMs({ attempt: retries++, type: failure.type, headers: headersOf(error), baseMs }),
+          signal,
+        )
+      }
+    }
+  }
+
+  return { model: config.model ?? '', stream }
+}
+
+/** What a configuration means, worked out when it is first used. */
+type Target = {
+  readonly endpoint: Endpoint
+  readonly writeRequest: RequestWriter
+  readonly client: () => Promise<OpenAI>
+  dialect: Dialect
+}
+
+function targetOf(config: LlmConfig, fetch: Fetch | undefined): Target {
+  const endpoint = endpointOf(config)
+  let client: Promise<OpenAI> | undefined
+  return {
+    endpoint,
+    writeRequest: createRequestWriter(config, endpoint.model),
+    client: () => (client ??= createOpenAiClient(endpoint, fetch)),
+    dialect: firstDialect(endpoint),
+  }
+}
+
+function idsOf({ messages }: LlmRequest): ReadonlySet<string> {
+  return new Set(
+    messages.flatMap((message) => (message.role === 'assistant' ? message.toolCalls : [])).map(({ id }) => id),
+  )
+}
+
+/** Without both prices there is none: half a price would pass for the whole. Cached tokens count in full. */
+function costOf({ input_cost_per_token: input, output_cost_per_token: output }: LlmConfig, usage: Usage) {
+  if (input === undefined || output === undefined) return undefined
+  return usage.input_tokens * input + usage.output_tokens * output
+}
+
+/** By what they can do: the headers of another `fetch` are of another class. */
+function headersOf(error: unknown): ReplyHeaders | undefined {
+  const headers = error instanceof Error && 'headers' in error ? error.headers : undefined
+  return typeof headers === 'object' && headers !== null && 'get' in headers ? (headers as ReplyHeaders) : undefined
+}
+
+async function* logged(texts: AsyncIterable<string>, log: (text: string) => void): AsyncGenerator<string, void> {
+  const seen: string[] = []
+  try {
+    for await (const text of texts) {
+      seen.push(text)
+      yield text
+    }
+  } catch (error) {
+    seen.push(String(error))
+    throw error
+  } finally {
+    log(seen.join(''))
+  }
+}

@@ -1,0 +1,56 @@
+/** When a failed request may be tried again: backoff with jitter, and what the provider asks for. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ErrorType } from '../contract/event.ts'
+
+/** First wait in milliseconds; each further one doubles. */
+export const RETRY_BASE_MS = 1000
+
+/** Neither our own backoff nor a `Retry-After` makes anybody wait longer at once: some providers ask for a day. */
+const MAX_WAIT_MS = 60_000
+
+/** Limits are counted by the minute: with the default of four retries the waits add up to one. */
+const RATE_LIMIT_FACTOR = 4
+
+export type ReplyHeaders = { get(name: string): string | null }
+
+export type RetryWait = {
+  /** 0 for the first retry. */
+  readonly attempt: number
+  readonly type: ErrorType
+  /** Of the answer that failed, where there was one. */
+  readonly headers: ReplyHeaders | undefined
+  readonly baseMs: number
+}
+
+export function retryWaitMs({ attempt, type, headers, baseMs }: RetryWait): number {
+  const asked = headers && askedWaitMs(headers)
+  const backoff = baseMs * 2 ** attempt * (type === 'rate_limit' ? RATE_LIMIT_FACTOR : 1)
+  // Half of it is left to chance, so that runs which failed together do not come back together.
+  const own = backoff * (0.5 + Math.random() / 2)
+  return Math.min(asked ?? own, MAX_WAIT_MS)
+}
+
+/** `retry-after-ms` as Azure and OpenAI send it, or `Retry-After` in seconds or as an HTTP date (RFC 9110, 10.2.3). */
+function askedWaitMs(headers: ReplyHeaders): number | undefined {
+  const ms = headers.get('retry-after-ms')
+  if (ms !== null && isCount(ms)) return Number(ms)
+  const after = headers.get('retry-after')
+  if (after === null) return undefined
+  if (isCount(after)) return Number(after) * 1000
+  const date = Date.parse(after)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
+}
+
+function isCount(text: string): boolean {
+  return /^\s*\d+(\.\d+)?\s*$/.test(text)
+}
+
+/** Throws the signal's reason as soon as it is aborted. */
+export async function waitFor(ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await sleep(ms, undefined, { signal })
+  } catch (error) {
+    signal.throwIfAborted()
+    throw error
+  }
+}

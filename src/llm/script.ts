@@ -1,0 +1,108 @@
+/** What a scripted model says: turns, how they are chosen for a request, and how a script is read from a file. */
+import { readFile } from 'node:fs/promises'
+import { z } from 'zod'
+
+const ScriptedCall = z.strictObject({
+  name: z.string(),
+  arguments: z.union([z.string(), z.record(z.string(), z.unknown())]).describe('A string goes out as it is.'),
+  id: z.string().optional(),
+})
+
+export const ScriptedTurn = z.strictObject({
+  reasoning: z.string().optional(),
+  text: z.string().optional(),
+  calls: z.array(ScriptedCall).optional(),
+  finish_reason: z.string().nullable().optional(),
+  usage: z.record(z.string(), z.unknown()).nullable().optional().describe('Instead of an estimate; null sends none.'),
+  delay_ms: z.number().nonnegative().optional().describe('Before the answer begins.'),
+  chunk_delay_ms: z.number().nonnegative().optional().describe('Before each chunk of it.'),
+  status: z.int().min(200).max(599).optional().describe('With `error`, an answer that fails from the start.'),
+  headers: z.record(z.string(), z.string()).optional(),
+  error: z.unknown().optional().describe('Without `status`, sent in the stream after what was said.'),
+  cut_after: z.int().nonnegative().optional().describe('The connection breaks after so many chunks.'),
+  hang: z.boolean().optional().describe('After the last chunk, neither an end nor a close.'),
+  plain: z.boolean().optional().describe('One JSON document, as from a server that cannot stream.'),
+  raw: z
+    .array(z.union([z.string(), z.instanceof(Uint8Array)]))
+    .optional()
+    .describe('The pieces of the answer as they go out, instead of all that.'),
+})
+export type ScriptedTurn = z.infer<typeof ScriptedTurn>
+
+const Turns = z.array(ScriptedTurn).min(1)
+
+const Replies = z.strictObject({
+  replies: z
+    .array(z.strictObject({ when: z.string().optional().describe('Part of what the user said.'), turns: Turns }))
+    .min(1),
+})
+
+/** As a file holds it: the turns of a whole conversation, or turns in reply to what the user said last. */
+const ScriptFile = z.union([Turns, Replies])
+export type ScriptFile = z.infer<typeof ScriptFile>
+
+/** What of a request decides the turn. */
+export type ScriptedQuestion = {
+  readonly body: { readonly messages: readonly ScriptedMessage[]; readonly [key: string]: unknown }
+  /** How many requests with the very same messages came before: 0, unless the client tries again. */
+  readonly attempt: number
+}
+export type ScriptedMessage = { readonly role: string; readonly content?: unknown; readonly [key: string]: unknown }
+
+/**
+ * Turns are chosen by what the request says and not by a count of requests, so that several conversations can play one
+ * script, and one that was interrupted goes on where it stood: by the number of answers in the conversation, or, with
+ * `replies`, since the user's last message. Failing turns before a turn are what it meets first: one for each attempt.
+ */
+export type Script = ScriptFile | ((question: ScriptedQuestion) => ScriptedTurn | Promise<ScriptedTurn>)
+
+export async function loadScript(path: string): Promise<ScriptFile> {
+  const text = await readFile(path, 'utf8')
+  try {
+    return ScriptFile.parse(JSON.parse(text))
+  } catch (error) {
+    const why = error instanceof z.ZodError ? z.prettifyError(error) : String(error)
+    throw new Error(`${path} is no script for a model:\n${why}`, { cause: error })
+  }
+}
+
+/** Plays one turn per request, whatever the request says; for tests in which only the order matters. */
+export function inOrder(turns: readonly ScriptedTurn[]): Script {
+  let next = 0
+  return () => turns[next++] ?? endOfScript(next - 1)
+}
+
+export async function pickTurn(script: Script, question: ScriptedQuestion): Promise<ScriptedTurn> {
+  if (typeof script === 'function') return script(question)
+  const { messages } = question.body
+  if (Array.isArray(script)) return turnAt(script, countAnswers(messages), question.attempt)
+  const last = messages.findLastIndex(({ role }) => role === 'user')
+  const said = textOf(messages[last]?.content).toLowerCase()
+  const reply = script.replies.find(({ when }) => when === undefined || said.includes(when.toLowerCase()))
+  return turnAt(reply?.turns ?? [], countAnswers(messages.slice(last + 1)), question.attempt)
+}
+
+function turnAt(turns: readonly ScriptedTurn[], step: number, attempt: number): ScriptedTurn {
+  const answering = turns.map((turn, at) => (fails(turn) ? -1 : at)).filter((at) => at >= 0)
+  const start = step === 0 ? 0 : (answering[step - 1] ?? turns.length) + 1
+  const end = answering[step] ?? turns.length - 1
+  return turns[Math.min(start + attempt, end)] ?? endOfScript(step)
+}
+
+function fails(turn: ScriptedTurn): boolean {
+  return (turn.status ?? 200) >= 400 || turn.error !== undefined || turn.cut_after !== undefined
+}
+
+/** Loud on purpose: a script that is too short is a mistake in the test that has it. */
+function endOfScript(step: number): ScriptedTurn {
+  return { status: 400, error: { message: `the script has no turn ${step} for this request` } }
+}
+
+function countAnswers(messages: readonly ScriptedMessage[]): number {
+  return messages.filter(({ role }) => role === 'assistant').length
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content
+  return Array.isArray(content) ? content.map((part: { text?: string }) => part.text ?? '').join('\n') : ''
+}

@@ -1,0 +1,149 @@
+/** A model server that says what a script tells it to: Chat Completions over real HTTP on loopback, for the demo and tests. */
+import { createHash } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises'
+import { pickTurn } from './script.ts'
+import type { Script, ScriptedQuestion, ScriptedTurn } from './script.ts'
+import { chunksOf, wholeAnswer } from './scripted-answer.ts'
+
+/** Requests kept for who looks; a demo may run for weeks. */
+const MAX_KEPT_REQUESTS = 1000
+
+export type ScriptedRequest = ScriptedQuestion & {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  /** The body byte for byte. */
+  readonly text: string
+  /** Tells one connection from another. */
+  readonly clientPort: number | undefined
+  /** Whether the client closed before the answer was out; false until then. */
+  readonly closedEarly: boolean
+}
+
+export type ScriptedModel = {
+  /** What an `llm_config.base_url` takes. */
+  readonly baseUrl: string
+  /** The latest requests, oldest first. */
+  readonly requests: readonly ScriptedRequest[]
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export async function startScriptedModel(script: Script, { port = 0 } = {}): Promise<ScriptedModel> {
+  const requests: ScriptedRequest[] = []
+  const attempts = new Map<string, number>()
+
+  async function complete(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const text = await readText(request)
+    const body = JSON.parse(text) as ScriptedQuestion['body']
+    const record = {
+      path: request.url ?? '',
+      headers: request.headers,
+      clientPort: request.socket.remotePort,
+      text,
+      body,
+      attempt: countAttempt(attempts, body.messages),
+      closedEarly: false,
+    }
+    requests.push(record)
+    if (requests.length > MAX_KEPT_REQUESTS) requests.shift()
+    const closed = new AbortController()
+    response.on('close', () => {
+      record.closedEarly = !response.writableFinished && !closed.signal.aborted
+      closed.abort()
+    })
+    await play(await pickTurn(script, record), record, response, closed)
+  }
+
+  const server = createServer((request, response) => {
+    const path = request.url?.replace(/\?.*/, '') ?? ''
+    if (path.endsWith('/models'))
+      return sendJson(response, 200, { object: 'list', data: [{ id: 'scripted', object: 'model' }] })
+    if (!path.endsWith('/chat/completions')) return sendJson(response, 404, { error: { message: `no ${path} here` } })
+    complete(request, response).catch((error: unknown) => {
+      if (!response.headersSent) sendJson(response, 400, { error: { message: String(error) } })
+      else response.destroy()
+    })
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', resolve)
+  })
+  const { port: bound } = server.address() as AddressInfo
+
+  async function close(): Promise<void> {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+  return { baseUrl: `http://127.0.0.1:${bound}/v1`, requests, close, [Symbol.asyncDispose]: close }
+}
+
+/** The messages decide, not the rest: a client may try again with other settings. */
+function countAttempt(attempts: Map<string, number>, messages: unknown): number {
+  const key = createHash('sha256').update(JSON.stringify(messages)).digest('base64')
+  const attempt = attempts.get(key) ?? 0
+  attempts.set(key, attempt + 1)
+  return attempt
+}
+
+async function play(
+  turn: ScriptedTurn,
+  request: ScriptedRequest,
+  response: ServerResponse,
+  closed: AbortController,
+): Promise<void> {
+  const { signal } = closed
+  // Small chunks are the point: they must not wait for each other.
+  response.socket?.setNoDelay(true)
+  await pause(turn.delay_ms, signal)
+  if (turn.status !== undefined && turn.raw === undefined) {
+    return sendJson(response, turn.status, { error: turn.error ?? { message: 'scripted' } }, turn.headers)
+  }
+  if (turn.plain || (request.body['stream'] !== true && turn.raw === undefined)) {
+    return sendJson(response, 200, wholeAnswer(turn, request), turn.headers)
+  }
+  response.writeHead(turn.status ?? 200, {
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-cache',
+    ...turn.headers,
+  })
+  response.flushHeaders()
+  let sent = 0
+  for (const piece of turn.raw ?? chunksOf(turn, request)) {
+    await pause(turn.chunk_delay_ms, signal)
+    if (sent++ === turn.cut_after) break
+    if (signal.aborted) return
+    if (!response.write(piece)) await drained(response)
+  }
+  if (turn.cut_after !== undefined) {
+    closed.abort()
+    return void response.destroy()
+  }
+  if (!turn.hang) response.end()
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    response.once('drain', resolve)
+    response.once('close', resolve)
+  })
+}
+
+async function pause(ms: number | undefined, signal: AbortSignal): Promise<void> {
+  // Without a delay still one chunk a tick, or all of them would reach the client as one.
+  if (!ms) return nextTick()
+  // When the client has gone, nobody waits for the rest of the turn.
+  await sleep(ms, undefined, { signal }).catch(() => undefined)
+}
+
+async function readText(request: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = []
+  for await (const part of request) parts.push(part as Buffer)
+  return Buffer.concat(parts).toString('utf8')
+}
+
+function sendJson(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+}

@@ -1,0 +1,111 @@
+/**
+ * Puts tool calls together from the fragments they are streamed in, and says which of them are whole.
+ *
+ * The plain case is a fragment with an index, the first of a call bringing id and name. What vendors really send also
+ * has no index, or index 0 for every parallel call, the id or the name in each fragment or in none, arguments as one
+ * object or not at all, and the whole call once more at the end.
+ */
+import { randomBytes } from 'node:crypto'
+import type { ModelToolCall } from './llm.ts'
+import { isJsonObject } from './chat-request.ts'
+
+export type CallFragment = {
+  readonly index: number | undefined
+  readonly id: string
+  readonly name: string
+  /** A piece of the JSON text, or the whole of it as a value. */
+  readonly arguments: unknown
+}
+
+type OpenCall = { index: number | undefined; id: string; name: string; text: string }
+
+export type ToolCallAssembly = {
+  /** Which call the fragment belongs to, and the piece of input it adds. */
+  add(fragment: CallFragment): { readonly call: number; readonly text: string }
+  readonly count: number
+  /**
+   * The calls, in order, with unique ids none of which is in `takenIds`. With `isCertain`, the model is known to have
+   * ended them: they stand as they are, and no arguments mean `{}`. Without it only those with complete arguments do.
+   */
+  finish(options: { isCertain: boolean; takenIds: ReadonlySet<string> }): {
+    readonly calls: ModelToolCall[]
+    readonly incomplete: number
+  }
+}
+
+export function createToolCallAssembly(): ToolCallAssembly {
+  const calls: OpenCall[] = []
+
+  function callOf(fragment: CallFragment): OpenCall {
+    const known = calls.findLast((call) => belongsTo(call, fragment, call === calls.at(-1)))
+    if (known) return known
+    const call = { index: fragment.index, id: fragment.id, name: '', text: '' }
+    calls.push(call)
+    return call
+  }
+
+  return {
+    add(fragment) {
+      const call = callOf(fragment)
+      call.id ||= fragment.id
+      call.name = fragment.name.startsWith(call.name) ? fragment.name : call.name + fragment.name
+      const piece = pieceOf(fragment.arguments)
+      const text = repeatsWhole(call.text, piece) ? '' : piece
+      call.text += text
+      return { call: calls.indexOf(call), text }
+    },
+    get count() {
+      return calls.length
+    },
+    finish({ isCertain, takenIds }) {
+      const used = new Set(takenIds)
+      const whole = calls.filter((call) => isCertain || isJsonObject(call.text))
+      return {
+        calls: whole.map((call) => ({
+          id: uniqueId(call.id, used),
+          name: call.name,
+          arguments: /^\s*(null)?\s*$/.test(call.text) ? '{}' : call.text,
+        })),
+        incomplete: calls.length - whole.length,
+      }
+    },
+  }
+}
+
+function belongsTo(call: OpenCall, fragment: CallFragment, isLast: boolean): boolean {
+  const hasItsPlace =
+    fragment.index === undefined
+      ? isLast || (fragment.id !== '' && fragment.id === call.id)
+      : fragment.index === call.index
+  return hasItsPlace && !beginsAnother(call, fragment)
+}
+
+/** Whether the fragment, though it stands at the place of this call, can only be the next one. */
+function beginsAnother(call: OpenCall, fragment: CallFragment): boolean {
+  if (fragment.name === '') return false
+  const piece = pieceOf(fragment.arguments)
+  if (piece !== call.text && piece.trimStart().startsWith('{') && looksWhole(call.text)) return true
+  const hasOtherId = fragment.id !== '' && call.id !== '' && fragment.id !== call.id
+  // Some give one call a new id in every fragment; then only the text can tell.
+  return hasOtherId && (fragment.index === undefined || call.text === '' || looksWhole(call.text))
+}
+
+function repeatsWhole(text: string, piece: string): boolean {
+  return piece !== '' && piece === text && looksWhole(text)
+}
+
+/** Looks at the last character first: parsing at every fragment would cost the square of the length. */
+function looksWhole(text: string): boolean {
+  return text.trimEnd().endsWith('}') && isJsonObject(text)
+}
+
+function pieceOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  return value === null || value === undefined ? '' : JSON.stringify(value)
+}
+
+function uniqueId(id: string, used: Set<string>): string {
+  const unique = id === '' || used.has(id) ? `call_${randomBytes(12).toString('hex')}` : id
+  used.add(unique)
+  return unique
+}

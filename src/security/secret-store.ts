@@ -1,0 +1,90 @@
+/** Secrets at rest: one AES-256-GCM encrypted file per conversation. The only file that knows the cipher and its keys. */
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { open, readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import { Problem } from '../contract/problem.ts'
+
+/** What is kept: by name, in groups that do not mix (`llm`: the model's credentials). */
+export const SecretValues = z.record(z.string(), z.record(z.string(), z.string()))
+export type SecretValues = z.infer<typeof SecretValues>
+
+/** The keys' own input: `secretKey` when the operator set one, else the master keys; the first encrypts, each is tried to decrypt. */
+export type SecretStoreDeps = { directory: string; keyMaterial: readonly [string, ...string[]] }
+
+export interface SecretStore {
+  /** Empty when the conversation has none. Throws a `Problem` when no key opens the file. */
+  read(conversationId: string): Promise<SecretValues>
+  /** Replaces all; durable when it resolves. */
+  write(conversationId: string, values: SecretValues): Promise<void>
+}
+
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const FORMAT = 1
+
+export function createSecretStore({ directory, keyMaterial }: SecretStoreDeps): SecretStore {
+  // Derived once per use and kept: HKDF is cheap, but not free, and creates are many.
+  let keys: Buffer[] | undefined
+  const derived = () => (keys ??= keyMaterial.map(deriveKey))
+  const fileOf = (id: string) => join(directory, id, 'secrets.enc')
+
+  return {
+    async read(conversationId) {
+      const sealed = await readFile(fileOf(conversationId)).catch(ignoreMissing)
+      if (!sealed) return {}
+      for (const key of derived()) {
+        const text = unseal(sealed, key, conversationId)
+        if (text !== undefined) return SecretValues.parse(JSON.parse(text))
+      }
+      throw new Problem(
+        'storage_failed',
+        `The secrets of conversation ${conversationId} were encrypted with another key; start the server with it (OPENHANDS_SECRET_KEY, or the old master key after a comma), or send the secrets again.`,
+      )
+    },
+    async write(conversationId, values) {
+      await replaceFile(fileOf(conversationId), seal(JSON.stringify(values), derived()[0]!, conversationId))
+    },
+  }
+}
+
+const deriveKey = (material: string) => Buffer.from(hkdfSync('sha256', material, '', 'agent-server secrets v1', 32))
+
+/** format byte, nonce, tag, ciphertext; bound to the conversation, so that files cannot be swapped between two. */
+function seal(text: string, key: Buffer, conversationId: string): Buffer {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(conversationId))
+  const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  return Buffer.concat([Buffer.of(FORMAT), nonce, cipher.getAuthTag(), body])
+}
+
+function unseal(sealed: Buffer, key: Buffer, conversationId: string): string | undefined {
+  if (sealed[0] !== FORMAT || sealed.length < 1 + NONCE_BYTES + TAG_BYTES) return undefined
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(1, 1 + NONCE_BYTES))
+    .setAAD(Buffer.from(conversationId))
+    .setAuthTag(sealed.subarray(1 + NONCE_BYTES, 1 + NONCE_BYTES + TAG_BYTES))
+  try {
+    return decipher.update(sealed.subarray(1 + NONCE_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
+  } catch {
+    return undefined // another key, or the file was changed
+  }
+}
+
+async function replaceFile(path: string, content: Buffer): Promise<void> {
+  const temporary = `${path}.${randomBytes(6).toString('hex')}`
+  try {
+    await using file = await open(temporary, 'wx', 0o600)
+    await file.writeFile(content)
+    await file.datasync()
+    await rename(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+  await using parent = await open(dirname(path), 'r')
+  await parent.sync()
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}

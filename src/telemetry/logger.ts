@@ -1,0 +1,23 @@
+/** The server's own log: JSON lines on stdout, with bearer tokens and keys kept out of every line. */
+import { pino } from 'pino'
+import type { Logger } from 'pino'
+
+export type { Logger }
+
+/** Level names as in OPENHANDS_LOG_LEVEL. */
+export const LOG_LEVELS = { DEBUG: 'debug', INFO: 'info', WARN: 'warn', WARNING: 'warn', ERROR: 'error', CRITICAL: 'fatal' } as const
+export type LogLevel = keyof typeof LOG_LEVELS
+
+// Written synchronously and without a transport: transports are worker files, which a single executable does not have.
+export function createLogger({ level, redact }: { level: LogLevel; redact: (text: string) => string }): Logger {
+  return pino(
+    {
+      level: LOG_LEVELS[level],
+      base: null,
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: ['req.headers.authorization', 'headers.authorization'],
+    },
+    { write: (line: string) => void process.stdout.write(redact(line)) },
+  )
+}

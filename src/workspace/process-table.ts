@@ -1,0 +1,97 @@
+/** The only reader of /proc: which processes exist, who started them, and how to signal exactly the one that was meant. */
+import { readFileSync, readdirSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+
+export type ProcessEntry = {
+  readonly pid: number
+  readonly groupId: number
+  readonly isZombie: boolean
+  /** Clock ticks since boot. With the pid it names one process for ever; a pid alone is used again. */
+  readonly startTime: string
+}
+
+/** `undefined` when there is no such process. */
+export function findProcess(pid: number): ProcessEntry | undefined {
+  const stat = readProc(`/proc/${pid}/stat`)
+  if (stat === undefined) return undefined
+  // proc(5): `pid (comm) state ppid pgrp …`; comm may hold spaces and parentheses, so count from its last one.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return { pid, groupId: Number(fields[2]), isZombie: fields[0] === 'Z', startTime: fields[19] ?? '' }
+}
+
+/** All processes below `pid`, parents first, without those for which `skip` holds and what is below them. */
+export function findDescendants(pid: number, skip: (entry: ProcessEntry) => boolean = () => false): ProcessEntry[] {
+  const found: ProcessEntry[] = []
+  const pending = childPids(pid)
+  for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
+    const entry = findProcess(next)
+    if (!entry || skip(entry)) continue
+    found.push(entry)
+    pending.push(...childPids(next))
+  }
+  return found
+}
+
+export function isAlive(entry: ProcessEntry): boolean {
+  const now = findProcess(entry.pid)
+  return now !== undefined && now.startTime === entry.startTime && !now.isZombie
+}
+
+/** Signals that very process; one that took over its pid is left alone. Answers whether there was one to signal. */
+export function signalProcess(entry: ProcessEntry, signal: NodeJS.Signals): boolean {
+  return isAlive(entry) && sendSignal(entry.pid, signal)
+}
+
+/** Signals the whole group that `member` is in. */
+export function signalGroup(member: ProcessEntry, signal: NodeJS.Signals): boolean {
+  return isAlive(member) && sendSignal(-member.groupId, signal)
+}
+
+/** The processes that were started with `entry` (`NAME=value`), or with one that begins so, in their environment. */
+export async function findByEnvironment(entry: string, { prefix }: { prefix: boolean }): Promise<ProcessEntry[]> {
+  const needle = Buffer.from(prefix ? `\0${entry}` : `\0${entry}\0`)
+  const found: ProcessEntry[] = []
+  for (const name of await readdir('/proc')) {
+    const pid = Number(name)
+    if (!Number.isInteger(pid)) continue
+    const process = findProcess(pid)
+    if (!process || process.isZombie) continue
+    // Asynchronous and one by one: this read can hang on a process that is stuck in the kernel.
+    const environment = await readFile(`/proc/${pid}/environ`).catch(() => undefined)
+    if (environment && Buffer.concat([Buffer.from('\0'), environment]).includes(needle)) found.push(process)
+  }
+  return found
+}
+
+function childPids(pid: number): number[] {
+  return taskIds(pid).flatMap((task) => {
+    const children = readProc(`/proc/${pid}/task/${task}/children`) ?? ''
+    return children.split(' ').filter(Boolean).map(Number)
+  })
+}
+
+function taskIds(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`)
+  } catch {
+    return [] // The process is gone.
+  }
+}
+
+/** `undefined` also when the process vanishes while it is read (ESRCH). */
+function readProc(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'latin1')
+  } catch {
+    return undefined
+  }
+}
+
+function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    process.kill(pid, signal)
+    return true
+  } catch {
+    return false // It ended in between, or is not ours to signal.
+  }
+}

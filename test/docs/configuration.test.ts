@@ -1,0 +1,63 @@
+/** The variables of src/config.ts, `.env.example` and docs/configuration.md are the same. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { VARIABLES } from '../../src/config.ts'
+import { readTable } from './tables.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+type Variable = { readonly about: string; readonly default?: string; readonly secret?: true }
+const variables: [string, Variable][] = Object.entries(VARIABLES)
+const names = variables.map(([name]) => name).toSorted()
+
+/** Read beside the settings: what systems have agreed on, not ours to name. */
+const CONVENTIONS = ['XDG_DATA_HOME', 'NO_COLOR']
+
+describe('docs/configuration.md', () => {
+  const rows = readTable(readFileSync(join(ROOT, 'docs/configuration.md'), 'utf8'))
+
+  test('has a row for each variable and no other', () => {
+    expect(rows.map(([name]) => name).toSorted()).toEqual([...names, ...CONVENTIONS].toSorted())
+  })
+
+  test.each(variables)('tells what %s does and what it is when not set', (name, { default: value }) => {
+    const [, ...cells] = rows.find(([first]) => first === name) ?? []
+    expect(cells.at(-1)?.length).toBeGreaterThan(10)
+    if (value !== undefined) expect(cells.join(' ')).toContain(value)
+  })
+
+  test.each(variables.filter(([, { secret }]) => secret))('says that %s may come from a file', (name) => {
+    const [, ...cells] = rows.find(([first]) => first === name) ?? []
+    expect(cells.join(' ')).toContain('_FILE')
+  })
+})
+
+describe('.env.example', () => {
+  const text = readFileSync(join(ROOT, '.env.example'), 'utf8')
+
+  test('sets each variable once, in a comment or not, and no other', () => {
+    const lines = [...text.matchAll(/^(?:# ?)?([A-Z][A-Z0-9_]*)=/gm)].map((match) => match[1])
+    expect(lines.toSorted()).toEqual(names)
+  })
+
+  test('shows the defaults as they are', () => {
+    const shown = parseEnv(text.replaceAll(/^# ?(?=[A-Z][A-Z0-9_]*=)/gm, ''))
+    for (const [name, variable] of variables) {
+      if (variable.default !== undefined) expect(shown, name).toHaveProperty(name, variable.default)
+    }
+  })
+})
+
+test('no variable is dead', () => {
+  const source = readFileSync(join(ROOT, 'src/config.ts'), 'utf8')
+  const after = source.slice(source.indexOf('type Name ='))
+  expect(names.filter((name) => !after.includes(`'${name}'`))).toEqual([])
+})
+
+test('nothing is read that is no variable', () => {
+  const source = readFileSync(join(ROOT, 'src/config.ts'), 'utf8')
+  const read = [...source.matchAll(/process\.env\.([A-Z_0-9]+)/g)].map((match) => match[1]!)
+  expect(read.filter((name) => !names.includes(name) && !CONVENTIONS.includes(name))).toEqual([])
+})

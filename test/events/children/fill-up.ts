@@ -1,0 +1,35 @@
+/** Runs where no file may grow beyond a limit: fills a log up to it, and prints what happened as JSON. */
+import { statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createEventLog } from '../../../src/events/event-log.ts'
+import { createJsonlStore } from '../../../src/events/jsonl-store.ts'
+import { message, readAll, seqsOf } from '../fixtures.ts'
+
+// Its default is to kill the process, instead of letting the write fail.
+process.on('SIGXFSZ', () => undefined)
+
+const [directory, id] = process.argv.slice(2) as [string, string]
+const path = join(directory, id, 'events.jsonl')
+const store = createJsonlStore({ directory })
+const log = createEventLog({ log: await store.create(id), onListenerError: () => undefined })
+const shown: number[] = []
+log.subscribe({ onEvents: (events) => shown.push(...events.map(({ seq }) => seq)) })
+
+const outcomes: string[] = []
+async function tryToAppend(...texts: string[]): Promise<void> {
+  const outcome = await log.append(texts.map(message)).then(
+    (events) => `stored ${seqsOf(events).join()}`,
+    (error: { code: string }) => error.code,
+  )
+  outcomes.push(`${outcome}, ${statSync(path).size} bytes`)
+}
+
+await tryToAppend('a')
+await tryToAppend('b', 'x'.repeat(100_000))
+await Promise.all([tryToAppend('c'), tryToAppend('x'.repeat(100_000)), tryToAppend('with the one before')])
+await tryToAppend('d')
+
+const read = seqsOf(await readAll(log))
+await log.close('closing')
+const { repaired = null } = await store.open(id)
+writeFileSync(1, JSON.stringify({ outcomes, read, shown, repaired, failed: log.failed }))

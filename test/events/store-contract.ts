@@ -1,0 +1,353 @@
+/** What every event store promises, whatever it is made of: each one has to pass this suite unchanged. */
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { EVENT_VERSION } from '../../src/contract/event.ts'
+import type { Event, EventDraft } from '../../src/contract/event.ts'
+import type { EventStore, ReadOptions, StoredEvent, StoredLog } from '../../src/events/event-store.ts'
+import { uuid7, uuid7Time } from '../../src/lib/uuid7.ts'
+import { append, message, readAll, seqsOf, textOf, toolResult } from './fixtures.ts'
+
+export type StoreUnderTest = AsyncDisposable & {
+  readonly store: EventStore
+  /** The same storage as another process would find it. */
+  restart(): EventStore
+}
+
+export function describeStore(name: string, makeStore: (now: () => number) => Promise<StoreUnderTest>): void {
+  describe(`${name} keeps the contract of an event store:`, () => {
+    let under: StoreUnderTest
+    let clock: number
+    let id: string
+
+    beforeEach(async () => {
+      clock = Date.UTC(2026, 0, 1)
+      under = await makeStore(() => clock)
+      id = uuid7()
+    })
+    afterEach(() => under[Symbol.asyncDispose]())
+
+    const reopen = async (): Promise<StoredLog> => (await under.restart().open(id)).log
+
+    describe('append', () => {
+      test('adds the envelope and keeps what it was given', async () => {
+        const log = await under.store.create(id)
+        const draft = message('hello')
+        const [stored] = await append(log, draft)
+        expect(stored!.event).toEqual({
+          ...draft,
+          id: expect.stringMatching(/^[\da-f]{8}-[\da-f]{4}-7/),
+          seq: 1,
+          timestamp: '2026-01-01T00:00:00.000Z',
+          conversation_id: id,
+          version: EVENT_VERSION,
+        })
+        expect(stored).toMatchObject({ seq: 1, type: 'UserMessage' })
+        expect(JSON.parse(stored!.json)).toEqual(stored!.event)
+        expect(stored!.json).not.toMatch(/[\r\n]/)
+      })
+
+      test('numbers events from 1 without gaps, in the order of the calls, however many are made at once', async () => {
+        const log = await under.store.create(id)
+        const sizes = Array.from({ length: 200 }, (_, i) => i % 4)
+        const outcomes = await Promise.all(
+          sizes.map((size, i) => append(log, ...Array.from({ length: size }, (_, j) => message(`${i}.${j}`)))),
+        )
+        const events = outcomes.flat()
+        expect(seqsOf(events)).toEqual(events.map((_, i) => i + 1))
+        expect(events.map(textOf)).toEqual(
+          sizes.flatMap((size, i) => Array.from({ length: size }, (_, j) => `${i}.${j}`)),
+        )
+        expect(log.head).toBe(events.length)
+      })
+
+      test('answers with the very text that is read later, also by another process', async () => {
+        const log = await under.store.create(id)
+        const appended = await append(log, message('a'), toolResult({ deep: [1, null] }))
+        expect((await readAll(log)).map(({ json }) => json)).toEqual(appended.map(({ json }) => json))
+        await log.close()
+        expect((await readAll(await reopen())).map(({ json }) => json)).toEqual(appended.map(({ json }) => json))
+      })
+
+      test('keeps every text there can be', async () => {
+        const texts = [
+          '\u2028\u2029',
+          '\ud800',
+          'a\udc00b',
+          '\0\x01\r\n\t',
+          '👩‍👩‍👧 日本',
+          '\\"}',
+          '"seq":9,"type":"X"',
+          '',
+        ]
+        const log = await under.store.create(id)
+        for (const text of texts) await append(log, message(text))
+        await log.close()
+        expect((await readAll(await reopen())).map(textOf)).toEqual(texts)
+      })
+
+      test('keeps an event of 10 MB among small ones', async () => {
+        const log = await under.store.create(id)
+        const huge = 'é'.repeat(5 * 1024 * 1024)
+        await append(log, message('before'), message(huge), message('after'))
+        await append(log, message('last'))
+        await log.close()
+        const reopened = await reopen()
+        const texts = (await readAll(reopened)).map(textOf)
+        expect(texts.map((text) => text.length)).toEqual([6, huge.length, 5, 4])
+        expect(texts[1] === huge).toBe(true)
+        expect(seqsOf((await reopened.read({ limit: 2, order: 'desc', beforeSeq: 4 })).events)).toEqual([3, 2])
+        expect(seqsOf((await reopened.read({ limit: 1, afterSeq: 2 })).events)).toEqual([3])
+      })
+
+      test('reads drafts within the call: changing one afterwards changes nothing', async () => {
+        const log = await under.store.create(id)
+        const draft = { ...toolResult('as it was') } as { output?: unknown } & EventDraft
+        const first = append(log, message('x'))
+        const second = append(log, draft)
+        draft.output = 'changed'
+        await first
+        expect((await second)[0]!.json).toContain('as it was')
+      })
+
+      test('fails what JSON can not say for its own caller only', async () => {
+        const log = await under.store.create(id)
+        const results = await Promise.allSettled([
+          append(log, message('a')),
+          append(log, toolResult(1n)),
+          append(log, message('b')),
+        ])
+        expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+        expect((await readAll(log)).map(textOf)).toEqual(['a', 'b'])
+      })
+
+      test('never lets time go backwards within a log', async () => {
+        const log = await under.store.create(id)
+        await append(log, message('a'))
+        clock -= 60_000
+        await append(log, message('b'))
+        await log.close()
+        const reopened = await reopen()
+        await append(reopened, message('c'))
+        clock += 60_001
+        await append(reopened, message('d'))
+        const times = (await readAll(reopened)).map(({ event }) => event.timestamp.slice(11))
+        expect(times).toEqual(['00:00:00.000Z', '00:00:00.000Z', '00:00:00.000Z', '00:00:00.001Z'])
+      })
+
+      test('is refused with the head when the log has grown since the writer decided', async () => {
+        const log = await under.store.create(id)
+        await append(log, message('a'))
+        expect(await log.append([message('b')], { expectedHead: 0 })).toEqual({ kind: 'head_moved', head: 1 })
+        const [second, third] = await Promise.all([
+          log.append([message('b')], { expectedHead: 1 }),
+          log.append([message('c')], { expectedHead: 1 }),
+        ])
+        expect(second).toMatchObject({ kind: 'appended' })
+        expect(third).toEqual({ kind: 'head_moved', head: 2 })
+        expect((await readAll(log)).map(textOf)).toEqual(['a', 'b'])
+      })
+
+      test('is refused as fenced under another lease', async () => {
+        const log = await under.store.create(id)
+        expect(await log.append([message('a')], { epoch: log.epoch + 1 })).toEqual({ kind: 'fenced' })
+        expect(await log.append([message('a')], { epoch: log.epoch })).toMatchObject({ kind: 'appended' })
+      })
+    })
+
+    describe('read', () => {
+      test('gives any range, in both orders, as an array would', async () => {
+        const log = await under.store.create(id)
+        // Sizes mixed so that some reads take many events at once and others not even one.
+        const all: StoredEvent[] = []
+        for (let i = 0; i < 400; i++) {
+          clock += i % 3
+          const drafts = [message(`${i}`), toolResult('x'.repeat(i % 57 === 0 ? 200_000 : i * 3))]
+          all.push(...(await append(log, ...drafts)))
+        }
+        await log.close()
+        const reopened = await reopen()
+        const seq = fc.integer({ min: 0, max: 820 })
+        const time = fc.integer({ min: -5, max: 420 }).map((ms) => new Date(Date.UTC(2026, 0, 1) + ms).toISOString())
+        const options = fc.record(
+          {
+            afterSeq: seq,
+            beforeSeq: seq,
+            order: fc.constantFrom('asc' as const, 'desc' as const),
+            types: fc.constantFrom(new Set(['UserMessage']), new Set(['ToolResult', 'Other']), new Set<string>()),
+            source: fc.constantFrom('user' as const, 'environment' as const, 'agent' as const),
+            since: time,
+            until: time,
+            maxBytes: fc.integer({ min: 1, max: 300_000 }),
+            limit: fc.integer({ min: 1, max: 300 }),
+          },
+          { requiredKeys: ['limit'] },
+        )
+        await fc.assert(
+          fc.asyncProperty(options, async (options) => {
+            expect(seqsOf(await pageThrough(reopened, options))).toEqual(seqsOf(select(all, options)))
+          }),
+          { numRuns: 150 },
+        )
+      })
+
+      test('gives no more than the limit, and says where to go on only when there is something left', async () => {
+        const log = await under.store.create(id)
+        await append(log, ...Array.from({ length: 5 }, (_, i) => message(`${i}`)))
+        const summary = async (options: ReadOptions) => {
+          const { events, scannedTo } = await log.read(options)
+          return [seqsOf(events), scannedTo]
+        }
+        expect(await summary({ limit: 3 })).toEqual([[1, 2, 3], 3])
+        expect(await summary({ limit: 3, afterSeq: 3 })).toEqual([[4, 5], undefined])
+        expect(await summary({ limit: 5 })).toEqual([[1, 2, 3, 4, 5], undefined])
+        expect(await summary({ limit: 2, order: 'desc' })).toEqual([[5, 4], 4])
+        expect(await summary({ limit: 2, order: 'desc', beforeSeq: 3 })).toEqual([[2, 1], undefined])
+        expect(await summary({ limit: 9, afterSeq: 5 })).toEqual([[], undefined])
+        expect(await summary({ limit: 9, afterSeq: 3, beforeSeq: 4 })).toEqual([[], undefined])
+      })
+
+      test('sees exactly what is durable while events are appended', async () => {
+        const log = await under.store.create(id)
+        const reads: Promise<void>[] = []
+        const check = async (): Promise<void> => {
+          const { head } = log
+          const { events } = await log.read({ limit: 1000, order: 'desc' })
+          expect(seqsOf(events)).toEqual(Array.from({ length: head }, (_, i) => head - i))
+        }
+        for (let i = 0; i < 100; i++) {
+          const appended = append(log, message(`${i}`), message('and'))
+          reads.push(check())
+          await appended
+          reads.push(check())
+        }
+        await Promise.all(reads)
+      })
+    })
+
+    test('finds an event by its id, also among many of the same millisecond', async () => {
+      const log = await under.store.create(id)
+      for (let i = 0; i < 50; i++) {
+        await append(log, ...Array.from({ length: 20 }, (_, j) => message(`${i}.${j}`)))
+        if (i % 10 === 9) clock += 7
+      }
+      await log.close()
+      const reopened = await reopen()
+      const all = await readAll(reopened)
+      for (const stored of all.filter((_, i) => i % 13 === 0)) {
+        expect((await reopened.find(stored.event.id))?.seq).toBe(stored.seq)
+        expect(uuid7Time(stored.event.id)).toBe(Date.parse(stored.event.timestamp))
+      }
+      expect(await reopened.find(uuid7(clock))).toBeUndefined()
+      expect(await reopened.find(uuid7(clock + 60_000))).toBeUndefined()
+      expect(await reopened.find('no id at all')).toBeUndefined()
+    })
+
+    test('counts what a filter lets through', async () => {
+      const log = await under.store.create(id)
+      expect(await log.count()).toBe(0)
+      for (let i = 0; i < 30; i++) {
+        await append(log, message('m'), message('m'), toolResult('r'))
+        clock += 1000
+      }
+      expect(await log.count()).toBe(90)
+      expect(await log.count({ types: new Set(['ToolResult']) })).toBe(30)
+      expect(await log.count({ source: 'user', since: '2026-01-01T00:00:10Z', until: '2026-01-01T00:00:20Z' })).toBe(20)
+    })
+
+    describe('lives and dies:', () => {
+      test('an empty log is there after a restart, and ready to be written', async () => {
+        await (await under.store.create(id)).close()
+        const log = await reopen()
+        expect(log.head).toBe(0)
+        expect(await log.read({ limit: 1 })).toEqual({ events: [], scannedTo: undefined })
+        expect(seqsOf(await append(log, message('first')))).toEqual([1])
+      })
+
+      test('a whole log needs no repair', async () => {
+        const log = await under.store.create(id)
+        await append(log, message('a'), message('b'))
+        await log.close()
+        expect((await under.restart().open(id)).repaired).toBeUndefined()
+      })
+
+      test('an id is created once', async () => {
+        await under.store.create(id)
+        await expect(under.store.create(id)).rejects.toMatchObject({ code: 'conversation_exists' })
+        await expect(under.restart().create(id)).rejects.toMatchObject({ code: 'conversation_exists' })
+      })
+
+      test.each(['../../etc', '', 'a/b', '.', 'AAAAAAAA-0000-7000-8000-000000000000'])('%j is no id', async (bad) => {
+        for (const action of [under.store.create(bad), under.store.open(bad), under.store.delete(bad)]) {
+          await expect(action).rejects.toMatchObject({ code: 'conversation_not_found' })
+        }
+      })
+
+      test('what was never created is not found, what was deleted neither', async () => {
+        await expect(under.store.open(id)).rejects.toMatchObject({ code: 'conversation_not_found' })
+        const log = await under.store.create(id)
+        await append(log, message('secret'))
+        const late = Promise.allSettled([log.append([message('late')]), log.append([message('later')])])
+        await under.store.delete(id)
+        await late
+        await expect(under.store.open(id)).rejects.toMatchObject({ code: 'conversation_not_found' })
+        await expect(log.append([message('x')])).rejects.toMatchObject({ code: 'conversation_deleted' })
+        await expect(log.read({ limit: 1 })).rejects.toMatchObject({ code: 'conversation_deleted' })
+        await under.store.delete(id)
+        expect(await readAll(await under.store.create(id))).toEqual([])
+      })
+
+      test('opening a log takes it over from whoever had it', async () => {
+        const first = await under.store.create(id)
+        const acknowledged = append(first, message('from the first'))
+        const { log: second } = await under.store.open(id)
+        await acknowledged
+        expect(second.epoch).toBeGreaterThan(first.epoch)
+        expect(await first.append([message('x')], { epoch: first.epoch })).toEqual({ kind: 'fenced' })
+        await append(second, message('from the second'))
+        expect((await readAll(second)).map(textOf)).toEqual(['from the first', 'from the second'])
+      })
+
+      test('close waits for what was appended, and ends it', async () => {
+        const log = await under.store.create(id)
+        const appends = Array.from({ length: 50 }, (_, i) => append(log, message(`${i}`)))
+        await log.close()
+        expect(seqsOf((await Promise.all(appends)).flat())).toEqual(appends.map((_, i) => i + 1))
+        await expect(log.append([message('late')])).rejects.toMatchObject({ code: 'unavailable' })
+        await expect(log.read({ limit: 1 })).rejects.toMatchObject({ code: 'unavailable' })
+        expect((await reopen()).head).toBe(50)
+      })
+    })
+  })
+}
+
+/** Everything the options select, call after call, as the seam says to go on. */
+async function pageThrough(log: StoredLog, options: ReadOptions): Promise<StoredEvent[]> {
+  const all: StoredEvent[] = []
+  for (let on: Partial<ReadOptions> | undefined = {}; on !== undefined;) {
+    const { events, scannedTo } = await log.read({ ...options, ...on })
+    expect(events.length).toBeLessThanOrEqual(options.limit)
+    all.push(...events)
+    on =
+      scannedTo === undefined
+        ? undefined
+        : options.order === 'desc'
+          ? { beforeSeq: scannedTo }
+          : { afterSeq: scannedTo }
+  }
+  return all
+}
+
+/** The model: what the options select from an array. */
+function select(all: readonly StoredEvent[], options: ReadOptions): StoredEvent[] {
+  const { afterSeq = 0, beforeSeq = Infinity, order, types, source, since, until } = options
+  const selected = all.filter(
+    ({ seq, type, event }: { seq: number; type: string; event: Event }) =>
+      seq > afterSeq &&
+      seq < beforeSeq &&
+      (!types || types.has(type)) &&
+      (!source || event.source === source) &&
+      (since === undefined || event.timestamp >= since) &&
+      (until === undefined || event.timestamp < until),
+  )
+  return order === 'desc' ? selected.reverse() : selected
+}

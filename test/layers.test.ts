@@ -1,0 +1,135 @@
+/** The architecture, checked: arrows point down, packages stay in their folder, files are named for what they hold. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { parseSource, readSources } from './layers/imports.ts'
+import { findBreaches, LEVELS } from './layers/rules.ts'
+
+const SRC = join(import.meta.dirname, '../src')
+
+/** Less was seen: then the reading is broken, not the architecture fine. */
+const MINIMUM_FILES = 60
+
+describe('src', () => {
+  const files = readSources(SRC)
+
+  test('keeps to the rules', () => {
+    expect(findBreaches(files)).toEqual([])
+  })
+
+  test('was read whole', () => {
+    expect(files.length).toBeGreaterThan(MINIMUM_FILES)
+    // A file of ours imports something or is imported; a parser that finds nothing would make every rule hold.
+    const imports = files.flatMap((file) => file.imports)
+    expect(imports.length).toBeGreaterThan(2 * files.length)
+    const folders = readdirSync(SRC, { withFileTypes: true }).filter(
+      (entry) => entry.isDirectory() && entry.name !== 'web',
+    )
+    expect(folders.filter(({ name }) => !files.some((file) => file.path.startsWith(`${name}/`)))).toEqual([])
+  })
+
+  test('has each folder on one level only', () => {
+    expect(new Set(LEVELS.flat()).size).toBe(LEVELS.flat().length)
+  })
+})
+
+describe('the rules find', () => {
+  const OK = {
+    'contract/event.ts': '',
+    'lib/queue.ts': '',
+    'events/event-log.ts': '',
+    'llm/llm.ts': '',
+    'http/server.ts': '',
+    'tools/tool.ts': '',
+  }
+
+  test.each([
+    ['an import upwards', 'events/a.ts', "import { x } from '../http/server.ts'", 'which is above it'],
+    ['a type-only import upwards', 'events/a.ts', "import type { X } from '../http/server.ts'", 'which is above it'],
+    ['an inline type import upwards', 'events/a.ts', "type X = import('../http/server.ts').X", 'which is above it'],
+    ['a dynamic import upwards', 'events/a.ts', "const x = await import('../http/server.ts')", 'which is above it'],
+    [
+      'a re-export upwards',
+      'events/a.ts',
+      "export { x } from '../http/server.ts'\nexport const y = 1",
+      'which is above it',
+    ],
+    [
+      'a re-export of everything upwards',
+      'events/a.ts',
+      "export * from '../http/server.ts'\nexport const y = 1",
+      'which is above it',
+    ],
+    ['an import from the folder beside', 'events/a.ts', "import { x } from '../llm/llm.ts'", 'which is beside it'],
+    ['contract importing lib', 'contract/a.ts', "import { x } from '../lib/queue.ts'", 'which is beside it'],
+    ['contract importing a built-in', 'contract/a.ts', "import { x } from 'node:fs'", 'contract imports zod only'],
+    ['an import that is computed', 'events/a.ts', 'const x = await import(`../${name}.ts`)', 'has no home'],
+    [
+      'a package away from home',
+      'events/a.ts',
+      "import type { FastifyInstance } from 'fastify'",
+      'which lives in http',
+    ],
+    [
+      'a lazily loaded package away from home',
+      'http/a.ts',
+      "const x = await import('openai/resources')",
+      'which lives in llm',
+    ],
+    ['a required package away from home', 'http/a.ts', "const x = require('openai')", 'which lives in llm'],
+    ['a package without a home', 'http/a.ts', "import x from '@left/pad'", '@left/pad, which has no home'],
+    [
+      'a built-in that has a home, elsewhere',
+      'http/a.ts',
+      "import { DatabaseSync } from 'node:sqlite'",
+      'which lives in events',
+    ],
+    [
+      'the client reaching into the server',
+      'sdk/client.ts',
+      "import { x } from '../events/event-log.ts'",
+      'with contract and lib alone',
+    ],
+    ['an import of what is not there', 'http/a.ts', "import { x } from './gone.ts'", 'which is not in src'],
+    ['process.env', 'http/a.ts', 'const x = process.env.X', 'reads the environment'],
+    ['process.env in other spellings', 'http/a.ts', "const x = process?.['env']", 'reads the environment'],
+    ['process taken apart', 'http/a.ts', 'const { env: all } = process', 'reads the environment'],
+    ['the environment imported', 'http/a.ts', "import { env } from 'node:process'", 'reads the environment'],
+    ['a barrel', 'http/a.ts', "export { x } from './server.ts'\nexport * from './server.ts'", 'is a barrel'],
+    ['an index', 'http/index.ts', 'export const x = 1', 'is a barrel'],
+    ['a name that says nothing', 'http/utils.ts', 'export const x = 1', 'says nothing'],
+    ['a folder on no level', 'stuff/a.ts', 'export const x = 1', 'is on no level'],
+  ])('%s', (_rule, path, text, breach) => {
+    expect(breachesWith({ ...OK, [path]: text })).toEqual([expect.stringContaining(breach)])
+  })
+
+  test('a circle of types alone', () => {
+    const files = {
+      ...OK,
+      'http/a.ts': "import type { B } from './b.ts'",
+      'http/b.ts': "import type { A } from './a.ts'",
+    }
+    expect(breachesWith(files)).toEqual(['http/a.ts -> http/b.ts -> http/a.ts is a circle'])
+  })
+
+  test('nothing in what is allowed', () => {
+    const files = {
+      ...OK,
+      'config.ts': 'const x = process.env.X',
+      'http/a.ts':
+        "import Fastify from 'fastify'\nimport { z } from 'zod'\nimport { join } from 'node:path'\nimport { x } from './server.ts'",
+      'app.ts':
+        "import { x } from './http/server.ts'\nimport type { Config } from './config.ts'\nimport manifest from '../package.json' with { type: 'json' }",
+      'index.ts': "export { x } from './app.ts'",
+    }
+    expect(breachesWith(files)).toEqual([])
+  })
+
+  test('a file it cannot parse', () => {
+    expect(() => parseSource('http/a.ts', 'const = ')).toThrow(/Unexpected token/i)
+  })
+})
+
+function breachesWith(files: Readonly<Record<string, string>>): string[] {
+  return findBreaches(Object.entries(files).map(([path, text]) => parseSource(path, text)))
+}

@@ -1,0 +1,106 @@
+/** Reads what a source file imports and what of the process it touches, from the parsed file; knows no rules. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path/posix'
+import { parseAst } from 'rolldown/parseAst'
+
+export type SourceFile = {
+  /** From `src/`, such as `http/server.ts`. */
+  readonly path: string
+  /** Path of our own file, or the name of a package or built-in; every way to import, type-only ones too. */
+  readonly imports: readonly string[]
+  readonly readsEnvironment: boolean
+  /** Re-exports and nothing else. */
+  readonly isBarrel: boolean
+}
+
+export function readSources(root: string): SourceFile[] {
+  return sourcePaths(root).map((path) => parseSource(path, readFileSync(join(root, path), 'utf8')))
+}
+
+export function sourcePaths(root: string): string[] {
+  return readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
+}
+
+/** Throws on a syntax error. */
+export function parseSource(path: string, text: string): SourceFile {
+  const program = parseAst(text, { lang: 'ts' }, path) as unknown as Node & { body: Node[] }
+  const nodes = [...descend(program)]
+  return {
+    path,
+    imports: [...new Set(nodes.flatMap(specifierOf))].map((specifier) => target(path, specifier)),
+    readsEnvironment: nodes.some(isEnvironment),
+    isBarrel:
+      program.body.length > 0 && program.body.every((node) => node.type.startsWith('Export') && isNode(node['source'])),
+  }
+}
+
+/** Every string in the file that is a whole literal: where a name from a catalogue is used. */
+export function literalsIn(text: string): Set<string> {
+  const nodes = descend(parseAst(text, { lang: 'ts' }))
+  return new Set(
+    [...nodes]
+      .map((node) => (node.type === 'Literal' ? node['value'] : undefined))
+      .filter((value) => typeof value === 'string'),
+  )
+}
+
+type Node = { type: string; [field: string]: unknown }
+
+const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'type' in value
+
+function* descend(value: unknown): Generator<Node> {
+  if (Array.isArray(value)) for (const item of value) yield* descend(item)
+  else if (isNode(value)) {
+    yield value
+    for (const child of Object.values(value)) yield* descend(child)
+  }
+}
+
+/** `import`, `export … from`, `import()`, `import('x').T`, `import x = require('x')`, `require('x')`. */
+function specifierOf(node: Node): string[] {
+  switch (node.type) {
+    case 'ImportDeclaration':
+    case 'ExportNamedDeclaration':
+    case 'ExportAllDeclaration':
+    case 'TSImportType':
+      return literal(node['source'])
+    case 'ImportExpression':
+      return isNode(node['source']) && node['source'].type === 'Literal'
+        ? literal(node['source'])
+        : ['a computed import()']
+    case 'TSExternalModuleReference':
+      return literal(node['expression'])
+    case 'CallExpression':
+      return isNamed(node['callee'], 'require') ? literal((node['arguments'] as unknown[])[0]) : []
+    default:
+      return []
+  }
+}
+
+const literal = (node: unknown): string[] => (isNode(node) && typeof node['value'] === 'string' ? [node['value']] : [])
+
+/** Whether a node has this name, or is a string that says it: `env` in `process.env` and in `process['env']`. */
+const isNamed = (node: unknown, name: string): boolean =>
+  isNode(node) && (node['name'] === name || node['value'] === name)
+
+/** `process.env` in any spelling, `{ env } = process`, and `import { env } from 'node:process'`. */
+function isEnvironment(node: Node): boolean {
+  if (node.type === 'MemberExpression') return isNamed(node['object'], 'process') && isNamed(node['property'], 'env')
+  if (node.type === 'VariableDeclarator') return isNamed(node['init'], 'process') && namesEnv(node['id'], 'key')
+  return (
+    node.type === 'ImportDeclaration' &&
+    /^(node:)?process$/.test(literal(node['source'])[0] ?? '') &&
+    namesEnv(node['specifiers'], 'imported')
+  )
+}
+
+function namesEnv(pattern: unknown, field: string): boolean {
+  return [...descend(pattern)].some((node) => isNamed(node[field], 'env'))
+}
+
+function target(from: string, specifier: string): string {
+  if (specifier.startsWith('.')) return join(dirname(from), specifier)
+  if (specifier.startsWith('node:')) return specifier
+  // The package, without what is inside it.
+  return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
+}

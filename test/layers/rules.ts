@@ -1,0 +1,110 @@
+/** Who may import whom, and how files are named: what docs and review would else have to repeat. */
+import { basename } from 'node:path/posix'
+import type { SourceFile } from './imports.ts'
+
+/** A folder or a file of `src/` may import from the lines above its own, and from itself. */
+export const LEVELS = [
+  ['contract', 'lib'],
+  ['telemetry', 'security', 'workspace', 'events', 'llm'],
+  ['policy', 'tools'],
+  ['agent'],
+  ['conversations'],
+  ['http'],
+  ['config.ts'],
+  ['app.ts'],
+  ['sdk'],
+  ['cli'],
+  ['main.ts', 'index.ts'],
+]
+
+/** The one folder that each package lives in; a package that is not here has no home yet. `*`: any. */
+const HOMES: Readonly<Record<string, string>> = {
+  zod: '*',
+  fastify: 'http',
+  '@fastify/multipart': 'http',
+  '@fastify/sse': 'http',
+  'fastify-type-provider-zod': 'http',
+  openai: 'llm',
+  execa: 'workspace',
+  undici: 'llm',
+  pino: 'telemetry',
+  'node:sqlite': 'events',
+}
+
+/** Names that say nothing of what is inside, so that anything ends up there. */
+const EMPTY_NAMES = new Set([
+  'types.ts',
+  'util.ts',
+  'utils.ts',
+  'helper.ts',
+  'helpers.ts',
+  'common.ts',
+  'shared.ts',
+  'misc.ts',
+])
+
+/** A sentence for each breach; none when all is well. */
+export function findBreaches(files: readonly SourceFile[]): string[] {
+  const known = new Set(files.map((file) => file.path))
+  return [
+    ...files.flatMap((file) => [
+      ...breachesOf(file),
+      ...file.imports.flatMap((to) => breachOfImport(file.path, to, known)),
+    ]),
+    ...cyclesIn(files),
+  ]
+}
+
+function breachesOf({ path, readsEnvironment, isBarrel }: SourceFile): string[] {
+  return [
+    levelOf(path) === -1 && `${path} is on no level; add ${unitOf(path)} to LEVELS`,
+    readsEnvironment && path !== 'config.ts' && `${path} reads the environment; only config.ts does`,
+    (isBarrel || basename(path) === 'index.ts') &&
+      path !== 'index.ts' &&
+      `${path} is a barrel; import from the file that has the thing`,
+    EMPTY_NAMES.has(basename(path)) && `${path} has a name that says nothing`,
+  ].filter((breach) => breach !== false)
+}
+
+function breachOfImport(from: string, to: string, known: ReadonlySet<string>): string[] {
+  if (to.endsWith('.json')) return []
+  if (!to.endsWith('.ts')) return breachOfPackage(from, to)
+  if (!known.has(to)) return [`${from} imports ${to}, which is not in src`]
+  if (unitOf(from) === unitOf(to)) return []
+  if (from === 'sdk/client.ts' && levelOf(to) > 0)
+    return [`${from} imports ${to}; it must work in another process with contract and lib alone`]
+  if (levelOf(to) < levelOf(from)) return []
+  return [`${from} imports ${to}, which is ${levelOf(to) === levelOf(from) ? 'beside' : 'above'} it`]
+}
+
+function breachOfPackage(from: string, name: string): string[] {
+  if (unitOf(from) === 'contract' && name !== 'zod') return [`${from} imports ${name}; contract imports zod only`]
+  const home = HOMES[name] ?? (name.startsWith('node:') ? '*' : undefined)
+  if (home === undefined) return [`${from} imports ${name}, which has no home; add it to HOMES`]
+  return home === '*' || home === unitOf(from) ? [] : [`${from} imports ${name}, which lives in ${home}`]
+}
+
+/** The folder, or the file itself at the top of `src/`. */
+const unitOf = (path: string): string => path.split('/')[0]!
+
+const levelOf = (path: string): number => LEVELS.findIndex((level) => level.includes(unitOf(path)))
+
+/** Each circle once, told from its first file on. */
+function cyclesIn(files: readonly SourceFile[]): string[] {
+  const byPath = new Map(files.map((file) => [file.path, file]))
+  const done = new Set<string>()
+  const cycles: string[] = []
+
+  function walk(path: string, way: readonly string[]): void {
+    if (way.includes(path)) {
+      cycles.push(`${[...way.slice(way.indexOf(path)), path].join(' -> ')} is a circle`)
+      return
+    }
+    if (done.has(path)) return
+    for (const to of byPath.get(path)?.imports ?? []) walk(to, [...way, path])
+    done.add(path)
+  }
+
+  for (const file of files) walk(file.path, [])
+  return cycles
+}

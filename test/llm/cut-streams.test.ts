@@ -1,0 +1,142 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { LlmAnswer } from '../../src/llm/llm.ts'
+import { startScriptedModel } from '../../src/llm/scripted-model.ts'
+import { ask, chatWith, delta, event, QUESTION, shownText, toolCalls } from './asking.ts'
+import type { Heard } from './asking.ts'
+
+const TEXT = 'Ich prüfe 🌳 das.'
+const ARGUMENTS = [String.raw`{"command":"echo \"\u00e9\\n🌳\""}`, '{}']
+
+const stream = Buffer.from(
+  [
+    ': hello\n\n',
+    event(delta({ role: 'assistant', content: '' })),
+    event(delta({ reasoning_content: 'Hm…' })),
+    event(delta({ content: TEXT.slice(0, 11) })),
+    event(delta({ content: TEXT.slice(11) })),
+    event(delta({ tool_calls: [{ index: 0, id: 'a', function: { name: 'Bash', arguments: '' } }] })),
+    event(delta({ tool_calls: [{ index: 0, function: { arguments: ARGUMENTS[0]?.slice(0, 20) } }] })),
+    event(delta({ tool_calls: [{ index: 1, id: 'b', function: { name: 'Ls', arguments: ARGUMENTS[1] } }] })),
+    event(delta({ tool_calls: [{ index: 0, function: { arguments: ARGUMENTS[0]?.slice(20) } }] })),
+    event(toolCalls),
+    event({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 7 } }),
+    'data: [DONE]\n\n',
+  ].join(''),
+)
+const withoutText = Buffer.from(stream.toString().replace(/data:[^\n]*"content":"[^"][^\n]*\n\n/g, ''))
+
+function expectNoHalfCalls(answer: LlmAnswer | undefined): void {
+  for (const call of answer?.toolCalls ?? []) expect(ARGUMENTS).toContain(call.arguments)
+}
+
+/** Cut at every byte, a dozen at a time; the script is told by the system prompt where to cut. */
+async function cutEverywhere(bytes: Buffer, how: 'close' | 'break', check: (heard: Heard, at: number) => void) {
+  await using model = await startScriptedModel(({ body }) => {
+    const at = Number(body.messages[0]?.content)
+    return how === 'close' ? { raw: [bytes.subarray(0, at)] } : { raw: [bytes.subarray(0, at), ''], cut_after: 1 }
+  })
+  const llm = chatWith(model)
+  const places = Array.from({ length: bytes.length }, (_, at) => at)
+  while (places.length > 0) {
+    const some = places.splice(0, 12)
+    await Promise.all(some.map(async (at) => check(await ask(llm, { ...QUESTION, system: `${at}` }), at)))
+  }
+}
+
+describe.each(['close', 'break'] as const)('a stream that ends anywhere with a %s', (how) => {
+  test('never gives half a call, fails with nothing but an LlmError, and keeps what was said', async () => {
+    let answers = 0
+    await cutEverywhere(stream, how, ({ answer, error, deltas }) => {
+      expectNoHalfCalls(answer)
+      expect(shownText(deltas)).toBe(TEXT.slice(0, shownText(deltas).length))
+      if (answer) {
+        answers += 1
+        expect(answer).toMatchObject({ text: TEXT, reasoning: 'Hm…' })
+        expect(answer.toolCalls.map((call) => call.arguments)).toEqual(ARGUMENTS)
+        return
+      }
+      expect(error).toMatchObject({ type: 'network', retryable: true })
+      expect(error?.partial?.text ?? '').toBe(shownText(deltas))
+      expect(error?.partial?.toolCalls ?? []).toEqual([])
+    })
+    // From the finish reason on, nothing that is missing matters.
+    expect(answers).toBeGreaterThan(50)
+  })
+
+  test('has no partial answer where no text was said', async () => {
+    await cutEverywhere(withoutText, how, ({ answer, error }) => {
+      expectNoHalfCalls(answer)
+      expect(error?.partial).toBeUndefined()
+    })
+  })
+})
+
+test('a stream is the same answer however its bytes arrive', async () => {
+  let raw: Buffer[] = []
+  await using model = await startScriptedModel(() => ({ raw }))
+  const llm = chatWith(model)
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(stream.length), { maxLength: 30 }), async (cuts) => {
+      const borders = [0, ...cuts.sort((a, b) => a - b), stream.length]
+      raw = borders.slice(1).map((end, at) => stream.subarray(borders[at], end))
+      const { answer, deltas } = await ask(llm)
+      expect(answer).toEqual({
+        text: TEXT,
+        reasoning: 'Hm…',
+        toolCalls: [
+          { id: 'a', name: 'Bash', arguments: ARGUMENTS[0] },
+          { id: 'b', name: 'Ls', arguments: ARGUMENTS[1] },
+        ],
+        usage: { input_tokens: 5, output_tokens: 7, cached_tokens: 0, reasoning_tokens: 0 },
+        costUsd: undefined,
+        stopReason: 'tool_calls',
+        model: 'test-model',
+      })
+      expect(shownText(deltas)).toBe(TEXT)
+      for (const index of [0, 1]) {
+        const input = deltas.map((each) => (each.kind === 'tool_input' && each.index === index ? each.text : ''))
+        expect(input.join('')).toBe(ARGUMENTS[index])
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
+
+const fragment = fc.record(
+  {
+    index: fc.constantFrom(0, 1, null),
+    id: fc.constantFrom('', 'a', 'b'),
+    function: fc.record(
+      {
+        name: fc.constantFrom('', 'Bash', null),
+        arguments: fc.oneof(fc.constantFrom('', '{', '}', '{"a":1}', null), fc.object()),
+      },
+      { requiredKeys: [] },
+    ),
+  },
+  { requiredKeys: [] },
+)
+const odd = fc.oneof(
+  fc.record({ content: fc.oneof(fc.string({ unit: 'binary' }), fc.constant(null), fc.jsonValue()) }),
+  fc.record({ tool_calls: fc.oneof(fc.array(fragment, { maxLength: 3 }), fc.jsonValue()) }),
+  fc.jsonValue(),
+)
+
+test('whatever a stream holds, it ends in an answer with unique ids or in an LlmError', async () => {
+  let raw: string[] = []
+  await using model = await startScriptedModel(() => ({ raw }))
+  const llm = chatWith(model)
+  await fc.assert(
+    fc.asyncProperty(fc.array(odd, { maxLength: 8 }), fc.jsonValue(), async (deltas, last) => {
+      raw = [...deltas.map((each) => event({ choices: [{ delta: each }] })), event({ choices: last })]
+      raw.push(event(toolCalls))
+      const { answer, error } = await ask(llm)
+      expect(Boolean(answer) || Boolean(error)).toBe(true)
+      const ids = answer?.toolCalls.map(({ id }) => id) ?? []
+      expect(new Set(ids).size).toBe(ids.length)
+      expect(ids).not.toContain('')
+    }),
+    { numRuns: 300 },
+  )
+})

@@ -1,0 +1,211 @@
+import { describe, expect, test, vi } from 'vitest'
+import { createOpenAiChat } from '../../src/llm/openai-chat.ts'
+import { retryWaitMs } from '../../src/llm/retry.ts'
+import { inOrder } from '../../src/llm/script.ts'
+import type { ScriptedTurn } from '../../src/llm/script.ts'
+import { startScriptedModel } from '../../src/llm/scripted-model.ts'
+import { ask, askScript, chatWith, delta, event, QUESTION, shownText } from './asking.ts'
+
+const done: ScriptedTurn = { text: 'done' }
+const fails = (status: number, headers: Record<string, string> = {}): ScriptedTurn => ({ status, headers })
+
+describe('a request that failed before anything was shown', () => {
+  test.each([408, 409, 429, 500, 502, 503, 529])('is repeated after HTTP %i', async (status) => {
+    const { answer, requests } = await askScript([fails(status), fails(status), done], { num_retries: 2 })
+    expect(answer?.text).toBe('done')
+    expect(requests).toHaveLength(3)
+    expect(new Set(requests.map(({ text }) => text)).size).toBe(1)
+  })
+
+  test.each([400, 401, 402, 403, 404, 413, 422])('is not repeated after HTTP %i', async (status) => {
+    const { error, requests } = await askScript([fails(status), done], { num_retries: 3 })
+    expect(error?.retryable).toBe(false)
+    expect(requests).toHaveLength(1)
+  })
+
+  test('is repeated when the connection broke', async () => {
+    const { answer } = await askScript([{ raw: ['', ''], cut_after: 0 }, done], { num_retries: 1 })
+    expect(answer?.text).toBe('done')
+  })
+
+  test('is repeated four times unless num_retries says otherwise', async () => {
+    await using model = await startScriptedModel(() => fails(503))
+    const config = { model: 'm', base_url: model.baseUrl }
+    const { error } = await ask(createOpenAiChat({ config, retryBaseMs: 1 }))
+    expect(error).toMatchObject({ type: 'network', retryable: true })
+    expect(model.requests).toHaveLength(5)
+    await ask(createOpenAiChat({ config: { ...config, num_retries: 0 }, retryBaseMs: 1 }))
+    expect(model.requests).toHaveLength(6)
+  })
+
+  test('is not repeated when the quota is used up', async () => {
+    const turn = { status: 429, error: { code: 'insufficient_quota', message: 'You exceeded your current quota' } }
+    const { error, requests } = await askScript([turn, done], { num_retries: 3 })
+    expect(error?.type).toBe('quota')
+    expect(requests).toHaveLength(1)
+  })
+})
+
+describe('an answer that broke off', () => {
+  const cut = (...deltas: object[]): ScriptedTurn => ({
+    raw: [...deltas.map((each) => event(delta(each))), ''],
+    cut_after: deltas.length,
+    chunk_delay_ms: 5,
+  })
+
+  test('after text is not repeated: what was said is in `partial`', async () => {
+    const { error, deltas, requests } = await askScript([cut({ content: 'I will ' }, { content: 'now' }), done], {
+      num_retries: 3,
+    })
+    expect(shownText(deltas)).toBe('I will now')
+    expect(error).toMatchObject({ type: 'network', retryable: true, partial: { text: 'I will now', toolCalls: [] } })
+    expect(requests).toHaveLength(1)
+  })
+
+  test('after reasoning or tool input is repeated, and the shown deltas are taken back', async () => {
+    const call = { tool_calls: [{ index: 0, id: 'a', function: { name: 'Bash', arguments: '{"x' } }] }
+    const { answer, deltas } = await askScript([cut({ reasoning_content: 'hm' }, call), done], { num_retries: 1 })
+    expect(deltas.slice(0, 3).map(({ kind }) => kind)).toEqual(['reasoning', 'tool_input', 'restart'])
+    expect(shownText(deltas)).toBe('done')
+    expect(answer).toMatchObject({ text: 'done', reasoning: '', toolCalls: [] })
+  })
+
+  test('after nothing but blanks is repeated', async () => {
+    const { answer, deltas } = await askScript([cut({ content: '\n\n' }), done], { num_retries: 1 })
+    expect(answer?.text).toBe('done')
+    expect(shownText(deltas)).toBe('done')
+  })
+
+  test('with an error in the stream is classified by that error', async () => {
+    const error = { code: 429, message: 'Rate limit exceeded' }
+    const afterText = await askScript([{ text: 'So', error }], { num_retries: 3 })
+    expect(afterText.error).toMatchObject({ type: 'rate_limit', retryable: true, partial: { text: 'So' } })
+    const atOnce = await askScript([{ raw: [event({ error })] }], { num_retries: 0 })
+    expect(atOnce.error).toMatchObject({ type: 'rate_limit', partial: undefined })
+    const named = await askScript([{ raw: ['event: error\ndata: {"message":"Overloaded"}\n\n'] }])
+    expect(named.error).toMatchObject({ type: 'rate_limit' })
+  })
+})
+
+describe('the wait before a retry', () => {
+  const wait = (headers: Record<string, string>, attempt = 0) =>
+    retryWaitMs({ attempt, type: 'network', headers: new Headers(headers), baseMs: 1000 })
+
+  test('doubles, with chance in it, up to a minute', () => {
+    for (let attempt = 0; attempt < 20; attempt++) {
+      const full = Math.min(1000 * 2 ** attempt, 120_000)
+      const ms = retryWaitMs({ attempt, type: 'network', headers: undefined, baseMs: 1000 })
+      expect(ms).toBeGreaterThanOrEqual(Math.min(full / 2, 60_000))
+      expect(ms).toBeLessThanOrEqual(Math.min(full, 60_000))
+    }
+  })
+
+  test('is what the provider asks for, in seconds, milliseconds or as a date', () => {
+    expect(wait({ 'retry-after': '7' })).toBe(7000)
+    expect(wait({ 'retry-after': '0.5' })).toBe(500)
+    expect(wait({ 'retry-after': '7', 'retry-after-ms': '1250' })).toBe(1250)
+    vi.setSystemTime('2026-01-01T00:00:00Z')
+    expect(wait({ 'retry-after': 'Thu, 01 Jan 2026 00:00:20 GMT' })).toBe(20_000)
+    expect(wait({ 'retry-after': 'Thu, 01 Jan 2025 00:00:20 GMT' })).toBe(0)
+    vi.useRealTimers()
+  })
+
+  test('is never longer than a minute, and its own where the header is nonsense', () => {
+    expect(wait({ 'retry-after': '86400' })).toBe(60_000)
+    expect(wait({ 'retry-after': 'soon' })).toBeLessThanOrEqual(1000)
+  })
+
+  test('is kept: a Retry-After of the server holds the request back', async () => {
+    const started = performance.now()
+    await askScript([fails(429, { 'retry-after-ms': '300' }), done], { num_retries: 1 })
+    expect(performance.now() - started).toBeGreaterThanOrEqual(299)
+  })
+
+  test('ends with the abort', async () => {
+    await using model = await startScriptedModel([fails(429, { 'retry-after': '50' }), done])
+    const started = performance.now()
+    const reason = new Error('paused')
+    const stop = new AbortController()
+    setTimeout(() => stop.abort(reason), 100)
+    await expect(ask(chatWith(model, { num_retries: 1 }), QUESTION, stop.signal)).rejects.toBe(reason)
+    expect(performance.now() - started).toBeLessThan(5000)
+  })
+})
+
+describe('time', () => {
+  test('of a request is limited by llm_config.timeout', async () => {
+    const { error } = await askScript([{ text: 'late', delay_ms: 5000 }], { timeout: 0.2 })
+    expect(error).toMatchObject({ type: 'network', retryable: true })
+    expect(error?.message).toContain('llm_config.timeout')
+  })
+
+  test('of a whole answer counts, not only until it begins', async () => {
+    const { error } = await askScript([{ text: 'a b c d e f g h', chunk_delay_ms: 100 }], { timeout: 0.4 })
+    expect(error).toMatchObject({ type: 'network' })
+    expect(error?.partial?.text).toMatch(/^a/)
+  })
+
+  test('without a word ends a stream that had begun', async () => {
+    const turn = { raw: [event(delta({ content: 'Well' }))], hang: true }
+    await using model = await startScriptedModel([turn])
+    const { error } = await ask(chatWith(model, {}, { idleTimeoutMs: 100 }))
+    expect(error).toMatchObject({ type: 'network', retryable: true, partial: { text: 'Well' } })
+    expect(error?.message).toContain('silent')
+    await vi.waitFor(() => expect(model.requests[0]?.closedEarly).toBe(true))
+  })
+
+  test('that the reader takes is no silence of the model', async () => {
+    await using model = await startScriptedModel([{ text: 'a b c', chunk_delay_ms: 20 }])
+    const stream = chatWith(model, {}, { idleTimeoutMs: 100 }).stream(QUESTION, AbortSignal.timeout(20_000))
+    let next = await stream.next()
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    while (!next.done) next = await stream.next()
+    expect(next.value.text).toBe('a b c')
+  })
+
+  test('is not spent on connections: the one of the last answer is used again', async () => {
+    const sockets = new Set<unknown>()
+    await using model = await startScriptedModel(inOrder([done, done, { ...done, calls: [] }]))
+    const llm = chatWith(model)
+    for (let turn = 0; turn < 3; turn++) {
+      await ask(llm)
+      sockets.add(model.requests.at(-1)?.clientPort)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    expect(sockets.size).toBe(1)
+  })
+})
+
+describe('an abort', () => {
+  test.each([
+    ['before the request', 0, { text: 'late' }],
+    ['before the answer begins', 50, { text: 'late', delay_ms: 5000 }],
+    ['in the middle of it', 120, { text: 'a b c d e f g h', chunk_delay_ms: 50 }],
+  ])('%s throws the reason and closes the connection', async (_, afterMs, turn) => {
+    await using model = await startScriptedModel([turn])
+    const reason = new Error('paused')
+    const stop = new AbortController()
+    if (afterMs === 0) stop.abort(reason)
+    else setTimeout(() => stop.abort(reason), afterMs)
+    await expect(ask(chatWith(model), QUESTION, stop.signal)).rejects.toBe(reason)
+    if (afterMs === 0) return expect(model.requests).toHaveLength(0)
+    await vi.waitFor(() => expect(model.requests[0]?.closedEarly).toBe(true))
+  })
+
+  test('of the reading alone closes the connection too', async () => {
+    await using model = await startScriptedModel([{ text: 'a b c d e f g h', chunk_delay_ms: 50 }])
+    const stream = chatWith(model).stream(QUESTION, AbortSignal.timeout(20_000))
+    await stream.next()
+    await stream.return(undefined as never)
+    await vi.waitFor(() => expect(model.requests[0]?.closedEarly).toBe(true))
+  })
+
+  test('leaves no listener on the signal', async () => {
+    await using model = await startScriptedModel(() => done)
+    const stop = new AbortController()
+    const added = vi.spyOn(stop.signal, 'addEventListener')
+    const removed = vi.spyOn(stop.signal, 'removeEventListener')
+    await ask(chatWith(model), QUESTION, stop.signal)
+    expect(added.mock.calls.length).toBe(removed.mock.calls.length)
+  })
+})
