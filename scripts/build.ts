@@ -12,7 +12,12 @@ const EXECUTABLE = join(DIST, 'agent-server')
 /** Parts that are deleted when the executable is done. */
 const PARTS = join(DIST, 'parts')
 
-await build()
+try {
+  await build()
+} catch (error) {
+  process.stderr.write(`dist/agent-server was not made. ${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+}
 
 async function build(): Promise<void> {
   rmSync(DIST, { recursive: true, force: true })

@@ -22,6 +22,7 @@ import { createLogger } from './telemetry/logger.ts'
 import { createBashTool } from './tools/bash.ts'
 import { TOOL_NAMES } from './tools/registry.ts'
 import { hostLauncher } from './workspace/host-launcher.ts'
+import { shellEnvironment } from './workspace/shell-environment.ts'
 import { createShells } from './workspace/shells.ts'
 
 export const VERSION: string = manifest.version
@@ -80,6 +81,7 @@ async function createManager(config: Config, logger: Logger): Promise<Conversati
   const sessions = join(config.dataDir, 'sessions')
   await mkdir(config.workdirBase, { recursive: true, mode: 0o700 })
   const catalog = await createCatalog(config.dataDir)
+  const env = shellEnvironment(config.environment)
   const assembler = createAssembler({
     store: createJsonlStore({ directory: sessions }),
     catalog,
@@ -97,9 +99,9 @@ async function createManager(config: Config, logger: Logger): Promise<Conversati
         workdir,
         stateDir: join(directory, 'shells'),
         outputDir: join(directory, 'outputs'),
-        env: config.shellEnv,
+        env,
         launcher: hostLauncher,
-        maxOutputBytes: config.maxOutputBytes,
+        limits: { outputBytes: config.maxOutputBytes },
       }),
     createTools: (names, shells) => names.flatMap((name) => (name === 'Bash' ? [createBashTool(shells)] : [])),
   })

@@ -42,13 +42,10 @@ export const VARIABLES = {
   },
   LLM_MODEL: { about: 'Model of conversations that bring no llm_config of their own.' },
   LLM_API_KEY: { about: 'Key for LLM_BASE_URL; it is never sent anywhere else.', secret: true },
-  LLM_BASE_URL: { about: 'OpenAI-compatible endpoint that goes with LLM_MODEL. Default: https://api.openai.com/v1.' },
+  LLM_BASE_URL: { about: 'OpenAI-compatible endpoint that goes with LLM_MODEL. Default: OpenAI’s own.' },
 } as const satisfies Record<string, Variable>
 
 type Name = keyof typeof VARIABLES
-
-/** What the child processes of a conversation may see of the server's own environment. */
-const PASSED_ON = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR']
 
 export type Config = {
   readonly host: string
@@ -67,7 +64,8 @@ export type Config = {
   readonly logLlmPayloads: boolean
   /** For conversations that bring none. */
   readonly defaultLlm: { readonly model?: string; readonly api_key?: string; readonly base_url?: string }
-  readonly shellEnv: Readonly<Record<string, string>>
+  /** The server's own environment, from which the workspace takes what a shell may see. */
+  readonly environment: Readonly<Record<string, string | undefined>>
 }
 
 /** A setting that is wrong or missing: one sentence for the operator, no stack. */
@@ -104,7 +102,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     streamBufferBytes: checked('OPENHANDS_STREAM_BUFFER_BYTES', z.coerce.number().int().min(65_536), read),
     logLlmPayloads: checked('OPENHANDS_LOG_LLM_PAYLOADS', z.stringbool(), read),
     defaultLlm: Object.fromEntries(Object.entries(defaultLlm).filter(([, value]) => value !== undefined)),
-    shellEnv: shellEnvironment(),
+    environment: { ...process.env },
   }
 }
 
@@ -193,11 +191,6 @@ function readRoots(value: string | undefined): string[] {
 function defaultDataDir(): string {
   if (process.platform === 'darwin') return join(homedir(), 'Library', 'Application Support', 'agent-server')
   return join(process.env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'agent-server')
-}
-
-function shellEnvironment(): Record<string, string> {
-  const passed = Object.entries(process.env).filter(([name]) => PASSED_ON.includes(name) || name.startsWith('LC_'))
-  return Object.fromEntries(passed.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
 }
 
 /** How the terminal wants its text: NO_COLOR (no-color.org) and pipes get none. */

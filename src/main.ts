@@ -10,6 +10,9 @@ const USAGE = `agent-server: hosts AI agents behind REST and Server-Sent Events
       and listens on 127.0.0.1 unless told otherwise.
   agent-server demo
       Shows an agent doing a small real job. Needs no key and no network.
+  agent-server scripted-model [--port PORT] [SCRIPT.json]
+      A stand-in for a model, to try the server or test a client without a key:
+      an OpenAI-compatible endpoint that plays a script, the demo's by default.
   agent-server --version | --help
 
 All settings are environment variables; docs/configuration.md lists them.
@@ -38,6 +41,10 @@ async function main(args: string[]): Promise<void> {
   if (values.version) {
     const { VERSION } = await import('./app.ts')
     return void process.stdout.write(`${VERSION}\n`)
+  }
+  if (command === 'scripted-model') {
+    const { scriptedModel } = await import('./cli/scripted-model.ts')
+    return await scriptedModel({ port: values.port, script: rest[0] })
   }
   if (rest.length) throw new Error(`${rest[0]} is one word too many; see agent-server --help.`)
   switch (command) {

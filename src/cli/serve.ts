@@ -64,15 +64,16 @@ function cannotKeep(path: string, error: unknown): ConfigError {
 
 function tellStart({ url, logger }: App, config: Config, kept: KeptKey | undefined): void {
   logger.warn('commands run on this host, as this user, without a wall around them; give the server a machine or container of its own')
-  logger.info({ url, data_dir: config.dataDir, workdir_base: config.workdirBase }, 'listening')
+  logger.info({ data_dir: config.dataDir, workdir_base: config.workdirBase }, 'ready')
   if (!kept) return
+  const bearer = kept.isNew ? kept.key : `$(cat '${kept.path}')`
   process.stdout.write(
     [
       '',
       `agent-server listens on ${url}, its API is described at ${url}/docs`,
-      `Its master key ${kept.isNew ? 'was made and' : ''} is kept in ${kept.path}. Try:`.replace('  ', ' '),
+      kept.isNew ? `Its master key was made now, and is kept in ${kept.path}. Try:` : `Its master key is in ${kept.path}. Try:`,
       '',
-      `  curl -H "Authorization: Bearer $(cat '${kept.path}')" ${url}/info`,
+      `  curl -H "Authorization: Bearer ${bearer}" ${url}/info`,
       '',
       '',
     ].join('\n'),

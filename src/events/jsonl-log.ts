@@ -49,9 +49,11 @@ export class JsonlLog implements StoredLog {
   /** The durable offset: nobody reads beyond it, and the next write begins there. */
   #end: number
   #lastMs: number
+  /** Why nothing is asked of this log any more. */
+  #over: Problem | undefined
   /** Why nothing is written any more. Set once. */
-  #stopped: Problem | 'fenced' | undefined
-  #isClosing = false
+  #failure: Problem | undefined
+  #isFenced = false
 
   constructor({ conversationId, epoch, file, index, tail, now, onClosed }: JsonlLogParts) {
     this.conversationId = conversationId
@@ -71,7 +73,7 @@ export class JsonlLog implements StoredLog {
 
   // Not async: a quiet log starts writing within this very call.
   append(drafts: readonly EventDraft[], options: AppendOptions = {}): Promise<AppendOutcome> {
-    if (this.#isClosing) return Promise.reject(closed())
+    if (this.#over) return Promise.reject(this.#over)
     return new Promise((resolve, reject) => {
       // Now, not when its turn comes: the draft may have changed by then, and what can't be said in JSON is the
       // fault of this caller, not of those it would be written with.
@@ -95,17 +97,18 @@ export class JsonlLog implements StoredLog {
   }
 
   async close(): Promise<void> {
-    this.#isClosing = true
+    this.#over ??= closed()
     await this.#commits.settled()
-    await this.#file.close()
+    await this.#file.close(this.#over)
     this.#onClosed()
   }
 
   /** Ends the log under its writer: what is being written is finished, what waits is refused. */
-  async retire(why: Problem | 'fenced'): Promise<void> {
-    this.#stopped = why
+  async retire(why: 'fenced' | 'deleted'): Promise<void> {
+    if (why === 'deleted') this.#over = this.#failure = deleted()
+    this.#isFenced = true
     await this.#commits.settled()
-    await this.#file.close()
+    await this.#file.close(this.#over ?? closed())
   }
 
   /** The clock may jump back; the log's order by time, which lookups rely on, may not. */
@@ -117,14 +120,14 @@ export class JsonlLog implements StoredLog {
   }
 
   #snapshot(): Snapshot {
-    if (this.#isClosing) throw closed()
-    if (this.#stopped instanceof Problem && this.#stopped.code === 'conversation_deleted') throw this.#stopped
+    if (this.#over) throw this.#over
     return { source: this.#file, index: this.#index, head: this.#head, end: this.#end }
   }
 
   async #commit(group: readonly Append[]): Promise<void> {
     const { outcomes, events } = this.#decide(group)
     try {
+      if (this.#failure) throw this.#failure
       if (events.length > 0) await this.#store(events)
     } catch (error) {
       // Also those refused for what others appended before them: that isn't there now.
@@ -140,7 +143,7 @@ export class JsonlLog implements StoredLog {
     const outcomes = group.map(({ lines, options }): AppendOutcome => {
       const head = this.#head + events.length
       const { epoch = this.epoch, expectedHead = head } = options
-      if (epoch !== this.epoch || this.#stopped === 'fenced') return { kind: 'fenced' }
+      if (epoch !== this.epoch || this.#isFenced) return { kind: 'fenced' }
       if (expectedHead !== head) return { kind: 'head_moved', head }
       const own = lines.map((line, i) => storedFromDraft(head + 1 + i, line))
       events.push(...own)
@@ -151,7 +154,6 @@ export class JsonlLog implements StoredLog {
 
   /** Rejects with a Problem. The head moves only when the events are durable. */
   async #store(events: readonly StoredEvent[]): Promise<void> {
-    if (this.#stopped instanceof Problem) throw this.#stopped
     // One write is valid as a whole or not at all, see tail-repair: so no append of the group is ever cut in two.
     const text = events.map(({ json }, i) => json + lineEnding(i === events.length - 1)).join('')
     const bytes = Buffer.from(text)
@@ -189,15 +191,19 @@ export class JsonlLog implements StoredLog {
   }
 
   #failForGood(cause: unknown): never {
-    this.#stopped ??= new Problem(
+    this.#failure ??= new Problem(
       'storage_failed',
       'The event log could not be written and what was stored last is uncertain. The conversation must be opened again.',
       { cause },
     )
-    throw this.#stopped
+    throw this.#failure
   }
 }
 
 function closed(): Problem {
   return new Problem('unavailable', 'This conversation was closed. Try again in a moment.')
+}
+
+function deleted(): Problem {
+  return new Problem('conversation_deleted', 'This conversation was deleted.')
 }

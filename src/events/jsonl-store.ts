@@ -5,7 +5,7 @@ import { Problem } from '../contract/problem.ts'
 import { createKeyedTurns } from '../lib/keyed-turns.ts'
 import type { EventStore, StoredLog } from './event-store.ts'
 import { JsonlLog } from './jsonl-log.ts'
-import { LogFile } from './log-file.ts'
+import { LogFile, isOutOfRoom } from './log-file.ts'
 import { SeqIndex } from './seq-index.ts'
 import { syncDirectory } from './sync-directory.ts'
 import { cutTail, findTail } from './tail-repair.ts'
@@ -48,7 +48,7 @@ export function createJsonlStore({ directory, now = Date.now, idleMs = IDLE_MS }
       requireUuid(conversationId)
       return await inTurn(conversationId, async () => {
         const { path, file, index } = fileOf(conversationId)
-        await createFile(path)
+        await createFile(path).catch(refuseCreation)
         return take(conversationId, file, index, { last: undefined, end: 0 })
       })
     },
@@ -62,7 +62,7 @@ export function createJsonlStore({ directory, now = Date.now, idleMs = IDLE_MS }
           const { tail, repaired } = await openFile(file, path, now())
           return { log: take(conversationId, file, index, tail), repaired }
         } catch (error) {
-          await file.close()
+          await file.close(notFound())
           throw isMissing(error) ? notFound() : error
         }
       })
@@ -71,7 +71,7 @@ export function createJsonlStore({ directory, now = Date.now, idleMs = IDLE_MS }
     async delete(conversationId) {
       requireUuid(conversationId)
       await inTurn(conversationId, async () => {
-        await current.get(conversationId)?.retire(deleted())
+        await current.get(conversationId)?.retire('deleted')
         current.delete(conversationId)
         await removeFiles(join(directory, conversationId))
       })
@@ -82,16 +82,17 @@ export function createJsonlStore({ directory, now = Date.now, idleMs = IDLE_MS }
 async function createFile(path: string): Promise<void> {
   const directory = dirname(path)
   const topmost = await mkdir(directory, { recursive: true, mode: 0o700 })
-  try {
-    await (await open(path, 'wx', 0o600)).close()
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    throw new Problem('conversation_exists', 'A conversation with this id exists already.', { cause: error })
-  }
+  await (await open(path, 'wx', 0o600)).close()
   await syncDirectory(directory)
   // The parent in any case: others put files into the directory before us, and need not have synced its own name.
   const depth = topmost === undefined ? 0 : relative(topmost, directory).split('/').filter(Boolean).length
   for (let up = 0, parent = dirname(directory); up <= depth; up++, parent = dirname(parent)) await syncDirectory(parent)
+}
+
+function refuseCreation(cause: unknown): never {
+  if (isOutOfRoom(cause)) throw new Problem('storage_full', 'There is no room for another conversation.', { cause })
+  if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
+  throw new Problem('conversation_exists', 'A conversation with this id exists already.', { cause })
 }
 
 async function openFile(
@@ -131,8 +132,4 @@ function isMissing(error: unknown): boolean {
 
 function notFound(): Problem {
   return new Problem('conversation_not_found', 'There is no conversation with this id.')
-}
-
-function deleted(): Problem {
-  return new Problem('conversation_deleted', 'This conversation was deleted.')
 }

@@ -21,6 +21,9 @@ export class LogFile {
   readonly #onIdle: () => void
   #descriptor: Promise<number> | undefined
   #users = 0
+  /** Resolved when nobody uses the descriptor any more. */
+  #unused: PromiseWithResolvers<void> | undefined
+  #closed: Error | undefined
   #idle: NodeJS.Timeout | undefined
 
   /** The file is opened at first use and must exist by then. Idle for `idleMs`, it holds no descriptor. */
@@ -73,22 +76,23 @@ export class LogFile {
     return this.#use((fd) => ftruncate(fd, length))
   }
 
-  /** Call it when nothing is under way. A later use opens the file again. */
-  async close(): Promise<void> {
-    clearTimeout(this.#idle)
-    this.#idle = undefined
-    const descriptor = this.#descriptor
-    this.#descriptor = undefined
-    if (descriptor) await close(await descriptor)
+  /** For good: waits for what is under way; a later use throws `why`. */
+  async close(why: Error): Promise<void> {
+    this.#closed ??= why
+    // A descriptor closed under a read may be given to another file, which then would be what is read.
+    if (this.#users > 0) await (this.#unused ??= Promise.withResolvers()).promise
+    await this.#release()
   }
 
   async #use<T>(work: (fd: number) => Promise<T>): Promise<T> {
+    if (this.#closed) throw this.#closed
     this.#users += 1
     try {
       return await work(await (this.#descriptor ??= this.#open()))
     } finally {
       this.#users -= 1
-      if (this.#descriptor) this.#closeWhenIdle()
+      if (this.#users === 0) this.#unused?.resolve()
+      if (this.#descriptor) this.#releaseWhenIdle()
     }
   }
 
@@ -102,18 +106,26 @@ export class LogFile {
     }
   }
 
-  #closeWhenIdle(): void {
+  #releaseWhenIdle(): void {
     if (this.#idle) {
       this.#idle.refresh()
       return
     }
     this.#idle = setTimeout(() => {
       this.#idle = undefined
-      if (this.#users > 0) return this.#closeWhenIdle()
+      if (this.#users > 0) return this.#releaseWhenIdle()
       this.#onIdle()
       // Nothing is lost when close fails: all that counts was synced before.
-      this.close().catch(() => undefined)
+      this.#release().catch(() => undefined)
     }, this.#idleMs).unref()
+  }
+
+  async #release(): Promise<void> {
+    clearTimeout(this.#idle)
+    this.#idle = undefined
+    const descriptor = this.#descriptor
+    this.#descriptor = undefined
+    if (descriptor) await close(await descriptor)
   }
 }
 

@@ -1,13 +1,13 @@
 /** The only file that knows whether we run from sources or from the executable: reads what is not code. */
 import { readFileSync, readdirSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { getRawAsset, isSea } from 'node:sea'
+import { fileURLToPath } from 'node:url'
 
 /** The folders whose files are assets, and where each lies in the sources. Paths are made on call: the executable has none of them. */
 const FOLDERS: Readonly<Record<string, () => string>> = {
   openapi: () => join(import.meta.dirname, '../../openapi'),
-  'swagger-ui': () => join(createRequire(import.meta.url).resolve('@fastify/swagger-ui/package.json'), '../static'),
+  'swagger-ui': () => fileURLToPath(import.meta.resolve('@fastify/swagger-ui/static/')),
 }
 
 /**

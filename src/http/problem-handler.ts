@@ -12,6 +12,7 @@ const MAX_ISSUES = 20
 export function handleError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = toProblem(error, request)
   if (problem.code === 'unauthorized') void reply.header('www-authenticate', 'Bearer realm="agent-server"')
+  if (problem.code === 'method_not_allowed') void reply.header('allow', [problem.details?.['allow']].flat().join(', '))
   if (problem.status === 503) void reply.header('retry-after', '1')
   return reply.code(problem.status).type('application/json').send(JSON.stringify(problem.toBody()))
 }

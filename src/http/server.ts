@@ -1,7 +1,7 @@
 /** The HTTP server: plugins, hooks and routes put together. What a route does is in `routes/`, what an error says in `problem-handler.ts`. */
 import { fastifySSE } from '@fastify/sse'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import Fastify from 'fastify'
+import Fastify, { LogController } from 'fastify'
 import { validatorCompiler } from 'fastify-type-provider-zod'
 import type { Info } from '../contract/server.ts'
 import { Problem } from '../contract/problem.ts'
@@ -39,7 +39,8 @@ const KEEP_ALIVE_TIMEOUT_MS = 72_000
 export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: deps.logger as FastifyBaseLogger, // the wider type: a narrower one would run through every plugin’s types
-    disableRequestLogging: true,
+    // One line per request, of our own, is below.
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'req_id' }),
     bodyLimit: deps.info.limits.max_body_bytes,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
@@ -53,6 +54,8 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   app.setSerializerCompiler(() => JSON.stringify)
   app.setErrorHandler(handleError)
 
+  acceptJsonOnly(app)
+
   const routes = createRouteTable()
   app.addHook('onRoute', routes.add)
   app.addHook('onRequest', async (request) => {
@@ -60,7 +63,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   })
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions } = request
-    const facts = { method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10, req_id: request.id }
+    const facts = { method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 }
     // Probes come every few seconds and say nothing.
     if (routeOptions.config.public) request.log.debug(facts, 'request')
     else request.log.info(facts, 'request')
@@ -74,6 +77,16 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   await app.register(fastifySSE)
   await registerRoutes(app, deps)
   return app
+}
+
+/** Anything else is 415. An empty body is no body: clients send the header out of habit, also where nothing has to be said. */
+function acceptJsonOnly(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body.length === 0) done(null, undefined)
+    else void parse(request, String(body), done)
+  })
 }
 
 /** The routes alone: what the API's description is made from, too. */

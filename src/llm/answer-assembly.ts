@@ -33,6 +33,8 @@ export type AnswerAssembly = {
   add(chunk: Chunk): LlmDelta[]
   /** The server said that there is no more. */
   end(): void
+  /** The connection broke, though the answer seemed to have ended. */
+  breakOff(): void
   /** What still waited for its other half. */
   flush(): LlmDelta[]
   /** Whether the model is known to have come to its end; what breaks after that costs nothing. */
@@ -62,8 +64,9 @@ export function createAnswerAssembly({ model, takenIds, costOf }: AnswerOptions)
   let sawAnswer = false
   let sawOther = false
   let sawEnd = false
+  let isBroken = false
 
-  function answerWith(toolCalls: LlmAnswer['toolCalls']): LlmAnswer {
+  function answerWith(text: string, toolCalls: LlmAnswer['toolCalls']): LlmAnswer {
     const counted = usage ?? NO_USAGE
     return {
       text,
@@ -89,7 +92,6 @@ export function createAnswerAssembly({ model, takenIds, costOf }: AnswerOptions)
     add(chunk) {
       sawAnswer ||= chunk.isAnswer
       sawOther ||= !chunk.isAnswer
-      sawEnd ||= chunk.isLast
       stopReason = chunk.finishReason || stopReason
       usage = chunk.usage ?? usage
       servedModel = chunk.model || servedModel
@@ -97,6 +99,8 @@ export function createAnswerAssembly({ model, takenIds, costOf }: AnswerOptions)
       reasoning += chunk.reasoning
       const inputs = chunk.calls.map((fragment) => calls.add(fragment))
       size += chunk.text.length + chunk.reasoning.length + inputs.reduce((sum, input) => sum + input.text.length, 0)
+      // Usage may also come first; it is the end only when nothing follows.
+      sawEnd = chunk.isLast && size > 0
       if (size > MAX_ANSWER_CHARS) throw new RangeError('the answer is too large')
       return [
         ...whole({ kind: 'reasoning', text: chunk.reasoning }),
@@ -106,6 +110,9 @@ export function createAnswerAssembly({ model, takenIds, costOf }: AnswerOptions)
     },
     end() {
       sawEnd = true
+    },
+    breakOff() {
+      isBroken = true
     },
     flush() {
       const left = [...halves.values()]
@@ -117,18 +124,18 @@ export function createAnswerAssembly({ model, takenIds, costOf }: AnswerOptions)
     },
     finish() {
       if (sawOther && !sawAnswer) throw new NotAnAnswer('')
-      const isCertain = stopReason !== '' && !CUT_BY_PROVIDER.test(stopReason)
+      // Some vendors give a finish reason with every chunk: where the connection broke it proves nothing.
+      const isCertain = stopReason !== '' && !isBroken && !CUT_BY_PROVIDER.test(stopReason)
       const { calls: toolCalls, incomplete } = calls.finish({ isCertain, takenIds })
       const isEmpty = text === '' && toolCalls.length === 0
-      const isCut = stopReason === '' && (!sawEnd || incomplete > 0 || isEmpty)
+      const isCut = stopReason === '' ? !sawEnd || incomplete > 0 || isEmpty : isBroken && incomplete > 0
       // OpenRouter's finish reason for a provider that failed behind it.
       if (isCut || stopReason === 'error') throw new CutShort('the answer ended before the model did')
-      return answerWith(toolCalls)
+      return answerWith(text, toolCalls)
     },
     partial() {
-      const half = halves.get('text')?.text.length ?? 0
-      text = text.slice(0, text.length - half)
-      return text.trim() === '' ? undefined : answerWith([])
+      const said = text.slice(0, text.length - (halves.get('text')?.text.length ?? 0))
+      return said.trim() === '' ? undefined : answerWith(said, [])
     },
   }
 }

@@ -8,6 +8,7 @@
  */
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { UserPart } from '../contract/message.ts'
+import { parseJsonObject } from '../lib/json-object.ts'
 import type { LlmRequest, ModelMessage, ModelTool, ModelToolCall } from './llm.ts'
 import { isOpenAiReasoningModel, wantsReasoningBack } from './models.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -125,17 +126,8 @@ function callBody({ id, name, arguments: text }: ModelToolCall) {
     type: 'function',
     function: {
       name: name.replaceAll(/[^\w-]/g, '_').slice(0, 64) || 'unknown',
-      arguments: isJsonObject(text) ? text : JSON.stringify({ invalid_arguments: text }),
+      arguments: parseJsonObject(text) ? text : JSON.stringify({ invalid_arguments: text }),
     },
-  }
-}
-
-export function isJsonObject(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-  } catch {
-    return false
   }
 }
 

@@ -25,6 +25,7 @@ export async function* readAnswer(
     }
   } catch (error) {
     if (!answer.hasEnded || error instanceof UpstreamFailure) throw error
+    answer.breakOff()
   }
   yield* answer.flush()
 }

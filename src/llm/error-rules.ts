@@ -65,7 +65,6 @@ const RULES: readonly Rule[] = [
     advice: 'There is no Chat Completions endpoint below {url}: check llm_config.base_url.',
   },
   { status: [408, 409], type: 'network', retryable: true, advice: 'The provider could not answer in time.' },
-  { status: [400, 422], type: 'config', retryable: false, advice: CHECK_CONFIG },
   { status: [0], words: REQUEST_WORDS, type: 'config', retryable: false, advice: CHECK_CONFIG },
 ]
 
@@ -78,7 +77,7 @@ export function judge(refusal: Refusal): Verdict {
   if (refusal.status >= 500 || refusal.status === 0) {
     return { type: 'network', retryable: true, advice: 'The provider failed. It may work later.' }
   }
-  return { type: 'internal', retryable: false, advice: 'The provider gave an answer that this server does not know.' }
+  return { type: 'config', retryable: false, advice: CHECK_CONFIG }
 }
 
 /** How the same providers say that a model, or the server it runs on, cannot be given tools. */

@@ -37,7 +37,7 @@ export function toLlmError(error: unknown, context: ErrorContext): LlmError {
   const refusal = refusalOf(error)
   if (refusal) return fromRefusal(refusal, context)
   const code = codeOf(error)
-  if (code !== '' || (error instanceof Error && error.name.startsWith('APIConnection'))) {
+  if (code !== '' || isWithoutReply(error)) {
     return fromConnection(error, code, context)
   }
   // Nothing of the message is shown: it is not known what is in it.
@@ -133,6 +133,11 @@ function fromConnection(error: unknown, code: string, { endpoint, partial }: Err
   }
   const message = `The connection to ${origin} failed${code === '' ? '' : ` (${code})`}.`
   return new LlmError('network', message, { retryable: true, partial, cause: error })
+}
+
+/** The SDK's error for a request that got no reply is the one that has no status; the names of its classes say nothing. */
+function isWithoutReply(error: unknown): boolean {
+  return error instanceof Error && 'requestID' in error && fields(error)['status'] === undefined
 }
 
 /** The system's error code, wherever in the chain of causes it is. */

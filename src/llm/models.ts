@@ -18,7 +18,7 @@ export function seemsToLackTools(model: string): boolean {
 
 /** OpenAI's own reasoning models refuse `max_tokens`; the family names are OpenAI's, whoever hosts them. */
 export function isOpenAiReasoningModel(model: string): boolean {
-  return /^(o[1-9]|gpt-([5-9]|[1-9]\d))(?!\d)/.test(baseName(model))
+  return /^(o[1-9]|gpt-([5-9]|[1-9]\d))(?![\db])/.test(baseName(model))
 }
 
 /**

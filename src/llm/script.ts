@@ -23,7 +23,7 @@ export const ScriptedTurn = z.strictObject({
   hang: z.boolean().optional().describe('After the last chunk, neither an end nor a close.'),
   plain: z.boolean().optional().describe('One JSON document, as from a server that cannot stream.'),
   raw: z
-    .array(z.union([z.string(), z.instanceof(Uint8Array)]))
+    .array(z.union([z.string(), z.custom<Uint8Array>((value) => value instanceof Uint8Array)]))
     .optional()
     .describe('The pieces of the answer as they go out, instead of all that.'),
 })
@@ -38,13 +38,14 @@ const Replies = z.strictObject({
 })
 
 /** As a file holds it: the turns of a whole conversation, or turns in reply to what the user said last. */
-const ScriptFile = z.union([Turns, Replies])
-export type ScriptFile = z.infer<typeof ScriptFile>
+export type ScriptFile = z.infer<typeof Turns> | z.infer<typeof Replies>
 
 /** What of a request decides the turn. */
 export type ScriptedQuestion = {
   readonly body: { readonly messages: readonly ScriptedMessage[]; readonly [key: string]: unknown }
-  /** How many requests with the very same messages came before: 0, unless the client tries again. */
+  /** The body byte for byte. */
+  readonly text: string
+  /** How many requests with the very same body came before: 0, unless the client tries again. */
   readonly attempt: number
 }
 export type ScriptedMessage = { readonly role: string; readonly content?: unknown; readonly [key: string]: unknown }
@@ -59,7 +60,8 @@ export type Script = ScriptFile | ((question: ScriptedQuestion) => ScriptedTurn 
 export async function loadScript(path: string): Promise<ScriptFile> {
   const text = await readFile(path, 'utf8')
   try {
-    return ScriptFile.parse(JSON.parse(text))
+    const script: unknown = JSON.parse(text)
+    return Array.isArray(script) ? Turns.parse(script) : Replies.parse(script)
   } catch (error) {
     const why = error instanceof z.ZodError ? z.prettifyError(error) : String(error)
     throw new Error(`${path} is no script for a model:\n${why}`, { cause: error })
@@ -86,7 +88,8 @@ function turnAt(turns: readonly ScriptedTurn[], step: number, attempt: number): 
   const answering = turns.map((turn, at) => (fails(turn) ? -1 : at)).filter((at) => at >= 0)
   const start = step === 0 ? 0 : (answering[step - 1] ?? turns.length) + 1
   const end = answering[step] ?? turns.length - 1
-  return turns[Math.min(start + attempt, end)] ?? endOfScript(step)
+  const turn = start <= end ? turns[Math.min(start + attempt, end)] : undefined
+  return turn ?? endOfScript(step)
 }
 
 function fails(turn: ScriptedTurn): boolean {

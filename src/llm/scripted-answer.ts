@@ -68,8 +68,8 @@ function finishReason(turn: ScriptedTurn): string | null {
 }
 
 /** Four characters to the token, as English has it. */
-function estimateUsage(turn: ScriptedTurn, { body }: ScriptedQuestion) {
-  const prompt_tokens = Math.ceil(JSON.stringify(body.messages).length / 4)
+function estimateUsage(turn: ScriptedTurn, { text }: ScriptedQuestion) {
+  const prompt_tokens = Math.ceil(text.length / 4)
   const said = `${turn.reasoning ?? ''}${turn.text ?? ''}${JSON.stringify(turn.calls ?? '')}`
   const completion_tokens = Math.ceil(said.length / 4)
   return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens }

@@ -14,8 +14,6 @@ const MAX_KEPT_REQUESTS = 1000
 export type ScriptedRequest = ScriptedQuestion & {
   readonly path: string
   readonly headers: IncomingHttpHeaders
-  /** The body byte for byte. */
-  readonly text: string
   /** Tells one connection from another. */
   readonly clientPort: number | undefined
   /** Whether the client closed before the answer was out; false until then. */
@@ -44,7 +42,7 @@ export async function startScriptedModel(script: Script, { port = 0 } = {}): Pro
       clientPort: request.socket.remotePort,
       text,
       body,
-      attempt: countAttempt(attempts, body.messages),
+      attempt: countAttempt(attempts, text),
       closedEarly: false,
     }
     requests.push(record)
@@ -80,11 +78,13 @@ export async function startScriptedModel(script: Script, { port = 0 } = {}): Pro
   return { baseUrl: `http://127.0.0.1:${bound}/v1`, requests, close, [Symbol.asyncDispose]: close }
 }
 
-/** The messages decide, not the rest: a client may try again with other settings. */
-function countAttempt(attempts: Map<string, number>, messages: unknown): number {
-  const key = createHash('sha256').update(JSON.stringify(messages)).digest('base64')
+function countAttempt(attempts: Map<string, number>, text: string): number {
+  const key = createHash('sha256').update(text).digest('base64')
   const attempt = attempts.get(key) ?? 0
+  attempts.delete(key)
   attempts.set(key, attempt + 1)
+  const [oldest] = attempts.keys()
+  if (attempts.size > MAX_KEPT_REQUESTS && oldest !== undefined) attempts.delete(oldest)
   return attempt
 }
 

@@ -6,8 +6,8 @@
  * object or not at all, and the whole call once more at the end.
  */
 import { randomBytes } from 'node:crypto'
+import { parseJsonObject } from '../lib/json-object.ts'
 import type { ModelToolCall } from './llm.ts'
-import { isJsonObject } from './chat-request.ts'
 
 export type CallFragment = {
   readonly index: number | undefined
@@ -22,7 +22,6 @@ type OpenCall = { index: number | undefined; id: string; name: string; text: str
 export type ToolCallAssembly = {
   /** Which call the fragment belongs to, and the piece of input it adds. */
   add(fragment: CallFragment): { readonly call: number; readonly text: string }
-  readonly count: number
   /**
    * The calls, in order, with unique ids none of which is in `takenIds`. With `isCertain`, the model is known to have
    * ended them: they stand as they are, and no arguments mean `{}`. Without it only those with complete arguments do.
@@ -54,12 +53,9 @@ export function createToolCallAssembly(): ToolCallAssembly {
       call.text += text
       return { call: calls.indexOf(call), text }
     },
-    get count() {
-      return calls.length
-    },
     finish({ isCertain, takenIds }) {
       const used = new Set(takenIds)
-      const whole = calls.filter((call) => isCertain || isJsonObject(call.text))
+      const whole = calls.filter((call) => isCertain || parseJsonObject(call.text))
       return {
         calls: whole.map((call) => ({
           id: uniqueId(call.id, used),
@@ -96,7 +92,7 @@ function repeatsWhole(text: string, piece: string): boolean {
 
 /** Looks at the last character first: parsing at every fragment would cost the square of the length. */
 function looksWhole(text: string): boolean {
-  return text.trimEnd().endsWith('}') && isJsonObject(text)
+  return text.trimEnd().endsWith('}') && parseJsonObject(text) !== undefined
 }
 
 function pieceOf(value: unknown): string {

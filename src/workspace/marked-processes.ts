@@ -18,15 +18,24 @@ export function shellMark(conversationId: string, sessionId: string): Record<str
 export async function endMarkedProcesses(conversationId: string, sessionId?: string): Promise<void> {
   const entry = `${MARK}=${conversationId}/${sessionId ?? ''}`
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const found = await findByEnvironment(entry, { prefix: sessionId === undefined })
-    if (found.length === 0) return
-    await endFrozen(found)
+    const frozen = await freezeAll(() => findByEnvironment(entry, { prefix: sessionId === undefined }))
+    if (frozen.length === 0) return
+    for (const process of frozen) signalProcess(process, 'SIGKILL')
     await delay(ROUND_MS)
   }
 }
 
-/** All are stopped before the first is killed, so that none can start another while its parent dies. */
-async function endFrozen(processes: readonly ProcessEntry[]): Promise<void> {
-  for (const process of processes) signalProcess(process, 'SIGSTOP')
-  for (const process of processes) signalProcess(process, 'SIGKILL')
+/** Stops all before any is killed: else one could start another while its parent dies, for as long as it is quicker. */
+async function freezeAll(find: () => Promise<ProcessEntry[]>): Promise<ProcessEntry[]> {
+  const frozen = new Map<string, ProcessEntry>()
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const found = (await find()).map((process) => [`${process.pid} ${process.startTime}`, process] as const)
+    const running = found.filter(([key]) => !frozen.has(key))
+    if (running.length === 0) break
+    for (const [key, process] of running) {
+      signalProcess(process, 'SIGSTOP')
+      frozen.set(key, process)
+    }
+  }
+  return [...frozen.values()]
 }

@@ -22,7 +22,10 @@ export type CommandOptions = {
   /** Seconds; then the command's processes are ended. */
   readonly timeout: number
   readonly signal: AbortSignal
-  /** `offset` counts the bytes of the stream that came before. Called in order, never after the result. */
+  /**
+   * Output as it comes. `offset` counts the bytes of the stream that came before. Called in order and without gaps, up
+   * to `MAX_LIVE_BYTES` of each stream, never after the result. Must not throw.
+   */
   readonly onOutput?: (stream: 'stdout' | 'stderr', text: string, offset: number) => void
   /** Extra variables exported before this command; they stay. */
   readonly env?: Readonly<Record<string, string>>
@@ -56,5 +59,9 @@ export interface Shells extends AsyncDisposable {
  */
 export interface ShellLauncher {
   readonly isolation: 'bubblewrap' | 'none'
-  wrap(argv: readonly string[], options: { readonly workdir: string }): readonly string[]
+  wrap(
+    argv: readonly string[],
+    /** `visible`: directories that the shell must be able to write in besides the workdir. */
+    options: { readonly workdir: string; readonly visible: readonly string[] },
+  ): readonly string[]
 }

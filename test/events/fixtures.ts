@@ -2,7 +2,9 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { EventDraft, TransientDraft } from '../../src/contract/event.ts'
+import { NO_USAGE } from '../../src/contract/message.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
 import { createEventLog } from '../../src/events/event-log.ts'
 import type { StoredEvent, StoredLog } from '../../src/events/event-store.ts'
@@ -26,7 +28,7 @@ export function toolResult(output: unknown): EventDraft {
 }
 
 export function answer(messageId: string, text: string): EventDraft {
-  const about = { tool_use_ids: [], model: 'scripted', usage: USAGE, stop_reason: 'stop' }
+  const about = { tool_use_ids: [], model: 'scripted', usage: NO_USAGE, stop_reason: 'stop' }
   return { type: 'AssistantMessage', source: 'agent', message_id: messageId, text, content: [], ...about }
 }
 
@@ -76,4 +78,26 @@ export async function sharedLog(): Promise<SharedLog> {
     await directory[Symbol.asyncDispose]()
   }
   return { log, errors, id, directory: directory.path, [Symbol.asyncDispose]: dispose }
+}
+
+/** The same log, but whose appends are told late: durable and readable `ms` before the promise says so. */
+export function toldLate(stored: StoredLog, ms: (call: number) => number): StoredLog {
+  let calls = 0
+  return {
+    conversationId: stored.conversationId,
+    epoch: stored.epoch,
+    get head() {
+      return stored.head
+    },
+    append: async (...args) => {
+      const delay = ms(calls++)
+      const outcome = await stored.append(...args)
+      await sleep(delay)
+      return outcome
+    },
+    read: (options) => stored.read(options),
+    find: (eventId) => stored.find(eventId),
+    count: (filter) => stored.count(filter),
+    close: () => stored.close(),
+  }
 }

@@ -2,7 +2,7 @@ import { appendFile, mkdir, readdir, readFile, rm, stat, truncate, writeFile } f
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { EventStore } from '../../src/events/event-store.ts'
 import { createJsonlStore } from '../../src/events/jsonl-store.ts'
@@ -62,6 +62,20 @@ describe('The JSONL store', () => {
     expect((await readAll(log)).map(textOf)).toEqual(['a', 'b'])
     await log.close()
     expect(openFiles()).not.toContain(path)
+  })
+
+  test('closing waits for reads that are under way, and ends those that would go on', async () => {
+    const log = await store.create(id)
+    for (let i = 0; i < 10; i++) await append(log, message('x'.repeat(300_000)))
+    const reads = Array.from({ length: 20 }, (_, i) => log.read({ limit: 10, afterSeq: i % 10 }))
+    const settled = Promise.allSettled(reads)
+    await log.close()
+    expect(openFiles()).not.toContain(path)
+    for (const [i, read] of (await settled).entries()) {
+      // What else it might have read is another file, opened meanwhile under the same number.
+      if (read.status === 'fulfilled') expect(read.value.events[0]!.seq).toBe((i % 10) + 1)
+      else expect(read.reason).toMatchObject({ code: 'unavailable' })
+    }
   })
 
   test.each([
@@ -125,6 +139,18 @@ describe('The JSONL store', () => {
         { numRuns: 150 },
       )
       expect(last).toHaveLength(6)
+    })
+
+    test('sees such a page even where it ends right at the end of a line', async () => {
+      const log = await store.create(id)
+      await append(log, message('a'))
+      await append(log, message('b'), message('c'))
+      await log.close()
+      const whole = await readFile(path)
+      const lineEnd = whole.lastIndexOf('\n', -2)
+      await writeFile(path, whole.fill(0, lineEnd - 40, lineEnd))
+      const { log: reopened } = await restarted().open(id)
+      expect((await readAll(reopened)).map(textOf)).toEqual(['a'])
     })
 
     test('keeps what it cut in a file beside the log, and tells of it', async () => {

@@ -1,5 +1,5 @@
 /** What every event store promises, whatever it is made of: each one has to pass this suite unchanged. */
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { EVENT_VERSION } from '../../src/contract/event.ts'
 import type { Event, EventDraft } from '../../src/contract/event.ts'
@@ -349,5 +349,5 @@ function select(all: readonly StoredEvent[], options: ReadOptions): StoredEvent[
       (since === undefined || event.timestamp >= since) &&
       (until === undefined || event.timestamp < until),
   )
-  return order === 'desc' ? selected.reverse() : selected
+  return order === 'desc' ? selected.toReversed() : selected
 }

@@ -34,15 +34,19 @@ export function parseSource(path: string, text: string): SourceFile {
   }
 }
 
-/** Every string in the file that is a whole literal: where a name from a catalogue is used. */
-export function literalsIn(text: string): Set<string> {
-  const nodes = descend(parseAst(text, { lang: 'ts' }))
-  return new Set(
-    [...nodes]
-      .map((node) => (node.type === 'Literal' ? node['value'] : undefined))
-      .filter((value) => typeof value === 'string'),
+/** The codes that a file makes errors of: the strings in what `new Problem(…)` is given first. */
+export function problemCodesIn(text: string): string[] {
+  const thrown = [...descend(parseAst(text, { lang: 'ts' }))].filter(
+    (node) => node.type === 'NewExpression' && isNamed(node['callee'], 'Problem'),
   )
+  return thrown.flatMap((node) => stringsIn((node['arguments'] as unknown[])[0]))
 }
+
+/** Every string in a file that is a whole literal. */
+export const literalsIn = (text: string): string[] => stringsIn(parseAst(text, { lang: 'ts' }))
+
+const stringsIn = (node: unknown): string[] =>
+  [...descend(node)].filter(({ type }) => type === 'Literal').flatMap((found) => literal(found))
 
 type Node = { type: string; [field: string]: unknown }
 

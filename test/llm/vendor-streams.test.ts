@@ -191,6 +191,21 @@ describe('tool calls', () => {
 })
 
 describe('the end of an answer', () => {
+  test('is not proved by a finish reason in every chunk when the connection breaks inside a call', async () => {
+    const half = {
+      tool_calls: [{ index: 0, id: 'a', function: { name: 'Bash', arguments: '{"command":"rm -rf /tmp' } }],
+    }
+    const { answer, error } = await askScript([{ raw: [event(delta(half, 'stop')), ''], cut_after: 1 }])
+    expect(answer).toBeUndefined()
+    expect(error).toMatchObject({ type: 'network', retryable: true })
+  })
+
+  test('is not the usage that some send first', async () => {
+    const usage = event({ choices: [], usage: { prompt_tokens: 3 } })
+    const { error } = await askScript([{ raw: [usage, event(delta({ content: 'I will' })), ''], cut_after: 2 }])
+    expect(error?.partial?.text).toBe('I will')
+  })
+
   test.each([
     ['without [DONE]', { raw: [event(delta({ content: 'yes' }, 'stop'))] }],
     ['without a finish reason', rawTurn(delta({ content: 'yes' }))],

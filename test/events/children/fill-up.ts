@@ -15,21 +15,28 @@ const log = createEventLog({ log: await store.create(id), onListenerError: () =>
 const shown: number[] = []
 log.subscribe({ onEvents: (events) => shown.push(...events.map(({ seq }) => seq)) })
 
-const outcomes: string[] = []
-async function tryToAppend(...texts: string[]): Promise<void> {
-  const outcome = await log.append(texts.map(message)).then(
+async function tryToAppend(...texts: string[]): Promise<string> {
+  return await log.append(texts.map(message)).then(
     (events) => `stored ${seqsOf(events).join()}`,
     (error: { code: string }) => error.code,
   )
-  outcomes.push(`${outcome}, ${statSync(path).size} bytes`)
 }
 
-await tryToAppend('a')
-await tryToAppend('b', 'x'.repeat(100_000))
-await Promise.all([tryToAppend('c'), tryToAppend('x'.repeat(100_000)), tryToAppend('with the one before')])
-await tryToAppend('d')
+const steps: unknown[] = []
+async function step(...appends: Promise<string>[]): Promise<void> {
+  const outcomes = await Promise.all(appends)
+  // Every line has one byte more than its event.
+  const expectedSize = (await readAll(log)).reduce((size, { json }) => size + json.length + 1, 0)
+  steps.push({ outcomes, isTruncated: statSync(path).size === expectedSize })
+}
+
+const huge = 'x'.repeat(100_000)
+await step(tryToAppend('a'))
+await step(tryToAppend('b', huge))
+await step(tryToAppend('c'), tryToAppend(huge), tryToAppend('in one write with the one before'))
+await step(tryToAppend('d'))
 
 const read = seqsOf(await readAll(log))
 await log.close('closing')
 const { repaired = null } = await store.open(id)
-writeFileSync(1, JSON.stringify({ outcomes, read, shown, repaired, failed: log.failed }))
+writeFileSync(1, JSON.stringify({ steps, read, shown, repaired, failed: log.failed }))

@@ -1,0 +1,20 @@
+/** `agent-server scripted-model`: a stand-in for a model, until a signal ends it. */
+import { once } from 'node:events'
+import { loadScript } from '../llm/script.ts'
+import { startScriptedModel } from '../llm/scripted-model.ts'
+import { DEMO_SCRIPT } from './demo-script.ts'
+
+export type ScriptedModelOptions = {
+  readonly port: string | undefined
+  /** Path of a JSON file. */
+  readonly script: string | undefined
+}
+
+const DEFAULT_PORT = 8001
+
+export async function scriptedModel({ port, script }: ScriptedModelOptions): Promise<void> {
+  const turns = script === undefined ? DEMO_SCRIPT : await loadScript(script)
+  await using model = await startScriptedModel(turns, { port: port === undefined ? DEFAULT_PORT : Number(port) })
+  process.stdout.write(`A scripted model listens on ${model.baseUrl}. Use it with LLM_MODEL=scripted LLM_BASE_URL=${model.baseUrl}\n`)
+  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+}

@@ -1,0 +1,100 @@
+/** One command in a running bash, from its first byte to its end: its output, its time limit, what it leaves behind. */
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import type { BashProcess } from './bash-process.ts'
+import { commandScript, exportScript, type Report } from './bash-script.ts'
+import { CommandOutput, type FinishedOutput } from './command-output.ts'
+import { interruptCommand } from './interrupt.ts'
+import type { OutputFifo } from './output-fifo.ts'
+import type { CommandOptions } from './shell.ts'
+import type { OutputPipes, ShellFiles } from './shell-files.ts'
+
+export type BashCommand = {
+  readonly bash: BashProcess
+  readonly files: ShellFiles
+  readonly pipes: OutputPipes
+  readonly command: string
+  readonly options: CommandOptions
+  readonly secrets: Readonly<Record<string, string>>
+  /** Where the whole of a long output goes. */
+  readonly outputDir: string
+  readonly keptBytes: number
+  readonly graceMs: number
+}
+
+export type StopReason = 'timeout' | 'abort' | 'flood'
+
+export type FinishedCommand = {
+  /** Nothing when the shell ended with the command. */
+  readonly report: Report | undefined
+  readonly stopped: StopReason | undefined
+  readonly stdout: FinishedOutput
+  readonly stderr: FinishedOutput
+  /** Background processes still have the pipes, which are therefore of no further use. */
+  readonly pipesHeld: boolean
+}
+
+export async function runBashCommand(run: BashCommand): Promise<FinishedCommand> {
+  const { bash, files, pipes, options } = run
+  files.writeScript(run.command.replaceAll('\0', ''))
+  const flood = new AbortController()
+  const stdout = connectOutput('stdout', pipes.stdout, run, flood)
+  const stderr = connectOutput('stderr', pipes.stderr, run, flood)
+  const paths = { script: files.scriptPath, stdout: pipes.stdout.path, stderr: pipes.stderr.path }
+  const ended = bash.send(exportScript(options.env ?? {}) + commandScript(paths, run.secrets))
+  const stopped = await stopWhenNeeded(bash, ended, run, flood.signal)
+  const report = await ended
+  // The shell has ended the command: all that it wrote itself is in the pipes by now.
+  const states = [pipes.stdout.drain(), pipes.stderr.drain()]
+  pipes.stdout.receive(() => true)
+  pipes.stderr.receive(() => true)
+  return {
+    report,
+    stopped,
+    stdout: await stdout.finish(),
+    stderr: await stderr.finish(),
+    pipesHeld: states.includes('held'),
+  }
+}
+
+function connectOutput(
+  stream: 'stdout' | 'stderr',
+  pipe: OutputFifo,
+  { options, keptBytes, outputDir }: BashCommand,
+  flood: AbortController,
+): CommandOutput {
+  const { onOutput } = options
+  const output = new CommandOutput({
+    keptBytes,
+    fullOutputPath: join(outputDir, `${stream}-${randomUUID()}.txt`),
+    onText: onOutput && ((text, offset) => onOutput(stream, text, offset)),
+    onDrain: () => pipe.resume(),
+    onFull: () => flood.abort(),
+  })
+  pipe.receive((bytes) => output.write(bytes))
+  return output
+}
+
+/** Resolves when the command has ended: by itself (with nothing), or because it was made to (with why). */
+async function stopWhenNeeded(
+  bash: BashProcess,
+  ended: Promise<unknown>,
+  { options, graceMs }: BashCommand,
+  flood: AbortSignal,
+): Promise<StopReason | undefined> {
+  const reason = Promise.withResolvers<StopReason | undefined>()
+  const onAbort = () => reason.resolve('abort')
+  const timer = setTimeout(() => reason.resolve('timeout'), options.timeout * 1000)
+  flood.addEventListener('abort', () => reason.resolve('flood'))
+  options.signal.addEventListener('abort', onAbort)
+  if (options.signal.aborted) onAbort()
+  void ended.then(() => reason.resolve(undefined))
+  try {
+    const why = await reason.promise
+    if (why) await interruptCommand(bash, ended, graceMs)
+    return why
+  } finally {
+    clearTimeout(timer)
+    options.signal.removeEventListener('abort', onAbort)
+  }
+}

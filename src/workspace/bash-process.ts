@@ -1,0 +1,159 @@
+/** One running bash: lines in, a report after each, what it saved last, and how it ended. Knows nothing of sessions. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Readable, Writable } from 'node:stream'
+import { parseReport, reportScript, REPORT_FIELDS, REPORT_STDIO_INDEX, type Report } from './bash-script.ts'
+import { findDescendants, findProcess, signalProcess, type ProcessEntry } from './process-table.ts'
+
+/** More than this (a shell with megabytes of functions) is not kept; the state saved before it is. */
+const MAX_STATE_BYTES = 1024 * 1024
+const MAX_DIAGNOSTICS = 2000
+const HANG_UP_MS = 1000
+/** For what the process wrote just before its end. */
+const LINGER_MS = 50
+
+export type BashExit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
+
+export class BashProcess {
+  readonly #child: ChildProcess
+  readonly #input: Writable
+  readonly #pending = new Map<number, (report: Report | undefined) => void>()
+  #serial = 0
+  #lastBackgroundPid = ''
+  /** Processes that outlived the command that started them, so none of a later command's. */
+  #background: ProcessEntry[] = []
+  #diagnostics = ''
+
+  /** Resolves when the process is gone; rejects when there was none. Not when its pipes close: children hold those. */
+  readonly ended: Promise<BashExit>
+  exit: BashExit | undefined
+  /** A script that brings back the state after the last command. */
+  savedState: Buffer | undefined
+
+  /** `argv` as the launcher wants it. */
+  constructor(argv: readonly string[], options: { cwd: string; env: Readonly<Record<string, string>> }) {
+    const [file = '', ...args] = argv
+    // Not execa: its promise waits for the pipes, which a shell's background children may hold for ever.
+    this.#child = spawn(file, args, {
+      cwd: options.cwd,
+      env: options.env,
+      detached: true,
+      stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
+    })
+    this.ended = this.#watchEnd()
+    this.#input = this.#child.stdin!
+    // A shell that ended is told by `ended`.
+    this.#input.on('error', () => {})
+    this.#readReports(this.#child.stdio[REPORT_STDIO_INDEX] as Readable)
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#diagnostics = (this.#diagnostics + text).slice(-MAX_DIAGNOSTICS)
+    })
+  }
+
+  /** What bash itself (or the launcher) had to say before its end. */
+  async complaint(): Promise<string> {
+    await this.ended.catch((error: unknown) => (this.#diagnostics += String(error)))
+    await delay(LINGER_MS)
+    return this.#diagnostics.trim() || 'it gave no reason'
+  }
+
+  /** Resolves with the report on the last of `lines`, or with nothing when the shell has ended. */
+  send(lines: string): Promise<Report | undefined> {
+    if (this.exit) return Promise.resolve(undefined)
+    const serial = ++this.#serial
+    this.#input.write(lines + reportScript(serial, this.#lastBackgroundPid))
+    return new Promise((resolve) => this.#pending.set(serial, resolve))
+  }
+
+  /** What runs in it now but what earlier commands left running. */
+  foreground(): ProcessEntry[] {
+    return findDescendants(this.#child.pid!, (entry) => this.#background.some((known) => isSame(known, entry)))
+  }
+
+  /** All that it started and that is still below it. */
+  descendants(): ProcessEntry[] {
+    return findDescendants(this.#child.pid!)
+  }
+
+  /** From now on, what runs in it was left there on purpose. */
+  markBackground(): void {
+    this.#background = this.descendants()
+  }
+
+  get entry(): ProcessEntry | undefined {
+    return this.exit || this.#child.pid === undefined ? undefined : findProcess(this.#child.pid)
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    const entry = this.entry
+    if (entry) signalProcess(entry, signal)
+  }
+
+  /** Closes its input, as one closes a terminal, and resolves when it is gone. */
+  async end(): Promise<void> {
+    this.#input.end()
+    const timer = setTimeout(() => this.signal('SIGKILL'), HANG_UP_MS)
+    await this.ended
+    clearTimeout(timer)
+  }
+
+  #watchEnd(): Promise<BashExit> {
+    const ended = new Promise<BashExit>((resolve, reject) => {
+      this.#child.once('error', reject)
+      this.#child.once('exit', (code, signal) => {
+        this.exit = { code, signal }
+        this.#release()
+        resolve(this.exit)
+      })
+    })
+    // Who waits for a report hears of a failed start there.
+    ended.catch(() => this.#release())
+    return ended
+  }
+
+  #release(): void {
+    for (const resolve of this.#pending.values()) resolve(undefined)
+    this.#pending.clear()
+    // Children may hold the other ends of these for ever.
+    setTimeout(() => this.#child.stdio.forEach((stream) => stream?.destroy()), LINGER_MS).unref()
+  }
+
+  #readReports(stream: Readable): void {
+    stream.on('error', () => {})
+    const fields: string[] = []
+    let unfinished: Buffer[] = []
+    stream.on('data', (chunk: Buffer) => {
+      let start = 0
+      for (let end = chunk.indexOf(0); end !== -1; end = chunk.indexOf(0, start)) {
+        const field = Buffer.concat([...unfinished, chunk.subarray(start, end)])
+        unfinished = []
+        start = end + 1
+        if (fields.length === REPORT_FIELDS) {
+          fields.length = 0
+          this.#keepState(field)
+        } else if (fields.push(field.toString()) === REPORT_FIELDS) this.#handleReport(parseReport(fields))
+      }
+      if (start < chunk.length) unfinished.push(chunk.subarray(start))
+    })
+  }
+
+  #keepState(state: Buffer): void {
+    if (state.length <= MAX_STATE_BYTES) this.savedState = Buffer.from(state)
+  }
+
+  #handleReport(report: Report): void {
+    const isNewBackground = report.lastBackgroundPid !== this.#lastBackgroundPid
+    this.#lastBackgroundPid = report.lastBackgroundPid
+    if (isNewBackground) this.markBackground()
+    // An interrupt can eat the line that asks for a report; the next one then answers for it too.
+    for (const [serial, resolve] of this.#pending) {
+      if (serial > report.serial) continue
+      this.#pending.delete(serial)
+      resolve(report)
+    }
+  }
+}
+
+function isSame(one: ProcessEntry, other: ProcessEntry): boolean {
+  return one.pid === other.pid && one.startTime === other.startTime
+}

@@ -1,0 +1,334 @@
+/** One persistent shell session: commands in turn, each with its result, and a state that outlives the bash that holds it. */
+import { randomUUID } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { constants } from 'node:os'
+import { join } from 'node:path'
+import { BackgroundOutputs } from './background-output.ts'
+import { runBashCommand, type FinishedCommand } from './bash-command.ts'
+import { BashProcess, type BashExit } from './bash-process.ts'
+import { BASH_ARGV, exportScript, restoreScript, setUpScript } from './bash-script.ts'
+import { killShell } from './interrupt.ts'
+import { endMarkedProcesses, shellMark } from './marked-processes.ts'
+import type { CommandOptions, CommandResult, Shell, ShellLauncher } from './shell.ts'
+import { ShellFiles, type OutputPipes } from './shell-files.ts'
+
+export type ShellLimits = {
+  /** Bytes of each output stream that a result holds. */
+  readonly outputBytes: number
+  /** After each of SIGINT, SIGTERM and SIGKILL. */
+  readonly graceMs: number
+  /** A shell without processes closes after this; its state is kept. */
+  readonly idleMs: number
+  readonly maxSessions: number
+}
+
+export type BashSessionOptions = {
+  readonly id: string
+  readonly conversationId: string
+  readonly workdir: string
+  /** The session's own directory for pipes, the command and the saved state. */
+  readonly stateDir: string
+  /** Full and background outputs, where the agent can read them. */
+  readonly outputDir: string
+  readonly env: Readonly<Record<string, string>>
+  readonly secrets: () => Readonly<Record<string, string>>
+  readonly launcher: ShellLauncher
+  readonly limits: ShellLimits
+  /** The end of a session that used the same directory. */
+  readonly after?: Promise<unknown> | undefined
+}
+
+const START_TIMEOUT_MS = 10_000
+const SAVE_AFTER_MS = 2000
+/** Within the output directory. */
+export const BACKGROUND_DIRECTORY = 'background'
+
+export class BashSession implements Shell {
+  readonly id: string
+  readonly #options: BashSessionOptions
+  readonly #files: ShellFiles
+  readonly #background = new BackgroundOutputs()
+  #cwd: string
+  #bash: BashProcess | undefined
+  #pipes: OutputPipes | undefined
+  /** Settles when all that was asked for so far is done. */
+  #lastTurn: Promise<unknown>
+  #closing: Promise<void> | undefined
+  #isClosed = false
+  #restartsAsked = 0
+  #idleTimer: NodeJS.Timeout | undefined
+  #saveTimer: NodeJS.Timeout | undefined
+  #savedState: Buffer | undefined
+  /** Whether `set` and `shopt` options come back too: not after a shell's end, of which one may be the cause (`-e`). */
+  #restoresOptions = true
+  /** What happened since the last result, for the note of the next. */
+  #news: string[] = []
+
+  constructor(options: BashSessionOptions) {
+    this.id = options.id
+    this.#options = options
+    this.#files = new ShellFiles(options.stateDir)
+    this.#cwd = options.workdir
+    this.#lastTurn = options.after ?? Promise.resolve()
+  }
+
+  get cwd(): string {
+    return this.#cwd
+  }
+
+  /** Once it is being closed: when that is done. */
+  get closing(): Promise<void> | undefined {
+    return this.#closing
+  }
+
+  async run(command: string, options: CommandOptions): Promise<CommandResult> {
+    if (this.#isClosed) throw new Error(`Shell session ${this.id} is closed.`)
+    return this.#inTurn(async () => {
+      if (options.signal.aborted || this.#endedBy) return this.#notStarted()
+      clearTimeout(this.#idleTimer)
+      try {
+        return await this.#runNow(command, options)
+      } finally {
+        this.#closeWhenIdle()
+      }
+    }, options.signal)
+  }
+
+  async restart(): Promise<void> {
+    this.#restartsAsked++
+    await this.#endProcesses()
+    await this.#inTurn(async () => {
+      await this.#endProcesses()
+      await this.#files.forgetState()
+      this.#bash = undefined
+      this.#news = []
+      this.#cwd = this.#options.workdir
+      this.#restartsAsked--
+    })
+  }
+
+  /** Ends the session, its processes and its state. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  /** Ends the shell, but not what left its process tree. A session made anew goes on from the state. */
+  async suspend(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#idleTimer)
+    clearTimeout(this.#saveTimer)
+    if (this.#bash) killShell(this.#bash)
+    await this.#inTurn(async () => {
+      await this.#endShell()
+      this.#background.close()
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #close(): Promise<void> {
+    this.#isClosed = true
+    await this.#endProcesses()
+    await this.suspend()
+    await this.#files.removeAll()
+  }
+
+  async #runNow(command: string, options: CommandOptions): Promise<CommandResult> {
+    const startedAt = performance.now()
+    const bash = await this.#start()
+    const pipes = (this.#pipes ??= await this.#files.makePipes())
+    // From here to the first line sent there is no pause in which the session could be ended unseen.
+    if (!bash || this.#endedBy) return this.#notStarted()
+    const { outputDir, secrets, limits } = this.#options
+    const { outputBytes: keptBytes, graceMs } = limits
+    const run = { bash, files: this.#files, pipes, command, options, secrets: secrets(), outputDir, keptBytes, graceMs }
+    const finished = await runBashCommand(run)
+    const notes = [...this.#news.splice(0), ...(await this.#follow(finished, bash))]
+    return this.#result(finished, bash, notes, performance.now() - startedAt)
+  }
+
+  /** Takes over what the command made of the shell; answers what the reader should know of it. */
+  async #follow({ report, pipesHeld, stopped }: FinishedCommand, bash: BashProcess): Promise<string[]> {
+    const notes: string[] = []
+    if (report) this.#cwd = report.cwd
+    if (report?.lostCwd !== undefined) notes.push(tellLostCwd(report.lostCwd, report.cwd))
+    if (pipesHeld) notes.push(this.#leaveToBackground(bash))
+    if (stopped === 'flood') notes.push('The command was ended: it wrote more output than a file may hold.')
+    if (report) this.#saveSoon()
+    else notes.push(await this.#tellEnd(bash))
+    return notes
+  }
+
+  #result(finished: FinishedCommand, bash: BashProcess, notes: readonly string[], durationMs: number): CommandResult {
+    const { report, stopped, stdout, stderr } = finished
+    const fullOutputPath = stdout.fullOutputPath ?? stderr.fullOutputPath
+    const note = [...notes, stdout.note, stderr.note].filter((sentence) => sentence !== undefined).join(' ')
+    return {
+      exitCode: report ? report.exitCode : exitCodeOf(bash.exit),
+      stdout: stdout.text,
+      stderr: stderr.text,
+      cwd: this.#cwd,
+      durationMs,
+      timedOut: stopped === 'timeout',
+      interrupted: stopped === 'abort' || (!report && this.#endedBy !== undefined),
+      truncated: fullOutputPath !== undefined,
+      ...(report?.isNewAndRunning && { backgroundPid: Number(report.lastBackgroundPid) }),
+      ...(fullOutputPath !== undefined && { fullOutputPath }),
+      ...(note && { note }),
+    }
+  }
+
+  #notStarted(): CommandResult {
+    const nothing = { exitCode: null, stdout: '', stderr: '', durationMs: 0, timedOut: false, truncated: false }
+    return { ...nothing, cwd: this.#cwd, interrupted: true, note: 'The command was not started.' }
+  }
+
+  #leaveToBackground(bash: BashProcess): string {
+    bash.markBackground()
+    const { stdout, stderr } = this.#pipes!
+    this.#pipes = undefined
+    const directory = join(this.#options.outputDir, BACKGROUND_DIRECTORY)
+    mkdirSync(directory, { recursive: true })
+    return this.#background.adopt([stdout, stderr], join(directory, `${randomUUID()}.log`))
+  }
+
+  /** After a bash that ended by itself. */
+  async #tellEnd(bash: BashProcess): Promise<string> {
+    const { code, signal } = await bash.ended
+    await this.#endShell()
+    this.#restoresOptions = false
+    if (this.#endedBy) return `The shell was ${this.#endedBy} while the command ran.`
+    const how = signal ? `was killed (${signal})` : `ended (exit code ${code})`
+    return `The shell ${how}. The next command starts a new one in ${this.#cwd}, with the exports and functions as they were before this command.`
+  }
+
+  get #endedBy(): 'closed' | 'restarted' | undefined {
+    if (this.#isClosed) return 'closed'
+    return this.#restartsAsked > 0 ? 'restarted' : undefined
+  }
+
+  /** Nothing when the session was ended meanwhile. */
+  async #start(): Promise<BashProcess | undefined> {
+    if (this.#bash?.exit) this.#news.push(await this.#tellEndBetween(this.#bash))
+    if (this.#bash) return this.#bash
+    const { workdir, outputDir, stateDir, launcher, env, conversationId } = this.#options
+    // A workdir that was deleted is made again: no shell could start without it.
+    for (const directory of [workdir, outputDir]) mkdirSync(directory, { recursive: true })
+    const mark = shellMark(conversationId, this.id)
+    const argv = launcher.wrap(BASH_ARGV, { workdir, visible: [stateDir, outputDir] })
+    const bash = new BashProcess(argv, { cwd: workdir, env: { ...env, ...mark } })
+    this.#bash = bash
+    const hasState = await this.#files.hasState()
+    const restore = hasState ? restoreScript(this.#files.statePath, { withOptions: this.#restoresOptions }) : ''
+    const timer = setTimeout(() => killShell(bash), START_TIMEOUT_MS)
+    const report = await bash.send(restore + exportScript(mark) + setUpScript(workdir))
+    clearTimeout(timer)
+    if (!report) return this.#failStart(bash)
+    this.#cwd = report.cwd
+    if (report.lostCwd !== undefined) this.#news.push(tellLostCwd(report.lostCwd, report.cwd))
+    if (hasState && this.#restoresOptions) this.#news.push(RESTORED)
+    this.#restoresOptions = true
+    return bash
+  }
+
+  async #failStart(bash: BashProcess): Promise<undefined> {
+    this.#bash = undefined
+    if (this.#endedBy) return undefined
+    throw new Error(`The shell did not start: ${await bash.complaint()}`)
+  }
+
+  async #tellEndBetween(bash: BashProcess): Promise<string> {
+    await this.#tellEnd(bash)
+    return `The shell had ended since the last command (${bash.exit?.signal ?? `exit code ${bash.exit?.code}`}); a new one was started with its exports and functions.`
+  }
+
+  #closeWhenIdle(): void {
+    clearTimeout(this.#idleTimer)
+    if (this.#isClosed) return
+    // A state that cannot be saved is no reason to fail: the shell stays open, and the next command tries again.
+    const close = () => void this.#inTurn(() => this.#closeIdle()).catch(() => {})
+    this.#idleTimer = setTimeout(close, this.#options.limits.idleMs).unref()
+  }
+
+  async #closeIdle(): Promise<void> {
+    if (!this.#bash || this.#bash.exit) return
+    const isInUse = this.#bash.descendants().length > 0 || !this.#background.isEmpty
+    if (isInUse) return this.#closeWhenIdle()
+    await this.#save()
+    await this.#endShell()
+  }
+
+  /** The bash that holds the state, and what serves only while one runs. */
+  async #endShell(): Promise<void> {
+    const bash = this.#bash
+    if (bash) {
+      await bash.end()
+      await this.#save()
+    }
+    this.#bash = undefined
+    this.#pipes?.stdout.close()
+    this.#pipes?.stderr.close()
+    this.#pipes = undefined
+    await this.#files.closeScript()
+  }
+
+  async #endProcesses(): Promise<void> {
+    if (this.#bash) killShell(this.#bash)
+    await endMarkedProcesses(this.#options.conversationId, this.id)
+  }
+
+  #saveSoon(): void {
+    const save = () => {
+      this.#saveTimer = undefined
+      // Tried again after the next command and at the end of the shell.
+      this.#save().catch(() => {})
+    }
+    this.#saveTimer ??= setTimeout(save, SAVE_AFTER_MS).unref()
+  }
+
+  async #save(): Promise<void> {
+    const state = this.#bash?.savedState
+    if (!state || state === this.#savedState) return
+    await this.#files.saveState(state)
+    this.#savedState = state
+  }
+
+  /** Runs `work` when all that was asked for before is done; at once, out of turn, when `signal` is aborted before. */
+  async #inTurn<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const previous = this.#lastTurn
+    const { promise: done, resolve: finish } = Promise.withResolvers<void>()
+    this.#lastTurn = previous.then(() => done)
+    try {
+      await (signal ? untilAborted(previous, signal) : previous)
+      return await work()
+    } finally {
+      finish()
+    }
+  }
+}
+
+const RESTORED =
+  'The shell was started again, with its working directory, exports, functions, aliases and options; other variables are gone.'
+
+function tellLostCwd(lost: string, cwd: string): string {
+  return lost === cwd
+    ? `The working directory ${lost} was deleted, and so was the workdir; make it again.`
+    : `The working directory ${lost} was deleted; the shell is now in ${cwd}.`
+}
+
+/** As a shell would tell it: 128 and the signal's number. */
+function exitCodeOf(exit: BashExit | undefined): number | null {
+  if (!exit?.signal) return exit?.code ?? null
+  return 128 + constants.signals[exit.signal]
+}
+
+async function untilAborted(promise: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  const { promise: aborted, resolve: onAbort } = Promise.withResolvers<void>()
+  const abort = () => onAbort()
+  signal.addEventListener('abort', abort)
+  if (signal.aborted) abort()
+  await Promise.race([promise, aborted])
+  signal.removeEventListener('abort', abort)
+}

@@ -1,0 +1,113 @@
+/**
+ * A named pipe that carries one output stream of the commands, one command after the other, without a thread waiting
+ * on it: who writes, when all of it has been read, and whether a background child still holds it.
+ */
+import { closeSync, constants, openSync, readSync, unlinkSync } from 'node:fs'
+import { Socket } from 'node:net'
+
+/** Takes the bytes (only valid during the call); answers false to be given no more until `resume`. */
+export type OutputSink = (bytes: Uint8Array) => boolean
+
+const READ_BYTES = 64 * 1024
+/** The most that a pipe can hold (`/proc/sys/fs/pipe-max-size`): more than that was written after the drain began. */
+const MAX_DRAIN_BYTES = 1024 * 1024
+
+/** Shared by all pipes: every read is handled before the next one begins. */
+const scratch = Buffer.allocUnsafe(READ_BYTES)
+
+export class OutputFifo {
+  readonly path: string
+  readonly #readEnd: number
+  /** Held while the pipe is in use, so that the end of one writer is not the end of the stream. */
+  #writeEnd: number | undefined
+  readonly #socket: Socket
+  #sink: OutputSink = () => true
+  #onEnd: () => void = () => {}
+
+  /** `path` is a fifo that nobody has opened. */
+  constructor(path: string) {
+    this.path = path
+    this.#readEnd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    this.#writeEnd = openWriteEnd(path)
+    this.#socket = new Socket({
+      fd: this.#readEnd,
+      readable: true,
+      writable: false,
+      onread: { buffer: scratch, callback: (length, bytes) => this.#sink(bytes.subarray(0, length)) },
+    })
+    // An error on a pipe of our own leaves nothing to read; 'close' follows it.
+    this.#socket.on('error', () => {})
+    this.#socket.on('close', () => this.#onEnd())
+  }
+
+  receive(sink: OutputSink): void {
+    this.#sink = sink
+  }
+
+  resume(): void {
+    this.#socket.resume()
+  }
+
+  /**
+   * Reads all that was written before the call. `held` means that some process still has the pipe open; it must then
+   * be retired. Else it is ready for the next command.
+   */
+  drain(): 'free' | 'held' {
+    // Without our own writer, the pipe itself tells whether there are others: end of file, or "try again".
+    closeSync(this.#writeEnd!)
+    this.#writeEnd = undefined
+    const state = this.#readAll()
+    // Before the event loop can see the end of file.
+    if (state === 'free') this.#writeEnd = openWriteEnd(this.path)
+    return state
+  }
+
+  /** Leaves the pipe to those who hold it; what they write goes to `sink` until the last of them ends. */
+  retire(sink: OutputSink, onEnd: () => void): void {
+    this.#sink = sink
+    this.#onEnd = onEnd
+    this.#dropName()
+    this.#socket.resume()
+  }
+
+  close(): void {
+    this.#sink = () => true
+    this.#dropName()
+    if (this.#writeEnd !== undefined) closeSync(this.#writeEnd)
+    this.#writeEnd = undefined
+    this.#socket.destroy()
+  }
+
+  #readAll(): 'free' | 'held' {
+    for (let total = 0; total < MAX_DRAIN_BYTES; ) {
+      const length = readAvailable(this.#readEnd)
+      if (length === undefined) return 'held'
+      if (length === 0) return 'free'
+      total += length
+      this.#sink(scratch.subarray(0, length))
+    }
+    return 'held'
+  }
+
+  #dropName(): void {
+    try {
+      unlinkSync(this.path)
+    } catch {
+      // It has no name any more, or the command removed it.
+    }
+  }
+}
+
+/** `undefined` when nothing is there now but may come, 0 when nobody can write any more. */
+function readAvailable(fd: number): number | undefined {
+  try {
+    return readSync(fd, scratch, 0, READ_BYTES, null)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EAGAIN') return undefined
+    throw error
+  }
+}
+
+function openWriteEnd(path: string): number {
+  return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
+}

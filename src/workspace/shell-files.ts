@@ -1,0 +1,75 @@
+/** The server's own files of one shell session: the command to run, the output pipes, the saved state. */
+import { closeSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { access, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import { OutputFifo } from './output-fifo.ts'
+
+export type OutputPipes = { readonly stdout: OutputFifo; readonly stderr: OutputFifo }
+
+export class ShellFiles {
+  readonly #directory: string
+  #scriptFd: number | undefined
+  #pipesMade = 0
+
+  constructor(directory: string) {
+    this.#directory = directory
+  }
+
+  get scriptPath(): string {
+    return join(this.#directory, 'command')
+  }
+
+  get statePath(): string {
+    return join(this.#directory, 'state')
+  }
+
+  /** The same file is written over: to make or truncate one takes a millisecond on ext4, this takes a microsecond. */
+  writeScript(command: string): void {
+    mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    this.#scriptFd ??= openSync(this.scriptPath, 'w', 0o600)
+    const bytes = Buffer.from(command)
+    for (let written = 0; written < bytes.length; ) {
+      written += writeSync(this.#scriptFd, bytes, written, bytes.length - written, written)
+    }
+    ftruncateSync(this.#scriptFd, bytes.length)
+  }
+
+  async makePipes(): Promise<OutputPipes> {
+    mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    const number = ++this.#pipesMade
+    const paths = [join(this.#directory, `stdout-${number}`), join(this.#directory, `stderr-${number}`)] as const
+    await rm(paths[0], { force: true })
+    await rm(paths[1], { force: true })
+    await execa('mkfifo', ['-m', '600', ...paths])
+    return { stdout: new OutputFifo(paths[0]), stderr: new OutputFifo(paths[1]) }
+  }
+
+  async saveState(state: Buffer): Promise<void> {
+    mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    await writeFile(`${this.statePath}.new`, state, { mode: 0o600 })
+    await rename(`${this.statePath}.new`, this.statePath)
+  }
+
+  async hasState(): Promise<boolean> {
+    return access(this.statePath).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  async forgetState(): Promise<void> {
+    await rm(this.statePath, { force: true })
+  }
+
+  /** What only a running shell needs. */
+  async closeScript(): Promise<void> {
+    if (this.#scriptFd !== undefined) closeSync(this.#scriptFd)
+    this.#scriptFd = undefined
+    await rm(this.scriptPath, { force: true })
+  }
+
+  async removeAll(): Promise<void> {
+    await rm(this.#directory, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,81 @@
+/** The shell sessions of one conversation: made when asked for, bounded in number, ended together. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Problem } from '../contract/problem.ts'
+import { BACKGROUND_DIRECTORY, BashSession, type ShellLimits } from './bash-session.ts'
+import { endMarkedProcesses } from './marked-processes.ts'
+import type { Shell, ShellLauncher, Shells } from './shell.ts'
+
+export type ShellsOptions = {
+  readonly conversationId: string
+  readonly workdir: string
+  /** The server's own directory for these shells: their pipes, and the state that outlives them. */
+  readonly stateDir: string
+  /** Where the agent can read: full outputs (kept) and outputs of background processes (removed at the end). */
+  readonly outputDir: string
+  /** The whole environment of a new shell; see `shellEnvironment`. */
+  readonly env: Readonly<Record<string, string>>
+  readonly launcher: ShellLauncher
+  /** Asked for at each command: variables that commands see, but that the saved state never holds. */
+  readonly secretsEnv?: () => Readonly<Record<string, string>>
+  readonly limits?: Partial<ShellLimits>
+}
+
+export const DEFAULT_SHELL_LIMITS: ShellLimits = {
+  outputBytes: 32 * 1024,
+  // Three of them stay within the two seconds in which a pause has to answer.
+  graceMs: 600,
+  idleMs: 10 * 60_000,
+  maxSessions: 16,
+}
+
+export function createShells(options: ShellsOptions): Shells {
+  const limits = { ...DEFAULT_SHELL_LIMITS, ...options.limits }
+  const sessions = new Map<string, BashSession>()
+  let isClosed = false
+
+  return {
+    get(sessionId: string): Shell {
+      const session = sessions.get(sessionId)
+      if (session && !session.closing) return session
+      if (isClosed) throw new Problem('unavailable', 'The conversation is closed.')
+      checkSessionId(sessionId)
+      const open = [...sessions.values()].filter(({ closing }) => !closing)
+      if (open.length >= limits.maxSessions) throw tooManySessions(limits.maxSessions)
+      const opened = openSession(sessionId, options, limits, session?.closing)
+      sessions.set(sessionId, opened)
+      return opened
+    },
+
+    async close() {
+      isClosed = true
+      const ending = [...sessions.values()].map((session) => session.suspend())
+      // Also what left the shells' process trees, of sessions that have been closed since, too.
+      if (sessions.size > 0) await endMarkedProcesses(options.conversationId)
+      await Promise.all(ending)
+      sessions.clear()
+      await rm(join(options.outputDir, BACKGROUND_DIRECTORY), { recursive: true, force: true })
+    },
+
+    [Symbol.asyncDispose]() {
+      return this.close()
+    },
+  }
+}
+
+function openSession(id: string, options: ShellsOptions, limits: ShellLimits, after?: Promise<void>): BashSession {
+  const { conversationId, workdir, outputDir, env, launcher } = options
+  const stateDir = join(options.stateDir, id)
+  const secrets = options.secretsEnv ?? (() => ({}))
+  return new BashSession({ id, conversationId, workdir, stateDir, outputDir, env, secrets, launcher, limits, after })
+}
+
+/** It names a directory. */
+function checkSessionId(id: string): void {
+  if (/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/.test(id)) return
+  throw new Problem('invalid_request', 'A session id has 1 to 64 letters, digits, "_", "." or "-", and begins with none of the last two.')
+}
+
+function tooManySessions(limit: number): Problem {
+  return new Problem('invalid_request', `A conversation has at most ${limit} shell sessions: use or close one of them.`)
+}

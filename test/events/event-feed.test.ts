@@ -1,0 +1,353 @@
+import { setImmediate as tick, setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { EventLog } from '../../src/events/event-log.ts'
+import { createEventLog } from '../../src/events/event-log.ts'
+import { createJsonlStore } from '../../src/events/jsonl-store.ts'
+import { follow } from '../../src/events/event-feed.ts'
+import type { FollowOptions } from '../../src/events/event-feed.ts'
+import type { FeedBatch } from '../../src/events/feed-buffer.ts'
+import type { Published } from '../../src/events/sse-frame.ts'
+import { uuid7 } from '../../src/lib/uuid7.ts'
+import type { SharedLog } from './fixtures.ts'
+import { answer, delta, message, seqsOf, sharedLog, tempDirectory, toldLate, toolResult } from './fixtures.ts'
+
+let shared: SharedLog
+let log: EventLog
+
+beforeEach(async () => {
+  shared = await sharedLog()
+  log = shared.log
+})
+afterEach(async () => {
+  await shared[Symbol.asyncDispose]()
+  expect(log.subscriberCount).toBe(0)
+  expect(shared.errors).toEqual([])
+})
+
+const append = (count: number) => log.append(Array.from({ length: count }, (_, i) => message(`${i}`)))
+const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i)
+
+type Reader = { records: Published[]; batches: FeedBatch[]; done: Promise<void>; stop: () => void }
+
+/** Follows the log in the background. `pause` is what the reader does between batches. */
+function read(options: FollowOptions = {}, pause?: () => Promise<unknown>): Reader {
+  const abort = new AbortController()
+  const feed = follow(log, { signal: abort.signal, ...options })
+  const records: Published[] = []
+  const batches: FeedBatch[] = []
+  const run = async () => {
+    for await (const batch of feed) {
+      batches.push(batch)
+      records.push(...batch.records)
+      await pause?.()
+    }
+  }
+  return { records, batches, done: run(), stop: () => abort.abort() }
+}
+
+const endOf = ({ batches }: Reader) => batches.at(-1)?.end
+
+describe('A reader', () => {
+  test('gets what was, then what happens, each event once and in order', async () => {
+    await append(1000)
+    const reader = read({ afterSeq: 0 })
+    await append(5)
+    await expect.poll(() => reader.records.length).toBe(1005)
+    await append(2)
+    await expect.poll(() => reader.records.length).toBe(1007)
+    reader.stop()
+    await reader.done
+    expect(seqsOf(reader.records)).toEqual(range(1, 1007))
+    expect(endOf(reader)).toBe('aborted')
+  })
+
+  test('resumes after the last seq it has', async () => {
+    await append(10)
+    const reader = read({ afterSeq: 7 })
+    await expect.poll(() => reader.records.length).toBe(3)
+    reader.stop()
+    await reader.done
+    expect(seqsOf(reader.records)).toEqual([8, 9, 10])
+  })
+
+  test('without a cursor starts from the moment of the call, however late it begins to read', async () => {
+    await append(3)
+    const feed = follow(log)
+    await append(2)
+    const first = await feed.next()
+    expect(first.value && seqsOf(first.value.records)).toEqual([4, 5])
+    await feed.return()
+  })
+
+  test('has subscribed by the time it is asked for what comes after the backlog', async () => {
+    await append(1)
+    const [behind, atHead] = [follow(log, { afterSeq: 0 }), follow(log)]
+    const waiting = atHead.next()
+    expect(log.subscriberCount).toBe(1)
+    await behind.next()
+    expect(log.subscriberCount).toBe(1)
+    const alsoWaiting = behind.next()
+    // In the same turn, or an event stored in between would be missed.
+    expect(log.subscriberCount).toBe(2)
+    await append(1)
+    expect([(await waiting).value?.reachedSeq, (await alsoWaiting).value?.reachedSeq]).toEqual([2, 2])
+    await Promise.all([behind.return(), atHead.return()])
+  })
+
+  test('who has read what subscribers are yet to be told of does not get it twice', async () => {
+    await using directory = await tempDirectory()
+    const stored = await createJsonlStore({ directory: directory.path }).create(uuid7())
+    const late = createEventLog({ log: toldLate(stored, () => 20), onListenerError: () => undefined })
+    const appended = late.append([message('a'), message('b')])
+    await expect.poll(() => late.head).toBe(2)
+    const feed = follow(late, { afterSeq: 0 })
+    expect((await feed.next()).value?.records).toHaveLength(2)
+    const next = feed.next()
+    await appended
+    await late.append([message('c')])
+    expect(seqsOf((await next).value?.records ?? [])).toEqual([3])
+    await feed.return()
+    await late.close('closing')
+  })
+
+  test('whose cursor is ahead of the log is told at once', async () => {
+    await append(3)
+    expect(() => follow(log, { afterSeq: 4 })).toThrow(
+      expect.objectContaining({ code: 'cursor_ahead', details: { after_seq: 4, head: 3 } }),
+    )
+  })
+
+  test.each([1, 2, 3])('joins anywhere during heavy appends without gap or duplicate (%i)', async () => {
+    await append(2000)
+    const writing = { isDone: false }
+    const writers = Array.from({ length: 3 }, async (_, n) => {
+      for (let i = 0; i < 300; i++) {
+        await append(((i * 7 + n) % 5) + 1)
+        if (i % 17 === n) await sleep(Math.random() * 3)
+      }
+    })
+    const written = Promise.all(writers).then(() => (writing.isDone = true))
+    const readers: { from: number; reader: Reader }[] = []
+    while (!writing.isDone) {
+      const from = Math.floor(Math.random() * (log.head + 1))
+      const isSlow = Math.random() < 0.3
+      readers.push({ from, reader: read({ afterSeq: from, deltas: true }, isSlow ? () => sleep(2) : undefined) })
+      await sleep(Math.random() * 4)
+    }
+    await written
+    const { head } = log
+    for (const { reader } of readers) await expect.poll(() => reader.records.at(-1)?.seq).toBe(head)
+    for (const { reader } of readers) reader.stop()
+    for (const { from, reader } of readers) {
+      await reader.done
+      expect(seqsOf(reader.records)).toEqual(range(from + 1, head))
+    }
+    expect(readers.length).toBeGreaterThan(10)
+  })
+
+  test('gets a burst in one batch, and a single event within the turn in which it was published', async () => {
+    const reader = read({ deltas: true })
+    await tick()
+    const id = uuid7()
+    log.publish(delta(id, 0, 'a'))
+    for (let i = 0; i < 10; i++) await Promise.resolve()
+    expect(reader.records).toHaveLength(1)
+    for (let i = 1; i < 2000; i++) log.publish(delta(id, i, 'a'))
+    await append(2)
+    await tick()
+    expect(reader.batches.map(({ records }) => records.length)).toEqual([1, 1999, 2])
+    reader.stop()
+    await reader.done
+  })
+
+  test('may stop at any time: by return, by a throw, by its signal, before it began', async () => {
+    await append(600)
+    for await (const _ of follow(log, { afterSeq: 0 })) break
+    const live = follow(log)
+    const parked = live.next()
+    await append(1)
+    await parked
+    expect(log.subscriberCount).toBe(1)
+    await live.return()
+    expect(log.subscriberCount).toBe(0)
+    const failing = async () => {
+      for await (const _ of follow(log, { afterSeq: log.head - 1 })) throw new Error('reader failed')
+    }
+    await expect(failing()).rejects.toThrow('reader failed')
+    const reader = read({ afterSeq: 0, signal: AbortSignal.abort() })
+    await reader.done
+    expect(reader.batches).toEqual([{ records: [], reachedSeq: 0, end: 'aborted' }])
+    const waiting = read()
+    await tick()
+    expect(log.subscriberCount).toBe(1)
+    waiting.stop()
+    await waiting.done
+    expect(log.subscriberCount).toBe(0)
+  })
+
+  test.each(['deleted', 'closing'] as const)('hears the end of the log after its last events: %s', async (end) => {
+    await append(3)
+    const readers = [read({ afterSeq: 0 }), read(), read({ afterSeq: 0 }, () => sleep(30))]
+    await tick()
+    await append(2)
+    await tick()
+    await log.close(end)
+    for (const reader of readers) await reader.done
+    expect(readers.map(endOf)).toEqual([end, end, end])
+    expect(seqsOf(readers[1]!.records)).toEqual([4, 5])
+    const late = read({ afterSeq: 0 })
+    await late.done
+    expect(late.batches).toEqual([{ records: [], reachedSeq: 0, end }])
+  })
+
+  test('far behind when the log is closed under it hears that, and no error', async () => {
+    await append(5000)
+    const reader = read({ afterSeq: 0 })
+    await log.close('deleted')
+    await reader.done
+    expect(endOf(reader)).toBe('deleted')
+  })
+})
+
+describe('A filter by type', () => {
+  const types = new Set(['ToolResult'])
+
+  test('lets through its types, then and now, and tells how far the reader is', async () => {
+    await append(700)
+    await log.append([toolResult('then')])
+    await append(9)
+    const reader = read({ afterSeq: 0, types, heartbeatMs: 20 })
+    await expect.poll(() => reader.records.length).toBe(1)
+    await append(2)
+    await log.append([message('a'), toolResult('now'), message('b')])
+    await append(1)
+    await expect.poll(() => reader.batches.at(-1)?.reachedSeq).toBe(716)
+    reader.stop()
+    await reader.done
+    expect(seqsOf(reader.records)).toEqual([701, 714])
+    expect(reader.batches.map(({ reachedSeq }) => reachedSeq)).toEqual(
+      reader.batches.map(({ reachedSeq }) => reachedSeq).toSorted((a, b) => a - b),
+    )
+    // Silent otherwise: no batch for what it doesn't want, but for signs of life.
+    expect(reader.batches.filter(({ records }) => records.length > 0)).toHaveLength(2)
+  })
+
+  test('never says that it reached what it has not given out', async () => {
+    const reader = read({ types }, () => sleep(1))
+    for (let i = 0; i < 200; i++) {
+      await log.append(i % 3 === 0 ? [toolResult(i), message('x')] : [message('y')])
+      if (i % 10 === 0) await sleep(1)
+    }
+    await expect.poll(() => reader.records.length).toBe(67)
+    reader.stop()
+    await reader.done
+    let given = 0
+    for (const { records, reachedSeq } of reader.batches) {
+      for (const { seq } of records) {
+        expect(seq).toBeGreaterThan(given)
+        given = seq!
+      }
+      expect(reachedSeq).toBeGreaterThanOrEqual(given)
+      given = reachedSeq
+    }
+  })
+})
+
+describe('Deltas', () => {
+  test('are for those who ask, together with the text so far of a message they join', async () => {
+    await append(300)
+    const id = uuid7()
+    log.publish(delta(id, 0, 'Hel'))
+    log.publish(delta(id, 3, 'lo'))
+    const [plain, joining] = [read({ afterSeq: 298 }), read({ afterSeq: 298, deltas: true })]
+    await expect.poll(() => joining.records.length).toBe(3)
+    log.publish(delta(id, 5, '!'))
+    await log.append([answer(id, 'Hello!')])
+    const after = read({ deltas: true })
+    await tick()
+    for (const reader of [plain, joining, after]) reader.stop()
+    await Promise.all([plain.done, joining.done, after.done])
+    const textDeltas = joining.records.flatMap(({ event }) =>
+      event.type === 'AssistantDelta' ? [[event.offset, event.text_delta]] : [],
+    )
+    expect(seqsOf(joining.records)).toEqual([299, 300, undefined, undefined, 301])
+    expect(textDeltas).toEqual([
+      [0, 'Hello'],
+      [5, '!'],
+    ])
+    expect(seqsOf(plain.records)).toEqual([299, 300, 301])
+    expect(after.records).toEqual([])
+  })
+})
+
+describe('A slow reader', () => {
+  const limits = { softBytes: 5000, hardBytes: 50_000, hardRecords: 200 }
+
+  /** A reader that doesn't come back after its first batch until it's let go. */
+  const stuck = (options: FollowOptions = {}) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    return { ...read({ limits, ...options }, () => promise), letGo: resolve }
+  }
+
+  test('loses deltas first, and no durable event', async () => {
+    const slow = stuck({ deltas: true })
+    const quick = read({ deltas: true, limits })
+    const id = uuid7()
+    await append(1)
+    for (let i = 0; i < 100; i++) {
+      log.publish(delta(id, i * 500, 'x'.repeat(500)))
+      await Promise.resolve()
+    }
+    await append(20)
+    slow.letGo()
+    await expect.poll(() => slow.records.at(-1)?.seq).toBe(21)
+    slow.stop()
+    quick.stop()
+    await Promise.all([slow.done, quick.done])
+    expect(seqsOf(slow.records).filter((seq) => seq !== undefined)).toEqual(range(1, 21))
+    expect(slow.records.length).toBeLessThan(21 + 15)
+    expect(quick.records.length).toBe(21 + 100)
+  })
+
+  test.each([
+    ['records', (): Promise<unknown> => append(1)],
+    ['bytes', (): Promise<unknown> => log.append([message('x'.repeat(1000))])],
+  ])('is cut off by too many %s, and resumes from its last seq; nobody else notices', async (_, write) => {
+    const slow = stuck()
+    const quick = read({ limits })
+    await append(1)
+    for (let i = 0; i < 300; i++) await write()
+    await tick()
+    expect(seqsOf(quick.records)).toEqual(range(1, 301))
+    slow.letGo()
+    await slow.done
+    expect(endOf(slow)).toBe('lagged')
+    expect(seqsOf(slow.records)).toEqual([1])
+    expect(log.subscriberCount).toBe(1)
+    const again = read({ afterSeq: slow.batches[0]!.reachedSeq })
+    await expect.poll(() => again.records.length).toBe(300)
+    for (const reader of [quick, again]) reader.stop()
+    await Promise.all([quick.done, again.done])
+    expect(seqsOf(again.records)).toEqual(range(2, 301))
+  })
+
+  test('of the backlog is never cut off, however much comes meanwhile', async () => {
+    await append(2000)
+    const reader = read({ afterSeq: 0, limits }, () => sleep(1))
+    for (let i = 0; i < 50; i++) await append(40)
+    await expect.poll(() => reader.records.length).toBe(4000)
+    reader.stop()
+    await reader.done
+    expect(seqsOf(reader.records)).toEqual(range(1, 4000))
+  })
+
+  test('is not who gets one event larger than all limits', async () => {
+    const reader = read({ limits })
+    await append(1)
+    await log.append([message('x'.repeat(200_000)), message('and more')])
+    await tick()
+    expect(reader.records).toHaveLength(3)
+    reader.stop()
+    await reader.done
+  })
+})

@@ -1,0 +1,194 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { AssistantDelta } from '../../src/contract/event.ts'
+import type { EventLog } from '../../src/events/event-log.ts'
+import { createEventLog } from '../../src/events/event-log.ts'
+import { createJsonlStore } from '../../src/events/jsonl-store.ts'
+import { sseFrame, sseFrames } from '../../src/events/sse-frame.ts'
+import type { TransientRecord } from '../../src/events/transient-record.ts'
+import { uuid7 } from '../../src/lib/uuid7.ts'
+import type { SharedLog } from './fixtures.ts'
+import { answer, delta, message, seqsOf, sharedLog, tempDirectory, textOf, toldLate, toolResult } from './fixtures.ts'
+
+let shared: SharedLog
+let log: EventLog
+
+beforeEach(async () => {
+  shared = await sharedLog()
+  log = shared.log
+})
+afterEach(() => shared[Symbol.asyncDispose]())
+
+describe('An appended event', () => {
+  test('is durable when subscribers hear of it, and all have heard when the caller does', async () => {
+    const heard: string[] = []
+    log.subscribe({
+      onEvents: (events) => heard.push(`${seqsOf(events).join()} at head ${log.head}`),
+    })
+    await log.append([message('a'), message('b')]).then(() => heard.push('caller'))
+    await log.append([message('c')])
+    expect(heard).toEqual(['1,2 at head 2', 'caller', '3 at head 3'])
+  })
+
+  test('is shown in the order of the calls, whatever the order in which the promises of the store settle', async () => {
+    await using directory = await tempDirectory()
+    const stored = await createJsonlStore({ directory: directory.path }).create(uuid7())
+    const late = createEventLog({
+      log: toldLate(stored, (call) => (call === 0 ? 20 : 0)),
+      onListenerError: () => undefined,
+    })
+    const shown: string[] = []
+    late.subscribe({ onEvents: (events) => shown.push(...events.map(textOf)) })
+    await Promise.all([late.append([message('first')]), late.append([message('second')])])
+    expect(shown).toEqual(['first', 'second'])
+    await late.close('closing')
+  })
+
+  test('that could not be stored is shown to nobody, and the next ones are', async () => {
+    const shown: string[] = []
+    log.subscribe({ onEvents: (events) => shown.push(...events.map(textOf)) })
+    const bad = log.append([toolResult(1n)])
+    const good = log.append([message('good')])
+    await expect(bad).rejects.toThrow(TypeError)
+    await good
+    expect(shown).toEqual(['good'])
+    expect(log.failed).toBe(false)
+  })
+
+  test('of a log that was taken over, or whose file is gone, fails it', async () => {
+    const { log: other } = await createJsonlStore({ directory: shared.directory }).open(shared.id)
+    await other.close()
+    await rm(join(shared.directory, shared.id, 'events.jsonl'))
+    await expect(log.append([message('a')])).rejects.toMatchObject({ code: 'storage_failed' })
+    expect(log.failed).toBe(true)
+  })
+})
+
+describe('A subscriber', () => {
+  test('that throws hurts nobody', async () => {
+    const shown: unknown[] = []
+    const oops = () => {
+      throw new Error('oops')
+    }
+    log.subscribe({ onEvents: oops, onTransient: oops, onClose: oops })
+    log.subscribe({
+      onEvents: (events) => shown.push(...events.map(textOf)),
+      onTransient: ({ type }) => shown.push(type),
+    })
+    await log.append([message('a')])
+    log.publish(delta(uuid7(), 0, 'x'))
+    expect(shown).toEqual(['a', 'AssistantDelta'])
+    await log.close('closing')
+    expect(shared.errors).toHaveLength(3)
+  })
+
+  test('hears nothing more once it has unsubscribed, even from within', async () => {
+    const shown: string[] = []
+    const unsubscribe = log.subscribe({
+      onEvents: (events) => {
+        shown.push(...events.map(textOf))
+        unsubscribe()
+        second()
+      },
+    })
+    const second = log.subscribe({ onEvents: () => shown.push('never') })
+    await log.append([message('a')])
+    await log.append([message('b')])
+    expect(shown).toEqual(['a'])
+    expect(log.subscriberCount).toBe(0)
+  })
+
+  test('hears once why it is over, after everything that was appended', async () => {
+    const heard: string[] = []
+    log.subscribe({ onEvents: (events) => heard.push(...events.map(textOf)), onClose: (end) => heard.push(end) })
+    const appended = log.append([message('last words')])
+    await Promise.all([log.close('deleted'), log.close('closing')])
+    await appended
+    expect(heard).toEqual(['last words', 'deleted'])
+    expect([log.ended, log.subscriberCount]).toEqual(['deleted', 0])
+    log.subscribe({ onEvents: () => heard.push('never'), onClose: (end) => heard.push(`late: ${end}`) })
+    log.publish(delta(uuid7(), 0, 'x'))
+    expect(heard.at(-1)).toBe('late: deleted')
+  })
+})
+
+describe('A transient event', () => {
+  test('carries its conversation and the time, and no seq; it is serialised once for all', () => {
+    const records: TransientRecord[] = []
+    log.subscribe({ onEvents: () => undefined, onTransient: (record) => records.push(record) })
+    log.subscribe({ onEvents: () => undefined, onTransient: (record) => records.push(record) })
+    const id = uuid7()
+    log.publish(delta(id, 0, 'Hi'))
+    expect(records[0]).toBe(records[1])
+    expect(JSON.parse(records[0]!.json)).toEqual({
+      type: 'AssistantDelta',
+      conversation_id: shared.id,
+      timestamp: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
+      message_id: id,
+      index: 0,
+      offset: 0,
+      text_delta: 'Hi',
+    })
+  })
+})
+
+describe('The message so far', () => {
+  const soFar = () => log.messagesSoFar().map(({ event }) => event as AssistantDelta)
+
+  test('is one delta for each part, in the order they began', () => {
+    const id = uuid7()
+    log.publish({ type: 'AssistantDelta', message_id: id, index: 0, offset: 0, reasoning_delta: 'Hm' })
+    log.publish(delta(id, 0, 'Hel'))
+    log.publish({ type: 'AssistantDelta', message_id: id, index: 1, offset: 0, tool_input_delta: '{"a"' })
+    log.publish(delta(id, 3, 'lo'))
+    log.publish({ type: 'AssistantDelta', message_id: id, index: 1, offset: 4, tool_input_delta: ':1}', run_id: id })
+    expect(soFar()).toMatchObject([
+      { message_id: id, index: 0, offset: 0, reasoning_delta: 'Hm' },
+      { message_id: id, index: 0, offset: 0, text_delta: 'Hello' },
+      { message_id: id, index: 1, offset: 0, tool_input_delta: '{"a":1}', run_id: id },
+    ])
+  })
+
+  test('goes with the durable message, or when its attempt is given up; others stay', async () => {
+    const [told, givenUp, other] = [uuid7(), uuid7(), uuid7()]
+    for (const id of [told, givenUp, other]) log.publish(delta(id, 0, id))
+    log.publish({ type: 'AssistantAborted', message_id: givenUp })
+    expect(soFar().map(({ message_id }) => message_id)).toEqual([told, other])
+    const seen: string[][] = []
+    log.subscribe({ onEvents: () => seen.push(soFar().map(({ message_id }) => message_id)) })
+    await log.append([answer(told, told)])
+    expect(seen).toEqual([[other]])
+  })
+
+  test('is bounded: of a long one the end is kept, and what follows joins on', () => {
+    const id = uuid7()
+    const chunk = 'abcdefghij'.repeat(1000)
+    for (let i = 0; i < 250; i++) log.publish(delta(id, i * chunk.length, chunk))
+    const [kept] = soFar()
+    expect(kept!.text_delta!.length).toBeLessThanOrEqual(256 * 1024)
+    expect(kept!.text_delta!.length).toBeGreaterThan(100 * 1024)
+    expect(kept!.offset + kept!.text_delta!.length).toBe(250 * chunk.length)
+    expect(kept!.text_delta!.endsWith(chunk)).toBe(true)
+    for (let i = 0; i < 1000; i++) log.publish(delta(uuid7(), 0, 'x'))
+    expect(soFar().length).toBeLessThanOrEqual(64)
+  })
+})
+
+describe('The frame of a record', () => {
+  test('has an id when the event is durable, and is made once', async () => {
+    const [stored] = await log.append([message('a\r\nb\u2028')])
+    expect(sseFrame(stored!).toString()).toBe(`id: 1\nevent: UserMessage\ndata: ${stored!.json}\n\n`)
+    expect(sseFrame(stored!)).toBe(sseFrame(stored!))
+    expect(sseFrames([stored!])).toBe(sseFrame(stored!))
+  })
+
+  test('has none when it is transient; a batch is the frames one after the other', async () => {
+    const records: TransientRecord[] = []
+    log.subscribe({ onEvents: () => undefined, onTransient: (record) => records.push(record) })
+    log.publish(delta(uuid7(), 0, 'x'))
+    const [stored] = await log.append([message('a')])
+    expect(sseFrame(records[0]!).toString()).toBe(`event: AssistantDelta\ndata: ${records[0]!.json}\n\n`)
+    expect(sseFrames([records[0]!, stored!])).toEqual(Buffer.concat([sseFrame(records[0]!), sseFrame(stored!)]))
+  })
+})

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest'
+import { bash, setStage } from '../support/agent.ts'
+import { subscribe } from '../support/stream.ts'
+
+const SCRIPT = {
+  replies: [
+    { when: 'go on', turns: [{ text: 'I see that it was interrupted.' }] },
+    { turns: [bash('echo 1'), bash('echo 2'), bash('echo 3; sleep 30'), { text: 'Done.' }] },
+  ],
+}
+
+test('a server killed in the middle of a run loses nothing, answers the cut-off call as interrupted, and runs on', async () => {
+  await using stage = await setStage(SCRIPT)
+  const { server } = stage
+  const id = await stage.create()
+  const stream = await subscribe(server.url, `/conversations/${id}/events/stream?after_seq=0`)
+  await server.call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: 'start' }, run: true })
+  await stream.until(({ event, data }) => event === 'ToolUse' && data.input.command.includes('sleep'))
+  const requests = stage.model.requests.length
+
+  await server.restart('SIGKILL')
+
+  const events = await stage.events(id)
+  expect(events.slice(0, stream.frames.length)).toEqual(stream.frames.map((frame) => frame.data))
+  expect(events.map((event) => event.seq)).toEqual(events.map((_, i) => i + 1))
+  expect(events.at(-1)).toMatchObject({ type: 'StatusUpdate', status: 'paused', reason: 'server_restart' })
+  expect(events.at(-2)).toMatchObject({ type: 'Result', stop_reason: 'server_restart', steps: 3 })
+  expect(events.at(-3)).toMatchObject({ type: 'ToolResult', is_error: true, error_type: 'interrupted' })
+  expect((await server.call('GET', `/conversations/${id}`)).body).toMatchObject({ status: 'paused', state: { agent_paused: true } })
+  expect(stage.model.requests, 'nothing runs by itself').toHaveLength(requests)
+
+  const after = await stage.say(id, 'go on')
+  expect(after.find((event) => event.type === 'Result')).toMatchObject({ stop_reason: 'completed', final_text: 'I see that it was interrupted.' })
+})
+
+test('with resume_on_start a run that a kill or a stop of the server cut off goes on by itself', async () => {
+  for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+    await using stage = await setStage({ replies: [{ turns: [bash('sleep 30'), { text: 'Resumed.' }] }] })
+    const { server } = stage
+    const id = await stage.create({ resume_on_start: true })
+    const stream = await subscribe(server.url, `/conversations/${id}/events/stream`)
+    await server.call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: 'start' }, run: true })
+    await stream.until(({ event }) => event === 'ToolUse')
+    stream.close()
+
+    await server.restart(signal)
+
+    const rest = await subscribe(server.url, `/conversations/${id}/events/stream?after_seq=0`)
+    const result = await rest.until(({ event, data }) => event === 'Result' && data.stop_reason === 'completed')
+    rest.close()
+    expect(result.data.final_text, signal).toBe('Resumed.')
+    expect(rest.frames.filter((frame) => frame.event === 'ToolResult').map((frame) => frame.data.error_type), signal).toEqual(['interrupted'])
+  }
+})
+
+test('a run that waits for the model when the server is killed is paused, and its half answer is not in the log', async () => {
+  await using stage = await setStage({ replies: [{ turns: [{ text: 'one two three four', chunk_delay_ms: 400 }] }] })
+  const { server } = stage
+  const id = await stage.create()
+  const stream = await subscribe(server.url, `/conversations/${id}/events/stream?deltas=true`)
+  await server.call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: 'start' }, run: true })
+  await stream.until(({ event, data }) => event === 'AssistantDelta' && data.offset > 3)
+
+  await server.restart('SIGKILL')
+
+  const events = await stage.events(id)
+  expect(events.map((event) => event.type)).toEqual(['SystemInit', 'UserMessage', 'StatusUpdate', 'Result', 'StatusUpdate'])
+})

@@ -1,0 +1,40 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+test('the tour of the README runs as it is written', async () => {
+  const readme = await readFile(join(ROOT, 'README.md'), 'utf8')
+  const blocks = [...readme.matchAll(/^```sh\n(.*?)^```$/gms)].map((match) => match[1])
+  expect(blocks.length).toBeGreaterThan(5)
+  const home = await mkdtemp(join(tmpdir(), 'agent-server-tour-'))
+  try {
+    const { code, output } = await runScript(blocks.join('\n'), home)
+    expect(output).toMatch(/"title":"totals"/)
+    expect(output).toMatch(/event: AssistantDelta\n/)
+    expect(output, 'the run that was waited for').toMatch(/"status":"idle","result":\{[^\n]*"stop_reason":"completed"/)
+    expect(output, 'the sum that the script printed').toMatch(/total: 505/)
+    expect(output, 'both messages').toMatch(/\{"count":2\}/)
+    expect(output).toMatch(/event: deleted\n/)
+    expect(code, output).toBe(0)
+  } finally {
+    await rm(home, { recursive: true, force: true, maxRetries: 3 })
+  }
+}, 60_000)
+
+/** As a person would paste it: one bash, in the project's directory, with job control so that `%1` means something. */
+async function runScript(script: string, home: string): Promise<{ code: number; output: string }> {
+  const child = spawn('bash', ['-m', '-e', '-u', '-o', 'pipefail', '-c', script], {
+    cwd: ROOT,
+    env: { PATH: process.env['PATH'], HOME: home },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text))
+  const [code] = (await once(child, 'close')) as [number]
+  return { code, output }
+}

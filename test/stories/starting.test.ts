@@ -1,0 +1,108 @@
+import { readFile, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { KEY, freePort, launch, startServer } from '../support/server.ts'
+
+let home: string
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'agent-server-starting-'))
+})
+afterAll(() => rm(home, { recursive: true, force: true }))
+
+/** Runs `serve` to its end; what it said, and its exit code. */
+async function refuse(env: Record<string, string>, args: readonly string[] = []): Promise<{ code: number | null; output: string }> {
+  const { exited, output } = launch(['serve', ...args], { env: { OPENHANDS_DATA_DIR: join(home, 'data'), ...env }, cwd: home })
+  return { code: await exited, output: output() }
+}
+
+test('serve refuses to start without a master key and says how to make one', async () => {
+  const { code, output } = await refuse({})
+  expect(code).toBe(1)
+  expect(output).toBe(
+    'agent-server: OPENHANDS_MASTER_KEY is not set. Make a key with `openssl rand -hex 32` and export it, or start with --generate-key to have one made and kept.\n',
+  )
+})
+
+test.for([
+  ['a short key', { OPENHANDS_MASTER_KEY: 'short' }, /at least 16 characters/],
+  ['a port that is none', { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_SERVER_PORT: 'eighty' }, /OPENHANDS_SERVER_PORT is not valid/],
+  ['a log level that is none', { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_LOG_LEVEL: 'LOUD' }, /OPENHANDS_LOG_LEVEL is not valid/],
+  ['a directory that cannot be made', { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: '/dev/null/data' }, /\/dev\/null\/data cannot be written to/],
+  ['a wall that cannot be had', { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_ISOLATION: 'bubblewrap' }, /cannot be had/],
+  ['a key and a key file', { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_MASTER_KEY_FILE: '/dev/null' }, /not both/],
+] as const)('with %s it says so in one line and exits with 1', async ([, env, sentence]) => {
+  const { code, output } = await refuse(env)
+  expect(code).toBe(1)
+  expect(output).toMatch(sentence)
+  expect(output.trimEnd().split('\n')).toHaveLength(1)
+  expect(output).not.toContain(KEY)
+})
+
+test('a port in use is told in one line', async () => {
+  const listener = createServer().listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const { port } = listener.address() as AddressInfo
+  const { code, output } = await refuse({ OPENHANDS_MASTER_KEY: KEY, OPENHANDS_SERVER_HOST: '127.0.0.1', OPENHANDS_SERVER_PORT: String(port) })
+  listener.close()
+  expect(code).toBe(1)
+  expect(output).toContain(`agent-server: port ${port} on 127.0.0.1 is in use`)
+})
+
+test('a second server on the same data is refused; the lock that a kill leaves is no obstacle', async () => {
+  await using server = await startServer()
+  const port = String(await freePort())
+  const { code, output } = await refuse({ OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: server.dataDir, OPENHANDS_SERVER_PORT: port })
+  expect(code).toBe(1)
+  expect(output).toMatch(/agent-server: .* is in use by another server/)
+
+  await server.restart('SIGKILL')
+  expect((await server.call('GET', '/info')).status).toBe(200)
+})
+
+test('a data directory that a newer version wrote is refused', async () => {
+  await using server = await startServer()
+  await server.stop()
+  await writeFile(join(server.dataDir, 'version'), '999\n')
+  const { code, output } = await refuse({ OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: server.dataDir })
+  expect(code).toBe(1)
+  expect(output).toMatch(/newer/)
+})
+
+test('--generate-key makes a key at first use, keeps it for its owner only, prints it with a curl line, and uses it again', async () => {
+  const dataDir = join(home, 'generated')
+  const keys: string[] = []
+  for (const start of ['first', 'second']) {
+    const port = await freePort()
+    const { child, exited, output } = launch(['serve', '--generate-key', '--port', String(port)], { env: { OPENHANDS_DATA_DIR: dataDir }, cwd: home })
+    const url = `http://127.0.0.1:${port}`
+    while (!output().includes('curl')) await Promise.race([once(child.stdout!, 'data'), exited])
+    const key = (await readFile(join(dataDir, 'master-key'), 'utf8')).trim()
+    keys.push(key)
+    if (start === 'first') expect(output()).toContain(`curl -H "Authorization: Bearer ${key}" ${url}/info`)
+    else expect(output()).not.toContain(key)
+    expect((await stat(join(dataDir, 'master-key'))).mode & 0o777).toBe(0o600)
+    expect((await fetch(`${url}/info`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(200)
+    child.kill('SIGINT')
+    expect(await exited).toBe(0)
+  }
+  expect(keys[0]).toMatch(/^[0-9a-f]{64}$/)
+  expect(keys[1]).toBe(keys[0])
+})
+
+test('the start warns plainly that commands run on the host without a wall', async () => {
+  await using server = await startServer()
+  expect(server.output()).toMatch(/commands run on this host, as this user, without a wall/)
+  expect((await server.call('GET', '/info')).body.isolation).toBe('none')
+})
+
+test('a key read from a file works', async () => {
+  const file = join(home, 'key')
+  await writeFile(file, `${KEY}\n`)
+  await using server = await startServer({ env: { OPENHANDS_MASTER_KEY: '', OPENHANDS_MASTER_KEY_FILE: file } })
+  expect((await server.call('GET', '/info')).status).toBe(200)
+})

@@ -1,0 +1,50 @@
+/** A scripted model and conversations with it, for stories that need an agent at work. */
+import type { Script } from '../../src/llm/script.ts'
+import { startScriptedModel } from '../../src/llm/scripted-model.ts'
+import type { ScriptedModel } from '../../src/llm/scripted-model.ts'
+import type { ServerOptions, TestServer } from './server.ts'
+import { startServer } from './server.ts'
+import { subscribe } from './stream.ts'
+
+export type Stage = AsyncDisposable & {
+  readonly server: TestServer
+  readonly model: ScriptedModel
+  /** Makes a conversation with the scripted model; answers its id. */
+  readonly create: (fields?: Record<string, unknown>) => Promise<string>
+  /** Posts a message with `run: true` and resolves to the events of the run, from its first to its `Result`. */
+  readonly say: (id: string, text: string) => Promise<any[]> // eslint-disable-line typescript/no-explicit-any
+  readonly events: (id: string, query?: string) => Promise<any[]> // eslint-disable-line typescript/no-explicit-any
+}
+
+export async function setStage(script: Script, options: ServerOptions = {}): Promise<Stage> {
+  const model = await startScriptedModel(script)
+  const server = await startServer(options)
+  const events: Stage['events'] = async (id, query = '') => (await server.call('GET', `/conversations/${id}/events?limit=1000&${query}`)).body.items
+  return {
+    server,
+    model,
+    events,
+    async create(fields = {}) {
+      const llm_config = { model: 'scripted', base_url: model.baseUrl, api_key: 'scripted-model-key' }
+      const { status, body } = await server.call('POST', '/conversations', { llm_config, ...fields })
+      if (status !== 201) throw new Error(`create: ${status} ${JSON.stringify(body)}`)
+      return body.id
+    },
+    async say(id, text) {
+      const stream = await subscribe(server.url, `/conversations/${id}/events/stream`)
+      const { status, body } = await server.call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: text }, run: true })
+      if (status !== 202) throw new Error(`message: ${status} ${JSON.stringify(body)}`)
+      await stream.until(({ event }) => event === 'Result')
+      await stream.until(({ event, data }) => event === 'StatusUpdate' && data.previous_status === 'running')
+      stream.close()
+      return stream.frames.map((frame) => frame.data)
+    },
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]()
+      await model.close()
+    },
+  }
+}
+
+/** A turn that runs one command. */
+export const bash = (command: string, more: object = {}) => ({ calls: [{ name: 'Bash', arguments: { command, ...more } }] })

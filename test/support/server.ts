@@ -1,0 +1,120 @@
+/** A real server in a process of its own, driven only through what a user has: arguments, environment, HTTP, signals. */
+import type { ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export const KEY = 'test-master-key-0123456789'
+
+/** `AGENT_SERVER_BIN` is the executable to test; without it the sources are. */
+const [COMMAND, ...FIRST_ARGS] = process.env['AGENT_SERVER_BIN']
+  ? [process.env['AGENT_SERVER_BIN']]
+  : [process.execPath, join(import.meta.dirname, '../../src/main.ts')]
+
+const START_TIMEOUT_MS = 15_000
+
+export type Answer<T = any> = { readonly status: number; readonly body: T; readonly headers: Headers } // eslint-disable-line typescript/no-explicit-any
+
+export type TestServer = AsyncDisposable & {
+  readonly url: string
+  readonly home: string
+  readonly dataDir: string
+  readonly pid: number
+  /** All it has said so far. */
+  readonly output: () => string
+  readonly call: (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>
+  /** Resolves to the exit code, null when a signal ended it. */
+  readonly stop: (signal?: NodeJS.Signals) => Promise<number | null>
+  /** Stops it and starts it again on the same data and port. */
+  readonly restart: (signal?: NodeJS.Signals) => Promise<void>
+}
+
+export type ServerOptions = { readonly env?: Record<string, string>; readonly wrapper?: readonly string[] }
+
+/** Resolves when `/alive` answers. Its data is removed when it is disposed of. */
+export async function startServer({ env = {}, wrapper = [] }: ServerOptions = {}): Promise<TestServer> {
+  const home = await mkdtemp(join(tmpdir(), 'agent-server-test-'))
+  const dataDir = join(home, 'data')
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const settings = { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: dataDir, OPENHANDS_SERVER_HOST: '127.0.0.1', OPENHANDS_SERVER_PORT: String(port), ...env }
+  let running = launch(['serve'], { env: settings, wrapper, cwd: home })
+  await waitUntilAlive(url, running)
+
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
+    running.child.kill(signal)
+    return await running.exited
+  }
+  return {
+    url,
+    home,
+    dataDir,
+    get pid() {
+      return running.child.pid!
+    },
+    output: () => running.output(),
+    call: (method, path, body, headers) => callApi(url, method, path, body, headers),
+    stop,
+    async restart(signal) {
+      await stop(signal)
+      running = launch(['serve'], { env: settings, wrapper, cwd: home })
+      await waitUntilAlive(url, running)
+    },
+    async [Symbol.asyncDispose]() {
+      await stop('SIGKILL')
+      await rm(home, { recursive: true, force: true, maxRetries: 3 })
+    },
+  }
+}
+
+export type Launched = { readonly child: ChildProcess; readonly exited: Promise<number | null>; readonly output: () => string }
+
+/** Runs the program under test; its environment is what is given, and nothing else but the path. */
+export function launch(args: readonly string[], { env = {}, wrapper = [], cwd }: ServerOptions & { cwd?: string } = {}): Launched {
+  const [command, ...rest] = [...wrapper, COMMAND!, ...FIRST_ARGS, ...args]
+  const child = spawn(command!, rest, {
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(cwd !== undefined && { cwd }),
+  })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (said += text))
+  const exited = once(child, 'close').then(([code]) => code as number | null)
+  return { child, exited, output: () => said }
+}
+
+async function waitUntilAlive(url: string, { exited, output }: Launched): Promise<void> {
+  const deadline = Date.now() + START_TIMEOUT_MS
+  let code: number | null | undefined
+  void exited.then((exit) => (code = exit))
+  while (code === undefined && Date.now() < deadline) {
+    if (await fetch(`${url}/alive`).then((answer) => answer.ok, () => false)) return
+    await sleep(20)
+  }
+  throw new Error(`the server did not start (exit code ${code}):\n${output()}`)
+}
+
+async function callApi(url: string, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  const response = await fetch(url + path, {
+    method,
+    headers: { authorization: `Bearer ${KEY}`, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : undefined }
+}
+
+/** A port nobody listens on: the one a short-lived listener was given. */
+export async function freePort(): Promise<number> {
+  const listener = createServer().listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const { port } = listener.address() as AddressInfo
+  listener.close()
+  await once(listener, 'close')
+  return port
+}
