@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
 import type { Config } from './config.ts'
+import { sizeThreadPool } from './config.ts'
 import type { Info } from './contract/server.ts'
 import type { AssemblyDeps } from './conversations/assembly.ts'
 import { createAssembler } from './conversations/assembly.ts'
@@ -40,6 +41,7 @@ const DRAIN_TIMEOUT_MS = 1000
 
 /** Resolves when the server takes requests. What was started is taken apart again when a later step fails. */
 export async function startApp(config: Config): Promise<App> {
+  sizeThreadPool()
   const started = new AsyncDisposableStack()
   try {
     const logger = createLogger({ level: config.logLevel, redact: redactorOf(config).redact })

@@ -42,7 +42,7 @@ export type AssemblyDeps = {
   readonly createRedactor: () => Redactor
   readonly createLlm: (options: { config: LlmConfig; redact: (text: string) => string; conversationId: string }) => Llm
   readonly createShells: (options: { conversationId: string; workdir: string; directory: string }) => Shells
-  readonly createTools: (names: readonly string[], shells: () => Shells) => Tool[]
+  readonly createTools: (names: readonly string[], shells: Pick<Shells, 'get'>) => Tool[]
 }
 
 /** An assembled conversation and what only its assembler may touch. */
@@ -154,7 +154,7 @@ function assemble(deps: AssemblyDeps, { stored, state, secrets, onChange }: Part
   }
 
   const toolCalls = createToolCalls({
-    tools: deps.createTools(state.settings.tools, currentShells),
+    tools: deps.createTools(state.settings.tools, { get: (sessionId) => currentShells().get(sessionId) }),
     context: () => ({ conversationId: id, workdir: workdir() }),
     redact,
     emit: async (drafts) => void (await log.append(drafts)),

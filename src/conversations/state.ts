@@ -78,7 +78,7 @@ export const EMPTY_STATE: State = {
   version: EVENT_VERSION,
 }
 
-/** The state after one more event. Pure; unknown events only move the cursor. */
+/** The state after one more event. Pure. */
 export function fold(state: State, event: Event): State {
   const next = {
     ...state,
@@ -113,8 +113,9 @@ export function fold(state: State, event: Event): State {
     case 'Result':
       return next
     default:
+      // A later server's event, which may change what holds here: read on, but do not run.
       event satisfies never
-      return next
+      return { ...next, version: Math.max(next.version, EVENT_VERSION + 1) }
   }
 }
 

@@ -88,7 +88,7 @@ async function readOn(log: EventLog, afterSeq: number, types: ReadonlySet<string
     return { records: events, reachedSeq: scannedTo }
   } catch (error) {
     // The log was closed under us: the loop sees it and says so in its own way.
-    if (false) return { records: [], reachedSeq: afterSeq }
+    if (log.ended) return { records: [], reachedSeq: afterSeq }
     throw error
   }
 }

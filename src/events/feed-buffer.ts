@@ -41,6 +41,8 @@ export class FeedBuffer {
   readonly #limits: FeedLimits
   readonly #heartbeatMs: number
   #reachedSeq: number
+  /** What the reader was last told that it reached. */
+  #toldSeq: number
   #records: Published[] = []
   #bytes = 0
   #end: FeedEnd | undefined
@@ -50,6 +52,7 @@ export class FeedBuffer {
 
   constructor({ reachedSeq, types, limits, heartbeatMs }: FeedBufferOptions) {
     this.#reachedSeq = reachedSeq
+    this.#toldSeq = reachedSeq
     this.#types = types
     this.#limits = limits
     this.#heartbeatMs = heartbeatMs
@@ -76,7 +79,10 @@ export class FeedBuffer {
   end(why: FeedEnd): void {
     if (this.#end) return
     this.#end = why
-    if (why === 'lagged' || why === 'aborted') this.#records = []
+    if (why === 'lagged' || why === 'aborted') {
+      this.#records = []
+      this.#reachedSeq = this.#toldSeq
+    }
     this.#wake?.()
   }
 
@@ -86,6 +92,7 @@ export class FeedBuffer {
     const records = this.#records
     this.#records = []
     this.#bytes = 0
+    this.#toldSeq = this.#reachedSeq
     return { records, reachedSeq: this.#reachedSeq, ...(this.#end && { end: this.#end }) }
   }
 

@@ -146,7 +146,7 @@ export class JsonlLog implements StoredLog {
       if (epoch !== this.epoch || this.#isFenced) return { kind: 'fenced' }
       if (expectedHead !== head) return { kind: 'head_moved', head }
       const own = lines.map((line, i) => storedFromDraft(head + 1 + i, line))
-      events.push(...own)
+      for (const event of own) events.push(event)
       return { kind: 'appended', events: own }
     })
     return { outcomes, events }
@@ -157,6 +157,7 @@ export class JsonlLog implements StoredLog {
     // One write is valid as a whole or not at all, see tail-repair: so no append of the group is ever cut in two.
     const text = events.map(({ json }, i) => json + lineEnding(i === events.length - 1)).join('')
     const bytes = Buffer.from(text)
+    if (!this.#file.hasDescriptor) await this.#requireUnchanged()
     await this.#write(bytes)
     await this.#sync()
     this.#index.learn(this.#head + 1, this.#end)
@@ -164,10 +165,15 @@ export class JsonlLog implements StoredLog {
     this.#end += bytes.length
   }
 
+  /** The file was closed while idle, and is opened by its name again. If it isn't what was left there, it isn't touched. */
+  async #requireUnchanged(): Promise<void> {
+    const size = await this.#file.size().catch((cause) => this.#failForGood(cause))
+    if (size !== this.#end)
+      this.#failForGood(new Error(`the log has ${size} bytes where it was left with ${this.#end}`))
+  }
+
   async #write(bytes: Buffer): Promise<void> {
     try {
-      // The file was closed while idle, and is opened by its name again: is it still what was left there?
-      if (!this.#file.hasDescriptor && (await this.#file.size()) !== this.#end) throw new Error('the file has changed')
       await this.#file.write(bytes, this.#end)
     } catch (error) {
       // First of all: a later, shorter write would else leave the end of this one behind it, as lines of the log.

@@ -1,8 +1,9 @@
 /** The HTTP server: plugins, hooks and routes put together. What a route does is in `routes/`, what an error says in `problem-handler.ts`. */
 import { fastifySSE } from '@fastify/sse'
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance, FastifySchemaCompiler } from 'fastify'
 import Fastify, { LogController } from 'fastify'
 import { validatorCompiler } from 'fastify-type-provider-zod'
+import type { z } from 'zod'
 import type { Info } from '../contract/server.ts'
 import { Problem } from '../contract/problem.ts'
 import type { ConversationManager } from '../conversations/manager.ts'
@@ -50,7 +51,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     frameworkErrors: (error, request, reply) => void handleError(error, request, reply),
   })
   // Bodies and queries are parsed by their zod schemas; answers were made by us and are written as they are.
-  app.setValidatorCompiler(validatorCompiler)
+  app.setValidatorCompiler(compileValidator)
   app.setSerializerCompiler(() => JSON.stringify)
   app.setErrorHandler(handleError)
 
@@ -77,6 +78,12 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   await app.register(fastifySSE)
   await registerRoutes(app, deps)
   return app
+}
+
+/** Fastify shows a schema `null` for a body that is not there; to ours it is optional, not null. */
+const compileValidator: FastifySchemaCompiler<z.ZodType> = (route) => {
+  const validate = validatorCompiler(route)
+  return route.httpPart === 'body' ? (data) => validate(data ?? undefined) : validate
 }
 
 /** Anything else is 415. An empty body is no body: clients send the header out of habit, also where nothing has to be said. */

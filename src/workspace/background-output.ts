@@ -20,7 +20,11 @@ export class BackgroundOutputs {
       for (const fifo of fifos) fifo.close()
       return 'Too many background processes write to their shell: the output of this one is closed. Redirect it to a file.'
     }
-    const file = new CappedFile({ path, limit: MAX_BACKGROUND_BYTES, onDrain: () => fifos.forEach((fifo) => fifo.resume()) })
+    const file = new CappedFile({
+      path,
+      limit: MAX_BACKGROUND_BYTES,
+      onDrain: () => fifos.forEach((fifo) => fifo.resume()),
+    })
     const pending = new Set(fifos)
     for (const fifo of fifos) {
       this.#open.add(fifo)

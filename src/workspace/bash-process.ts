@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Readable, Writable } from 'node:stream'
+import { splitNulFields } from '../lib/nul-fields.ts'
 import { parseReport, reportScript, REPORT_FIELDS, REPORT_STDIO_INDEX, type Report } from './bash-script.ts'
 import { findDescendants, findProcess, signalProcess, type ProcessEntry } from './process-table.ts'
 
@@ -121,24 +122,13 @@ export class BashProcess {
   #readReports(stream: Readable): void {
     stream.on('error', () => {})
     const fields: string[] = []
-    let unfinished: Buffer[] = []
-    stream.on('data', (chunk: Buffer) => {
-      let start = 0
-      for (let end = chunk.indexOf(0); end !== -1; end = chunk.indexOf(0, start)) {
-        const field = Buffer.concat([...unfinished, chunk.subarray(start, end)])
-        unfinished = []
-        start = end + 1
-        if (fields.length === REPORT_FIELDS) {
-          fields.length = 0
-          this.#keepState(field)
-        } else if (fields.push(field.toString()) === REPORT_FIELDS) this.#handleReport(parseReport(fields))
-      }
-      if (start < chunk.length) unfinished.push(chunk.subarray(start))
-    })
-  }
-
-  #keepState(state: Buffer): void {
-    if (state.length <= MAX_STATE_BYTES) this.savedState = Buffer.from(state)
+    const takeField = (field: Buffer | undefined) => {
+      if (fields.length === REPORT_FIELDS) {
+        this.savedState = field ?? this.savedState
+        fields.length = 0
+      } else if (fields.push(field?.toString() ?? '') === REPORT_FIELDS) this.#handleReport(parseReport(fields))
+    }
+    stream.on('data', splitNulFields(MAX_STATE_BYTES, takeField))
   }
 
   #handleReport(report: Report): void {

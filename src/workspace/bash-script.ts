@@ -101,10 +101,10 @@ function reportFunctions(workdir: string): string {
   } >&${REPORT_FD} 2>/dev/null
 }
 __agent_server_find_cwd() {
-  builtin cd -Pe . && return
-  builtin cd -- "$PWD" && return
   __lost=$PWD
-  builtin cd -- ${quote(workdir)} || :
+  builtin cd -Pe . && __lost= && return
+  builtin cd -- "$__lost" && __lost= && return
+  builtin cd -- ${quote(workdir)} || PWD=$__lost
 } >/dev/null 2>&1
 `
 }

@@ -79,7 +79,7 @@ export class OutputFifo {
   }
 
   #readAll(): 'free' | 'held' {
-    for (let total = 0; total < MAX_DRAIN_BYTES; ) {
+    for (let total = 0; total < MAX_DRAIN_BYTES;) {
       const length = readAvailable(this.#readEnd)
       if (length === undefined) return 'held'
       if (length === 0) return 'free'

@@ -29,7 +29,7 @@ export class ShellFiles {
     mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
     this.#scriptFd ??= openSync(this.scriptPath, 'w', 0o600)
     const bytes = Buffer.from(command)
-    for (let written = 0; written < bytes.length; ) {
+    for (let written = 0; written < bytes.length;) {
       written += writeSync(this.#scriptFd, bytes, written, bytes.length - written, written)
     }
     ftruncateSync(this.#scriptFd, bytes.length)

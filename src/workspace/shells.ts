@@ -73,7 +73,10 @@ function openSession(id: string, options: ShellsOptions, limits: ShellLimits, af
 /** It names a directory. */
 function checkSessionId(id: string): void {
   if (/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/.test(id)) return
-  throw new Problem('invalid_request', 'A session id has 1 to 64 letters, digits, "_", "." or "-", and begins with none of the last two.')
+  throw new Problem(
+    'invalid_request',
+    'A session id has 1 to 64 letters, digits, "_", "." or "-", and begins with none of the last two.',
+  )
 }
 
 function tooManySessions(limit: number): Problem {

@@ -80,7 +80,7 @@ describe('The JSONL store', () => {
 
   test.each([
     ['removed', () => rm(path)],
-    ['replaced by another', () => rm(path).then(() => writeFile(path, ''))],
+    ['replaced by another', () => rm(path).then(() => writeFile(path, 'mine'))],
   ])('a file %s under an open log fails it for good, idle or not', async (_, meddle) => {
     for (const pauseMs of [0, 100]) {
       const log = await store.create(id)
@@ -91,6 +91,7 @@ describe('The JSONL store', () => {
       await expect(log.append([message('c')])).rejects.toMatchObject({ code: 'storage_failed' })
       expect(log.head).toBe(1)
       await log.close()
+      expect(await readFile(path, 'utf8').catch(() => 'mine')).toBe('mine')
       await rm(path, { force: true })
     }
   })
@@ -100,7 +101,7 @@ describe('The JSONL store', () => {
       const log = await store.create(id)
       const ends = [0]
       const heads = [0]
-      for (const size of [1, 3, 1, 2]) {
+      for (const size of [1, 3]) {
         await append(log, ...Array.from({ length: size }, (_, i) => message(`é${i}\u2028`)))
         ends.push((await stat(path)).size)
         heads.push(log.head)
@@ -113,7 +114,7 @@ describe('The JSONL store', () => {
         const last = ends.findLastIndex((end) => end <= cut)
         expect([cut, reopened.head, repaired !== undefined]).toEqual([cut, heads[last], cut !== ends[last]])
         expect((await stat(path)).size).toBe(ends[last])
-        if (cut % 50 === 0) {
+        if (cut % 25 === 0) {
           await append(reopened, message('on'))
           expect(seqsOf(await readAll(reopened))).toEqual(Array.from({ length: heads[last]! + 1 }, (_, i) => i + 1))
         }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -26,15 +26,21 @@ test('the tour of the README runs as it is written', async () => {
   }
 }, 60_000)
 
-/** As a person would paste it: one bash, in the project's directory, with job control so that `%1` means something. */
+/** For a tour that fails half way: its servers would hold their ports. */
+const LEAVE_NOTHING = `trap 'for job in $(jobs -p); do kill -- -$job || true; done 2> /dev/null' EXIT`
+
+/** As a person would paste it: one bash at a terminal, in the project's directory, with job control so that `%1` means something. */
 async function runScript(script: string, home: string): Promise<{ code: number; output: string }> {
-  const child = spawn('bash', ['-m', '-e', '-u', '-o', 'pipefail', '-c', script], {
+  const file = join(home, 'tour.sh')
+  await writeFile(file, `${LEAVE_NOTHING}\n${script}`)
+  const child = spawn('script', ['--quiet', '--return', '--command', `bash -m -e -u -o pipefail ${file}`, '/dev/null'], {
     cwd: ROOT,
-    env: { PATH: process.env['PATH'], HOME: home },
+    env: { PATH: process.env['PATH'], HOME: home, TERM: 'dumb' },
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
   })
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text))
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text.replaceAll('\r', '')))
   const [code] = (await once(child, 'close')) as [number]
   return { code, output }
 }

@@ -1,0 +1,126 @@
+/** The `Bash` tool: a model's commands in a shell session that persists between them. */
+import { z } from 'zod'
+import { Problem } from '../contract/problem.ts'
+import type { CommandResult, Shells } from '../workspace/shell.ts'
+import type { Tool, ToolContext, ToolOutcome } from './tool.ts'
+
+/** The session of the agent itself. */
+export const AGENT_SESSION_ID = 'agent'
+const DEFAULT_TIMEOUT_S = 120
+const MAX_TIMEOUT_S = 24 * 60 * 60
+
+const BashInput = z.object({
+  command: z.string().describe('What bash is to run; several lines are fine. May be empty together with `restart`.'),
+  timeout: z
+    .number()
+    .positive()
+    .max(MAX_TIMEOUT_S)
+    .default(DEFAULT_TIMEOUT_S)
+    .describe(`Seconds after which the command is ended; ${DEFAULT_TIMEOUT_S} when absent.`),
+  session_id: z
+    .string()
+    .default(AGENT_SESSION_ID)
+    .describe('Another shell session, with a state of its own; made when it is new. Rarely needed.'),
+  restart: z
+    .boolean()
+    .default(false)
+    .describe('First kill what runs in the session and begin with a fresh shell in the working directory.'),
+})
+type BashInput = z.infer<typeof BashInput>
+
+const BashOutput = z.object({
+  exit_code: z.int().nullable().describe('Null when the command was not started.'),
+  stdout: z.string(),
+  stderr: z.string(),
+  cwd: z.string().describe('Where the shell stands now.'),
+  timed_out: z.boolean(),
+  background_pid: z.int().optional(),
+  note: z.string().optional(),
+})
+type BashOutput = z.infer<typeof BashOutput>
+
+const DESCRIPTION = `Runs a command in a persistent bash session and returns its output and exit code.
+
+- The working directory, variables, functions, aliases and shell options stay for the next command. \`exit\`, \`exec\` and a failing \`set -e\` end the shell: use a subshell, as in \`(set -e; …)\`, to keep it.
+- Nobody is at the keyboard: standard input is empty and there is no terminal. Pass flags such as \`-y\`, and avoid editors and pagers.
+- Start servers and other long work with a trailing \`&\`: the call returns at once with the process id, and output goes on in a file that the result names. \`kill\` it when it is no longer needed.
+- Long output is shortened in the middle; the result names the file that has all of it.
+- After \`timeout\` seconds the command is ended; the session stays as it is.`
+
+/** `shells` are those of the one conversation that the tool is for. */
+export function createBashTool(shells: Pick<Shells, 'get'>): Tool<BashInput> {
+  return {
+    name: 'Bash',
+    description: DESCRIPTION,
+    input: BashInput,
+    output: BashOutput,
+    run: (input, context) => runCommand(shells, input, context),
+    render: (output) => (typeof output === 'string' ? output : renderOutput(BashOutput.parse(output))),
+  }
+}
+
+async function runCommand(shells: Pick<Shells, 'get'>, input: BashInput, context: ToolContext): Promise<ToolOutcome> {
+  try {
+    const shell = shells.get(input.session_id)
+    if (input.restart) await shell.restart()
+    const cwdBefore = shell.cwd
+    const { timeout } = input
+    const result = await shell.run(input.command, { timeout, signal: context.signal, onOutput: context.onOutput })
+    return toOutcome(result, input, cwdBefore)
+  } catch (error) {
+    return toFailure(error)
+  }
+}
+
+/**
+ * A non-zero exit is no error: it is what the command had to say (`grep` found nothing, a test failed), and the model
+ * reads it in the output. An error is that the command did not come to its own end.
+ */
+function toOutcome(result: CommandResult, input: BashInput, cwdBefore: string): ToolOutcome {
+  const error = errorOf(result, input.timeout)
+  const moved = result.cwd === cwdBefore ? undefined : `The shell is now in ${result.cwd}.`
+  const note = [result.note, moved].filter((sentence) => sentence !== undefined).join(' ')
+  const output: BashOutput = {
+    exit_code: result.exitCode,
+    stdout: result.stdout,
+    stderr: result.stderr,
+    cwd: result.cwd,
+    timed_out: result.timedOut,
+    ...(result.backgroundPid !== undefined && { background_pid: result.backgroundPid }),
+    ...(note && { note }),
+  }
+  return {
+    output,
+    ...(error && { error }),
+    ...(result.truncated && { truncated: true }),
+    ...(result.fullOutputPath !== undefined && { fullOutputPath: result.fullOutputPath }),
+  }
+}
+
+function errorOf(result: CommandResult, timeout: number): ToolOutcome['error'] {
+  if (result.timedOut) return { type: 'timeout', message: `The command was ended after ${timeout} s.` }
+  if (result.interrupted) return { type: 'interrupted', message: 'The command was interrupted.' }
+  return undefined
+}
+
+/** No session under that id, or no shell to be had. */
+function toFailure(error: unknown): ToolOutcome {
+  const message = error instanceof Error ? error.message : String(error)
+  return { output: message, error: { type: error instanceof Problem ? 'invalid_input' : 'failed', message } }
+}
+
+function renderOutput(output: BashOutput): string {
+  const lines = [
+    stripLastNewline(output.stdout),
+    output.stderr && `[stderr]\n${stripLastNewline(output.stderr)}`,
+    output.timed_out && '[timed out]',
+    output.exit_code !== 0 && output.exit_code !== null && `[exit code ${output.exit_code}]`,
+    output.background_pid !== undefined && `[background pid ${output.background_pid}]`,
+    output.note && `[${output.note}]`,
+  ].filter(Boolean)
+  return lines.length > 0 ? lines.join('\n') : '[no output]'
+}
+
+function stripLastNewline(text: string): string {
+  return text.endsWith('\n') ? text.slice(0, -1) : text
+}
