@@ -1,6 +1,6 @@
 /** Makes `dist/agent-server`, the single executable: one bundled file, Node itself, and what is not code. */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { assetFiles } from '../src/http/assets.ts'
@@ -20,14 +20,17 @@ try {
 }
 
 async function build(): Promise<void> {
-  rmSync(DIST, { recursive: true, force: true })
+  rmSync(PARTS, { recursive: true, force: true })
   mkdirSync(PARTS, { recursive: true })
   const main = await bundle(join(ROOT, 'src/main.ts'))
   const assembled = assemble(main, stripped(process.execPath))
   // A copy, not a rename: the assembled file was written in one piece, which leaves it in the kernel's cache as huge
   // pages that count 2 MB each as resident. The server would seem to take 33 MB more than it does.
-  copyFileSync(assembled, EXECUTABLE)
-  chmodSync(EXECUTABLE, 0o755)
+  const copy = join(PARTS, 'copy')
+  copyFileSync(assembled, copy)
+  chmodSync(copy, 0o755)
+  // In its place at once: one that is running goes on with the old file, and a failed build leaves that one whole.
+  renameSync(copy, EXECUTABLE)
   rmSync(PARTS, { recursive: true })
   process.stdout.write(
     `dist/agent-server: ${(statSync(EXECUTABLE).size / 1e6).toFixed(0)} MB, Node ${process.version}\n`,

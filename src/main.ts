@@ -26,6 +26,10 @@ const OPTIONS = {
   help: { type: 'boolean', short: 'h', default: false },
 } as const
 
+// A limit on the size of files is answered like a full disk: the write fails, and the conversation says so. Unhandled,
+// the signal would end the server.
+process.on('SIGXFSZ', () => {})
+
 await main(process.argv.slice(2)).then(
   () => process.exit(),
   (error: unknown) => {

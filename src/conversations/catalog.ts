@@ -16,6 +16,7 @@ const META_FORMAT = 1
 const Run = z.object({
   id: z.string(),
   startedAt: z.string(),
+  startSeq: z.number(),
   steps: z.number(),
   usage: UsageByModel,
   costUsd: z.number().optional(),

@@ -14,7 +14,7 @@ export type Command =
   | { kind: 'run'; newRunId: string }
   | { kind: 'pause'; reason: string; now: number }
   | { kind: 'configure'; changes: Record<string, unknown> }
-  /** The loop has come to an end; `requestedAt` is the log's head at its last model request. */
+  /** The loop has come to an end; `requestedAt` is the log's head at its last model request, 0 when there was none. */
   | { kind: 'end_run'; runId: string; stopReason: StopReason; failure?: RunFailure; requestedAt: number; newRunId: string; now: number }
   /** The server starts and finds the log as another process left it. */
   | { kind: 'recover'; now: number }
@@ -94,15 +94,17 @@ function decideConfigure(state: State, changes: Record<string, unknown>): EventD
  */
 function decideEnd(state: State, command: CommandOf<'end_run'>): EventDraft[] {
   const { stopReason, failure, now } = command
-  const hasUnread = state.runRequestedAt > command.requestedAt
-  if (hasUnread && (stopReason === 'completed' || stopReason === 'finished')) return []
+  const hasUnread = (since: number) => state.runRequestedAt > since
+  if (hasUnread(command.requestedAt) && (stopReason === 'completed' || stopReason === 'finished')) return []
 
   const error: EventDraft[] = failure
     ? [{ type: 'ErrorEvent', source: 'environment', ...inRun(state), error_type: failure.type, message: failure.message, retryable: failure.retryable }]
     : []
   const ended = [...error, result(state, stopReason, now), toStatus(state, STATUS_AFTER[stopReason], stopReason)]
-  // Each such message asked for a run of its own when this one could not take it in.
-  return hasUnread ? [...ended, start({ ...state, status: STATUS_AFTER[stopReason] }, command.newRunId, 'message')] : ended
+  // Each such message asked for a run of its own when this one could not take it in. But not the one this run was
+  // started for: a run that fails before its first request would start itself again for ever.
+  const startsAnother = hasUnread(Math.max(command.requestedAt, state.run?.startSeq ?? 0))
+  return startsAnother ? [...ended, start({ ...state, status: STATUS_AFTER[stopReason] }, command.newRunId, 'message')] : ended
 }
 
 /**

@@ -6,6 +6,7 @@ import { EVENT_VERSION } from '../contract/event.ts'
 import { LlmConfig } from '../contract/llm-config.ts'
 import type { Usage, UsageByModel } from '../contract/message.ts'
 import { NO_USAGE, addUsage } from '../contract/message.ts'
+import { Problem } from '../contract/problem.ts'
 
 /** How a conversation was made and configured, without secret values: the `options_summary` of its `SystemInit`. */
 export const Settings = z.object({
@@ -13,7 +14,8 @@ export const Settings = z.object({
   user_id: z.string().optional(),
   metadata: z.record(z.string(), z.unknown()).optional(),
   workdir: z.string(),
-  owns_workdir: z.boolean(),
+  /** The directory the server made for it, which goes with it; also when it works somewhere else by now. */
+  made_workdir: z.string().optional(),
   llm_config: LlmConfig,
   tools: z.array(z.string()),
   max_iteration_per_run: z.int(),
@@ -29,6 +31,8 @@ export type Run = {
   readonly id: string
   /** RFC 3339. */
   readonly startedAt: string
+  /** Seq of the event it began with. */
+  readonly startSeq: number
   readonly steps: number
   readonly usage: UsageByModel
   readonly costUsd: number | undefined
@@ -59,7 +63,7 @@ export type State = {
 
 const PREVIEW_CHARS = 200
 
-const NO_SETTINGS: Settings = { workdir: '', owns_workdir: false, llm_config: {}, tools: [], max_iteration_per_run: 500 }
+const NO_SETTINGS: Settings = { workdir: '', llm_config: {}, tools: [], max_iteration_per_run: 500 }
 
 export const EMPTY_STATE: State = {
   id: '',
@@ -90,9 +94,9 @@ export function fold(state: State, event: Event): State {
   }
   switch (event.type) {
     case 'SystemInit':
-      return { ...next, settings: Settings.parse(event.options_summary) }
+      return { ...next, settings: readSettings(state, event, () => Settings.parse(event.options_summary)) }
     case 'ConfigUpdate':
-      return { ...next, settings: withChanges(state.settings, event.changes) }
+      return { ...next, settings: readSettings(state, event, () => withChanges(state.settings, event.changes)) }
     case 'UserMessage':
       return {
         ...next,
@@ -131,8 +135,18 @@ export const STATUS_AFTER: Readonly<Record<StopReason, Status>> = {
   error: 'error',
 }
 
+/** What a newer version wrote may mean nothing to us: the conversation is still read, only not run. Ours that does not parse is damage. */
+function readSettings(state: State, event: Event, parse: () => Settings): Settings {
+  try {
+    return parse()
+  } catch (cause) {
+    if (event.version > EVENT_VERSION) return state.settings
+    throw new Problem('conversation_damaged', `Event ${event.seq} of this conversation holds settings that make no sense. Restore events.jsonl from a backup.`, { cause })
+  }
+}
+
 /** A change as `ConfigUpdate` has it, over settings; `llm_config` merges field by field. */
-export function withChanges(settings: Settings, changes: Record<string, unknown>): Settings {
+function withChanges(settings: Settings, changes: Record<string, unknown>): Settings {
   const { llm_config, ...rest } = changes
   const merged = llm_config ? { ...settings.llm_config, ...LlmConfig.parse(llm_config) } : settings.llm_config
   return Settings.parse({ ...settings, ...rest, llm_config: merged })
@@ -155,7 +169,7 @@ function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
 function runAfter(state: State, event: EventOf<'StatusUpdate'>): Run | undefined {
   if (event.status !== 'running' && !event.status.startsWith('waiting_')) return undefined
   if (!event.run_id || state.run?.id === event.run_id) return state.run
-  return { id: event.run_id, startedAt: event.timestamp, steps: 0, usage: {}, costUsd: undefined, finalText: '' }
+  return { id: event.run_id, startedAt: event.timestamp, startSeq: event.seq, steps: 0, usage: {}, costUsd: undefined, finalText: '' }
 }
 
 function countUsage(total: UsageByModel, model: string, usage: Usage): UsageByModel {
@@ -166,5 +180,6 @@ const addCost = (a: number | undefined, b: number | undefined) => (a === undefin
 
 function previewOf(event: EventOf<'UserMessage'>): string {
   const text = event.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join(' ')
-  return text.slice(0, PREVIEW_CHARS)
+  // A copy: a slice of a string keeps all of it in memory, and of each conversation there is a preview.
+  return Buffer.from(text.slice(0, PREVIEW_CHARS)).toString()
 }

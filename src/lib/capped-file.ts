@@ -1,23 +1,23 @@
 /** Appends a stream to a file up to a fixed size, without blocking and with bounded memory. */
-import { createWriteStream, type WriteStream } from 'node:fs'
+import { createWriteStream, openSync, type WriteStream } from 'node:fs'
 
 const BUFFERED_BYTES = 1024 * 1024
 
-/** A failed write (a full disk) does not throw: what follows is dropped, and `error` says why. */
+/** A file that cannot be written (a full disk) does not throw: what follows is dropped, and `error` says why. */
 export class CappedFile {
   readonly path: string
   error: Error | undefined
   readonly #limit: number
-  readonly #stream: WriteStream
+  readonly #stream: WriteStream | undefined
   #length = 0
 
-  /** `onDrain` is called when writing may go on after `write` answered false. */
+  /** Makes the file at once. `onDrain` is called when writing may go on after `write` answered false. */
   constructor({ path, limit, onDrain }: { path: string; limit: number; onDrain: () => void }) {
     this.path = path
     this.#limit = limit
-    this.#stream = createWriteStream(path, { flags: 'a', mode: 0o600, highWaterMark: BUFFERED_BYTES })
-    this.#stream.on('drain', onDrain)
-    this.#stream.on('error', (error) => {
+    this.#stream = this.#open()
+    this.#stream?.on('drain', onDrain)
+    this.#stream?.on('error', (error) => {
       this.error ??= error
       onDrain()
     })
@@ -30,17 +30,28 @@ export class CappedFile {
   /** Copies `bytes`. Answers false when the caller should wait for `onDrain`. */
   write(bytes: Uint8Array): boolean {
     const room = Math.min(bytes.length, this.#limit - this.#length)
-    if (room <= 0 || this.error) return true
+    if (room <= 0 || this.error || !this.#stream) return true
     this.#length += room
     return this.#stream.write(Buffer.from(bytes.subarray(0, room)))
   }
 
   /** Resolves when all is written, or failed. */
   async end(): Promise<void> {
-    if (this.#stream.closed) return
+    const stream = this.#stream
+    if (!stream || stream.closed) return
     await new Promise<void>((resolve) => {
-      this.#stream.once('close', resolve)
-      this.#stream.end()
+      stream.once('close', resolve)
+      stream.end()
     })
+  }
+
+  #open(): WriteStream | undefined {
+    try {
+      const fd = openSync(this.path, 'a', 0o600)
+      return createWriteStream(this.path, { fd, highWaterMark: BUFFERED_BYTES })
+    } catch (error) {
+      this.error = error instanceof Error ? error : new Error(String(error))
+      return undefined
+    }
   }
 }

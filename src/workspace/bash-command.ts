@@ -1,6 +1,7 @@
 /** One command in a running bash, from its first byte to its end: its output, its time limit, what it leaves behind. */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { BashProcess } from './bash-process.ts'
 import { commandScript, exportScript, type Report } from './bash-script.ts'
 import { CommandOutput, type FinishedOutput } from './command-output.ts'
@@ -21,6 +22,9 @@ export type BashCommand = {
   readonly keptBytes: number
   readonly graceMs: number
 }
+
+/** A child in the background has the pipes for a moment even when its own output goes elsewhere: until it gets to run. */
+const LETTING_GO_MS = [1, 5, 15]
 
 export type StopReason = 'timeout' | 'abort' | 'flood'
 
@@ -44,8 +48,7 @@ export async function runBashCommand(run: BashCommand): Promise<FinishedCommand>
   const ended = bash.send(exportScript(options.env ?? {}) + commandScript(paths, run.secrets))
   const stopped = await stopWhenNeeded(bash, ended, run, flood.signal)
   const report = await ended
-  // The shell has ended the command: all that it wrote itself is in the pipes by now.
-  const states = [pipes.stdout.drain(), pipes.stderr.drain()]
+  const pipesHeld = (await drain(pipes)) === 'held'
   pipes.stdout.receive(() => true)
   pipes.stderr.receive(() => true)
   return {
@@ -53,8 +56,18 @@ export async function runBashCommand(run: BashCommand): Promise<FinishedCommand>
     stopped,
     stdout: await stdout.finish(),
     stderr: await stderr.finish(),
-    pipesHeld: states.includes('held'),
+    pipesHeld,
   }
+}
+
+/** The shell has ended the command: all that it wrote itself is in the pipes by now. */
+async function drain({ stdout, stderr }: OutputPipes): Promise<'free' | 'held'> {
+  for (const patience of LETTING_GO_MS) {
+    const states = [stdout.drain(), stderr.drain()]
+    if (!states.includes('held')) return 'free'
+    await delay(patience)
+  }
+  return [stdout.drain(), stderr.drain()].includes('held') ? 'held' : 'free'
 }
 
 function connectOutput(

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Readable, Writable } from 'node:stream'
 import { splitNulFields } from '../lib/nul-fields.ts'
 import { parseReport, reportScript, REPORT_FIELDS, REPORT_STDIO_INDEX, type Report } from './bash-script.ts'
-import { findDescendants, findProcess, signalProcess, type ProcessEntry } from './process-table.ts'
+import { findByOwnPid, findDescendants, findProcess, signalProcess, type ProcessEntry } from './process-table.ts'
 
 /** More than this (a shell with megabytes of functions) is not kept; the state saved before it is. */
 const MAX_STATE_BYTES = 1024 * 1024
@@ -20,7 +20,11 @@ export class BashProcess {
   readonly #input: Writable
   readonly #pending = new Map<number, (report: Report | undefined) => void>()
   #serial = 0
+  #isGone = false
+  #hasReported = false
   #lastBackgroundPid = ''
+  /** The launcher's own pid, until the shell has said its own. */
+  #pid: number | undefined
   /** Processes that outlived the command that started them, so none of a later command's. */
   #background: ProcessEntry[] = []
   #diagnostics = ''
@@ -41,6 +45,7 @@ export class BashProcess {
       detached: true,
       stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
     })
+    this.#pid = this.#child.pid
     this.ended = this.#watchEnd()
     this.#input = this.#child.stdin!
     // A shell that ended is told by `ended`.
@@ -60,7 +65,7 @@ export class BashProcess {
 
   /** Resolves with the report on the last of `lines`, or with nothing when the shell has ended. */
   send(lines: string): Promise<Report | undefined> {
-    if (this.exit) return Promise.resolve(undefined)
+    if (this.#isGone) return Promise.resolve(undefined)
     const serial = ++this.#serial
     this.#input.write(lines + reportScript(serial, this.#lastBackgroundPid))
     return new Promise((resolve) => this.#pending.set(serial, resolve))
@@ -68,12 +73,13 @@ export class BashProcess {
 
   /** What runs in it now but what earlier commands left running. */
   foreground(): ProcessEntry[] {
-    return findDescendants(this.#child.pid!, (entry) => this.#background.some((known) => isSame(known, entry)))
+    const isKnown = (entry: ProcessEntry) => this.#background.some((known) => isSame(known, entry))
+    return this.#pid === undefined ? [] : findDescendants(this.#pid, isKnown)
   }
 
   /** All that it started and that is still below it. */
   descendants(): ProcessEntry[] {
-    return findDescendants(this.#child.pid!)
+    return this.#pid === undefined ? [] : findDescendants(this.#pid)
   }
 
   /** From now on, what runs in it was left there on purpose. */
@@ -82,7 +88,7 @@ export class BashProcess {
   }
 
   get entry(): ProcessEntry | undefined {
-    return this.exit || this.#child.pid === undefined ? undefined : findProcess(this.#child.pid)
+    return this.#isGone || this.#pid === undefined ? undefined : findProcess(this.#pid)
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -113,6 +119,7 @@ export class BashProcess {
   }
 
   #release(): void {
+    this.#isGone = true
     for (const resolve of this.#pending.values()) resolve(undefined)
     this.#pending.clear()
     // Children may hold the other ends of these for ever.
@@ -132,6 +139,8 @@ export class BashProcess {
   }
 
   #handleReport(report: Report): void {
+    if (!this.#hasReported) this.#pid = findByOwnPid(this.#child.pid!, report.shellPid) ?? this.#pid
+    this.#hasReported = true
     const isNewBackground = report.lastBackgroundPid !== this.#lastBackgroundPid
     this.#lastBackgroundPid = report.lastBackgroundPid
     if (isNewBackground) this.markBackground()

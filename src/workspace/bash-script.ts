@@ -63,19 +63,22 @@ export type Report = {
   readonly lastBackgroundPid: string
   /** Whether that one was started since the last report, and still runs. */
   readonly isNewAndRunning: boolean
+  /** `$$`, as the shell itself counts. */
+  readonly shellPid: string
 }
 
-export const REPORT_FIELDS = 6
+export const REPORT_FIELDS = 7
 
 export function parseReport(fields: readonly string[]): Report {
-  const [serial, exitCode, cwd, lostCwd, lastBackgroundPid, running] = fields
+  const [serial, exitCode, cwd = '', lostCwd, lastBackgroundPid = '', running, shellPid = ''] = fields
   return {
     serial: Number(serial),
     exitCode: Number(exitCode),
-    cwd: cwd ?? '',
+    cwd,
     lostCwd: lostCwd || undefined,
-    lastBackgroundPid: lastBackgroundPid ?? '',
+    lastBackgroundPid,
     isNewAndRunning: running === 'yes',
+    shellPid,
   }
 }
 
@@ -89,7 +92,7 @@ function reportFunctions(workdir: string): string {
   [[ -z $__lost ]] || builtin unset -v __agent_server_lost
   [[ $PWD -ef . ]] || __agent_server_find_cwd
   [[ \${!-} == "$3" ]] || ! builtin kill -0 "\${!-}" 2>/dev/null || __new=yes
-  builtin printf '%s\\0' "$1" "$2" "$PWD" "$__lost" "\${!-}" "$__new" >&${REPORT_FD}
+  builtin printf '%s\\0' "$1" "$2" "$PWD" "$__lost" "\${!-}" "$__new" "$$" >&${REPORT_FD}
   {
     builtin declare -px
     builtin declare -pf
@@ -101,10 +104,11 @@ function reportFunctions(workdir: string): string {
   } >&${REPORT_FD} 2>/dev/null
 }
 __agent_server_find_cwd() {
-  __lost=$PWD
-  builtin cd -Pe . && __lost= && return
-  builtin cd -- "$__lost" && __lost= && return
-  builtin cd -- ${quote(workdir)} || PWD=$__lost
+  local __here=$PWD
+  builtin cd -Pe . && [[ $PWD -ef . ]] && return
+  builtin cd -- "$__here" && return
+  __lost=$__here
+  builtin cd -- ${quote(workdir)} || PWD=$__here
 } >/dev/null 2>&1
 `
 }

@@ -1,12 +1,20 @@
 /** One persistent shell session: commands in turn, each with its result, and a state that outlives the bash that holds it. */
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
-import { constants } from 'node:os'
 import { join } from 'node:path'
 import { BackgroundOutputs } from './background-output.ts'
 import { runBashCommand, type FinishedCommand } from './bash-command.ts'
-import { BashProcess, type BashExit } from './bash-process.ts'
+import { BashProcess } from './bash-process.ts'
 import { BASH_ARGV, exportScript, restoreScript, setUpScript } from './bash-script.ts'
+import {
+  FLOODED,
+  notStarted,
+  RESTORED,
+  tellEnd,
+  tellEndBetween,
+  tellLostCwd,
+  toCommandResult,
+} from './command-result.ts'
 import { killShell } from './interrupt.ts'
 import { endMarkedProcesses, shellMark } from './marked-processes.ts'
 import type { CommandOptions, CommandResult, Shell, ShellLauncher } from './shell.ts'
@@ -69,7 +77,8 @@ export class BashSession implements Shell {
     this.#options = options
     this.#files = new ShellFiles(options.stateDir)
     this.#cwd = options.workdir
-    this.#lastTurn = options.after ?? Promise.resolve()
+    // When that end failed, it was told to those who asked for it.
+    this.#lastTurn = (options.after ?? Promise.resolve()).catch(() => {})
   }
 
   get cwd(): string {
@@ -84,7 +93,7 @@ export class BashSession implements Shell {
   async run(command: string, options: CommandOptions): Promise<CommandResult> {
     if (this.#isClosed) throw new Error(`Shell session ${this.id} is closed.`)
     return this.#inTurn(async () => {
-      if (options.signal.aborted || this.#endedBy) return this.#notStarted()
+      if (options.signal.aborted || this.#endedBy) return notStarted(this.#cwd)
       clearTimeout(this.#idleTimer)
       try {
         return await this.#runNow(command, options)
@@ -140,13 +149,15 @@ export class BashSession implements Shell {
     const bash = await this.#start()
     const pipes = (this.#pipes ??= await this.#files.makePipes())
     // From here to the first line sent there is no pause in which the session could be ended unseen.
-    if (!bash || this.#endedBy) return this.#notStarted()
+    if (!bash || this.#endedBy) return notStarted(this.#cwd)
     const { outputDir, secrets, limits } = this.#options
     const { outputBytes: keptBytes, graceMs } = limits
     const run = { bash, files: this.#files, pipes, command, options, secrets: secrets(), outputDir, keptBytes, graceMs }
     const finished = await runBashCommand(run)
     const notes = [...this.#news.splice(0), ...(await this.#follow(finished, bash))]
-    return this.#result(finished, bash, notes, performance.now() - startedAt)
+    const durationMs = performance.now() - startedAt
+    const wasEnded = !finished.report && this.#endedBy !== undefined
+    return toCommandResult(finished, { exit: bash.exit, cwd: this.#cwd, durationMs, wasEnded, notes })
   }
 
   /** Takes over what the command made of the shell; answers what the reader should know of it. */
@@ -155,34 +166,10 @@ export class BashSession implements Shell {
     if (report) this.#cwd = report.cwd
     if (report?.lostCwd !== undefined) notes.push(tellLostCwd(report.lostCwd, report.cwd))
     if (pipesHeld) notes.push(this.#leaveToBackground(bash))
-    if (stopped === 'flood') notes.push('The command was ended: it wrote more output than a file may hold.')
+    if (stopped === 'flood') notes.push(FLOODED)
     if (report) this.#saveSoon()
     else notes.push(await this.#tellEnd(bash))
     return notes
-  }
-
-  #result(finished: FinishedCommand, bash: BashProcess, notes: readonly string[], durationMs: number): CommandResult {
-    const { report, stopped, stdout, stderr } = finished
-    const fullOutputPath = stdout.fullOutputPath ?? stderr.fullOutputPath
-    const note = [...notes, stdout.note, stderr.note].filter((sentence) => sentence !== undefined).join(' ')
-    return {
-      exitCode: report ? report.exitCode : exitCodeOf(bash.exit),
-      stdout: stdout.text,
-      stderr: stderr.text,
-      cwd: this.#cwd,
-      durationMs,
-      timedOut: stopped === 'timeout',
-      interrupted: stopped === 'abort' || (!report && this.#endedBy !== undefined),
-      truncated: fullOutputPath !== undefined,
-      ...(report?.isNewAndRunning && { backgroundPid: Number(report.lastBackgroundPid) }),
-      ...(fullOutputPath !== undefined && { fullOutputPath }),
-      ...(note && { note }),
-    }
-  }
-
-  #notStarted(): CommandResult {
-    const nothing = { exitCode: null, stdout: '', stderr: '', durationMs: 0, timedOut: false, truncated: false }
-    return { ...nothing, cwd: this.#cwd, interrupted: true, note: 'The command was not started.' }
   }
 
   #leaveToBackground(bash: BashProcess): string {
@@ -196,12 +183,10 @@ export class BashSession implements Shell {
 
   /** After a bash that ended by itself. */
   async #tellEnd(bash: BashProcess): Promise<string> {
-    const { code, signal } = await bash.ended
+    const exit = await bash.ended
     await this.#endShell()
     this.#restoresOptions = false
-    if (this.#endedBy) return `The shell was ${this.#endedBy} while the command ran.`
-    const how = signal ? `was killed (${signal})` : `ended (exit code ${code})`
-    return `The shell ${how}. The next command starts a new one in ${this.#cwd}, with the exports and functions as they were before this command.`
+    return this.#endedBy ? `The shell was ${this.#endedBy} while the command ran.` : tellEnd(exit, this.#cwd)
   }
 
   get #endedBy(): 'closed' | 'restarted' | undefined {
@@ -211,7 +196,10 @@ export class BashSession implements Shell {
 
   /** Nothing when the session was ended meanwhile. */
   async #start(): Promise<BashProcess | undefined> {
-    if (this.#bash?.exit) this.#news.push(await this.#tellEndBetween(this.#bash))
+    if (this.#bash?.exit) {
+      this.#news.push(tellEndBetween(this.#bash.exit))
+      await this.#tellEnd(this.#bash)
+    }
     if (this.#bash) return this.#bash
     const { workdir, outputDir, stateDir, launcher, env, conversationId } = this.#options
     // A workdir that was deleted is made again: no shell could start without it.
@@ -237,11 +225,6 @@ export class BashSession implements Shell {
     this.#bash = undefined
     if (this.#endedBy) return undefined
     throw new Error(`The shell did not start: ${await bash.complaint()}`)
-  }
-
-  async #tellEndBetween(bash: BashProcess): Promise<string> {
-    await this.#tellEnd(bash)
-    return `The shell had ended since the last command (${bash.exit?.signal ?? `exit code ${bash.exit?.code}`}); a new one was started with its exports and functions.`
   }
 
   #closeWhenIdle(): void {
@@ -307,21 +290,6 @@ export class BashSession implements Shell {
       finish()
     }
   }
-}
-
-const RESTORED =
-  'The shell was started again, with its working directory, exports, functions, aliases and options; other variables are gone.'
-
-function tellLostCwd(lost: string, cwd: string): string {
-  return lost === cwd
-    ? `The working directory ${lost} was deleted, and so was the workdir; make it again.`
-    : `The working directory ${lost} was deleted; the shell is now in ${cwd}.`
-}
-
-/** As a shell would tell it: 128 and the signal's number. */
-function exitCodeOf(exit: BashExit | undefined): number | null {
-  if (!exit?.signal) return exit?.code ?? null
-  return 128 + constants.signals[exit.signal]
 }
 
 async function untilAborted(promise: Promise<unknown>, signal: AbortSignal): Promise<void> {

@@ -3,8 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { BashProcess } from './bash-process.ts'
 import { signalGroup, signalProcess } from './process-table.ts'
 
+/** When to look again within a grace, as parts of it: soon, for what began just as it was signalled. */
+const LOOKS = [0.05, 0.25, 0.7]
 const SETTLE_MS = 200
 const SETTLE_TRIES = 5
+
+type Signal = 'SIGINT' | 'SIGTERM' | 'SIGKILL'
 
 /**
  * Resolves when `ended` has: after SIGINT, SIGTERM, SIGKILL with `graceMs` for each, and when all of that left the
@@ -12,28 +16,36 @@ const SETTLE_TRIES = 5
  */
 export async function interruptCommand(bash: BashProcess, ended: Promise<unknown>, graceMs: number): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL'] as const) {
-    signalForeground(bash, signal)
-    if (await settlesWithin(ended, graceMs)) return settle(bash)
+    // Each hears each signal once: many programs take a second SIGINT for "at once, without cleaning up".
+    const told = new Set<number>()
+    for (const part of LOOKS) {
+      signalForeground(bash, signal, told)
+      // The interrupt may have eaten the line that asks for the command's report. This asks again.
+      void bash.send('\n')
+      if (await settlesWithin(ended, graceMs * part)) return settle(bash)
+    }
   }
   killShell(bash)
   await ended
 }
 
-/** The shell and all below it, at once. */
+/** The shell and what its command runs, at once. */
 export function killShell(bash: BashProcess): void {
   const below = bash.foreground()
   bash.signal('SIGKILL')
   for (const process of below) signalProcess(process, 'SIGKILL')
 }
 
-function signalForeground(bash: BashProcess, signal: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): void {
+function signalForeground(bash: BashProcess, signal: Signal, told: Set<number>): void {
   const shellGroup = bash.entry?.groupId
-  const groups = new Set<number>()
   for (const process of bash.foreground()) {
     // After `set +m` the command is in the shell's own group.
-    if (process.groupId === shellGroup) signalProcess(process, signal)
-    else if (!groups.has(process.groupId)) signalGroup(process, signal)
-    groups.add(process.groupId)
+    const isAlone = process.groupId === shellGroup
+    const key = isAlone ? process.pid : process.groupId
+    if (told.has(key)) continue
+    told.add(key)
+    if (isAlone) signalProcess(process, signal)
+    else signalGroup(process, signal)
   }
   // The shell drops the rest of the command at SIGINT, and ignores SIGTERM, unless `exec` made it another program.
   bash.signal('SIGINT')
@@ -46,6 +58,7 @@ async function settle(bash: BashProcess): Promise<void> {
     if (await settlesWithin(bash.send('\n'), SETTLE_MS)) return
   }
   killShell(bash)
+  await bash.ended
 }
 
 async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {

@@ -42,6 +42,8 @@ export class OutputFifo {
 
   receive(sink: OutputSink): void {
     this.#sink = sink
+    // The sink before may have stopped the reading and never come round to go on.
+    this.#socket.resume()
   }
 
   resume(): void {
@@ -49,16 +51,15 @@ export class OutputFifo {
   }
 
   /**
-   * Reads all that was written before the call. `held` means that some process still has the pipe open; it must then
-   * be retired. Else it is ready for the next command.
+   * Reads all that was written before the call. `held` means that some process still has the pipe open; as long as it
+   * has, the pipe is of no use to the next command.
    */
   drain(): 'free' | 'held' {
     // Without our own writer, the pipe itself tells whether there are others: end of file, or "try again".
-    closeSync(this.#writeEnd!)
-    this.#writeEnd = undefined
+    this.#closeWriteEnd()
     const state = this.#readAll()
     // Before the event loop can see the end of file.
-    if (state === 'free') this.#writeEnd = openWriteEnd(this.path)
+    this.#writeEnd = openWriteEnd(this.path)
     return state
   }
 
@@ -67,14 +68,14 @@ export class OutputFifo {
     this.#sink = sink
     this.#onEnd = onEnd
     this.#dropName()
+    this.#closeWriteEnd()
     this.#socket.resume()
   }
 
   close(): void {
     this.#sink = () => true
     this.#dropName()
-    if (this.#writeEnd !== undefined) closeSync(this.#writeEnd)
-    this.#writeEnd = undefined
+    this.#closeWriteEnd()
     this.#socket.destroy()
   }
 
@@ -87,6 +88,11 @@ export class OutputFifo {
       this.#sink(scratch.subarray(0, length))
     }
     return 'held'
+  }
+
+  #closeWriteEnd(): void {
+    if (this.#writeEnd !== undefined) closeSync(this.#writeEnd)
+    this.#writeEnd = undefined
   }
 
   #dropName(): void {

@@ -44,7 +44,19 @@ export function signalProcess(entry: ProcessEntry, signal: NodeJS.Signals): bool
 
 /** Signals the whole group that `member` is in. */
 export function signalGroup(member: ProcessEntry, signal: NodeJS.Signals): boolean {
+  // 0 is a group outside of our PID namespace, and as an argument of kill(2) it would be our own.
+  if (member.groupId <= 1) return signalProcess(member, signal)
   return isAlive(member) && sendSignal(-member.groupId, signal)
+}
+
+/** The process at or below `pid` that calls itself `ownPid`: behind a wall it counts in a PID namespace of its own. */
+export function findByOwnPid(pid: number, ownPid: string): number | undefined {
+  const candidates = [pid, ...findDescendants(pid).map((entry) => entry.pid)]
+  // proc_pid_status(5): the pid in each namespace, the innermost last. A kernel without PID namespaces has no such line.
+  return candidates.find((candidate) => {
+    const status = readProc(`/proc/${candidate}/status`)
+    return status !== undefined && (/^NSpid:.*?(\d+)$/m.exec(status)?.[1] ?? String(candidate)) === ownPid
+  })
 }
 
 /** The processes that were started with `entry` (`NAME=value`), or with one that begins so, in their environment. */

@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
 import { subscribe } from '../support/stream.ts'
@@ -65,4 +67,21 @@ test('a run that waits for the model when the server is killed is paused, and it
 
   const events = await stage.events(id)
   expect(events.map((event) => event.type)).toEqual(['SystemInit', 'UserMessage', 'StatusUpdate', 'Result', 'StatusUpdate'])
+})
+
+test('SIGTERM in the middle of a run pauses it, ends its command, flushes, and exits with 0', async () => {
+  await using stage = await setStage({ replies: [{ turns: [bash('sleep 987654321'), { text: 'Done.' }] }] })
+  const { server } = stage
+  const id = await stage.create()
+  const stream = await subscribe(server.url, `/conversations/${id}/events/stream`)
+  await server.call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: 'start' }, run: true })
+  await stream.until(({ event }) => event === 'ToolUse')
+
+  expect(await server.stop('SIGTERM')).toBe(0)
+  await stream.ended
+  expect(stream.frames.map((frame) => frame.event).slice(-4)).toEqual(['ToolResult', 'Result', 'StatusUpdate', 'server_closing'])
+  await expect(promisify(execFile)('pgrep', ['-f', 'sleep 987654321'])).rejects.toMatchObject({ code: 1 })
+
+  await server.restart()
+  expect((await stage.events(id)).at(-1)).toMatchObject({ type: 'StatusUpdate', status: 'paused', reason: 'server_closing' })
 })

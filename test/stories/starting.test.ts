@@ -80,7 +80,7 @@ test('--generate-key makes a key at first use, keeps it for its owner only, prin
     const port = await freePort()
     const { child, exited, output } = launch(['serve', '--generate-key', '--port', String(port)], { env: { OPENHANDS_DATA_DIR: dataDir }, cwd: home })
     const url = `http://127.0.0.1:${port}`
-    while (!output().includes('curl')) await Promise.race([once(child.stdout!, 'data'), exited])
+    while (!output().includes('curl')) await Promise.race([once(child.stdout!, 'data'), exited.then(() => expect.fail(output()))])
     const key = (await readFile(join(dataDir, 'master-key'), 'utf8')).trim()
     keys.push(key)
     if (start === 'first') expect(output()).toContain(`curl -H "Authorization: Bearer ${key}" ${url}/info`)

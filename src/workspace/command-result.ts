@@ -1,0 +1,66 @@
+/** What is told of a command: the result's fields, and the sentences of its note. */
+import { constants } from 'node:os'
+import type { FinishedCommand } from './bash-command.ts'
+import type { BashExit } from './bash-process.ts'
+import type { CommandResult } from './shell.ts'
+
+export type Circumstances = {
+  readonly exit: BashExit | undefined
+  readonly cwd: string
+  readonly durationMs: number
+  /** The session was closed or restarted meanwhile. */
+  readonly wasEnded: boolean
+  readonly notes: readonly string[]
+}
+
+export function toCommandResult(finished: FinishedCommand, circumstances: Circumstances): CommandResult {
+  const { report, stopped, stdout, stderr } = finished
+  const { exit, cwd, durationMs, wasEnded, notes } = circumstances
+  const fullOutputPath = stdout.fullOutputPath ?? stderr.fullOutputPath
+  const note = [...notes, stdout.note, stderr.note].filter((sentence) => sentence !== undefined).join(' ')
+  return {
+    exitCode: report ? report.exitCode : exitCodeOf(exit),
+    stdout: stdout.text,
+    stderr: stderr.text,
+    cwd,
+    durationMs,
+    timedOut: stopped === 'timeout',
+    interrupted: stopped === 'abort' || wasEnded,
+    truncated: fullOutputPath !== undefined,
+    ...(report?.isNewAndRunning && { backgroundPid: Number(report.lastBackgroundPid) }),
+    ...(fullOutputPath !== undefined && { fullOutputPath }),
+    ...(note && { note }),
+  }
+}
+
+/** Of a command that was aborted, or whose session ended, before its turn. */
+export function notStarted(cwd: string): CommandResult {
+  const nothing = { exitCode: null, stdout: '', stderr: '', durationMs: 0, timedOut: false, truncated: false }
+  return { ...nothing, cwd, interrupted: true, note: 'The command was not started.' }
+}
+
+export const FLOODED = 'The command was ended: it wrote more output than a file may hold.'
+
+export const RESTORED =
+  'The shell was started again, with its working directory, exports, functions, aliases and options; other variables are gone.'
+
+export function tellEnd(exit: BashExit, cwd: string): string {
+  const how = exit.signal ? `was killed (${exit.signal})` : `ended (exit code ${exit.code})`
+  return `The shell ${how}. The next command starts a new one in ${cwd}, with the exports and functions as they were before this command.`
+}
+
+export function tellEndBetween({ code, signal }: BashExit): string {
+  return `The shell had ended since the last command (${signal ?? `exit code ${code}`}); a new one was started with its exports and functions.`
+}
+
+export function tellLostCwd(lost: string, cwd: string): string {
+  return lost === cwd
+    ? `The working directory ${lost} was deleted, and so was the workdir; make it again.`
+    : `The working directory ${lost} was deleted; the shell is now in ${cwd}.`
+}
+
+/** As a shell would tell it: 128 and the signal's number. */
+function exitCodeOf(exit: BashExit | undefined): number | null {
+  if (!exit?.signal) return exit?.code ?? null
+  return 128 + constants.signals[exit.signal]
+}

@@ -1,0 +1,169 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Event, EventDraft } from '../../src/contract/event.ts'
+import { createHistory, findFaults } from '../../src/agent/history.ts'
+import type { History } from '../../src/agent/history.ts'
+import { decide } from '../../src/conversations/commands.ts'
+import type { State } from '../../src/conversations/state.ts'
+import { EMPTY_STATE, fold } from '../../src/conversations/state.ts'
+import type { ModelMessage } from '../../src/llm/llm.ts'
+import { answered, status, stored, systemInit, toolResult, toolUse, userMessage } from '../conversations/events.ts'
+
+const render = (_: string, output: unknown) => (typeof output === 'string' ? output : JSON.stringify(output))
+
+function historyOf(events: readonly Event[]): History {
+  const history = createHistory(render)
+  for (const event of events) history.add(event)
+  return history
+}
+
+/** What happens in a conversation, as its writer stores it: a list of batches, each durable as a whole or not at all. */
+type Batch = readonly EventDraft[]
+
+const text = fc.oneof(fc.constant(''), fc.string({ unit: 'grapheme', maxLength: 20 }))
+const message = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).map((words): Batch => [userMessage(words)])
+const meanwhile = fc.array(fc.oneof({ weight: 3, arbitrary: message }, { weight: 1, arbitrary: fc.constant<Batch>([{ type: 'ConfigUpdate', source: 'user', changes: { title: 'new' } }]) }), { maxLength: 2 })
+const input = fc.oneof(fc.dictionary(fc.string(), fc.jsonValue()), fc.constantFrom('{"command": "ls', 'null', '[]', ''))
+
+const failure: EventDraft = { type: 'ErrorEvent', source: 'environment', error_type: 'network', message: 'It broke.', retryable: true }
+
+/** One answer of the model with its calls; results come in the order of the calls, and anything may come in between. */
+const turn = fc.record({ text, inputs: fc.array(input, { maxLength: 4 }), outputs: fc.array(fc.oneof(text, fc.jsonValue()), { minLength: 4, maxLength: 4 }), between: fc.array(meanwhile, { minLength: 5, maxLength: 5 }) })
+
+type Turn = typeof turn extends fc.Arbitrary<infer T> ? T : never
+
+function batchesOf({ text: words, inputs, outputs, between }: Turn, name: string): Batch[] {
+  const ids = inputs.map((_, at) => `${name}-${at}`)
+  return [
+    [answered({ text: words, calls: ids }), ...ids.map((id, at) => toolUse(id, inputs[at]))],
+    ...between[0]!,
+    ...ids.flatMap((id, at) => [[toolResult(id, outputs[at])], ...between[at + 1]!]),
+  ]
+}
+
+const end = fc.constantFrom<Batch>([status('idle', 'running')], [status('paused', 'running')], [failure, status('error', 'running')], [status('finished', 'running')])
+
+const run = fc.record({ before: meanwhile, turns: fc.array(turn, { maxLength: 3 }), end })
+
+const logs = fc.array(run, { minLength: 1, maxLength: 4 }).map((runs): Batch[] => [
+  [systemInit()],
+  [userMessage('begin')],
+  ...runs.flatMap(({ before, turns, end: last }, at) => [
+    ...before,
+    [status('running')],
+    ...turns.flatMap((each, step) => batchesOf(each, `call-${at}-${step}`)),
+    last,
+  ]),
+])
+
+/** As a server would find it that was killed when so many batches were stored, and started again. */
+function recovered(batches: readonly Batch[], count: number): { events: Event[]; cut: Event[] } {
+  const cut = batches.slice(0, count).flat().map((draft, at) => stored(draft, at + 1))
+  const state = cut.reduce((before: State, event) => fold(before, event), EMPTY_STATE)
+  const outcome = decide(state, { kind: 'recover', now: 0 }) as EventDraft[]
+  return { cut, events: [...cut, ...outcome.map((draft, at) => stored(draft, cut.length + at + 1))] }
+}
+
+describe('wherever a log is cut, once it is recovered', () => {
+  test('each call has exactly one result, next to it, no text is empty, and roles are in order', () => {
+    fc.assert(
+      fc.property(logs, (batches) => {
+        for (let count = 2; count <= batches.length; count++) {
+          const { events } = recovered(batches, count)
+          expect(findFaults(historyOf(events))).toEqual([])
+        }
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  test('no message of the user and no call is missing', () => {
+    fc.assert(
+      fc.property(logs, (batches) => {
+        const { events } = recovered(batches, batches.length)
+        const { messages } = historyOf(events)
+        const count = (type: Event['type']) => events.filter((event) => event.type === type).length
+        expect(messages.filter(({ role }) => role === 'user')).toHaveLength(count('UserMessage'))
+        expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(count('ToolUse'))
+      }),
+    )
+  })
+})
+
+test('what a model has read is never changed: the messages of a log’s beginning begin the messages of the whole', () => {
+  fc.assert(
+    fc.property(logs, (batches) => {
+      const events = batches.flat().map((draft, at) => stored(draft, at + 1))
+      const history = createHistory(render)
+      let before: ModelMessage[] = []
+      for (const event of events) {
+        history.add(event)
+        expect(history.messages.slice(0, before.length)).toEqual(before)
+        // The very same objects: what was made of them once is found again by identity.
+        expect(history.messages.slice(0, before.length).every((kept, at) => kept === before[at])).toBe(true)
+        before = [...history.messages]
+      }
+    }),
+  )
+})
+
+test('a message that comes while calls are open is read after their results', () => {
+  const { messages } = historyOf(
+    [userMessage('begin'), answered({ calls: ['a', 'b'] }), toolUse('a'), toolUse('b'), toolResult('a'), userMessage('meanwhile'), toolResult('b')].map((draft, at) => stored(draft, at + 1)),
+  )
+  expect(messages.map((each) => each.role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user'])
+})
+
+test('results stand in the order of the calls, whatever order they came in', () => {
+  const { messages } = historyOf(
+    [userMessage('begin'), answered({ calls: ['a', 'b'] }), toolUse('a'), toolUse('b'), toolResult('b'), toolResult('a')].map((draft, at) => stored(draft, at + 1)),
+  )
+  expect(messages.flatMap((each) => (each.role === 'tool' ? [each.toolCallId] : []))).toEqual(['a', 'b'])
+})
+
+test('arguments that were no JSON object are shown to the model as it wrote them, inside one', () => {
+  const { messages } = historyOf([userMessage('begin'), answered({ calls: ['a'] }), toolUse('a', '{"command": '), toolResult('a')].map((draft, at) => stored(draft, at + 1)))
+  expect(messages[1]).toMatchObject({ toolCalls: [{ id: 'a', arguments: '{"invalid_arguments":"{\\"command\\": "}' }] })
+})
+
+test('a failed call reads as an error, told once; output that is empty says so', () => {
+  const failed = { ...toolResult('a', { code: 1 }), is_error: true, error_message: 'It failed.' } as EventDraft
+  const told = { ...toolResult('b', 'Sorry: It failed.'), is_error: true, error_message: 'It failed.' } as EventDraft
+  const { messages } = historyOf(
+    [userMessage('begin'), answered({ calls: ['a', 'b', 'c'] }), toolUse('a'), toolUse('b'), toolUse('c'), failed, told, toolResult('c', '')].map((draft, at) => stored(draft, at + 1)),
+  )
+  expect(messages.flatMap((each) => (each.role === 'tool' ? [each.content] : []))).toEqual(['Error: It failed.\n{"code":1}', 'Sorry: It failed.', '[no output]'])
+})
+
+test('what a subagent says and does is not in the history of the one that called it', () => {
+  const sub = (draft: EventDraft) => ({ ...draft, parent_tool_use_id: 'a' }) as EventDraft
+  const events = [userMessage('begin'), answered({ calls: ['a'] }), toolUse('a'), sub(answered({ text: 'sub', calls: ['x'] })), sub(toolUse('x')), sub(toolResult('x')), toolResult('a')]
+  expect(historyOf(events.map((draft, at) => stored(draft, at + 1))).messages.map((each) => each.role)).toEqual(['user', 'assistant', 'tool'])
+})
+
+test('a type that a newer server made is passed over', () => {
+  const unknown = { ...stored(userMessage('x'), 2), type: 'Telepathy' } as unknown as Event
+  expect(historyOf([stored(userMessage('begin'), 1), unknown]).messages).toHaveLength(1)
+})
+
+describe('findFaults tells', () => {
+  const user: ModelMessage = { role: 'user', content: [{ type: 'text', text: 'hi' }] }
+  const calling = (...ids: string[]): ModelMessage => ({ role: 'assistant', text: '', toolCalls: ids.map((id) => ({ id, name: 'Bash', arguments: '{}' })) })
+  const result = (toolCallId: string, content = 'done'): ModelMessage => ({ role: 'tool', toolCallId, content })
+
+  test.each<[string, ModelMessage[], RegExp]>([
+    ['a call without a result', [user, calling('a')], /a at the end has no result/],
+    ['a result that is late', [user, calling('a'), user, result('a')], /call a before it has no result/],
+    ['a result nobody asked for', [user, result('a')], /none was expected/],
+    ['two results of one call', [user, calling('a'), result('a'), result('a')], /none was expected/],
+    ['results in another order', [user, calling('a', 'b'), result('b'), result('a')], /result of b where a/],
+    ['two calls of one id', [user, calling('a', 'a'), result('a'), result('a')], /share an id/],
+    ['an empty result', [user, calling('a'), result('a', '')], /empty text/],
+    ['an answer that says nothing', [user, { role: 'assistant', text: '', toolCalls: [] }], /neither text nor calls/],
+    ['an answer before any question', [{ role: 'assistant', text: 'hi', toolCalls: [] }], /not the user’s/],
+    ['a message without content', [{ role: 'user', content: [] }], /no content/],
+    ['a message with an empty part', [{ role: 'user', content: [{ type: 'text', text: '' }] }], /empty text/],
+  ])('%s', (_, messages, fault) => {
+    expect(findFaults({ messages })).toContainEqual(expect.stringMatching(fault))
+  })
+})

@@ -1,0 +1,165 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { EventDraft } from '../../src/contract/event.ts'
+import { createToolCalls } from '../../src/agent/tool-calls.ts'
+import type { ToolCall } from '../../src/agent/tool-calls.ts'
+import type { Tool } from '../../src/tools/tool.ts'
+import { gate, tool } from '../conversations/fixtures.ts'
+
+type Result = Extract<EventDraft, { type: 'ToolResult' }>
+
+/** The calls of one conversation, what they stored, and a way to have storing fail. */
+function setUp(...tools: Tool[]) {
+  const results: Result[] = []
+  const crashes: unknown[] = []
+  const shown: string[] = []
+  const storage = { fails: false }
+  const toolCalls = createToolCalls({
+    tools,
+    context: () => ({ conversationId: 'c', workdir: '/work' }),
+    redact: (text) => text.replaceAll('hunter2', '<secret>'),
+    emit: async (drafts) => {
+      if (storage.fails) throw new Error('there is no room')
+      // What a log cannot say in JSON it cannot store.
+      results.push(...(JSON.parse(JSON.stringify(drafts)) as Result[]))
+    },
+    onOutput: (id, stream, text, offset) => shown.push(`${id} ${stream} ${offset} ${text}`),
+    onCrash: (error) => crashes.push(error),
+  })
+  return { toolCalls, results, crashes, shown, storage }
+}
+
+const callOf = (name: string, input: unknown = {}, toolUseId = 'call-1'): ToolCall => ({ toolUseId, name, input, runId: 'run-1' })
+
+test('a call runs with its parsed input, and has one result', async () => {
+  const add = { ...tool('Add', (input) => ({ output: (input['a'] as number) + (input['b'] as number) })), input: z.object({ a: z.number(), b: z.number().default(1) }) } as Tool
+  const { toolCalls, results } = setUp(add)
+  expect(await toolCalls.run(callOf('Add', { a: 2 }))).toEqual({ finishes: false })
+  expect(results).toMatchObject([{ type: 'ToolResult', run_id: 'run-1', tool_use_id: 'call-1', output: 3, is_error: false, duration_ms: expect.any(Number) }])
+  expect(results[0]).not.toHaveProperty('error_type')
+})
+
+describe('is told to the model, and nothing runs:', () => {
+  const strict = { ...tool('Strict', () => ({ output: 'ran' })), input: z.strictObject({ path: z.string() }) } as Tool
+
+  test.each([
+    ['an unknown tool', callOf('Strickt'), 'unknown_tool', /no tool named "Strickt".*The tools are: Strict\./],
+    ['arguments that are no JSON', callOf('Strict', '{"path": '), 'invalid_input', /not a JSON object: .*JSON.*Send the call again/],
+    ['arguments that are null', callOf('Strict', 'null'), 'invalid_input', /not a JSON object: it is null/],
+    ['arguments that are a list', callOf('Strict', '["/tmp"]'), 'invalid_input', /not a JSON object: it is an array/],
+    ['arguments that are a number', callOf('Strict', '7'), 'invalid_input', /not a JSON object: it is a number/],
+    ['an argument that is missing', callOf('Strict', {}), 'invalid_input', /do not fit Strict: path: /],
+    ['an argument that is unknown', callOf('Strict', { path: 'x', pth: 'x' }), 'invalid_input', /do not fit Strict: .*pth/],
+  ] as const)('%s', async (_, call, error_type, message) => {
+    const { toolCalls, results } = setUp(strict)
+    await toolCalls.run(call)
+    expect(results).toMatchObject([{ is_error: true, error_type, error_message: expect.stringMatching(message), output: expect.stringMatching(message) }])
+  })
+
+  test('an unknown tool where there is none at all', async () => {
+    const { toolCalls, results } = setUp()
+    await toolCalls.run(callOf('Bash'))
+    expect(results[0]?.error_message).toMatch(/The tools are: none\./)
+  })
+})
+
+describe('a tool that breaks its promises still has one result:', () => {
+  test('one that throws', async () => {
+    const { toolCalls, results, crashes } = setUp(tool('Bad', () => Promise.reject(new Error('it holds hunter2'))))
+    await toolCalls.run(callOf('Bad'))
+    expect(results).toMatchObject([{ is_error: true, error_type: 'failed', error_message: 'The tool failed: it holds <secret>' }])
+    expect(crashes).toHaveLength(1)
+  })
+
+  test('one that throws at once', async () => {
+    const bad = { ...tool('Bad', () => ({ output: '' })), run: () => { throw new TypeError('no') } } as Tool
+    const { toolCalls, results } = setUp(bad)
+    await toolCalls.run(callOf('Bad'))
+    expect(results).toMatchObject([{ is_error: true, error_type: 'failed' }])
+  })
+
+  const circle: Record<string, unknown> = {}
+  circle['self'] = circle
+  test.each([
+    ['a number JSON does not know', { size: 10n }],
+    ['a circle', circle],
+  ])('one that answers what JSON cannot say: %s', async (_, output) => {
+    const { toolCalls, results } = setUp(tool('Odd', () => ({ output })))
+    await toolCalls.run(callOf('Odd'))
+    expect(results).toMatchObject([{ is_error: true, error_type: 'failed' }])
+  })
+
+  test('one that answers nothing', async () => {
+    const { toolCalls, results } = setUp(tool('Mute', () => ({ output: undefined })))
+    await toolCalls.run(callOf('Mute'))
+    expect(results).toMatchObject([{ is_error: false, output: '' }])
+    expect(toolCalls.render('Mute', undefined)).toBe('')
+  })
+
+  test('one whose rendering fails is shown as JSON', () => {
+    const { toolCalls } = setUp(tool('Odd', () => ({ output: '' }), { render: () => { throw new Error('no') } }))
+    expect(toolCalls.render('Odd', { a: 1 })).toBe('{"a":1}')
+  })
+})
+
+test('a call that runs already is awaited, not run a second time', async () => {
+  const slow = gate('Slow')
+  const { toolCalls, results } = setUp(slow.tool)
+  const both = [toolCalls.run(callOf('Slow')), toolCalls.run(callOf('Slow'))]
+  slow.open()
+  await Promise.all(both)
+  expect(slow.calls()).toBe(1)
+  expect(results).toHaveLength(1)
+})
+
+test('a call that ran and could not be stored is stored later, and never runs twice', async () => {
+  const slow = gate('Slow')
+  slow.open()
+  const { toolCalls, results, storage } = setUp(slow.tool)
+  storage.fails = true
+  await expect(toolCalls.run(callOf('Slow'))).rejects.toThrow('no room')
+  await expect(toolCalls.run(callOf('Slow'))).rejects.toThrow('no room')
+  storage.fails = false
+  await toolCalls.run(callOf('Slow'))
+  expect(slow.calls()).toBe(1)
+  expect(results).toMatchObject([{ output: 'through', is_error: false }])
+})
+
+test('interrupt ends all that runs and resolves when each has its result', async () => {
+  const [one, two] = [gate('One'), gate('Two')]
+  const { toolCalls, results } = setUp(one.tool, two.tool)
+  const runs = [toolCalls.run(callOf('One', {}, 'a')), toolCalls.run(callOf('Two', {}, 'b'))]
+  await Promise.all([one.entered, two.entered])
+  await toolCalls.interrupt()
+  expect(results.map((result) => [result.tool_use_id, result.error_type])).toEqual([
+    ['a', 'interrupted'],
+    ['b', 'interrupted'],
+  ])
+  await Promise.all(runs)
+})
+
+test('only a tool that finishes, and did not fail, ends the run', async () => {
+  const finishing = (fails: boolean) =>
+    tool('Finish', () => (fails ? { output: '', error: { type: 'failed', message: 'not yet' } } : { output: '' }), { finishes: true })
+  expect(await setUp(finishing(false)).toolCalls.run(callOf('Finish'))).toEqual({ finishes: true })
+  expect(await setUp(finishing(true)).toolCalls.run(callOf('Finish'))).toEqual({ finishes: false })
+})
+
+test('secrets are taken out of every string of an output, keys too, and of what is shown meanwhile', async () => {
+  const leaky = tool('Leaky', (_, { onOutput }) => {
+    onOutput('stdout', 'hunter2!', 3)
+    return { output: { lines: ['a hunter2', { hunter2: 'hunter2' }], size: 1 }, fullOutputPath: '/tmp/x', truncated: true }
+  })
+  const { toolCalls, results, shown } = setUp(leaky)
+  await toolCalls.run(callOf('Leaky'))
+  expect(results).toMatchObject([{ output: { lines: ['a <secret>', { '<secret>': '<secret>' }], size: 1 }, truncated: true, full_output_path: '/tmp/x' }])
+  expect(shown).toEqual(['call-1 stdout 3 <secret>!'])
+})
+
+test('tools are described in the order given, the schema as a model takes it', () => {
+  const one = { ...tool('One', () => ({ output: '' })), input: z.strictObject({ path: z.string().describe('Where.'), depth: z.int().default(1) }) } as Tool
+  const { toolCalls } = setUp(one, tool('Two', () => ({ output: '' })))
+  expect(toolCalls.descriptions.map((described) => described.name)).toEqual(['One', 'Two'])
+  expect(toolCalls.descriptions[0]?.inputSchema).toMatchObject({ type: 'object', required: ['path'], properties: { path: { type: 'string', description: 'Where.' } } })
+  expect(toolCalls.descriptions[0]?.inputSchema).not.toHaveProperty('$schema')
+})

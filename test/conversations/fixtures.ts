@@ -1,0 +1,188 @@
+/** Conversations in this process: real files, a scripted model over real HTTP, tools of the test's own. */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { z } from 'zod'
+import { CreateConversation } from '../../src/contract/conversation.ts'
+import type { Event, EventOf, EventType } from '../../src/contract/event.ts'
+import { createAssembler } from '../../src/conversations/assembly.ts'
+import type { AssemblyDeps } from '../../src/conversations/assembly.ts'
+import { createCatalog } from '../../src/conversations/catalog.ts'
+import type { Conversation } from '../../src/conversations/conversation.ts'
+import { ConversationManager } from '../../src/conversations/manager.ts'
+import type { EventLog } from '../../src/events/event-log.ts'
+import { createJsonlStore } from '../../src/events/jsonl-store.ts'
+import { createOpenAiChat } from '../../src/llm/openai-chat.ts'
+import type { Script } from '../../src/llm/script.ts'
+import { startScriptedModel } from '../../src/llm/scripted-model.ts'
+import type { ScriptedModel } from '../../src/llm/scripted-model.ts'
+import { createRedactor } from '../../src/security/redactor.ts'
+import { createSecretStore } from '../../src/security/secret-store.ts'
+import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
+import { readAll } from '../events/fixtures.ts'
+
+export const MODEL_KEY = 'the-models-own-key-4711'
+
+export type BenchOptions = {
+  readonly script?: Script
+  readonly tools?: readonly Tool[]
+  readonly deps?: Partial<AssemblyDeps>
+  readonly roots?: readonly string[]
+  readonly secretKeys?: readonly [string, ...string[]]
+}
+
+export type Bench = AsyncDisposable & {
+  /** The one that runs now: `restart` brings another. */
+  readonly manager: ConversationManager
+  readonly model: ScriptedModel
+  readonly dataDir: string
+  readonly workdirBase: string
+  /** Lines of the server's log, as JSON. */
+  readonly logged: string[]
+  /** Makes a conversation with the scripted model; answers its id. */
+  readonly create: (fields?: object) => Promise<string>
+  /** Makes a conversation and answers its actor. */
+  readonly converse: (fields?: object) => Promise<Conversation>
+  readonly sessionOf: (id: string) => string
+  /** Ends the manager (or, with `kill`, just drops it) and starts another on the same data. */
+  readonly restart: (how?: { kill?: boolean; between?: () => Promise<void>; secretKeys?: readonly [string, ...string[]] }) => Promise<void>
+}
+
+export async function setBench({ script = [{ text: 'Hello.' }], tools = [], deps = {}, roots = [], secretKeys = ['key-material-of-the-tests'] }: BenchOptions = {}): Promise<Bench> {
+  const home = await mkdtemp(join(tmpdir(), 'conversations-'))
+  const [dataDir, workdirBase] = [join(home, 'data'), join(home, 'work')]
+  await mkdir(dataDir)
+  const model = await startScriptedModel(script)
+  const logged: string[] = []
+  const logger = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) })
+
+  const start = async (keyMaterial: readonly [string, ...string[]]) => {
+    const sessions = join(dataDir, 'sessions')
+    const catalog = await createCatalog(dataDir)
+    const assembler = createAssembler({
+      store: createJsonlStore({ directory: sessions }),
+      catalog,
+      secretStore: createSecretStore({ directory: sessions, keyMaterial }),
+      workdirRules: { base: workdirBase, roots, forbidden: dataDir },
+      llmDefaults: {},
+      version: '0.0.0-test',
+      isolation: 'none',
+      logger,
+      createRedactor,
+      createLlm: ({ config, redact }) => createOpenAiChat({ config, redact, retryBaseMs: 1 }),
+      createShells: () => {
+        throw new Error('these tests have no shell')
+      },
+      createTools: (names) => (names.length ? [...tools] : []),
+      ...deps,
+    })
+    const manager = new ConversationManager({ catalog, assembler, workdirBase, logger })
+    await manager.start()
+    return manager
+  }
+
+  let manager = await start(secretKeys)
+  const dropped: ConversationManager[] = []
+  const create: Bench['create'] = async (fields = {}) => {
+    const llm_config = { model: 'scripted', base_url: model.baseUrl, api_key: MODEL_KEY, num_retries: 0 }
+    return (await manager.create(CreateConversation.parse({ llm_config, ...fields }))).id
+  }
+  return {
+    get manager() {
+      return manager
+    },
+    model,
+    dataDir,
+    workdirBase,
+    logged,
+    create,
+    converse: async (fields) => await manager.get(await create(fields)),
+    sessionOf: (id) => join(dataDir, 'sessions', id),
+    async restart({ kill = false, between, secretKeys: keys = secretKeys } = {}) {
+      if (kill) dropped.push(manager)
+      else await manager.close()
+      await between?.()
+      manager = await start(keys)
+    },
+    async [Symbol.asyncDispose]() {
+      await model.close()
+      for (const each of [manager, ...dropped]) await each.close()
+      await rm(home, { recursive: true, force: true, maxRetries: 3 })
+    },
+  }
+}
+
+/** Every event there is, from the first. */
+export async function eventsOf({ log }: { log: EventLog }): Promise<Event[]> {
+  return (await readAll(log)).map((stored) => stored.event)
+}
+
+export function only<T extends EventType>(events: readonly Event[], type: T): EventOf<T>[] {
+  return events.filter((event): event is EventOf<T> => event.type === type)
+}
+
+/** Resolves to the first event, stored already or to come, that fits. */
+export async function until<T extends EventType>(conversation: Conversation, type: T, fits: (event: EventOf<T>) => boolean = () => true): Promise<EventOf<T>> {
+  const { promise, resolve, reject } = Promise.withResolvers<EventOf<T>>()
+  const look = (events: readonly Event[]) => only(events, type).filter(fits).forEach(resolve)
+  const stop = conversation.log.subscribe({
+    onEvents: (events) => look(events.map((stored) => stored.event)),
+    onClose: () => reject(new Error(`the log closed before such a ${type} came`)),
+  })
+  look(await eventsOf(conversation))
+  try {
+    return await promise
+  } finally {
+    stop()
+  }
+}
+
+/** Posts a message that asks for a run, and waits until that run is over. */
+export async function say(conversation: Conversation, text = 'go'): Promise<EventOf<'Result'>> {
+  const { run_id } = await conversation.post({ message: { role: 'user', content: text }, run: true })
+  return await endOf(conversation, run_id!)
+}
+
+export async function endOf(conversation: Conversation, runId: string): Promise<EventOf<'Result'>> {
+  const { result } = await conversation.waitForRun(runId, 20, new AbortController().signal)
+  return result!
+}
+
+export function userText(text: string, run = false) {
+  return { message: { role: 'user' as const, content: text }, run }
+}
+
+type Run = (input: Record<string, unknown>, context: ToolContext) => Promise<ToolOutcome> | ToolOutcome
+
+/** A tool that takes anything and does what it is given to do. */
+export function tool(name: string, run: Run, more: Partial<Tool<Record<string, unknown>>> = {}): Tool {
+  return { name, description: `The ${name} of the tests.`, input: z.looseObject({}), run: async (input, context) => await run(input, context), ...more } as Tool
+}
+
+export const call = (name: string, args: Record<string, unknown> | string = {}) => ({ name, arguments: args })
+
+export type Gate = {
+  readonly tool: Tool
+  /** How often it was called. */
+  readonly calls: () => number
+  /** Resolves when a call is inside. */
+  readonly entered: Promise<void>
+  /** Lets what is inside, and all that come later, out. */
+  readonly open: (output?: string) => void
+}
+
+/** A tool that does not answer until it is let, or ended by its signal. */
+export function gate(name = 'Gate', { stubborn = false } = {}): Gate {
+  const entered = Promise.withResolvers<void>()
+  const opened = Promise.withResolvers<string>()
+  let calls = 0
+  const run: Run = async (_, { signal }) => {
+    calls++
+    entered.resolve()
+    const ended = new Promise<'ended'>((resolve) => signal.addEventListener('abort', () => resolve('ended'), { once: true }))
+    const output = await (stubborn ? opened.promise : Promise.race([opened.promise, ended]))
+    return output === 'ended' ? { output: 'ended', error: { type: 'interrupted', message: 'It was ended.' } } : { output }
+  }
+  return { tool: tool(name, run), calls: () => calls, entered: entered.promise, open: (output = 'through') => opened.resolve(output) }
+}

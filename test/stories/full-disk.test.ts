@@ -1,0 +1,40 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { bash, setStage } from '../support/agent.ts'
+import { subscribe } from '../support/stream.ts'
+
+const LIMIT_KIB = 64
+
+/** A limit on the size of files fails writes as a full disk does, and needs no file system of its own. */
+async function makeRoom(pid: number): Promise<void> {
+  await promisify(execFile)('prlimit', ['--pid', String(pid), '--fsize=unlimited'])
+}
+
+test('a run that meets a full disk stops, loses nothing that was acknowledged, and goes on once there is room', async () => {
+  const turns = [...Array.from({ length: 20 }, (_, i) => bash(`echo ${i} >> count; head -c 8000 /dev/zero | tr '\\0' x`)), { text: 'Done.' }]
+  const script = { replies: [{ when: 'go on', turns: [{ text: 'There is room again.' }] }, { turns }] }
+  await using stage = await setStage(script, { wrapper: ['bash', '-c', `ulimit -S -f ${LIMIT_KIB}; exec "$@"`, 'bash'] })
+  const { server } = stage
+  const [full, other] = [await stage.create(), await stage.create()]
+  const stream = await subscribe(server.url, `/conversations/${full}/events/stream?after_seq=0`)
+  await server.call('POST', `/conversations/${full}/messages`, { message: { role: 'user', content: 'fill it' }, run: true })
+
+  const status = async () => (await server.call('GET', `/conversations/${full}`)).body.status
+  await expect.poll(status, { timeout: 15_000 }).toBe('error')
+  const refused = await server.call('POST', `/conversations/${full}/messages`, { message: { role: 'user', content: 'x'.repeat(20_000) } })
+  expect(refused).toMatchObject({ status: 507, body: { error: 'storage_full', message: expect.stringContaining('room') } })
+  expect((await server.call('GET', `/conversations/${other}`)).status, 'the others work').toBe(200)
+
+  await makeRoom(server.pid)
+  const after = await stage.say(full, 'go on')
+  expect(after.find((event) => event.type === 'Result')).toMatchObject({ stop_reason: 'completed', final_text: 'There is room again.' })
+
+  const events = await stage.events(full)
+  expect(events.slice(0, stream.frames.length)).toEqual(stream.frames.map((frame) => frame.data))
+  expect(events.map((event) => event.seq)).toEqual(events.map((_, i) => i + 1))
+  const calls = events.filter((event) => event.type === 'ToolUse').map((event) => event.tool_use_id)
+  const results = events.filter((event) => event.type === 'ToolResult').map((event) => event.tool_use_id)
+  expect(results, 'every call has one result').toEqual(calls)
+  stream.close()
+})

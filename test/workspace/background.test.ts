@@ -1,0 +1,147 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import type { ShellLauncher } from '../../src/workspace/shell.ts'
+import { eventually, isRunning, openShells, processesOf, runIn } from './shell-fixture.ts'
+
+/** As a result's note names it. */
+function backgroundFile(note: string | undefined): string {
+  const path = /goes to (\S+)\.(?= |$)/.exec(note ?? '')?.[1]
+  if (path === undefined) throw new Error(`No file named in: ${note}`)
+  return path
+}
+
+describe('a trailing &', () => {
+  test('gives the pid at once, and the process outlives the call', async () => {
+    const { run } = await openShells()
+    const result = await run('echo begun; sleep 30 &')
+    expect(result).toMatchObject({ exitCode: 0, stdout: 'begun\n' })
+    expect(result.durationMs).toBeLessThan(5000)
+    expect(isRunning(result.backgroundPid!)).toBe(true)
+    expect((await run('jobs -p')).stdout).toBe(`${result.backgroundPid}\n`)
+    await run(`kill ${result.backgroundPid}`)
+    await eventually(() => !isRunning(result.backgroundPid!))
+  })
+
+  test('sends later output to a file that the result names', async () => {
+    const { run } = await openShells()
+    const result = await run('echo now; { sleep 0.05; echo late; echo wrong >&2; } &')
+    expect(result.stdout).toBe('now\n')
+    await run('wait')
+    await eventually(async () => (await readFile(backgroundFile(result.note), 'utf8')) === 'late\nwrong\n')
+  })
+
+  test('needs no file when the output goes elsewhere', async () => {
+    const { run } = await openShells()
+    const result = await run('sleep 30 >log 2>&1 &')
+    expect(result.backgroundPid).toBeGreaterThan(0)
+    expect(result.note).toBeUndefined()
+  })
+
+  test('is told only by the command that had it', async () => {
+    const { run } = await openShells()
+    await run('sleep 0.01 &')
+    const next = await run('echo next')
+    expect(next).toMatchObject({ stdout: 'next\n' })
+    expect(next.backgroundPid).toBeUndefined()
+    expect((await run('sleep 0.01 & wait')).backgroundPid).toBeUndefined()
+  })
+
+  test('over and over leaves each its own file', async () => {
+    const { run } = await openShells()
+    const files: string[] = []
+    for (let i = 0; i < 20; i++) files.push(backgroundFile((await run(`{ sleep 0.02; echo ${i}; } &`)).note))
+    await run('wait')
+    await eventually(async () => {
+      const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')))
+      return texts.every((text, i) => text === `${i}\n`)
+    })
+  })
+})
+
+test('a command ends when it ends, though a child that it left behind holds its output', async () => {
+  const { run } = await openShells()
+  const result = await run('(setsid sleep 30 &) ; echo done')
+  expect(result).toMatchObject({ exitCode: 0, stdout: 'done\n' })
+  expect(result.durationMs).toBeLessThan(5000)
+  expect(result.note).toMatch(/goes to/)
+})
+
+test('a flood from the background does not hold up the command that started it', async () => {
+  const { run } = await openShells()
+  const result = await run('yes >&2 & echo on')
+  expect(result).toMatchObject({ exitCode: 0, stdout: 'on\n' })
+  expect((await run('kill %1; echo killed')).stdout).toBe('killed\n')
+})
+
+/** Needs the right to make namespaces. */
+const hasPidNamespaces = spawnSync('unshare', ['--pid', '--fork', '--mount-proc', 'true']).status === 0
+
+test.runIf(hasPidNamespaces)(
+  'behind a wall with a PID namespace, commands end and outlive as on the host',
+  async () => {
+    const wall = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
+    const launcher: ShellLauncher = { isolation: 'none', wrap: (argv) => [...wall, ...argv] }
+    const { run, shells, conversationId } = await openShells({ launcher })
+    const { backgroundPid } = await run('x=1; sleep 30 >/dev/null 2>&1 &')
+    expect(backgroundPid).toBeLessThan(100)
+    const late = await run('echo begun; sleep 20; echo not', { timeout: 0.1 })
+    expect(late).toMatchObject({ timedOut: true, exitCode: 130, stdout: 'begun\n' })
+    expect((await run(`echo $x; kill -0 ${backgroundPid} && echo runs`)).stdout).toBe('1\nruns\n')
+    await shells.close()
+    expect(await processesOf(conversationId)).toBe(0)
+  },
+)
+
+describe('close', () => {
+  test('ends every process of the conversation, daemons too, and resolves when they are dead', async () => {
+    const { shells, run, conversationId } = await openShells()
+    await run('sleep 30 & setsid sleep 31 & (setsid sh -c "trap : TERM HUP; while :; do sleep 0.01; done" &)')
+    await runIn(shells.get('other'), 'nohup sleep 32 >/dev/null 2>&1 &')
+    const running = run('sleep 33')
+    expect(await processesOf(conversationId)).toBeGreaterThan(5)
+    await shells.close()
+    expect(await processesOf(conversationId)).toBe(0)
+    expect(await running).toMatchObject({ interrupted: true })
+  })
+
+  test('ends what multiplies faster than it is found', async () => {
+    const { shells, run, conversationId } = await openShells()
+    await run(
+      `cat >breed <<'EOF'\nsleep 0.02\nsetsid sh ./breed &\nEOF\nfor i in 1 2 3 4 5; do setsid sh ./breed & done`,
+    )
+    await shells.close()
+    expect(await processesOf(conversationId)).toBe(0)
+  })
+
+  test('of one session leaves the others', async () => {
+    const { shells, shell, run } = await openShells()
+    const own = await run('setsid sleep 30 >/dev/null 2>&1 & x=$!; sleep 0.05')
+    const other = await runIn(shells.get('other'), 'sleep 30 &')
+    await shell.close()
+    expect(isRunning(own.backgroundPid!)).toBe(false)
+    expect(isRunning(other.backgroundPid!)).toBe(true)
+  })
+
+  test('leaves full outputs and no other file but the saved state', async () => {
+    const { shells, run, outputDir } = await openShells({ limits: { outputBytes: 10 } })
+    const { fullOutputPath } = await run('seq 100')
+    const { note } = await run('sleep 30 &')
+    const file = backgroundFile(note)
+    expect(existsSync(file)).toBe(true)
+    await shells.close()
+    expect(existsSync(file)).toBe(false)
+    expect(existsSync(fullOutputPath!)).toBe(true)
+    expect(readdirSync(`${outputDir}/../state/agent`)).toEqual(['state'])
+  })
+
+  test('is the end: no session can be had, no command run', async () => {
+    const { shells, shell, run } = await openShells()
+    await run('true')
+    await shells.close()
+    expect(() => shells.get('agent')).toThrow(/closed/)
+    await expect(shell.run('true', { timeout: 1, signal: AbortSignal.any([]) })).rejects.toThrow(/closed/)
+    await shells.close()
+  })
+})
