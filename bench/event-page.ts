@@ -9,23 +9,16 @@ import { lineEnding, serialiseDraft, storedFromDraft } from '../src/events/event
 import type { StoredLog } from '../src/events/event-store.ts'
 import { createJsonlStore } from '../src/events/jsonl-store.ts'
 import { uuid7 } from '../src/lib/uuid7.ts'
+import type { Row } from './table.ts'
+import { median } from './table.ts'
 
 const PAGE = 100
 const ROUNDS = 300
 
-export type EventPageResult = {
-  readonly events: number
-  /** From opening the log to its head and its latest page, in ms. */
-  readonly openMs: number
-  /** Median µs of a page of 100 events, each time of another place in the first, middle and last tenth of the log. */
-  readonly start: number
-  readonly middle: number
-  readonly end: number
-  /** The slowest of the three places by the fastest. */
-  readonly ratio: number
-}
+/** Median µs of a page of 100 events, each time of another place in the first, middle and last tenth of the log. */
+type Places = { readonly start: number; readonly middle: number; readonly end: number }
 
-export async function benchEventPage(events = 1_000_000): Promise<EventPageResult> {
+export async function benchEventPage(events = 1_000_000): Promise<Row[]> {
   const directory = await mkdtemp(join(tmpdir(), 'event-page-'))
   try {
     const id = uuid7()
@@ -34,16 +27,21 @@ export async function benchEventPage(events = 1_000_000): Promise<EventPageResul
     const { log } = await createJsonlStore({ directory }).open(id)
     await log.read({ limit: PAGE, order: 'desc' })
     const openMs = performance.now() - began
-    const result = { events, openMs, ...(await measure(log)) }
+    const { start, middle, end } = await measure(log)
     await log.close()
-    print(result)
-    return result
+    const ratio = Math.max(start, middle, end) / Math.min(start, middle, end)
+    const places = [start, middle, end].map((us) => us.toFixed(0)).join(' / ')
+    const count = events.toLocaleString('en')
+    return [
+      [`a page of ${PAGE} at the start / middle / end of ${count} events`, `${places} µs`, `${ratio.toFixed(2)} slowest by fastest`],
+      [`opening that log and reading its last page`, `${openMs.toFixed(0)} ms`, ''],
+    ]
   } finally {
     await rm(directory, { recursive: true, force: true })
   }
 }
 
-async function measure(log: StoredLog): Promise<Pick<EventPageResult, 'start' | 'middle' | 'end' | 'ratio'>> {
+async function measure(log: StoredLog): Promise<Places> {
   const samples: number[][] = [[], [], []]
   // Turn by turn, so that what else the machine does hits all three alike; the first round warms up.
   for (let round = 0; round < ROUNDS; round++) {
@@ -55,19 +53,7 @@ async function measure(log: StoredLog): Promise<Pick<EventPageResult, 'start' | 
     }
   }
   const [start, middle, end] = samples.map(median) as [number, number, number]
-  return { start, middle, end, ratio: Math.max(start, middle, end) / Math.min(start, middle, end) }
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >>> 1]!
-}
-
-function print({ events, openMs, start, middle, end, ratio }: EventPageResult): void {
-  const places = [start, middle, end].map((us) => `${us.toFixed(0)} µs`).join(' / ')
-  console.log(
-    `event page: ${PAGE} of ${events.toLocaleString('en')} events at the start / middle / end: ${places} ` +
-      `(ratio ${ratio.toFixed(2)}); open and read the latest page: ${openMs.toFixed(1)} ms`,
-  )
+  return { start, middle, end }
 }
 
 /** Straight into the file, by the store's own serialiser: a million appends would take a minute. */

@@ -1,16 +1,39 @@
-/** `npm run bench [name…]`: measures on this machine and prints a line each; ratios, because machines differ. */
+/** `npm run bench [-- name… --write]`: measures on this machine and prints a table; `--write` puts it into the README. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { benchEventPage } from './event-page.ts'
 import { benchStart } from './start.ts'
+import type { Row } from './table.ts'
+import { toMarkdown } from './table.ts'
 
-const BENCHES: Readonly<Record<string, () => Promise<unknown>>> = {
+const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   start: benchStart,
   'event-page': () => benchEventPage(),
 }
 
-const wanted = process.argv.slice(2)
-const unknown = wanted.filter((name) => !(name in BENCHES))
+const README = join(import.meta.dirname, '../README.md')
+
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { write: { type: 'boolean', default: false } } })
+const unknown = positionals.filter((name) => !(name in BENCHES))
 if (unknown.length) {
   console.error(`There is no benchmark ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}.`)
   process.exit(1)
 }
-for (const [name, bench] of Object.entries(BENCHES)) if (!wanted.length || wanted.includes(name)) await bench()
+const rows: Row[] = []
+for (const [name, bench] of Object.entries(BENCHES)) {
+  if (!positionals.length || positionals.includes(name)) rows.push(...(await bench()))
+}
+const table = toMarkdown(rows)
+console.log(table)
+if (values.write) writeTable()
+
+/** Between the two marks of the README. */
+function writeTable(): void {
+  const machine = `${cpus().length} cores (${cpus()[0]?.model.trim()}), Node ${process.version}`
+  const text = readFileSync(README, 'utf8')
+  const marked = /(<!-- bench -->\n).*?(<!-- \/bench -->)/s
+  if (!marked.test(text)) throw new Error('README.md has no place for the table: <!-- bench --> … <!-- /bench -->')
+  writeFileSync(README, text.replace(marked, `$1Medians on ${machine}:\n\n${table}\n$2`))
+}

@@ -1,33 +1,21 @@
-/** How long the executable takes to answer, beside the least a Node process takes, and what memory it has then. */
+/** How long the executable takes to answer, alone and with many conversations on disk, beside the least a Node process takes. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import http from 'node:http'
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Row } from './table.ts'
+import { median } from './table.ts'
+import { KEY, URL, startServerProcess } from './server-process.ts'
 
-const EXECUTABLE = join(import.meta.dirname, '../dist/agent-server')
 const ROUNDS = 11
-const PORT = 18_423
+const CONVERSATIONS = 10_000
 
-export type StartResult = {
-  /** Median ms of `node -e 0`, from start to exit. */
-  readonly node: number
-  /** Median ms from start to the first 200 of `/alive`. */
-  readonly alive: number
-  /** 2 × node + 150 ms. */
-  readonly allowed: number
-  /** Median resident memory at that moment, MB. */
-  readonly residentMb: number
-}
-
-export async function benchStart(): Promise<StartResult> {
-  if (!existsSync(EXECUTABLE)) throw new Error('dist/agent-server is missing: npm run build')
+export async function benchStart(): Promise<Row[]> {
   const home = await mkdtemp(join(tmpdir(), 'bench-start-'))
   try {
     const nodes: number[] = []
-    const starts: { ms: number; mb: number }[] = []
+    const starts: { ms: number; megabytes: number }[] = []
     // In turn, so that what else the machine does hits both alike; the first round makes files and warms caches.
     for (let round = 0; round <= ROUNDS; round++) {
       nodes.push(await timeNode())
@@ -35,9 +23,15 @@ export async function benchStart(): Promise<StartResult> {
     }
     const node = median(nodes.slice(1))
     const alive = median(starts.slice(1).map((start) => start.ms))
-    const result = { node, alive, allowed: 2 * node + 150, residentMb: median(starts.slice(1).map((start) => start.mb)) }
-    print(result)
-    return result
+    const resident = median(starts.slice(1).map((start) => start.megabytes))
+    const allowed = 2 * node + 150
+    await fillWithConversations(home)
+    const many = median([await timeServer(home), await timeServer(home), await timeServer(home)].map((start) => start.ms))
+    return [
+      ['start to the first answer', `${alive.toFixed(0)} ms`, `${(alive / allowed).toFixed(2)} of twice \`node -e 0\` (${node.toFixed(0)} ms) and 150 ms`],
+      ['resident memory then', `${resident.toFixed(0)} MB`, `${(resident / 130).toFixed(2)} of 130 MB`],
+      [`start with ${CONVERSATIONS.toLocaleString('en')} conversations on disk`, `${many.toFixed(0)} ms`, `${(many / 1000).toFixed(2)} of 1 s`],
+    ]
   } finally {
     await rm(home, { recursive: true, force: true })
   }
@@ -49,39 +43,29 @@ async function timeNode(): Promise<number> {
   return performance.now() - began
 }
 
-async function timeServer(home: string): Promise<{ ms: number; mb: number }> {
-  const env = {
-    PATH: process.env['PATH'],
-    HOME: home,
-    OPENHANDS_MASTER_KEY: 'bench-master-key-0123456789',
-    OPENHANDS_DATA_DIR: join(home, 'data'),
-    OPENHANDS_SERVER_HOST: '127.0.0.1',
-    OPENHANDS_SERVER_PORT: String(PORT),
-  }
-  const began = performance.now()
-  const server = spawn(EXECUTABLE, ['serve'], { env, stdio: 'ignore' })
-  const exited = once(server, 'exit')
-  while (!(await answers())) await new Promise((resolve) => setTimeout(resolve, 2))
-  const ms = performance.now() - began
-  const kb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1])
-  server.kill('SIGKILL')
-  await exited
-  return { ms, mb: kb / 1024 }
+async function timeServer(home: string) {
+  const server = await startServerProcess(home)
+  await server.kill()
+  return server
 }
 
-function answers(): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = http.get({ host: '127.0.0.1', port: PORT, path: '/alive', agent: false }, (response) => {
-      response.resume()
-      resolve(response.statusCode === 200)
-    })
-    probe.on('error', () => resolve(false))
+/** Copies of one that the server made itself, each under an id of its own. */
+async function fillWithConversations(home: string): Promise<void> {
+  const server = await startServerProcess(home)
+  await fetch(`${URL}/conversations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ llm_config: { model: 'none' } }),
   })
-}
-
-const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >>> 1]!
-
-function print({ node, alive, allowed, residentMb }: StartResult): void {
-  const times = `node -e 0 ${node.toFixed(0)} ms, /alive after ${alive.toFixed(0)} ms`
-  console.log(`start: ${times} (${(alive / allowed).toFixed(2)} of the ${allowed.toFixed(0)} ms allowed), ${residentMb.toFixed(0)} MB resident`)
+  await server.kill()
+  const sessions = join(home, 'data/sessions')
+  const [first] = await readdir(sessions)
+  const meta = await readFile(join(sessions, first!, 'meta.json'), 'utf8')
+  const events = await readFile(join(sessions, first!, 'events.jsonl'), 'utf8')
+  for (let i = 1; i < CONVERSATIONS; i++) {
+    const id = crypto.randomUUID()
+    await mkdir(join(sessions, id))
+    await writeFile(join(sessions, id, 'meta.json'), meta.replaceAll(first!, id))
+    await writeFile(join(sessions, id, 'events.jsonl'), events.replaceAll(first!, id))
+  }
 }

@@ -1,0 +1,58 @@
+/** The executable as a process to be measured: started, waited for, killed. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import http from 'node:http'
+import { join } from 'node:path'
+
+const EXECUTABLE = join(import.meta.dirname, '../dist/agent-server')
+export const KEY = 'bench-master-key-0123456789'
+const PORT = 18_423
+export const URL = `http://127.0.0.1:${PORT}`
+
+/** How often it is asked whether it answers, milliseconds. */
+const PROBE_MS = 2
+
+export type ServerProcess = {
+  /** From start to the first 200 of `/alive`. */
+  readonly ms: number
+  /** Resident memory at that moment. */
+  readonly megabytes: number
+  readonly kill: () => Promise<void>
+}
+
+export async function startServerProcess(home: string): Promise<ServerProcess> {
+  if (!existsSync(EXECUTABLE)) throw new Error('dist/agent-server is missing: npm run build')
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: home,
+    OPENHANDS_MASTER_KEY: KEY,
+    OPENHANDS_DATA_DIR: join(home, 'data'),
+    OPENHANDS_SERVER_HOST: '127.0.0.1',
+    OPENHANDS_SERVER_PORT: String(PORT),
+  }
+  const began = performance.now()
+  const server = spawn(EXECUTABLE, ['serve'], { env, stdio: 'ignore' })
+  const exited = once(server, 'exit')
+  while (!(await answers())) {
+    if (server.exitCode !== null) throw new Error(`dist/agent-server ended with ${server.exitCode}`)
+    await new Promise((resolve) => setTimeout(resolve, PROBE_MS))
+  }
+  const ms = performance.now() - began
+  const kib = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1])
+  const kill = async () => {
+    server.kill('SIGKILL')
+    await exited
+  }
+  return { ms, megabytes: (kib * 1024) / 1e6, kill }
+}
+
+function answers(): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = http.get({ host: '127.0.0.1', port: PORT, path: '/alive', agent: false }, (response) => {
+      response.resume()
+      resolve(response.statusCode === 200)
+    })
+    probe.on('error', () => resolve(false))
+  })
+}
