@@ -8,8 +8,8 @@ import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
 /** A call as the log has it; `input` is a string where the model sent no JSON object. */
 export type ToolCall = { readonly toolUseId: string; readonly name: string; readonly input: unknown; readonly runId: string | undefined }
 
-/** `finishes`: the tool was one that ends the run. */
-export type FinishedCall = { readonly finishes: boolean }
+/** `finishes`: the tool was one that ends the run; `finalText` is then what it had to say. */
+export type FinishedCall = { readonly finishes: false } | { readonly finishes: true; readonly finalText: string }
 
 export type ToolCallsDeps = {
   readonly tools: readonly Tool[]
@@ -43,7 +43,8 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     unstored.set(call.toolUseId, result)
     await deps.emit([result])
     unstored.delete(call.toolUseId)
-    return { finishes: !result.is_error && (byName.get(call.name)?.finishes ?? false) }
+    const tool = byName.get(call.name)
+    return tool?.finishes && !result.is_error ? { finishes: true, finalText: renderOutput(tool, result.output) } : { finishes: false }
   }
 
   return {
@@ -95,7 +96,8 @@ async function execute(deps: ToolCallsDeps, tool: Tool | undefined, call: ToolCa
   if (typeof call.input === 'string') {
     return refusal('invalid_input', `The arguments are not a JSON object: ${jsonFault(call.input)}. Send the call again with valid JSON.`)
   }
-  const parsed = tool.input.safeParse(call.input)
+  const asSent = tool.input.safeParse(call.input)
+  const parsed = asSent.success ? asSent : tool.input.safeParse(withoutNulls(call.input))
   if (!parsed.success) return refusal('invalid_input', `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}`)
   const onOutput: ToolContext['onOutput'] = (stream, text, offset) => deps.onOutput(call.toolUseId, stream, deps.redact(text), offset)
   try {
@@ -104,6 +106,12 @@ async function execute(deps: ToolCallsDeps, tool: Tool | undefined, call: ToolCa
     deps.onCrash(error, call)
     return refusal('failed', `The tool failed: ${error instanceof Error ? error.message : String(error)}`)
   }
+}
+
+/** Many models write `null` for an argument that they leave out. */
+function withoutNulls(input: unknown): unknown {
+  const entries = Object.entries(input as object) // text was refused before, and nothing else is stored for a call
+  return Object.fromEntries(entries.filter(([, value]) => value !== null))
 }
 
 const refusal = (type: ToolErrorType, message: string): ToolOutcome => ({ output: message, error: { type, message } })
