@@ -23,12 +23,18 @@ type Batch = readonly EventDraft[]
 const text = fc.oneof(fc.constant(''), fc.string({ unit: 'grapheme', maxLength: 20 }))
 const message = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).map((words): Batch => [userMessage(words)])
 const meanwhile = fc.array(fc.oneof({ weight: 3, arbitrary: message }, { weight: 1, arbitrary: fc.constant<Batch>([{ type: 'ConfigUpdate', source: 'user', changes: { title: 'new' } }]) }), { maxLength: 2 })
+const picture = { type: 'image', media_type: 'image/png', data: 'iVBORw0=' } as const
+const output = fc.oneof(
+  { weight: 4, arbitrary: fc.oneof(text, fc.jsonValue()) },
+  { weight: 1, arbitrary: text.map((words) => [{ type: 'text', text: words }, picture]) },
+)
+
 const input = fc.oneof(fc.dictionary(fc.string(), fc.jsonValue()), fc.constantFrom('{"command": "ls', 'null', '[]', ''))
 
 const failure: EventDraft = { type: 'ErrorEvent', source: 'environment', error_type: 'network', message: 'It broke.', retryable: true }
 
 /** One answer of the model with its calls; results come in the order of the calls, and anything may come in between. */
-const turn = fc.record({ text, inputs: fc.array(input, { maxLength: 4 }), outputs: fc.array(fc.oneof(text, fc.jsonValue()), { minLength: 4, maxLength: 4 }), between: fc.array(meanwhile, { minLength: 5, maxLength: 5 }) })
+const turn = fc.record({ text, inputs: fc.array(input, { maxLength: 4 }), outputs: fc.array(output, { minLength: 4, maxLength: 4 }), between: fc.array(meanwhile, { minLength: 5, maxLength: 5 }) })
 
 type Turn = typeof turn extends fc.Arbitrary<infer T> ? T : never
 
@@ -83,7 +89,10 @@ describe('wherever a log is cut, once it is recovered', () => {
         const { events } = recovered(batches, batches.length)
         const { messages } = historyOf(events)
         const count = (type: Event['type']) => events.filter((event) => event.type === type).length
-        expect(messages.filter(({ role }) => role === 'user')).toHaveLength(count('UserMessage'))
+        const showing = messages.filter((each) => each.role === 'user' && each.content.some((part) => part.type === 'image'))
+        expect(messages.filter(({ role }) => role === 'user')).toHaveLength(count('UserMessage') + showing.length)
+        const shown = showing.flatMap((each) => (each.role === 'user' ? each.content.filter((part) => part.type === 'image') : []))
+        expect(shown).toHaveLength(events.filter((event) => event.type === 'ToolResult' && Array.isArray(event.output) && event.output.includes(picture)).length)
         expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(count('ToolUse'))
       }),
     )
@@ -133,6 +142,30 @@ test('a failed call reads as an error, told once; output that is empty says so',
     [userMessage('begin'), answered({ calls: ['a', 'b', 'c'] }), toolUse('a'), toolUse('b'), toolUse('c'), failed, told, toolResult('c', '')].map((draft, at) => stored(draft, at + 1)),
   )
   expect(messages.flatMap((each) => (each.role === 'tool' ? [each.content] : []))).toEqual(['Error: It failed.\n{"code":1}', 'Sorry: It failed.', '[no output]'])
+})
+
+describe('images of tool results', () => {
+  const image = (data: string) => ({ type: 'image', media_type: 'image/png', data })
+  const batch = [userMessage('begin'), answered({ calls: ['a', 'b', 'c'] }), toolUse('a'), toolUse('b'), toolUse('c')]
+  const results = [toolResult('b', [{ type: 'text', text: 'two:' }, image('Mg=='), image('Mw==')]), toolResult('a', [image('MQ==')]), toolResult('c', 'no image')]
+
+  test('are shown in one message after all results of the turn, in the order of the calls; the results name them', () => {
+    const { messages } = historyOf([...batch, ...results, userMessage('meanwhile')].map((draft, at) => stored(draft, at + 1)))
+    expect(messages.slice(2)).toEqual([
+      { role: 'tool', toolCallId: 'a', content: '[image: image/png]' },
+      { role: 'tool', toolCallId: 'b', content: 'two:\n[image: image/png]\n[image: image/png]' },
+      { role: 'tool', toolCallId: 'c', content: 'no image' },
+      { role: 'user', content: [{ type: 'text', text: expect.any(String) }, image('MQ=='), image('Mg=='), image('Mw==')] },
+      { role: 'user', content: [{ type: 'text', text: 'meanwhile' }] },
+    ])
+    expect(findFaults({ messages })).toEqual([])
+  })
+
+  test('a list that only resembles parts is an output like any other', () => {
+    const odd = [{ type: 'image', url: 'x' }]
+    const { messages } = historyOf([...batch.slice(0, 1), answered({ calls: ['a'] }), toolUse('a'), toolResult('a', odd)].map((draft, at) => stored(draft, at + 1)))
+    expect(messages.slice(2)).toEqual([{ role: 'tool', toolCallId: 'a', content: JSON.stringify(odd) }])
+  })
 })
 
 test('what a subagent says and does is not in the history of the one that called it', () => {
