@@ -2,7 +2,6 @@
 import type { Event, EventOf } from '../contract/event.ts'
 import type { LlmRequest, ModelMessage, ModelToolCall } from '../llm/llm.ts'
 
-
 /** How a tool's stored output reads to the model; by the tool's name. */
 export type RenderOutput = (toolName: string, output: unknown) => string
 
@@ -117,6 +116,7 @@ export function findFaults({ messages }: Pick<LlmRequest, 'messages'>): string[]
     expected = []
     if (at === 0 && message.role !== 'user') fault('the first message is not the user’s')
     if (message.role === 'user' && !message.content.length) fault('no content')
+    if (message.role === 'user' && message.content.some((part) => part.type === 'text' && !part.text)) fault('empty text')
     if (message.role === 'assistant') {
       expected = message.toolCalls.map((call) => call.id)
       if (new Set(expected).size < expected.length) fault('two calls share an id')

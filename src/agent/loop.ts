@@ -57,7 +57,7 @@ export async function runAgent(context: AgentContext, output: Output, signal: Ab
     try {
       const turn = await askModel(context, output, signal)
       if (turn.hasCalls) continue
-      return turn.stopReason === 'length' ? CUT_OFF : { stopReason: 'completed' }
+      return OUTPUT_LIMIT.test(turn.stopReason) ? CUT_OFF : { stopReason: 'completed' }
     } catch (error) {
       if (signal.aborted) return { stopReason: 'paused' }
       if (!(error instanceof LlmError)) throw error
@@ -66,6 +66,9 @@ export async function runAgent(context: AgentContext, output: Output, signal: Ab
     }
   }
 }
+
+/** Finish reasons of an answer that was cut off, as vendors name it. */
+const OUTPUT_LIMIT = /^(length|max_tokens|model_length)$/i
 
 /** What was left out may have been a tool call, so this is no end that the model chose. */
 const CUT_OFF: LoopEnd = {

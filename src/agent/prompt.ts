@@ -15,7 +15,12 @@ export function buildSystemPrompt({ workdir, tools, base, extensions, microagent
 }
 
 function ownPrompt(workdir: string, tools: readonly string[]): string {
-  return [ROLE, tools.length ? WORKING : NO_TOOLS, `Your working directory is ${workdir}. Keep your files in it.`, tools.includes('Bash') && SHELL]
+  return [
+    ROLE,
+    tools.length ? WORKING : NO_TOOLS,
+    `Your working directory is ${workdir}. Keep your files in it.`,
+    tools.includes('Bash') && SHELL,
+  ]
     .filter((part) => part !== false)
     .join('\n\n')
 }

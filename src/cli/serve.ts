@@ -59,11 +59,16 @@ function keepKey(dataDir: string): KeptKey {
 
 function cannotKeep(path: string, error: unknown): ConfigError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'error'
-  return new ConfigError(`The master key cannot be kept in ${path} (${code}); set OPENHANDS_DATA_DIR, or OPENHANDS_MASTER_KEY.`, { cause: error })
+  return new ConfigError(
+    `The master key cannot be kept in ${path} (${code}); set OPENHANDS_DATA_DIR, or OPENHANDS_MASTER_KEY.`,
+    { cause: error },
+  )
 }
 
 function tellStart({ url, logger }: App, config: Config, kept: KeptKey | undefined): void {
-  logger.warn('commands run on this host, as this user, without a wall around them; give the server a machine or container of its own')
+  logger.warn(
+    'commands run on this host, as this user, without a wall around them; give the server a machine or container of its own',
+  )
   logger.info({ data_dir: config.dataDir, workdir_base: config.workdirBase }, 'ready')
   if (!kept) return
   const bearer = kept.isNew ? kept.key : `$(cat '${kept.path}')`
@@ -71,7 +76,9 @@ function tellStart({ url, logger }: App, config: Config, kept: KeptKey | undefin
     [
       '',
       `agent-server listens on ${url}, its API is described at ${url}/docs`,
-      kept.isNew ? `Its master key was made now, and is kept in ${kept.path}. Try:` : `Its master key is in ${kept.path}. Try:`,
+      kept.isNew
+        ? `Its master key was made now, and is kept in ${kept.path}. Try:`
+        : `Its master key is in ${kept.path}. Try:`,
       '',
       `  curl -H "Authorization: Bearer ${bearer}" ${url}/info`,
       '',

@@ -15,7 +15,9 @@ export function describeEvent(event: Event): string {
     case 'ToolUse':
       return `${event.name}: ${short(inputText(event.input))}`
     case 'ToolResult':
-      return event.is_error ? `failed (${event.error_type}): ${short(event.error_message ?? '')}` : `result: ${short(asText(event.output))}`
+      return event.is_error
+        ? `failed (${event.error_type}): ${short(event.error_message ?? '')}`
+        : `result: ${short(asText(event.output))}`
     case 'StatusUpdate':
       return `${event.previous_status} -> ${event.status} (${event.reason})`
     case 'ConfigUpdate':
@@ -31,7 +33,8 @@ export function describeEvent(event: Event): string {
 
 /** What a call is about: its command where it has one, else all of its input. */
 export function inputText(input: unknown): string {
-  const hasCommand = typeof input === 'object' && input !== null && 'command' in input && typeof input.command === 'string'
+  const hasCommand =
+    typeof input === 'object' && input !== null && 'command' in input && typeof input.command === 'string'
   return hasCommand ? String(input.command) : asText(input)
 }
 

@@ -1,7 +1,10 @@
 /** What a user says and what a model costs: the content of messages and the usage of answers. */
 import { z } from 'zod'
 
-export const TextPart = z.object({ type: z.literal('text'), text: z.string() }).meta({ id: 'TextPart' })
+/** Providers refuse a part without text, and with it every later request of the conversation. */
+const NonEmptyText = z.string().min(1, 'a message needs some text')
+
+export const TextPart = z.object({ type: z.literal('text'), text: NonEmptyText }).meta({ id: 'TextPart' })
 
 export const ImagePart = z
   .object({
@@ -18,8 +21,6 @@ export type UserPart = z.infer<typeof UserPart>
 
 export const AssistantPart = z.discriminatedUnion('type', [TextPart, ReasoningPart])
 export type AssistantPart = z.infer<typeof AssistantPart>
-
-const NonEmptyText = z.string().min(1, 'a message needs some text')
 
 /** A message as a client posts it. A string is one text part. */
 export const UserInput = z

@@ -23,7 +23,7 @@ import { Conversation } from './conversation.ts'
 import { redactParts } from './redact-parts.ts'
 import { describeEvent } from '../contract/describe-event.ts'
 import type { LlmDefaults } from './settings.ts'
-import { changesOf, llmSecrets, newSettings, parseLlmUpdate, parseNewLlm, withLlmSecrets } from './settings.ts'
+import { changesOf, keptHeaders, llmSecrets, mergeLlmSecrets, newSettings, parseLlmUpdate, parseNewLlm, withLlmSecrets } from './settings.ts'
 import type { Settings, State } from './state.ts'
 import { EMPTY_STATE, fold } from './state.ts'
 import type { WorkdirRules } from './workdir.ts'
@@ -49,8 +49,8 @@ export type AssemblyDeps = {
 export type Opened = {
   readonly conversation: Conversation
   readonly redact: (text: string) => string
-  /** Merges; durable when it resolves. */
-  readonly setLlmSecrets: (secrets: Record<string, string>) => Promise<void>
+  /** Takes up the credentials of an update; durable when it resolves. */
+  readonly updateLlmSecrets: (update: LlmConfig) => Promise<void>
   /** Ends the shells, so that the next command starts in the workdir that holds then. */
   readonly leaveWorkdir: () => Promise<void>
   /** Takes it apart, with everything it started. */
@@ -77,19 +77,24 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
     async create(id, request, onChange) {
       const llm = parseNewLlm(request.llm_config, deps.llmDefaults)
       const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
-      const workdir = await prepareWorkdir(request.workdir, id, deps.workdirRules)
-      const settings = newSettings({ request, llm: llm.config, workdir, tools })
       const secrets: SecretValues = { llm: llmSecrets(llm.config) }
+      const redactor = createRedactorWith(deps, secrets)
+      await makeDirectory(deps.catalog.directoryOf(id))
+      let madeWorkdir: string | undefined
       try {
-        await mkdir(deps.catalog.directoryOf(id), { mode: 0o700 })
+        const workdir = await prepareWorkdir(request.workdir, id, deps.workdirRules)
+        if (request.workdir === undefined) madeWorkdir = workdir
+        const settings = newSettings({ request, llm: llm.config, workdir, tools, redact: redactor.redact })
         if (Object.keys(secrets['llm']!).length) await deps.secretStore.write(id, secrets)
         const stored = await deps.store.create(id)
-        const opened = assemble(deps, { stored, state: { ...EMPTY_STATE, id, settings }, secrets, onChange })
+        const opened = assemble(deps, { stored, state: { ...EMPTY_STATE, id, settings }, secrets, redactor, onChange })
         await opened.conversation.log.append(firstEvents(deps, id, request, settings, opened.redact))
         return { opened, warnings: [...llm.warnings, ...toolWarning(settings)] }
       } catch (error) {
+        // Its descriptor with it.
+        await deps.store.delete(id)
         await rm(deps.catalog.directoryOf(id), { recursive: true, force: true })
-        if (settings.owns_workdir) await rm(workdir, { recursive: true, force: true })
+        if (madeWorkdir !== undefined) await rm(madeWorkdir, { recursive: true, force: true })
         throw error
       }
     },
@@ -100,7 +105,8 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
         if (repaired) deps.logger.warn({ conversation_id: id }, repaired)
         const state = await foldLog(stored, await deps.catalog.read(id))
         if (!state.createdAt) throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
-        return assemble(deps, { stored, state, secrets: await deps.secretStore.read(id), onChange })
+        const secrets = await readSecrets(deps, id)
+        return assemble(deps, { stored, state, secrets, redactor: createRedactorWith(deps, secrets), onChange })
       } catch (error) {
         await stored.close()
         throw error
@@ -112,9 +118,9 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
       await opened.conversation.configure(async (state) => {
         const workdir = update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, deps.workdirRules)
         return {
-          changes: changesOf(update, llm?.config, workdir),
+          changes: changesOf({ update, llm: llm?.config, workdir, redact: opened.redact }),
           // Before the log tells of them: a change that is told holds.
-          prepare: () => opened.setLlmSecrets(llmSecrets(llm?.config ?? {})),
+          prepare: () => opened.updateLlmSecrets(llm?.config ?? {}),
           afterwards: async () => (workdir === undefined ? undefined : await opened.leaveWorkdir()),
         }
       })
@@ -133,15 +139,40 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
   }
 }
 
-type Parts = { readonly stored: StoredLog; readonly state: State; readonly secrets: SecretValues; readonly onChange: OnChange }
+/** An existing one may hold a conversation that was put there by hand: it is neither used nor, when something fails, removed. */
+async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 })
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
+    throw new Problem('conversation_exists', 'There is data of a conversation with this id; restart the server to see it, or use another id.', { cause })
+  }
+}
 
-function assemble(deps: AssemblyDeps, { stored, state, secrets, onChange }: Parts): Opened {
+/** What cannot be decrypted is missing, and told when it is needed: the rest of the conversation can still be read. */
+async function readSecrets({ secretStore, logger }: AssemblyDeps, id: string): Promise<SecretValues> {
+  try {
+    return await secretStore.read(id)
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    logger.warn({ conversation_id: id }, error.message)
+    return {}
+  }
+}
+
+type Parts = {
+  readonly stored: StoredLog
+  readonly state: State
+  readonly secrets: SecretValues
+  readonly redactor: Redactor
+  readonly onChange: OnChange
+}
+
+function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor, onChange }: Parts): Opened {
   const id = stored.conversationId
   const { logger, catalog } = deps
-  const redactor = deps.createRedactor()
-  const redact = (text: string) => redactor.redact(text)
+  const { redact } = redactor
   let llmValues = secrets['llm'] ?? {}
-  hideLlmSecrets(redactor, llmValues)
 
   const log = createEventLog({ log: stored, onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed') })
   let shells: Shells | undefined
@@ -159,7 +190,8 @@ function assemble(deps: AssemblyDeps, { stored, state, secrets, onChange }: Part
     redact,
     emit: async (drafts) => void (await log.append(drafts)),
     onOutput: (tool_use_id, stream, text, offset) => log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
-    onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
+    // As text without secrets: what a tool throws may quote what it was given.
+    onCrash: (error, call) => logger.error({ error: redact(errorText(error)), conversation_id: id, tool: redact(call.name) }, 'a tool threw'),
   })
   const conversation: Conversation = new Conversation({
     log,
@@ -177,16 +209,19 @@ function assemble(deps: AssemblyDeps, { stored, state, secrets, onChange }: Part
     conversation,
     redact,
     leaveWorkdir: closeShells,
-    async setLlmSecrets(changed) {
-      if (!Object.keys(changed).length) return
-      const merged = { ...llmValues, ...changed }
+    async updateLlmSecrets(update) {
+      if (update.api_key === undefined && !update.extra_headers) return
+      const merged = mergeLlmSecrets(llmValues, update)
       await deps.secretStore.write(id, { ...secrets, llm: merged })
       llmValues = merged
       hideLlmSecrets(redactor, llmValues)
     },
     async dispose(outcome) {
-      await conversation.close(outcome)
-      await closeShells()
+      try {
+        await conversation.close(outcome)
+      } finally {
+        await closeShells()
+      }
     },
   }
 }
@@ -221,15 +256,26 @@ function firstEvents(deps: AssemblyDeps, id: string, request: CreateConversation
   const { initial_message: message } = request
   if (!message) return [init]
   const content = redactParts(partsOf(message.content), redact)
-  return [init, { type: 'UserMessage', source: 'user', content, run: false, ...(message.sender !== undefined && { sender: message.sender }) }]
+  return [init, { type: 'UserMessage', source: 'user', content, run: false, ...(message.sender !== undefined && { sender: redact(message.sender) }) }]
 }
 
 function toolWarning({ llm_config: { model = '' }, tools }: Settings): string[] {
   return tools.length && seemsToLackTools(model) ? [`${model} does not seem to support function calling; the agent may not be able to use its tools`] : []
 }
 
+function createRedactorWith({ createRedactor }: AssemblyDeps, secrets: SecretValues): Redactor {
+  const redactor = createRedactor()
+  hideLlmSecrets(redactor, secrets['llm'] ?? {})
+  return redactor
+}
+
+/** Others, such as OpenRouter's `X-Title`, hold plain words, which would then be missing from the agent's own work. */
+const SECRET_HEADER = /auth|key|token|secret|cookie|passw|credential|signature/i
+
 function hideLlmSecrets(redactor: Redactor, values: Record<string, string>): void {
   if (values['api_key'] !== undefined) redactor.set('LLM_API_KEY', values['api_key'])
-  const headers: unknown = JSON.parse(values['extra_headers'] ?? '{}')
-  for (const [name, value] of Object.entries(headers as Record<string, string>)) redactor.set(`header ${name}`, value)
+  for (const [name, value] of Object.entries(keptHeaders(values))) if (SECRET_HEADER.test(name)) redactor.set(`header ${name}`, value)
 }
+
+const errorText = (error: unknown) => (error instanceof Error ? (error.stack ?? error.message) : String(error))
+

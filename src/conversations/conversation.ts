@@ -49,11 +49,17 @@ type ActiveRun = {
   readonly id: string
   readonly maxSteps: number | undefined
   readonly abort: AbortController
+  /** By `performance.now()`: the wall clock may jump. */
+  readonly startedAt: number
+  deadline: NodeJS.Timeout | undefined
   looping: Promise<unknown>
 }
 
 /** Events read at a time when the model's history is rebuilt. */
 const HISTORY_PAGE = 1000
+
+/** Timers reach no further, milliseconds: about 25 days. */
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 export class Conversation {
   readonly log: EventLog
@@ -64,7 +70,7 @@ export class Conversation {
   #active: ActiveRun | undefined
   /** Present during a run only: an idle conversation holds no messages in memory. */
   #history: Pick<History, 'add'> | undefined
-  /** The end of a run that could not be stored; it comes before anything else once there is room. */
+  /** The end of a run that could not be stored; it comes before anything else once there is room, or the run would never end. */
   #unstoredEnd: Command | undefined
   #closed: Problem | undefined
   readonly #withoutTools = new Set<string>()
@@ -92,7 +98,7 @@ export class Conversation {
   async post({ message, run }: PostMessage): Promise<PostedMessage> {
     return await this.#command(async () => {
       const content = redactParts(partsOf(message.content), this.#deps.redact)
-      const sender = message.sender === undefined ? {} : { sender: message.sender }
+      const sender = message.sender === undefined ? {} : { sender: this.#deps.redact(message.sender) }
       const events = await this.#carryOut({ kind: 'message', content, ...sender, run, newRunId: uuid7() })
       const posted = events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')!
       const runId = this.#state.status === 'running' ? this.#state.run?.id : undefined
@@ -112,7 +118,9 @@ export class Conversation {
   /** Resolves when the run has ended or waits for somebody, and at the latest after `timeout` seconds. */
   async waitForRun(runId: string, timeout: number, signal: AbortSignal): Promise<RunOutcome> {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const giveUp = AbortSignal.any([signal, AbortSignal.timeout(timeout * 1000)])
+    const giveUp = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(timeout * 1000))])
+    // An abort that came before is not told to who listens now.
+    if (giveUp.aborted) resolve()
     giveUp.addEventListener('abort', () => resolve(), { once: true })
     let result: EventOf<'Result'> | undefined
     const unsubscribe = this.log.subscribe({
@@ -140,7 +148,7 @@ export class Conversation {
     return await this.#command(async () => {
       await this.#stopLoop()
       if (interrupt) await this.#deps.toolCalls.interrupt()
-      await this.#carryOut({ kind: 'pause', reason, now: Date.now() })
+      await this.#storeEnd({ kind: 'pause', reason, now: Date.now() })
       return this.state.status
     })
   }
@@ -172,7 +180,9 @@ export class Conversation {
           : new Problem('unavailable', 'The server is stopping; try again when it is up.')
       await this.#stopLoop()
       await this.#deps.toolCalls.interrupt()
-      if (outcome === 'closing' && !this.failed) await this.#carryOut({ kind: 'pause', reason: 'server_closing', now: Date.now() }).catch(this.#reportStorage)
+      // What waits for somebody goes on waiting at the next start.
+      const pauses = outcome === 'closing' && this.#state.status === 'running' && !this.failed
+      if (pauses) await this.#carryOut({ kind: 'pause', reason: 'server_closing', now: Date.now() }).catch(this.#reportStorage)
       await this.log.close(outcome)
     })
   }
@@ -202,8 +212,19 @@ export class Conversation {
     if (starts) await this.#deps.markActive(true)
     const events = (await this.log.append(drafts)).map((stored) => stored.event)
     if (starts) this.#startLoop(maxSteps)
-    else if (this.#isAtRest()) await this.#deps.markActive(false)
+    // A mark too many costs the next start one look; a command that is in the log must not fail for it.
+    else if (this.#isAtRest()) await this.#deps.markActive(false).catch(this.#reportStorage)
     return events
+  }
+
+  /** For what ends a run whose loop is still already. Throws what kept it from being stored. */
+  async #storeEnd(command: Command): Promise<void> {
+    try {
+      await this.#carryOut(command)
+    } catch (error) {
+      if (this.#state.status === 'running') this.#unstoredEnd = command
+      throw error
+    }
   }
 
   /** Whether the next start of the server may leave this conversation alone. */
@@ -216,13 +237,21 @@ export class Conversation {
   #take(event: Event): void {
     this.#state = fold(this.#state, event)
     this.#history?.add(event)
+    if (event.type === 'ConfigUpdate' && this.#active) this.#watchDeadline(this.#active)
     if (event.type === 'StatusUpdate' || event.type === 'ConfigUpdate' || event.type === 'UserMessage') this.#deps.onChange(this.#state)
   }
 
   #startLoop(maxSteps: number | undefined): void {
-    const active: ActiveRun = { id: this.#state.run!.id, maxSteps, abort: new AbortController(), looping: Promise.resolve() }
+    const active: ActiveRun = {
+      id: this.#state.run!.id,
+      maxSteps,
+      abort: new AbortController(),
+      startedAt: performance.now(),
+      deadline: undefined,
+      looping: Promise.resolve(),
+    }
     this.#active = active
-    this.#drive(active).catch((error: unknown) => this.#deps.logger.error({ err: error, conversation_id: this.id }, 'run failed'))
+    this.#drive(active).catch(this.#report)
   }
 
   async #stopLoop(): Promise<void> {
@@ -234,34 +263,33 @@ export class Conversation {
 
   async #drive(active: ActiveRun): Promise<void> {
     const { signal } = active.abort
-    const cancelDeadline = this.#watchDeadline(active)
+    this.#watchDeadline(active)
     let requestedAt = 0
+    const onRequest = () => void (requestedAt = this.#state.lastSeq)
+    let context: Promise<AgentContext> | undefined
+    const contextOfRun = () => (context ??= this.#createContext(active, onRequest))
     try {
-      const onRequest = () => void (requestedAt = this.#state.lastSeq)
-      const looping = this.#createContext(active, onRequest)
-      active.looping = looping.catch(() => {})
-      const context = await looping
       for (;;) {
-        const run = this.#loopOnce(context, signal)
+        const run = this.#loopOnce(contextOfRun, signal)
         active.looping = run
         const end = await run
         if (signal.aborted && signal.reason !== TIME_LIMIT) return // whoever stopped it stores what follows
         if (!(await this.#inbox(() => this.#endRun(active, end, requestedAt)))) return
       }
     } finally {
-      cancelDeadline()
+      clearTimeout(active.deadline)
       if (this.#active === active || !this.#active) this.#history = undefined
       if (this.#active === active) this.#active = undefined
     }
   }
 
   /** Never throws: what goes wrong ends the run as an error. */
-  async #loopOnce(context: AgentContext, signal: AbortSignal): Promise<LoopEnd> {
+  async #loopOnce(context: () => Promise<AgentContext>, signal: AbortSignal): Promise<LoopEnd> {
     try {
-      const end = await runAgent(context, { emit: this.#emit, publish: this.#publish }, signal)
+      const end = await runAgent(await context(), { emit: this.#emit, publish: this.#publish }, signal)
       return signal.reason === TIME_LIMIT ? timeLimit() : end
     } catch (error) {
-      this.#reportStorage(error)
+      this.#report(error)
       const message = error instanceof Problem ? error.message : 'The server failed inside the run; its log has the details.'
       return { stopReason: 'error', failure: { type: 'internal', message, retryable: true } }
     }
@@ -273,10 +301,9 @@ export class Conversation {
     const command: Command = { kind: 'end_run', runId: active.id, ...end, requestedAt, newRunId: uuid7(), now: Date.now() }
     this.#active = undefined
     try {
-      await this.#carryOut(command)
+      await this.#storeEnd(command)
     } catch (error) {
       this.#reportStorage(error)
-      this.#unstoredEnd = command
       return false
     }
     if (this.#state.run?.id !== active.id) return false
@@ -317,19 +344,25 @@ export class Conversation {
       for (const { event } of page.events) history.add(event)
       seq = page.events.at(-1)?.seq ?? head
     }
-    for (const event of meanwhile) history.add(event)
+    // The head may have been a step ahead of what subscribers had been told.
+    for (const event of meanwhile) if (event.seq > head) history.add(event)
     this.#history = history
     return history
   }
 
-  #watchDeadline(active: ActiveRun): () => void {
+  /** Again after each change of the limit, and when the last timer did not reach so far. */
+  #watchDeadline(active: ActiveRun): void {
+    clearTimeout(active.deadline)
     const seconds = this.#state.settings.max_seconds_per_run
-    if (seconds === undefined) return () => {}
-    const timer = setTimeout(() => {
-      active.abort.abort(TIME_LIMIT)
-      this.#deps.toolCalls.interrupt().catch(this.#reportStorage)
-    }, seconds * 1000)
-    return () => clearTimeout(timer)
+    if (seconds === undefined) return
+    const left = active.startedAt + seconds * 1000 - performance.now()
+    const next = left > MAX_TIMER_MS ? () => this.#watchDeadline(active) : () => this.#endForTime(active)
+    active.deadline = setTimeout(next, Math.min(left, MAX_TIMER_MS))
+  }
+
+  #endForTime(active: ActiveRun): void {
+    active.abort.abort(TIME_LIMIT)
+    this.#deps.toolCalls.interrupt().catch(this.#reportStorage)
   }
 
   readonly #emit = async (drafts: readonly EventDraft[]): Promise<void> => {
@@ -340,6 +373,10 @@ export class Conversation {
 
   readonly #reportStorage = (error: unknown): void => {
     this.#deps.logger.error({ err: error, conversation_id: this.id }, 'an event could not be stored')
+  }
+
+  readonly #report = (error: unknown): void => {
+    this.#deps.logger.error({ err: error, conversation_id: this.id }, 'a run failed')
   }
 }
 

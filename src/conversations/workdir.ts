@@ -16,7 +16,11 @@ export type WorkdirRules = {
  * Makes the directory and answers its real path. `wanted` is what the client asked for; without it the conversation gets
  * a directory of its own. Throws a `Problem` for a path that leaves where it may be, also over a symbolic link.
  */
-export async function prepareWorkdir(wanted: string | undefined, conversationId: string, rules: WorkdirRules): Promise<string> {
+export async function prepareWorkdir(
+  wanted: string | undefined,
+  conversationId: string,
+  rules: WorkdirRules,
+): Promise<string> {
   await mkdir(rules.base, { recursive: true, mode: 0o700 })
   if (wanted?.includes('\0')) throw unsafe('it holds a NUL character')
   const path = resolve(rules.base, wanted ?? conversationId)
@@ -26,7 +30,11 @@ export async function prepareWorkdir(wanted: string | undefined, conversationId:
     await mkdir(path, { recursive: true })
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'error'
-    throw new Problem('invalid_request', `The workdir cannot be made (${code}); give a directory the server may write to.`, { cause: error })
+    throw new Problem(
+      'invalid_request',
+      `The workdir cannot be made (${code}); give a directory the server may write to.`,
+      { cause: error },
+    )
   }
   return await realpath(path)
 }
@@ -51,6 +59,7 @@ async function realpathOfExisting(path: string): Promise<string> {
   }
 }
 
-const isInside = (path: string, root: string) => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep)
+const isInside = (path: string, root: string) =>
+  path === root || path.startsWith(root.endsWith(sep) ? root : root + sep)
 
 const unsafe = (why: string) => new Problem('unsafe_path', `The workdir is refused: ${why}.`)

@@ -23,10 +23,16 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest): Proble
   const code = 'code' in error ? FASTIFY_CODES[error.code] : undefined
   if (code) return new Problem(code, MESSAGES[code] ?? error.message, { cause: error })
   const status = 'statusCode' in error ? error.statusCode : undefined
-  if (status === 400) return new Problem('invalid_request', 'The request could not be read; check that the body is valid JSON.', { cause: error })
+  if (status === 400)
+    return new Problem('invalid_request', 'The request could not be read; check that the body is valid JSON.', {
+      cause: error,
+    })
   const error_id = randomUUID()
   request.log.error({ err: error, error_id }, 'request failed')
-  return new Problem('internal', 'The server failed; its log has the details under this error_id.', { details: { error_id }, cause: error })
+  return new Problem('internal', 'The server failed; its log has the details under this error_id.', {
+    details: { error_id },
+    cause: error,
+  })
 }
 
 const FASTIFY_CODES: Readonly<Record<string, ProblemCode>> = {
@@ -44,7 +50,12 @@ const MESSAGES: Partial<Record<ProblemCode, string>> = {
   invalid_request: 'The body is not valid JSON.',
 }
 
-type Issue = { readonly instancePath: string; readonly message?: string; readonly keyword: string; readonly params?: Record<string, unknown> }
+type Issue = {
+  readonly instancePath: string
+  readonly message?: string
+  readonly keyword: string
+  readonly params?: Record<string, unknown>
+}
 
 /** Paths and rules only: a value in the answer could be the secret somebody put into the wrong field. */
 function invalidRequest(validation: readonly unknown[], context: string | undefined): Problem {
@@ -55,9 +66,13 @@ function invalidRequest(validation: readonly unknown[], context: string | undefi
   const later = (validation as readonly Issue[]).flatMap(laterFields)
   if (later.length) {
     const fields = later.join(', ')
-    return new Problem('unsupported_field', `This version of the server has no ${fields} yet; leave it out.`, { details: { fields: later } })
+    return new Problem('unsupported_field', `This version of the server has no ${fields} yet; leave it out.`, {
+      details: { fields: later },
+    })
   }
-  return new Problem('invalid_request', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), { details: { issues } })
+  return new Problem('invalid_request', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), {
+    details: { issues },
+  })
 }
 
 function laterFields({ instancePath, params }: Issue): string[] {

@@ -38,8 +38,10 @@ const REQUEST_TIMEOUT_MS = 60_000
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 
 export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance> {
+  // By its widest type: a narrower one would run through the types of every plugin and route.
+  const logger: FastifyBaseLogger = deps.logger
   const app = Fastify({
-    loggerInstance: deps.logger as FastifyBaseLogger, // the wider type: a narrower one would run through every plugin’s types
+    loggerInstance: logger,
     // One line per request, of our own, is below.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'req_id' }),
     bodyLimit: deps.info.limits.max_body_bytes,
@@ -64,7 +66,12 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   })
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions } = request
-    const facts = { method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 }
+    const facts = {
+      method,
+      route: routeOptions.url,
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 10) / 10,
+    }
     // Probes come every few seconds and say nothing.
     if (routeOptions.config.public) request.log.debug(facts, 'request')
     else request.log.info(facts, 'request')
@@ -72,7 +79,9 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   app.setNotFoundHandler(async (request) => {
     const allowed = routes.methodsOf(request.url)
     if (!allowed.length) throw new Problem('not_found', 'There is no such route; /openapi.json lists them all.')
-    throw new Problem('method_not_allowed', `This route answers ${allowed.join(', ')}.`, { details: { allow: allowed } })
+    throw new Problem('method_not_allowed', `This route answers ${allowed.join(', ')}.`, {
+      details: { allow: allowed },
+    })
   })
 
   await app.register(fastifySSE)
@@ -97,7 +106,10 @@ function acceptJsonOnly(app: FastifyInstance): void {
 }
 
 /** The routes alone: what the API's description is made from, too. */
-export async function registerRoutes(app: FastifyInstance, deps: Pick<HttpDeps, 'manager' | 'info' | 'isReady'>): Promise<void> {
+export async function registerRoutes(
+  app: FastifyInstance,
+  deps: Pick<HttpDeps, 'manager' | 'info' | 'isReady'>,
+): Promise<void> {
   const { manager, info, isReady } = deps
   await app.register(serverRoutes, { info, isReady })
   await app.register(conversationRoutes, { manager })

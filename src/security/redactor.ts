@@ -1,13 +1,13 @@
 /** The one place that takes secret values out of text: each becomes `<secret:NAME>`, however it is written. */
 
 /** Shorter values would hit innocent text. */
-export const MIN_SECRET_LENGTH = 8
+const MIN_SECRET_LENGTH = 8
 
 export interface Redactor {
   /** Adds or replaces a value; values under the minimal length are not looked for. */
-  set(name: string, value: string): void
-  delete(name: string): void
-  redact(text: string): string
+  readonly set: (name: string, value: string) => void
+  readonly delete: (name: string) => void
+  readonly redact: (text: string) => string
 }
 
 export function createRedactor(): Redactor {
@@ -41,7 +41,9 @@ function writtenForms(value: string): Set<string> {
   const forms = new Set([value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value)])
   const bytes = Buffer.from(value)
   for (const lead of [0, 1, 2]) {
-    const encoded = Buffer.concat([Buffer.alloc(lead), bytes]).toString('base64').replace(/=+$/, '')
+    const encoded = Buffer.concat([Buffer.alloc(lead), bytes])
+      .toString('base64')
+      .replace(/=+$/, '')
     // The first characters mix in what stands before, the last one what follows: they are not the secret's own.
     const own = encoded.slice(lead === 0 ? 0 : lead + 1, (bytes.length + lead) % 3 === 0 ? undefined : -1)
     if (own.length >= MIN_SECRET_LENGTH) forms.add(own).add(own.replaceAll('+', '-').replaceAll('/', '_'))

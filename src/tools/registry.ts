@@ -18,7 +18,11 @@ export function resolveToolNames(names: readonly string[]): ToolName[] {
 function resolveToolName(name: string): ToolName {
   const found = TOOL_NAMES.find((known) => known === name) ?? (Object.hasOwn(ALIASES, name) ? ALIASES[name] : undefined)
   if (found) return found
-  throw new Problem('invalid_request', `There is no tool named ${JSON.stringify(name.slice(0, 100))}; the tools are ${TOOL_NAMES.join(', ')}.`, {
-    details: { tools: [...TOOL_NAMES] },
-  })
+  throw new Problem(
+    'invalid_request',
+    `There is no tool named ${JSON.stringify(name.slice(0, 100))}; the tools are ${TOOL_NAMES.join(', ')}.`,
+    {
+      details: { tools: [...TOOL_NAMES] },
+    },
+  )
 }

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { createTurns, type InTurn } from '../lib/turns.ts'
 import { BackgroundOutputs } from './background-output.ts'
 import { runBashCommand, type FinishedCommand } from './bash-command.ts'
 import { BashProcess } from './bash-process.ts'
@@ -59,8 +60,7 @@ export class BashSession implements Shell {
   #cwd: string
   #bash: BashProcess | undefined
   #pipes: OutputPipes | undefined
-  /** Settles when all that was asked for so far is done. */
-  #lastTurn: Promise<unknown>
+  readonly #inTurn: InTurn
   #closing: Promise<void> | undefined
   #isClosed = false
   #restartsAsked = 0
@@ -77,8 +77,7 @@ export class BashSession implements Shell {
     this.#options = options
     this.#files = new ShellFiles(options.stateDir)
     this.#cwd = options.workdir
-    // When that end failed, it was told to those who asked for it.
-    this.#lastTurn = (options.after ?? Promise.resolve()).catch(() => {})
+    this.#inTurn = createTurns(options.after)
   }
 
   get cwd(): string {
@@ -105,14 +104,16 @@ export class BashSession implements Shell {
 
   async restart(): Promise<void> {
     this.#restartsAsked++
-    await this.#endProcesses()
+    const ended = this.#endProcesses()
+    // It is awaited below, but only in its turn.
+    ended.catch(() => {})
     await this.#inTurn(async () => {
-      await this.#endProcesses()
-      await this.#files.forgetState()
-      this.#bash = undefined
-      this.#news = []
-      this.#cwd = this.#options.workdir
-      this.#restartsAsked--
+      try {
+        await ended
+        await this.#beginAnew()
+      } finally {
+        this.#restartsAsked--
+      }
     })
   }
 
@@ -142,6 +143,16 @@ export class BashSession implements Shell {
     await this.#endProcesses()
     await this.suspend()
     await this.#files.removeAll()
+  }
+
+  async #beginAnew(): Promise<void> {
+    await this.#endProcesses()
+    await this.#endShell()
+    clearTimeout(this.#saveTimer)
+    this.#saveTimer = undefined
+    await this.#files.forgetState()
+    this.#news = []
+    this.#cwd = this.#options.workdir
   }
 
   async #runNow(command: string, options: CommandOptions): Promise<CommandResult> {
@@ -248,7 +259,10 @@ export class BashSession implements Shell {
     const bash = this.#bash
     if (bash) {
       await bash.end()
-      await this.#save()
+      // The result of a command that was run must not be lost for this.
+      await this.#save().catch((error: unknown) =>
+        this.#news.push(`The shell's state could not be saved: ${String(error)}.`),
+      )
     }
     this.#bash = undefined
     this.#pipes?.stdout.close()
@@ -277,26 +291,4 @@ export class BashSession implements Shell {
     await this.#files.saveState(state)
     this.#savedState = state
   }
-
-  /** Runs `work` when all that was asked for before is done; at once, out of turn, when `signal` is aborted before. */
-  async #inTurn<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const previous = this.#lastTurn
-    const { promise: done, resolve: finish } = Promise.withResolvers<void>()
-    this.#lastTurn = previous.then(() => done)
-    try {
-      await (signal ? untilAborted(previous, signal) : previous)
-      return await work()
-    } finally {
-      finish()
-    }
-  }
-}
-
-async function untilAborted(promise: Promise<unknown>, signal: AbortSignal): Promise<void> {
-  const { promise: aborted, resolve: onAbort } = Promise.withResolvers<void>()
-  const abort = () => onAbort()
-  signal.addEventListener('abort', abort)
-  if (signal.aborted) abort()
-  await Promise.race([promise, aborted])
-  signal.removeEventListener('abort', abort)
 }

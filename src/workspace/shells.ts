@@ -21,7 +21,7 @@ export type ShellsOptions = {
   readonly limits?: Partial<ShellLimits>
 }
 
-export const DEFAULT_SHELL_LIMITS: ShellLimits = {
+const DEFAULT_SHELL_LIMITS: ShellLimits = {
   outputBytes: 32 * 1024,
   // Three of them stay within the two seconds in which a pause has to answer.
   graceMs: 600,

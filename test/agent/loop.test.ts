@@ -112,7 +112,7 @@ describe('limits', () => {
   })
 
   test('max_seconds_per_run ends a model call', async () => {
-    await using bench = await setBench({ script: [{ text: 'Hm', hang: true }] })
+    await using bench = await setBench({ script: [{ text: 'Too late.', delay_ms: 10_000 }] })
     const conversation = await bench.converse({ max_seconds_per_run: 0.2 })
     expect(await say(conversation)).toMatchObject({ stop_reason: 'time_limit' })
     expect(conversation.state.status).toBe('error')
@@ -155,7 +155,7 @@ describe('a configuration changed in mid-run', () => {
 
   test('a time limit set in mid-run ends the run', async () => {
     const slow = gate('Slow')
-    await using bench = await setBench({ tools: [slow.tool, echo], script: (question) => (question.text.includes('through') ? { text: 'Hm', hang: true } : { calls: [call('Slow')] }) })
+    await using bench = await setBench({ tools: [slow.tool, echo], script: (question) => (question.text.includes('through') ? { text: 'Too late.', delay_ms: 10_000 } : { calls: [call('Slow')] }) })
     const conversation = await bench.converse()
     const { run_id } = await conversation.post(userText('go', true))
     await slow.entered
@@ -172,7 +172,7 @@ describe('what a provider refuses', () => {
     [429, { message: 'slow down' }, 'rate_limit'],
     [400, { message: 'context_length_exceeded', code: 'context_length_exceeded' }, 'context_window'],
     [404, { message: 'no such model' }, 'config'],
-    [503, { message: 'overloaded' }, 'network'],
+    [503, { message: 'down for maintenance' }, 'network'],
   ])('%i %j ends the run as %s', async (status, error, type) => {
     await using bench = await setBench({ script: () => ({ status, error }) })
     const conversation = await bench.converse()
@@ -247,7 +247,7 @@ describe('messages during a run', () => {
 
 describe('pause', () => {
   test('ends the model call at once; nothing of the half answer is stored', async () => {
-    await using bench = await setBench({ script: inOrder([{ text: 'one two three', hang: true }, { text: 'Again.' }]) })
+    await using bench = await setBench({ script: inOrder([{ text: 'one two three four', chunk_delay_ms: 300 }, { text: 'Again.' }]) })
     const conversation = await bench.converse()
     const shown = Promise.withResolvers<void>()
     conversation.log.subscribe({ onEvents: () => {}, onTransient: ({ event }) => event.type === 'AssistantDelta' && shown.resolve() })
@@ -353,9 +353,10 @@ describe('a log that fails under a run', () => {
     const run = await conversation.run()
     const { status } = await conversation.waitForRun(run, 5, new AbortController().signal)
     expect(status).toBe('error')
-    const page = await conversation.log.read({ afterSeq: 5, limit: 10 })
-    expect(page.events.map((stored) => stored.type)).toEqual(['StatusUpdate', 'ErrorEvent', 'Result', 'StatusUpdate'])
-    expect(page.events[1]?.event).toMatchObject({ message: expect.stringContaining('damaged') })
+    expect(conversation.view()).toMatchObject({ status: 'error', last_seq: 10 })
+    const page = await conversation.log.read({ order: 'desc', limit: 4 })
+    expect(page.events.map((stored) => stored.type)).toEqual(['StatusUpdate', 'Result', 'ErrorEvent', 'StatusUpdate'])
+    expect(page.events[2]?.event).toMatchObject({ error_type: 'internal', message: expect.stringContaining('damaged') })
   })
 })
 

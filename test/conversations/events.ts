@@ -45,13 +45,15 @@ export function userMessage(text: string, run = false): EventDraft {
   return { type: 'UserMessage', source: 'user', content: [{ type: 'text', text }], run }
 }
 
-export function status(to: Status, previous_status: Status = 'idle'): EventDraft {
+type DraftOf<T extends EventDraft['type']> = Extract<EventDraft, { type: T }>
+
+export function status(to: Status, previous_status: Status = 'idle'): DraftOf<'StatusUpdate'> {
   return { type: 'StatusUpdate', source: 'environment', run_id: runId, status: to, previous_status, reason: 'a test' }
 }
 
 type Answer = { text?: string; calls?: readonly string[]; usage?: typeof NO_USAGE; model?: string; cost_usd?: number }
 
-export function answered({ text = '', calls = [], usage = NO_USAGE, model = 'scripted', ...cost }: Answer): EventDraft {
+export function answered({ text = '', calls = [], usage = NO_USAGE, model = 'scripted', ...cost }: Answer): DraftOf<'AssistantMessage'> {
   const content = text ? [{ type: 'text' as const, text }] : []
   return { type: 'AssistantMessage', source: 'agent', run_id: runId, message_id: uuid7(), text, content, tool_use_ids: [...calls], model, usage, stop_reason: 'stop', ...cost }
 }
@@ -60,6 +62,6 @@ export function toolUse(id: string, input: unknown = { command: 'true' }, name =
   return { type: 'ToolUse', source: 'agent', run_id: runId, tool_use_id: id, name, input }
 }
 
-export function toolResult(id: string, output: unknown = 'done'): EventDraft {
+export function toolResult(id: string, output: unknown = 'done'): DraftOf<'ToolResult'> {
   return { type: 'ToolResult', source: 'environment', run_id: runId, tool_use_id: id, output, is_error: false, duration_ms: 1 }
 }

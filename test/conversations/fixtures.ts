@@ -157,7 +157,7 @@ type Run = (input: Record<string, unknown>, context: ToolContext) => Promise<Too
 
 /** A tool that takes anything and does what it is given to do. */
 export function tool(name: string, run: Run, more: Partial<Tool<Record<string, unknown>>> = {}): Tool {
-  return { name, description: `The ${name} of the tests.`, input: z.looseObject({}), run: async (input, context) => await run(input, context), ...more } as Tool
+  return { name, description: `The ${name} of the tests.`, input: z.looseObject({}), run: async (input: Record<string, unknown>, context) => await run(input, context), ...more } as Tool
 }
 
 export const call = (name: string, args: Record<string, unknown> | string = {}) => ({ name, arguments: args })
