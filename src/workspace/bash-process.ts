@@ -105,8 +105,10 @@ export class BashProcess {
 
   /** Closes its input, as one closes a terminal, and resolves when it is gone. */
   async end(): Promise<void> {
-    this.#input.end()
     const timer = setTimeout(() => this.signal('SIGKILL'), HANG_UP_MS)
+    // What it reports now comes after the state that the last command left.
+    await this.send('')
+    this.#input.end()
     await this.ended
     clearTimeout(timer)
   }
@@ -115,9 +117,12 @@ export class BashProcess {
     const ended = new Promise<BashExit>((resolve, reject) => {
       this.#child.once('error', reject)
       this.#child.once('exit', (code, signal) => {
-        this.exit = { code, signal }
-        this.#release()
-        resolve(this.exit)
+        // First whatever it had written before.
+        setImmediate(() => {
+          this.exit = { code, signal }
+          this.#release()
+          resolve(this.exit)
+        })
       })
     })
     // Who waits for a report hears of a failed start there.

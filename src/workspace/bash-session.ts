@@ -63,6 +63,7 @@ export class BashSession implements Shell {
   readonly #inTurn: InTurn
   #closing: Promise<void> | undefined
   #isClosed = false
+  #isBusy = false
   #restartsAsked = 0
   #idleTimer: NodeJS.Timeout | undefined
   #saveTimer: NodeJS.Timeout | undefined
@@ -94,9 +95,11 @@ export class BashSession implements Shell {
     return this.#inTurn(async () => {
       if (options.signal.aborted || this.#endedBy) return notStarted(this.#cwd)
       clearTimeout(this.#idleTimer)
+      this.#isBusy = true
       try {
         return await this.#runNow(command, options)
       } finally {
+        this.#isBusy = false
         this.#closeWhenIdle()
       }
     }, options.signal)
@@ -127,7 +130,7 @@ export class BashSession implements Shell {
     this.#isClosed = true
     clearTimeout(this.#idleTimer)
     clearTimeout(this.#saveTimer)
-    if (this.#bash) killShell(this.#bash)
+    if (this.#bash && this.#isBusy) killShell(this.#bash)
     await this.#inTurn(async () => {
       await this.#endShell()
       this.#background.close()

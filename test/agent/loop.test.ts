@@ -155,7 +155,7 @@ describe('a configuration changed in mid-run', () => {
 
   test('a time limit set in mid-run ends the run', async () => {
     const slow = gate('Slow')
-    await using bench = await setBench({ tools: [slow.tool, echo], script: (question) => (question.text.includes('through') ? { text: 'Too late.', delay_ms: 10_000 } : { calls: [call('Slow')] }) })
+    await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }, { text: 'Too late.', delay_ms: 10_000 }] })
     const conversation = await bench.converse()
     const { run_id } = await conversation.post(userText('go', true))
     await slow.entered

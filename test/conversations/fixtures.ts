@@ -49,7 +49,7 @@ export type Bench = AsyncDisposable & {
   readonly restart: (how?: { kill?: boolean; between?: () => Promise<void>; secretKeys?: readonly [string, ...string[]] }) => Promise<void>
 }
 
-export async function setBench({ script = [{ text: 'Hello.' }], tools = [], deps = {}, roots = [], secretKeys = ['key-material-of-the-tests'] }: BenchOptions = {}): Promise<Bench> {
+export async function setBench({ script = () => ({ text: 'Hello.' }), tools = [], deps = {}, roots = [], secretKeys = ['key-material-of-the-tests'] }: BenchOptions = {}): Promise<Bench> {
   const home = await mkdtemp(join(tmpdir(), 'conversations-'))
   const [dataDir, workdirBase] = [join(home, 'data'), join(home, 'work')]
   await mkdir(dataDir)
