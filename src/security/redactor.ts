@@ -36,17 +36,33 @@ export function createRedactor(): Redactor {
   }
 }
 
-/** The value as it is, inside a JSON string, URL-encoded, and base64 at the three alignments it can have in a longer text. */
+/** The value as programs write it: plain, in JSON, in URLs, in base64. */
 function writtenForms(value: string): Set<string> {
-  const forms = new Set([value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value)])
+  return new Set([value, ...jsonForms(value), ...urlForms(value), ...base64Forms(value)])
+}
+
+/** Some escape all that is not ASCII. */
+function jsonForms(value: string): string[] {
+  const json = JSON.stringify(value).slice(1, -1)
+  return [json, json.replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)]
+}
+
+/** Programs differ in which reserved characters they encode, how they write a space, and in the case of the digits. */
+function urlForms(value: string): string[] {
+  // Half a character cannot be encoded, and encoding it throws.
+  const loose = encodeURIComponent(value.toWellFormed())
+  const strict = loose.replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+  const forms = [loose, strict, strict.replaceAll('%20', '+'), loose.replaceAll('%2F', '/'), strict.replaceAll('%2F', '/')]
+  return forms.flatMap((form) => [form, form.replace(/%../g, (code) => code.toLowerCase())])
+}
+
+/** At the three alignments that the value can have in a longer text. */
+function base64Forms(value: string): string[] {
   const bytes = Buffer.from(value)
-  for (const lead of [0, 1, 2]) {
-    const encoded = Buffer.concat([Buffer.alloc(lead), bytes])
-      .toString('base64')
-      .replace(/=+$/, '')
+  return [0, 1, 2].flatMap((lead) => {
+    const encoded = Buffer.concat([Buffer.alloc(lead), bytes]).toString('base64').replace(/=+$/, '')
     // The first characters mix in what stands before, the last one what follows: they are not the secret's own.
     const own = encoded.slice(lead === 0 ? 0 : lead + 1, (bytes.length + lead) % 3 === 0 ? undefined : -1)
-    if (own.length >= MIN_SECRET_LENGTH) forms.add(own).add(own.replaceAll('+', '-').replaceAll('/', '_'))
-  }
-  return forms
+    return own.length >= MIN_SECRET_LENGTH ? [own, own.replaceAll('+', '-').replaceAll('/', '_')] : []
+  })
 }
