@@ -33,7 +33,11 @@ export async function benchEventPage(events = 1_000_000): Promise<Row[]> {
     const places = [start, middle, end].map((us) => us.toFixed(0)).join(' / ')
     const count = events.toLocaleString('en')
     return [
-      [`a page of ${PAGE} at the start / middle / end of ${count} events`, `${places} µs`, `${ratio.toFixed(2)} slowest by fastest`],
+      [
+        `a page of ${PAGE} at the start / middle / end of ${count} events`,
+        `${places} µs`,
+        `${ratio.toFixed(2)} slowest by fastest`,
+      ],
       [`opening that log and reading its last page`, `${openMs.toFixed(0)} ms`, ''],
     ]
   } finally {

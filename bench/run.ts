@@ -15,7 +15,10 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
 
 const README = join(import.meta.dirname, '../README.md')
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { write: { type: 'boolean', default: false } } })
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { write: { type: 'boolean', default: false } },
+})
 const unknown = positionals.filter((name) => !(name in BENCHES))
 if (unknown.length) {
   console.error(`There is no benchmark ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}.`)

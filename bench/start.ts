@@ -26,11 +26,21 @@ export async function benchStart(): Promise<Row[]> {
     const resident = median(starts.slice(1).map((start) => start.megabytes))
     const allowed = 2 * node + 150
     await fillWithConversations(home)
-    const many = median([await timeServer(home), await timeServer(home), await timeServer(home)].map((start) => start.ms))
+    const many = median(
+      [await timeServer(home), await timeServer(home), await timeServer(home)].map((start) => start.ms),
+    )
     return [
-      ['start to the first answer', `${alive.toFixed(0)} ms`, `${(alive / allowed).toFixed(2)} of twice \`node -e 0\` (${node.toFixed(0)} ms) and 150 ms`],
+      [
+        'start to the first answer',
+        `${alive.toFixed(0)} ms`,
+        `${(alive / allowed).toFixed(2)} of twice \`node -e 0\` (${node.toFixed(0)} ms) and 150 ms`,
+      ],
       ['resident memory then', `${resident.toFixed(0)} MB`, `${(resident / 130).toFixed(2)} of 130 MB`],
-      [`start with ${CONVERSATIONS.toLocaleString('en')} conversations on disk`, `${many.toFixed(0)} ms`, `${(many / 1000).toFixed(2)} of 1 s`],
+      [
+        `start with ${CONVERSATIONS.toLocaleString('en')} conversations on disk`,
+        `${many.toFixed(0)} ms`,
+        `${(many / 1000).toFixed(2)} of 1 s`,
+      ],
     ]
   } finally {
     await rm(home, { recursive: true, force: true })

@@ -1,9 +1,11 @@
 /** The only reader of the environment: variables, `.env` and secret files in, one checked `Config` out. */
-import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
+import { access, constants } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { z } from 'zod'
+import { makeDirectories } from './lib/make-directories.ts'
 import type { LogLevel } from './telemetry/logger.ts'
 import { LOG_LEVELS } from './telemetry/logger.ts'
 
@@ -17,25 +19,36 @@ type Variable = { readonly about: string; readonly default?: string; readonly se
 /** Every variable there is. A `secret` one may also be given as `NAME_FILE`, the path of a file that holds it. */
 export const VARIABLES = {
   OPENHANDS_MASTER_KEY: {
-    about: 'Bearer key of the API, at least 16 characters. Several, separated by commas, while keys change: each is accepted, the first encrypts.',
+    about:
+      'Bearer key of the API, at least 16 characters. Several, separated by commas, while keys change: each is accepted, the first encrypts.',
     secret: true,
   },
   OPENHANDS_SERVER_HOST: { about: 'Address to listen on.', default: '0.0.0.0' },
   OPENHANDS_SERVER_PORT: { about: 'Port to listen on; 0 takes a free one.', default: '8000' },
   OPENHANDS_LOG_LEVEL: { about: 'DEBUG, INFO, WARN, ERROR or CRITICAL.', default: 'INFO' },
-  OPENHANDS_DATA_DIR: { about: 'Where conversations are kept. Default: the user data directory of the operating system.' },
+  OPENHANDS_DATA_DIR: {
+    about: 'Where conversations are kept. Default: the user data directory of the operating system.',
+  },
   OPENHANDS_WORKDIR_BASE: { about: 'Where working directories are made. Default: `work` in the data directory.' },
   OPENHANDS_WORKDIR_ROOTS: {
-    about: 'Directories, separated by colons, that an absolute workdir must lie in. Default: any directory is accepted.',
+    about:
+      'Directories, separated by colons, that an absolute workdir must lie in. Default: any directory is accepted.',
   },
   OPENHANDS_SECRET_KEY: { about: 'Encrypts secrets at rest. Default: derived from the master key.', secret: true },
   OPENHANDS_ISOLATION: {
-    about: 'How commands are walled off: `none`, or `auto` for the best there is. This version has no wall yet and says so.',
+    about:
+      'How commands are walled off: `none`, or `auto` for the best there is. This version has no wall yet and says so.',
     default: 'auto',
   },
   OPENHANDS_MAX_BODY_BYTES: { about: 'Largest request body, bytes.', default: String(8 * MIB) },
-  OPENHANDS_MAX_OUTPUT_BYTES: { about: 'How much of a command’s output a result keeps, bytes per stream; the whole goes to a file.', default: '30000' },
-  OPENHANDS_STREAM_BUFFER_BYTES: { about: 'What a slow stream reader may be behind before it is cut off, bytes.', default: String(8 * MIB) },
+  OPENHANDS_MAX_OUTPUT_BYTES: {
+    about: 'How much of a command’s output a result keeps, bytes per stream; the whole goes to a file.',
+    default: '30000',
+  },
+  OPENHANDS_STREAM_BUFFER_BYTES: {
+    about: 'What a slow stream reader may be behind before it is cut off, bytes.',
+    default: String(8 * MIB),
+  },
   OPENHANDS_LOG_LLM_PAYLOADS: {
     about: '`true` logs each request to a model and its answer, whole, with secret values taken out.',
     default: 'false',
@@ -82,7 +95,9 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
   const masterKeys = readMasterKeys(read('OPENHANDS_MASTER_KEY'))
   const secretKey = read('OPENHANDS_SECRET_KEY')
   if (read('OPENHANDS_ISOLATION') === 'bubblewrap') {
-    throw new ConfigError('OPENHANDS_ISOLATION=bubblewrap cannot be had in this version; use none, and run the server in a container of its own.')
+    throw new ConfigError(
+      'OPENHANDS_ISOLATION=bubblewrap cannot be had in this version; use none, and run the server in a container of its own.',
+    )
   }
   checked('OPENHANDS_ISOLATION', z.enum(['auto', 'none']), read)
   const defaultLlm = {
@@ -93,9 +108,16 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
   return {
     host: checked('OPENHANDS_SERVER_HOST', z.string().min(1), read),
     port: checked('OPENHANDS_SERVER_PORT', z.coerce.number().int().min(0).max(65_535), read),
-    logLevel: checked('OPENHANDS_LOG_LEVEL', z.string().toUpperCase().pipe(z.enum(Object.keys(LOG_LEVELS) as [LogLevel])), read),
+    logLevel: checked(
+      'OPENHANDS_LOG_LEVEL',
+      z
+        .string()
+        .toUpperCase()
+        .pipe(z.enum(Object.keys(LOG_LEVELS) as [LogLevel])),
+      read,
+    ),
     dataDir,
-    workdirBase: resolve(read('OPENHANDS_WORKDIR_BASE') ?? join(dataDir, 'work')),
+    workdirBase: readWorkdirBase(read('OPENHANDS_WORKDIR_BASE'), dataDir),
     workdirRoots: readRoots(read('OPENHANDS_WORKDIR_ROOTS')),
     masterKeys,
     secretKeys: secretKey === undefined ? masterKeys : [secretKey, ...masterKeys],
@@ -125,13 +147,15 @@ export function sizeThreadPool(): void {
 }
 
 /** Makes the directory and proves that it can be written to. */
-export function ensureWritable(path: string, name: Name): void {
+export async function ensureWritable(path: string, name: Name): Promise<void> {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
-    accessSync(path, constants.W_OK | constants.X_OK)
+    await makeDirectories(path, 0o700)
+    await access(path, constants.W_OK | constants.X_OK)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-    throw new ConfigError(`${path} cannot be written to (${code}); set ${name} to a directory that can.`, { cause: error })
+    throw new ConfigError(`${path} cannot be written to (${code}); set ${name} to a directory that can.`, {
+      cause: error,
+    })
   }
 }
 
@@ -141,7 +165,8 @@ type Read = (name: Name) => string | undefined
 
 /** Command line, then environment, then `.env`, then default; an empty value is none. */
 function createReader(overrides: Partial<Record<Name, string>>): Read {
-  const env: Record<string, string | undefined> = { ...readDotEnv(), ...process.env }
+  const given = Object.entries(process.env).filter(([, value]) => value)
+  const env: Record<string, string | undefined> = { ...readDotEnv(), ...Object.fromEntries(given) }
   return (name) => {
     const variable: Variable = VARIABLES[name]
     const direct = overrides[name] ?? env[name]
@@ -170,12 +195,17 @@ function secretFilePaths(): string[] {
 
 function readSecretFile(name: Name, path: string): string {
   try {
-    return readFileSync(path, 'utf8').trim()
+    const secret = readFileSync(path, 'utf8').trim()
+    if (secret) return secret
   } catch (error) {
-    throw new ConfigError(`${name}_FILE: ${path} cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : 'error'}).`, {
-      cause: error,
-    })
+    throw new ConfigError(
+      `${name}_FILE: ${path} cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : 'error'}).`,
+      {
+        cause: error,
+      },
+    )
   }
+  throw new ConfigError(`${name}_FILE: ${path} is empty.`)
 }
 
 /** The message names the variable and never the value: it may be a secret pasted into the wrong place. */
@@ -193,11 +223,22 @@ function readMasterKeys(value: string | undefined): [string, ...string[]] {
     )
   }
   if (keys.some((key) => key.length < MIN_KEY_LENGTH)) {
-    throw new ConfigError(`OPENHANDS_MASTER_KEY must have at least ${MIN_KEY_LENGTH} characters; make one with \`openssl rand -hex 32\`.`)
+    throw new ConfigError(
+      `OPENHANDS_MASTER_KEY must have at least ${MIN_KEY_LENGTH} characters; make one with \`openssl rand -hex 32\`.`,
+    )
   }
   // Anything else cannot be sent in a header as it is, and would be refused forever.
-  if (keys.some((key) => !/^[\x21-\x7e]+$/.test(key))) throw new ConfigError('OPENHANDS_MASTER_KEY may hold visible ASCII characters only.')
+  if (keys.some((key) => !/^[\x21-\x7e]+$/.test(key)))
+    throw new ConfigError('OPENHANDS_MASTER_KEY may hold visible ASCII characters only.')
   return [keys[0]!, ...keys.slice(1)]
+}
+
+function readWorkdirBase(value: string | undefined, dataDir: string): string {
+  const base = resolve(value ?? join(dataDir, 'work'))
+  // No workdir lies among the server's own files, so there would be none at all.
+  if (base === dataDir)
+    throw new ConfigError('OPENHANDS_WORKDIR_BASE must be another directory than OPENHANDS_DATA_DIR.')
+  return base
 }
 
 function readRoots(value: string | undefined): string[] {

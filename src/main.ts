@@ -71,8 +71,11 @@ async function main(args: string[]): Promise<void> {
 function tell(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number }
-  if (code === 'EADDRINUSE') return `port ${port} on ${address} is in use; stop what listens there, or set OPENHANDS_SERVER_PORT.`
-  if (code === 'EACCES' && port !== undefined) return `port ${port} may not be listened on by this user; set OPENHANDS_SERVER_PORT to one above 1023.`
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `${address ?? 'the host'} is no address of this machine; set OPENHANDS_SERVER_HOST.`
+  if (code === 'EADDRINUSE')
+    return `port ${port} on ${address} is in use; stop what listens there, or set OPENHANDS_SERVER_PORT.`
+  if (code === 'EACCES' && port !== undefined)
+    return `port ${port} may not be listened on by this user; set OPENHANDS_SERVER_PORT to one above 1023.`
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+    return `${address ?? 'the host'} is no address of this machine; set OPENHANDS_SERVER_HOST.`
   return error instanceof TypeError || error instanceof ReferenceError ? (error.stack ?? error.message) : error.message
 }

@@ -4,7 +4,6 @@ import type { ImagePart } from '../contract/message.ts'
 import { partsOfOutput, textOfParts } from '../contract/message.ts'
 import type { LlmRequest, ModelMessage, ModelToolCall } from '../llm/llm.ts'
 
-
 /** How a tool's stored output reads to the model; by the tool's name. */
 export type RenderOutput = (toolName: string, output: unknown) => string
 
@@ -90,7 +89,14 @@ type OpenTurn = {
 }
 
 function openTurn(event: EventOf<'AssistantMessage'>): OpenTurn {
-  return { words: wordsOf(event), callIds: event.tool_use_ids, calls: [], names: new Map(), results: new Map(), images: new Map() }
+  return {
+    words: wordsOf(event),
+    callIds: event.tool_use_ids,
+    calls: [],
+    names: new Map(),
+    results: new Map(),
+    images: new Map(),
+  }
 }
 
 function wordsOf({ text, content }: EventOf<'AssistantMessage'>): Words {
@@ -107,7 +113,10 @@ function toModelCall(event: EventOf<'ToolUse'>): ModelToolCall {
 function toToolMessage(event: EventOf<'ToolResult'>, toolName: string, render: RenderOutput): ModelMessage {
   const parts = partsOfOutput(event.output)
   const text = parts ? textOfParts(parts) : render(toolName, event.output)
-  const error = event.is_error && event.error_message && !text.includes(event.error_message) ? `Error: ${event.error_message}\n` : ''
+  const error =
+    event.is_error && event.error_message && !text.includes(event.error_message)
+      ? `Error: ${event.error_message}\n`
+      : ''
   return { role: 'tool', toolCallId: event.tool_use_id, content: `${error}${text}` || '[no output]' }
 }
 
@@ -131,6 +140,8 @@ export function findFaults({ messages }: Pick<LlmRequest, 'messages'>): string[]
     expected = []
     if (at === 0 && message.role !== 'user') fault('the first message is not the user’s')
     if (message.role === 'user' && !message.content.length) fault('no content')
+    if (message.role === 'user' && message.content.some((part) => part.type === 'text' && !part.text))
+      fault('empty text')
     if (message.role === 'assistant') {
       expected = message.toolCalls.map((call) => call.id)
       if (new Set(expected).size < expected.length) fault('two calls share an id')
@@ -140,4 +151,3 @@ export function findFaults({ messages }: Pick<LlmRequest, 'messages'>): string[]
   for (const id of expected) faults.push(`call ${id} at the end has no result`)
   return faults
 }
-

@@ -13,7 +13,7 @@ export type AgentContext = {
   readonly history: History
   readonly toolCalls: ToolCalls
   readonly redact: (text: string) => string
-  readonly llm: () => Promise<Llm>
+  readonly llm: () => Llm
   /** Calls that have no result yet, in order. */
   readonly openCalls: () => readonly ToolCall[]
   /** Models found to take no tools: told once, and asked without from then on. */
@@ -59,7 +59,7 @@ export async function runAgent(context: AgentContext, output: Output, signal: Ab
     try {
       const turn = await askModel(context, output, signal)
       if (turn.hasCalls) continue
-      return turn.stopReason === 'length' ? CUT_OFF : { stopReason: 'completed' }
+      return OUTPUT_LIMIT.test(turn.stopReason) ? CUT_OFF : { stopReason: 'completed' }
     } catch (error) {
       if (signal.aborted) return { stopReason: 'paused' }
       if (!(error instanceof LlmError)) throw error
@@ -69,22 +69,31 @@ export async function runAgent(context: AgentContext, output: Output, signal: Ab
   }
 }
 
+/** Finish reasons of an answer that was cut off, as vendors name it. */
+const OUTPUT_LIMIT = /^(length|max_tokens|model_length)$/i
+
 /** What was left out may have been a tool call, so this is no end that the model chose. */
 const CUT_OFF: LoopEnd = {
   stopReason: 'error',
   failure: {
     type: 'config',
-    message: 'The answer was cut off at the output limit of the model; raise llm_config.max_output_tokens, or run again.',
+    message:
+      'The answer was cut off at the output limit of the model; raise llm_config.max_output_tokens, or run again.',
     retryable: true,
   },
 }
 
 async function askModel(context: AgentContext, output: Output, signal: AbortSignal): Promise<Turn> {
-  const llm = await context.llm()
+  const llm = context.llm()
   const { history, toolCalls, runId, redact } = context
   const ask = (tools: readonly ModelTool[]) => {
     context.onRequest()
-    return takeTurn(llm, { system: history.system, messages: history.messages, tools }, { runId, redact, ...output }, signal)
+    return takeTurn(
+      llm,
+      { system: history.system, messages: history.messages, tools },
+      { runId, redact, ...output },
+      signal,
+    )
   }
   try {
     return await ask(context.withoutTools.has(llm.model) ? [] : toolCalls.descriptions)

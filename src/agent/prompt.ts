@@ -16,7 +16,9 @@ export function buildSystemPrompt({ workdir, tools, base, extensions, microagent
 
 function ownPrompt(workdir: string, tools: readonly string[]): string {
   const place = `Your working directory is ${workdir}. Keep your files in it.`
-  return [ROLE, tools.length ? WORKING : NO_TOOLS, place, ...tools.flatMap((name) => ABOUT_TOOLS[name] ?? [])].join('\n\n')
+  return [ROLE, tools.length ? WORKING : NO_TOOLS, place, ...tools.flatMap((name) => ABOUT_TOOLS[name] ?? [])].join(
+    '\n\n',
+  )
 }
 
 const ROLE = `You are an agent that does work on a computer for a user. The user may not be watching: they read your messages and the state in which you leave the files.`
@@ -48,4 +50,9 @@ const TASKS = `Your task list (the TaskTracker tool): for work of more than a fe
 const FINISH = `When all is done, or you cannot go on, call Finish with what you have to say to the user; that ends your work.`
 
 /** By the tool's name; what a tool's own description says is not said again. */
-const ABOUT_TOOLS: Readonly<Record<string, string>> = { Bash: SHELL, FileEditor: EDITOR, TaskTracker: TASKS, Finish: FINISH }
+const ABOUT_TOOLS: Readonly<Record<string, string>> = {
+  Bash: SHELL,
+  FileEditor: EDITOR,
+  TaskTracker: TASKS,
+  Finish: FINISH,
+}

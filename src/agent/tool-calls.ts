@@ -3,10 +3,16 @@ import { toJSONSchema } from 'zod'
 import type { z } from 'zod'
 import type { EventDraft, ToolErrorType } from '../contract/event.ts'
 import type { ModelTool } from '../llm/llm.ts'
+import { mapStrings } from '../lib/map-strings.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
 
 /** A call as the log has it; `input` is a string where the model sent no JSON object. */
-export type ToolCall = { readonly toolUseId: string; readonly name: string; readonly input: unknown; readonly runId: string | undefined }
+export type ToolCall = {
+  readonly toolUseId: string
+  readonly name: string
+  readonly input: unknown
+  readonly runId: string | undefined
+}
 
 /** `finishes`: the tool was one that ends the run; `finalText` is then what it had to say. */
 export type FinishedCall = { readonly finishes: false } | { readonly finishes: true; readonly finalText: string }
@@ -28,9 +34,15 @@ export interface ToolCalls {
   readonly descriptions: readonly ModelTool[]
   render(toolName: string, output: unknown): string
   run(call: ToolCall): Promise<FinishedCall>
-  /** Ends what runs now; each call still gets its result, as `interrupted`. Resolves when all have it. */
+  /**
+   * Ends what runs now; each call still gets its result, as `interrupted`. Resolves when all have it, or without those
+   * that do not heed their signal: whoever waits for this has promised an answer within two seconds.
+   */
   interrupt(): Promise<void>
 }
+
+/** How long a tool that is to end may take for it before it is no longer waited for, milliseconds. */
+const INTERRUPT_GRACE_MS = 1500
 
 export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
   const byName = new Map(deps.tools.map((tool) => [tool.name, tool]))
@@ -44,7 +56,9 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     await deps.emit([result])
     unstored.delete(call.toolUseId)
     const tool = byName.get(call.name)
-    return tool?.finishes && !result.is_error ? { finishes: true, finalText: renderOutput(tool, result.output) } : { finishes: false }
+    return tool?.finishes && !result.is_error
+      ? { finishes: true, finalText: renderOutput(tool, result.output) }
+      : { finishes: false }
   }
 
   return {
@@ -61,7 +75,10 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     async interrupt() {
       const calls = [...running.values()]
       for (const call of calls) call.abort.abort()
-      await Promise.allSettled(calls.map((call) => call.promise))
+      const { promise: late, resolve } = Promise.withResolvers<void>()
+      const timer = setTimeout(resolve, INTERRUPT_GRACE_MS)
+      await Promise.race([Promise.allSettled(calls.map((call) => call.promise)), late])
+      clearTimeout(timer)
     },
   }
 }
@@ -71,7 +88,12 @@ type ResultDraft = Extract<EventDraft, { type: 'ToolResult' }>
 /** Long enough for any sensible call, short enough that a hallucinated one does not flood the log. */
 const MAX_ISSUES = 10
 
-async function runTool(deps: ToolCallsDeps, tool: Tool | undefined, call: ToolCall, signal: AbortSignal): Promise<ResultDraft> {
+async function runTool(
+  deps: ToolCallsDeps,
+  tool: Tool | undefined,
+  call: ToolCall,
+  signal: AbortSignal,
+): Promise<ResultDraft> {
   const startedAt = performance.now()
   const { output, error, truncated, fullOutputPath } = await execute(deps, tool, call, signal)
   return {
@@ -79,7 +101,7 @@ async function runTool(deps: ToolCallsDeps, tool: Tool | undefined, call: ToolCa
     source: 'environment',
     ...(call.runId !== undefined && { run_id: call.runId }),
     tool_use_id: call.toolUseId,
-    output: redactDeep(output, deps.redact),
+    output: mapStrings(output, deps.redact),
     is_error: error !== undefined,
     ...(error && { error_type: error.type, error_message: deps.redact(error.message) }),
     duration_ms: Math.round((performance.now() - startedAt) * 1000) / 1000,
@@ -88,20 +110,31 @@ async function runTool(deps: ToolCallsDeps, tool: Tool | undefined, call: ToolCa
   }
 }
 
-async function execute(deps: ToolCallsDeps, tool: Tool | undefined, call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
+async function execute(
+  deps: ToolCallsDeps,
+  tool: Tool | undefined,
+  call: ToolCall,
+  signal: AbortSignal,
+): Promise<ToolOutcome> {
   if (!tool) {
     const names = deps.tools.map((known) => known.name).join(', ') || 'none'
     return refusal('unknown_tool', `There is no tool named ${JSON.stringify(call.name)}. The tools are: ${names}.`)
   }
   if (typeof call.input === 'string') {
-    return refusal('invalid_input', `The arguments are not a JSON object: ${jsonFault(call.input)}. Send the call again with valid JSON.`)
+    return refusal(
+      'invalid_input',
+      `The arguments are not a JSON object: ${jsonFault(call.input)}. Send the call again with valid JSON.`,
+    )
   }
   const asSent = tool.input.safeParse(call.input)
   const parsed = asSent.success ? asSent : tool.input.safeParse(withoutNulls(call.input))
-  if (!parsed.success) return refusal('invalid_input', `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}`)
-  const onOutput: ToolContext['onOutput'] = (stream, text, offset) => deps.onOutput(call.toolUseId, stream, deps.redact(text), offset)
+  if (!parsed.success)
+    return refusal('invalid_input', `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}`)
+  const onOutput: ToolContext['onOutput'] = (stream, text, offset) =>
+    deps.onOutput(call.toolUseId, stream, deps.redact(text), offset)
   try {
-    return await tool.run(parsed.data, { ...deps.context(), toolUseId: call.toolUseId, signal, onOutput })
+    const outcome = await tool.run(parsed.data, { ...deps.context(), toolUseId: call.toolUseId, signal, onOutput })
+    return { ...outcome, output: asJson(outcome.output) }
   } catch (error) {
     deps.onCrash(error, call)
     return refusal('failed', `The tool failed: ${error instanceof Error ? error.message : String(error)}`)
@@ -112,6 +145,11 @@ async function execute(deps: ToolCallsDeps, tool: Tool | undefined, call: ToolCa
 function withoutNulls(input: unknown): unknown {
   const entries = Object.entries(input as object) // text was refused before, and nothing else is stored for a call
   return Object.fromEntries(entries.filter(([, value]) => value !== null))
+}
+
+/** Throws for what JSON cannot say: it could never be stored, and the call would be without its result for ever. */
+function asJson(output: unknown): unknown {
+  return output === undefined ? '' : JSON.parse(JSON.stringify(output))
 }
 
 const refusal = (type: ToolErrorType, message: string): ToolOutcome => ({ output: message, error: { type, message } })
@@ -125,7 +163,8 @@ function tellIssues(error: z.ZodError): string {
 
 function jsonFault(text: string): string {
   try {
-    return `it is ${JSON.parse(text) === null ? 'null' : `a ${typeof JSON.parse(text)}`}`
+    const value: unknown = JSON.parse(text)
+    return `it is ${value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`}`
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
   }
@@ -133,18 +172,16 @@ function jsonFault(text: string): string {
 
 function renderOutput(tool: Tool | undefined, output: unknown): string {
   if (typeof output === 'string') return output
-  return tool?.render ? tool.render(output) : JSON.stringify(output)
+  try {
+    if (tool?.render) return tool.render(output)
+  } catch {
+    // Stored by another version of the tool; the model reads it as it is.
+  }
+  return JSON.stringify(output) ?? ''
 }
 
 /** MCP form to what a model takes. The schema is made once: it is part of every request. */
 function describeTool(tool: Tool): ModelTool {
   const { $schema: _, ...inputSchema } = toJSONSchema(tool.input, { io: 'input' })
   return { name: tool.name, description: tool.description, inputSchema }
-}
-
-function redactDeep(value: unknown, redact: (text: string) => string): unknown {
-  if (typeof value === 'string') return redact(value)
-  if (Array.isArray(value)) return value.map((item) => redactDeep(item, redact))
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redactDeep(item, redact)]))
 }

@@ -50,7 +50,14 @@ function createDeltaPublisher(messageId: string, { publish, redact, runId }: Tur
     const offset = offsets.get(part) ?? 0
     const text = redact(delta.text)
     offsets.set(part, offset + text.length)
-    publish({ type: 'AssistantDelta', run_id: runId, message_id: messageId, index, offset, [DELTA_FIELD[delta.kind]]: text })
+    publish({
+      type: 'AssistantDelta',
+      run_id: runId,
+      message_id: messageId,
+      index,
+      offset,
+      [DELTA_FIELD[delta.kind]]: text,
+    })
   }
 }
 
@@ -79,7 +86,10 @@ function assistantMessage(answer: LlmAnswer, messageId: string, { runId, redact 
     run_id: runId,
     message_id: messageId,
     text,
-    content: [...(reasoning ? [{ type: 'reasoning' as const, text: reasoning }] : []), ...(text ? [{ type: 'text' as const, text }] : [])],
+    content: [
+      ...(reasoning ? [{ type: 'reasoning' as const, text: reasoning }] : []),
+      ...(text ? [{ type: 'text' as const, text }] : []),
+    ],
     tool_use_ids: answer.toolCalls.map((call) => call.id),
     model: answer.model,
     usage: answer.usage,

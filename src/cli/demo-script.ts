@@ -1,7 +1,8 @@
 /** What the demo asks, and the lines of its stand-in model. The commands in them are really run. */
 import type { ScriptFile } from '../llm/script.ts'
 
-export const DEMO_REQUEST = 'Write a script total.sh that adds up the amounts in a CSV file, try it on some sample data, and make sure that it works.'
+export const DEMO_REQUEST =
+  'Write a script total.sh that adds up the amounts in a CSV file, try it on some sample data, and make sure that it works.'
 
 const MAKE = `cat > sales.csv <<'EOF'
 city,amount
@@ -29,15 +30,23 @@ export const DEMO_SCRIPT: ScriptFile = {
           calls: [{ name: 'Bash', arguments: { command: MAKE } }],
           chunk_delay_ms: 15,
         },
-        { text: 'Now let me run it.', calls: [{ name: 'Bash', arguments: { command: './total.sh sales.csv' } }], chunk_delay_ms: 15 },
+        {
+          text: 'Now let me run it.',
+          calls: [{ name: 'Bash', arguments: { command: './total.sh sales.csv' } }],
+          chunk_delay_ms: 15,
+        },
         {
           text: 'Line 5 reads a variable that does not exist: I misspelled `amount`. I will fix that and run it again.',
-          calls: [{ name: 'Bash', arguments: { command: "sed -i 's/amout/amount/' total.sh && ./total.sh sales.csv" } }],
+          calls: [
+            { name: 'Bash', arguments: { command: "sed -i 's/amout/amount/' total.sh && ./total.sh sales.csv" } },
+          ],
           chunk_delay_ms: 15,
         },
         {
           text: 'It prints a total now. I will check the sum with another program.',
-          calls: [{ name: 'Bash', arguments: { command: "awk -F, 'NR > 1 { sum += $2 } END { print sum }' sales.csv" } }],
+          calls: [
+            { name: 'Bash', arguments: { command: "awk -F, 'NR > 1 { sum += $2 } END { print sum }' sales.csv" } },
+          ],
           chunk_delay_ms: 15,
         },
         {

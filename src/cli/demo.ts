@@ -35,8 +35,12 @@ export async function demo(): Promise<void> {
       'The server, the commands it runs and the files they make are real.\n',
   )
   const call = createCaller(app.url, key)
-  const { id } = (await call('POST', '/conversations', { llm_config: { model: 'scripted', base_url: model.baseUrl } })) as Conversation
-  const stream = await fetch(`${app.url}/conversations/${id}/events/stream?after_seq=0&deltas=true`, { headers: { authorization: `Bearer ${key}` } })
+  const { id } = (await call('POST', '/conversations', {
+    llm_config: { model: 'scripted', base_url: model.baseUrl },
+  })) as Conversation
+  const stream = await fetch(`${app.url}/conversations/${id}/events/stream?after_seq=0&deltas=true`, {
+    headers: { authorization: `Bearer ${key}` },
+  })
   const message: PostMessage = { message: { role: 'user', content: DEMO_REQUEST }, run: true }
   await call('POST', `/conversations/${id}/messages`, message)
   for await (const event of readEventStream(stream)) {

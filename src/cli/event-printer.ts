@@ -21,7 +21,9 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
   const show = (event: Event | TransientEvent): void => {
     switch (event.type) {
       case 'UserMessage':
-        return write(`\n${style('bold', 'You:')} ${event.content.map((part) => (part.type === 'text' ? part.text : '[image]')).join(' ')}\n`)
+        return write(
+          `\n${style('bold', 'You:')} ${event.content.map((part) => (part.type === 'text' ? part.text : '[image]')).join(' ')}\n`,
+        )
       case 'AssistantDelta':
         if (event.text_delta === undefined) return
         if (streamed !== event.message_id) write(`\n${style('bold', 'Agent:')} `)
@@ -30,7 +32,9 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'AssistantAborted':
         return write(style('dim', ' (interrupted)\n'))
       case 'AssistantMessage':
-        return write(streamed === event.message_id ? '\n' : event.text ? `\n${style('bold', 'Agent:')} ${event.text}\n` : '')
+        return write(
+          streamed === event.message_id ? '\n' : event.text ? `\n${style('bold', 'Agent:')} ${event.text}\n` : '',
+        )
       case 'ToolUse':
         return write(`${indent(style('cyan', `$ ${inputText(event.input)}`))}\n`)
       case 'ToolResult':
@@ -38,8 +42,16 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'ErrorEvent':
         return write(`${style('red', `Error: ${event.message}`)}\n`)
       case 'Result': {
-        const tokens = Object.values(event.usage).reduce((sum, usage) => sum + usage.input_tokens + usage.output_tokens, 0)
-        return write(style('dim', `\n${event.steps} steps, ${(event.duration_ms / 1000).toFixed(1)} s, ${tokens} tokens: ${event.stop_reason}\n`))
+        const tokens = Object.values(event.usage).reduce(
+          (sum, usage) => sum + usage.input_tokens + usage.output_tokens,
+          0,
+        )
+        return write(
+          style(
+            'dim',
+            `\n${event.steps} steps, ${(event.duration_ms / 1000).toFixed(1)} s, ${tokens} tokens: ${event.stop_reason}\n`,
+          ),
+        )
       }
       case 'SystemInit':
         return write(style('dim', `Conversation ${event.session_id}\nin ${event.cwd}\n`))
@@ -56,7 +68,8 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
 
 function textOf({ output }: EventOf<'ToolResult'>): string {
   const lines = (typeof output === 'string' ? output : shellText(output)).trimEnd().split('\n')
-  const shown = lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES), `… ${lines.length - MAX_LINES} more lines`] : lines
+  const shown =
+    lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES), `… ${lines.length - MAX_LINES} more lines`] : lines
   return shown.join('\n') || '(no output)'
 }
 

@@ -15,6 +15,8 @@ const DEFAULT_PORT = 8001
 export async function scriptedModel({ port, script }: ScriptedModelOptions): Promise<void> {
   const turns = script === undefined ? DEMO_SCRIPT : await loadScript(script)
   await using model = await startScriptedModel(turns, { port: port === undefined ? DEFAULT_PORT : Number(port) })
-  process.stdout.write(`A scripted model listens on ${model.baseUrl}. Use it with LLM_MODEL=scripted LLM_BASE_URL=${model.baseUrl}\n`)
+  process.stdout.write(
+    `A scripted model listens on ${model.baseUrl}. Use it with LLM_MODEL=scripted LLM_BASE_URL=${model.baseUrl}\n`,
+  )
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
 }

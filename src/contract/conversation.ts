@@ -32,7 +32,10 @@ export const CreateConversation = z
     system_prompt_extensions: z.array(z.string().min(1)).optional(),
     microagents: z.array(z.string().min(1)).optional().describe('Texts appended after the extensions.'),
     initial_message: UserInput.optional().describe('Posted at once, without running.'),
-    resume_on_start: z.boolean().optional().describe('Whether a run that a stop of the server cut off goes on at the next start.'),
+    resume_on_start: z
+      .boolean()
+      .optional()
+      .describe('Whether a run that a stop of the server cut off goes on at the next start.'),
     visualize: z.boolean().optional().describe("Readable event lines in the server's log."),
   })
   .meta({ id: 'CreateConversation' })
@@ -108,10 +111,10 @@ const ConversationFilter = {
   status: Status.optional(),
   q: z.string().min(1).max(200).optional().describe('Part of the title or of the first message, in any case.'),
   user_id: z.string().optional(),
-  created_after: z.iso.datetime().optional(),
-  created_before: z.iso.datetime().optional(),
-  updated_after: z.iso.datetime().optional(),
-  updated_before: z.iso.datetime().optional(),
+  created_after: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, inclusive.'),
+  created_before: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, exclusive.'),
+  updated_after: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, inclusive.'),
+  updated_before: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, exclusive.'),
 }
 
 export const PageLimit = z.coerce.number().int().min(1).max(1000).default(100)
@@ -132,7 +135,10 @@ export const Count = z.object({ count: z.int().nonnegative() }).meta({ id: 'Coun
 export const PostMessage = z
   .strictObject({
     message: UserInput,
-    run: z.boolean().default(false).describe('Whether the agent shall run. A run that goes on reads the message either way.'),
+    run: z
+      .boolean()
+      .default(false)
+      .describe('Whether the agent shall run. A run that goes on reads the message either way.'),
   })
   .meta({ id: 'PostMessage' })
 export type PostMessage = z.infer<typeof PostMessage>
@@ -164,7 +170,10 @@ export type RunOutcome = z.infer<typeof RunOutcome>
 
 export const PauseRequest = z
   .strictObject({
-    interrupt: z.boolean().default(false).describe("Also end the running tool's processes; without it the tool finishes."),
+    interrupt: z
+      .boolean()
+      .default(false)
+      .describe("Also end the running tool's processes; without it the tool finishes."),
   })
   .meta({ id: 'PauseRequest' })
 export type PauseRequest = z.infer<typeof PauseRequest>

@@ -16,7 +16,9 @@ export function describeEvent(event: Event): string {
     case 'ToolUse':
       return `${event.name}: ${short(inputText(event.input))}`
     case 'ToolResult':
-      return event.is_error ? `failed (${event.error_type}): ${short(event.error_message ?? '')}` : `result: ${short(asText(event.output))}`
+      return event.is_error
+        ? `failed (${event.error_type}): ${short(event.error_message ?? '')}`
+        : `result: ${short(asText(event.output))}`
     case 'StatusUpdate':
       return `${event.previous_status} -> ${event.status} (${event.reason})`
     case 'ConfigUpdate':
@@ -32,7 +34,8 @@ export function describeEvent(event: Event): string {
 
 /** What a call is about: its command where it has one, with the path that it is for, else all of its input. */
 export function inputText(input: unknown): string {
-  const { command, path } = typeof input === 'object' && input !== null ? (input as { command?: unknown; path?: unknown }) : {}
+  const { command, path } =
+    typeof input === 'object' && input !== null ? (input as { command?: unknown; path?: unknown }) : {}
   if (typeof command !== 'string') return asText(input)
   return typeof path === 'string' ? `${command} ${path}` : command
 }

@@ -34,14 +34,21 @@ export const ListEvents = z.strictObject({
   before_seq: Seq.optional().describe('Events with a lower seq only.'),
   order: z.enum(['asc', 'desc']).default('asc'),
   limit: PageLimit,
-  page_id: z.string().optional().describe('`next_page_id` of the page before. A filtered page may be short and still have a next one.'),
+  page_id: z
+    .string()
+    .optional()
+    .describe('`next_page_id` of the page before. A filtered page may be short and still have a next one.'),
 })
 export type ListEvents = z.infer<typeof ListEvents>
 
-export const EventPage = z.object({ items: z.array(Event), next_page_id: z.string().nullable() }).meta({ id: 'EventPage' })
+export const EventPage = z
+  .object({ items: z.array(Event), next_page_id: z.string().nullable() })
+  .meta({ id: 'EventPage' })
 
 export const StreamEvents = z.strictObject({
-  after_seq: Seq.optional().describe('Start after this seq: 0 is from the beginning, absent is live only. `Last-Event-ID` wins over it.'),
+  after_seq: Seq.optional().describe(
+    'Start after this seq: 0 is from the beginning, absent is live only. `Last-Event-ID` wins over it.',
+  ),
   types: typeNames([...EVENT_TYPES, ...TRANSIENT_TYPES]).optional(),
   deltas: Flag.default(false).describe('Also transient events, such as the text while the model writes it.'),
 })

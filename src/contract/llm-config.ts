@@ -8,7 +8,10 @@ export const MASK = '**********'
 export const LlmConfig = z
   .strictObject({
     model: z.string().min(1),
-    api_key: z.string().min(1).describe('Kept encrypted; told back as a mask, and the mask sent back means "unchanged".'),
+    api_key: z
+      .string()
+      .min(1)
+      .describe('Kept encrypted; told back as a mask, and the mask sent back means "unchanged".'),
     base_url: z.url({ protocol: /^https?$/ }).describe('Any OpenAI-compatible endpoint.'),
     api_version: z.string().describe('Sent as `api-version` (Azure).'),
     custom_llm_provider: z.string(),
@@ -68,9 +71,10 @@ const UNUSED_FIELDS = new Set([
 ])
 
 /** `llm_config` of a request: a dump as it is. A null is a field that is not set. */
-export const LlmConfigInput = z
-  .record(z.string(), z.unknown())
-  .meta({ id: 'LlmConfigInput', description: 'The fields of LlmConfig, or the dump of an OpenHands LLM object as it is.' })
+export const LlmConfigInput = z.record(z.string(), z.unknown()).meta({
+  id: 'LlmConfigInput',
+  description: 'The fields of LlmConfig, or the dump of an OpenHands LLM object as it is.',
+})
 
 /** Splits a dump into what is used and the names of what is not; unknown fields stay in `used`, where `LlmConfig` refuses them. */
 export function splitDump(dump: Record<string, unknown>): { used: Record<string, unknown>; unused: string[] } {
@@ -90,4 +94,5 @@ export function maskLlmConfig(config: LlmConfig): LlmConfig {
   }
 }
 
-const maskValues = (record: Record<string, string>) => Object.fromEntries(Object.keys(record).map((name) => [name, MASK]))
+const maskValues = (record: Record<string, string>) =>
+  Object.fromEntries(Object.keys(record).map((name) => [name, MASK]))

@@ -1,7 +1,10 @@
 /** What a user says and what a model costs: the content of messages and the usage of answers. */
 import { z } from 'zod'
 
-export const TextPart = z.object({ type: z.literal('text'), text: z.string() }).meta({ id: 'TextPart' })
+/** Providers refuse a part without text, and with it every later request of the conversation. */
+const NonEmptyText = z.string().min(1, 'a message needs some text')
+
+export const TextPart = z.object({ type: z.literal('text'), text: NonEmptyText }).meta({ id: 'TextPart' })
 
 export const ImagePart = z
   .object({
@@ -27,16 +30,19 @@ export function partsOfOutput(output: unknown): readonly UserPart[] | undefined 
 
 /** By form alone: to check megabytes of base64 each time that they are looked at would cost too much. */
 function isPart(value: unknown): value is UserPart {
-  const { type, text, media_type, data } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>
-  return type === 'text' ? typeof text === 'string' : type === 'image' && typeof media_type === 'string' && typeof data === 'string'
+  const { type, text, media_type, data } = (typeof value === 'object' && value !== null ? value : {}) as Record<
+    string,
+    unknown
+  >
+  return type === 'text'
+    ? typeof text === 'string'
+    : type === 'image' && typeof media_type === 'string' && typeof data === 'string'
 }
 
 /** Parts where only text can be shown: images are named. */
 export function textOfParts(parts: readonly UserPart[]): string {
   return parts.map((part) => (part.type === 'text' ? part.text : `[image: ${part.media_type}]`)).join('\n')
 }
-
-const NonEmptyText = z.string().min(1, 'a message needs some text')
 
 /** A message as a client posts it. A string is one text part. */
 export const UserInput = z

@@ -8,7 +8,9 @@ export const Info = z
     name: z.literal('agent-server'),
     version: z.string(),
     tools: z.array(z.string()),
-    isolation: z.enum(['bubblewrap', 'none']).describe('What stands between the agent’s commands and the server; `none`: nothing.'),
+    isolation: z
+      .enum(['bubblewrap', 'none'])
+      .describe('What stands between the agent’s commands and the server; `none`: nothing.'),
     limits: z.object({
       max_body_bytes: z.int(),
       max_output_bytes: z.int(),

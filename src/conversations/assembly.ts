@@ -24,7 +24,16 @@ import { Conversation } from './conversation.ts'
 import { redactParts } from './redact-parts.ts'
 import { describeEvent } from '../contract/describe-event.ts'
 import type { LlmDefaults } from './settings.ts'
-import { changesOf, llmSecrets, newSettings, parseLlmUpdate, parseNewLlm, withLlmSecrets } from './settings.ts'
+import {
+  changesOf,
+  keptHeaders,
+  llmSecrets,
+  mergeLlmSecrets,
+  newSettings,
+  parseLlmUpdate,
+  parseNewLlm,
+  withLlmSecrets,
+} from './settings.ts'
 import type { Settings, State } from './state.ts'
 import { EMPTY_STATE, fold } from './state.ts'
 import type { WorkdirRules } from './workdir.ts'
@@ -53,8 +62,8 @@ export type ConversationToolDeps = Pick<ToolDeps, 'shells' | 'stateDirectory' | 
 export type Opened = {
   readonly conversation: Conversation
   readonly redact: (text: string) => string
-  /** Merges; durable when it resolves. */
-  readonly setLlmSecrets: (secrets: Record<string, string>) => Promise<void>
+  /** Takes up the credentials of an update; durable when it resolves. */
+  readonly updateLlmSecrets: (update: LlmConfig) => Promise<void>
   /** Ends the shells, so that the next command starts in the workdir that holds then. */
   readonly leaveWorkdir: () => Promise<void>
   /** Takes it apart, with everything it started. */
@@ -68,7 +77,11 @@ const FOLD_PAGE = 1000
 
 export interface Assembler {
   /** Leaves nothing behind when it throws. */
-  create(id: string, request: CreateConversation, onChange: OnChange): Promise<{ opened: Opened; warnings: readonly string[] }>
+  create(
+    id: string,
+    request: CreateConversation,
+    onChange: OnChange,
+  ): Promise<{ opened: Opened; warnings: readonly string[] }>
   open(id: string, onChange: OnChange): Promise<Opened>
   /** Answers warnings. The new credentials hold from the next model request on. */
   configure(opened: Opened, update: UpdateConfig): Promise<readonly string[]>
@@ -81,19 +94,24 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
     async create(id, request, onChange) {
       const llm = parseNewLlm(request.llm_config, deps.llmDefaults)
       const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
-      const workdir = await prepareWorkdir(request.workdir, id, deps.workdirRules)
-      const settings = newSettings({ request, llm: llm.config, workdir, tools })
       const secrets: SecretValues = { llm: llmSecrets(llm.config) }
+      const redactor = createRedactorWith(deps, secrets)
+      await makeDirectory(deps.catalog.directoryOf(id))
+      let madeWorkdir: string | undefined
       try {
-        await mkdir(deps.catalog.directoryOf(id), { mode: 0o700 })
+        const workdir = await prepareWorkdir(request.workdir, id, deps.workdirRules)
+        if (request.workdir === undefined) madeWorkdir = workdir
+        const settings = newSettings({ request, llm: llm.config, workdir, tools, redact: redactor.redact })
         if (Object.keys(secrets['llm']!).length) await deps.secretStore.write(id, secrets)
         const stored = await deps.store.create(id)
-        const opened = assemble(deps, { stored, state: { ...EMPTY_STATE, id, settings }, secrets, onChange })
+        const opened = assemble(deps, { stored, state: { ...EMPTY_STATE, id, settings }, secrets, redactor, onChange })
         await opened.conversation.log.append(firstEvents(deps, id, request, settings, opened.redact))
         return { opened, warnings: [...llm.warnings, ...toolWarning(settings)] }
       } catch (error) {
+        // Its descriptor with it.
+        await deps.store.delete(id)
         await rm(deps.catalog.directoryOf(id), { recursive: true, force: true })
-        if (settings.owns_workdir) await rm(workdir, { recursive: true, force: true })
+        if (madeWorkdir !== undefined) await rm(madeWorkdir, { recursive: true, force: true })
         throw error
       }
     },
@@ -104,7 +122,8 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
         if (repaired) deps.logger.warn({ conversation_id: id }, repaired)
         const state = await foldLog(stored, await deps.catalog.read(id))
         if (!state.createdAt) throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
-        return assemble(deps, { stored, state, secrets: await deps.secretStore.read(id), onChange })
+        const secrets = await readSecrets(deps, id)
+        return assemble(deps, { stored, state, secrets, redactor: createRedactorWith(deps, secrets), onChange })
       } catch (error) {
         await stored.close()
         throw error
@@ -114,15 +133,19 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
     async configure(opened, update) {
       const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
       await opened.conversation.configure(async (state) => {
-        const workdir = update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, deps.workdirRules)
+        const workdir =
+          update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, deps.workdirRules)
         return {
-          changes: changesOf(update, llm?.config, workdir),
+          changes: changesOf({ update, llm: llm?.config, workdir, redact: opened.redact }),
           // Before the log tells of them: a change that is told holds.
-          prepare: () => opened.setLlmSecrets(llmSecrets(llm?.config ?? {})),
+          prepare: () => opened.updateLlmSecrets(llm?.config ?? {}),
           afterwards: async () => (workdir === undefined ? undefined : await opened.leaveWorkdir()),
         }
       })
-      return [...(llm?.warnings ?? []), ...(llm?.config.model === undefined ? [] : toolWarning(opened.conversation.state.settings))]
+      return [
+        ...(llm?.warnings ?? []),
+        ...(llm?.config.model === undefined ? [] : toolWarning(opened.conversation.state.settings)),
+      ]
     },
 
     async readState(id) {
@@ -137,20 +160,53 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
   }
 }
 
-type Parts = { readonly stored: StoredLog; readonly state: State; readonly secrets: SecretValues; readonly onChange: OnChange }
+/** An existing one may hold a conversation that was put there by hand: it is neither used nor, when something fails, removed. */
+async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 })
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
+    throw new Problem(
+      'conversation_exists',
+      'There is data of a conversation with this id; restart the server to see it, or use another id.',
+      { cause },
+    )
+  }
+}
 
-function assemble(deps: AssemblyDeps, { stored, state, secrets, onChange }: Parts): Opened {
+/** What cannot be decrypted is missing, and told when it is needed: the rest of the conversation can still be read. */
+async function readSecrets({ secretStore, logger }: AssemblyDeps, id: string): Promise<SecretValues> {
+  try {
+    return await secretStore.read(id)
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    logger.warn({ conversation_id: id }, error.message)
+    return {}
+  }
+}
+
+type Parts = {
+  readonly stored: StoredLog
+  readonly state: State
+  readonly secrets: SecretValues
+  readonly redactor: Redactor
+  readonly onChange: OnChange
+}
+
+function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor, onChange }: Parts): Opened {
   const id = stored.conversationId
   const { logger, catalog } = deps
-  const redactor = deps.createRedactor()
-  const redact = (text: string) => redactor.redact(text)
+  const { redact } = redactor
   let llmValues = secrets['llm'] ?? {}
-  hideLlmSecrets(redactor, llmValues)
 
-  const log = createEventLog({ log: stored, onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed') })
+  const log = createEventLog({
+    log: stored,
+    onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed'),
+  })
   let shells: Shells | undefined
   const workdir = () => conversation.state.settings.workdir
-  const currentShells = () => (shells ??= deps.createShells({ conversationId: id, workdir: workdir(), directory: catalog.directoryOf(id) }))
+  const currentShells = () =>
+    (shells ??= deps.createShells({ conversationId: id, workdir: workdir(), directory: catalog.directoryOf(id) }))
   const closeShells = async () => {
     const closing = shells
     shells = undefined
@@ -166,35 +222,45 @@ function assemble(deps: AssemblyDeps, { stored, state, secrets, onChange }: Part
     context: () => ({ conversationId: id, workdir: workdir() }),
     redact,
     emit: async (drafts) => void (await log.append(drafts)),
-    onOutput: (tool_use_id, stream, text, offset) => log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
-    onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
+    onOutput: (tool_use_id, stream, text, offset) =>
+      log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
+    // As text without secrets: what a tool throws may quote what it was given.
+    onCrash: (error, call) =>
+      logger.error({ error: redact(errorText(error)), conversation_id: id, tool: redact(call.name) }, 'a tool threw'),
   })
   const conversation: Conversation = new Conversation({
     log,
     state,
     toolCalls,
     redact,
-    createLlm: (stored) => deps.createLlm({ config: withLlmSecrets(stored, llmValues, deps.llmDefaults), redact, conversationId: id }),
+    createLlm: (stored) =>
+      deps.createLlm({ config: withLlmSecrets(stored, llmValues, deps.llmDefaults), redact, conversationId: id }),
     logger,
     markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),
     onChange,
   })
-  if (state.settings.visualize) log.subscribe({ onEvents: (events) => events.forEach(({ event }) => logger.info({ conversation_id: id }, describeEvent(event))) })
+  if (state.settings.visualize)
+    log.subscribe({
+      onEvents: (events) => events.forEach(({ event }) => logger.info({ conversation_id: id }, describeEvent(event))),
+    })
 
   return {
     conversation,
     redact,
     leaveWorkdir: closeShells,
-    async setLlmSecrets(changed) {
-      if (!Object.keys(changed).length) return
-      const merged = { ...llmValues, ...changed }
+    async updateLlmSecrets(update) {
+      if (update.api_key === undefined && !update.extra_headers) return
+      const merged = mergeLlmSecrets(llmValues, update)
       await deps.secretStore.write(id, { ...secrets, llm: merged })
       llmValues = merged
       hideLlmSecrets(redactor, llmValues)
     },
     async dispose(outcome) {
-      await conversation.close(outcome)
-      await closeShells()
+      try {
+        await conversation.close(outcome)
+      } finally {
+        await closeShells()
+      }
     },
   }
 }
@@ -209,7 +275,13 @@ async function foldLog(log: StoredLog, noted: State | undefined): Promise<State>
   return state
 }
 
-function firstEvents(deps: AssemblyDeps, id: string, request: CreateConversation, settings: Settings, redact: (text: string) => string): EventDraft[] {
+function firstEvents(
+  deps: AssemblyDeps,
+  id: string,
+  request: CreateConversation,
+  settings: Settings,
+  redact: (text: string) => string,
+): EventDraft[] {
   const { workdir, tools, microagents = [] } = settings
   const extensions = request.system_prompt_extensions ?? []
   const base = request.system_prompt === undefined ? {} : { base: request.system_prompt }
@@ -229,15 +301,37 @@ function firstEvents(deps: AssemblyDeps, id: string, request: CreateConversation
   const { initial_message: message } = request
   if (!message) return [init]
   const content = redactParts(partsOf(message.content), redact)
-  return [init, { type: 'UserMessage', source: 'user', content, run: false, ...(message.sender !== undefined && { sender: message.sender }) }]
+  return [
+    init,
+    {
+      type: 'UserMessage',
+      source: 'user',
+      content,
+      run: false,
+      ...(message.sender !== undefined && { sender: redact(message.sender) }),
+    },
+  ]
 }
 
 function toolWarning({ llm_config: { model = '' }, tools }: Settings): string[] {
-  return tools.length && seemsToLackTools(model) ? [`${model} does not seem to support function calling; the agent may not be able to use its tools`] : []
+  return tools.length && seemsToLackTools(model)
+    ? [`${model} does not seem to support function calling; the agent may not be able to use its tools`]
+    : []
 }
+
+function createRedactorWith({ createRedactor }: AssemblyDeps, secrets: SecretValues): Redactor {
+  const redactor = createRedactor()
+  hideLlmSecrets(redactor, secrets['llm'] ?? {})
+  return redactor
+}
+
+/** Others, such as OpenRouter's `X-Title`, hold plain words, which would then be missing from the agent's own work. */
+const SECRET_HEADER = /auth|key|token|secret|cookie|passw|credential|signature/i
 
 function hideLlmSecrets(redactor: Redactor, values: Record<string, string>): void {
   if (values['api_key'] !== undefined) redactor.set('LLM_API_KEY', values['api_key'])
-  const headers: unknown = JSON.parse(values['extra_headers'] ?? '{}')
-  for (const [name, value] of Object.entries(headers as Record<string, string>)) redactor.set(`header ${name}`, value)
+  for (const [name, value] of Object.entries(keptHeaders(values)))
+    if (SECRET_HEADER.test(name)) redactor.set(`header ${name}`, value)
 }
+
+const errorText = (error: unknown) => (error instanceof Error ? (error.stack ?? error.message) : String(error))

@@ -34,7 +34,9 @@ const Meta = z.object({
   updatedAt: z.string(),
   settings: Settings,
   run: Run.optional(),
-  openCalls: z.array(z.object({ toolUseId: z.string(), name: z.string(), input: z.unknown(), runId: z.string().optional() })),
+  openCalls: z.array(
+    z.object({ toolUseId: z.string(), name: z.string(), input: z.unknown(), runId: z.string().optional() }),
+  ),
   // Absent from what an earlier version wrote, which had no tool of that kind.
   lastOutputs: z.record(z.string(), z.unknown()).default({}),
   runRequestedAt: z.number(),
@@ -47,9 +49,11 @@ const Meta = z.object({
 export interface Catalog {
   /** Every conversation's id. */
   ids(): Promise<string[]>
-  /** The state as last noted, or undefined when there is none that can be read: fold the log from the start then. */
+  /** The state as last noted, or undefined when there is none of this conversation that can be read: fold the log from the start then. */
   read(id: string): Promise<State | undefined>
   write(state: State): Promise<void>
+  /** Removes the conversation's directory, after what is being written into it. No `write` of it may follow. */
+  remove(id: string): Promise<void>
   /** Notes, durably, that this log may hold what a start of the server has to look after. */
   markActive(id: string): Promise<void>
   unmarkActive(id: string): Promise<void>
@@ -80,7 +84,8 @@ export async function createCatalog(directory: string): Promise<Catalog> {
     async read(id) {
       try {
         const { format: _, ...meta } = Meta.parse(JSON.parse(await readFile(metaOf(id), 'utf8')))
-        return { ...EMPTY_STATE, ...meta } as State // optional fields of the schema are `undefined` ones of the state
+        // Optional fields of the schema are `undefined` ones of the state.
+        return meta.id === id ? ({ ...EMPTY_STATE, ...meta } as State) : undefined
       } catch {
         return undefined // missing, torn or of another version: it is only a cache
       }
@@ -89,14 +94,21 @@ export async function createCatalog(directory: string): Promise<Catalog> {
       const waiting = newest.has(state.id)
       newest.set(state.id, state)
       if (waiting) return writing.get(state.id)!
-      const written = (writing.get(state.id) ?? Promise.resolve()).catch(() => {}).then(() => {
-        const latest = newest.get(state.id)!
-        newest.delete(state.id)
-        return replaceMeta(metaOf(state.id), latest)
-      })
+      const written = (writing.get(state.id) ?? Promise.resolve())
+        .catch(() => {})
+        .then(() => {
+          const latest = newest.get(state.id)!
+          newest.delete(state.id)
+          return replaceMeta(metaOf(state.id), latest)
+        })
       const done = written.finally(() => writing.get(state.id) === done && writing.delete(state.id))
       writing.set(state.id, done)
       return done
+    },
+    async remove(id) {
+      // A file that appears while the directory is emptied would keep it from going.
+      await writing.get(id)?.catch(() => {})
+      await rm(join(sessions!, id), { recursive: true, force: true })
     },
     markActive: (id) => touchDurably(active!, id),
     unmarkActive: (id) => rm(join(active!, id), { force: true }),
@@ -111,8 +123,14 @@ export async function createCatalog(directory: string): Promise<Catalog> {
 /** Not synced: after a power cut an old or empty one is found out by its `lastSeq`, and the log is folded anew. */
 async function replaceMeta(path: string, state: State): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}`
-  await writeFile(temporary, JSON.stringify({ format: META_FORMAT, ...state }), { mode: 0o600 })
-  await rename(temporary, path)
+  try {
+    await writeFile(temporary, JSON.stringify({ format: META_FORMAT, ...state }), { mode: 0o600 })
+    await rename(temporary, path)
+  } catch (error) {
+    // On a full disk each try would else leave something behind.
+    await rm(temporary, { force: true })
+    throw error
+  }
 }
 
 async function listIds(directory: string): Promise<string[]> {

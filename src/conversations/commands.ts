@@ -15,7 +15,16 @@ export type Command =
   | { kind: 'pause'; reason: string; now: number }
   | { kind: 'configure'; changes: Record<string, unknown> }
   /** The loop has come to an end; `requestedAt` is the log's head at its last model request, 0 when there was none. */
-  | { kind: 'end_run'; runId: string; stopReason: StopReason; finalText?: string; failure?: RunFailure; requestedAt: number; newRunId: string; now: number }
+  | {
+      kind: 'end_run'
+      runId: string
+      stopReason: StopReason
+      finalText?: string
+      failure?: RunFailure
+      requestedAt: number
+      newRunId: string
+      now: number
+    }
   /** The server starts and finds the log as another process left it. */
   | { kind: 'recover'; now: number }
 
@@ -42,7 +51,13 @@ export function decide(state: State, command: Command): EventDraft[] | Problem {
 type CommandOf<K extends Command['kind']> = Extract<Command, { kind: K }>
 
 function decideMessage(state: State, { content, sender, run, newRunId }: CommandOf<'message'>): EventDraft[] {
-  const message: EventDraft = { type: 'UserMessage', source: 'user', content: [...content], run, ...(sender !== undefined && { sender }) }
+  const message: EventDraft = {
+    type: 'UserMessage',
+    source: 'user',
+    content: [...content],
+    run,
+    ...(sender !== undefined && { sender }),
+  }
   if (state.status === 'running') return [message]
   if (isWaiting(state.status)) {
     const superseded = answerOpenCalls(state, 'rejected', 'superseded: the user wrote a message instead of deciding')
@@ -83,7 +98,10 @@ function decidePause(state: State, { reason, now }: CommandOf<'pause'>): EventDr
 
 function decideConfigure(state: State, changes: Record<string, unknown>): EventDraft[] | Problem {
   if ('workdir' in changes && (state.status === 'running' || state.openCalls.length > 0)) {
-    return new Problem('conversation_running', 'The workdir can only be changed while the agent is not running; pause it first.')
+    return new Problem(
+      'conversation_running',
+      'The workdir can only be changed while the agent is not running; pause it first.',
+    )
   }
   return Object.keys(changes).length ? [{ type: 'ConfigUpdate', source: 'user', changes }] : []
 }
@@ -98,13 +116,28 @@ function decideEnd(state: State, command: CommandOf<'end_run'>): EventDraft[] {
   if (hasUnread(command.requestedAt) && (stopReason === 'completed' || stopReason === 'finished')) return []
 
   const error: EventDraft[] = failure
-    ? [{ type: 'ErrorEvent', source: 'environment', ...inRun(state), error_type: failure.type, message: failure.message, retryable: failure.retryable }]
+    ? [
+        {
+          type: 'ErrorEvent',
+          source: 'environment',
+          ...inRun(state),
+          error_type: failure.type,
+          message: failure.message,
+          retryable: failure.retryable,
+        },
+      ]
     : []
-  const ended = [...error, result(state, stopReason, now, command.finalText), toStatus(state, STATUS_AFTER[stopReason], stopReason)]
+  const ended = [
+    ...error,
+    result(state, stopReason, now, command.finalText),
+    toStatus(state, STATUS_AFTER[stopReason], stopReason),
+  ]
   // Each such message asked for a run of its own when this one could not take it in. But not the one this run was
   // started for: a run that fails before its first request would start itself again for ever.
   const startsAnother = hasUnread(Math.max(command.requestedAt, state.run?.startSeq ?? 0))
-  return startsAnother ? [...ended, start({ ...state, status: STATUS_AFTER[stopReason] }, command.newRunId, 'message')] : ended
+  return startsAnother
+    ? [...ended, start({ ...state, status: STATUS_AFTER[stopReason] }, command.newRunId, 'message')]
+    : ended
 }
 
 /**
@@ -113,14 +146,21 @@ function decideEnd(state: State, command: CommandOf<'end_run'>): EventDraft[] {
  */
 function decideRecover(state: State, now: number): EventDraft[] {
   if (isWaiting(state.status)) return []
-  const answered = answerOpenCalls(state, 'interrupted', 'The server stopped while this call ran; what it did until then is not known.')
+  const answered = answerOpenCalls(
+    state,
+    'interrupted',
+    'The server stopped while this call ran; what it did until then is not known.',
+  )
   if (state.status !== 'running') return answered
   return [...answered, result(state, 'server_restart', now), toStatus(state, 'paused', 'server_restart')]
 }
 
 function refuseNewer(state: State): Problem | undefined {
   if (state.version <= EVENT_VERSION) return undefined
-  return new Problem('conversation_from_newer_version', 'A newer version of the server wrote this conversation; it can be read here, but not run.')
+  return new Problem(
+    'conversation_from_newer_version',
+    'A newer version of the server wrote this conversation; it can be read here, but not run.',
+  )
 }
 
 const isWaiting = (status: Status) => status === 'waiting_for_confirmation' || status === 'waiting_for_input'
@@ -128,7 +168,14 @@ const isWaiting = (status: Status) => status === 'waiting_for_confirmation' || s
 const inRun = (state: State) => (state.run ? { run_id: state.run.id } : {})
 
 function start(state: State, runId: string, reason: string): EventDraft {
-  return { type: 'StatusUpdate', source: 'environment', run_id: runId, status: 'running', previous_status: state.status, reason }
+  return {
+    type: 'StatusUpdate',
+    source: 'environment',
+    run_id: runId,
+    status: 'running',
+    previous_status: state.status,
+    reason,
+  }
 }
 
 function toStatus(state: State, status: Status, reason: string): EventDraft {

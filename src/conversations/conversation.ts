@@ -3,8 +3,14 @@
  * command leads to is in `commands.ts`, what the agent does is in `agent/loop.ts`, what holds afterwards in `state.ts`.
  */
 import { partsOf } from '../contract/message.ts'
-import type { Conversation as ConversationView, PostedMessage, PostMessage, RunOutcome, RunRequest } from '../contract/conversation.ts'
-import type { Event, EventDraft, EventOf, TransientDraft } from '../contract/event.ts'
+import type {
+  Conversation as ConversationView,
+  PostedMessage,
+  PostMessage,
+  RunOutcome,
+  RunRequest,
+} from '../contract/conversation.ts'
+import type { Event, EventOf } from '../contract/event.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
@@ -12,16 +18,15 @@ import type { Llm } from '../llm/llm.ts'
 import { createSerial } from '../lib/serial.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import type { History } from '../agent/history.ts'
-import { createHistory } from '../agent/history.ts'
-import type { AgentContext, LoopEnd } from '../agent/loop.ts'
-import { runAgent, timeLimit } from '../agent/loop.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
+import { ActiveRun } from './active-run.ts'
+import type { RunEnd } from './active-run.ts'
 import type { Command } from './commands.ts'
 import { decide } from './commands.ts'
 import { redactParts } from './redact-parts.ts'
 import type { State } from './state.ts'
 import { fold } from './state.ts'
+import { viewOf } from './view.ts'
 
 export type ConversationDeps = {
   readonly log: EventLog
@@ -44,17 +49,6 @@ export type ConfigChange = {
   readonly afterwards: () => Promise<void>
 }
 
-/** A run that is under way. `looping` settles when the loop itself is still, before its end is in the log. */
-type ActiveRun = {
-  readonly id: string
-  readonly maxSteps: number | undefined
-  readonly abort: AbortController
-  looping: Promise<unknown>
-}
-
-/** Events read at a time when the model's history is rebuilt. */
-const HISTORY_PAGE = 1000
-
 export class Conversation {
   readonly log: EventLog
   readonly #deps: ConversationDeps
@@ -62,9 +56,7 @@ export class Conversation {
   readonly #inbox = createSerial()
   #state: State
   #active: ActiveRun | undefined
-  /** Present during a run only: an idle conversation holds no messages in memory. */
-  #history: Pick<History, 'add'> | undefined
-  /** The end of a run that could not be stored; it comes before anything else once there is room. */
+  /** The end of a run that could not be stored; it comes before anything else once there is room, or the run would never end. */
   #unstoredEnd: Command | undefined
   #closed: Problem | undefined
   readonly #withoutTools = new Set<string>()
@@ -92,7 +84,7 @@ export class Conversation {
   async post({ message, run }: PostMessage): Promise<PostedMessage> {
     return await this.#command(async () => {
       const content = redactParts(partsOf(message.content), this.#deps.redact)
-      const sender = message.sender === undefined ? {} : { sender: message.sender }
+      const sender = message.sender === undefined ? {} : { sender: this.#deps.redact(message.sender) }
       const events = await this.#carryOut({ kind: 'message', content, ...sender, run, newRunId: uuid7() })
       const posted = events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')!
       const runId = this.#state.status === 'running' ? this.#state.run?.id : undefined
@@ -112,7 +104,9 @@ export class Conversation {
   /** Resolves when the run has ended or waits for somebody, and at the latest after `timeout` seconds. */
   async waitForRun(runId: string, timeout: number, signal: AbortSignal): Promise<RunOutcome> {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const giveUp = AbortSignal.any([signal, AbortSignal.timeout(timeout * 1000)])
+    const giveUp = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(timeout * 1000))])
+    // An abort that came before is not told to who listens now.
+    if (giveUp.aborted) resolve()
     giveUp.addEventListener('abort', () => resolve(), { once: true })
     let result: EventOf<'Result'> | undefined
     const unsubscribe = this.log.subscribe({
@@ -138,9 +132,9 @@ export class Conversation {
   /** Stops the run, if there is one. The model call ends at once; a tool goes on by itself, unless `interrupt` ends it. */
   async pause({ interrupt, reason = 'pause' }: { interrupt: boolean; reason?: string }): Promise<State['status']> {
     return await this.#command(async () => {
-      await this.#stopLoop()
+      await this.#stopRun()
       if (interrupt) await this.#deps.toolCalls.interrupt()
-      await this.#carryOut({ kind: 'pause', reason, now: Date.now() })
+      await this.#storeEnd({ kind: 'pause', reason, now: Date.now() })
       return this.state.status
     })
   }
@@ -170,9 +164,12 @@ export class Conversation {
         outcome === 'deleted'
           ? new Problem('conversation_deleted', 'The conversation has been deleted.')
           : new Problem('unavailable', 'The server is stopping; try again when it is up.')
-      await this.#stopLoop()
+      await this.#stopRun()
       await this.#deps.toolCalls.interrupt()
-      if (outcome === 'closing' && !this.failed) await this.#carryOut({ kind: 'pause', reason: 'server_closing', now: Date.now() }).catch(this.#reportStorage)
+      // What waits for somebody goes on waiting at the next start.
+      const pauses = outcome === 'closing' && this.#state.status === 'running' && !this.failed
+      if (pauses)
+        await this.#carryOut({ kind: 'pause', reason: 'server_closing', now: Date.now() }).catch(this.#reportStorage)
       await this.log.close(outcome)
     })
   }
@@ -201,9 +198,20 @@ export class Conversation {
     // Before the run is in the log: a start of the server opens only the logs that are marked.
     if (starts) await this.#deps.markActive(true)
     const events = (await this.log.append(drafts)).map((stored) => stored.event)
-    if (starts) this.#startLoop(maxSteps)
-    else if (this.#isAtRest()) await this.#deps.markActive(false)
+    if (starts) this.#startRun(maxSteps)
+    // A mark too many costs the next start one look; a command that is in the log must not fail for it.
+    else if (this.#isAtRest()) await this.#deps.markActive(false).catch(this.#reportStorage)
     return events
+  }
+
+  /** For what ends a run whose loop is still already. Throws what kept it from being stored. */
+  async #storeEnd(command: Command): Promise<void> {
+    try {
+      await this.#carryOut(command)
+    } catch (error) {
+      if (this.#state.status === 'running') this.#unstoredEnd = command
+      throw error
+    }
   }
 
   /** Whether the next start of the server may leave this conversation alone. */
@@ -215,163 +223,54 @@ export class Conversation {
   /** Every durable event passes here, in order, before anyone else hears that it is stored. */
   #take(event: Event): void {
     this.#state = fold(this.#state, event)
-    this.#history?.add(event)
-    if (event.type === 'StatusUpdate' || event.type === 'ConfigUpdate' || event.type === 'UserMessage') this.#deps.onChange(this.#state)
+    this.#active?.take(event)
+    if (event.type === 'StatusUpdate' || event.type === 'ConfigUpdate' || event.type === 'UserMessage')
+      this.#deps.onChange(this.#state)
   }
 
-  #startLoop(maxSteps: number | undefined): void {
-    const active: ActiveRun = { id: this.#state.run!.id, maxSteps, abort: new AbortController(), looping: Promise.resolve() }
-    this.#active = active
-    this.#drive(active).catch((error: unknown) => this.#deps.logger.error({ err: error, conversation_id: this.id }, 'run failed'))
+  #startRun(maxSteps: number | undefined): void {
+    const { toolCalls, redact, createLlm } = this.#deps
+    const run = new ActiveRun({
+      id: this.#state.run!.id,
+      maxSteps,
+      log: this.log,
+      toolCalls,
+      redact,
+      createLlm,
+      withoutTools: this.#withoutTools,
+      state: () => this.#state,
+      onEnd: (end) => this.#inbox(() => this.#endRun(run, end)),
+      onError: this.#report,
+    })
+    this.#active = run
+    run.start()
   }
 
-  async #stopLoop(): Promise<void> {
-    this.#active?.abort.abort()
-    // Only until the loop is still, not until its end is stored: that would wait for this very inbox.
-    await this.#active?.looping
+  async #stopRun(): Promise<void> {
+    await this.#active?.stop()
     this.#active = undefined
-  }
-
-  async #drive(active: ActiveRun): Promise<void> {
-    const { signal } = active.abort
-    const cancelDeadline = this.#watchDeadline(active)
-    let requestedAt = 0
-    try {
-      const onRequest = () => void (requestedAt = this.#state.lastSeq)
-      const looping = this.#createContext(active, onRequest)
-      active.looping = looping.catch(() => {})
-      const context = await looping
-      for (;;) {
-        const run = this.#loopOnce(context, signal)
-        active.looping = run
-        const end = await run
-        if (signal.aborted && signal.reason !== TIME_LIMIT) return // whoever stopped it stores what follows
-        if (!(await this.#inbox(() => this.#endRun(active, end, requestedAt)))) return
-      }
-    } finally {
-      cancelDeadline()
-      if (this.#active === active || !this.#active) this.#history = undefined
-      if (this.#active === active) this.#active = undefined
-    }
-  }
-
-  /** Never throws: what goes wrong ends the run as an error. */
-  async #loopOnce(context: AgentContext, signal: AbortSignal): Promise<LoopEnd> {
-    try {
-      const end = await runAgent(context, { emit: this.#emit, publish: this.#publish }, signal)
-      return signal.reason === TIME_LIMIT ? timeLimit() : end
-    } catch (error) {
-      this.#reportStorage(error)
-      const message = error instanceof Problem ? error.message : 'The server failed inside the run; its log has the details.'
-      return { stopReason: 'error', failure: { type: 'internal', message, retryable: true } }
-    }
   }
 
   /** Answers whether the run goes on. */
-  async #endRun(active: ActiveRun, end: LoopEnd, requestedAt: number): Promise<boolean> {
-    if (this.#closed || this.#state.run?.id !== active.id || this.#state.status !== 'running') return false
-    const command: Command = { kind: 'end_run', runId: active.id, ...end, requestedAt, newRunId: uuid7(), now: Date.now() }
+  async #endRun(run: ActiveRun, end: RunEnd): Promise<boolean> {
+    if (this.#closed || this.#state.run?.id !== run.id || this.#state.status !== 'running') return false
     this.#active = undefined
     try {
-      await this.#carryOut(command)
+      await this.#storeEnd({ kind: 'end_run', runId: run.id, ...end, newRunId: uuid7(), now: Date.now() })
     } catch (error) {
       this.#reportStorage(error)
-      this.#unstoredEnd = command
       return false
     }
-    if (this.#state.run?.id !== active.id) return false
-    this.#active = active
+    if (this.#state.run?.id !== run.id) return false
+    this.#active = run
     return true
   }
-
-  async #createContext(active: ActiveRun, onRequest: () => void): Promise<AgentContext> {
-    const history = await this.#loadHistory()
-    let llm: { readonly for: LlmConfig; readonly instance: Llm } | undefined
-    return {
-      runId: active.id,
-      history,
-      toolCalls: this.#deps.toolCalls,
-      redact: this.#deps.redact,
-      // Made anew when the configuration has changed, so that a change holds from the next step on.
-      llm: async () => {
-        const config = this.#state.settings.llm_config
-        if (llm?.for !== config) llm = { for: config, instance: this.#deps.createLlm(config) }
-        return llm.instance
-      },
-      openCalls: () => this.#state.openCalls,
-      withoutTools: this.#withoutTools,
-      steps: () => this.#state.run?.steps ?? 0,
-      limits: () => ({ maxSteps: active.maxSteps, maxIterations: this.#state.settings.max_iteration_per_run }),
-      onRequest,
-    }
-  }
-
-  async #loadHistory(): Promise<History> {
-    const history = createHistory((name, output) => this.#deps.toolCalls.render(name, output))
-    // What is appended while the log is read comes after it.
-    const meanwhile: Event[] = []
-    this.#history = { add: (event) => meanwhile.push(event) }
-    const head = this.log.head
-    for (let seq = 0; seq < head; ) {
-      const page = await this.log.read({ afterSeq: seq, beforeSeq: head + 1, limit: HISTORY_PAGE })
-      for (const { event } of page.events) history.add(event)
-      seq = page.events.at(-1)?.seq ?? head
-    }
-    for (const event of meanwhile) history.add(event)
-    this.#history = history
-    return history
-  }
-
-  #watchDeadline(active: ActiveRun): () => void {
-    const seconds = this.#state.settings.max_seconds_per_run
-    if (seconds === undefined) return () => {}
-    const timer = setTimeout(() => {
-      active.abort.abort(TIME_LIMIT)
-      this.#deps.toolCalls.interrupt().catch(this.#reportStorage)
-    }, seconds * 1000)
-    return () => clearTimeout(timer)
-  }
-
-  readonly #emit = async (drafts: readonly EventDraft[]): Promise<void> => {
-    await this.log.append(drafts)
-  }
-
-  readonly #publish = (draft: TransientDraft): void => this.log.publish(draft)
 
   readonly #reportStorage = (error: unknown): void => {
     this.#deps.logger.error({ err: error, conversation_id: this.id }, 'an event could not be stored')
   }
-}
 
-const TIME_LIMIT = Symbol('time limit')
-
-/** A conversation as it is told to clients. */
-export function viewOf(state: State): ConversationView {
-  const { settings } = state
-  return {
-    id: state.id,
-    ...(settings.title !== undefined && { title: settings.title }),
-    ...(settings.user_id !== undefined && { user_id: settings.user_id }),
-    ...(settings.metadata && { metadata: settings.metadata }),
-    workdir: settings.workdir,
-    llm_config: settings.llm_config,
-    tools: settings.tools,
-    max_iteration_per_run: settings.max_iteration_per_run,
-    ...(settings.max_seconds_per_run !== undefined && { max_seconds_per_run: settings.max_seconds_per_run }),
-    state: {
-      id: state.id,
-      agent_finished: state.status === 'finished',
-      confirmation_mode: false,
-      agent_waiting_for_confirmation: state.status === 'waiting_for_confirmation',
-      agent_paused: state.status === 'paused',
-      event_count: state.lastSeq,
-      activated_knowledge_microagents: settings.microagents ?? [],
-    },
-    status: state.status,
-    last_seq: state.lastSeq,
-    usage: state.usage,
-    ...(state.costUsd !== undefined && { cost_usd: state.costUsd }),
-    created_at: state.createdAt,
-    updated_at: state.updatedAt,
+  readonly #report = (error: unknown): void => {
+    this.#deps.logger.error({ err: error, conversation_id: this.id }, 'a run failed')
   }
 }

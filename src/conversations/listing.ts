@@ -40,14 +40,22 @@ export function matches(summary: Summary, filter: CountConversations): boolean {
 }
 
 /** By time of creation, then id. Throws a `Problem` for a `page_id` that no page gave. */
-export function listPage(summaries: Iterable<Summary>, query: ListConversations): { ids: string[]; nextPageId: string | null } {
+export function listPage(
+  summaries: Iterable<Summary>,
+  query: ListConversations,
+): { ids: string[]; nextPageId: string | null } {
   const after = query.page_id === undefined ? undefined : decodePageId(query.page_id)
   if (query.page_id !== undefined && !after) {
-    throw new Problem('invalid_cursor', 'page_id is none that this server gave; leave it out to start from the first page.')
+    throw new Problem(
+      'invalid_cursor',
+      'page_id is none that this server gave; leave it out to start from the first page.',
+    )
   }
   const sign = query.order === 'asc' ? 1 : -1
   const compare = (a: Summary, b: Summary) => sign * compareText(keyOf(a), keyOf(b))
-  const rest = [...summaries].filter((summary) => matches(summary, query) && (!after || sign * compareText(keyOf(summary), after.join(' ')) > 0))
+  const rest = [...summaries].filter(
+    (summary) => matches(summary, query) && (!after || sign * compareText(keyOf(summary), after.join(' ')) > 0),
+  )
   const page = rest.sort(compare).slice(0, query.limit)
   const last = page.at(-1)
   return {

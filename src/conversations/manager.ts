@@ -1,7 +1,13 @@
 /** ConversationManager: makes, finds, lists and ends conversations. It owns which there are; what happens inside one is the actor's. */
-import { readdir, rm } from 'node:fs/promises'
+import { rm, rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Conversation as ConversationView, CountConversations, CreateConversation, ListConversations, UpdateConfig } from '../contract/conversation.ts'
+import type {
+  Conversation as ConversationView,
+  CountConversations,
+  CreateConversation,
+  ListConversations,
+  UpdateConfig,
+} from '../contract/conversation.ts'
 import { Problem } from '../contract/problem.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
@@ -9,10 +15,11 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Assembler, Opened } from './assembly.ts'
 import type { Catalog } from './catalog.ts'
 import type { Conversation } from './conversation.ts'
-import { viewOf } from './conversation.ts'
+import { viewOf } from './view.ts'
 import type { Summary } from './listing.ts'
 import { listPage, matches, summarize } from './listing.ts'
 import type { State } from './state.ts'
+import { EMPTY_STATE } from './state.ts'
 
 export type ManagerDeps = {
   readonly catalog: Catalog
@@ -42,24 +49,41 @@ export class ConversationManager {
   /** Reads which conversations there are, and looks after those that a stop of the server left half done. */
   async start(): Promise<void> {
     const { catalog } = this.#deps
-    await this.#finishDeletions()
-    await mapBounded(await catalog.ids(), START_CONCURRENCY, (id) => this.#indexOne(id))
+    const gone = new Set(await catalog.deletedIds())
+    const ids = await catalog.ids()
+    await mapBounded(
+      ids.filter((id) => gone.has(id)),
+      START_CONCURRENCY,
+      (id) => this.#finishDeletion(id),
+    )
+    await mapBounded(
+      ids.filter((id) => !gone.has(id)),
+      START_CONCURRENCY,
+      (id) => this.#indexOne(id),
+    )
     await mapBounded(await catalog.activeIds(), START_CONCURRENCY, (id) => this.#recoverOne(id))
   }
 
   async create(request: CreateConversation): Promise<ConversationView> {
     this.#refuseWhenClosing()
     const id = request.id ?? uuid7()
-    if (this.#index.has(id) || this.#busy.has(id)) throw new Problem('conversation_exists', `There is a conversation ${id} already.`)
+    if (this.#index.has(id) || this.#busy.has(id))
+      throw new Problem('conversation_exists', `There is a conversation ${id} already.`)
     this.#busy.add(id)
     try {
       if (request.id !== undefined && (await this.#deps.catalog.isDeleted(id))) throw deleted(id)
-      const { opened, warnings } = await this.#deps.assembler.create(id, request, this.#onChange)
-      this.#open.set(id, Promise.resolve(opened))
-      const state = opened.conversation.state
-      this.#index.set(id, summarize(state))
-      await this.#deps.catalog.write(state)
-      return { ...opened.conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
+      const made = this.#deps.assembler.create(id, request, this.#onChange)
+      const opening = made.then(({ opened }) => opened)
+      // Already now: a stop of the server waits for what is on its way, and closes it.
+      this.#open.set(id, opening)
+      const { conversation } = await opening
+      const { warnings } = await made
+      this.#index.set(id, summarize(conversation.state))
+      this.#onChange(conversation.state)
+      return { ...conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
+    } catch (error) {
+      this.#open.delete(id)
+      throw error
     } finally {
       this.#busy.delete(id)
     }
@@ -67,7 +91,6 @@ export class ConversationManager {
 
   /** Throws a `Problem` when it does not exist, was deleted, or its log is damaged. */
   async get(id: string): Promise<Conversation> {
-    this.#refuseWhenClosing()
     return (await this.#opened(id)).conversation
   }
 
@@ -87,7 +110,6 @@ export class ConversationManager {
   }
 
   async configure(id: string, update: UpdateConfig): Promise<ConversationView> {
-    this.#refuseWhenClosing()
     const opened = await this.#opened(id)
     const warnings = await this.#deps.assembler.configure(opened, update)
     return { ...opened.conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
@@ -96,19 +118,25 @@ export class ConversationManager {
   /** Its processes are dead and its data gone when this resolves; the workdir goes only if the server made it. */
   async delete(id: string): Promise<void> {
     this.#refuseWhenClosing()
-    if (!this.#index.has(id) || this.#busy.has(id)) throw await this.#whyMissing(id)
+    if (!this.#index.has(id)) throw await this.#whyMissing(id)
+    // Known and busy: another request is deleting it already.
+    if (this.#busy.has(id)) throw deleted(id)
     const { catalog, logger } = this.#deps
-    const opening = this.#open.get(id)
     this.#busy.add(id)
-    this.#index.delete(id)
     try {
+      // When this fails the conversation is as it was; from here on it is gone, whatever fails.
       await catalog.markDeleted(id)
-      const opened = await opening?.catch((error: unknown) => void logger.warn({ err: error, conversation_id: id }, 'deleting what could not be opened'))
-      const state = opened?.conversation.state ?? (await catalog.read(id))
+      this.#index.delete(id)
+      const opening = this.#open.get(id)
+      this.#open.delete(id)
+      const opened = await opening?.catch((error: unknown) => {
+        logger.warn({ err: error, conversation_id: id }, 'deleting what could not be opened')
+        return undefined
+      })
+      const state = opened?.conversation.state ?? (await this.#stateOnDisk(id))
       await opened?.dispose('deleted')
       await this.#removeData(id, state)
     } finally {
-      this.#open.delete(id)
       this.#busy.delete(id)
     }
   }
@@ -116,10 +144,13 @@ export class ConversationManager {
   /** Ends every run, stream and process within a bound; nothing can be asked of it afterwards. */
   async close(): Promise<void> {
     this.#closing = true
-    const closing = Promise.allSettled([...this.#open.values()].map(async (opening) => (await opening).dispose('closing')))
+    const closing = Promise.allSettled(
+      [...this.#open.values()].map(async (opening) => (await opening).dispose('closing')),
+    )
     const { promise: late, resolve } = Promise.withResolvers<'late'>()
     const timer = setTimeout(() => resolve('late'), CLOSE_TIMEOUT_MS)
-    if ((await Promise.race([closing, late])) === 'late') this.#deps.logger.warn('some conversations did not close in time')
+    if ((await Promise.race([closing, late])) === 'late')
+      this.#deps.logger.warn('some conversations did not close in time')
     clearTimeout(timer)
   }
 
@@ -128,17 +159,31 @@ export class ConversationManager {
     this.#index.set(state.id, summarize(state))
     this.#deps.catalog
       .write(state)
-      .catch((error: unknown) => this.#index.has(state.id) && this.#deps.logger.warn({ err: error, conversation_id: state.id }, 'meta.json could not be written'))
+      .catch(
+        (error: unknown) =>
+          this.#index.has(state.id) &&
+          this.#deps.logger.warn({ err: error, conversation_id: state.id }, 'meta.json could not be written'),
+      )
   }
 
   async #opened(id: string): Promise<Opened> {
-    if (!this.#index.has(id)) throw await this.#whyMissing(id)
-    const opening = this.#open.get(id)
-    const opened = await opening
-    if (opened && !opened.conversation.failed) return opened
-    // Whoever comes first opens it; the others wait for the same.
-    if (this.#open.get(id) === opening) this.#open.set(id, this.#openFromDisk(id, opened))
-    return await this.#open.get(id)!
+    for (;;) {
+      this.#refuseWhenClosing()
+      if (!this.#index.has(id)) throw await this.#whyMissing(id)
+      // From the look at the index to here nothing is awaited: a delete finds in `#open` all that it has to close.
+      const opening = this.#open.get(id)
+      if (!opening) return await this.#reopen(id, undefined)
+      const opened = await opening
+      if (!opened.conversation.failed && this.#index.has(id)) return opened
+      // Whoever comes first opens it anew; the others wait for the same.
+      if (opened.conversation.failed && this.#open.get(id) === opening) return await this.#reopen(id, opened)
+    }
+  }
+
+  #reopen(id: string, failed: Opened | undefined): Promise<Opened> {
+    const opening = this.#openFromDisk(id, failed)
+    this.#open.set(id, opening)
+    return opening
   }
 
   /** `failed` is the object whose log could not be trusted any more, to be given up first. */
@@ -152,7 +197,8 @@ export class ConversationManager {
     } catch (error) {
       this.#open.delete(id)
       const summary = this.#index.get(id)
-      if (summary && error instanceof Problem && error.code === 'conversation_damaged') this.#index.set(id, { ...summary, status: 'error' })
+      if (summary && error instanceof Problem && error.code === 'conversation_damaged')
+        this.#index.set(id, { ...summary, status: 'error' })
       throw error
     }
   }
@@ -164,13 +210,22 @@ export class ConversationManager {
     try {
       const folded = await assembler.readState(id)
       // Without a first event it was never told to anyone: a create that a crash cut off.
-      if (!folded) return await rm(catalog.directoryOf(id), { recursive: true, force: true })
+      if (!folded) return await this.#sweep(id)
       this.#index.set(id, summarize(folded))
       await catalog.write(folded)
     } catch (error) {
+      if (error instanceof Problem && error.code === 'conversation_not_found') return await this.#sweep(id)
       logger.error({ err: error, conversation_id: id }, 'this conversation cannot be read')
-      this.#index.set(id, { id, status: 'error', createdAt: '', updatedAt: '', title: undefined, userId: undefined, preview: '' })
+      const { birthtime } = await stat(catalog.directoryOf(id))
+      this.#index.set(id, summarize(damagedState(id, birthtime.toISOString())))
     }
+  }
+
+  /** What is left of a create that a crash cut off; the workdir goes only if it is empty, as one nobody worked in is. */
+  async #sweep(id: string): Promise<void> {
+    const { catalog, workdirBase } = this.#deps
+    await catalog.remove(id)
+    await rmdir(join(workdirBase, id)).catch(() => {})
   }
 
   async #recoverOne(id: string): Promise<void> {
@@ -191,23 +246,35 @@ export class ConversationManager {
     const opened = await this.#open.get(id)?.catch(() => undefined)
     if (opened) return opened.conversation.view()
     const state = await this.#deps.catalog.read(id)
-    return state && viewOf({ ...state, status: this.#index.get(id)?.status ?? state.status })
+    const summary = this.#index.get(id)
+    return summary && viewOf({ ...(state ?? damagedState(id, summary.createdAt)), status: summary.status })
   }
 
-  async #finishDeletions(): Promise<void> {
-    const { catalog, workdirBase } = this.#deps
-    const gone = new Set(await catalog.deletedIds())
-    for (const id of (await catalog.ids()).filter((id) => gone.has(id))) await this.#removeData(id, await catalog.read(id))
-    const workdirs = await readdir(workdirBase).catch(() => [])
-    for (const name of workdirs.filter((name) => gone.has(name))) await rm(join(workdirBase, name), { recursive: true, force: true })
+  /** What a stop of the server left of a deletion. That it cannot be removed is no reason not to start. */
+  async #finishDeletion(id: string): Promise<void> {
+    try {
+      await this.#removeData(id, await this.#stateOnDisk(id))
+    } catch (error) {
+      this.#deps.logger.error(
+        { err: error, conversation_id: id },
+        'what is left of a deleted conversation could not be removed',
+      )
+    }
+  }
+
+  /** Undefined when neither `meta.json` nor the log tells it: then it is not known whose the workdir is, and it stays. */
+  async #stateOnDisk(id: string): Promise<State | undefined> {
+    const { catalog, assembler } = this.#deps
+    return (await catalog.read(id)) ?? (await assembler.readState(id).catch(() => undefined))
   }
 
   /** The log last: until it is gone, a start of the server knows that there is something left to remove. */
   async #removeData(id: string, state: State | undefined): Promise<void> {
     const { catalog } = this.#deps
-    if (state?.settings.owns_workdir) await rm(state.settings.workdir, { recursive: true, force: true })
+    if (state?.settings.made_workdir !== undefined)
+      await rm(state.settings.made_workdir, { recursive: true, force: true })
     await catalog.unmarkActive(id)
-    await rm(catalog.directoryOf(id), { recursive: true, force: true })
+    await catalog.remove(id)
   }
 
   async #whyMissing(id: string): Promise<Problem> {
@@ -218,6 +285,11 @@ export class ConversationManager {
   #refuseWhenClosing(): void {
     if (this.#closing) throw new Problem('unavailable', 'The server is stopping; try again when it is up.')
   }
+}
+
+/** Of a conversation whose log cannot be read: that it is there, and that something is wrong with it. */
+function damagedState(id: string, createdAt: string): State {
+  return { ...EMPTY_STATE, id, status: 'error', createdAt, updatedAt: createdAt }
 }
 
 const deleted = (id: string) => new Problem('conversation_deleted', `Conversation ${id} has been deleted.`)

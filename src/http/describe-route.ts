@@ -1,5 +1,5 @@
 /** What the description of every route has in common: tag, operation id, summary, and the errors it may answer. */
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { ProblemCode } from '../contract/problem.ts'
 import { ErrorBody, PROBLEMS } from '../contract/problem.ts'
 
@@ -18,5 +18,7 @@ export function describeRoute(tag: string) {
 /** The error responses of a route, by status, each telling its codes. */
 export function errorResponses(errors: readonly ProblemCode[]): Record<number, z.ZodType> {
   const byStatus = Map.groupBy(errors, (code) => PROBLEMS[code])
-  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, ErrorBody.describe(codes.map((code) => `\`${code}\``).join(', '))]))
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [status, ErrorBody.describe(codes.map((code) => `\`${code}\``).join(', '))]),
+  )
 }

@@ -5,6 +5,7 @@ import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { LATER_FIELDS } from '../contract/conversation.ts'
 import type { ProblemCode } from '../contract/problem.ts'
 import { Problem } from '../contract/problem.ts'
+import { isOutOfRoom } from '../events/log-file.ts'
 
 /** More would not help anyone to mend the request. */
 const MAX_ISSUES = 20
@@ -20,31 +21,50 @@ export function handleError(error: FastifyError | Error, request: FastifyRequest
 function toProblem(error: FastifyError | Error, request: FastifyRequest): Problem {
   if (error instanceof Problem) return error
   if (hasZodFastifySchemaValidationErrors(error)) return invalidRequest(error.validation, error.validationContext)
-  const code = 'code' in error ? FASTIFY_CODES[error.code] : undefined
-  if (code) return new Problem(code, MESSAGES[code] ?? error.message, { cause: error })
+  const told = 'code' in error ? FASTIFY_CODES[error.code] : undefined
+  if (told) return new Problem(...told, { cause: error })
+  if (isOutOfRoom(error))
+    return new Problem('storage_full', 'There is no room to store this. Free some disk space and try again.', {
+      cause: error,
+    })
   const status = 'statusCode' in error ? error.statusCode : undefined
-  if (status === 400) return new Problem('invalid_request', 'The request could not be read; check that the body is valid JSON.', { cause: error })
+  if (status === 400)
+    return new Problem('invalid_request', 'The request could not be read; check that the body is valid JSON.', {
+      cause: error,
+    })
   const error_id = randomUUID()
   request.log.error({ err: error, error_id }, 'request failed')
-  return new Problem('internal', 'The server failed; its log has the details under this error_id.', { details: { error_id }, cause: error })
+  return new Problem('internal', 'The server failed; its log has the details under this error_id.', {
+    details: { error_id },
+    cause: error,
+  })
 }
 
-const FASTIFY_CODES: Readonly<Record<string, ProblemCode>> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
-  FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
-  FST_ERR_CTP_EMPTY_JSON_BODY: 'invalid_request',
-  FST_ERR_CTP_INVALID_JSON_BODY: 'invalid_request',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'invalid_request',
-  FST_ERR_BAD_URL: 'invalid_request',
+type Told = readonly [code: ProblemCode, message: string]
+
+const NOT_JSON: Told = ['invalid_request', 'The body is not valid JSON.']
+const BAD_URL: Told = [
+  'invalid_request',
+  'The URL of the request cannot be read; check how it is encoded, and its length.',
+]
+
+/** The framework's own refusals, in our words: its own may repeat a part of the request. */
+const FASTIFY_CODES: Readonly<Record<string, Told>> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'Send the body as application/json.'],
+  FST_ERR_CTP_BODY_TOO_LARGE: ['body_too_large', 'The body is larger than OPENHANDS_MAX_BODY_BYTES allows.'],
+  FST_ERR_CTP_EMPTY_JSON_BODY: NOT_JSON,
+  FST_ERR_CTP_INVALID_JSON_BODY: NOT_JSON,
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['invalid_request', 'The body is not as long as Content-Length says.'],
+  FST_ERR_BAD_URL: BAD_URL,
+  FST_ERR_MAX_PARAM_LENGTH: BAD_URL,
 }
 
-const MESSAGES: Partial<Record<ProblemCode, string>> = {
-  unsupported_media_type: 'Send the body as application/json.',
-  body_too_large: 'The body is larger than OPENHANDS_MAX_BODY_BYTES allows.',
-  invalid_request: 'The body is not valid JSON.',
+type Issue = {
+  readonly instancePath: string
+  readonly message?: string
+  readonly keyword: string
+  readonly params?: Record<string, unknown>
 }
-
-type Issue = { readonly instancePath: string; readonly message?: string; readonly keyword: string; readonly params?: Record<string, unknown> }
 
 /** Paths and rules only: a value in the answer could be the secret somebody put into the wrong field. */
 function invalidRequest(validation: readonly unknown[], context: string | undefined): Problem {
@@ -55,9 +75,13 @@ function invalidRequest(validation: readonly unknown[], context: string | undefi
   const later = (validation as readonly Issue[]).flatMap(laterFields)
   if (later.length) {
     const fields = later.join(', ')
-    return new Problem('unsupported_field', `This version of the server has no ${fields} yet; leave it out.`, { details: { fields: later } })
+    return new Problem('unsupported_field', `This version of the server has no ${fields} yet; leave it out.`, {
+      details: { fields: later },
+    })
   }
-  return new Problem('invalid_request', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), { details: { issues } })
+  return new Problem('invalid_request', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), {
+    details: { issues },
+  })
 }
 
 function laterFields({ instancePath, params }: Issue): string[] {

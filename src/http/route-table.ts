@@ -18,12 +18,18 @@ export function createRouteTable(): RouteTable {
     },
     methodsOf(url) {
       const path = url.split('?', 1)[0]!
-      return [...new Set([...methods.values()].filter(({ pattern }) => pattern.test(path)).flatMap((route) => [...route.methods]))].sort()
+      return [
+        ...new Set(
+          [...methods.values()].filter(({ pattern }) => pattern.test(path)).flatMap((route) => [...route.methods]),
+        ),
+      ].sort()
     },
   }
 }
 
 function patternOf(url: string): RegExp {
-  const parts = url.split('/').map((part) => (part.startsWith(':') ? '[^/]+' : part === '*' ? '.*' : RegExp.escape(part)))
+  const parts = url
+    .split('/')
+    .map((part) => (part.startsWith(':') ? '[^/]+' : part === '*' ? '.*' : RegExp.escape(part)))
   return new RegExp(`^${parts.join('/')}/?$`)
 }

@@ -1,4 +1,5 @@
 /** The HTTP server: plugins, hooks and routes put together. What a route does is in `routes/`, what an error says in `problem-handler.ts`. */
+import type { Socket } from 'node:net'
 import { fastifySSE } from '@fastify/sse'
 import type { FastifyBaseLogger, FastifyInstance, FastifySchemaCompiler } from 'fastify'
 import Fastify, { LogController } from 'fastify'
@@ -38,14 +39,19 @@ const REQUEST_TIMEOUT_MS = 60_000
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 
 export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance> {
+  // By its widest type: a narrower one would run through the types of every plugin and route.
+  const logger: FastifyBaseLogger = deps.logger
   const app = Fastify({
-    loggerInstance: deps.logger as FastifyBaseLogger, // the wider type: a narrower one would run through every plugin’s types
+    loggerInstance: logger,
     // One line per request, of our own, is below.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'req_id' }),
     bodyLimit: deps.info.limits.max_body_bytes,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     forceCloseConnections: 'idle',
+    // The routes say themselves what still works while the server stops, in the form that all errors have.
+    return503OnClosing: false,
+    clientErrorHandler: answerClientError,
     genReqId: () => uuid7(),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4096 },
     frameworkErrors: (error, request, reply) => void handleError(error, request, reply),
@@ -64,7 +70,12 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   })
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions } = request
-    const facts = { method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 }
+    const facts = {
+      method,
+      route: routeOptions.url,
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 10) / 10,
+    }
     // Probes come every few seconds and say nothing.
     if (routeOptions.config.public) request.log.debug(facts, 'request')
     else request.log.info(facts, 'request')
@@ -72,12 +83,27 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   app.setNotFoundHandler(async (request) => {
     const allowed = routes.methodsOf(request.url)
     if (!allowed.length) throw new Problem('not_found', 'There is no such route; /openapi.json lists them all.')
-    throw new Problem('method_not_allowed', `This route answers ${allowed.join(', ')}.`, { details: { allow: allowed } })
+    throw new Problem('method_not_allowed', `This route answers ${allowed.join(', ')}.`, {
+      details: { allow: allowed },
+    })
   })
 
   await app.register(fastifySSE)
   await registerRoutes(app, deps)
   return app
+}
+
+/** What is no request at all never reaches a route; it is answered in the form that all errors have, and the connection ended. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const problem = new Problem(
+    'invalid_request',
+    'This is no HTTP request that the server can read; check its first line and the size of its headers.',
+  )
+  const body = JSON.stringify(problem.toBody())
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
 }
 
 /** Fastify shows a schema `null` for a body that is not there; to ours it is optional, not null. */
@@ -97,7 +123,10 @@ function acceptJsonOnly(app: FastifyInstance): void {
 }
 
 /** The routes alone: what the API's description is made from, too. */
-export async function registerRoutes(app: FastifyInstance, deps: Pick<HttpDeps, 'manager' | 'info' | 'isReady'>): Promise<void> {
+export async function registerRoutes(
+  app: FastifyInstance,
+  deps: Pick<HttpDeps, 'manager' | 'info' | 'isReady'>,
+): Promise<void> {
   const { manager, info, isReady } = deps
   await app.register(serverRoutes, { info, isReady })
   await app.register(conversationRoutes, { manager })

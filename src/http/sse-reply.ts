@@ -35,7 +35,10 @@ const GOODBYE: Readonly<Record<FeedEnd, string>> = {
 export async function requireEventStream(request: FastifyRequest): Promise<void> {
   const accept = request.headers.accept
   if (accept === undefined || /text\/event-stream|text\/\*|\*\/\*/i.test(accept)) return
-  throw new Problem('not_acceptable', 'This route answers text/event-stream; send that in Accept, or list the events instead.')
+  throw new Problem(
+    'not_acceptable',
+    'This route answers text/event-stream; send that in Accept, or list the events instead.',
+  )
 }
 
 /** Resolves when the stream is over, whoever ended it. Throws a `Problem` only before the first byte. */
@@ -64,7 +67,10 @@ export async function streamEvents(reply: FastifyReply, log: EventLog, options: 
   } catch (error) {
     // The head is out: the client is told in the stream, comes back with its cursor, and then gets the status.
     next.catch(() => {})
-    const problem = error instanceof Problem ? error : new Problem('internal', 'The stream failed; come back with the last id.', { cause: error })
+    const problem =
+      error instanceof Problem
+        ? error
+        : new Problem('internal', 'The stream failed; come back with the last id.', { cause: error })
     if (!(error instanceof Problem)) reply.log.error({ err: error }, 'stream failed')
     if (!signal.aborted) reply.raw.write(`event: error\ndata: ${JSON.stringify(problem.toBody())}\n\n`)
   } finally {

@@ -1,7 +1,11 @@
 /** Maps over many items with a bound on how many are under way. */
 
 /** Results in the order of the items. The first failure rejects; no further item is begun after it. */
-export async function mapBounded<T, R>(items: readonly T[], concurrency: number, map: (item: T) => Promise<R>): Promise<R[]> {
+export async function mapBounded<T, R>(
+  items: readonly T[],
+  concurrency: number,
+  map: (item: T) => Promise<R>,
+): Promise<R[]> {
   const results: R[] = []
   let next = 0
   let failed = false

@@ -133,7 +133,10 @@ function userContent(parts: readonly UserPart[]) {
 
 function withoutImage(part: UserPart): UserPart {
   if (part.type === 'text') return part
-  return { type: 'text', text: `[An image (${part.media_type}) was here; it is left out, as this model cannot be shown images.]` }
+  return {
+    type: 'text',
+    text: `[An image (${part.media_type}) was here; it is left out, as this model cannot be shown images.]`,
+  }
 }
 
 /**

@@ -5,7 +5,14 @@ import type { Logger } from 'pino'
 export type { Logger }
 
 /** Level names as in OPENHANDS_LOG_LEVEL. */
-export const LOG_LEVELS = { DEBUG: 'debug', INFO: 'info', WARN: 'warn', WARNING: 'warn', ERROR: 'error', CRITICAL: 'fatal' } as const
+export const LOG_LEVELS = {
+  DEBUG: 'debug',
+  INFO: 'info',
+  WARN: 'warn',
+  WARNING: 'warn',
+  ERROR: 'error',
+  CRITICAL: 'fatal',
+} as const
 export type LogLevel = keyof typeof LOG_LEVELS
 
 // Written synchronously and without a transport: transports are worker files, which a single executable does not have.

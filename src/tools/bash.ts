@@ -5,7 +5,7 @@ import type { CommandResult, Shells } from '../workspace/shell.ts'
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts'
 
 /** The session of the agent itself. */
-export const AGENT_SESSION_ID = 'agent'
+const AGENT_SESSION_ID = 'agent'
 const DEFAULT_TIMEOUT_S = 120
 const MAX_TIMEOUT_S = 24 * 60 * 60
 

@@ -23,7 +23,8 @@ export type ToolDeps = {
 /** A new tool is a file of its own and a line here. */
 const TOOLS = {
   Bash: ({ shells }) => createBashTool(shells),
-  FileEditor: ({ files, stateDirectory }) => createFileEditor({ files, historyDirectory: join(stateDirectory, 'edits') }),
+  FileEditor: ({ files, stateDirectory }) =>
+    createFileEditor({ files, historyDirectory: join(stateDirectory, 'edits') }),
   TaskTracker: ({ lastOutput }) => createTaskTracker(() => lastOutput('TaskTracker')),
   Finish: () => createFinish(),
   Think: () => createThink(),
@@ -57,7 +58,7 @@ const ALIASES: Readonly<Record<string, ToolName>> = {
   ThinkTool: 'Think',
 }
 
-/** Canonical names in the order given, each once. Throws a `Problem` that names what is unknown. */
+/** Canonical names in the order given, each once. Throws a `Problem` that says which is unknown. */
 export function resolveToolNames(names: readonly string[]): ToolName[] {
   return [...new Set(names.map(resolveToolName))]
 }
@@ -67,13 +68,17 @@ export function createTools(names: readonly string[], deps: ToolDeps): Tool[] {
   return names.filter(isToolName).map((name) => TOOLS[name](deps))
 }
 
-function resolveToolName(name: string): ToolName {
+function resolveToolName(name: string, at: number): ToolName {
   if (isToolName(name)) return name
   const found = Object.hasOwn(ALIASES, name) ? ALIASES[name] : undefined
   if (found) return found
-  throw new Problem('invalid_request', `There is no tool named ${JSON.stringify(name.slice(0, 100))}; the tools are ${TOOL_NAMES.join(', ')}.`, {
-    details: { tools: [...TOOL_NAMES] },
-  })
+  throw new Problem(
+    'invalid_request',
+    `tools.${at} is no tool of this server; the tools are ${TOOL_NAMES.join(', ')}.`,
+    {
+      details: { tools: [...TOOL_NAMES] },
+    },
+  )
 }
 
 const isToolName = (name: string): name is ToolName => Object.hasOwn(TOOLS, name)

@@ -2,12 +2,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Readable, Writable } from 'node:stream'
-import { splitNulFields } from '../lib/nul-fields.ts'
-import { parseReport, reportScript, REPORT_FIELDS, REPORT_STDIO_INDEX, type Report } from './bash-script.ts'
+import { readReports, type Report } from './bash-report.ts'
+import { reportScript, REPORT_STDIO_INDEX } from './bash-script.ts'
 import { findByOwnPid, findDescendants, findProcess, signalProcess, type ProcessEntry } from './process-table.ts'
 
-/** More than this (a shell with megabytes of functions) is not kept; the state saved before it is. */
-const MAX_STATE_BYTES = 1024 * 1024
 const MAX_DIAGNOSTICS = 2000
 const HANG_UP_MS = 1000
 /** For what the process wrote just before its end. */
@@ -50,7 +48,16 @@ export class BashProcess {
     this.#input = this.#child.stdin!
     // A shell that ended is told by `ended`.
     this.#input.on('error', () => {})
-    this.#readReports(this.#child.stdio[REPORT_STDIO_INDEX] as Readable)
+    // The types do not know that a pipe at this index can be read.
+    const reports = this.#child.stdio[REPORT_STDIO_INDEX] as Readable
+    reports.on('error', () => {})
+    reports.on(
+      'data',
+      readReports({
+        onReport: (report) => this.#handleReport(report),
+        onState: (state) => (this.savedState = state),
+      }),
+    )
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#diagnostics = (this.#diagnostics + text).slice(-MAX_DIAGNOSTICS)
     })
@@ -98,8 +105,10 @@ export class BashProcess {
 
   /** Closes its input, as one closes a terminal, and resolves when it is gone. */
   async end(): Promise<void> {
-    this.#input.end()
     const timer = setTimeout(() => this.signal('SIGKILL'), HANG_UP_MS)
+    // What it reports now comes after the state that the last command left.
+    await this.send('')
+    this.#input.end()
     await this.ended
     clearTimeout(timer)
   }
@@ -108,9 +117,12 @@ export class BashProcess {
     const ended = new Promise<BashExit>((resolve, reject) => {
       this.#child.once('error', reject)
       this.#child.once('exit', (code, signal) => {
-        this.exit = { code, signal }
-        this.#release()
-        resolve(this.exit)
+        // First whatever it had written before.
+        setImmediate(() => {
+          this.exit = { code, signal }
+          this.#release()
+          resolve(this.exit)
+        })
       })
     })
     // Who waits for a report hears of a failed start there.
@@ -124,18 +136,6 @@ export class BashProcess {
     this.#pending.clear()
     // Children may hold the other ends of these for ever.
     setTimeout(() => this.#child.stdio.forEach((stream) => stream?.destroy()), LINGER_MS).unref()
-  }
-
-  #readReports(stream: Readable): void {
-    stream.on('error', () => {})
-    const fields: string[] = []
-    const takeField = (field: Buffer | undefined) => {
-      if (fields.length === REPORT_FIELDS) {
-        this.savedState = field ?? this.savedState
-        fields.length = 0
-      } else if (fields.push(field?.toString() ?? '') === REPORT_FIELDS) this.#handleReport(parseReport(fields))
-    }
-    stream.on('data', splitNulFields(MAX_STATE_BYTES, takeField))
   }
 
   #handleReport(report: Report): void {

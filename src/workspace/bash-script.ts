@@ -1,4 +1,5 @@
 /** The texts that are sent to bash: how it is set up, how a command is run, and what it reports at the end of each. */
+import { REPORT, STATE, STATE_END } from './bash-report.ts'
 
 /**
  * Where the shell reports to. Closed for every command, so that none can write there; a number that scripts do not
@@ -52,39 +53,9 @@ export function reportScript(serial: number, lastBackgroundPid: string): string 
   return `__agent_server_report ${serial} "$?" ${quote(lastBackgroundPid)}\n`
 }
 
-/** What bash reports after a command. */
-export type Report = {
-  readonly serial: number
-  readonly exitCode: number
-  readonly cwd: string
-  /** The working directory that vanished; the shell now stands in `cwd`. */
-  readonly lostCwd: string | undefined
-  /** `$!`: the last process put into the background, ever. */
-  readonly lastBackgroundPid: string
-  /** Whether that one was started since the last report, and still runs. */
-  readonly isNewAndRunning: boolean
-  /** `$$`, as the shell itself counts. */
-  readonly shellPid: string
-}
-
-export const REPORT_FIELDS = 7
-
-export function parseReport(fields: readonly string[]): Report {
-  const [serial, exitCode, cwd = '', lostCwd, lastBackgroundPid = '', running, shellPid = ''] = fields
-  return {
-    serial: Number(serial),
-    exitCode: Number(exitCode),
-    cwd,
-    lostCwd: lostCwd || undefined,
-    lastBackgroundPid,
-    isNewAndRunning: running === 'yes',
-    shellPid,
-  }
-}
-
 /**
- * Builtins only, and safe under `set -eu` and any IFS. First the report (NUL-separated fields), for which the caller
- * waits; then the state to start another shell from, which costs the caller nothing.
+ * Builtins only, and safe under `set -eu` and any IFS. First the report, for which the caller waits; then the state to
+ * start another shell from, which costs the caller nothing.
  */
 function reportFunctions(workdir: string): string {
   return `__agent_server_report() {
@@ -92,16 +63,17 @@ function reportFunctions(workdir: string): string {
   [[ -z $__lost ]] || builtin unset -v __agent_server_lost
   [[ $PWD -ef . ]] || __agent_server_find_cwd
   [[ \${!-} == "$3" ]] || ! builtin kill -0 "\${!-}" 2>/dev/null || __new=yes
-  builtin printf '%s\\0' "$1" "$2" "$PWD" "$__lost" "\${!-}" "$__new" "$$" >&${REPORT_FD}
+  builtin printf '%s\\0' '' '${REPORT}' "$1" "$2" "$PWD" "$__lost" "\${!-}" "$__new" "$$" >&${REPORT_FD}
   {
+    builtin printf '${STATE}\\0'
     builtin declare -px
     builtin declare -pf
     builtin alias -p
     builtin printf 'builtin cd -- %q || __agent_server_lost=%q\\n[[ $1 ]] || return 0\\n' "$PWD" "$PWD"
     builtin shopt -p
     builtin set +o
-    builtin printf '\\0'
-  } >&${REPORT_FD} 2>/dev/null
+    builtin printf '\\0${STATE_END}\\0'
+  } >&${REPORT_FD} 2>/dev/null || :
 }
 __agent_server_find_cwd() {
   local __here=$PWD

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { createTurns, type InTurn } from '../lib/turns.ts'
 import { BackgroundOutputs } from './background-output.ts'
 import { runBashCommand, type FinishedCommand } from './bash-command.ts'
 import { BashProcess } from './bash-process.ts'
@@ -59,10 +60,10 @@ export class BashSession implements Shell {
   #cwd: string
   #bash: BashProcess | undefined
   #pipes: OutputPipes | undefined
-  /** Settles when all that was asked for so far is done. */
-  #lastTurn: Promise<unknown>
+  readonly #inTurn: InTurn
   #closing: Promise<void> | undefined
   #isClosed = false
+  #isBusy = false
   #restartsAsked = 0
   #idleTimer: NodeJS.Timeout | undefined
   #saveTimer: NodeJS.Timeout | undefined
@@ -77,8 +78,7 @@ export class BashSession implements Shell {
     this.#options = options
     this.#files = new ShellFiles(options.stateDir)
     this.#cwd = options.workdir
-    // When that end failed, it was told to those who asked for it.
-    this.#lastTurn = (options.after ?? Promise.resolve()).catch(() => {})
+    this.#inTurn = createTurns(options.after)
   }
 
   get cwd(): string {
@@ -95,9 +95,11 @@ export class BashSession implements Shell {
     return this.#inTurn(async () => {
       if (options.signal.aborted || this.#endedBy) return notStarted(this.#cwd)
       clearTimeout(this.#idleTimer)
+      this.#isBusy = true
       try {
         return await this.#runNow(command, options)
       } finally {
+        this.#isBusy = false
         this.#closeWhenIdle()
       }
     }, options.signal)
@@ -105,14 +107,16 @@ export class BashSession implements Shell {
 
   async restart(): Promise<void> {
     this.#restartsAsked++
-    await this.#endProcesses()
+    const ended = this.#endProcesses()
+    // It is awaited below, but only in its turn.
+    ended.catch(() => {})
     await this.#inTurn(async () => {
-      await this.#endProcesses()
-      await this.#files.forgetState()
-      this.#bash = undefined
-      this.#news = []
-      this.#cwd = this.#options.workdir
-      this.#restartsAsked--
+      try {
+        await ended
+        await this.#beginAnew()
+      } finally {
+        this.#restartsAsked--
+      }
     })
   }
 
@@ -126,7 +130,7 @@ export class BashSession implements Shell {
     this.#isClosed = true
     clearTimeout(this.#idleTimer)
     clearTimeout(this.#saveTimer)
-    if (this.#bash) killShell(this.#bash)
+    if (this.#bash && this.#isBusy) killShell(this.#bash)
     await this.#inTurn(async () => {
       await this.#endShell()
       this.#background.close()
@@ -142,6 +146,16 @@ export class BashSession implements Shell {
     await this.#endProcesses()
     await this.suspend()
     await this.#files.removeAll()
+  }
+
+  async #beginAnew(): Promise<void> {
+    await this.#endProcesses()
+    await this.#endShell()
+    clearTimeout(this.#saveTimer)
+    this.#saveTimer = undefined
+    await this.#files.forgetState()
+    this.#news = []
+    this.#cwd = this.#options.workdir
   }
 
   async #runNow(command: string, options: CommandOptions): Promise<CommandResult> {
@@ -248,7 +262,10 @@ export class BashSession implements Shell {
     const bash = this.#bash
     if (bash) {
       await bash.end()
-      await this.#save()
+      // The result of a command that was run must not be lost for this.
+      await this.#save().catch((error: unknown) =>
+        this.#news.push(`The shell's state could not be saved: ${String(error)}.`),
+      )
     }
     this.#bash = undefined
     this.#pipes?.stdout.close()
@@ -277,26 +294,4 @@ export class BashSession implements Shell {
     await this.#files.saveState(state)
     this.#savedState = state
   }
-
-  /** Runs `work` when all that was asked for before is done; at once, out of turn, when `signal` is aborted before. */
-  async #inTurn<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const previous = this.#lastTurn
-    const { promise: done, resolve: finish } = Promise.withResolvers<void>()
-    this.#lastTurn = previous.then(() => done)
-    try {
-      await (signal ? untilAborted(previous, signal) : previous)
-      return await work()
-    } finally {
-      finish()
-    }
-  }
-}
-
-async function untilAborted(promise: Promise<unknown>, signal: AbortSignal): Promise<void> {
-  const { promise: aborted, resolve: onAbort } = Promise.withResolvers<void>()
-  const abort = () => onAbort()
-  signal.addEventListener('abort', abort)
-  if (signal.aborted) abort()
-  await Promise.race([promise, aborted])
-  signal.removeEventListener('abort', abort)
 }

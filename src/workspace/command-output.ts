@@ -17,9 +17,9 @@ export type CommandOutputOptions = {
   readonly onFull: () => void
 }
 
-export const MAX_FULL_OUTPUT_BYTES = 1024 ** 3
+const MAX_FULL_OUTPUT_BYTES = 1024 ** 3
 /** Who watches live has seen enough after this; the rest is in the result and its file. */
-export const MAX_LIVE_BYTES = 16 * 1024 ** 2
+const MAX_LIVE_BYTES = 16 * 1024 ** 2
 
 export class CommandOutput {
   readonly #options: CommandOutputOptions

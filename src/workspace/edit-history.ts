@@ -68,7 +68,7 @@ export function createEditHistory({
 
     async last(path) {
       const own = (await listEntries(directory)).filter((entry) => entry.key === keyOf(path))
-      for (const name of own.reverse().map(nameOf)) {
+      for (const name of own.toReversed().map(nameOf)) {
         const read = await readEntry(join(directory, name))
         if (read?.header.path === path) return pastEdit(name, read.before, read.header.after)
       }

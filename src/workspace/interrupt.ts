@@ -37,19 +37,21 @@ export function killShell(bash: BashProcess): void {
 }
 
 function signalForeground(bash: BashProcess, signal: Signal, told: Set<number>): void {
-  const shellGroup = bash.entry?.groupId
+  // The shell first: else it could see its child's end alone, and go on with the rest of the command. SIGTERM, which it
+  // ignores, is for what it became by `exec`.
+  bash.signal('SIGINT')
+  if (signal === 'SIGTERM') bash.signal('SIGTERM')
+  const shell = bash.entry
   for (const process of bash.foreground()) {
     // After `set +m` the command is in the shell's own group.
-    const isAlone = process.groupId === shellGroup
+    const isAlone = process.groupId === shell?.groupId
     const key = isAlone ? process.pid : process.groupId
     if (told.has(key)) continue
-    told.add(key)
+    // A fork that has not become its program yet handles a signal as the shell does, and so may lose it.
+    if (process.name !== shell?.name) told.add(key)
     if (isAlone) signalProcess(process, signal)
     else signalGroup(process, signal)
   }
-  // The shell drops the rest of the command at SIGINT, and ignores SIGTERM, unless `exec` made it another program.
-  bash.signal('SIGINT')
-  if (signal === 'SIGTERM') bash.signal('SIGTERM')
 }
 
 /** Until the shell answers again: a late SIGINT would else hit the next command, or eat its line. */

@@ -8,6 +8,8 @@ import { findByEnvironment, signalProcess, type ProcessEntry } from './process-t
 const MARK = 'AGENT_SERVER_SHELL'
 const MAX_ROUNDS = 200
 const ROUND_MS = 5
+/** One look can miss a process: while it executes a program it has no environment, and its child may be too new. */
+const EMPTY_ROUNDS = 3
 
 /** The variable that every process of a shell session is started with. */
 export function shellMark(conversationId: string, sessionId: string): Record<string, string> {
@@ -17,9 +19,9 @@ export function shellMark(conversationId: string, sessionId: string): Record<str
 /** Ends all processes of a session, or of the whole conversation; resolves when none is left. */
 export async function endMarkedProcesses(conversationId: string, sessionId?: string): Promise<void> {
   const entry = `${MARK}=${conversationId}/${sessionId ?? ''}`
-  for (let round = 0; round < MAX_ROUNDS; round++) {
+  for (let round = 0, empty = 0; round < MAX_ROUNDS && empty < EMPTY_ROUNDS; round++) {
     const frozen = await freezeAll(() => findByEnvironment(entry, { prefix: sessionId === undefined }))
-    if (frozen.length === 0) return
+    empty = frozen.length === 0 ? empty + 1 : 0
     for (const process of frozen) signalProcess(process, 'SIGKILL')
     await delay(ROUND_MS)
   }

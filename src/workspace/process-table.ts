@@ -4,6 +4,8 @@ import { readdir, readFile } from 'node:fs/promises'
 
 export type ProcessEntry = {
   readonly pid: number
+  /** Of its executable; after a fork still that of its parent. */
+  readonly name: string
   readonly groupId: number
   readonly isZombie: boolean
   /** Clock ticks since boot. With the pid it names one process for ever; a pid alone is used again. */
@@ -15,8 +17,10 @@ export function findProcess(pid: number): ProcessEntry | undefined {
   const stat = readProc(`/proc/${pid}/stat`)
   if (stat === undefined) return undefined
   // proc(5): `pid (comm) state ppid pgrp …`; comm may hold spaces and parentheses, so count from its last one.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return { pid, groupId: Number(fields[2]), isZombie: fields[0] === 'Z', startTime: fields[19] ?? '' }
+  const nameEnd = stat.lastIndexOf(')')
+  const name = stat.slice(stat.indexOf('(') + 1, nameEnd)
+  const fields = stat.slice(nameEnd + 2).split(' ')
+  return { pid, name, groupId: Number(fields[2]), isZombie: fields[0] === 'Z', startTime: fields[19] ?? '' }
 }
 
 /** All processes below `pid`, parents first, without those for which `skip` holds and what is below them. */
@@ -32,7 +36,7 @@ export function findDescendants(pid: number, skip: (entry: ProcessEntry) => bool
   return found
 }
 
-export function isAlive(entry: ProcessEntry): boolean {
+function isAlive(entry: ProcessEntry): boolean {
   const now = findProcess(entry.pid)
   return now !== undefined && now.startTime === entry.startTime && !now.isZombie
 }

@@ -23,8 +23,8 @@ export type CommandOptions = {
   readonly timeout: number
   readonly signal: AbortSignal
   /**
-   * Output as it comes. `offset` counts the bytes of the stream that came before. Called in order and without gaps, up
-   * to `MAX_LIVE_BYTES` of each stream, never after the result. Must not throw.
+   * Output as it comes. `offset` counts the bytes of the stream that came before. Called in order and without gaps, for
+   * the first 16 MiB of each stream, never after the result. Must not throw.
    */
   readonly onOutput?: (stream: 'stdout' | 'stderr', text: string, offset: number) => void
   /** Extra variables exported before this command; they stay. */

@@ -21,7 +21,7 @@ export type ShellsOptions = {
   readonly limits?: Partial<ShellLimits>
 }
 
-export const DEFAULT_SHELL_LIMITS: ShellLimits = {
+const DEFAULT_SHELL_LIMITS: ShellLimits = {
   outputBytes: 32 * 1024,
   // Three of them stay within the two seconds in which a pause has to answer.
   graceMs: 600,
@@ -49,10 +49,12 @@ export function createShells(options: ShellsOptions): Shells {
 
     async close() {
       isClosed = true
-      const ending = [...sessions.values()].map((session) => session.suspend())
-      // Also what left the shells' process trees, of sessions that have been closed since, too.
-      if (sessions.size > 0) await endMarkedProcesses(options.conversationId)
-      await Promise.all(ending)
+      try {
+        await Promise.all([...sessions.values()].map((session) => session.suspend()))
+      } finally {
+        // What left the shells' process trees.
+        if (sessions.size > 0) await endMarkedProcesses(options.conversationId)
+      }
       sessions.clear()
       await rm(join(options.outputDir, BACKGROUND_DIRECTORY), { recursive: true, force: true })
     },

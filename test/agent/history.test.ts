@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Event, EventDraft } from '../../src/contract/event.ts'
 import { createHistory, findFaults } from '../../src/agent/history.ts'
@@ -22,7 +22,13 @@ type Batch = readonly EventDraft[]
 
 const text = fc.oneof(fc.constant(''), fc.string({ unit: 'grapheme', maxLength: 20 }))
 const message = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).map((words): Batch => [userMessage(words)])
-const meanwhile = fc.array(fc.oneof({ weight: 3, arbitrary: message }, { weight: 1, arbitrary: fc.constant<Batch>([{ type: 'ConfigUpdate', source: 'user', changes: { title: 'new' } }]) }), { maxLength: 2 })
+const meanwhile = fc.array(
+  fc.oneof(
+    { weight: 3, arbitrary: message },
+    { weight: 1, arbitrary: fc.constant<Batch>([{ type: 'ConfigUpdate', source: 'user', changes: { title: 'new' } }]) },
+  ),
+  { maxLength: 2 },
+)
 const picture = { type: 'image', media_type: 'image/png', data: 'iVBORw0=' } as const
 const output = fc.oneof(
   { weight: 4, arbitrary: fc.oneof(text, fc.jsonValue()) },
@@ -31,10 +37,21 @@ const output = fc.oneof(
 
 const input = fc.oneof(fc.dictionary(fc.string(), fc.jsonValue()), fc.constantFrom('{"command": "ls', 'null', '[]', ''))
 
-const failure: EventDraft = { type: 'ErrorEvent', source: 'environment', error_type: 'network', message: 'It broke.', retryable: true }
+const failure: EventDraft = {
+  type: 'ErrorEvent',
+  source: 'environment',
+  error_type: 'network',
+  message: 'It broke.',
+  retryable: true,
+}
 
 /** One answer of the model with its calls; results come in the order of the calls, and anything may come in between. */
-const turn = fc.record({ text, inputs: fc.array(input, { maxLength: 4 }), outputs: fc.array(output, { minLength: 4, maxLength: 4 }), between: fc.array(meanwhile, { minLength: 5, maxLength: 5 }) })
+const turn = fc.record({
+  text,
+  inputs: fc.array(input, { maxLength: 4 }),
+  outputs: fc.array(output, { minLength: 4, maxLength: 4 }),
+  between: fc.array(meanwhile, { minLength: 5, maxLength: 5 }),
+})
 
 type Turn = typeof turn extends fc.Arbitrary<infer T> ? T : never
 
@@ -47,24 +64,34 @@ function batchesOf({ text: words, inputs, outputs, between }: Turn, name: string
   ]
 }
 
-const end = fc.constantFrom<Batch>([status('idle', 'running')], [status('paused', 'running')], [failure, status('error', 'running')], [status('finished', 'running')])
+const end = fc.constantFrom<Batch>(
+  [status('idle', 'running')],
+  [status('paused', 'running')],
+  [failure, status('error', 'running')],
+  [status('finished', 'running')],
+)
 
 const run = fc.record({ before: meanwhile, turns: fc.array(turn, { maxLength: 3 }), end })
 
-const logs = fc.array(run, { minLength: 1, maxLength: 4 }).map((runs): Batch[] => [
-  [systemInit()],
-  [userMessage('begin')],
-  ...runs.flatMap(({ before, turns, end: last }, at) => [
-    ...before,
-    [status('running')],
-    ...turns.flatMap((each, step) => batchesOf(each, `call-${at}-${step}`)),
-    last,
-  ]),
-])
+const logs = fc
+  .array(run, { minLength: 1, maxLength: 4 })
+  .map((runs): Batch[] => [
+    [systemInit()],
+    [userMessage('begin')],
+    ...runs.flatMap(({ before, turns, end: last }, at) => [
+      ...before,
+      [status('running')],
+      ...turns.flatMap((each, step) => batchesOf(each, `call-${at}-${step}`)),
+      last,
+    ]),
+  ])
 
 /** As a server would find it that was killed when so many batches were stored, and started again. */
 function recovered(batches: readonly Batch[], count: number): { events: Event[]; cut: Event[] } {
-  const cut = batches.slice(0, count).flat().map((draft, at) => stored(draft, at + 1))
+  const cut = batches
+    .slice(0, count)
+    .flat()
+    .map((draft, at) => stored(draft, at + 1))
   const state = cut.reduce((before: State, event) => fold(before, event), EMPTY_STATE)
   const outcome = decide(state, { kind: 'recover', now: 0 }) as EventDraft[]
   return { cut, events: [...cut, ...outcome.map((draft, at) => stored(draft, cut.length + at + 1))] }
@@ -89,10 +116,18 @@ describe('wherever a log is cut, once it is recovered', () => {
         const { events } = recovered(batches, batches.length)
         const { messages } = historyOf(events)
         const count = (type: Event['type']) => events.filter((event) => event.type === type).length
-        const showing = messages.filter((each) => each.role === 'user' && each.content.some((part) => part.type === 'image'))
+        const showing = messages.filter(
+          (each) => each.role === 'user' && each.content.some((part) => part.type === 'image'),
+        )
         expect(messages.filter(({ role }) => role === 'user')).toHaveLength(count('UserMessage') + showing.length)
-        const shown = showing.flatMap((each) => (each.role === 'user' ? each.content.filter((part) => part.type === 'image') : []))
-        expect(shown).toHaveLength(events.filter((event) => event.type === 'ToolResult' && Array.isArray(event.output) && event.output.includes(picture)).length)
+        const shown = showing.flatMap((each) =>
+          each.role === 'user' ? each.content.filter((part) => part.type === 'image') : [],
+        )
+        expect(shown).toHaveLength(
+          events.filter(
+            (event) => event.type === 'ToolResult' && Array.isArray(event.output) && event.output.includes(picture),
+          ).length,
+        )
         expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(count('ToolUse'))
       }),
     )
@@ -118,20 +153,39 @@ test('what a model has read is never changed: the messages of a log’s beginnin
 
 test('a message that comes while calls are open is read after their results', () => {
   const { messages } = historyOf(
-    [userMessage('begin'), answered({ calls: ['a', 'b'] }), toolUse('a'), toolUse('b'), toolResult('a'), userMessage('meanwhile'), toolResult('b')].map((draft, at) => stored(draft, at + 1)),
+    [
+      userMessage('begin'),
+      answered({ calls: ['a', 'b'] }),
+      toolUse('a'),
+      toolUse('b'),
+      toolResult('a'),
+      userMessage('meanwhile'),
+      toolResult('b'),
+    ].map((draft, at) => stored(draft, at + 1)),
   )
   expect(messages.map((each) => each.role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user'])
 })
 
 test('results stand in the order of the calls, whatever order they came in', () => {
   const { messages } = historyOf(
-    [userMessage('begin'), answered({ calls: ['a', 'b'] }), toolUse('a'), toolUse('b'), toolResult('b'), toolResult('a')].map((draft, at) => stored(draft, at + 1)),
+    [
+      userMessage('begin'),
+      answered({ calls: ['a', 'b'] }),
+      toolUse('a'),
+      toolUse('b'),
+      toolResult('b'),
+      toolResult('a'),
+    ].map((draft, at) => stored(draft, at + 1)),
   )
   expect(messages.flatMap((each) => (each.role === 'tool' ? [each.toolCallId] : []))).toEqual(['a', 'b'])
 })
 
 test('arguments that were no JSON object are shown to the model as it wrote them, inside one', () => {
-  const { messages } = historyOf([userMessage('begin'), answered({ calls: ['a'] }), toolUse('a', '{"command": '), toolResult('a')].map((draft, at) => stored(draft, at + 1)))
+  const { messages } = historyOf(
+    [userMessage('begin'), answered({ calls: ['a'] }), toolUse('a', '{"command": '), toolResult('a')].map((draft, at) =>
+      stored(draft, at + 1),
+    ),
+  )
   expect(messages[1]).toMatchObject({ toolCalls: [{ id: 'a', arguments: '{"invalid_arguments":"{\\"command\\": "}' }] })
 })
 
@@ -139,23 +193,45 @@ test('a failed call reads as an error, told once; output that is empty says so',
   const failed = { ...toolResult('a', { code: 1 }), is_error: true, error_message: 'It failed.' } as EventDraft
   const told = { ...toolResult('b', 'Sorry: It failed.'), is_error: true, error_message: 'It failed.' } as EventDraft
   const { messages } = historyOf(
-    [userMessage('begin'), answered({ calls: ['a', 'b', 'c'] }), toolUse('a'), toolUse('b'), toolUse('c'), failed, told, toolResult('c', '')].map((draft, at) => stored(draft, at + 1)),
+    [
+      userMessage('begin'),
+      answered({ calls: ['a', 'b', 'c'] }),
+      toolUse('a'),
+      toolUse('b'),
+      toolUse('c'),
+      failed,
+      told,
+      toolResult('c', ''),
+    ].map((draft, at) => stored(draft, at + 1)),
   )
-  expect(messages.flatMap((each) => (each.role === 'tool' ? [each.content] : []))).toEqual(['Error: It failed.\n{"code":1}', 'Sorry: It failed.', '[no output]'])
+  expect(messages.flatMap((each) => (each.role === 'tool' ? [each.content] : []))).toEqual([
+    'Error: It failed.\n{"code":1}',
+    'Sorry: It failed.',
+    '[no output]',
+  ])
 })
 
 describe('images of tool results', () => {
   const image = (data: string) => ({ type: 'image', media_type: 'image/png', data })
   const batch = [userMessage('begin'), answered({ calls: ['a', 'b', 'c'] }), toolUse('a'), toolUse('b'), toolUse('c')]
-  const results = [toolResult('b', [{ type: 'text', text: 'two:' }, image('Mg=='), image('Mw==')]), toolResult('a', [image('MQ==')]), toolResult('c', 'no image')]
+  const results = [
+    toolResult('b', [{ type: 'text', text: 'two:' }, image('Mg=='), image('Mw==')]),
+    toolResult('a', [image('MQ==')]),
+    toolResult('c', 'no image'),
+  ]
 
   test('are shown in one message after all results of the turn, in the order of the calls; the results name them', () => {
-    const { messages } = historyOf([...batch, ...results, userMessage('meanwhile')].map((draft, at) => stored(draft, at + 1)))
+    const { messages } = historyOf(
+      [...batch, ...results, userMessage('meanwhile')].map((draft, at) => stored(draft, at + 1)),
+    )
     expect(messages.slice(2)).toEqual([
       { role: 'tool', toolCallId: 'a', content: '[image: image/png]' },
       { role: 'tool', toolCallId: 'b', content: 'two:\n[image: image/png]\n[image: image/png]' },
       { role: 'tool', toolCallId: 'c', content: 'no image' },
-      { role: 'user', content: [{ type: 'text', text: expect.any(String) }, image('MQ=='), image('Mg=='), image('Mw==')] },
+      {
+        role: 'user',
+        content: [{ type: 'text', text: expect.any(String) }, image('MQ=='), image('Mg=='), image('Mw==')],
+      },
       { role: 'user', content: [{ type: 'text', text: 'meanwhile' }] },
     ])
     expect(findFaults({ messages })).toEqual([])
@@ -163,15 +239,31 @@ describe('images of tool results', () => {
 
   test('a list that only resembles parts is an output like any other', () => {
     const odd = [{ type: 'image', url: 'x' }]
-    const { messages } = historyOf([...batch.slice(0, 1), answered({ calls: ['a'] }), toolUse('a'), toolResult('a', odd)].map((draft, at) => stored(draft, at + 1)))
+    const { messages } = historyOf(
+      [...batch.slice(0, 1), answered({ calls: ['a'] }), toolUse('a'), toolResult('a', odd)].map((draft, at) =>
+        stored(draft, at + 1),
+      ),
+    )
     expect(messages.slice(2)).toEqual([{ role: 'tool', toolCallId: 'a', content: JSON.stringify(odd) }])
   })
 })
 
 test('what a subagent says and does is not in the history of the one that called it', () => {
   const sub = (draft: EventDraft) => ({ ...draft, parent_tool_use_id: 'a' }) as EventDraft
-  const events = [userMessage('begin'), answered({ calls: ['a'] }), toolUse('a'), sub(answered({ text: 'sub', calls: ['x'] })), sub(toolUse('x')), sub(toolResult('x')), toolResult('a')]
-  expect(historyOf(events.map((draft, at) => stored(draft, at + 1))).messages.map((each) => each.role)).toEqual(['user', 'assistant', 'tool'])
+  const events = [
+    userMessage('begin'),
+    answered({ calls: ['a'] }),
+    toolUse('a'),
+    sub(answered({ text: 'sub', calls: ['x'] })),
+    sub(toolUse('x')),
+    sub(toolResult('x')),
+    toolResult('a'),
+  ]
+  expect(historyOf(events.map((draft, at) => stored(draft, at + 1))).messages.map((each) => each.role)).toEqual([
+    'user',
+    'assistant',
+    'tool',
+  ])
 })
 
 test('a type that a newer server made is passed over', () => {
@@ -181,7 +273,11 @@ test('a type that a newer server made is passed over', () => {
 
 describe('findFaults tells', () => {
   const user: ModelMessage = { role: 'user', content: [{ type: 'text', text: 'hi' }] }
-  const calling = (...ids: string[]): ModelMessage => ({ role: 'assistant', text: '', toolCalls: ids.map((id) => ({ id, name: 'Bash', arguments: '{}' })) })
+  const calling = (...ids: string[]): ModelMessage => ({
+    role: 'assistant',
+    text: '',
+    toolCalls: ids.map((id) => ({ id, name: 'Bash', arguments: '{}' })),
+  })
   const result = (toolCallId: string, content = 'done'): ModelMessage => ({ role: 'tool', toolCallId, content })
 
   test.each<[string, ModelMessage[], RegExp]>([

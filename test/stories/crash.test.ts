@@ -28,11 +28,17 @@ test('a server killed in the middle of a run loses nothing, answers the cut-off 
   expect(events.at(-1)).toMatchObject({ type: 'StatusUpdate', status: 'paused', reason: 'server_restart' })
   expect(events.at(-2)).toMatchObject({ type: 'Result', stop_reason: 'server_restart', steps: 3 })
   expect(events.at(-3)).toMatchObject({ type: 'ToolResult', is_error: true, error_type: 'interrupted' })
-  expect((await server.call('GET', `/conversations/${id}`)).body).toMatchObject({ status: 'paused', state: { agent_paused: true } })
+  expect((await server.call('GET', `/conversations/${id}`)).body).toMatchObject({
+    status: 'paused',
+    state: { agent_paused: true },
+  })
   expect(stage.model.requests, 'nothing runs by itself').toHaveLength(requests)
 
   const after = await stage.say(id, 'go on')
-  expect(after.find((event) => event.type === 'Result')).toMatchObject({ stop_reason: 'completed', final_text: 'I see that it was interrupted.' })
+  expect(after.find((event) => event.type === 'Result')).toMatchObject({
+    stop_reason: 'completed',
+    final_text: 'I see that it was interrupted.',
+  })
 })
 
 test('with resume_on_start a run that a kill or a stop of the server cut off goes on by itself', async () => {
@@ -41,7 +47,10 @@ test('with resume_on_start a run that a kill or a stop of the server cut off goe
     const { server } = stage
     const id = await stage.create({ resume_on_start: true })
     const stream = await subscribe(server.url, `/conversations/${id}/events/stream`)
-    await server.call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: 'start' }, run: true })
+    await server.call('POST', `/conversations/${id}/messages`, {
+      message: { role: 'user', content: 'start' },
+      run: true,
+    })
     await stream.until(({ event }) => event === 'ToolUse')
     stream.close()
 
@@ -51,7 +60,10 @@ test('with resume_on_start a run that a kill or a stop of the server cut off goe
     const result = await rest.until(({ event, data }) => event === 'Result' && data.stop_reason === 'completed')
     rest.close()
     expect(result.data.final_text, signal).toBe('Resumed.')
-    expect(rest.frames.filter((frame) => frame.event === 'ToolResult').map((frame) => frame.data.error_type), signal).toEqual(['interrupted'])
+    expect(
+      rest.frames.filter((frame) => frame.event === 'ToolResult').map((frame) => frame.data.error_type),
+      signal,
+    ).toEqual(['interrupted'])
   }
 })
 
@@ -66,7 +78,13 @@ test('a run that waits for the model when the server is killed is paused, and it
   await server.restart('SIGKILL')
 
   const events = await stage.events(id)
-  expect(events.map((event) => event.type)).toEqual(['SystemInit', 'UserMessage', 'StatusUpdate', 'Result', 'StatusUpdate'])
+  expect(events.map((event) => event.type)).toEqual([
+    'SystemInit',
+    'UserMessage',
+    'StatusUpdate',
+    'Result',
+    'StatusUpdate',
+  ])
 })
 
 test('SIGTERM in the middle of a run pauses it, ends its command, flushes, and exits with 0', async () => {
@@ -79,9 +97,18 @@ test('SIGTERM in the middle of a run pauses it, ends its command, flushes, and e
 
   expect(await server.stop('SIGTERM')).toBe(0)
   await stream.ended
-  expect(stream.frames.map((frame) => frame.event).slice(-4)).toEqual(['ToolResult', 'Result', 'StatusUpdate', 'server_closing'])
+  expect(stream.frames.map((frame) => frame.event).slice(-4)).toEqual([
+    'ToolResult',
+    'Result',
+    'StatusUpdate',
+    'server_closing',
+  ])
   await expect(promisify(execFile)('pgrep', ['-f', 'sleep 987654321'])).rejects.toMatchObject({ code: 1 })
 
   await server.restart()
-  expect((await stage.events(id)).at(-1)).toMatchObject({ type: 'StatusUpdate', status: 'paused', reason: 'server_closing' })
+  expect((await stage.events(id)).at(-1)).toMatchObject({
+    type: 'StatusUpdate',
+    status: 'paused',
+    reason: 'server_closing',
+  })
 })

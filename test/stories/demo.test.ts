@@ -12,7 +12,14 @@ test('the demo shows an agent that meets an error and mends it, says what is scr
   const said = output()
   expect(said).toMatch(/its lines are scripted/)
   expect(said).toMatch(/the commands it runs and the files they make are real/)
-  const story = ['You: Write a script', '$ ./total.sh sales.csv', 'amout: unbound variable', 'Line 5 reads a variable', 'total: 505', 'steps, ']
+  const story = [
+    'You: Write a script',
+    '$ ./total.sh sales.csv',
+    'amout: unbound variable',
+    'Line 5 reads a variable',
+    'total: 505',
+    'steps, ',
+  ]
   const places = story.map((line) => said.indexOf(line))
   expect(places, said).toEqual(places.toSorted((a, b) => a - b))
   expect(places).not.toContain(-1)

@@ -12,23 +12,39 @@ async function makeRoom(pid: number): Promise<void> {
 }
 
 test('a run that meets a full disk stops, loses nothing that was acknowledged, and goes on once there is room', async () => {
-  const turns = [...Array.from({ length: 20 }, (_, i) => bash(`echo ${i} >> count; head -c 8000 /dev/zero | tr '\\0' x`)), { text: 'Done.' }]
+  const turns = [
+    ...Array.from({ length: 20 }, (_, i) => bash(`echo ${i} >> count; head -c 8000 /dev/zero | tr '\\0' x`)),
+    { text: 'Done.' },
+  ]
   const script = { replies: [{ when: 'go on', turns: [{ text: 'There is room again.' }] }, { turns }] }
-  await using stage = await setStage(script, { wrapper: ['bash', '-c', `ulimit -S -f ${LIMIT_KIB}; exec "$@"`, 'bash'] })
+  await using stage = await setStage(script, {
+    wrapper: ['bash', '-c', `ulimit -S -f ${LIMIT_KIB}; exec "$@"`, 'bash'],
+  })
   const { server } = stage
   const [full, other] = [await stage.create(), await stage.create()]
   const stream = await subscribe(server.url, `/conversations/${full}/events/stream?after_seq=0`)
-  await server.call('POST', `/conversations/${full}/messages`, { message: { role: 'user', content: 'fill it' }, run: true })
+  await server.call('POST', `/conversations/${full}/messages`, {
+    message: { role: 'user', content: 'fill it' },
+    run: true,
+  })
 
   const status = async () => (await server.call('GET', `/conversations/${full}`)).body.status
   await expect.poll(status, { timeout: 15_000 }).toBe('error')
-  const refused = await server.call('POST', `/conversations/${full}/messages`, { message: { role: 'user', content: 'x'.repeat(20_000) } })
-  expect(refused).toMatchObject({ status: 507, body: { error: 'storage_full', message: expect.stringContaining('room') } })
+  const refused = await server.call('POST', `/conversations/${full}/messages`, {
+    message: { role: 'user', content: 'x'.repeat(20_000) },
+  })
+  expect(refused).toMatchObject({
+    status: 507,
+    body: { error: 'storage_full', message: expect.stringContaining('room') },
+  })
   expect((await server.call('GET', `/conversations/${other}`)).status, 'the others work').toBe(200)
 
   await makeRoom(server.pid)
   const after = await stage.say(full, 'go on')
-  expect(after.find((event) => event.type === 'Result')).toMatchObject({ stop_reason: 'completed', final_text: 'There is room again.' })
+  expect(after.find((event) => event.type === 'Result')).toMatchObject({
+    stop_reason: 'completed',
+    final_text: 'There is room again.',
+  })
 
   const events = await stage.events(full)
   expect(events.slice(0, stream.frames.length)).toEqual(stream.frames.map((frame) => frame.data))

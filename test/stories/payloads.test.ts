@@ -3,7 +3,9 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
 
-const SCRIPT = { replies: [{ turns: [{ ...bash('echo the-words-of-the-user'), text: 'Looking.' }, { text: 'Seen.' }] }] }
+const SCRIPT = {
+  replies: [{ turns: [{ ...bash('echo the-words-of-the-user'), text: 'Looking.' }, { text: 'Seen.' }] }],
+}
 const SECRET = 'sk-a-secret-nobody-may-see'
 
 test('payloads to and from the model are logged whole when asked for, without secrets, and not at all otherwise', async () => {
@@ -13,7 +15,11 @@ test('payloads to and from the model are logged whole when asked for, without se
     await stage.say(id, `the-words-of-the-user ${SECRET}`)
     expect(stage.model.requests[0]!.headers.authorization).toBe(`Bearer ${SECRET}`)
 
-    const lines = stage.server.output().trim().split('\n').map((line) => JSON.parse(line))
+    const lines = stage.server
+      .output()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
     const payloads = lines.filter((line) => line.msg === 'llm payload')
     expect(payloads.map((line) => line.direction)).toEqual(asked ? ['request', 'response', 'request', 'response'] : [])
     if (asked) expect(payloads[0].body).toBe(stage.model.requests[0]!.text)
@@ -25,14 +31,26 @@ test('payloads to and from the model are logged whole when asked for, without se
 test('the key of a conversation is nowhere in the clear on disk, and never told back', async () => {
   await using stage = await setStage(SCRIPT)
   const { server, model } = stage
-  const llm_config = { model: 'scripted', base_url: model.baseUrl, api_key: SECRET, extra_headers: { 'x-token': 'another-secret-value' } }
+  const llm_config = {
+    model: 'scripted',
+    base_url: model.baseUrl,
+    api_key: SECRET,
+    extra_headers: { 'x-token': 'another-secret-value' },
+  }
   const created = await server.call('POST', '/conversations', { llm_config })
   const id = created.body.id
   await stage.say(id, `I also write it here: ${SECRET}`)
 
   expect(created.body.llm_config).toMatchObject({ api_key: '**********', extra_headers: { 'x-token': '**********' } })
-  expect(model.requests[0]!.headers).toMatchObject({ authorization: `Bearer ${SECRET}`, 'x-token': 'another-secret-value' })
-  const { stdout } = await promisify(execFile)('grep', ['-rlE', `${SECRET}|another-secret-value`, server.dataDir]).catch((error) => error)
+  expect(model.requests[0]!.headers).toMatchObject({
+    authorization: `Bearer ${SECRET}`,
+    'x-token': 'another-secret-value',
+  })
+  const { stdout } = await promisify(execFile)('grep', [
+    '-rlE',
+    `${SECRET}|another-secret-value`,
+    server.dataDir,
+  ]).catch((error) => error)
   expect(stdout).toBe('')
 
   await server.restart('SIGKILL')

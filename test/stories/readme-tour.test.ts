@@ -33,14 +33,19 @@ const LEAVE_NOTHING = `trap 'for job in $(jobs -p); do kill -- -$job || true; do
 async function runScript(script: string, home: string): Promise<{ code: number; output: string }> {
   const file = join(home, 'tour.sh')
   await writeFile(file, `${LEAVE_NOTHING}\n${script}`)
-  const child = spawn('script', ['--quiet', '--return', '--command', `bash -m -e -u -o pipefail ${file}`, '/dev/null'], {
-    cwd: ROOT,
-    env: { PATH: process.env['PATH'], HOME: home, TERM: 'dumb' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  })
+  const child = spawn(
+    'script',
+    ['--quiet', '--return', '--command', `bash -m -e -u -o pipefail ${file}`, '/dev/null'],
+    {
+      cwd: ROOT,
+      env: { PATH: process.env['PATH'], HOME: home, TERM: 'dumb' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    },
+  )
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text.replaceAll('\r', '')))
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text.replaceAll('\r', '')))
   const [code] = (await once(child, 'close')) as [number]
   return { code, output }
 }

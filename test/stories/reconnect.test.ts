@@ -4,7 +4,9 @@ import { subscribe } from '../support/stream.ts'
 
 test('a client that loses its stream again and again during a run sees every event once', async () => {
   const steps = 30
-  await using stage = await setStage({ replies: [{ turns: [...Array.from({ length: steps }, (_, i) => bash(`echo ${i}`)), { text: 'Counted.' }] }] })
+  await using stage = await setStage({
+    replies: [{ turns: [...Array.from({ length: steps }, (_, i) => bash(`echo ${i}`)), { text: 'Counted.' }] }],
+  })
   const { server } = stage
   const id = await stage.create()
   const path = `/conversations/${id}/events/stream`
@@ -40,9 +42,13 @@ test('a stream from the start shows what was before and goes on live; a cursor b
   stream.close()
   expect(stream.frames.map((frame) => frame.event)).toEqual(['UserMessage', 'Result', 'UserMessage', 'Result'])
 
-  const refused = await server.call('GET', `/conversations/${id}/events/stream?after_seq=999`, undefined, { accept: 'text/event-stream' })
+  const refused = await server.call('GET', `/conversations/${id}/events/stream?after_seq=999`, undefined, {
+    accept: 'text/event-stream',
+  })
   expect(refused).toMatchObject({ status: 409, body: { error: 'cursor_ahead' } })
-  const garbled = await server.call('GET', `/conversations/${id}/events/stream`, undefined, { 'last-event-id': 'seven' })
+  const garbled = await server.call('GET', `/conversations/${id}/events/stream`, undefined, {
+    'last-event-id': 'seven',
+  })
   expect(garbled).toMatchObject({ status: 400, body: { error: 'invalid_cursor' } })
 })
 
@@ -76,7 +82,11 @@ test('a subscriber that joins in the middle of a message gets the text so far, t
   await late.until(({ event }) => event === 'Result')
   for (const stream of [early, late]) stream.close()
 
-  const textOf = (frames: typeof late.frames) => frames.filter((frame) => frame.event === 'AssistantDelta').map((frame) => frame.data.text_delta).join('')
+  const textOf = (frames: typeof late.frames) =>
+    frames
+      .filter((frame) => frame.event === 'AssistantDelta')
+      .map((frame) => frame.data.text_delta)
+      .join('')
   expect(textOf(late.frames)).toBe(words)
   expect(late.frames.find((frame) => frame.event === 'AssistantDelta')?.data).toMatchObject({ offset: 0 })
   expect(textOf(early.frames)).toBe(words)

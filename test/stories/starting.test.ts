@@ -15,8 +15,14 @@ beforeAll(async () => {
 afterAll(() => rm(home, { recursive: true, force: true }))
 
 /** Runs `serve` to its end; what it said, and its exit code. */
-async function refuse(env: Record<string, string>, args: readonly string[] = []): Promise<{ code: number | null; output: string }> {
-  const { exited, output } = launch(['serve', ...args], { env: { OPENHANDS_DATA_DIR: join(home, 'data'), ...env }, cwd: home })
+async function refuse(
+  env: Record<string, string>,
+  args: readonly string[] = [],
+): Promise<{ code: number | null; output: string }> {
+  const { exited, output } = launch(['serve', ...args], {
+    env: { OPENHANDS_DATA_DIR: join(home, 'data'), ...env },
+    cwd: home,
+  })
   return { code: await exited, output: output() }
 }
 
@@ -30,9 +36,21 @@ test('serve refuses to start without a master key and says how to make one', asy
 
 test.for([
   ['a short key', { OPENHANDS_MASTER_KEY: 'short' }, /at least 16 characters/],
-  ['a port that is none', { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_SERVER_PORT: 'eighty' }, /OPENHANDS_SERVER_PORT is not valid/],
-  ['a log level that is none', { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_LOG_LEVEL: 'LOUD' }, /OPENHANDS_LOG_LEVEL is not valid/],
-  ['a directory that cannot be made', { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: '/dev/null/data' }, /\/dev\/null\/data cannot be written to/],
+  [
+    'a port that is none',
+    { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_SERVER_PORT: 'eighty' },
+    /OPENHANDS_SERVER_PORT is not valid/,
+  ],
+  [
+    'a log level that is none',
+    { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_LOG_LEVEL: 'LOUD' },
+    /OPENHANDS_LOG_LEVEL is not valid/,
+  ],
+  [
+    'a directory that cannot be made',
+    { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: '/dev/null/data' },
+    /\/dev\/null\/data cannot be written to/,
+  ],
   ['a wall that cannot be had', { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_ISOLATION: 'bubblewrap' }, /cannot be had/],
   ['a key and a key file', { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_MASTER_KEY_FILE: '/dev/null' }, /not both/],
 ] as const)('with %s it says so in one line and exits with 1', async ([, env, sentence]) => {
@@ -47,7 +65,11 @@ test('a port in use is told in one line', async () => {
   const listener = createServer().listen(0, '127.0.0.1')
   await once(listener, 'listening')
   const { port } = listener.address() as AddressInfo
-  const { code, output } = await refuse({ OPENHANDS_MASTER_KEY: KEY, OPENHANDS_SERVER_HOST: '127.0.0.1', OPENHANDS_SERVER_PORT: String(port) })
+  const { code, output } = await refuse({
+    OPENHANDS_MASTER_KEY: KEY,
+    OPENHANDS_SERVER_HOST: '127.0.0.1',
+    OPENHANDS_SERVER_PORT: String(port),
+  })
   listener.close()
   expect(code).toBe(1)
   expect(output).toContain(`agent-server: port ${port} on 127.0.0.1 is in use`)
@@ -56,7 +78,11 @@ test('a port in use is told in one line', async () => {
 test('a second server on the same data is refused; the lock that a kill leaves is no obstacle', async () => {
   await using server = await startServer()
   const port = String(await freePort())
-  const { code, output } = await refuse({ OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: server.dataDir, OPENHANDS_SERVER_PORT: port })
+  const { code, output } = await refuse({
+    OPENHANDS_MASTER_KEY: KEY,
+    OPENHANDS_DATA_DIR: server.dataDir,
+    OPENHANDS_SERVER_PORT: port,
+  })
   expect(code).toBe(1)
   expect(output).toMatch(/agent-server: .* is in use by another server/)
 
@@ -78,9 +104,13 @@ test('--generate-key makes a key at first use, keeps it for its owner only, prin
   const keys: string[] = []
   for (const start of ['first', 'second']) {
     const port = await freePort()
-    const { child, exited, output } = launch(['serve', '--generate-key', '--port', String(port)], { env: { OPENHANDS_DATA_DIR: dataDir }, cwd: home })
+    const { child, exited, output } = launch(['serve', '--generate-key', '--port', String(port)], {
+      env: { OPENHANDS_DATA_DIR: dataDir },
+      cwd: home,
+    })
     const url = `http://127.0.0.1:${port}`
-    while (!output().includes('curl')) await Promise.race([once(child.stdout!, 'data'), exited.then(() => expect.fail(output()))])
+    while (!output().includes('curl'))
+      await Promise.race([once(child.stdout!, 'data'), exited.then(() => expect.fail(output()))])
     const key = (await readFile(join(dataDir, 'master-key'), 'utf8')).trim()
     keys.push(key)
     if (start === 'first') expect(output()).toContain(`curl -H "Authorization: Bearer ${key}" ${url}/info`)

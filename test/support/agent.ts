@@ -19,7 +19,8 @@ export type Stage = AsyncDisposable & {
 export async function setStage(script: Script, options: ServerOptions = {}): Promise<Stage> {
   const model = await startScriptedModel(script)
   const server = await startServer(options)
-  const events: Stage['events'] = async (id, query = '') => (await server.call('GET', `/conversations/${id}/events?limit=1000&${query}`)).body.items
+  const events: Stage['events'] = async (id, query = '') =>
+    (await server.call('GET', `/conversations/${id}/events?limit=1000&${query}`)).body.items
   return {
     server,
     model,
@@ -32,7 +33,10 @@ export async function setStage(script: Script, options: ServerOptions = {}): Pro
     },
     async say(id, text) {
       const stream = await subscribe(server.url, `/conversations/${id}/events/stream`)
-      const { status, body } = await server.call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: text }, run: true })
+      const { status, body } = await server.call('POST', `/conversations/${id}/messages`, {
+        message: { role: 'user', content: text },
+        run: true,
+      })
       if (status !== 202) throw new Error(`message: ${status} ${JSON.stringify(body)}`)
       await stream.until(({ event }) => event === 'Result')
       await stream.until(({ event, data }) => event === 'StatusUpdate' && data.previous_status === 'running')
@@ -47,4 +51,6 @@ export async function setStage(script: Script, options: ServerOptions = {}): Pro
 }
 
 /** A turn that runs one command. */
-export const bash = (command: string, more: object = {}) => ({ calls: [{ name: 'Bash', arguments: { command, ...more } }] })
+export const bash = (command: string, more: object = {}) => ({
+  calls: [{ name: 'Bash', arguments: { command, ...more } }],
+})

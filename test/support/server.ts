@@ -42,7 +42,13 @@ export async function startServer({ env = {}, wrapper = [] }: ServerOptions = {}
   const dataDir = join(home, 'data')
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  const settings = { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: dataDir, OPENHANDS_SERVER_HOST: '127.0.0.1', OPENHANDS_SERVER_PORT: String(port), ...env }
+  const settings = {
+    OPENHANDS_MASTER_KEY: KEY,
+    OPENHANDS_DATA_DIR: dataDir,
+    OPENHANDS_SERVER_HOST: '127.0.0.1',
+    OPENHANDS_SERVER_PORT: String(port),
+    ...env,
+  }
   let running = launch(['serve'], { env: settings, wrapper, cwd: home })
   await waitUntilAlive(url, running)
 
@@ -72,37 +78,61 @@ export async function startServer({ env = {}, wrapper = [] }: ServerOptions = {}
   }
 }
 
-export type Launched = { readonly child: ChildProcess; readonly exited: Promise<number | null>; readonly output: () => string }
+export type Launched = {
+  readonly child: ChildProcess
+  readonly exited: Promise<number | null>
+  readonly output: () => string
+}
 
 /** Runs the program under test; its environment is what is given, and nothing else but the path. */
-export function launch(args: readonly string[], { env = {}, wrapper = [], cwd }: ServerOptions & { cwd?: string } = {}): Launched {
-  const [command, ...rest] = [...wrapper, COMMAND!, ...FIRST_ARGS, ...args]
+export function launch(
+  args: readonly string[],
+  { env = {}, wrapper = [], cwd }: ServerOptions & { cwd?: string } = {},
+): Launched {
+  const [command, ...rest] = [...wrapper, COMMAND, ...FIRST_ARGS, ...args]
   const child = spawn(command!, rest, {
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(cwd !== undefined && { cwd }),
   })
   let said = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (said += text))
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (said += text))
   const exited = once(child, 'close').then(([code]) => code as number | null)
   return { child, exited, output: () => said }
 }
 
-async function waitUntilAlive(url: string, { exited, output }: Launched): Promise<void> {
+async function waitUntilAlive(url: string, { child, exited, output }: Launched): Promise<void> {
   const deadline = Date.now() + START_TIMEOUT_MS
-  let code: number | null | undefined
-  void exited.then((exit) => (code = exit))
-  while (code === undefined && Date.now() < deadline) {
-    if (await fetch(`${url}/alive`).then((answer) => answer.ok, () => false)) return
-    await sleep(20)
+  while (child.exitCode === null && child.signalCode === null && Date.now() < deadline) {
+    if (await isAlive(url)) return
+    await Promise.race([sleep(20), exited])
   }
-  throw new Error(`the server did not start (exit code ${code}):\n${output()}`)
+  throw new Error(`the server did not start (exit code ${child.exitCode}):\n${output()}`)
 }
 
-async function callApi(url: string, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+async function isAlive(url: string): Promise<boolean> {
+  try {
+    return (await fetch(`${url}/alive`)).ok
+  } catch {
+    return false // nobody listens yet
+  }
+}
+
+async function callApi(
+  url: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
   const response = await fetch(url + path, {
     method,
-    headers: { authorization: `Bearer ${KEY}`, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    headers: {
+      authorization: `Bearer ${KEY}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })
   const text = await response.text()

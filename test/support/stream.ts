@@ -16,7 +16,10 @@ export type Subscriber = {
 /** Resolves when the first bytes are there: what happens from then on is seen. */
 export async function subscribe(url: string, path: string, headers: Record<string, string> = {}): Promise<Subscriber> {
   const abort = new AbortController()
-  const response = await fetch(url + path, { headers: { authorization: `Bearer ${KEY}`, accept: 'text/event-stream', ...headers }, signal: abort.signal })
+  const response = await fetch(url + path, {
+    headers: { authorization: `Bearer ${KEY}`, accept: 'text/event-stream', ...headers },
+    signal: abort.signal,
+  })
   if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
   const decoder = createSseDecoder()
@@ -46,9 +49,10 @@ export async function subscribe(url: string, path: string, headers: Record<strin
     close: () => abort.abort(),
     async until(fits, timeoutMs = 20_000) {
       const deadline = Date.now() + timeoutMs
-      for (let at = 0; ; ) {
+      for (let at = 0; ;) {
         for (; at < frames.length; at++) if (fits(frames[at]!)) return frames[at]!
-        if (isOver || Date.now() >= deadline) throw new Error(`no such frame; seen: ${frames.map((frame) => frame.event).join(' ')}`)
+        if (isOver || Date.now() >= deadline)
+          throw new Error(`no such frame; seen: ${frames.map((frame) => frame.event).join(' ')}`)
         await new Promise<void>((resolve) => {
           const wake = () => {
             waiting.delete(wake)

@@ -1,15 +1,11 @@
 /** An editor on a directory of its own, as a conversation has it. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { z } from 'zod'
 import { createFileEditor } from '../../src/tools/file-editor.ts'
 import type { ToolOutcome } from '../../src/tools/tool.ts'
 import { createEditorFiles } from '../../src/workspace/editor-files.ts'
 import { makeDirectory } from '../workspace/editor-fixture.ts'
 import { contextIn } from './tool-fixture.ts'
-
-type Editor = ReturnType<typeof createFileEditor>
-export type EditorInput = z.input<Editor['input']> & Record<string, unknown>
 
 export async function openEditor() {
   const root = await makeDirectory()
@@ -38,13 +34,13 @@ export async function openEditor() {
     read: (name: string) => readFile(at(name), 'utf8'),
     bytes: (name: string) => readFile(at(name)),
     /** The text that the model reads. The call must not fail. */
-    async say(input: object): Promise<string> {
+    say: async (input: object): Promise<string> => {
       const { output, error } = await call(input)
       if (error) throw new Error(error.message)
       return output as string
     },
     /** Why the call failed. */
-    async fault(input: object): Promise<string> {
+    fault: async (input: object): Promise<string> => {
       const { error, output } = await call(input)
       if (!error) throw new Error(`it did not fail: ${JSON.stringify(output)}`)
       return error.message

@@ -342,7 +342,7 @@ describe('undo_edit', () => {
     await call({ command: 'create', path: 'a', file_text: 'one' })
     await call({ command: 'str_replace', path: 'a', old_str: 'one', new_str: 'two' })
     // As if the process had been killed right before the file was replaced: the note says 'two' -> 'three'.
-    const [newest] = (await readdir(join(server, 'edits'))).sort().reverse()
+    const [newest] = (await readdir(join(server, 'edits'))).sort().toReversed()
     const [, key] = newest!.split('.')
     const header = { path: at('a'), existed: true, size: 3, after: 'of three' }
     await writeFile(join(server, 'edits', `3.${key}.3`), `${JSON.stringify(header)}\ntwo`)

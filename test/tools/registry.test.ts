@@ -32,8 +32,8 @@ test.each([
   ['TaskTrackerTool', 'TaskTracker'],
   ['FinishTool', 'Finish'],
   ['ThinkTool', 'Think'],
-  ...TOOL_NAMES.map((name) => [name, name] as const),
-])('%s is a name for %s', (name, canonical) => {
+  ...TOOL_NAMES.map((name): [string, string] => [name, name]),
+] satisfies [string, string][])('%s is a name for %s', (name, canonical) => {
   expect(resolveToolNames([name])).toEqual([canonical])
 })
 

@@ -26,7 +26,7 @@ describe('a trailing &', () => {
 
   test('sends later output to a file that the result names', async () => {
     const { run } = await openShells()
-    const result = await run('echo now; { sleep 0.05; echo late; echo wrong >&2; } &')
+    const result = await run('echo now; { sleep 0.2; echo late; echo wrong >&2; } &')
     expect(result.stdout).toBe('now\n')
     await run('wait')
     await eventually(async () => (await readFile(backgroundFile(result.note), 'utf8')) === 'late\nwrong\n')
@@ -51,7 +51,7 @@ describe('a trailing &', () => {
   test('over and over leaves each its own file', async () => {
     const { run } = await openShells()
     const files: string[] = []
-    for (let i = 0; i < 20; i++) files.push(backgroundFile((await run(`{ sleep 0.02; echo ${i}; } &`)).note))
+    for (let i = 0; i < 10; i++) files.push(backgroundFile((await run(`{ sleep 0.4; echo ${i}; } &`)).note))
     await run('wait')
     await eventually(async () => {
       const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')))
@@ -76,13 +76,13 @@ test('a flood from the background does not hold up the command that started it',
 })
 
 /** Needs the right to make namespaces. */
-const hasPidNamespaces = spawnSync('unshare', ['--pid', '--fork', '--mount-proc', 'true']).status === 0
+const WALL = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
+const hasPidNamespaces = spawnSync('env', [...WALL, 'true']).status === 0
 
 test.runIf(hasPidNamespaces)(
   'behind a wall with a PID namespace, commands end and outlive as on the host',
   async () => {
-    const wall = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
-    const launcher: ShellLauncher = { isolation: 'none', wrap: (argv) => [...wall, ...argv] }
+    const launcher: ShellLauncher = { isolation: 'none', wrap: (argv) => [...WALL, ...argv] }
     const { run, shells, conversationId } = await openShells({ launcher })
     const { backgroundPid } = await run('x=1; sleep 30 >/dev/null 2>&1 &')
     expect(backgroundPid).toBeLessThan(100)

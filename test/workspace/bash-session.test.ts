@@ -20,6 +20,15 @@ describe('what a command changes stays for the next', () => {
     expect(await run(look)).toMatchObject({ exitCode: 0, stdout: expected, stderr: '' })
   })
 
+  test('strict options and traps, with which the shell goes on as long as commands succeed', async () => {
+    const { run } = await openShells()
+    await run("set -euo pipefail; set -T; trap 'echo debug >>log' DEBUG; trap 'echo failed' ERR; IFS=/")
+    for (let i = 0; i < 3; i++)
+      expect(await run(`echo ${i}`)).toMatchObject({ exitCode: 0, stdout: `${i}\n`, stderr: '' })
+    expect((await run('cat log | sort -u')).stdout).toBe('debug\n')
+    expect((await run('echo $undefined')).stderr).toContain('unbound variable')
+  })
+
   test('redirections made by exec do not', async () => {
     const { run } = await openShells()
     expect((await run('exec >log 2>&1; echo to the log')).stdout).toBe('')
@@ -212,6 +221,13 @@ test('restart kills what runs and forgets the state', async () => {
   await shell.restart()
   expect(await running).toMatchObject({ interrupted: true, exitCode: 137 })
   expect(await run('echo "[$A]"; pwd')).toMatchObject({ stdout: `[]\n${workdir}\n` })
+})
+
+test('restart keeps its place among the commands', async () => {
+  const { run, shell } = await openShells()
+  await run('x=1')
+  const [, after] = await Promise.all([shell.restart(), run('echo "[$x]"')])
+  expect(after.stdout).toBe('[]\n')
 })
 
 describe('a state outlives its shell', () => {

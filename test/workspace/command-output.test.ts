@@ -44,8 +44,8 @@ describe('output', () => {
   test('is not shown after the result', async () => {
     const { run } = await openShells()
     const shown: string[] = []
-    await run('(sleep 0.05; echo late) & echo now', { onOutput: (_, text) => shown.push(text) })
-    await run('sleep 0.15')
+    await run('(sleep 0.1; echo late) & echo now', { onOutput: (_, text) => shown.push(text) })
+    await run('sleep 0.2')
     expect(shown).toEqual(['now\n'])
   })
 
@@ -94,6 +94,6 @@ describe('output', () => {
     expect(result.stdout.endsWith('xxx\nlast\n')).toBe(true)
     expect(result.stdout.length).toBeLessThan(64 * 1024)
     expect((await stat(result.fullOutputPath!)).size).toBe(100_000_012)
-    expect(peak - before).toBeLessThan(60 * MiB)
+    expect(peak - before).toBeLessThan(100 * MiB)
   })
 })

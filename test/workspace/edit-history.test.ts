@@ -76,7 +76,7 @@ test('what a crash or a power cut left half written is passed over', async () =>
   const { history, directory } = await setUp()
   await history.note('/a', text('first'), text('second'))
   await history.note('/a', text('second'), text('third'))
-  const [newest] = (await readdir(directory)).sort().reverse()
+  const [newest] = (await readdir(directory)).sort().toReversed()
   await truncate(join(directory, newest!), 100)
   await writeFile(join(directory, 'unfinished'), 'half')
   await mkdir(join(directory, 'not ours'))

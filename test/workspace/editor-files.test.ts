@@ -178,10 +178,10 @@ describe('a file is replaced', () => {
   test('for a reader all at once: it sees the old one or the new one, never a part', async () => {
     const size = 512 * 1024
     const { path, files } = await withFile('a'.repeat(size))
-    let isDone = false
+    const done = new AbortController()
     const seen = new Set<string>()
     const reading = (async () => {
-      while (!isDone) {
+      while (!done.signal.aborted) {
         const text = await readFile(path, 'latin1')
         expect(text.length).toBe(size)
         seen.add(text[0]!)
@@ -192,7 +192,7 @@ describe('a file is replaced', () => {
       const found = (await files.look(path, size)) as FoundFile
       await files.replace(found, Buffer.from(letter.repeat(size)))
     }
-    isDone = true
+    done.abort()
     await reading
     expect(seen.size).toBeGreaterThan(2)
     expect(await readFile(path, 'latin1')).toBe('z'.repeat(size))
@@ -286,9 +286,9 @@ describe('the server’s own files', () => {
     const path = join(home, 'flip')
     await writeFile(join(home, 'harmless'), 'harmless')
     await symlink('harmless', path)
-    let isDone = false
+    const done = new AbortController()
     const swapping = (async () => {
-      for (let turn = 0; !isDone; turn++) {
+      for (let turn = 0; !done.signal.aborted; turn++) {
         await symlink(turn % 2 ? 'harmless' : join(server, 'key'), join(home, 'next'))
         await rename(join(home, 'next'), path)
       }
@@ -298,7 +298,7 @@ describe('the server’s own files', () => {
       const found = await files.look(path, MAX).catch((error: unknown) => error as FileRefusal)
       seen.add('isForbidden' in found ? 'refused' : found.kind === 'file' ? found.bytes.toString() : found.kind)
     }
-    isDone = true
+    done.abort()
     await swapping
     expect([...seen].sort()).toEqual(['harmless', 'refused'])
   })

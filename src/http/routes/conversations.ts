@@ -23,7 +23,13 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
     '/conversations',
     {
       schema: {
-        ...describe('createConversation', 'Make a conversation', ['conversation_exists', 'conversation_deleted', 'unsupported_field', 'unsafe_path', 'storage_full']),
+        ...describe('createConversation', 'Make a conversation', [
+          'conversation_exists',
+          'conversation_deleted',
+          'unsupported_field',
+          'unsafe_path',
+          'storage_full',
+        ]),
         body: CreateConversation,
         response: { 201: Conversation },
       },
@@ -48,13 +54,25 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
 
   app.get(
     '/conversations/count',
-    { schema: { ...describe('countConversations', 'Count conversations'), querystring: CountConversations, response: { 200: Count } } },
+    {
+      schema: {
+        ...describe('countConversations', 'Count conversations'),
+        querystring: CountConversations,
+        response: { 200: Count },
+      },
+    },
     async (request) => ({ count: manager.count(request.query) }),
   )
 
   app.get(
     '/conversations/:id',
-    { schema: { ...describe('getConversation', 'Look at a conversation', CONVERSATION), params: ById, response: { 200: Conversation } } },
+    {
+      schema: {
+        ...describe('getConversation', 'Look at a conversation', CONVERSATION),
+        params: ById,
+        response: { 200: Conversation },
+      },
+    },
     (request) => manager.view(request.params.id),
   )
 
@@ -62,7 +80,12 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
     '/conversations/:id/config',
     {
       schema: {
-        ...describe('updateConfig', 'Change the configuration, also during a run', [...CONVERSATION, 'conversation_running', 'unsafe_path', 'storage_full']),
+        ...describe('updateConfig', 'Change the configuration, also during a run', [
+          ...CONVERSATION,
+          'conversation_running',
+          'unsafe_path',
+          'storage_full',
+        ]),
         params: ById,
         body: UpdateConfig,
         response: { 200: Conversation },
@@ -88,4 +111,9 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
 }
 
 /** What every route of one conversation may answer. */
-export const CONVERSATION = ['conversation_not_found', 'conversation_deleted', 'conversation_damaged', 'storage_failed'] as const
+export const CONVERSATION = [
+  'conversation_not_found',
+  'conversation_deleted',
+  'conversation_damaged',
+  'storage_failed',
+] as const

@@ -12,7 +12,10 @@ import { describeRoute } from '../describe-route.ts'
 import { requireEventStream, streamEvents } from '../sse-reply.ts'
 import { ById, CONVERSATION } from './conversations.ts'
 
-export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager; streamBufferBytes: number }> = async (app, deps) => {
+export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager; streamBufferBytes: number }> = async (
+  app,
+  deps,
+) => {
   const { manager } = deps
   const describe = describeRoute('events')
 
@@ -31,14 +34,22 @@ export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager; 
       const { events, nextPageId } = await readEventPage(log, request.query)
       // The lines of the log as they are: parsing them only to write them out again would be most of the work.
       const items = events.map((stored) => stored.json).join(',')
-      return reply.type('application/json').serializer(String).send(`{"items":[${items}],"next_page_id":${JSON.stringify(nextPageId)}}` as never)
+      return reply
+        .type('application/json')
+        .serializer(String)
+        .send(`{"items":[${items}],"next_page_id":${JSON.stringify(nextPageId)}}` as never)
     },
   )
 
   app.get(
     '/conversations/:id/events/count',
     {
-      schema: { ...describe('countEvents', 'Count events', CONVERSATION), params: ById, querystring: CountEvents, response: { 200: Count } },
+      schema: {
+        ...describe('countEvents', 'Count events', CONVERSATION),
+        params: ById,
+        querystring: CountEvents,
+        response: { 200: Count },
+      },
     },
     async (request) => {
       const { log } = await manager.get(request.params.id)
@@ -58,7 +69,8 @@ export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager; 
     async (request) => {
       const { log } = await manager.get(request.params.id)
       const found = await log.find(request.params.event_id)
-      if (!found) throw new Problem('event_not_found', `There is no event ${request.params.event_id} in this conversation.`)
+      if (!found)
+        throw new Problem('event_not_found', `There is no event ${request.params.event_id} in this conversation.`)
       return found.event
     },
   )
@@ -67,15 +79,24 @@ export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager; 
     '/conversations/:id/events/stream',
     {
       sse: { kind: 'only', heartbeat: false },
+      exposeHeadRoute: false, // a HEAD would hold the line and never say a word
       preHandler: requireEventStream,
       schema: {
-        ...describe('streamEvents', 'Follow events live (SSE)', [...CONVERSATION, 'not_acceptable', 'invalid_cursor', 'cursor_ahead']),
+        ...describe('streamEvents', 'Follow events live (SSE)', [
+          ...CONVERSATION,
+          'not_acceptable',
+          'invalid_cursor',
+          'cursor_ahead',
+        ]),
         params: ById,
         querystring: StreamEvents,
-        headers: z.object({ 'last-event-id': z.string().optional().describe('The last `id` seen: the stream goes on after it.') }),
+        headers: z.object({
+          'last-event-id': z.string().optional().describe('The last `id` seen: the stream goes on after it.'),
+        }),
         response: {
           200: {
-            description: 'Events as they become durable, each with its seq as `id`; a comment every 15 s. Ends with `deleted`, `server_closing` or `lagged`.',
+            description:
+              'Events as they become durable, each with its seq as `id`; a comment every 15 s. Ends with `deleted`, `server_closing` or `lagged`.',
             content: { 'text/event-stream': { schema: z.string() } },
           },
         },
@@ -83,7 +104,11 @@ export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager; 
     },
     async (request, reply) => {
       const { log } = await manager.get(request.params.id)
-      await streamEvents(reply, log, { ...request.query, lastEventId: request.headers['last-event-id'], bufferBytes: deps.streamBufferBytes })
+      await streamEvents(reply, log, {
+        ...request.query,
+        lastEventId: request.headers['last-event-id'],
+        bufferBytes: deps.streamBufferBytes,
+      })
     },
   )
 }

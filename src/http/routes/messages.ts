@@ -1,6 +1,14 @@
 /** Routes that talk to the agent and steer it: messages, run, pause. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { PauseRequest, PostMessage, PostedMessage, RunOutcome, RunRequest, RunStarted, StatusAnswer } from '../../contract/conversation.ts'
+import {
+  PauseRequest,
+  PostMessage,
+  PostedMessage,
+  RunOutcome,
+  RunRequest,
+  RunStarted,
+  StatusAnswer,
+} from '../../contract/conversation.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { describeRoute } from '../describe-route.ts'
 import { closeSignal } from '../close-signal.ts'
@@ -13,7 +21,11 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     '/conversations/:id/messages',
     {
       schema: {
-        ...describe('postMessage', 'Send a message to the agent', [...CONVERSATION, 'conversation_from_newer_version', 'storage_full']),
+        ...describe('postMessage', 'Send a message to the agent', [
+          ...CONVERSATION,
+          'conversation_from_newer_version',
+          'storage_full',
+        ]),
         params: ById,
         body: PostMessage,
         response: { 202: PostedMessage },
@@ -55,7 +67,10 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     '/conversations/:id/pause',
     {
       schema: {
-        ...describe('pauseConversation', 'Pause the agent; pausing what is not running changes nothing', [...CONVERSATION, 'storage_full']),
+        ...describe('pauseConversation', 'Pause the agent; pausing what is not running changes nothing', [
+          ...CONVERSATION,
+          'storage_full',
+        ]),
         params: ById,
         body: PauseRequest.optional(),
         response: { 200: StatusAnswer },

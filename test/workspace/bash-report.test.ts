@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import { readReports, REPORT, STATE, STATE_END } from '../../src/workspace/bash-report.ts'
+
+function read(...fields: string[]): unknown[] {
+  const seen: unknown[] = []
+  const take = readReports({
+    onReport: ({ serial, exitCode, cwd }) => seen.push([serial, exitCode, cwd]),
+    onState: (state) => seen.push(state.toString()),
+  })
+  take(Buffer.from(fields.join('\0')))
+  return seen
+}
+
+const report = (serial: number) => ['', REPORT, `${serial}`, '0', '/w', '', '', '', '42']
+const state = (text: string) => [STATE, text, STATE_END]
+
+test('a report and the state after it are read', () => {
+  expect(read(...report(1), ...state('a'), ...report(2), ...state('b'), '')).toEqual([
+    [1, 0, '/w'],
+    'a',
+    [2, 0, '/w'],
+    'b',
+  ])
+})
+
+test.each([
+  ['in the report', report(1).slice(0, 4)],
+  ['before the state', report(1)],
+  ['in the state', [...report(1), STATE, 'half a st']],
+  ['after the state', [...report(1), STATE, 'whole']],
+])('what was cut short %s spoils nothing of what follows', (_, cut) => {
+  const seen = read(...cut, ...report(2), ...state('b'), '')
+  expect(seen.slice(-2)).toEqual([[2, 0, '/w'], 'b'])
+  expect(seen).not.toContain('half a st')
+})
