@@ -14,9 +14,10 @@ import { createEditHistory } from '../workspace/edit-history.ts'
 import type { Content, EditHistory } from '../workspace/edit-history.ts'
 import type { EditorFiles, Found, FoundFile, Missing } from '../workspace/editor-files.ts'
 import { FileRefusal } from '../workspace/editor-files.ts'
+import { Unfit, alreadyExists, doesNotExist, isDirectory, isRequired, isTooLarge, mebibytes } from './editor-faults.ts'
 import { explainNoMatch } from './edit-hints.ts'
 import type { View } from './file-view.ts'
-import { showDirectory, showLines, showSnippet } from './file-view.ts'
+import { showDirectory, showEdit, showText } from './file-view.ts'
 import type { Edit } from './text-edit.ts'
 import { applyEdit, countLines, difference, findMatches, insertionAfter, lineAt, replacementAt } from './text-edit.ts'
 import type { Tool, ToolOutcome } from './tool.ts'
@@ -102,9 +103,6 @@ async function runCommand(editor: Editor, input: FileEditorInput): Promise<ToolO
   }
 }
 
-/** The call cannot be carried out as it is; the message says what to send instead. */
-class Unfit extends Error {}
-
 const failure = (type: 'invalid_input' | 'failed' | 'denied', message: string): ToolOutcome => ({
   output: message,
   error: { type, message },
@@ -121,7 +119,7 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
     }
     const { bytes } = asFile(path, found)
     const type = imageType(bytes)
-    return type ? showImage(path, type, bytes) : toOutcome(viewText(path, decode(path, bytes).text, view_range))
+    return type ? showImage(path, type, bytes) : toOutcome(showText(path, decode(path, bytes).text, view_range))
   },
 
   create: async (editor, { path, file_text }) => {
@@ -212,9 +210,7 @@ function asFile(path: string, found: Found): FoundFile {
     case 'special':
       throw new Unfit(`${path} is ${found.what} and not a file; use Bash for it.`)
     case 'large':
-      throw new Unfit(
-        `${path} is too large (${mebibytes(found.size)}; the limit is ${mebibytes(MAX_FILE_BYTES)}). Use Bash for it: head, tail, grep or sed -n to read, sed -i or a script to change it.`,
-      )
+      throw isTooLarge(path, found.size, MAX_FILE_BYTES)
   }
 }
 
@@ -232,11 +228,6 @@ async function editText(editor: Editor, path: string, { file, decoded }: OpenTex
   return toOutcome({ ...snippet, text: `The file ${path} has been edited. ${snippet.text}${advice}` })
 }
 
-/** `text` is what the edit has made. */
-function showEdit(path: string, text: string, { start, replacement }: Edit): View {
-  return showSnippet(path, text, { firstLine: lineAt(text, start), lastLine: lineAt(text, start + replacement.length) })
-}
-
 /** Noted before it is made: an edit that cannot be undone must not be, and one that a crash prevented is found to be moot. */
 async function change({ files, history }: Editor, found: FoundFile | Missing, bytes: Buffer): Promise<void> {
   const note = await history.note(found.path, contentOf(found), bytes)
@@ -252,33 +243,6 @@ async function put(files: EditorFiles, found: FoundFile | Missing, content: Cont
   if (found.kind === 'missing') await files.create(found, content!)
   else if (content) await files.replace(found, content)
   else await files.remove(found)
-}
-
-function viewText(path: string, text: string, range: readonly number[] | undefined): View {
-  const count = countLines(text)
-  if (count === 0 && !range) return { text: `The file ${path} is empty.`, isCut: false }
-  const { first, last, note } = linesToShow(range, count)
-  const view = showLines(`Here's the result of running \`cat -n\` on ${path}:`, text, first, last)
-  return { ...view, text: note + view.text }
-}
-
-function linesToShow(
-  range: readonly number[] | undefined,
-  count: number,
-): { first: number; last: number; note: string } {
-  if (!range) return { first: 1, last: count, note: '' }
-  const invalid = (why: string) => new Unfit(`Invalid \`view_range\`: [${range.join(', ')}]. ${why}`)
-  const [first, wanted] = range
-  if (range.length !== 2) throw invalid('It should be a list of two integers.')
-  if (first! < 1 || first! > count)
-    throw invalid(`Its first element \`${first}\` should be within the range of lines of the file: [1, ${count}].`)
-  if (wanted! !== -1 && wanted! < first!)
-    throw invalid(
-      `Its second element \`${wanted}\` should be -1, or greater than or equal to the first element \`${first}\`.`,
-    )
-  const note =
-    wanted! > count ? `NOTE: We only show up to ${count} since there're only ${count} lines in this file.\n` : ''
-  return { first: first!, last: wanted === -1 ? count : Math.min(wanted!, count), note }
 }
 
 function showImage(path: string, media_type: ImageType, bytes: Buffer): ToolOutcome {
@@ -318,18 +282,3 @@ function encode(path: string, decoded: DecodedText): Buffer {
 const contentOf = (found: FoundFile | Missing): Content => (found.kind === 'file' ? found.bytes : undefined)
 
 const toOutcome = ({ text, isCut }: View): ToolOutcome => ({ output: text, ...(isCut && { truncated: true }) })
-
-const isRequired = (name: string, command: string) =>
-  new Unfit(`Parameter \`${name}\` is required for command: ${command}.`)
-
-const doesNotExist = (path: string) => new Unfit(`The path ${path} does not exist. Please provide a valid path.`)
-
-const alreadyExists = (path: string) =>
-  new Unfit(
-    `File already exists at: ${path}. Cannot overwrite files using command \`create\`; use \`str_replace\`, or remove it first.`,
-  )
-
-const mebibytes = (bytes: number) => `${Number((bytes / 1024 / 1024).toFixed(1))} MiB`
-
-const isDirectory = (path: string) =>
-  new Unfit(`The path ${path} is a directory and only the \`view\` command can be used on directories.`)

@@ -1,7 +1,9 @@
 /** How the editor shows text and directories: lines numbered as by `cat -n`, bounded, and saying what was left out. */
 import type { Listing } from '../workspace/editor-files.ts'
 import { MAX_LISTED } from '../workspace/editor-files.ts'
-import { countLines, lineStart } from './text-edit.ts'
+import { Unfit } from './editor-faults.ts'
+import type { Edit } from './text-edit.ts'
+import { countLines, lineAt, lineStart } from './text-edit.ts'
 
 /** A view shows at most so many characters of a file; the next call can ask for the lines after. */
 export const MAX_VIEW_CHARS = 32_000
@@ -14,8 +16,17 @@ const SNIPPET_CONTEXT = 4
 
 export type View = { readonly text: string; readonly isCut: boolean }
 
+/** A file, or the lines of it that are asked for: both ends count, -1 is the last line. Throws an `Unfit` for lines that it has not. */
+export function showText(path: string, text: string, range: readonly number[] | undefined): View {
+  const count = countLines(text)
+  if (count === 0) return { text: `The file ${path} is empty.`, isCut: false }
+  const { first, last, note } = linesToShow(range, count)
+  const view = showLines(`Here's the result of running \`cat -n\` on ${path}:`, text, first, last)
+  return { ...view, text: note + view.text }
+}
+
 /** Lines `first` to `last`, as far as they fit; the range must lie in the text. */
-export function showLines(title: string, text: string, first: number, last: number): View {
+function showLines(title: string, text: string, first: number, last: number): View {
   const { lines, isCut } = numberLines(text, first, last)
   const shownTo = first + lines.length - 1
   const rest =
@@ -25,16 +36,12 @@ export function showLines(title: string, text: string, first: number, last: numb
   return { text: [title, ...lines, ...rest, ''].join('\n'), isCut }
 }
 
-/** The lines of `text` that an edit has put in, from offset `start` to `end`, with some around them. */
-export function showSnippet(
-  path: string,
-  text: string,
-  { firstLine, lastLine }: { firstLine: number; lastLine: number },
-): View {
+/** The lines that an edit has put in, with some around them; `text` is what it has made. */
+export function showEdit(path: string, text: string, { start, replacement }: Edit): View {
   const count = countLines(text)
-  const first = Math.max(1, firstLine - SNIPPET_CONTEXT)
-  const last = Math.min(count, lastLine + SNIPPET_CONTEXT)
-  if (count === 0) return { text: `It is empty now.\n`, isCut: false }
+  if (count === 0) return { text: 'It is empty now.\n', isCut: false }
+  const first = Math.max(1, lineAt(text, start) - SNIPPET_CONTEXT)
+  const last = Math.min(count, lineAt(text, start + replacement.length) + SNIPPET_CONTEXT)
   return showLines(`Here's the result of running \`cat -n\` on a snippet of ${path}:`, text, first, last)
 }
 
@@ -50,6 +57,25 @@ export function showDirectory(path: string, { entries, hidden, isCut }: Listing)
     '\n',
   )
   return { text, isCut }
+}
+
+function linesToShow(
+  range: readonly number[] | undefined,
+  count: number,
+): { first: number; last: number; note: string } {
+  if (!range) return { first: 1, last: count, note: '' }
+  const invalid = (why: string) => new Unfit(`Invalid \`view_range\`: [${range.join(', ')}]. ${why}`)
+  const [first, wanted] = range
+  if (range.length !== 2) throw invalid('It should be a list of two integers.')
+  if (first! < 1 || first! > count)
+    throw invalid(`Its first element \`${first}\` should be within the range of lines of the file: [1, ${count}].`)
+  if (wanted! !== -1 && wanted! < first!)
+    throw invalid(
+      `Its second element \`${wanted}\` should be -1, or greater than or equal to the first element \`${first}\`.`,
+    )
+  const note =
+    wanted! > count ? `NOTE: We only show up to ${count} since there're only ${count} lines in this file.\n` : ''
+  return { first: first!, last: wanted === -1 ? count : Math.min(wanted!, count), note }
 }
 
 function numberLines(text: string, first: number, last: number): { lines: string[]; isCut: boolean } {

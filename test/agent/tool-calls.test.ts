@@ -223,7 +223,7 @@ test('secrets are taken out of every string of an output, keys too, and of what 
 test('null for an argument that may be left out counts as left out, and not for one that takes null', async () => {
   const input = z.strictObject({ path: z.string(), depth: z.int().optional(), parent: z.string().nullable() })
   const seen: unknown[] = []
-  const { toolCalls, results } = setUp({ ...tool('Strict', (given) => ({ output: seen.push(given) })), input } as Tool)
+  const { toolCalls, results } = setUp({ ...tool('Strict', (given) => ({ output: seen.push(given) })), input })
   await toolCalls.run(callOf('Strict', { path: 'x', parent: null }, 'a'))
   expect(seen).toEqual([{ path: 'x', parent: null }])
   const optional = {

@@ -69,7 +69,9 @@ describe('view', () => {
   test('says that a file is empty', async () => {
     const { write, say } = await openEditor()
     await write('a', '')
-    expect(await say({ command: 'view', path: 'a' })).toMatch(/is empty/)
+    for (const view_range of [undefined, [1, -1]]) {
+      expect(await say({ command: 'view', path: 'a', view_range })).toMatch(/is empty/)
+    }
   })
 
   test('cuts what is long at a line, says where to go on, and goes on there', async () => {
