@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { removeTree } from '../lib/remove-tree.ts'
 import { Status } from '../contract/event.ts'
 import { UsageByModel } from '../contract/message.ts'
 import type { State } from './state.ts'
@@ -108,7 +109,7 @@ export async function createCatalog(directory: string): Promise<Catalog> {
     async remove(id) {
       // A file that appears while the directory is emptied would keep it from going.
       await writing.get(id)?.catch(() => {})
-      await rm(join(sessions!, id), { recursive: true, force: true })
+      await removeTree(join(sessions!, id))
     },
     markActive: (id) => touchDurably(active!, id),
     unmarkActive: (id) => rm(join(active!, id), { force: true }),
