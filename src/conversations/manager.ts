@@ -1,5 +1,5 @@
 /** ConversationManager: makes, finds, lists and ends conversations. It owns which there are; what happens inside one is the actor's. */
-import { rm, rmdir, stat } from 'node:fs/promises'
+import { rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type {
   Conversation as ConversationView,
@@ -11,6 +11,7 @@ import type {
 import { Problem } from '../contract/problem.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
+import { removeTree } from '../lib/remove-tree.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Assembler, Opened } from './assembly.ts'
 import type { Catalog } from './catalog.ts'
@@ -25,6 +26,8 @@ export type ManagerDeps = {
   readonly catalog: Catalog
   readonly assembler: Assembler
   readonly workdirBase: string
+  /** Ends the processes that an earlier server has left of those conversations; answers the ids of those that had some. */
+  readonly endOrphans: (isOurs: (conversationId: string) => boolean) => Promise<readonly string[]>
   readonly logger: Logger
 }
 
@@ -51,6 +54,7 @@ export class ConversationManager {
     const { catalog } = this.#deps
     const gone = new Set(await catalog.deletedIds())
     const ids = await catalog.ids()
+    await this.#endOrphans(new Set([...ids, ...gone]))
     await mapBounded(
       ids.filter((id) => gone.has(id)),
       START_CONCURRENCY,
@@ -135,6 +139,7 @@ export class ConversationManager {
       })
       const state = opened?.conversation.state ?? (await this.#stateOnDisk(id))
       await opened?.dispose('deleted')
+      await this.#deps.endOrphans((each) => each === id)
       await this.#removeData(id, state)
     } finally {
       this.#busy.delete(id)
@@ -250,6 +255,14 @@ export class ConversationManager {
     return summary && viewOf({ ...(state ?? damagedState(id, summary.createdAt)), status: summary.status })
   }
 
+  /** Before anything else is done with their conversations: they would work beside it, and nobody could stop them. */
+  async #endOrphans(ids: ReadonlySet<string>): Promise<void> {
+    if (ids.size === 0) return
+    const { endOrphans, logger } = this.#deps
+    const had = await endOrphans((id) => ids.has(id))
+    for (const id of had) logger.warn({ conversation_id: id }, 'processes that an earlier server had left were ended')
+  }
+
   /** What a stop of the server left of a deletion. That it cannot be removed is no reason not to start. */
   async #finishDeletion(id: string): Promise<void> {
     try {
@@ -271,8 +284,7 @@ export class ConversationManager {
   /** The log last: until it is gone, a start of the server knows that there is something left to remove. */
   async #removeData(id: string, state: State | undefined): Promise<void> {
     const { catalog } = this.#deps
-    if (state?.settings.made_workdir !== undefined)
-      await rm(state.settings.made_workdir, { recursive: true, force: true })
+    if (state?.settings.made_workdir !== undefined) await removeTree(state.settings.made_workdir)
     await catalog.unmarkActive(id)
     await catalog.remove(id)
   }
