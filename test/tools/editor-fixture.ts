@@ -14,7 +14,7 @@ export async function openEditor() {
   await mkdir(server)
   const open = () =>
     createFileEditor({
-      files: createEditorFiles({ forbidden: [server, '/proc'] }),
+      files: createEditorFiles(() => ({ forbidden: [server, '/proc'] })),
       historyDirectory: join(server, 'edits'),
     })
   let tool = open()

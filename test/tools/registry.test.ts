@@ -18,7 +18,7 @@ const deps: ToolDeps = {
       throw new Error('these tests have no shell')
     },
   },
-  files: createEditorFiles({ forbidden: [] }),
+  files: createEditorFiles(() => ({ forbidden: [] })),
   stateDirectory: '/nonexistent',
   lastOutput: () => undefined,
 }

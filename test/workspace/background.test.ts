@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import type { ShellLauncher } from '../../src/workspace/shell.ts'
-import { eventually, isRunning, openShells, processesOf, runIn } from './shell-fixture.ts'
+import { eventually, openShells, processesOf, runIn } from './shell-fixture.ts'
 
 /** As a result's note names it. */
 function backgroundFile(note: string | undefined): string {
@@ -14,7 +14,7 @@ function backgroundFile(note: string | undefined): string {
 
 describe('a trailing &', () => {
   test('gives the pid at once, and the process outlives the call', async () => {
-    const { run } = await openShells()
+    const { run, isRunning } = await openShells()
     const result = await run('echo begun; sleep 30 &')
     expect(result).toMatchObject({ exitCode: 0, stdout: 'begun\n' })
     expect(result.durationMs).toBeLessThan(5000)
@@ -116,12 +116,12 @@ describe('close', () => {
   })
 
   test('of one session leaves the others', async () => {
-    const { shells, shell, run } = await openShells()
+    const { shells, shell, run, isRunning } = await openShells()
     const own = await run('setsid sleep 30 >/dev/null 2>&1 & x=$!; sleep 0.05')
     const other = await runIn(shells.get('other'), 'sleep 30 &')
     await shell.close()
     expect(isRunning(own.backgroundPid!)).toBe(false)
-    expect(isRunning(other.backgroundPid!)).toBe(true)
+    expect(isRunning(other.backgroundPid!, 'other')).toBe(true)
   })
 
   test('leaves full outputs and no other file but the saved state', async () => {
