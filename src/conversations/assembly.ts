@@ -56,7 +56,10 @@ export type AssemblyDeps = {
 }
 
 /** What tools get that differs from conversation to conversation. */
-export type ConversationToolDeps = Pick<ToolDeps, 'shells' | 'stateDirectory' | 'lastOutput'>
+export type ConversationToolDeps = Pick<ToolDeps, 'shells' | 'stateDirectory' | 'lastOutput'> & {
+  /** The one that holds now. */
+  readonly workdir: () => string
+}
 
 /** An assembled conversation and what only its assembler may touch. */
 export type Opened = {
@@ -217,6 +220,7 @@ function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor, onChan
     tools: deps.createTools(state.settings.tools, {
       shells: { get: (sessionId) => currentShells().get(sessionId) },
       stateDirectory: catalog.directoryOf(id),
+      workdir,
       lastOutput: (name) => conversation.state.lastOutputs[name],
     }),
     context: () => ({ conversationId: id, workdir: workdir() }),
