@@ -18,7 +18,10 @@ type Conversation = { readonly messages: Message[]; readonly subscribers: Set<Se
 const model = process.argv[2]!
 const agent = new http.Agent({ keepAlive: true })
 const conversations = new Map<string, Conversation>()
-const TOOL = { type: 'function', function: { name: 'Bash', parameters: { type: 'object', properties: { command: { type: 'string' } } } } }
+const TOOL = {
+  type: 'function',
+  function: { name: 'Bash', parameters: { type: 'object', properties: { command: { type: 'string' } } } },
+}
 
 const server = http.createServer((request, response) => {
   serve(request, response).catch((error: unknown) => response.destroy(error as Error))

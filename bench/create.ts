@@ -2,12 +2,13 @@
 import { mkdir, mkdtemp, open, readFile, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { KEY, URL, startServerProcess } from './server-process.ts'
+import { URL, startServerProcess } from './server-process.ts'
+import { send } from './subjects.ts'
 import type { Row } from './table.ts'
 import { median } from './table.ts'
 
 const ROUNDS = 7
-const CREATES = 100
+const CREATES = 200
 
 type Files = ReadonlyMap<string, Buffer>
 
@@ -46,12 +47,7 @@ async function perSecond(make: () => Promise<void>): Promise<number> {
 
 async function createOne(): Promise<void> {
   const llm_config = { model: 'none', base_url: 'http://127.0.0.1:9/v1', api_key: 'bench-model-key' }
-  const response = await fetch(`${URL}/conversations`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ llm_config }),
-  })
-  await response.arrayBuffer()
+  await send(`${URL}/conversations`, { llm_config })
 }
 
 async function filesOf(directory: string): Promise<Files> {

@@ -44,7 +44,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   }
   if (taken < (plan.steps ?? 0)) {
     const call = { name: 'Bash', arguments: '{"command":"true"}' }
-    say({ role: 'assistant', tool_calls: [{ index: 0, id: `call_${start}_${taken}`, type: 'function', function: call }] })
+    say({
+      role: 'assistant',
+      tool_calls: [{ index: 0, id: `call_${start}_${taken}`, type: 'function', function: call }],
+    })
     say({}, 'tool_calls')
   } else {
     await talk(plan, say)

@@ -29,7 +29,11 @@ async function overhead(sides: Sides, model: ModelProcess): Promise<Row[]> {
   const [ms, bareMs] = [server, bare].map((rounds) => median(rounds.map((round) => round.ms))) as [number, number]
   const [cpu, bareCpu] = [server, bare].map((rounds) => median(rounds.map((round) => round.cpu))) as [number, number]
   return [
-    ['a step of the agent: from the end of the answer to the next request', `${ms.toFixed(2)} ms`, of(ms, bareMs, 'ms')],
+    [
+      'a step of the agent: from the end of the answer to the next request',
+      `${ms.toFixed(2)} ms`,
+      of(ms, bareMs, 'ms'),
+    ],
     ['CPU of a step', `${cpu.toFixed(2)} ms`, of(cpu, bareCpu, 'ms')],
   ]
 }

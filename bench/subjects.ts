@@ -40,7 +40,8 @@ async function startAgentServer(modelUrl: string): Promise<Subject> {
   const llm_config = { model: 'bench', base_url: modelUrl, api_key: 'bench-model-key' }
   const post = (path: string, body: unknown) => send(`${URL}${path}`, body)
   return {
-    create: async () => (JSON.parse(await post('/conversations', { llm_config, tools: ['Bash'] })) as { id: string }).id,
+    create: async () =>
+      (JSON.parse(await post('/conversations', { llm_config, tools: ['Bash'] })) as { id: string }).id,
     async run(id, plan) {
       const { promise: ended, resolve } = Promise.withResolvers<void>()
       const path = `${URL}/conversations/${id}/events/stream?types=Result`
@@ -79,7 +80,8 @@ async function startBareLoop(modelUrl: string): Promise<Subject> {
   }
 }
 
-async function send(url: string, body: unknown): Promise<string> {
+/** Over connections that are kept; answers the body. */
+export async function send(url: string, body: unknown): Promise<string> {
   const request = http.request(url, {
     method: 'POST',
     agent,

@@ -31,7 +31,10 @@ const SCRIPT: Script = ({ body }) => {
   return ROUND[step]?.(messages.length) ?? { text: 'That was this round, told slowly.', chunk_delay_ms: 4 }
 }
 
-const note = (name: string, more = '') => ({ name: 'Bash', arguments: { command: `echo ${name} | tee -a notes${more}` } })
+const note = (name: string, more = '') => ({
+  name: 'Bash',
+  arguments: { command: `echo ${name} | tee -a notes${more}` },
+})
 const ROUND: readonly ((at: number) => ScriptedTurn)[] = [
   (at) => ({ calls: [note(`${at}`)] }),
   (at) => ({ text: 'Two at once.', calls: [note(`${at}-a`), note(`${at}-b`, '; sleep 0.03')] }),
@@ -46,28 +49,32 @@ type Subject = {
   readonly acknowledged: Map<number, string>
 }
 
-test(`${KILLS} kills at random moments, seed ${SEED}: nothing that was told is lost, doubled or stuck`, {
-  timeout: 40_000 + KILLS * 4000,
-}, async () => {
-  const random = createRandom(SEED)
-  await using stage = await setStage(SCRIPT)
-  const subjects: Subject[] = []
-  for (let kill = 0; kill < KILLS; kill++) {
-    while (subjects.length < CONVERSATIONS) subjects.push(await begin(stage))
-    const work = subjects.map((subject) => post(stage, subject, 'go on', true))
-    const created = await untilKilled(stage, subjects, random)
-    await Promise.all(work)
-    if (random.below(5) === 0) await killWhileStarting(stage, random)
+test(
+  `${KILLS} kills at random moments, seed ${SEED}: nothing that was told is lost, doubled or stuck`,
+  {
+    timeout: 40_000 + KILLS * 4000,
+  },
+  async () => {
+    const random = createRandom(SEED)
+    await using stage = await setStage(SCRIPT)
+    const subjects: Subject[] = []
+    for (let kill = 0; kill < KILLS; kill++) {
+      while (subjects.length < CONVERSATIONS) subjects.push(await begin(stage))
+      const work = subjects.map((subject) => post(stage, subject, 'go on', true))
+      const created = await untilKilled(stage, subjects, random)
+      await Promise.all(work)
+      if (random.below(5) === 0) await killWhileStarting(stage, random)
 
-    for (const id of created) expect((await stage.server.call('GET', `/conversations/${id}`)).status).toBe(200)
-    for (const subject of subjects) await check(stage, subject, `kill ${kill + 1}, seed ${SEED}`)
-    const old = subjects.findIndex(({ watcher }) => watcher.seen().length > ENOUGH_EVENTS)
-    if (old !== -1) await runToEnd(stage, subjects.splice(old, 1)[0]!)
-  }
-  for (const subject of subjects) await runToEnd(stage, subject)
-  const { items } = (await stage.server.call('GET', '/conversations?limit=1000')).body
-  expect((await stage.server.call('GET', '/conversations/count')).body.count).toBe(items.length)
-})
+      for (const id of created) expect((await stage.server.call('GET', `/conversations/${id}`)).status).toBe(200)
+      for (const subject of subjects) await check(stage, subject, `kill ${kill + 1}, seed ${SEED}`)
+      const old = subjects.findIndex(({ watcher }) => watcher.seen().length > ENOUGH_EVENTS)
+      if (old !== -1) await runToEnd(stage, subjects.splice(old, 1)[0]!)
+    }
+    for (const subject of subjects) await runToEnd(stage, subject)
+    const { items } = (await stage.server.call('GET', '/conversations?limit=1000')).body
+    expect((await stage.server.call('GET', '/conversations/count')).body.count).toBe(items.length)
+  },
+)
 
 async function begin(stage: Stage): Promise<Subject> {
   const id = await stage.create()
@@ -90,7 +97,11 @@ async function untilKilled(stage: Stage, subjects: readonly Subject[], random: R
   const meddle = async () => {
     while (!meddling.signal.aborted) {
       await sleep(random.below(60))
-      if (random.below(4) === 0) await stage.create().then((id) => created.push(id)).catch(ignoreBrokenConnection)
+      if (random.below(4) === 0)
+        await stage
+          .create()
+          .then((id) => created.push(id))
+          .catch(ignoreBrokenConnection)
       else await post(stage, random.pick(subjects), 'by the way', random.below(2) === 0)
     }
   }
@@ -125,7 +136,10 @@ async function check(stage: Stage, { id, watcher, acknowledged }: Subject, when:
   const { body } = await stage.server.call('GET', `/conversations/${id}`)
   const events = await stage.events(id)
   const message = `${when}, conversation ${id}`
-  expect(events.map((event) => event.seq), message).toEqual(events.map((_, i) => i + 1))
+  expect(
+    events.map((event) => event.seq),
+    message,
+  ).toEqual(events.map((_, i) => i + 1))
   const seen = watcher.seen()
   expect(seen, `${message}: seen once, and unchanged`).toEqual(events.slice(0, seen.length))
   for (const [seq, eventId] of acknowledged) expect(events[seq - 1], message).toMatchObject({ id: eventId })
@@ -143,14 +157,16 @@ async function check(stage: Stage, { id, watcher, acknowledged }: Subject, when:
     answered.toSorted(),
   )
   const runs = only('StatusUpdate').filter((event) => event.status === 'running')
-  expect(only('Result').map((event) => event.run_id), `${message}: one result a run`).toEqual(
-    runs.map((event) => event.run_id),
-  )
+  expect(
+    only('Result').map((event) => event.run_id),
+    `${message}: one result a run`,
+  ).toEqual(runs.map((event) => event.run_id))
   await checkNotes(body.workdir, only('ToolResult'), message)
 }
 
 /** What the commands did: each at most once, and at all if its result says so. */
-async function checkNotes(workdir: string, results: readonly any[], message: string): Promise<void> { // eslint-disable-line typescript/no-explicit-any
+async function checkNotes(workdir: string, results: readonly any[], message: string): Promise<void> {
+  // eslint-disable-line typescript/no-explicit-any
   const notes = (await readFile(join(workdir, 'notes'), 'utf8').catch(() => '')).split('\n').slice(0, -1)
   expect(new Set(notes).size, `${message}: no command ran twice`).toBe(notes.length)
   const told = results.filter((result) => !result.is_error).map((result) => result.output.stdout.trim())

@@ -18,7 +18,8 @@ export function watch(server: Pick<TestServer, 'url'>, id: string): Watcher {
   const streams: Subscriber[] = []
   let stopped = false
   // By their seq: a transient one is read with the id that stood before it.
-  const seen = () => streams.flatMap(({ frames }) => frames.map(({ data }) => data).filter(({ seq }) => seq !== undefined))
+  const seen = () =>
+    streams.flatMap(({ frames }) => frames.map(({ data }) => data).filter(({ seq }) => seq !== undefined))
 
   const connect = async (): Promise<Subscriber | undefined> => {
     const last = seen().at(-1)
