@@ -16,7 +16,9 @@ export const benchDeltas = (): Promise<Row[]> =>
     await inTurn(sides, 1, (subject) => agesOf(subject, 1, { pieces: 2000, gapMs: 1 }))
     const rows: Row[] = []
     for (const subscribers of [1, 10, 50]) {
-      const [server, bare] = await inTurn(sides, ROUNDS, (subject) => agesOf(subject, subscribers, { pieces: PIECES, gapMs: GAP_MS }))
+      const [server, bare] = await inTurn(sides, ROUNDS, (subject) =>
+        agesOf(subject, subscribers, { pieces: PIECES, gapMs: GAP_MS }),
+      )
       const lost = subscribers * PIECES * ROUNDS - server.flat().length
       const [own, its] = [median(server.flat()), median(bare.flat())]
       const what = `a piece of text from the model to ${subscribers === 1 ? 'a subscriber' : `${subscribers} subscribers`}`

@@ -22,7 +22,7 @@ async function open({ url }: TestServer, path: string): Promise<Raw> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   await once(socket, 'connect')
   const pieces: Buffer[] = []
-  socket.on('data', (piece) => pieces.push(piece)).on('error', () => {})
+  socket.on('data', (piece: Buffer) => pieces.push(piece)).on('error', () => {})
   socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nAccept: text/event-stream\r\n\r\n`)
   const text = () => Buffer.concat(pieces).toString()
   await expect.poll(text).toContain('retry: 1000')
