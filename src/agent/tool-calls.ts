@@ -14,8 +14,8 @@ export type ToolCall = {
   readonly runId: string | undefined
 }
 
-/** `finishes`: the tool was one that ends the run. */
-export type FinishedCall = { readonly finishes: boolean }
+/** `finishes`: the tool was one that ends the run; `finalText` is then what it had to say. */
+export type FinishedCall = { readonly finishes: false } | { readonly finishes: true; readonly finalText: string }
 
 export type ToolCallsDeps = {
   readonly tools: readonly Tool[]
@@ -55,7 +55,10 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     unstored.set(call.toolUseId, result)
     await deps.emit([result])
     unstored.delete(call.toolUseId)
-    return { finishes: !result.is_error && (byName.get(call.name)?.finishes ?? false) }
+    const tool = byName.get(call.name)
+    return tool?.finishes && !result.is_error
+      ? { finishes: true, finalText: renderOutput(tool, result.output) }
+      : { finishes: false }
   }
 
   return {
@@ -123,7 +126,8 @@ async function execute(
       `The arguments are not a JSON object: ${jsonFault(call.input)}. Send the call again with valid JSON.`,
     )
   }
-  const parsed = tool.input.safeParse(call.input)
+  const asSent = tool.input.safeParse(call.input)
+  const parsed = asSent.success ? asSent : tool.input.safeParse(withoutNulls(call.input))
   if (!parsed.success)
     return refusal('invalid_input', `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}`)
   const onOutput: ToolContext['onOutput'] = (stream, text, offset) =>
@@ -135,6 +139,12 @@ async function execute(
     deps.onCrash(error, call)
     return refusal('failed', `The tool failed: ${error instanceof Error ? error.message : String(error)}`)
   }
+}
+
+/** Many models write `null` for an argument that they leave out. */
+function withoutNulls(input: unknown): unknown {
+  const entries = Object.entries(input as object) // text was refused before, and nothing else is stored for a call
+  return Object.fromEntries(entries.filter(([, value]) => value !== null))
 }
 
 /** Throws for what JSON cannot say: it could never be stored, and the call would be without its result for ever. */
