@@ -16,7 +16,7 @@ const RETRY_MS = 20
 
 export function watch(server: Pick<TestServer, 'url'>, id: string): Watcher {
   const streams: Subscriber[] = []
-  let stopped = false
+  const stopping = new AbortController()
   // By their seq: a transient one is read with the id that stood before it.
   const seen = () =>
     streams.flatMap(({ frames }) => frames.map(({ data }) => data).filter(({ seq }) => seq !== undefined))
@@ -34,14 +34,14 @@ export function watch(server: Pick<TestServer, 'url'>, id: string): Watcher {
     }
   }
   const watching = (async () => {
-    while (!stopped) {
+    while (!stopping.signal.aborted) {
       const stream = await connect()
       if (!stream) {
         await sleep(RETRY_MS)
         continue
       }
       streams.push(stream)
-      if (stopped) stream.close()
+      if (stopping.signal.aborted) stream.close()
       await stream.ended
     }
   })()
@@ -50,7 +50,7 @@ export function watch(server: Pick<TestServer, 'url'>, id: string): Watcher {
     seen,
     connections: () => streams.length,
     async stop() {
-      stopped = true
+      stopping.abort()
       streams.at(-1)?.close()
       await watching
     },
