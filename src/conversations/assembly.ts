@@ -100,13 +100,17 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
       const secrets: SecretValues = { llm: llmSecrets(llm.config) }
       const redactor = createRedactorWith(deps, secrets)
       await makeDirectory(deps.catalog.directoryOf(id))
-      let madeWorkdir: string | undefined
+      // Side by side: most of what a create takes is waiting for the disk. The log's first event comes after all of it,
+      // so a create that is cut off anywhere leaves no conversation.
+      const workdirMade = prepareWorkdir(request.workdir, id, deps.workdirRules)
+      const secretsStored = Object.keys(secrets['llm']!).length ? deps.secretStore.write(id, secrets) : undefined
+      const logMade = deps.store.create(id)
       try {
-        const workdir = await prepareWorkdir(request.workdir, id, deps.workdirRules)
-        if (request.workdir === undefined) madeWorkdir = workdir
+        await Promise.allSettled([workdirMade, secretsStored, logMade])
+        const workdir = await workdirMade
         const settings = newSettings({ request, llm: llm.config, workdir, tools, redact: redactor.redact })
-        if (Object.keys(secrets['llm']!).length) await deps.secretStore.write(id, secrets)
-        const stored = await deps.store.create(id)
+        await secretsStored
+        const stored = await logMade
         const opened = assemble(deps, { stored, state: { ...EMPTY_STATE, id, settings }, secrets, redactor, onChange })
         await opened.conversation.log.append(firstEvents(deps, id, request, settings, opened.redact))
         return { opened, warnings: [...llm.warnings, ...toolWarning(settings)] }
@@ -114,7 +118,8 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
         // Its descriptor with it.
         await deps.store.delete(id)
         await rm(deps.catalog.directoryOf(id), { recursive: true, force: true })
-        if (madeWorkdir !== undefined) await rm(madeWorkdir, { recursive: true, force: true })
+        const workdir = request.workdir === undefined ? await workdirMade.catch(() => undefined) : undefined
+        if (workdir !== undefined) await rm(workdir, { recursive: true, force: true })
         throw error
       }
     },

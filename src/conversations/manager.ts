@@ -202,9 +202,10 @@ export class ConversationManager {
     } catch (error) {
       this.#open.delete(id)
       const summary = this.#index.get(id)
-      if (summary && error instanceof Problem && error.code === 'conversation_damaged')
+      const told = summary && isNotFound(error) ? logIsGone(error) : error
+      if (summary && told instanceof Problem && told.code === 'conversation_damaged')
         this.#index.set(id, { ...summary, status: 'error' })
-      throw error
+      throw told
     }
   }
 
@@ -219,7 +220,7 @@ export class ConversationManager {
       this.#index.set(id, summarize(folded))
       await catalog.write(folded)
     } catch (error) {
-      if (error instanceof Problem && error.code === 'conversation_not_found') return await this.#sweep(id)
+      if (isNotFound(error)) return await this.#sweep(id)
       logger.error({ err: error, conversation_id: id }, 'this conversation cannot be read')
       const { birthtime } = await stat(catalog.directoryOf(id))
       this.#index.set(id, summarize(damagedState(id, birthtime.toISOString())))
@@ -305,3 +306,13 @@ function damagedState(id: string, createdAt: string): State {
 }
 
 const deleted = (id: string) => new Problem('conversation_deleted', `Conversation ${id} has been deleted.`)
+
+const isNotFound = (error: unknown) => error instanceof Problem && error.code === 'conversation_not_found'
+
+/** Of a conversation that is known: somebody took its file away. */
+const logIsGone = (cause: unknown) =>
+  new Problem(
+    'conversation_damaged',
+    'The event log of this conversation is gone. Restore events.jsonl from a backup, or delete the conversation.',
+    { cause },
+  )
