@@ -109,7 +109,7 @@ test.each(['alone', 'with all that lies beside it'])('a log deleted under the se
     run: true,
   })
   await stream.until(({ event }) => event === 'ToolUse')
-  await rm(how === 'alone' ? logOf(stage, hurt) : sessionOf(stage, hurt), { recursive: true })
+  await rm(how === 'alone' ? logOf(stage, hurt) : sessionOf(stage, hurt), { recursive: true, maxRetries: 9 })
   await writeFile(join(server.dataDir, 'work', hurt, 'go'), '')
 
   const look = async () => (await server.call('GET', `/conversations/${hurt}`)).body
