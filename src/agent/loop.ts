@@ -1,5 +1,6 @@
 /** The agent: ask the model, run what it calls, ask again, until it has said what it wanted to say or a limit is met. */
 import type { ErrorType, EventDraft, StopReason, TransientDraft } from '../contract/event.ts'
+import type { AskedToolUse } from '../contract/permission.ts'
 import type { Llm, ModelTool } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
 import type { History } from './history.ts'
@@ -16,6 +17,8 @@ export type AgentContext = {
   readonly llm: () => Llm
   /** Calls that have no result yet, in order. */
   readonly openCalls: () => readonly ToolCall[]
+  /** Those of them that need a decision first: while there is one, none of the turn runs. */
+  readonly callsToAsk: () => readonly AskedToolUse[]
   /** Models found to take no tools: told once, and asked without from then on. */
   readonly withoutTools: Set<string>
   /** Model answers so far in this run. */
@@ -31,6 +34,9 @@ export type Output = {
   readonly publish: (draft: TransientDraft) => void
 }
 
+/** The loop stops here until these calls are decided. */
+export type LoopWait = { readonly asks: readonly AskedToolUse[] }
+
 export type LoopEnd = {
   readonly stopReason: StopReason
   readonly failure?: { readonly type: ErrorType; readonly message: string; readonly retryable: boolean }
@@ -41,8 +47,10 @@ export type LoopEnd = {
  * a running tool is left to finish by itself, and nothing more is emitted by the loop. It throws only when an event could
  * not be stored.
  */
-export async function runAgent(context: AgentContext, output: Output, signal: AbortSignal): Promise<LoopEnd> {
+export async function runAgent(context: AgentContext, output: Output, signal: AbortSignal): Promise<LoopEnd | LoopWait> {
   for (;;) {
+    const asked = context.callsToAsk()
+    if (asked.length) return { asks: asked }
     let finishes = false
     for (const call of context.openCalls()) {
       if (signal.aborted) return { stopReason: 'paused' }

@@ -12,6 +12,8 @@ export type ToolCall = {
   readonly name: string
   readonly input: unknown
   readonly runId: string | undefined
+  /** The input is a decision's, not the model's. */
+  readonly isChanged?: boolean
 }
 
 /** `finishes`: the tool was one that ends the run. */
@@ -34,6 +36,10 @@ export interface ToolCalls {
   readonly descriptions: readonly ModelTool[]
   render(toolName: string, output: unknown): string
   run(call: ToolCall): Promise<FinishedCall>
+  /** What is wrong with an input, in words. */
+  findFault(name: string, input: unknown): string | undefined
+  /** Whether nobody need be asked: it touches nothing outside the conversation, or will be refused anyhow. */
+  isHarmless(call: Pick<ToolCall, 'name' | 'input'>): boolean
   /**
    * Ends what runs now; each call still gets its result, as `interrupted`. Resolves when all have it, or without those
    * that do not heed their signal: whoever waits for this has promised an answer within two seconds.
@@ -60,6 +66,11 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
 
   return {
     descriptions: deps.tools.map(describeTool),
+    findFault: (name, input) => findFault(byName.get(name), input),
+    isHarmless({ name, input }) {
+      const tool = byName.get(name)
+      return tool?.harmless === true || findFault(tool, input) !== undefined
+    },
     render: (name, output) => renderOutput(byName.get(name), output),
     run(call) {
       const already = running.get(call.toolUseId)
@@ -98,6 +109,7 @@ async function runTool(
     source: 'environment',
     ...(call.runId !== undefined && { run_id: call.runId }),
     tool_use_id: call.toolUseId,
+    ...(call.isChanged && { ran_input: call.input }),
     output: mapStrings(output, deps.redact),
     is_error: error !== undefined,
     ...(error && { error_type: error.type, error_message: deps.redact(error.message) }),
@@ -117,24 +129,27 @@ async function execute(
     const names = deps.tools.map((known) => known.name).join(', ') || 'none'
     return refusal('unknown_tool', `There is no tool named ${JSON.stringify(call.name)}. The tools are: ${names}.`)
   }
-  if (typeof call.input === 'string') {
-    return refusal(
-      'invalid_input',
-      `The arguments are not a JSON object: ${jsonFault(call.input)}. Send the call again with valid JSON.`,
-    )
-  }
-  const parsed = tool.input.safeParse(call.input)
-  if (!parsed.success)
-    return refusal('invalid_input', `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}`)
+  const fault = findFault(tool, call.input)
+  if (fault !== undefined) return refusal('invalid_input', fault)
   const onOutput: ToolContext['onOutput'] = (stream, text, offset) =>
     deps.onOutput(call.toolUseId, stream, deps.redact(text), offset)
   try {
-    const outcome = await tool.run(parsed.data, { ...deps.context(), toolUseId: call.toolUseId, signal, onOutput })
+    const outcome = await tool.run(tool.input.parse(call.input), { ...deps.context(), toolUseId: call.toolUseId, signal, onOutput })
     return { ...outcome, output: asJson(outcome.output) }
   } catch (error) {
     deps.onCrash(error, call)
     return refusal('failed', `The tool failed: ${error instanceof Error ? error.message : String(error)}`)
   }
+}
+
+/** Why the tool cannot take this input; an unknown tool takes none. */
+function findFault(tool: Tool | undefined, input: unknown): string | undefined {
+  if (!tool) return 'There is no such tool.'
+  if (typeof input === 'string') {
+    return `The arguments are not a JSON object: ${jsonFault(input)}. Send the call again with valid JSON.`
+  }
+  const parsed = tool.input.safeParse(input)
+  return parsed.success ? undefined : `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}`
 }
 
 /** Throws for what JSON cannot say: it could never be stored, and the call would be without its result for ever. */

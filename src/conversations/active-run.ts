@@ -1,5 +1,5 @@
 /** A run under way: drives the agent loop beside the conversation's inbox, and comes back to the inbox only to end. */
-import type { AgentContext, LoopEnd } from '../agent/loop.ts'
+import type { AgentContext, LoopEnd, LoopWait } from '../agent/loop.ts'
 import { runAgent, timeLimit } from '../agent/loop.ts'
 import type { History } from '../agent/history.ts'
 import { createHistory } from '../agent/history.ts'
@@ -9,10 +9,12 @@ import type { LlmConfig } from '../contract/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { Llm } from '../llm/llm.ts'
+import { callsToAsk } from '../policy/permissions.ts'
 import type { State } from './state.ts'
+import { gatedCalls, modeOf } from './state.ts'
 
 /** `requestedAt` is the log's head at the last model request, 0 when there was none. */
-export type RunEnd = LoopEnd & { readonly requestedAt: number }
+export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
 
 export type ActiveRunDeps = {
   readonly id: string
@@ -90,7 +92,7 @@ export class ActiveRun {
   }
 
   /** Never throws: what goes wrong ends the run as an error. */
-  async #loopOnce(): Promise<LoopEnd> {
+  async #loopOnce(): Promise<LoopEnd | LoopWait> {
     const { signal } = this.#abort
     const { log, onError } = this.#deps
     try {
@@ -123,6 +125,7 @@ export class ActiveRun {
         return llm.instance
       },
       openCalls: () => state().openCalls,
+      callsToAsk: () => callsToAsk(gatedCalls(state()), modeOf(state()), (call) => toolCalls.isHarmless(call)),
       steps: () => state().run?.steps ?? 0,
       limits: () => ({ maxSteps, maxIterations: state().settings.max_iteration_per_run }),
       onRequest: () => void (this.#requestedAt = state().lastSeq),

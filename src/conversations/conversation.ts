@@ -12,6 +12,7 @@ import type {
 } from '../contract/conversation.ts'
 import type { Event, EventOf } from '../contract/event.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
+import type { PermissionAnswer, ToolDecision } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { Llm } from '../llm/llm.ts'
@@ -19,6 +20,10 @@ import { createSerial } from '../lib/serial.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
+import type { Idempotency } from './idempotency.ts'
+import { answerTo, findEarlier } from './idempotency.ts'
+import type { OpenRequest } from './approvals.ts'
+import { repeats, undecidedCalls } from './approvals.ts'
 import { ActiveRun } from './active-run.ts'
 import type { RunEnd } from './active-run.ts'
 import type { Command } from './commands.ts'
@@ -81,14 +86,16 @@ export class Conversation {
     return this.log.failed
   }
 
-  async post({ message, run }: PostMessage): Promise<PostedMessage> {
+  /** The same key and body again, within a day, is the same message: it is answered as it was, and posted once. */
+  async post({ message, run }: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
     return await this.#command(async () => {
+      const earlier = idempotency && findEarlier(this.#state.postedKeys, idempotency, Date.now())
+      if (earlier) return earlier.answer
       const content = redactParts(partsOf(message.content), this.#deps.redact)
       const sender = message.sender === undefined ? {} : { sender: this.#deps.redact(message.sender) }
-      const events = await this.#carryOut({ kind: 'message', content, ...sender, run, newRunId: uuid7() })
-      const posted = events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')!
-      const runId = this.#state.status === 'running' ? this.#state.run?.id : undefined
-      return { event_id: posted.id, seq: posted.seq, ...(run && runId !== undefined && { run_id: runId }) }
+      const command = { kind: 'message', content, ...sender, run, newRunId: uuid7(), now: Date.now() } as const
+      const events = await this.#carryOut({ ...command, ...(idempotency && { idempotency }) })
+      return answerTo(events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')!)
     })
   }
 
@@ -139,6 +146,40 @@ export class Conversation {
     })
   }
 
+  /** What waits for a decision now, with what has been decided of it. */
+  get request(): OpenRequest | undefined {
+    return undecidedCalls(this.#state.request).length ? this.#state.request : undefined
+  }
+
+  /** By id and by content; the same decision again changes nothing, also long afterwards. */
+  async decide(requestId: string, decisions: readonly ToolDecision[]): Promise<PermissionAnswer> {
+    return await this.#command(async () => {
+      for (const { tool_use_id, updated_input } of decisions) this.#checkUpdate(tool_use_id, updated_input)
+      if (this.#state.request?.id === requestId) await this.#carryOut({ kind: 'decide', requestId, decisions })
+      else await this.#compareWithLog(requestId, decisions)
+      return { status: this.state.status, pending: undecidedCalls(this.#state.request).length }
+    })
+  }
+
+  /** Allows all that waits in this request, as it was shown. */
+  async approve(requestId: string): Promise<PermissionAnswer> {
+    const { request } = this
+    if (!request) throw new Problem('nothing_pending', 'Nothing waits for a decision; GET permissions shows what does.')
+    if (request.id !== requestId) throw permissionNotFound()
+    const decisions = undecidedCalls(request).map((call) => {
+      return { tool_use_id: call.toolUseId, input_hash: call.inputHash, behavior: 'allow' as const }
+    })
+    return await this.decide(requestId, decisions)
+  }
+
+  /** Refuses all that waits; the model is not called. */
+  async reject(reason: string | undefined): Promise<PermissionAnswer> {
+    return await this.#command(async () => {
+      await this.#carryOut({ kind: 'reject', reason: this.#deps.redact(reason ?? ''), now: Date.now() })
+      return { status: this.state.status, pending: 0 }
+    })
+  }
+
   /** `plan` is made when it is this command's turn, against the state that holds then. */
   async configure(plan: (state: State) => Promise<ConfigChange>): Promise<void> {
     await this.#command(async () => {
@@ -172,6 +213,30 @@ export class Conversation {
         await this.#carryOut({ kind: 'pause', reason: 'server_closing', now: Date.now() }).catch(this.#reportStorage)
       await this.log.close(outcome)
     })
+  }
+
+  #checkUpdate(toolUseId: string, input: unknown): void {
+    const call = this.#state.request?.calls.find((waiting) => waiting.toolUseId === toolUseId)
+    const fault = call && input !== undefined ? this.#deps.toolCalls.findFault(call.name, input) : undefined
+    if (fault !== undefined) throw new Problem('invalid_request', `updated_input: ${fault}`)
+  }
+
+  /** For a request that is over: what was decided then must be what is said now. */
+  async #compareWithLog(requestId: string, decisions: readonly ToolDecision[]): Promise<void> {
+    const made: EventOf<'PermissionDecision'>[] = []
+    let isKnown = false
+    for (let beforeSeq: number | undefined = this.log.head + 1; beforeSeq !== undefined && !isKnown; ) {
+      const types = new Set(['PermissionRequest', 'PermissionDecision'])
+      const page = await this.log.read({ types, order: 'desc', beforeSeq, limit: 1000 })
+      for (const { event } of page.events) {
+        if (event.type === 'PermissionDecision' && event.request_id === requestId) made.push(event)
+        isKnown ||= event.type === 'PermissionRequest' && event.request_id === requestId
+      }
+      beforeSeq = page.scannedTo
+    }
+    if (!isKnown) throw permissionNotFound()
+    const answer = repeats(made, decisions)
+    if (answer instanceof Problem) throw answer
   }
 
   view(): ConversationView {
@@ -255,13 +320,17 @@ export class Conversation {
   async #endRun(run: ActiveRun, end: RunEnd): Promise<boolean> {
     if (this.#closed || this.#state.run?.id !== run.id || this.#state.status !== 'running') return false
     this.#active = undefined
+    const command: Command =
+      'asks' in end
+        ? { kind: 'ask', runId: run.id, requestId: uuid7(), toolUses: end.asks }
+        : { kind: 'end_run', runId: run.id, ...end, newRunId: uuid7(), now: Date.now() }
     try {
-      await this.#storeEnd({ kind: 'end_run', runId: run.id, ...end, newRunId: uuid7(), now: Date.now() })
+      await this.#storeEnd(command)
     } catch (error) {
       this.#reportStorage(error)
       return false
     }
-    if (this.#state.run?.id !== run.id) return false
+    if (this.#state.run?.id !== run.id || this.#state.status !== 'running') return false
     this.#active = run
     return true
   }
@@ -274,3 +343,6 @@ export class Conversation {
     this.#deps.logger.error({ err: error, conversation_id: this.id }, 'a run failed')
   }
 }
+
+const permissionNotFound = () =>
+  new Problem('permission_not_found', 'There is no request with this id; GET permissions shows what waits.')

@@ -1,6 +1,11 @@
 /** What a conversation is, as a pure fold over its events. The only file that says which event leads to which status. */
 import { z } from 'zod'
 import type { ToolCall } from '../agent/tool-calls.ts'
+import type { GatedCall, PermissionMode } from '../policy/permissions.ts'
+import type { PostedKey } from './idempotency.ts'
+import { withPostedKey } from './idempotency.ts'
+import type { OpenRequest } from './approvals.ts'
+import { openRequest, withDecision } from './approvals.ts'
 import type { Event, EventOf, Status, StopReason } from '../contract/event.ts'
 import { EVENT_VERSION } from '../contract/event.ts'
 import { LlmConfig } from '../contract/llm-config.ts'
@@ -21,6 +26,9 @@ export const Settings = z.object({
   max_iteration_per_run: z.int(),
   max_seconds_per_run: z.number().optional(),
   microagents: z.array(z.string()).optional(),
+  confirmation_mode: z.boolean().optional(),
+  /** Of the request that made it. */
+  idempotency: z.object({ key: z.string(), bodyHash: z.string() }).optional(),
   resume_on_start: z.boolean().optional(),
   visualize: z.boolean().optional(),
 })
@@ -51,10 +59,14 @@ export type State = {
   readonly run: Run | undefined
   /** Tool calls without a result, in the order of the calls. */
   readonly openCalls: readonly ToolCall[]
+  /** What the calls of the open turn wait for, or waited for. */
+  readonly request: OpenRequest | undefined
   /** Seq of the newest message that asked for a run. */
   readonly runRequestedAt: number
   readonly usage: UsageByModel
   readonly costUsd: number | undefined
+  /** Messages of the last day that came with a key. */
+  readonly postedKeys: readonly PostedKey[]
   /** Beginning of the first message: what a conversation without a title is found by. */
   readonly preview: string
   /** Highest schema version met; above ours the conversation is read, but not run. */
@@ -75,9 +87,11 @@ export const EMPTY_STATE: State = {
   settings: NO_SETTINGS,
   run: undefined,
   openCalls: [],
+  request: undefined,
   runRequestedAt: 0,
   usage: {},
   costUsd: undefined,
+  postedKeys: [],
   preview: '',
   version: EVENT_VERSION,
 }
@@ -100,6 +114,7 @@ export function fold(state: State, event: Event): State {
     case 'UserMessage':
       return {
         ...next,
+        postedKeys: withPostedKey(state.postedKeys, event),
         runRequestedAt: event.run ? event.seq : state.runRequestedAt,
         preview: state.preview || previewOf(event),
       }
@@ -110,7 +125,11 @@ export function fold(state: State, event: Event): State {
       return event.parent_tool_use_id ? next : { ...next, openCalls: [...state.openCalls, call] }
     }
     case 'ToolResult':
-      return { ...next, openCalls: state.openCalls.filter((call) => call.toolUseId !== event.tool_use_id) }
+      return afterResult(next, event)
+    case 'PermissionRequest':
+      return { ...next, request: openRequest(event) }
+    case 'PermissionDecision':
+      return afterDecision(next, event)
     case 'StatusUpdate':
       return { ...next, status: event.status, reason: event.reason, run: runAfter(state, event) }
     case 'ErrorEvent':
@@ -123,6 +142,14 @@ export function fold(state: State, event: Event): State {
   }
 }
 
+/** The open calls as the gate sees them. An approval is of the call as it was shown, by id. */
+export function gatedCalls({ openCalls, request }: State): GatedCall[] {
+  const allowed = new Set(request?.calls.filter((call) => call.decision?.behavior === 'allow').map((call) => call.toolUseId))
+  return openCalls.map(({ toolUseId, name, input }) => ({ toolUseId, name, input, approved: allowed.has(toolUseId) }))
+}
+
+export const modeOf = ({ settings }: State): PermissionMode => ({ confirmation: settings.confirmation_mode ?? false })
+
 /** Which status a run's end leads to. */
 export const STATUS_AFTER: Readonly<Record<StopReason, Status>> = {
   completed: 'idle',
@@ -133,6 +160,8 @@ export const STATUS_AFTER: Readonly<Record<StopReason, Status>> = {
   iteration_limit: 'error',
   time_limit: 'error',
   error: 'error',
+  rejected: 'idle',
+  superseded: 'idle',
 }
 
 /** What a newer version wrote may mean nothing to us: the conversation is still read, only not run. Ours that does not parse is damage. */
@@ -168,6 +197,21 @@ function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
   return event.parent_tool_use_id
     ? { ...state, usage: count(state.usage), costUsd: addCost(state.costUsd, event.cost_usd) }
     : { ...state, run, usage: count(state.usage), costUsd: addCost(state.costUsd, event.cost_usd) }
+}
+
+function afterResult(state: State, event: EventOf<'ToolResult'>): State {
+  const openCalls = state.openCalls.filter((call) => call.toolUseId !== event.tool_use_id)
+  return { ...state, openCalls, request: openCalls.length ? state.request : undefined }
+}
+
+/** The call as it is to run: with the input that the decision gave it. */
+function afterDecision(state: State, event: EventOf<'PermissionDecision'>): State {
+  const { updated_input: input } = event
+  const openCalls =
+    input === undefined
+      ? state.openCalls
+      : state.openCalls.map((call) => (call.toolUseId === event.tool_use_id ? { ...call, input, isChanged: true } : call))
+  return { ...state, openCalls, request: withDecision(state.request, event) }
 }
 
 function runAfter(state: State, event: EventOf<'StatusUpdate'>): Run | undefined {

@@ -1,0 +1,97 @@
+/** What waits for a decision and how it is decided: pure folds and decisions about one request. Nothing here grants by itself. */
+import type { EventDraft, EventOf } from '../contract/event.ts'
+import type { ToolDecision } from '../contract/permission.ts'
+import { Problem } from '../contract/problem.ts'
+
+/** A request of the turn that is open; gone once each of its calls has a result. */
+export type OpenRequest = {
+  readonly id: string
+  readonly calls: readonly {
+    readonly toolUseId: string
+    readonly name: string
+    readonly input: unknown
+    readonly inputHash: string
+    readonly reason: string
+    readonly decision: Decision | undefined
+  }[]
+}
+
+export type Decision = Pick<ToolDecision, 'behavior' | 'updated_input' | 'message'>
+
+export function openRequest(event: EventOf<'PermissionRequest'>): OpenRequest {
+  return {
+    id: event.request_id,
+    calls: event.tool_uses.map((use) => ({
+      toolUseId: use.tool_use_id,
+      name: use.name,
+      input: use.input,
+      inputHash: use.input_hash,
+      reason: use.reason,
+      decision: undefined,
+    })),
+  }
+}
+
+export function withDecision(request: OpenRequest | undefined, event: EventOf<'PermissionDecision'>): OpenRequest | undefined {
+  if (request?.id !== event.request_id) return request
+  const { behavior, updated_input, message } = event
+  const decision = {
+    behavior,
+    ...(updated_input !== undefined && { updated_input: updated_input as Record<string, unknown> }), // as it was checked when it came
+    ...(message !== undefined && { message }),
+  }
+  return { ...request, calls: request.calls.map((call) => (call.toolUseId === event.tool_use_id ? { ...call, decision } : call)) }
+}
+
+export const undecidedCalls = (request: OpenRequest | undefined) => request?.calls.filter((call) => !call.decision) ?? []
+
+/** The events of these decisions; a decision made already, and the same, is none. Throws nothing: refusals are returned. */
+export function decideCalls(request: OpenRequest, decisions: readonly ToolDecision[], run_id: string | undefined): EventDraft[] | Problem {
+  const drafts: EventDraft[] = []
+  for (const given of decisions) {
+    const call = request.calls.find(({ toolUseId }) => toolUseId === given.tool_use_id)
+    if (!call) return new Problem('permission_not_found', 'One of the decisions is about a call that this request has not; GET permissions shows those it has.')
+    if (call.inputHash !== given.input_hash) return inputChanged()
+    if (call.decision) {
+      if (isSame(call.decision, given)) continue
+      return alreadyDecided()
+    }
+    if (drafts.some((draft) => draft.type === 'PermissionDecision' && draft.tool_use_id === given.tool_use_id)) {
+      return new Problem('invalid_request', 'Two of the decisions are about the same call; send one for each.')
+    }
+    const { tool_use_id, input_hash, behavior, updated_input, message } = given
+    drafts.push({
+      type: 'PermissionDecision',
+      source: 'user',
+      ...(run_id !== undefined && { run_id }),
+      request_id: request.id,
+      tool_use_id,
+      input_hash,
+      behavior,
+      ...(updated_input !== undefined && { updated_input }),
+      ...(message !== undefined && { message }),
+      decided_by: 'user',
+    })
+  }
+  return drafts
+}
+
+/** Whether these decisions repeat what the log has; for a request that is over. */
+export function repeats(logged: readonly EventOf<'PermissionDecision'>[], decisions: readonly ToolDecision[]): true | Problem {
+  for (const given of decisions) {
+    const made = logged.find((event) => event.tool_use_id === given.tool_use_id)
+    if (!made) return alreadyDecided()
+    if (made.input_hash !== given.input_hash) return inputChanged()
+    if (made.decided_by !== 'user' || !isSame(made as Decision, given)) return alreadyDecided()
+  }
+  return true
+}
+
+function isSame(a: Decision, b: Decision): boolean {
+  return a.behavior === b.behavior && JSON.stringify(a.updated_input) === JSON.stringify(b.updated_input)
+}
+
+const inputChanged = () =>
+  new Problem('input_changed', 'The input_hash is not that of the call: it is not what was shown. Look at it again with GET permissions, then decide.')
+
+const alreadyDecided = () => new Problem('already_decided', 'This has been decided before, and differently; a decision is not taken back.')
