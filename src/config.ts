@@ -1,9 +1,11 @@
 /** The only reader of the environment: variables, `.env` and secret files in, one checked `Config` out. */
-import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
+import { access, constants } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { z } from 'zod'
+import { makeDirectories } from './lib/make-directories.ts'
 import type { LogLevel } from './telemetry/logger.ts'
 import { LOG_LEVELS } from './telemetry/logger.ts'
 
@@ -142,10 +144,10 @@ export function sizeThreadPool(): void {
 }
 
 /** Makes the directory and proves that it can be written to. */
-export function ensureWritable(path: string, name: Name): void {
+export async function ensureWritable(path: string, name: Name): Promise<void> {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
-    accessSync(path, constants.W_OK | constants.X_OK)
+    await makeDirectories(path, 0o700)
+    await access(path, constants.W_OK | constants.X_OK)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     throw new ConfigError(`${path} cannot be written to (${code}); set ${name} to a directory that can.`, {
@@ -223,7 +225,8 @@ function readMasterKeys(value: string | undefined): [string, ...string[]] {
 function readWorkdirBase(value: string | undefined, dataDir: string): string {
   const base = resolve(value ?? join(dataDir, 'work'))
   // No workdir lies among the server's own files, so there would be none at all.
-  if (base === dataDir) throw new ConfigError('OPENHANDS_WORKDIR_BASE must be another directory than OPENHANDS_DATA_DIR.')
+  if (base === dataDir)
+    throw new ConfigError('OPENHANDS_WORKDIR_BASE must be another directory than OPENHANDS_DATA_DIR.')
   return base
 }
 

@@ -1,4 +1,4 @@
-import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -13,7 +13,8 @@ const before = process.cwd()
 beforeEach(async () => {
   home = await realpath(await mkdtemp(join(tmpdir(), 'config-')))
   process.chdir(home)
-  for (const name of [...Object.keys(VARIABLES).flatMap((name) => [name, `${name}_FILE`]), 'XDG_DATA_HOME']) vi.stubEnv(name, undefined)
+  for (const name of [...Object.keys(VARIABLES).flatMap((name) => [name, `${name}_FILE`]), 'XDG_DATA_HOME'])
+    vi.stubEnv(name, undefined)
 })
 afterEach(async () => {
   vi.unstubAllEnvs()
@@ -95,9 +96,17 @@ test('every setting is read', () => {
 
 describe('where a setting comes from', () => {
   test('the command line, then the environment, then .env, then the default', async () => {
-    await writeFile('.env', `OPENHANDS_MASTER_KEY=${KEY}\nOPENHANDS_SERVER_PORT=1\nOPENHANDS_SERVER_HOST=1.1.1.1\nLLM_MODEL="from .env"\n`)
+    await writeFile(
+      '.env',
+      `OPENHANDS_MASTER_KEY=${KEY}\nOPENHANDS_SERVER_PORT=1\nOPENHANDS_SERVER_HOST=1.1.1.1\nLLM_MODEL="from .env"\n`,
+    )
     setEnv({ OPENHANDS_SERVER_PORT: '2', OPENHANDS_SERVER_HOST: '2.2.2.2' })
-    expect(readConfig({ OPENHANDS_SERVER_PORT: '3' })).toMatchObject({ port: 3, host: '2.2.2.2', defaultLlm: { model: 'from .env' }, logLevel: 'INFO' })
+    expect(readConfig({ OPENHANDS_SERVER_PORT: '3' })).toMatchObject({
+      port: 3,
+      host: '2.2.2.2',
+      defaultLlm: { model: 'from .env' },
+      logLevel: 'INFO',
+    })
   })
 
   test('an empty value is none: the next place is asked', async () => {
@@ -114,14 +123,21 @@ describe('where a setting comes from', () => {
     expect([readConfig().dataDir, readDataDir()]).toEqual(['/elsewhere', '/elsewhere'])
   })
 
-  test.each(['OPENHANDS_MASTER_KEY', 'OPENHANDS_SECRET_KEY', 'LLM_API_KEY'] as const)('%s may be in a file, without what surrounds it', async (name) => {
-    await writeFile('secret', `\n  ${KEY}-from-a-file \n`)
-    setEnv({ OPENHANDS_MASTER_KEY: KEY })
-    if (name === 'OPENHANDS_MASTER_KEY') setEnv({ OPENHANDS_MASTER_KEY: '' })
-    setEnv({ [`${name}_FILE`]: 'secret' })
-    const { masterKeys, secretKeys, defaultLlm } = readConfig()
-    expect({ OPENHANDS_MASTER_KEY: masterKeys[0], OPENHANDS_SECRET_KEY: secretKeys[0], LLM_API_KEY: defaultLlm.api_key }[name]).toBe(`${KEY}-from-a-file`)
-  })
+  test.each(['OPENHANDS_MASTER_KEY', 'OPENHANDS_SECRET_KEY', 'LLM_API_KEY'] as const)(
+    '%s may be in a file, without what surrounds it',
+    async (name) => {
+      await writeFile('secret', `\n  ${KEY}-from-a-file \n`)
+      setEnv({ OPENHANDS_MASTER_KEY: KEY })
+      if (name === 'OPENHANDS_MASTER_KEY') setEnv({ OPENHANDS_MASTER_KEY: '' })
+      setEnv({ [`${name}_FILE`]: 'secret' })
+      const { masterKeys, secretKeys, defaultLlm } = readConfig()
+      expect(
+        { OPENHANDS_MASTER_KEY: masterKeys[0], OPENHANDS_SECRET_KEY: secretKeys[0], LLM_API_KEY: defaultLlm.api_key }[
+          name
+        ],
+      ).toBe(`${KEY}-from-a-file`)
+    },
+  )
 
   test('whether there is a master key can be asked before there is a configuration', () => {
     expect(hasMasterKey()).toBe(false)
@@ -132,28 +148,72 @@ describe('where a setting comes from', () => {
 
 describe('is refused in one sentence that names the variable:', () => {
   test.each<[string, Record<string, string>, RegExp]>([
-    ['no master key', { OPENHANDS_MASTER_KEY: '' }, /^OPENHANDS_MASTER_KEY is not set\. Make a key with `openssl rand -hex 32` and export it/],
-    ['a short master key', { OPENHANDS_MASTER_KEY: 'hunter2' }, /^OPENHANDS_MASTER_KEY must have at least 16 characters; make one with `openssl rand -hex 32`\.$/],
+    [
+      'no master key',
+      { OPENHANDS_MASTER_KEY: '' },
+      /^OPENHANDS_MASTER_KEY is not set\. Make a key with `openssl rand -hex 32` and export it/,
+    ],
+    [
+      'a short master key',
+      { OPENHANDS_MASTER_KEY: 'hunter2' },
+      /^OPENHANDS_MASTER_KEY must have at least 16 characters; make one with `openssl rand -hex 32`\.$/,
+    ],
     ['a short one among several', { OPENHANDS_MASTER_KEY: `${KEY},hunter2` }, /at least 16 characters/],
     ['one with nothing behind the comma', { OPENHANDS_MASTER_KEY: `${KEY},` }, /at least 16 characters/],
-    ['one that cannot be sent in a header', { OPENHANDS_MASTER_KEY: 'hunter2 hunter2 hunter2' }, /^OPENHANDS_MASTER_KEY may hold visible ASCII characters only\.$/],
+    [
+      'one that cannot be sent in a header',
+      { OPENHANDS_MASTER_KEY: 'hunter2 hunter2 hunter2' },
+      /^OPENHANDS_MASTER_KEY may hold visible ASCII characters only\.$/,
+    ],
     ['a port that is none', { OPENHANDS_SERVER_PORT: 'hunter2' }, /^OPENHANDS_SERVER_PORT is not valid: .*\.$/],
     ['a port beyond all ports', { OPENHANDS_SERVER_PORT: '65536' }, /^OPENHANDS_SERVER_PORT is not valid: .*65535/],
     ['half a port', { OPENHANDS_SERVER_PORT: '80.5' }, /^OPENHANDS_SERVER_PORT is not valid/],
     ['a level there is none of', { OPENHANDS_LOG_LEVEL: 'hunter2' }, /^OPENHANDS_LOG_LEVEL is not valid: .*DEBUG/],
     ['an isolation there is none of', { OPENHANDS_ISOLATION: 'hunter2' }, /^OPENHANDS_ISOLATION is not valid: .*auto/],
-    ['a wall that cannot be had', { OPENHANDS_ISOLATION: 'bubblewrap' }, /^OPENHANDS_ISOLATION=bubblewrap cannot be had/],
-    ['a root that is no absolute path', { OPENHANDS_WORKDIR_ROOTS: '/srv:projects' }, /^OPENHANDS_WORKDIR_ROOTS: projects is not an absolute path\.$/],
-    ['workdirs made in the middle of the server’s own files', { OPENHANDS_DATA_DIR: '/srv/x', OPENHANDS_WORKDIR_BASE: '/srv/x' }, /^OPENHANDS_WORKDIR_BASE .*OPENHANDS_DATA_DIR/],
-    ['a body that may hold nothing', { OPENHANDS_MAX_BODY_BYTES: '1' }, /^OPENHANDS_MAX_BODY_BYTES is not valid: .*1024/],
+    [
+      'a wall that cannot be had',
+      { OPENHANDS_ISOLATION: 'bubblewrap' },
+      /^OPENHANDS_ISOLATION=bubblewrap cannot be had/,
+    ],
+    [
+      'a root that is no absolute path',
+      { OPENHANDS_WORKDIR_ROOTS: '/srv:projects' },
+      /^OPENHANDS_WORKDIR_ROOTS: projects is not an absolute path\.$/,
+    ],
+    [
+      'workdirs made in the middle of the server’s own files',
+      { OPENHANDS_DATA_DIR: '/srv/x', OPENHANDS_WORKDIR_BASE: '/srv/x' },
+      /^OPENHANDS_WORKDIR_BASE .*OPENHANDS_DATA_DIR/,
+    ],
+    [
+      'a body that may hold nothing',
+      { OPENHANDS_MAX_BODY_BYTES: '1' },
+      /^OPENHANDS_MAX_BODY_BYTES is not valid: .*1024/,
+    ],
     ['output without bounds', { OPENHANDS_MAX_OUTPUT_BYTES: '99999999' }, /^OPENHANDS_MAX_OUTPUT_BYTES is not valid/],
-    ['a stream buffer that holds nothing', { OPENHANDS_STREAM_BUFFER_BYTES: '1' }, /^OPENHANDS_STREAM_BUFFER_BYTES is not valid/],
+    [
+      'a stream buffer that holds nothing',
+      { OPENHANDS_STREAM_BUFFER_BYTES: '1' },
+      /^OPENHANDS_STREAM_BUFFER_BYTES is not valid/,
+    ],
     ['neither yes nor no', { OPENHANDS_LOG_LLM_PAYLOADS: 'hunter2' }, /^OPENHANDS_LOG_LLM_PAYLOADS is not valid/],
     ['an endpoint that is no URL', { LLM_BASE_URL: 'hunter2' }, /^LLM_BASE_URL is not valid: Invalid URL\.$/],
     ['an endpoint that is not HTTP', { LLM_BASE_URL: 'file:///hunter2' }, /^LLM_BASE_URL is not valid/],
-    ['a key and a key file', { OPENHANDS_MASTER_KEY_FILE: 'x' }, /^Set OPENHANDS_MASTER_KEY or OPENHANDS_MASTER_KEY_FILE, not both\.$/],
-    ['a key file that is missing', { LLM_API_KEY_FILE: '/nowhere' }, /^LLM_API_KEY_FILE: \/nowhere cannot be read \(ENOENT\)\.$/],
-    ['a key file that is a directory', { OPENHANDS_SECRET_KEY_FILE: '/tmp' }, /^OPENHANDS_SECRET_KEY_FILE: \/tmp cannot be read \(EISDIR\)\.$/],
+    [
+      'a key and a key file',
+      { OPENHANDS_MASTER_KEY_FILE: 'x' },
+      /^Set OPENHANDS_MASTER_KEY or OPENHANDS_MASTER_KEY_FILE, not both\.$/,
+    ],
+    [
+      'a key file that is missing',
+      { LLM_API_KEY_FILE: '/nowhere' },
+      /^LLM_API_KEY_FILE: \/nowhere cannot be read \(ENOENT\)\.$/,
+    ],
+    [
+      'a key file that is a directory',
+      { OPENHANDS_SECRET_KEY_FILE: '/tmp' },
+      /^OPENHANDS_SECRET_KEY_FILE: \/tmp cannot be read \(EISDIR\)\.$/,
+    ],
     ['a key file that is empty', { LLM_API_KEY_FILE: '/dev/null' }, /^LLM_API_KEY_FILE: \/dev\/null is empty\.$/],
   ])('%s', (_, variables, sentence) => {
     const message = refusal({ OPENHANDS_MASTER_KEY: KEY, ...variables })
@@ -163,13 +223,19 @@ describe('is refused in one sentence that names the variable:', () => {
   })
 
   test('a .env that cannot be read', async () => {
-    const { mkdir } = await import('node:fs/promises')
     await mkdir('.env')
     expect(refusal({ OPENHANDS_MASTER_KEY: KEY })).toBe('.env cannot be read (EISDIR).')
   })
 
-  test('a directory that cannot be written to', () => {
-    expect(() => ensureWritable('/dev/null/x', 'OPENHANDS_DATA_DIR')).toThrow('/dev/null/x cannot be written to (ENOTDIR); set OPENHANDS_DATA_DIR to a directory that can.')
-    expect(() => ensureWritable(join(home, 'a/b'), 'OPENHANDS_DATA_DIR')).not.toThrow()
+  test.each([
+    ['/dev/null/x', 'ENOTDIR'],
+    ['/dev/null', 'EEXIST'],
+    // Where Node's own way of making directories never comes back.
+    ['/proc/x/y', 'ENOENT'],
+  ])('a directory that cannot be written to: %s', async (path, code) => {
+    await expect(ensureWritable(path, 'OPENHANDS_DATA_DIR')).rejects.toThrow(
+      `${path} cannot be written to (${code}); set OPENHANDS_DATA_DIR to a directory that can.`,
+    )
+    await ensureWritable(join(home, 'a/b'), 'OPENHANDS_DATA_DIR')
   })
 })

@@ -129,9 +129,10 @@ export class ConversationManager {
       this.#index.delete(id)
       const opening = this.#open.get(id)
       this.#open.delete(id)
-      const opened = await opening?.catch(
-        (error: unknown) => void logger.warn({ err: error, conversation_id: id }, 'deleting what could not be opened'),
-      )
+      const opened = await opening?.catch((error: unknown) => {
+        logger.warn({ err: error, conversation_id: id }, 'deleting what could not be opened')
+        return undefined
+      })
       const state = opened?.conversation.state ?? (await this.#stateOnDisk(id))
       await opened?.dispose('deleted')
       await this.#removeData(id, state)

@@ -1,7 +1,8 @@
 /** The only file that decides which directory a conversation works in. */
-import { lstat, mkdir, realpath } from 'node:fs/promises'
+import { lstat, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { Problem } from '../contract/problem.ts'
+import { makeDirectories } from '../lib/make-directories.ts'
 
 export type WorkdirRules = {
   /** Relative workdirs lie under it. */
@@ -21,13 +22,13 @@ export async function prepareWorkdir(
   conversationId: string,
   rules: WorkdirRules,
 ): Promise<string> {
-  await mkdir(rules.base, { recursive: true, mode: 0o700 })
+  await makeDirectories(rules.base, 0o700)
   if (wanted?.includes('\0')) throw unsafe('it holds a NUL character')
   const path = resolve(rules.base, wanted ?? conversationId)
   const allowed = wanted !== undefined && isAbsolute(wanted) ? rules.roots : [rules.base]
   await refuseOutside(path, allowed, rules)
   try {
-    await mkdir(path, { recursive: true })
+    await makeDirectories(path)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'error'
     throw new Problem(

@@ -23,7 +23,10 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest): Proble
   if (hasZodFastifySchemaValidationErrors(error)) return invalidRequest(error.validation, error.validationContext)
   const told = 'code' in error ? FASTIFY_CODES[error.code] : undefined
   if (told) return new Problem(...told, { cause: error })
-  if (isOutOfRoom(error)) return new Problem('storage_full', 'There is no room to store this. Free some disk space and try again.', { cause: error })
+  if (isOutOfRoom(error))
+    return new Problem('storage_full', 'There is no room to store this. Free some disk space and try again.', {
+      cause: error,
+    })
   const status = 'statusCode' in error ? error.statusCode : undefined
   if (status === 400)
     return new Problem('invalid_request', 'The request could not be read; check that the body is valid JSON.', {
@@ -40,7 +43,10 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest): Proble
 type Told = readonly [code: ProblemCode, message: string]
 
 const NOT_JSON: Told = ['invalid_request', 'The body is not valid JSON.']
-const BAD_URL: Told = ['invalid_request', 'The URL of the request cannot be read; check how it is encoded, and its length.']
+const BAD_URL: Told = [
+  'invalid_request',
+  'The URL of the request cannot be read; check how it is encoded, and its length.',
+]
 
 /** The framework's own refusals, in our words: its own may repeat a part of the request. */
 const FASTIFY_CODES: Readonly<Record<string, Told>> = {

@@ -96,9 +96,14 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
 /** What is no request at all never reaches a route; it is answered in the form that all errors have, and the connection ended. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  const problem = new Problem('invalid_request', 'This is no HTTP request that the server can read; check its first line and the size of its headers.')
+  const problem = new Problem(
+    'invalid_request',
+    'This is no HTTP request that the server can read; check its first line and the size of its headers.',
+  )
   const body = JSON.stringify(problem.toBody())
-  socket.end(`HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`)
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
 }
 
 /** Fastify shows a schema `null` for a body that is not there; to ours it is optional, not null. */

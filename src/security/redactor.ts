@@ -20,7 +20,7 @@ export function createRedactor(): Redactor {
     for (const [name, value] of values) for (const form of writtenForms(value)) names.set(form, name)
     // Longest first: where one secret is the beginning of another, the longer one is meant.
     const forms = [...names.keys()].sort((a, b) => b.length - a.length)
-    pattern = forms.length ? new RegExp(forms.map(RegExp.escape).join('|'), 'g') : undefined
+    pattern = forms.length ? new RegExp(forms.map((form) => RegExp.escape(form)).join('|'), 'g') : undefined
   }
 
   return {
@@ -52,7 +52,13 @@ function urlForms(value: string): string[] {
   // Half a character cannot be encoded, and encoding it throws.
   const loose = encodeURIComponent(value.toWellFormed())
   const strict = loose.replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
-  const forms = [loose, strict, strict.replaceAll('%20', '+'), loose.replaceAll('%2F', '/'), strict.replaceAll('%2F', '/')]
+  const forms = [
+    loose,
+    strict,
+    strict.replaceAll('%20', '+'),
+    loose.replaceAll('%2F', '/'),
+    strict.replaceAll('%2F', '/'),
+  ]
   return forms.flatMap((form) => [form, form.replace(/%../g, (code) => code.toLowerCase())])
 }
 
@@ -60,7 +66,9 @@ function urlForms(value: string): string[] {
 function base64Forms(value: string): string[] {
   const bytes = Buffer.from(value)
   return [0, 1, 2].flatMap((lead) => {
-    const encoded = Buffer.concat([Buffer.alloc(lead), bytes]).toString('base64').replace(/=+$/, '')
+    const encoded = Buffer.concat([Buffer.alloc(lead), bytes])
+      .toString('base64')
+      .replace(/=+$/, '')
     // The first characters mix in what stands before, the last one what follows: they are not the secret's own.
     const own = encoded.slice(lead === 0 ? 0 : lead + 1, (bytes.length + lead) % 3 === 0 ? undefined : -1)
     return own.length >= MIN_SECRET_LENGTH ? [own, own.replaceAll('+', '-').replaceAll('/', '_')] : []

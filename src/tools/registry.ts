@@ -18,7 +18,11 @@ export function resolveToolNames(names: readonly string[]): ToolName[] {
 function resolveToolName(name: string, at: number): ToolName {
   const found = TOOL_NAMES.find((known) => known === name) ?? (Object.hasOwn(ALIASES, name) ? ALIASES[name] : undefined)
   if (found) return found
-  throw new Problem('invalid_request', `tools.${at} is no tool of this server; the tools are ${TOOL_NAMES.join(', ')}.`, {
-    details: { tools: [...TOOL_NAMES] },
-  })
+  throw new Problem(
+    'invalid_request',
+    `tools.${at} is no tool of this server; the tools are ${TOOL_NAMES.join(', ')}.`,
+    {
+      details: { tools: [...TOOL_NAMES] },
+    },
+  )
 }

@@ -31,7 +31,18 @@ const ROUTES = [
 
 test.each(ROUTES)('%s %s needs a key, before anything else is looked at', async (method, url) => {
   await using http = await setHttp()
-  for (const authorization of ['', 'Bearer', 'Bearer ', `Basic ${KEY}`, KEY, `Bearer ${KEY.slice(0, -1)}`, `Bearer ${KEY}x`, `Bearer ${KEY.toUpperCase()}`, `Bearer ${KEY} ${KEY}`, `Bearer ${KEY},${OLD_KEY}`]) {
+  for (const authorization of [
+    '',
+    'Bearer',
+    'Bearer ',
+    `Basic ${KEY}`,
+    KEY,
+    `Bearer ${KEY.slice(0, -1)}`,
+    `Bearer ${KEY}x`,
+    `Bearer ${KEY.toUpperCase()}`,
+    `Bearer ${KEY} ${KEY}`,
+    `Bearer ${KEY},${OLD_KEY}`,
+  ]) {
     const answer = await http.call(method, url, method === 'GET' ? undefined : 'not even JSON', { authorization })
     expectProblem(answer, 401, 'unauthorized')
     expect(answer.headers['www-authenticate']).toMatch(/^Bearer/)
@@ -47,17 +58,22 @@ test('every route that is not public is in the list above', async () => {
 
 test.each(['/alive', '/ready'])('%s answers without a key', async (url) => {
   await using http = await setHttp()
-  expect(await http.call('GET', url, undefined, { authorization: '' })).toMatchObject({ status: 200, body: { status: 'ok' } })
+  expect(await http.call('GET', url, undefined, { authorization: '' })).toMatchObject({
+    status: 200,
+    body: { status: 'ok' },
+  })
 })
 
 test('a key in the URL is no key', async () => {
   await using http = await setHttp()
-  for (const name of ['access_token', 'token', 'key', 'api_key']) expectProblem(await http.call('GET', `/info?${name}=${KEY}`, undefined, { authorization: '' }), 401, 'unauthorized')
+  for (const name of ['access_token', 'token', 'key', 'api_key'])
+    expectProblem(await http.call('GET', `/info?${name}=${KEY}`, undefined, { authorization: '' }), 401, 'unauthorized')
 })
 
 test.each(['Bearer', 'bearer', 'BEARER'])('the scheme may be written %s', async (scheme) => {
   await using http = await setHttp()
-  for (const gap of [' ', '  ']) expect((await http.call('GET', '/info', undefined, { authorization: `${scheme}${gap}${KEY}` })).status).toBe(200)
+  for (const gap of [' ', '  '])
+    expect((await http.call('GET', '/info', undefined, { authorization: `${scheme}${gap}${KEY}` })).status).toBe(200)
 })
 
 test('while keys change, each of them is accepted', async () => {
@@ -79,7 +95,9 @@ test('the server’s log has a line for each request, and in none of them a key'
   await http.call('GET', `/nowhere/${KEY}`)
   await http.call('GET', '/info', undefined, { authorization: `Bearer ${KEY}-wrong` })
   await http.call('POST', '/conversations', { secret_in_the_wrong_place: KEY })
-  const lines = http.bench.logged.map((line) => JSON.parse(line) as Record<string, unknown>).filter(({ msg }) => msg === 'request')
+  const lines = http.bench.logged
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter(({ msg }) => msg === 'request')
   expect(lines.map(({ method, route, status }) => [method, route, status])).toEqual([
     ['GET', '/info', 200],
     ['GET', '/info', 200],

@@ -21,7 +21,12 @@ export const INFO = {
   limits: { max_body_bytes: MAX_BODY_BYTES, max_output_bytes: 30_000, stream_buffer_bytes: 65_536 },
 } as const
 
-export type Answer = { readonly status: number; readonly headers: Record<string, unknown>; readonly text: string; readonly body: any } // eslint-disable-line typescript/no-explicit-any
+export type Answer = {
+  readonly status: number
+  readonly headers: Record<string, unknown>
+  readonly text: string
+  readonly body: any // eslint-disable-line typescript/no-explicit-any
+}
 
 export type HttpBench = AsyncDisposable & {
   readonly bench: Bench
@@ -39,18 +44,33 @@ export async function setHttp(options: BenchOptions = {}): Promise<HttpBench> {
   const readiness = { isReady: true }
   const { pino } = await import('pino')
   const logger = pino({ level: 'debug' }, { write: (line: string) => void bench.logged.push(line) })
-  const app = await createHttpServer({ manager: bench.manager, authenticate: createAuthenticator([KEY, OLD_KEY]), info: { ...INFO, tools: [...INFO.tools] }, isReady: () => readiness.isReady, logger })
+  const app = await createHttpServer({
+    manager: bench.manager,
+    authenticate: createAuthenticator([KEY, OLD_KEY]),
+    info: { ...INFO, tools: [...INFO.tools] },
+    isReady: () => readiness.isReady,
+    logger,
+  })
 
   const call: HttpBench['call'] = async (method, url, body, headers = {}) => {
     const isText = typeof body === 'string'
     const response = await app.inject({
       method: method as 'GET',
       url,
-      headers: { authorization: `Bearer ${KEY}`, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      headers: {
+        authorization: `Bearer ${KEY}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
       ...(body !== undefined && { payload: isText ? body : JSON.stringify(body) }),
     })
     const isJson = String(response.headers['content-type']).startsWith('application/json')
-    return { status: response.statusCode, headers: response.headers, text: response.body, body: isJson && response.body ? JSON.parse(response.body) : undefined }
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      text: response.body,
+      body: isJson && response.body ? JSON.parse(response.body) : undefined,
+    }
   }
   return {
     bench,

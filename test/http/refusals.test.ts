@@ -8,10 +8,13 @@ import { KEY, MAX_BODY_BYTES, expectProblem, setHttp } from './fixtures.ts'
 const SECRET = 'hunter2-in-the-wrong-place'
 
 describe('a route', () => {
-  test.each(['/nothing', '/conversations/x/y/z', '/conversation', '//', '/Conversations'])('that is none is 404: %s', async (url) => {
-    await using http = await setHttp()
-    expectProblem(await http.call('GET', url), 404, 'not_found')
-  })
+  test.each(['/nothing', '/conversations/x/y/z', '/conversation', '//', '/Conversations'])(
+    'that is none is 404: %s',
+    async (url) => {
+      await using http = await setHttp()
+      expectProblem(await http.call('GET', url), 404, 'not_found')
+    },
+  )
 
   test.each([
     ['PATCH', '/conversations', 'GET, HEAD, POST'],
@@ -31,7 +34,8 @@ describe('a route', () => {
   test('is the same with a slash at its end', async () => {
     await using http = await setHttp()
     const id = await http.create()
-    for (const url of ['/info/', '/alive/', '/conversations/', `/conversations/${id}/`, `/conversations/${id}/events/`]) expect((await http.call('GET', url)).status, url).toBe(200)
+    for (const url of ['/info/', '/alive/', '/conversations/', `/conversations/${id}/`, `/conversations/${id}/events/`])
+      expect((await http.call('GET', url)).status, url).toBe(200)
   })
 
   test('answers HEAD as GET, without a body', async () => {
@@ -46,37 +50,50 @@ describe('a route', () => {
   test('of a stream does not stream for HEAD', async () => {
     await using http = await setHttp()
     const id = await http.create()
-    expectProblem({ ...(await http.call('HEAD', `/conversations/${id}/events/stream`)), body: { error: 'method_not_allowed', message: '-' }, headers: { 'content-type': 'application/json' } }, 405, 'method_not_allowed')
+    const answer = await http.call('HEAD', `/conversations/${id}/events/stream`, undefined, {
+      accept: 'text/event-stream',
+    })
+    expect(answer).toMatchObject({ status: 400, text: '' })
   })
 })
 
 describe('a URL', () => {
-  test.each(['/conversations/%zz', '/%', '/conversations/%c3%28/run'])('that is not encoded as URLs are is 400: %s', async (url) => {
-    await using http = await setHttp()
-    const answer = await http.call('GET', url)
-    expect([400, 404], answer.text).toContain(answer.status)
-    expect(answer.text).not.toContain('not valid JSON')
-  })
+  test.each(['/conversations/%zz', '/%', '/conversations/%c3%28/run'])(
+    'that is not encoded as URLs are is 400: %s',
+    async (url) => {
+      await using http = await setHttp()
+      const answer = await http.call('GET', url)
+      expect([400, 404], answer.text).toContain(answer.status)
+      expect(answer.text).not.toContain('not valid JSON')
+    },
+  )
 
   test('with a part as long as a book is 400', async () => {
     await using http = await setHttp()
     expectProblem(await http.call('GET', `/conversations/${'x'.repeat(5000)}`), 400, 'invalid_request')
   })
 
-  test.each(['x', '1', '..', '%2e%2e', `${uuid7()}x`, uuid7().slice(1), '%00', '018f0000-0000-0000-0000'])('with an id that is none is 400: %s', async (id) => {
-    await using http = await setHttp()
-    for (const path of ['', '/events', '/events/count', '/events/stream']) {
-      const answer = await http.call('GET', `/conversations/${id}${path}`, undefined, { accept: '*/*' })
-      if (answer.status !== 404) expectProblem(answer, 400, 'invalid_request')
-    }
-  })
+  test.each(['x', '1', '..', '%2e%2e', `${uuid7()}x`, uuid7().slice(1), '%00', '018f0000-0000-0000-0000'])(
+    'with an id that is none is 400: %s',
+    async (id) => {
+      await using http = await setHttp()
+      for (const path of ['', '/events', '/events/count', '/events/stream']) {
+        const answer = await http.call('GET', `/conversations/${id}${path}`, undefined, { accept: '*/*' })
+        if (answer.status !== 404) expectProblem(answer, 400, 'invalid_request')
+      }
+    },
+  )
 
   test('takes an id in capitals for the same id', async () => {
     await using http = await setHttp()
     const id = await http.create({ id: uuid7().toUpperCase() })
     expect(id).toBe(id.toLowerCase())
     expect(await http.call('GET', `/conversations/${id.toUpperCase()}`)).toMatchObject({ status: 200, body: { id } })
-    expectProblem(await http.call('POST', '/conversations', { id: id.toUpperCase(), llm_config: { model: 'm' } }), 409, 'conversation_exists')
+    expectProblem(
+      await http.call('POST', '/conversations', { id: id.toUpperCase(), llm_config: { model: 'm' } }),
+      409,
+      'conversation_exists',
+    )
   })
 
   test.each([
@@ -116,16 +133,32 @@ describe('a URL', () => {
     expect((await http.call('GET', `/conversations/${id}/events?since=${time}`)).body.items).toHaveLength(1)
   })
 
-  test.each(['nonsense', 'W10', Buffer.from('["asc","x"]').toString('base64url')])('with a page_id that no page gave is 400: %s', async (page_id) => {
-    await using http = await setHttp()
-    const id = await http.create()
-    expectProblem(await http.call('GET', `/conversations?page_id=${page_id === 'W10' || page_id === 'nonsense' ? page_id : ''}`), 400, 'invalid_cursor')
-    expectProblem(await http.call('GET', `/conversations/${id}/events?page_id=${page_id}`), 400, 'invalid_cursor')
-  })
+  test.each(['nonsense', 'W10', Buffer.from('["asc","x"]').toString('base64url')])(
+    'with a page_id that no page gave is 400: %s',
+    async (page_id) => {
+      await using http = await setHttp()
+      const id = await http.create()
+      expectProblem(
+        await http.call('GET', `/conversations?page_id=${page_id === 'W10' || page_id === 'nonsense' ? page_id : ''}`),
+        400,
+        'invalid_cursor',
+      )
+      expectProblem(await http.call('GET', `/conversations/${id}/events?page_id=${page_id}`), 400, 'invalid_cursor')
+    },
+  )
 })
 
 describe('a body', () => {
-  test.each(['{', '{"a":1', "{'a': 1}", '[1,]', 'hunter2-in-the-wrong-place', '\u0000', '{"__proto__": {}}', '{"constructor": {"prototype": {}}}'])('that is not JSON, or not safe, is 400: %j', async (body) => {
+  test.each([
+    '{',
+    '{"a":1',
+    "{'a': 1}",
+    '[1,]',
+    'hunter2-in-the-wrong-place',
+    '\u0000',
+    '{"__proto__": {}}',
+    '{"constructor": {"prototype": {}}}',
+  ])('that is not JSON, or not safe, is 400: %j', async (body) => {
     await using http = await setHttp()
     const answer = await http.call('POST', '/conversations', body)
     expectProblem(answer, 400, 'invalid_request')
@@ -139,21 +172,47 @@ describe('a body', () => {
 
   test('larger than allowed is 413, told by its length or found out', async () => {
     await using http = await setHttp()
-    expectProblem(await http.call('POST', '/conversations', { title: 'x'.repeat(MAX_BODY_BYTES) }), 413, 'body_too_large')
+    expectProblem(
+      await http.call('POST', '/conversations', { title: 'x'.repeat(MAX_BODY_BYTES) }),
+      413,
+      'body_too_large',
+    )
     const url = await http.listen()
     const endless = new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(16_384)) })
-    const response = await fetch(`${url}/conversations`, { method: 'POST', duplex: 'half', body: endless, headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' } } as RequestInit)
+    const response = await fetch(`${url}/conversations`, {
+      method: 'POST',
+      duplex: 'half',
+      body: endless,
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    })
     expect([response.status, ((await response.json()) as { error: string }).error]).toEqual([413, 'body_too_large'])
   })
 
-  test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/xml', 'nonsense'])('as %s is 415', async (type) => {
+  test.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/xml',
+    'nonsense',
+  ])('as %s is 415', async (type) => {
     await using http = await setHttp()
-    expectProblem(await http.call('POST', '/conversations', '{}', { 'content-type': type }), 415, 'unsupported_media_type')
+    expectProblem(
+      await http.call('POST', '/conversations', '{}', { 'content-type': type }),
+      415,
+      'unsupported_media_type',
+    )
   })
 
-  test.each(['application/json', 'application/json; charset=utf-8', 'application/json;charset=UTF-8', 'Application/JSON'])('as %s is JSON', async (type) => {
+  test.each([
+    'application/json',
+    'application/json; charset=utf-8',
+    'application/json;charset=UTF-8',
+    'Application/JSON',
+  ])('as %s is JSON', async (type) => {
     await using http = await setHttp()
-    expect((await http.call('POST', '/conversations', { llm_config: { model: 'm' } }, { 'content-type': type })).status).toBe(201)
+    expect(
+      (await http.call('POST', '/conversations', { llm_config: { model: 'm' } }, { 'content-type': type })).status,
+    ).toBe(201)
   })
 
   test('that is empty is no body, whatever header comes with it', async () => {
@@ -161,7 +220,9 @@ describe('a body', () => {
     const id = await http.create()
     for (const headers of [{}, { 'content-type': 'application/json' }] as Record<string, string>[]) {
       expect((await http.call('POST', `/conversations/${id}/pause`, undefined, headers)).status).toBe(200)
-      expect((await http.call('POST', `/conversations/${id}/pause`, '', { 'content-type': 'application/json' })).status).toBe(200)
+      expect(
+        (await http.call('POST', `/conversations/${id}/pause`, '', { 'content-type': 'application/json' })).status,
+      ).toBe(200)
       const other = await http.create()
       expect((await http.call('DELETE', `/conversations/${other}`, undefined, headers)).status).toBe(204)
     }
@@ -171,12 +232,24 @@ describe('a body', () => {
 
   test('that starts with a byte order mark is read', async () => {
     await using http = await setHttp()
-    expect((await http.call('POST', '/conversations', `\ufeff${JSON.stringify({ llm_config: { model: 'm' } })}`)).status).toBe(201)
+    expect(
+      (await http.call('POST', '/conversations', `\ufeff${JSON.stringify({ llm_config: { model: 'm' } })}`)).status,
+    ).toBe(201)
   })
 })
 
 describe('what the server has not yet', () => {
-  test.each(['permission_mode', 'allowed_tools', 'disallowed_tools', 'tool_config', 'hooks', 'agents', 'mcp', 'setting_sources', 'secrets'])('%s is refused by name', async (field) => {
+  test.each([
+    'permission_mode',
+    'allowed_tools',
+    'disallowed_tools',
+    'tool_config',
+    'hooks',
+    'agents',
+    'mcp',
+    'setting_sources',
+    'secrets',
+  ])('%s is refused by name', async (field) => {
     await using http = await setHttp()
     const answer = await http.call('POST', '/conversations', { [field]: SECRET })
     expectProblem(answer, 400, 'unsupported_field')
@@ -209,7 +282,11 @@ test.each<[string, string, unknown]>([
   ['PUT', '/conversations/{id}/config', { llm_config: { tool_choice: SECRET } }],
   ['POST', '/conversations/{id}/messages', { message: SECRET }],
   ['POST', '/conversations/{id}/messages', { message: { role: 'user', content: [{ type: SECRET }] } }],
-  ['POST', '/conversations/{id}/messages', { message: { role: 'user', content: [{ type: 'image', media_type: 'image/png', data: SECRET }] } }],
+  [
+    'POST',
+    '/conversations/{id}/messages',
+    { message: { role: 'user', content: [{ type: 'image', media_type: 'image/png', data: SECRET }] } },
+  ],
   ['POST', '/conversations/{id}/messages', { message: { role: 'user', content: 'hi' }, run: SECRET }],
   ['POST', '/conversations/{id}/run', { max_steps: SECRET }],
   ['POST', '/conversations/{id}/pause', { interrupt: SECRET }],
@@ -247,7 +324,11 @@ test('a failure of the server tells an id to look for in its log, and nothing of
   expect(http.bench.logged.join('')).toContain(answer.body.details.error_id)
 })
 
-test.each(['no request at all\r\n\r\n', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`, 'GET /\u0000 HTTP/1.1\r\n\r\n'])('what is no request is answered like every error', async (bytes) => {
+test.each([
+  'no request at all\r\n\r\n',
+  `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`,
+  'GET /\u0000 HTTP/1.1\r\n\r\n',
+])('what is no request is answered like every error', async (bytes) => {
   await using http = await setHttp()
   const { port, hostname } = new URL(await http.listen())
   const socket = connect(Number(port), hostname)
