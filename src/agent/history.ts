@@ -103,7 +103,9 @@ function toToolMessage(event: EventOf<'ToolResult'>, toolName: string, render: R
       ? `Error: ${event.error_message}\n`
       : ''
   const changed =
-    event.ran_input === undefined ? '' : `[The user changed this call. What ran is ${JSON.stringify(event.ran_input)}]\n`
+    event.ran_input === undefined
+      ? ''
+      : `[The user changed this call. What ran is ${JSON.stringify(event.ran_input)}]\n`
   return { role: 'tool', toolCallId: event.tool_use_id, content: `${changed}${error}${text}` || '[no output]' }
 }
 

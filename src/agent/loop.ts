@@ -47,7 +47,11 @@ export type LoopEnd = {
  * a running tool is left to finish by itself, and nothing more is emitted by the loop. It throws only when an event could
  * not be stored.
  */
-export async function runAgent(context: AgentContext, output: Output, signal: AbortSignal): Promise<LoopEnd | LoopWait> {
+export async function runAgent(
+  context: AgentContext,
+  output: Output,
+  signal: AbortSignal,
+): Promise<LoopEnd | LoopWait> {
   for (;;) {
     const asked = context.callsToAsk()
     if (asked.length) return { asks: asked }

@@ -134,7 +134,12 @@ async function execute(
   const onOutput: ToolContext['onOutput'] = (stream, text, offset) =>
     deps.onOutput(call.toolUseId, stream, deps.redact(text), offset)
   try {
-    const outcome = await tool.run(tool.input.parse(call.input), { ...deps.context(), toolUseId: call.toolUseId, signal, onOutput })
+    const outcome = await tool.run(tool.input.parse(call.input), {
+      ...deps.context(),
+      toolUseId: call.toolUseId,
+      signal,
+      onOutput,
+    })
     return { ...outcome, output: asJson(outcome.output) }
   } catch (error) {
     deps.onCrash(error, call)

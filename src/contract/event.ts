@@ -26,7 +26,18 @@ export type ErrorType = z.infer<typeof ErrorType>
 
 /** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool; `superseded` by a message. */
 export const StopReason = z
-  .enum(['completed', 'finished', 'paused', 'max_steps', 'iteration_limit', 'time_limit', 'error', 'server_restart', 'rejected', 'superseded'])
+  .enum([
+    'completed',
+    'finished',
+    'paused',
+    'max_steps',
+    'iteration_limit',
+    'time_limit',
+    'error',
+    'server_restart',
+    'rejected',
+    'superseded',
+  ])
   .meta({ id: 'StopReason' })
 export type StopReason = z.infer<typeof StopReason>
 

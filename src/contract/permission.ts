@@ -33,17 +33,19 @@ export const PendingPermissions = z
   .meta({ id: 'PendingPermissions' })
 export type PendingPermissions = z.infer<typeof PendingPermissions>
 
+/** What is decided of one call. */
+export const Decision = z.strictObject({
+  behavior: Behavior,
+  updated_input: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('What shall run instead; with `allow` only. The agent is told.'),
+  message: z.string().max(10_000).optional().describe('Told to the agent with a denial.'),
+})
+export type Decision = z.infer<typeof Decision>
+
 export const ToolDecision = z
-  .strictObject({
-    tool_use_id: z.string().min(1),
-    input_hash: Hash,
-    behavior: Behavior,
-    updated_input: z
-      .record(z.string(), z.unknown())
-      .optional()
-      .describe('What shall run instead; with `allow` only. The agent is told.'),
-    message: z.string().max(10_000).optional().describe('Told to the agent with a denial.'),
-  })
+  .strictObject({ tool_use_id: z.string().min(1), input_hash: Hash, ...Decision.shape })
   .refine((decision) => decision.behavior === 'allow' || decision.updated_input === undefined, {
     error: 'updated_input goes with allow',
     path: ['updated_input'],
@@ -57,7 +59,12 @@ export const DecidePermission = z
 export type DecidePermission = z.infer<typeof DecidePermission>
 
 export const ApproveRequest = z
-  .strictObject({ request_id: z.uuid().toLowerCase().describe('Of the request as it was shown: an approval is never of whatever waits now.') })
+  .strictObject({
+    request_id: z
+      .uuid()
+      .toLowerCase()
+      .describe('Of the request as it was shown: an approval is never of whatever waits now.'),
+  })
   .meta({ id: 'ApproveRequest' })
 
 export const RejectRequest = z

@@ -1,6 +1,6 @@
 /** What waits for a decision and how it is decided: pure folds and decisions about one request. Nothing here grants by itself. */
 import type { EventDraft, EventOf } from '../contract/event.ts'
-import type { ToolDecision } from '../contract/permission.ts'
+import type { Decision, ToolDecision } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
 
 /** A request of the turn that is open; gone once each of its calls has a result. */
@@ -16,8 +16,6 @@ export type OpenRequest = {
   }[]
 }
 
-export type Decision = Pick<ToolDecision, 'behavior' | 'updated_input' | 'message'>
-
 export function openRequest(event: EventOf<'PermissionRequest'>): OpenRequest {
   return {
     id: event.request_id,
@@ -32,7 +30,10 @@ export function openRequest(event: EventOf<'PermissionRequest'>): OpenRequest {
   }
 }
 
-export function withDecision(request: OpenRequest | undefined, event: EventOf<'PermissionDecision'>): OpenRequest | undefined {
+export function withDecision(
+  request: OpenRequest | undefined,
+  event: EventOf<'PermissionDecision'>,
+): OpenRequest | undefined {
   if (request?.id !== event.request_id) return request
   const { behavior, updated_input, message } = event
   const decision = {
@@ -40,17 +41,29 @@ export function withDecision(request: OpenRequest | undefined, event: EventOf<'P
     ...(updated_input !== undefined && { updated_input: updated_input as Record<string, unknown> }), // as it was checked when it came
     ...(message !== undefined && { message }),
   }
-  return { ...request, calls: request.calls.map((call) => (call.toolUseId === event.tool_use_id ? { ...call, decision } : call)) }
+  return {
+    ...request,
+    calls: request.calls.map((call) => (call.toolUseId === event.tool_use_id ? { ...call, decision } : call)),
+  }
 }
 
-export const undecidedCalls = (request: OpenRequest | undefined) => request?.calls.filter((call) => !call.decision) ?? []
+export const undecidedCalls = (request: OpenRequest | undefined) =>
+  request?.calls.filter((call) => !call.decision) ?? []
 
 /** The events of these decisions; a decision made already, and the same, is none. Throws nothing: refusals are returned. */
-export function decideCalls(request: OpenRequest, decisions: readonly ToolDecision[], run_id: string | undefined): EventDraft[] | Problem {
+export function decideCalls(
+  request: OpenRequest,
+  decisions: readonly ToolDecision[],
+  run_id: string | undefined,
+): EventDraft[] | Problem {
   const drafts: EventDraft[] = []
   for (const given of decisions) {
     const call = request.calls.find(({ toolUseId }) => toolUseId === given.tool_use_id)
-    if (!call) return new Problem('permission_not_found', 'One of the decisions is about a call that this request has not; GET permissions shows those it has.')
+    if (!call)
+      return new Problem(
+        'permission_not_found',
+        'One of the decisions is about a call that this request has not; GET permissions shows those it has.',
+      )
     if (call.inputHash !== given.input_hash) return inputChanged()
     if (call.decision) {
       if (isSame(call.decision, given)) continue
@@ -77,7 +90,10 @@ export function decideCalls(request: OpenRequest, decisions: readonly ToolDecisi
 }
 
 /** Whether these decisions repeat what the log has; for a request that is over. */
-export function repeats(logged: readonly EventOf<'PermissionDecision'>[], decisions: readonly ToolDecision[]): true | Problem {
+export function repeats(
+  logged: readonly EventOf<'PermissionDecision'>[],
+  decisions: readonly ToolDecision[],
+): true | Problem {
   for (const given of decisions) {
     const made = logged.find((event) => event.tool_use_id === given.tool_use_id)
     if (!made) return alreadyDecided()
@@ -92,6 +108,10 @@ function isSame(a: Decision, b: Decision): boolean {
 }
 
 const inputChanged = () =>
-  new Problem('input_changed', 'The input_hash is not that of the call: it is not what was shown. Look at it again with GET permissions, then decide.')
+  new Problem(
+    'input_changed',
+    'The input_hash is not that of the call: it is not what was shown. Look at it again with GET permissions, then decide.',
+  )
 
-const alreadyDecided = () => new Problem('already_decided', 'This has been decided before, and differently; a decision is not taken back.')
+const alreadyDecided = () =>
+  new Problem('already_decided', 'This has been decided before, and differently; a decision is not taken back.')

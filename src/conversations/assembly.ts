@@ -33,6 +33,7 @@ import {
   parseNewLlm,
   withLlmSecrets,
 } from './settings.ts'
+import type { Idempotency } from './idempotency.ts'
 import type { Settings, State } from './state.ts'
 import { EMPTY_STATE, fold } from './state.ts'
 import type { WorkdirRules } from './workdir.ts'
@@ -76,6 +77,7 @@ export interface Assembler {
   create(
     id: string,
     request: CreateConversation,
+    idempotency: Idempotency | undefined,
     onChange: OnChange,
   ): Promise<{ opened: Opened; warnings: readonly string[] }>
   open(id: string, onChange: OnChange): Promise<Opened>
@@ -87,7 +89,7 @@ export interface Assembler {
 
 export function createAssembler(deps: AssemblyDeps): Assembler {
   return {
-    async create(id, request, onChange) {
+    async create(id, request, idempotency, onChange) {
       const llm = parseNewLlm(request.llm_config, deps.llmDefaults)
       const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
       const secrets: SecretValues = { llm: llmSecrets(llm.config) }
@@ -97,7 +99,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
       try {
         const workdir = await prepareWorkdir(request.workdir, id, deps.workdirRules)
         if (request.workdir === undefined) madeWorkdir = workdir
-        const settings = newSettings({ request, llm: llm.config, workdir, tools, redact: redactor.redact })
+        const settings = newSettings({ request, idempotency, llm: llm.config, workdir, tools, redact: redactor.redact })
         if (Object.keys(secrets['llm']!).length) await deps.secretStore.write(id, secrets)
         const stored = await deps.store.create(id)
         const opened = assemble(deps, { stored, state: { ...EMPTY_STATE, id, settings }, secrets, redactor, onChange })

@@ -6,7 +6,9 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { PostedMessage } from '../contract/conversation.ts'
 import { Status } from '../contract/event.ts'
+import { Decision } from '../contract/permission.ts'
 import { UsageByModel } from '../contract/message.ts'
 import type { State } from './state.ts'
 import { EMPTY_STATE, Settings } from './state.ts'
@@ -23,6 +25,20 @@ const Run = z.object({
   finalText: z.string(),
 })
 
+const Request = z.object({
+  id: z.string(),
+  calls: z.array(
+    z.object({
+      toolUseId: z.string(),
+      name: z.string(),
+      input: z.unknown(),
+      inputHash: z.string(),
+      reason: z.string(),
+      decision: Decision.optional(),
+    }),
+  ),
+})
+
 /** `meta.json`: the state as of `lastSeq`, from which a fold of the rest of the log goes on. */
 const Meta = z.object({
   format: z.literal(META_FORMAT),
@@ -35,8 +51,16 @@ const Meta = z.object({
   settings: Settings,
   run: Run.optional(),
   openCalls: z.array(
-    z.object({ toolUseId: z.string(), name: z.string(), input: z.unknown(), runId: z.string().optional() }),
+    z.object({
+      toolUseId: z.string(),
+      name: z.string(),
+      input: z.unknown(),
+      runId: z.string().optional(),
+      isChanged: z.boolean().optional(),
+    }),
   ),
+  request: Request.optional(),
+  postedKeys: z.array(z.object({ key: z.string(), bodyHash: z.string(), at: z.string(), answer: PostedMessage })),
   runRequestedAt: z.number(),
   usage: UsageByModel,
   costUsd: z.number().optional(),

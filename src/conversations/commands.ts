@@ -3,9 +3,8 @@ import type { ToolCall } from '../agent/tool-calls.ts'
 import type { ErrorType, EventDraft, Status, StopReason, ToolErrorType } from '../contract/event.ts'
 import { EVENT_VERSION } from '../contract/event.ts'
 import type { UserPart } from '../contract/message.ts'
-import type { AskedToolUse, ToolDecision } from '../contract/permission.ts'
+import type { AskedToolUse, Decision, ToolDecision } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
-import type { Decision } from './approvals.ts'
 import { decideCalls, undecidedCalls } from './approvals.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { State } from './state.ts'
@@ -101,7 +100,10 @@ function decideRun(state: State, newRunId: string): EventDraft[] | Problem {
       })
     case 'waiting_for_confirmation':
       return new Problem('waiting_for_confirmation', 'Tool calls wait for a decision; running is not an approval.', {
-        details: { request_id: state.request?.id, pending: undecidedCalls(state.request).map((call) => ({ tool_use_id: call.toolUseId, name: call.name })) },
+        details: {
+          request_id: state.request?.id,
+          pending: undecidedCalls(state.request).map((call) => ({ tool_use_id: call.toolUseId, name: call.name })),
+        },
       })
     case 'waiting_for_input':
       return new Problem('waiting_for_input', 'The agent has asked a question; answer it, or send a message.')
@@ -189,7 +191,8 @@ const tellDenial = (message: string | undefined) => `The user did not allow this
 
 const isUndecided = (state: State) => undecidedCalls(state.request).length > 0
 
-const nothingPending = () => new Problem('nothing_pending', 'Nothing waits for a decision; GET permissions shows what does.')
+const nothingPending = () =>
+  new Problem('nothing_pending', 'Nothing waits for a decision; GET permissions shows what does.')
 
 function decideConfigure(state: State, changes: Record<string, unknown>): EventDraft[] | Problem {
   if ('workdir' in changes && (state.status === 'running' || state.openCalls.length > 0)) {

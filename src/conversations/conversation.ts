@@ -12,7 +12,7 @@ import type {
 } from '../contract/conversation.ts'
 import type { Event, EventOf } from '../contract/event.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
-import type { PermissionAnswer, ToolDecision } from '../contract/permission.ts'
+import type { PendingPermissions, PermissionAnswer, ToolDecision } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { Llm } from '../llm/llm.ts'
@@ -151,6 +151,16 @@ export class Conversation {
     return undecidedCalls(this.#state.request).length ? this.#state.request : undefined
   }
 
+  pendingPermissions(): PendingPermissions {
+    const { request } = this
+    if (!request) return { items: [] }
+    const tool_uses = request.calls.map(({ toolUseId, name, input, inputHash, reason, decision }) => {
+      const asked = { tool_use_id: toolUseId, name, input, input_hash: inputHash, reason }
+      return { ...asked, ...(decision && { decision: decision.behavior }) }
+    })
+    return { items: [{ request_id: request.id, tool_uses }] }
+  }
+
   /** By id and by content; the same decision again changes nothing, also long afterwards. */
   async decide(requestId: string, decisions: readonly ToolDecision[]): Promise<PermissionAnswer> {
     return await this.#command(async () => {
@@ -225,7 +235,7 @@ export class Conversation {
   async #compareWithLog(requestId: string, decisions: readonly ToolDecision[]): Promise<void> {
     const made: EventOf<'PermissionDecision'>[] = []
     let isKnown = false
-    for (let beforeSeq: number | undefined = this.log.head + 1; beforeSeq !== undefined && !isKnown; ) {
+    for (let beforeSeq: number | undefined = this.log.head + 1; beforeSeq !== undefined && !isKnown;) {
       const types = new Set(['PermissionRequest', 'PermissionDecision'])
       const page = await this.log.read({ types, order: 'desc', beforeSeq, limit: 1000 })
       for (const { event } of page.events) {

@@ -27,7 +27,10 @@ export function findEarlier<T extends Idempotency & { readonly at: string }>(
 ): T | undefined {
   const earlier = known.findLast((posted) => posted.key === key && now - Date.parse(posted.at) < KEY_LIFETIME_MS)
   if (earlier && earlier.bodyHash !== bodyHash) {
-    throw new Problem('idempotency_mismatch', 'This Idempotency-Key came with another body before; use a new key for a new request.')
+    throw new Problem(
+      'idempotency_mismatch',
+      'This Idempotency-Key came with another body before; use a new key for a new request.',
+    )
   }
   return earlier
 }

@@ -16,6 +16,8 @@ import type { Assembler, Opened } from './assembly.ts'
 import type { Catalog } from './catalog.ts'
 import type { Conversation } from './conversation.ts'
 import { viewOf } from './view.ts'
+import type { Idempotency } from './idempotency.ts'
+import { findEarlier } from './idempotency.ts'
 import type { Summary } from './listing.ts'
 import { listPage, matches, summarize } from './listing.ts'
 import type { State } from './state.ts'
@@ -40,6 +42,8 @@ export class ConversationManager {
   readonly #open = new Map<string, Promise<Opened>>()
   /** Ids on their way in or out, for which nothing else may begin. */
   readonly #busy = new Set<string>()
+  /** Idempotency keys of conversations that are being made. */
+  readonly #creating = new Set<string>()
   #closing = false
 
   constructor(deps: ManagerDeps) {
@@ -64,15 +68,50 @@ export class ConversationManager {
     await mapBounded(await catalog.activeIds(), START_CONCURRENCY, (id) => this.#recoverOne(id))
   }
 
-  async create(request: CreateConversation): Promise<ConversationView> {
+  /** The same key and body again, within a day, is the same conversation: it is answered, and not made a second time. */
+  async create(request: CreateConversation, idempotency?: Idempotency): Promise<ConversationView> {
     this.#refuseWhenClosing()
+    if (!idempotency) return await this.#create(request, undefined)
+    const earlier = findEarlier(this.#keysOf(idempotency.key), idempotency, Date.now())
+    if (earlier) return await this.view(earlier.id)
+    if (this.#creating.has(idempotency.key)) {
+      throw new Problem(
+        'idempotency_in_flight',
+        'A request with this Idempotency-Key is under way; wait for its answer.',
+      )
+    }
+    this.#creating.add(idempotency.key)
+    try {
+      return await this.#create(request, idempotency)
+    } finally {
+      this.#creating.delete(idempotency.key)
+    }
+  }
+
+  async setConfirmation(id: string, enabled: boolean): Promise<ConversationView> {
+    const conversation = await this.get(id)
+    await conversation.configure(async ({ settings }) => ({
+      changes: (settings.confirmation_mode ?? false) === enabled ? {} : { confirmation_mode: enabled },
+      prepare: async () => {},
+      afterwards: async () => {},
+    }))
+    return conversation.view()
+  }
+
+  #keysOf(key: string) {
+    return [...this.#index.values()].flatMap(({ id, createdAt, idempotency }) =>
+      idempotency?.key === key ? [{ ...idempotency, id, at: createdAt }] : [],
+    )
+  }
+
+  async #create(request: CreateConversation, idempotency: Idempotency | undefined): Promise<ConversationView> {
     const id = request.id ?? uuid7()
     if (this.#index.has(id) || this.#busy.has(id))
       throw new Problem('conversation_exists', `There is a conversation ${id} already.`)
     this.#busy.add(id)
     try {
       if (request.id !== undefined && (await this.#deps.catalog.isDeleted(id))) throw deleted(id)
-      const made = this.#deps.assembler.create(id, request, this.#onChange)
+      const made = this.#deps.assembler.create(id, request, idempotency, this.#onChange)
       const opening = made.then(({ opened }) => opened)
       // Already now: a stop of the server waits for what is on its way, and closes it.
       this.#open.set(id, opening)

@@ -6,6 +6,7 @@ import { endpointOf } from '../llm/endpoint.ts'
 import { LlmError } from '../llm/llm.ts'
 import { mapStrings } from '../lib/map-strings.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
+import type { Idempotency } from './idempotency.ts'
 import type { Settings } from './state.ts'
 
 export type LlmDefaults = { readonly model?: string; readonly api_key?: string; readonly base_url?: string }
@@ -97,6 +98,7 @@ export function llmSecrets(config: LlmConfig): Record<string, string> {
 
 export type NewSettings = {
   readonly request: CreateConversation
+  readonly idempotency: Idempotency | undefined
   readonly llm: LlmConfig
   readonly workdir: string
   readonly tools: readonly string[]
@@ -104,12 +106,14 @@ export type NewSettings = {
   readonly redact: (text: string) => string
 }
 
-export function newSettings({ request, llm, workdir, tools, redact }: NewSettings): Settings {
+export function newSettings({ request, idempotency, llm, workdir, tools, redact }: NewSettings): Settings {
   const {
     title,
     user_id,
     metadata,
     microagents,
+    confirmation_mode: request.confirmation_mode,
+    idempotency,
     resume_on_start,
     visualize,
     max_seconds_per_run,

@@ -144,7 +144,9 @@ export function fold(state: State, event: Event): State {
 
 /** The open calls as the gate sees them. An approval is of the call as it was shown, by id. */
 export function gatedCalls({ openCalls, request }: State): GatedCall[] {
-  const allowed = new Set(request?.calls.filter((call) => call.decision?.behavior === 'allow').map((call) => call.toolUseId))
+  const allowed = new Set(
+    request?.calls.filter((call) => call.decision?.behavior === 'allow').map((call) => call.toolUseId),
+  )
   return openCalls.map(({ toolUseId, name, input }) => ({ toolUseId, name, input, approved: allowed.has(toolUseId) }))
 }
 
@@ -210,7 +212,9 @@ function afterDecision(state: State, event: EventOf<'PermissionDecision'>): Stat
   const openCalls =
     input === undefined
       ? state.openCalls
-      : state.openCalls.map((call) => (call.toolUseId === event.tool_use_id ? { ...call, input, isChanged: true } : call))
+      : state.openCalls.map((call) =>
+          call.toolUseId === event.tool_use_id ? { ...call, input, isChanged: true } : call,
+        )
   return { ...state, openCalls, request: withDecision(state.request, event) }
 }
 

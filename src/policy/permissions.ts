@@ -23,7 +23,13 @@ export function callsToAsk(calls: readonly GatedCall[], mode: PermissionMode, is
   return calls
     .filter((call) => !call.approved && !isHarmless(call))
     .map(({ toolUseId, name, input }) => {
-      return { tool_use_id: toolUseId, name, input, input_hash: hashInput(name, input), reason: 'confirmation_mode is on' }
+      return {
+        tool_use_id: toolUseId,
+        name,
+        input,
+        input_hash: hashInput(name, input),
+        reason: 'confirmation_mode is on',
+      }
     })
 }
 

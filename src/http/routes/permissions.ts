@@ -22,7 +22,10 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
     '/conversations/:id/confirmation',
     {
       schema: {
-        ...describe('setConfirmation', 'Whether tool calls wait for a decision; it never decides what waits already', [...CONVERSATION, 'storage_full']),
+        ...describe('setConfirmation', 'Whether tool calls wait for a decision; it never decides what waits already', [
+          ...CONVERSATION,
+          'storage_full',
+        ]),
         params: ById,
         body: SetConfirmation,
         response: { 200: Conversation },
@@ -68,7 +71,11 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
     '/conversations/:id/approve',
     {
       schema: {
-        ...describe('approve', 'Allow all that waits in a request, as it was shown', [...decided, 'nothing_pending', 'already_decided']),
+        ...describe('approve', 'Allow all that waits in a request, as it was shown', [
+          ...decided,
+          'nothing_pending',
+          'already_decided',
+        ]),
         params: ById,
         body: ApproveRequest,
         response: { 200: PermissionAnswer },
@@ -81,7 +88,11 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
     '/conversations/:id/reject',
     {
       schema: {
-        ...describe('reject', 'Refuse all that waits; the agent stops', [...CONVERSATION, 'storage_full', 'nothing_pending']),
+        ...describe('reject', 'Refuse all that waits; the agent stops', [
+          ...CONVERSATION,
+          'storage_full',
+          'nothing_pending',
+        ]),
         params: ById,
         body: RejectRequest.optional(),
         response: { 200: PermissionAnswer },
