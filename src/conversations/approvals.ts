@@ -1,6 +1,6 @@
 /** What waits for a decision and how it is decided: pure folds and decisions about one request. Nothing here grants by itself. */
 import type { EventDraft, EventOf } from '../contract/event.ts'
-import type { Decision, ToolDecision } from '../contract/permission.ts'
+import type { Decision, PendingPermissions, ToolDecision } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
 
 /** A request of the turn that is open; gone once each of its calls has a result. */
@@ -28,6 +28,15 @@ export function openRequest(event: EventOf<'PermissionRequest'>): OpenRequest {
       decision: undefined,
     })),
   }
+}
+
+/** As clients are shown it. */
+export function tellRequest(request: OpenRequest): PendingPermissions['items'][number] {
+  const tool_uses = request.calls.map(({ toolUseId, name, input, inputHash, reason, decision }) => {
+    const asked = { tool_use_id: toolUseId, name, input, input_hash: inputHash, reason }
+    return { ...asked, ...(decision && { decision: decision.behavior }) }
+  })
+  return { request_id: request.id, tool_uses }
 }
 
 export function withDecision(

@@ -1,11 +1,12 @@
 /** What a command may do in which state: pure `(state, command) -> events`, or a `Problem` saying why not. */
-import type { ToolCall } from '../agent/tool-calls.ts'
-import type { ErrorType, EventDraft, Status, StopReason, ToolErrorType } from '../contract/event.ts'
+import type { ErrorType, EventDraft, StopReason } from '../contract/event.ts'
 import { EVENT_VERSION } from '../contract/event.ts'
 import type { UserPart } from '../contract/message.ts'
-import type { AskedToolUse, Decision, ToolDecision } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
-import { decideCalls, undecidedCalls } from './approvals.ts'
+import type { AskCommand, DecideCommand, RejectCommand } from './approval-commands.ts'
+import { decideAsk, decidePermission, decideReject, isUndecided, supersede } from './approval-commands.ts'
+import { undecidedCalls } from './approvals.ts'
+import { answerOpenCalls, inRun, isWaiting, result, start, toStatus } from './drafts.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { State } from './state.ts'
 import { STATUS_AFTER } from './state.ts'
@@ -36,10 +37,9 @@ export type Command =
       newRunId: string
       now: number
     }
-  /** The loop has come to calls that need a decision, and is still. */
-  | { kind: 'ask'; runId: string; requestId: string; toolUses: readonly AskedToolUse[] }
-  | { kind: 'decide'; requestId: string; decisions: readonly ToolDecision[] }
-  | { kind: 'reject'; reason: string; now: number }
+  | AskCommand
+  | DecideCommand
+  | RejectCommand
   /** The server starts and finds the log as another process left it. */
   | { kind: 'recover'; now: number }
 
@@ -128,72 +128,6 @@ function decidePause(state: State, { reason, now }: CommandOf<'pause'>): EventDr
   return []
 }
 
-/** All calls of a turn are decided before any of them runs. */
-function decideAsk(state: State, { runId, requestId, toolUses }: CommandOf<'ask'>): EventDraft[] {
-  if (state.status !== 'running' || state.run?.id !== runId) return []
-  const request: EventDraft = {
-    type: 'PermissionRequest',
-    source: 'environment',
-    run_id: runId,
-    request_id: requestId,
-    tool_uses: [...toolUses],
-  }
-  return [request, toStatus(state, 'waiting_for_confirmation', 'permission_request')]
-}
-
-/** For the request that is open; the run goes on with the last decision, also when all of them are denials. */
-function decidePermission(state: State, { requestId, decisions }: CommandOf<'decide'>): EventDraft[] | Problem {
-  const { request } = state
-  if (request?.id !== requestId) return nothingPending()
-  const made = decideCalls(request, decisions, state.run?.id)
-  if (made instanceof Problem) return made
-  const isLast = undecidedCalls(request).length === made.length
-  if (!isLast || !made.length) return made
-  const messages = new Map(request.calls.map((call) => [call.toolUseId, call.decision]))
-  for (const draft of made) if (draft.type === 'PermissionDecision') messages.set(draft.tool_use_id, draft as Decision)
-  const denied = state.openCalls
-    .filter((call) => messages.get(call.toolUseId)?.behavior === 'deny')
-    .map((call) => answer(call, 'denied', tellDenial(messages.get(call.toolUseId)?.message)))
-  const goesOn = state.status === 'waiting_for_confirmation' ? [toStatus(state, 'running', 'decided')] : []
-  return [...made, ...denied, ...goesOn]
-}
-
-/** Every open call of the turn, also one that was allowed beside those that waited: the turn as a whole is refused. */
-function decideReject(state: State, { reason, now }: CommandOf<'reject'>): EventDraft[] | Problem {
-  if (!isUndecided(state)) return nothingPending()
-  const rejected = [...denials(state, 'user', reason), ...answerOpenCalls(state, 'rejected', tellDenial(reason))]
-  if (!isWaiting(state.status)) return rejected
-  return [...rejected, result(state, 'rejected', now), toStatus(state, 'idle', 'rejected')]
-}
-
-const SUPERSEDED = 'superseded: the user wrote a message instead of deciding'
-
-const supersede = (state: State): EventDraft[] => [
-  ...denials(state, 'superseded', SUPERSEDED),
-  ...answerOpenCalls(state, 'rejected', SUPERSEDED),
-]
-
-function denials(state: State, decided_by: 'user' | 'superseded', message: string): EventDraft[] {
-  return undecidedCalls(state.request).map((call) => ({
-    type: 'PermissionDecision',
-    source: decided_by === 'user' ? 'user' : 'environment',
-    ...inRun(state),
-    request_id: state.request!.id,
-    tool_use_id: call.toolUseId,
-    input_hash: call.inputHash,
-    behavior: 'deny',
-    message,
-    decided_by,
-  }))
-}
-
-const tellDenial = (message: string | undefined) => `The user did not allow this call${message ? `: ${message}` : '.'}`
-
-const isUndecided = (state: State) => undecidedCalls(state.request).length > 0
-
-const nothingPending = () =>
-  new Problem('nothing_pending', 'Nothing waits for a decision; GET permissions shows what does.')
-
 function decideConfigure(state: State, changes: Record<string, unknown>): EventDraft[] | Problem {
   if ('workdir' in changes && (state.status === 'running' || state.openCalls.length > 0)) {
     return new Problem(
@@ -255,57 +189,4 @@ function refuseNewer(state: State): Problem | undefined {
     'conversation_from_newer_version',
     'A newer version of the server wrote this conversation; it can be read here, but not run.',
   )
-}
-
-const isWaiting = (status: Status) => status === 'waiting_for_confirmation' || status === 'waiting_for_input'
-
-const inRun = (state: State) => (state.run ? { run_id: state.run.id } : {})
-
-function start(state: State, runId: string, reason: string): EventDraft {
-  return {
-    type: 'StatusUpdate',
-    source: 'environment',
-    run_id: runId,
-    status: 'running',
-    previous_status: state.status,
-    reason,
-  }
-}
-
-function toStatus(state: State, status: Status, reason: string): EventDraft {
-  return { type: 'StatusUpdate', source: 'environment', ...inRun(state), status, previous_status: state.status, reason }
-}
-
-function answerOpenCalls(state: State, type: ToolErrorType, message: string): EventDraft[] {
-  return state.openCalls.map((call) => answer(call, type, message))
-}
-
-function answer(call: ToolCall, error_type: ToolErrorType, message: string): EventDraft {
-  return {
-    type: 'ToolResult',
-    source: 'environment',
-    ...(call.runId !== undefined && { run_id: call.runId }),
-    tool_use_id: call.toolUseId,
-    output: message,
-    is_error: true,
-    error_type,
-    error_message: message,
-    duration_ms: 0,
-  }
-}
-
-function result(state: State, stopReason: StopReason, now: number): EventDraft {
-  const run = state.run
-  return {
-    type: 'Result',
-    source: 'environment',
-    ...inRun(state),
-    final_text: run?.finalText ?? '',
-    usage: run?.usage ?? {},
-    ...(run?.costUsd !== undefined && { cost_usd: run.costUsd }),
-    stop_reason: stopReason,
-    steps: run?.steps ?? 0,
-    duration_ms: run ? Math.max(0, now - Date.parse(run.startedAt)) : 0,
-    session_id: state.id,
-  }
 }

@@ -16,6 +16,7 @@ import type { PendingPermissions, PermissionAnswer, ToolDecision } from '../cont
 import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { Llm } from '../llm/llm.ts'
+import { mapStrings } from '../lib/map-strings.ts'
 import { createSerial } from '../lib/serial.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -23,7 +24,9 @@ import type { ToolCalls } from '../agent/tool-calls.ts'
 import type { Idempotency } from './idempotency.ts'
 import { answerTo, findEarlier } from './idempotency.ts'
 import type { OpenRequest } from './approvals.ts'
-import { repeats, undecidedCalls } from './approvals.ts'
+import { tellRequest, undecidedCalls } from './approvals.ts'
+import { permissionNotFound, requireSameInLog } from './decided-requests.ts'
+import { waitForRun } from './wait-for-run.ts'
 import { ActiveRun } from './active-run.ts'
 import type { RunEnd } from './active-run.ts'
 import type { Command } from './commands.ts'
@@ -110,30 +113,10 @@ export class Conversation {
 
   /** Resolves when the run has ended or waits for somebody, and at the latest after `timeout` seconds. */
   async waitForRun(runId: string, timeout: number, signal: AbortSignal): Promise<RunOutcome> {
-    const { promise, resolve } = Promise.withResolvers<void>()
+    const isOver = () => this.#state.run?.id !== runId || this.#state.status !== 'running'
     const giveUp = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(timeout * 1000))])
-    // An abort that came before is not told to who listens now.
-    if (giveUp.aborted) resolve()
-    giveUp.addEventListener('abort', () => resolve(), { once: true })
-    let result: EventOf<'Result'> | undefined
-    const unsubscribe = this.log.subscribe({
-      onEvents: (events) => {
-        for (const { event } of events) if (event.type === 'Result' && event.run_id === runId) result = event
-        if (this.#state.run?.id !== runId || this.#state.status !== 'running') resolve()
-      },
-      onClose: () => resolve(),
-    })
-    try {
-      if (this.#state.run?.id !== runId) {
-        // It ended before we came to listen.
-        const page = await this.log.read({ types: new Set(['Result']), order: 'desc', limit: 1 })
-        const last = page.events[0]?.event
-        if (last?.type === 'Result' && last.run_id === runId) result = last
-      } else await promise
-      return { run_id: runId, status: this.state.status, ...(result && { result }) }
-    } finally {
-      unsubscribe()
-    }
+    const result = await waitForRun(this.log, { runId, isOver, giveUp })
+    return { run_id: runId, status: this.state.status, ...(result && { result }) }
   }
 
   /** Stops the run, if there is one. The model call ends at once; a tool goes on by itself, unless `interrupt` ends it. */
@@ -152,21 +135,16 @@ export class Conversation {
   }
 
   pendingPermissions(): PendingPermissions {
-    const { request } = this
-    if (!request) return { items: [] }
-    const tool_uses = request.calls.map(({ toolUseId, name, input, inputHash, reason, decision }) => {
-      const asked = { tool_use_id: toolUseId, name, input, input_hash: inputHash, reason }
-      return { ...asked, ...(decision && { decision: decision.behavior }) }
-    })
-    return { items: [{ request_id: request.id, tool_uses }] }
+    return { items: this.request ? [tellRequest(this.request)] : [] }
   }
 
   /** By id and by content; the same decision again changes nothing, also long afterwards. */
-  async decide(requestId: string, decisions: readonly ToolDecision[]): Promise<PermissionAnswer> {
+  async decide(requestId: string, given: readonly ToolDecision[]): Promise<PermissionAnswer> {
+    const decisions = mapStrings(given, this.#deps.redact) as readonly ToolDecision[]
     return await this.#command(async () => {
       for (const { tool_use_id, updated_input } of decisions) this.#checkUpdate(tool_use_id, updated_input)
       if (this.#state.request?.id === requestId) await this.#carryOut({ kind: 'decide', requestId, decisions })
-      else await this.#compareWithLog(requestId, decisions)
+      else await requireSameInLog(this.log, requestId, decisions)
       return { status: this.state.status, pending: undecidedCalls(this.#state.request).length }
     })
   }
@@ -229,24 +207,6 @@ export class Conversation {
     const call = this.#state.request?.calls.find((waiting) => waiting.toolUseId === toolUseId)
     const fault = call && input !== undefined ? this.#deps.toolCalls.findFault(call.name, input) : undefined
     if (fault !== undefined) throw new Problem('invalid_request', `updated_input: ${fault}`)
-  }
-
-  /** For a request that is over: what was decided then must be what is said now. */
-  async #compareWithLog(requestId: string, decisions: readonly ToolDecision[]): Promise<void> {
-    const made: EventOf<'PermissionDecision'>[] = []
-    let isKnown = false
-    for (let beforeSeq: number | undefined = this.log.head + 1; beforeSeq !== undefined && !isKnown;) {
-      const types = new Set(['PermissionRequest', 'PermissionDecision'])
-      const page = await this.log.read({ types, order: 'desc', beforeSeq, limit: 1000 })
-      for (const { event } of page.events) {
-        if (event.type === 'PermissionDecision' && event.request_id === requestId) made.push(event)
-        isKnown ||= event.type === 'PermissionRequest' && event.request_id === requestId
-      }
-      beforeSeq = page.scannedTo
-    }
-    if (!isKnown) throw permissionNotFound()
-    const answer = repeats(made, decisions)
-    if (answer instanceof Problem) throw answer
   }
 
   view(): ConversationView {
@@ -353,6 +313,3 @@ export class Conversation {
     this.#deps.logger.error({ err: error, conversation_id: this.id }, 'a run failed')
   }
 }
-
-const permissionNotFound = () =>
-  new Problem('permission_not_found', 'There is no request with this id; GET permissions shows what waits.')

@@ -112,8 +112,7 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
     user_id,
     metadata,
     microagents,
-    confirmation_mode: request.confirmation_mode,
-    idempotency,
+    confirmation_mode,
     resume_on_start,
     visualize,
     max_seconds_per_run,
@@ -124,6 +123,8 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
     'title' | 'user_id' | 'metadata' | 'microagents'
   >
   const plain = withoutUndefined({
+    confirmation_mode,
+    idempotency,
     max_seconds_per_run,
     resume_on_start,
     visualize,
