@@ -4,7 +4,7 @@ import type { AskedToolUse } from '../contract/permission.ts'
 import type { Llm, ModelTool } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
 import type { History } from './history.ts'
-import type { ToolCall, ToolCalls } from './tool-calls.ts'
+import type { FinishedCall, ToolCall, ToolCalls } from './tool-calls.ts'
 import type { Turn } from './turn.ts'
 import { takeTurn } from './turn.ts'
 
@@ -53,16 +53,14 @@ export async function runAgent(
   signal: AbortSignal,
 ): Promise<LoopEnd | LoopWait> {
   for (;;) {
+    // What a pause left running comes to its end first: while a call waits for a decision, none of its turn runs.
+    const begun = await runCalls(context, (call) => context.toolCalls.hasBegun(call.toolUseId), signal)
+    if (!begun) return { stopReason: 'paused' }
     const asked = context.callsToAsk()
     if (asked.length) return { asks: asked }
-    let finishes = false
-    for (const call of context.openCalls()) {
-      if (signal.aborted) return { stopReason: 'paused' }
-      const finished = await orAborted(context.toolCalls.run(call), signal)
-      if (!finished) return { stopReason: 'paused' }
-      finishes ||= finished.finishes
-    }
-    if (finishes) return { stopReason: 'finished' }
+    const ran = await runCalls(context, () => true, signal)
+    if (!ran) return { stopReason: 'paused' }
+    if (begun.finishes || ran.finishes) return { stopReason: 'finished' }
     const limit = metLimit(context)
     if (limit) return limit
 
@@ -77,6 +75,22 @@ export async function runAgent(
       return { stopReason: 'error', failure: { type: error.type, message, retryable: error.retryable } }
     }
   }
+}
+
+/** One after the other, in the order of the turn. Undefined when the signal came in between. */
+async function runCalls(
+  { openCalls, toolCalls }: AgentContext,
+  isMeant: (call: ToolCall) => boolean,
+  signal: AbortSignal,
+): Promise<FinishedCall | undefined> {
+  let finishes = false
+  for (const call of openCalls().filter(isMeant)) {
+    if (signal.aborted) return undefined
+    const finished = await orAborted(toolCalls.run(call), signal)
+    if (!finished) return undefined
+    finishes ||= finished.finishes
+  }
+  return { finishes }
 }
 
 /** Finish reasons of an answer that was cut off, as vendors name it. */

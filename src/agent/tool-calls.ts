@@ -36,6 +36,8 @@ export interface ToolCalls {
   readonly descriptions: readonly ModelTool[]
   render(toolName: string, output: unknown): string
   run(call: ToolCall): Promise<FinishedCall>
+  /** Whether it was started: it runs still, or its result waits to be stored. */
+  hasBegun(toolUseId: string): boolean
   /** What is wrong with an input, in words. */
   findFault(name: string, input: unknown): string | undefined
   /** Whether nobody need be asked: it touches nothing outside the conversation, or will be refused anyhow. */
@@ -80,6 +82,7 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
       running.set(call.toolUseId, { promise, abort })
       return promise
     },
+    hasBegun: (toolUseId) => running.has(toolUseId) || unstored.has(toolUseId),
     async interrupt() {
       const calls = [...running.values()]
       for (const call of calls) call.abort.abort()

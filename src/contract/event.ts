@@ -165,6 +165,7 @@ export const StatusUpdate = Envelope.extend({
   status: Status,
   previous_status: Status,
   reason: z.string(),
+  max_steps: z.int().positive().optional().describe('Model answers after which the run that begins here pauses.'),
 }).meta({ id: 'StatusUpdate' })
 
 export const ConfigUpdate = Envelope.extend({

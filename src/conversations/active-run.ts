@@ -18,8 +18,6 @@ export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
 
 export type ActiveRunDeps = {
   readonly id: string
-  /** Model answers after which it pauses. */
-  readonly maxSteps: number | undefined
   readonly log: EventLog
   readonly toolCalls: ToolCalls
   readonly redact: (text: string) => string
@@ -45,8 +43,8 @@ export class ActiveRun {
   readonly id: string
   readonly #deps: ActiveRunDeps
   readonly #abort = new AbortController()
-  /** By `performance.now()`: the wall clock may jump. */
-  readonly #startedAt = performance.now()
+  /** By `performance.now()`: the wall clock may jump. Earlier by as long as the run had worked before it waited. */
+  readonly #startedAt: number
   /** Lives no longer than the run: an idle conversation holds no messages in memory. */
   #history: Pick<History, 'add'> | undefined
   #context: Promise<AgentContext> | undefined
@@ -57,6 +55,7 @@ export class ActiveRun {
   constructor(deps: ActiveRunDeps) {
     this.id = deps.id
     this.#deps = deps
+    this.#startedAt = performance.now() - (deps.state().run?.activeMs ?? 0)
   }
 
   start(): void {
@@ -109,7 +108,7 @@ export class ActiveRun {
   }
 
   async #createContext(): Promise<AgentContext> {
-    const { id, maxSteps, toolCalls, redact, createLlm, withoutTools, state } = this.#deps
+    const { id, toolCalls, redact, createLlm, withoutTools, state } = this.#deps
     const history = await this.#loadHistory()
     let llm: { readonly for: LlmConfig; readonly instance: Llm } | undefined
     return {
@@ -127,7 +126,7 @@ export class ActiveRun {
       openCalls: () => state().openCalls,
       callsToAsk: () => callsToAsk(gatedCalls(state()), modeOf(state()), (call) => toolCalls.isHarmless(call)),
       steps: () => state().run?.steps ?? 0,
-      limits: () => ({ maxSteps, maxIterations: state().settings.max_iteration_per_run }),
+      limits: () => ({ maxSteps: state().run?.maxSteps, maxIterations: state().settings.max_iteration_per_run }),
       onRequest: () => void (this.#requestedAt = state().lastSeq),
     }
   }

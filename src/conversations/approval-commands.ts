@@ -75,5 +75,5 @@ const tellDenial = (message: string | undefined) => `The user did not allow this
 
 export const isUndecided = (state: State) => undecidedCalls(state.request).length > 0
 
-const nothingPending = () =>
+export const nothingPending = () =>
   new Problem('nothing_pending', 'Nothing waits for a decision; GET permissions shows what does.')

@@ -2,10 +2,14 @@
 import type { EventDraft, EventOf } from '../contract/event.ts'
 import type { Decision, PendingPermissions, ToolDecision } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
+import { canonicalJson } from '../lib/canonical-json.ts'
+import { hashInput } from '../policy/permissions.ts'
 
 /** A request of the turn that is open; gone once each of its calls has a result. */
 export type OpenRequest = {
   readonly id: string
+  /** Whether the calls of the turn were let run since all of it was decided. */
+  readonly isReleased: boolean
   readonly calls: readonly {
     readonly toolUseId: string
     readonly name: string
@@ -19,6 +23,7 @@ export type OpenRequest = {
 export function openRequest(event: EventOf<'PermissionRequest'>): OpenRequest {
   return {
     id: event.request_id,
+    isReleased: false,
     calls: event.tool_uses.map((use) => ({
       toolUseId: use.tool_use_id,
       name: use.name,
@@ -43,7 +48,9 @@ export function withDecision(
   request: OpenRequest | undefined,
   event: EventOf<'PermissionDecision'>,
 ): OpenRequest | undefined {
-  if (request?.id !== event.request_id) return request
+  const asked = request?.calls.find((call) => call.toolUseId === event.tool_use_id)
+  // Of something else than what was shown: it decides nothing.
+  if (request?.id !== event.request_id || asked?.inputHash !== event.input_hash) return request
   const { behavior, updated_input, message } = event
   const decision = {
     behavior,
@@ -59,6 +66,18 @@ export function withDecision(
 export const undecidedCalls = (request: OpenRequest | undefined) =>
   request?.calls.filter((call) => !call.decision) ?? []
 
+/** Once the run goes on; nothing of an undecided turn runs. */
+export const releasedRequest = (request: OpenRequest | undefined) =>
+  request && !undecidedCalls(request).length ? { ...request, isReleased: true } : request
+
+/** Whether the call, with this content, is what was approved. */
+export function isAllowed(request: OpenRequest | undefined, toolUseId: string, inputHash: string): boolean {
+  const asked = request?.calls.find((call) => call.toolUseId === toolUseId)
+  if (asked?.decision?.behavior !== 'allow') return false
+  const { updated_input } = asked.decision
+  return inputHash === (updated_input === undefined ? asked.inputHash : hashInput(asked.name, updated_input))
+}
+
 /** The events of these decisions; a decision made already, and the same, is none. Throws nothing: refusals are returned. */
 export function decideCalls(
   request: OpenRequest,
@@ -68,11 +87,7 @@ export function decideCalls(
   const drafts: EventDraft[] = []
   for (const given of decisions) {
     const call = request.calls.find(({ toolUseId }) => toolUseId === given.tool_use_id)
-    if (!call)
-      return new Problem(
-        'permission_not_found',
-        'One of the decisions is about a call that this request has not; GET permissions shows those it has.',
-      )
+    if (!call) return notOfThisRequest()
     if (call.inputHash !== given.input_hash) return inputChanged()
     if (call.decision) {
       if (isSame(call.decision, given)) continue
@@ -105,7 +120,8 @@ export function repeats(
 ): true | Problem {
   for (const given of decisions) {
     const made = logged.find((event) => event.tool_use_id === given.tool_use_id)
-    if (!made) return alreadyDecided()
+    // A request is over only when each of its calls is decided.
+    if (!made) return notOfThisRequest()
     if (made.input_hash !== given.input_hash) return inputChanged()
     if (made.decided_by !== 'user' || !isSame(made as Decision, given)) return alreadyDecided()
   }
@@ -113,8 +129,14 @@ export function repeats(
 }
 
 function isSame(a: Decision, b: Decision): boolean {
-  return a.behavior === b.behavior && JSON.stringify(a.updated_input) === JSON.stringify(b.updated_input)
+  return a.behavior === b.behavior && canonicalJson(a.updated_input) === canonicalJson(b.updated_input)
 }
+
+const notOfThisRequest = () =>
+  new Problem(
+    'permission_not_found',
+    'One of the decisions is about a call that this request has not; GET permissions shows those it has.',
+  )
 
 const inputChanged = () =>
   new Problem(

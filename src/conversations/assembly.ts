@@ -99,12 +99,20 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
       try {
         const workdir = await prepareWorkdir(request.workdir, id, deps.workdirRules)
         if (request.workdir === undefined) madeWorkdir = workdir
-        const settings = newSettings({ request, idempotency, llm: llm.config, workdir, tools, redact: redactor.redact })
+        const warnings = [...llm.warnings, ...toolWarning(llm.config, tools)]
+        const settings = newSettings({
+          request,
+          idempotency: idempotency && { ...idempotency, ...(warnings.length > 0 && { warnings }) },
+          llm: llm.config,
+          workdir,
+          tools,
+          redact: redactor.redact,
+        })
         if (Object.keys(secrets['llm']!).length) await deps.secretStore.write(id, secrets)
         const stored = await deps.store.create(id)
         const opened = assemble(deps, { stored, state: { ...EMPTY_STATE, id, settings }, secrets, redactor, onChange })
         await opened.conversation.log.append(firstEvents(deps, id, request, settings, opened.redact))
-        return { opened, warnings: [...llm.warnings, ...toolWarning(settings)] }
+        return { opened, warnings }
       } catch (error) {
         // Its descriptor with it.
         await deps.store.delete(id)
@@ -140,9 +148,10 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
           afterwards: async () => (workdir === undefined ? undefined : await opened.leaveWorkdir()),
         }
       })
+      const { settings } = opened.conversation.state
       return [
         ...(llm?.warnings ?? []),
-        ...(llm?.config.model === undefined ? [] : toolWarning(opened.conversation.state.settings)),
+        ...(llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)),
       ]
     },
 
@@ -307,7 +316,7 @@ function firstEvents(
   ]
 }
 
-function toolWarning({ llm_config: { model = '' }, tools }: Settings): string[] {
+function toolWarning({ model = '' }: LlmConfig, tools: readonly string[]): string[] {
   return tools.length && seemsToLackTools(model)
     ? [`${model} does not seem to support function calling; the agent may not be able to use its tools`]
     : []

@@ -24,7 +24,7 @@ export type Command =
       now: number
       idempotency?: Idempotency
     }
-  | { kind: 'run'; newRunId: string }
+  | { kind: 'run'; newRunId: string; maxSteps?: number }
   | { kind: 'pause'; reason: string; now: number }
   | { kind: 'configure'; changes: Record<string, unknown> }
   /** The loop has come to an end; `requestedAt` is the log's head at its last model request, 0 when there was none. */
@@ -49,7 +49,7 @@ export function decide(state: State, command: Command): EventDraft[] | Problem {
     case 'message':
       return refuseNewer(state) ?? decideMessage(state, command)
     case 'run':
-      return refuseNewer(state) ?? decideRun(state, command.newRunId)
+      return refuseNewer(state) ?? decideRun(state, command)
     case 'pause':
       return decidePause(state, command)
     case 'configure':
@@ -92,7 +92,7 @@ function decideMessage(state: State, command: CommandOf<'message'>): EventDraft[
   return run ? [message, start(state, newRunId, 'message')] : [message]
 }
 
-function decideRun(state: State, newRunId: string): EventDraft[] | Problem {
+function decideRun(state: State, { newRunId, maxSteps }: CommandOf<'run'>): EventDraft[] | Problem {
   switch (state.status) {
     case 'running':
       return new Problem('already_running', 'The agent is running already; follow it, or pause it first.', {
@@ -113,9 +113,12 @@ function decideRun(state: State, newRunId: string): EventDraft[] | Problem {
     case 'error':
     case 'cancelled':
       // Paused while it waited: it waits again, for running is not an approval.
-      return isUndecided(state)
-        ? [{ ...start(state, newRunId, 'run'), status: 'waiting_for_confirmation' } as EventDraft]
-        : [start(state, newRunId, 'run')]
+      return [
+        {
+          ...start(state, newRunId, 'run', maxSteps),
+          ...(isUndecided(state) && { status: 'waiting_for_confirmation' }),
+        },
+      ]
     default:
       return state.status satisfies never
   }
@@ -123,9 +126,8 @@ function decideRun(state: State, newRunId: string): EventDraft[] | Problem {
 
 /** Pausing what does not run changes nothing and is no error. */
 function decidePause(state: State, { reason, now }: CommandOf<'pause'>): EventDraft[] {
-  if (state.status === 'running') return [result(state, 'paused', now), toStatus(state, 'paused', reason)]
-  if (isWaiting(state.status)) return [result(state, 'paused', now), toStatus(state, 'paused', reason)]
-  return []
+  if (state.status !== 'running' && !isWaiting(state.status)) return []
+  return [result(state, 'paused', now), toStatus(state, 'paused', reason)]
 }
 
 function decideConfigure(state: State, changes: Record<string, unknown>): EventDraft[] | Problem {
@@ -170,10 +172,10 @@ function decideEnd(state: State, command: CommandOf<'end_run'>): EventDraft[] {
 
 /**
  * What another process left half done is answered, not repeated: it may have had its effects already. A call that
- * waits for a decision has had none, and goes on waiting.
+ * waits for a decision has had none, and goes on waiting; nor has one that was decided while paused.
  */
 function decideRecover(state: State, now: number): EventDraft[] {
-  if (isWaiting(state.status) || isUndecided(state)) return []
+  if (isWaiting(state.status) || isUndecided(state) || isHeldBack(state)) return []
   const answered = answerOpenCalls(
     state,
     'interrupted',
@@ -182,6 +184,9 @@ function decideRecover(state: State, now: number): EventDraft[] {
   if (state.status !== 'running') return answered
   return [...answered, result(state, 'server_restart', now), toStatus(state, 'paused', 'server_restart')]
 }
+
+/** Decided while paused, and nothing of it has run since. */
+const isHeldBack = ({ status, request }: State) => status !== 'running' && request !== undefined && !request.isReleased
 
 function refuseNewer(state: State): Problem | undefined {
   if (state.version <= EVENT_VERSION) return undefined

@@ -12,20 +12,18 @@ import type {
 } from '../contract/conversation.ts'
 import type { Event, EventOf } from '../contract/event.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
-import type { PendingPermissions, PermissionAnswer, ToolDecision } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { Llm } from '../llm/llm.ts'
-import { mapStrings } from '../lib/map-strings.ts'
 import { createSerial } from '../lib/serial.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
 import type { Idempotency } from './idempotency.ts'
-import { answerTo, findEarlier } from './idempotency.ts'
-import type { OpenRequest } from './approvals.ts'
-import { tellRequest, undecidedCalls } from './approvals.ts'
-import { permissionNotFound, requireSameInLog } from './decided-requests.ts'
+import { answerTo } from './idempotency.ts'
+import { findPosted } from './posted-keys.ts'
+import type { Decisions } from './decisions.ts'
+import { createDecisions } from './decisions.ts'
 import { waitForRun } from './wait-for-run.ts'
 import { ActiveRun } from './active-run.ts'
 import type { RunEnd } from './active-run.ts'
@@ -59,6 +57,8 @@ export type ConfigChange = {
 
 export class Conversation {
   readonly log: EventLog
+  /** What of the agent's calls waits for a user, and how it is decided. */
+  readonly decisions: Decisions
   readonly #deps: ConversationDeps
   // Commands wait here for each other, never for the agent: the loop runs beside it and comes back only to end a run.
   readonly #inbox = createSerial()
@@ -73,6 +73,12 @@ export class Conversation {
     this.#deps = deps
     this.log = deps.log
     this.#state = deps.state
+    this.decisions = createDecisions({
+      ...deps,
+      state: () => this.#state,
+      inTurn: (task) => this.#command(task),
+      carryOut: (command) => this.#carryOut(command),
+    })
     deps.log.subscribe({ onEvents: (events) => events.forEach((stored) => this.#take(stored.event)) })
   }
 
@@ -92,7 +98,7 @@ export class Conversation {
   /** The same key and body again, within a day, is the same message: it is answered as it was, and posted once. */
   async post({ message, run }: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
     return await this.#command(async () => {
-      const earlier = idempotency && findEarlier(this.#state.postedKeys, idempotency, Date.now())
+      const earlier = idempotency && (await findPosted(this.log, this.#state.postedKeys, idempotency, Date.now()))
       if (earlier) return earlier.answer
       const content = redactParts(partsOf(message.content), this.#deps.redact)
       const sender = message.sender === undefined ? {} : { sender: this.#deps.redact(message.sender) }
@@ -106,7 +112,7 @@ export class Conversation {
   async run({ max_steps }: Pick<RunRequest, 'max_steps'> = {}): Promise<string> {
     return await this.#command(async () => {
       const newRunId = uuid7()
-      await this.#carryOut({ kind: 'run', newRunId }, max_steps)
+      await this.#carryOut({ kind: 'run', newRunId, ...(max_steps !== undefined && { maxSteps: max_steps }) })
       return newRunId
     })
   }
@@ -126,45 +132,6 @@ export class Conversation {
       if (interrupt) await this.#deps.toolCalls.interrupt()
       await this.#storeEnd({ kind: 'pause', reason, now: Date.now() })
       return this.state.status
-    })
-  }
-
-  /** What waits for a decision now, with what has been decided of it. */
-  get request(): OpenRequest | undefined {
-    return undecidedCalls(this.#state.request).length ? this.#state.request : undefined
-  }
-
-  pendingPermissions(): PendingPermissions {
-    return { items: this.request ? [tellRequest(this.request)] : [] }
-  }
-
-  /** By id and by content; the same decision again changes nothing, also long afterwards. */
-  async decide(requestId: string, given: readonly ToolDecision[]): Promise<PermissionAnswer> {
-    const decisions = mapStrings(given, this.#deps.redact) as readonly ToolDecision[]
-    return await this.#command(async () => {
-      for (const { tool_use_id, updated_input } of decisions) this.#checkUpdate(tool_use_id, updated_input)
-      if (this.#state.request?.id === requestId) await this.#carryOut({ kind: 'decide', requestId, decisions })
-      else await requireSameInLog(this.log, requestId, decisions)
-      return { status: this.state.status, pending: undecidedCalls(this.#state.request).length }
-    })
-  }
-
-  /** Allows all that waits in this request, as it was shown. */
-  async approve(requestId: string): Promise<PermissionAnswer> {
-    const { request } = this
-    if (!request) throw new Problem('nothing_pending', 'Nothing waits for a decision; GET permissions shows what does.')
-    if (request.id !== requestId) throw permissionNotFound()
-    const decisions = undecidedCalls(request).map((call) => {
-      return { tool_use_id: call.toolUseId, input_hash: call.inputHash, behavior: 'allow' as const }
-    })
-    return await this.decide(requestId, decisions)
-  }
-
-  /** Refuses all that waits; the model is not called. */
-  async reject(reason: string | undefined): Promise<PermissionAnswer> {
-    return await this.#command(async () => {
-      await this.#carryOut({ kind: 'reject', reason: this.#deps.redact(reason ?? ''), now: Date.now() })
-      return { status: this.state.status, pending: 0 }
     })
   }
 
@@ -203,12 +170,6 @@ export class Conversation {
     })
   }
 
-  #checkUpdate(toolUseId: string, input: unknown): void {
-    const call = this.#state.request?.calls.find((waiting) => waiting.toolUseId === toolUseId)
-    const fault = call && input !== undefined ? this.#deps.toolCalls.findFault(call.name, input) : undefined
-    if (fault !== undefined) throw new Problem('invalid_request', `updated_input: ${fault}`)
-  }
-
   view(): ConversationView {
     return viewOf(this.state)
   }
@@ -225,7 +186,7 @@ export class Conversation {
   }
 
   /** Decides, stores, and does what the new state asks for. */
-  async #carryOut(command: Command, maxSteps?: number): Promise<readonly Event[]> {
+  async #carryOut(command: Command): Promise<readonly Event[]> {
     const drafts = decide(this.#state, command)
     if (drafts instanceof Problem) throw drafts
     if (!drafts.length) return []
@@ -233,7 +194,7 @@ export class Conversation {
     // Before the run is in the log: a start of the server opens only the logs that are marked.
     if (starts) await this.#deps.markActive(true)
     const events = (await this.log.append(drafts)).map((stored) => stored.event)
-    if (starts) this.#startRun(maxSteps)
+    if (starts) this.#startRun()
     // A mark too many costs the next start one look; a command that is in the log must not fail for it.
     else if (this.#isAtRest()) await this.#deps.markActive(false).catch(this.#reportStorage)
     return events
@@ -263,11 +224,10 @@ export class Conversation {
       this.#deps.onChange(this.#state)
   }
 
-  #startRun(maxSteps: number | undefined): void {
+  #startRun(): void {
     const { toolCalls, redact, createLlm } = this.#deps
     const run = new ActiveRun({
       id: this.#state.run!.id,
-      maxSteps,
       log: this.log,
       toolCalls,
       redact,

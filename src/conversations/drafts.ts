@@ -3,11 +3,13 @@ import type { ToolCall } from '../agent/tool-calls.ts'
 import type { EventDraft, Status, StopReason, ToolErrorType } from '../contract/event.ts'
 import type { State } from './state.ts'
 
+type StatusDraft = Extract<EventDraft, { type: 'StatusUpdate' }>
+
 export const isWaiting = (status: Status) => status === 'waiting_for_confirmation' || status === 'waiting_for_input'
 
 export const inRun = (state: State) => (state.run ? { run_id: state.run.id } : {})
 
-export function start(state: State, runId: string, reason: string): EventDraft {
+export function start(state: State, runId: string, reason: string, max_steps?: number): StatusDraft {
   return {
     type: 'StatusUpdate',
     source: 'environment',
@@ -15,6 +17,7 @@ export function start(state: State, runId: string, reason: string): EventDraft {
     status: 'running',
     previous_status: state.status,
     reason,
+    ...(max_steps !== undefined && { max_steps }),
   }
 }
 

@@ -12,8 +12,8 @@ export type PostedKey = Idempotency & { readonly at: string; readonly answer: Po
 /** How long a key is remembered, milliseconds. */
 export const KEY_LIFETIME_MS = 24 * 60 * 60 * 1000
 
-/** More in one day than any client that retries would send; the oldest go first. */
-const MAX_KEYS = 1000
+/** Kept at hand; the others of the day are found in the log. */
+export const MAX_KEYS = 1000
 
 export function hashBody(body: unknown): string {
   return createHash('sha256').update(canonicalJson(body)).digest('hex')

@@ -17,7 +17,8 @@ import type { Catalog } from './catalog.ts'
 import type { Conversation } from './conversation.ts'
 import { viewOf } from './view.ts'
 import type { Idempotency } from './idempotency.ts'
-import { findEarlier } from './idempotency.ts'
+import type { CreatedKey } from './keyed-creates.ts'
+import { createKeyedCreates } from './keyed-creates.ts'
 import type { Summary } from './listing.ts'
 import { listPage, matches, summarize } from './listing.ts'
 import type { State } from './state.ts'
@@ -42,8 +43,7 @@ export class ConversationManager {
   readonly #open = new Map<string, Promise<Opened>>()
   /** Ids on their way in or out, for which nothing else may begin. */
   readonly #busy = new Set<string>()
-  /** Idempotency keys of conversations that are being made. */
-  readonly #creating = new Set<string>()
+  readonly #keyed = createKeyedCreates()
   #closing = false
 
   constructor(deps: ManagerDeps) {
@@ -54,6 +54,7 @@ export class ConversationManager {
   async start(): Promise<void> {
     const { catalog } = this.#deps
     const gone = new Set(await catalog.deletedIds())
+    for (const key of await catalog.deletedKeys()) this.#keyed.remember(key)
     const ids = await catalog.ids()
     await mapBounded(
       ids.filter((id) => gone.has(id)),
@@ -72,20 +73,11 @@ export class ConversationManager {
   async create(request: CreateConversation, idempotency?: Idempotency): Promise<ConversationView> {
     this.#refuseWhenClosing()
     if (!idempotency) return await this.#create(request, undefined)
-    const earlier = findEarlier(this.#keysOf(idempotency.key), idempotency, Date.now())
-    if (earlier) return await this.view(earlier.id)
-    if (this.#creating.has(idempotency.key)) {
-      throw new Problem(
-        'idempotency_in_flight',
-        'A request with this Idempotency-Key is under way; wait for its answer.',
-      )
-    }
-    this.#creating.add(idempotency.key)
-    try {
-      return await this.#create(request, idempotency)
-    } finally {
-      this.#creating.delete(idempotency.key)
-    }
+    return await this.#keyed.once(idempotency, {
+      known: this.#keysOf(idempotency.key),
+      make: () => this.#create(request, idempotency),
+      again: (id) => this.#tellAgain(id),
+    })
   }
 
   async setConfirmation(id: string, enabled: boolean): Promise<ConversationView> {
@@ -98,10 +90,14 @@ export class ConversationManager {
     return conversation.view()
   }
 
-  #keysOf(key: string) {
-    return [...this.#index.values()].flatMap(({ id, createdAt, idempotency }) =>
-      idempotency?.key === key ? [{ ...idempotency, id, at: createdAt }] : [],
-    )
+  #keysOf(key: string): CreatedKey[] {
+    return [...this.#index.values()].flatMap((summary) => (summary.idempotency?.key === key ? keyOf(summary) : []))
+  }
+
+  async #tellAgain(id: string): Promise<ConversationView> {
+    const { conversation } = await this.#opened(id)
+    const warnings = conversation.state.settings.idempotency?.warnings
+    return { ...conversation.view(), ...(warnings && { warnings }) }
   }
 
   async #create(request: CreateConversation, idempotency: Idempotency | undefined): Promise<ConversationView> {
@@ -164,7 +160,9 @@ export class ConversationManager {
     this.#busy.add(id)
     try {
       // When this fails the conversation is as it was; from here on it is gone, whatever fails.
-      await catalog.markDeleted(id)
+      const keys = keyOf(this.#index.get(id)!)
+      await catalog.markDeleted(id, keys[0])
+      keys.forEach(this.#keyed.remember)
       this.#index.delete(id)
       const opening = this.#open.get(id)
       this.#open.delete(id)
@@ -329,6 +327,10 @@ export class ConversationManager {
 /** Of a conversation whose log cannot be read: that it is there, and that something is wrong with it. */
 function damagedState(id: string, createdAt: string): State {
   return { ...EMPTY_STATE, id, status: 'error', createdAt, updatedAt: createdAt }
+}
+
+function keyOf({ id, createdAt: at, idempotency }: Summary): CreatedKey[] {
+  return idempotency ? [{ key: idempotency.key, bodyHash: idempotency.bodyHash, id, at }] : []
 }
 
 const deleted = (id: string) => new Problem('conversation_deleted', `Conversation ${id} has been deleted.`)

@@ -6,7 +6,6 @@ import { endpointOf } from '../llm/endpoint.ts'
 import { LlmError } from '../llm/llm.ts'
 import { mapStrings } from '../lib/map-strings.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
-import type { Idempotency } from './idempotency.ts'
 import type { Settings } from './state.ts'
 
 export type LlmDefaults = { readonly model?: string; readonly api_key?: string; readonly base_url?: string }
@@ -98,7 +97,7 @@ export function llmSecrets(config: LlmConfig): Record<string, string> {
 
 export type NewSettings = {
   readonly request: CreateConversation
-  readonly idempotency: Idempotency | undefined
+  readonly idempotency: Settings['idempotency']
   readonly llm: LlmConfig
   readonly workdir: string
   readonly tools: readonly string[]

@@ -2,10 +2,11 @@
 import { z } from 'zod'
 import type { ToolCall } from '../agent/tool-calls.ts'
 import type { GatedCall, PermissionMode } from '../policy/permissions.ts'
+import { hashInput } from '../policy/permissions.ts'
 import type { PostedKey } from './idempotency.ts'
 import { withPostedKey } from './idempotency.ts'
 import type { OpenRequest } from './approvals.ts'
-import { openRequest, withDecision } from './approvals.ts'
+import { isAllowed, openRequest, releasedRequest, withDecision } from './approvals.ts'
 import type { Event, EventOf, Status, StopReason } from '../contract/event.ts'
 import { EVENT_VERSION } from '../contract/event.ts'
 import { LlmConfig } from '../contract/llm-config.ts'
@@ -28,7 +29,7 @@ export const Settings = z.object({
   microagents: z.array(z.string()).optional(),
   confirmation_mode: z.boolean().optional(),
   /** Of the request that made it. */
-  idempotency: z.object({ key: z.string(), bodyHash: z.string() }).optional(),
+  idempotency: z.object({ key: z.string(), bodyHash: z.string(), warnings: z.array(z.string()).optional() }).optional(),
   resume_on_start: z.boolean().optional(),
   visualize: z.boolean().optional(),
 })
@@ -42,6 +43,11 @@ export type Run = {
   /** Seq of the event it began with. */
   readonly startSeq: number
   readonly steps: number
+  /** Model answers after which it pauses. */
+  readonly maxSteps: number | undefined
+  /** Since when it works, RFC 3339, and how long it had worked before it waited for somebody, milliseconds. */
+  readonly activeSince: string
+  readonly activeMs: number
   readonly usage: UsageByModel
   readonly costUsd: number | undefined
   readonly finalText: string
@@ -131,7 +137,13 @@ export function fold(state: State, event: Event): State {
     case 'PermissionDecision':
       return afterDecision(next, event)
     case 'StatusUpdate':
-      return { ...next, status: event.status, reason: event.reason, run: runAfter(state, event) }
+      return {
+        ...next,
+        status: event.status,
+        reason: event.reason,
+        run: runAfter(state, event),
+        request: event.status === 'running' ? releasedRequest(state.request) : state.request,
+      }
     case 'ErrorEvent':
     case 'Result':
       return next
@@ -142,12 +154,11 @@ export function fold(state: State, event: Event): State {
   }
 }
 
-/** The open calls as the gate sees them. An approval is of the call as it was shown, by id. */
+/** The open calls as the gate sees them. An approval is of the call as it was shown, by id and by content. */
 export function gatedCalls({ openCalls, request }: State): GatedCall[] {
-  const allowed = new Set(
-    request?.calls.filter((call) => call.decision?.behavior === 'allow').map((call) => call.toolUseId),
-  )
-  return openCalls.map(({ toolUseId, name, input }) => ({ toolUseId, name, input, approved: allowed.has(toolUseId) }))
+  return openCalls.map(({ toolUseId, name, input }) => {
+    return { toolUseId, name, input, approved: isAllowed(request, toolUseId, hashInput(name, input)) }
+  })
 }
 
 export const modeOf = ({ settings }: State): PermissionMode => ({ confirmation: settings.confirmation_mode ?? false })
@@ -209,27 +220,39 @@ function afterResult(state: State, event: EventOf<'ToolResult'>): State {
 /** The call as it is to run: with the input that the decision gave it. */
 function afterDecision(state: State, event: EventOf<'PermissionDecision'>): State {
   const { updated_input: input } = event
+  const request = withDecision(state.request, event)
   const openCalls =
-    input === undefined
+    input === undefined || request === state.request
       ? state.openCalls
       : state.openCalls.map((call) =>
           call.toolUseId === event.tool_use_id ? { ...call, input, isChanged: true } : call,
         )
-  return { ...state, openCalls, request: withDecision(state.request, event) }
+  return { ...state, openCalls, request }
 }
 
 function runAfter(state: State, event: EventOf<'StatusUpdate'>): Run | undefined {
   if (event.status !== 'running' && !event.status.startsWith('waiting_')) return undefined
-  if (!event.run_id || state.run?.id === event.run_id) return state.run
+  if (!event.run_id || state.run?.id === event.run_id) return state.run && countTime(state.run, state.status, event)
   return {
     id: event.run_id,
     startedAt: event.timestamp,
     startSeq: event.seq,
     steps: 0,
+    maxSteps: event.max_steps,
+    activeSince: event.timestamp,
+    activeMs: 0,
     usage: {},
     costUsd: undefined,
     finalText: '',
   }
+}
+
+/** While it waits for somebody, its time does not run. */
+function countTime(run: Run, before: Status, { status, timestamp }: EventOf<'StatusUpdate'>): Run {
+  if (status === 'running') return before === 'running' ? run : { ...run, activeSince: timestamp }
+  if (before !== 'running') return run
+  // A clock that was set back must not give time away.
+  return { ...run, activeMs: run.activeMs + Math.max(0, Date.parse(timestamp) - Date.parse(run.activeSince)) }
 }
 
 function countUsage(total: UsageByModel, model: string, usage: Usage): UsageByModel {

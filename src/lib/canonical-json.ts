@@ -2,10 +2,17 @@
 
 /** For values that came out of `JSON.parse`: ECMAScript writes their strings and numbers as the RFC asks. */
 export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  const entries = Object.entries(value).filter(([, item]) => item !== undefined)
-  // By UTF-16 code units, as the RFC has it and as `<` compares.
-  entries.sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join(',')}}`
+  // Loops, not callbacks: one frame to a level, so that whatever could be read and stored can be hashed, however deep.
+  const parts: string[] = []
+  if (Array.isArray(value)) {
+    for (const item of value) parts.push(canonicalJson(item))
+    return `[${parts.join(',')}]`
+  }
+  const record = value as Record<string, unknown>
+  // By UTF-16 code units, as the RFC has it and as `sort` does.
+  for (const key of Object.keys(record).sort()) {
+    if (record[key] !== undefined) parts.push(`${JSON.stringify(key)}:${canonicalJson(record[key])}`)
+  }
+  return `{${parts.join(',')}}`
 }

@@ -43,7 +43,7 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
         response: { 200: PendingPermissions },
       },
     },
-    async (request) => (await manager.get(request.params.id)).pendingPermissions(),
+    async (request) => (await manager.get(request.params.id)).decisions.pending(),
   )
 
   app.post(
@@ -63,7 +63,7 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
     },
     async (request) => {
       const conversation = await manager.get(request.params.id)
-      return await conversation.decide(request.params.request_id, request.body.decisions)
+      return await conversation.decisions.decide(request.params.request_id, request.body.decisions)
     },
   )
 
@@ -81,7 +81,7 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
         response: { 200: PermissionAnswer },
       },
     },
-    async (request) => (await manager.get(request.params.id)).approve(request.body.request_id),
+    async (request) => (await manager.get(request.params.id)).decisions.approve(request.body.request_id),
   )
 
   app.post(
@@ -98,6 +98,6 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
         response: { 200: PermissionAnswer },
       },
     },
-    async (request) => (await manager.get(request.params.id)).reject(request.body?.reason),
+    async (request) => (await manager.get(request.params.id)).decisions.reject(request.body?.reason),
   )
 }
