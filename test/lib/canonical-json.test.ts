@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { canonicalJson } from '../../src/lib/canonical-json.ts'
 
@@ -17,7 +17,6 @@ test('keys are sorted by UTF-16 code units, as in section 3.2.3', () => {
   const value: unknown = JSON.parse(
     String.raw`{"\u20ac":1,"\r":2,"\ufb33":3,"1":4,"\ud83d\ude00":5,"\u0080":6,"\u00f6":7,"10":8,"2":9}`,
   )
-  expect(Object.values(JSON.parse(canonicalJson(value)) as object).sort()).toHaveLength(9)
   expect(canonicalJson(value)).toBe(
     '{"\\r":2,"1":4,"10":8,"2":9,"\u0080":6,"\u00f6":7,"\u20ac":1,"\ud83d\ude00":5,"\ufb33":3}',
   )
@@ -64,7 +63,7 @@ function turnAround(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   return JSON.parse(
     `{${Object.entries(value)
-      .reverse()
+      .toReversed()
       .map(([key, item]) => `${JSON.stringify(key)}:${JSON.stringify(turnAround(item))}`)
       .join(',')}}`,
   )
