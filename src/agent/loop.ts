@@ -39,6 +39,8 @@ export type LoopWait = { readonly asks: readonly AskedToolUse[] }
 
 export type LoopEnd = {
   readonly stopReason: StopReason
+  /** What the agent said by finishing; without it, its last message is the last word. */
+  readonly finalText?: string
   readonly failure?: { readonly type: ErrorType; readonly message: string; readonly retryable: boolean }
 }
 
@@ -60,7 +62,8 @@ export async function runAgent(
     if (asked.length) return { asks: asked }
     const ran = await runCalls(context, () => true, signal)
     if (!ran) return { stopReason: 'paused' }
-    if (begun.finishes || ran.finishes) return { stopReason: 'finished' }
+    const last = ran.finishes ? ran : begun
+    if (last.finishes) return { stopReason: 'finished', finalText: last.finalText }
     const limit = metLimit(context)
     if (limit) return limit
 
@@ -83,14 +86,14 @@ async function runCalls(
   isMeant: (call: ToolCall) => boolean,
   signal: AbortSignal,
 ): Promise<FinishedCall | undefined> {
-  let finishes = false
+  let last: FinishedCall = { finishes: false }
   for (const call of openCalls().filter(isMeant)) {
     if (signal.aborted) return undefined
     const finished = await orAborted(toolCalls.run(call), signal)
     if (!finished) return undefined
-    finishes ||= finished.finishes
+    if (finished.finishes) last = finished
   }
-  return { finishes }
+  return last
 }
 
 /** Finish reasons of an answer that was cut off, as vendors name it. */

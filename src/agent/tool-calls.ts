@@ -16,8 +16,8 @@ export type ToolCall = {
   readonly isChanged?: boolean
 }
 
-/** `finishes`: the tool was one that ends the run. */
-export type FinishedCall = { readonly finishes: boolean }
+/** `finishes`: the tool was one that ends the run; `finalText` is then what it had to say. */
+export type FinishedCall = { readonly finishes: false } | { readonly finishes: true; readonly finalText: string }
 
 export type ToolCallsDeps = {
   readonly tools: readonly Tool[]
@@ -63,7 +63,10 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     unstored.set(call.toolUseId, result)
     await deps.emit([result])
     unstored.delete(call.toolUseId)
-    return { finishes: !result.is_error && (byName.get(call.name)?.finishes ?? false) }
+    const tool = byName.get(call.name)
+    return tool?.finishes && !result.is_error
+      ? { finishes: true, finalText: renderOutput(tool, result.output) }
+      : { finishes: false }
   }
 
   return {
@@ -132,12 +135,12 @@ async function execute(
     const names = deps.tools.map((known) => known.name).join(', ') || 'none'
     return refusal('unknown_tool', `There is no tool named ${JSON.stringify(call.name)}. The tools are: ${names}.`)
   }
-  const fault = findFault(tool, call.input)
-  if (fault !== undefined) return refusal('invalid_input', fault)
+  const read = readInput(tool, call.input)
+  if ('fault' in read) return refusal('invalid_input', read.fault)
   const onOutput: ToolContext['onOutput'] = (stream, text, offset) =>
     deps.onOutput(call.toolUseId, stream, deps.redact(text), offset)
   try {
-    const outcome = await tool.run(tool.input.parse(call.input), {
+    const outcome = await tool.run(read.accepted, {
       ...deps.context(),
       toolUseId: call.toolUseId,
       signal,
@@ -150,14 +153,29 @@ async function execute(
   }
 }
 
-/** Why the tool cannot take this input; an unknown tool takes none. */
+/** The input as the tool takes it, or why it cannot. One answer for the gate and for the run: what the gate lets pass as refused anyhow must not run. */
+function readInput(tool: Tool, input: unknown): { readonly accepted: unknown } | { readonly fault: string } {
+  if (typeof input === 'string') {
+    return { fault: `The arguments are not a JSON object: ${jsonFault(input)}. Send the call again with valid JSON.` }
+  }
+  const asSent = tool.input.safeParse(input)
+  const parsed = asSent.success ? asSent : tool.input.safeParse(withoutNulls(input))
+  return parsed.success
+    ? { accepted: parsed.data }
+    : { fault: `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}` }
+}
+
+/** Why a call of this tool would be refused; an unknown tool takes nothing. */
 function findFault(tool: Tool | undefined, input: unknown): string | undefined {
   if (!tool) return 'There is no such tool.'
-  if (typeof input === 'string') {
-    return `The arguments are not a JSON object: ${jsonFault(input)}. Send the call again with valid JSON.`
-  }
-  const parsed = tool.input.safeParse(input)
-  return parsed.success ? undefined : `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}`
+  const read = readInput(tool, input)
+  return 'fault' in read ? read.fault : undefined
+}
+
+/** Many models write `null` for an argument that they leave out. */
+function withoutNulls(input: unknown): unknown {
+  const entries = Object.entries(input as object) // text was refused before, and nothing else is stored for a call
+  return Object.fromEntries(entries.filter(([, value]) => value !== null))
 }
 
 /** Throws for what JSON cannot say: it could never be stored, and the call would be without its result for ever. */

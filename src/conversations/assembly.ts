@@ -16,6 +16,7 @@ import type { Redactor } from '../security/redactor.ts'
 import type { SecretStore, SecretValues } from '../security/secret-store.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { DEFAULT_TOOLS, resolveToolNames } from '../tools/registry.ts'
+import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Shells } from '../workspace/shell.ts'
 import type { Catalog } from './catalog.ts'
@@ -52,8 +53,11 @@ export type AssemblyDeps = {
   readonly createRedactor: () => Redactor
   readonly createLlm: (options: { config: LlmConfig; redact: (text: string) => string; conversationId: string }) => Llm
   readonly createShells: (options: { conversationId: string; workdir: string; directory: string }) => Shells
-  readonly createTools: (names: readonly string[], shells: Pick<Shells, 'get'>) => Tool[]
+  readonly createTools: (names: readonly string[], deps: ConversationToolDeps) => Tool[]
 }
+
+/** What tools get that differs from conversation to conversation. */
+export type ConversationToolDeps = Pick<ToolDeps, 'shells' | 'stateDirectory' | 'lastOutput'>
 
 /** An assembled conversation and what only its assembler may touch. */
 export type Opened = {
@@ -221,7 +225,11 @@ function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor, onChan
   }
 
   const toolCalls = createToolCalls({
-    tools: deps.createTools(state.settings.tools, { get: (sessionId) => currentShells().get(sessionId) }),
+    tools: deps.createTools(state.settings.tools, {
+      shells: { get: (sessionId) => currentShells().get(sessionId) },
+      stateDirectory: catalog.directoryOf(id),
+      lastOutput: (name) => conversation.state.lastOutputs[name],
+    }),
     context: () => ({ conversationId: id, workdir: workdir() }),
     redact,
     emit: async (drafts) => void (await log.append(drafts)),

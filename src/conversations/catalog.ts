@@ -73,6 +73,8 @@ const Meta = z.object({
   ),
   request: Request.optional(),
   postedKeys: z.array(z.object({ key: z.string(), bodyHash: z.string(), at: z.string(), answer: PostedMessage })),
+  // Absent from what an earlier version wrote, which had no tool of that kind.
+  lastOutputs: z.record(z.string(), z.unknown()).default({}),
   runRequestedAt: z.number(),
   usage: UsageByModel,
   costUsd: z.number().optional(),

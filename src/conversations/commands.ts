@@ -32,6 +32,7 @@ export type Command =
       kind: 'end_run'
       runId: string
       stopReason: StopReason
+      finalText?: string
       failure?: RunFailure
       requestedAt: number
       newRunId: string
@@ -161,7 +162,11 @@ function decideEnd(state: State, command: CommandOf<'end_run'>): EventDraft[] {
         },
       ]
     : []
-  const ended = [...error, result(state, stopReason, now), toStatus(state, STATUS_AFTER[stopReason], stopReason)]
+  const ended = [
+    ...error,
+    result(state, stopReason, now, command.finalText),
+    toStatus(state, STATUS_AFTER[stopReason], stopReason),
+  ]
   // Each such message asked for a run of its own when this one could not take it in. But not the one this run was
   // started for: a run that fails before its first request would start itself again for ever.
   const startsAnother = hasUnread(Math.max(command.requestedAt, state.run?.startSeq ?? 0))

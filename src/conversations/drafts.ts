@@ -43,13 +43,14 @@ export function answer(call: ToolCall, error_type: ToolErrorType, message: strin
   }
 }
 
-export function result(state: State, stopReason: StopReason, now: number): EventDraft {
+/** Without a `finalText` of its own, or with an empty one, the run's last message is its last word. */
+export function result(state: State, stopReason: StopReason, now: number, finalText?: string): EventDraft {
   const run = state.run
   return {
     type: 'Result',
     source: 'environment',
     ...inRun(state),
-    final_text: run?.finalText ?? '',
+    final_text: finalText || (run?.finalText ?? ''),
     usage: run?.usage ?? {},
     ...(run?.costUsd !== undefined && { cost_usd: run.costUsd }),
     stop_reason: stopReason,

@@ -13,6 +13,7 @@ import { LlmConfig } from '../contract/llm-config.ts'
 import type { Usage, UsageByModel } from '../contract/message.ts'
 import { NO_USAGE, addUsage } from '../contract/message.ts'
 import { Problem } from '../contract/problem.ts'
+import { TOOLS_KEPT_IN_LOG } from '../tools/registry.ts'
 
 /** How a conversation was made and configured, without secret values: the `options_summary` of its `SystemInit`. */
 export const Settings = z.object({
@@ -67,6 +68,8 @@ export type State = {
   readonly openCalls: readonly ToolCall[]
   /** What the calls of the open turn wait for, or waited for. */
   readonly request: OpenRequest | undefined
+  /** By tool, for those in `TOOLS_KEPT_IN_LOG`: the output of its last successful call. */
+  readonly lastOutputs: Readonly<Record<string, unknown>>
   /** Seq of the newest message that asked for a run. */
   readonly runRequestedAt: number
   readonly usage: UsageByModel
@@ -94,6 +97,7 @@ export const EMPTY_STATE: State = {
   run: undefined,
   openCalls: [],
   request: undefined,
+  lastOutputs: {},
   runRequestedAt: 0,
   usage: {},
   costUsd: undefined,
@@ -214,7 +218,8 @@ function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
 
 function afterResult(state: State, event: EventOf<'ToolResult'>): State {
   const openCalls = state.openCalls.filter((call) => call.toolUseId !== event.tool_use_id)
-  return { ...state, openCalls, request: openCalls.length ? state.request : undefined }
+  const request = openCalls.length ? state.request : undefined
+  return { ...state, openCalls, request, lastOutputs: outputsAfter(state, event) }
 }
 
 /** The call as it is to run: with the input that the decision gave it. */
@@ -228,6 +233,12 @@ function afterDecision(state: State, event: EventOf<'PermissionDecision'>): Stat
           call.toolUseId === event.tool_use_id ? { ...call, input, isChanged: true } : call,
         )
   return { ...state, openCalls, request }
+}
+
+function outputsAfter({ openCalls, lastOutputs }: State, event: EventOf<'ToolResult'>): State['lastOutputs'] {
+  const name = openCalls.find((call) => call.toolUseId === event.tool_use_id)?.name
+  const isKept = name !== undefined && TOOLS_KEPT_IN_LOG.has(name) && !event.is_error
+  return isKept ? { ...lastOutputs, [name]: event.output } : lastOutputs
 }
 
 function runAfter(state: State, event: EventOf<'StatusUpdate'>): Run | undefined {

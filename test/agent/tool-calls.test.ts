@@ -187,10 +187,15 @@ test('interrupt ends all that runs and resolves when each has its result', async
 
 test('only a tool that finishes, and did not fail, ends the run', async () => {
   const finishing = (fails: boolean) =>
-    tool('Finish', () => (fails ? { output: '', error: { type: 'failed', message: 'not yet' } } : { output: '' }), {
-      finishes: true,
-    })
-  expect(await setUp(finishing(false)).toolCalls.run(callOf('Finish'))).toEqual({ finishes: true })
+    tool(
+      'Finish',
+      () => (fails ? { output: '', error: { type: 'failed', message: 'not yet' } } : { output: 'All done, hunter2.' }),
+      { finishes: true },
+    )
+  expect(await setUp(finishing(false)).toolCalls.run(callOf('Finish'))).toEqual({
+    finishes: true,
+    finalText: 'All done, <secret>.',
+  })
   expect(await setUp(finishing(true)).toolCalls.run(callOf('Finish'))).toEqual({ finishes: false })
 })
 
@@ -213,6 +218,27 @@ test('secrets are taken out of every string of an output, keys too, and of what 
     },
   ])
   expect(shown).toEqual(['call-1 stdout 3 <secret>!'])
+})
+
+test('null for an argument that may be left out counts as left out, and not for one that takes null', async () => {
+  const input = z.strictObject({ path: z.string(), depth: z.int().optional(), parent: z.string().nullable() })
+  const seen: unknown[] = []
+  const { toolCalls, results } = setUp({ ...tool('Strict', (given) => ({ output: seen.push(given) })), input })
+  await toolCalls.run(callOf('Strict', { path: 'x', parent: null }, 'a'))
+  expect(seen).toEqual([{ path: 'x', parent: null }])
+  const optional = {
+    ...tool('Loose', (given) => ({ output: seen.push(given) })),
+    input: z.strictObject({ path: z.string(), depth: z.int().optional() }),
+  } as Tool
+  const loose = setUp(optional)
+  await loose.toolCalls.run(callOf('Loose', { path: 'x', depth: null }))
+  expect(seen[1]).toEqual({ path: 'x' })
+  await loose.toolCalls.run(callOf('Loose', { path: null }))
+  expect(loose.results.at(-1)).toMatchObject({
+    error_type: 'invalid_input',
+    error_message: expect.stringContaining('path'),
+  })
+  expect(results).toHaveLength(1)
 })
 
 test('tools are described in the order given, the schema as a model takes it', () => {

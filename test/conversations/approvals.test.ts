@@ -424,6 +424,17 @@ describe('the mode', () => {
   })
 })
 
+test('what is accepted only without its nulls is no call that would be refused: it is asked about', async () => {
+  await using scene = await setScene([{ calls: [call('Act', { n: 1, stop: null })] }, { text: 'Done.' }])
+  const { request_id, tool_uses } = await scene.ask()
+  expect(tool_uses).toMatchObject([{ input: { n: 1, stop: null } }])
+  expect(scene.ran).toEqual([])
+  const conversation = await scene.conversation()
+  await conversation.decisions.approve(request_id)
+  await settled(conversation, 'idle')
+  expect(scene.ran).toEqual([{ name: 'Act', input: { n: 1 } }])
+})
+
 test('the limits of a run hold across its waits: max_steps is not forgotten', async () => {
   await using scene = await setScene([TURN, TURN, TURN, { text: 'Done.' }])
   const conversation = await scene.conversation()
