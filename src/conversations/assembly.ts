@@ -34,6 +34,7 @@ import {
   parseNewLlm,
   withLlmSecrets,
 } from './settings.ts'
+import type { Idempotency } from './idempotency.ts'
 import type { Settings, State } from './state.ts'
 import { EMPTY_STATE, fold } from './state.ts'
 import type { WorkdirRules } from './workdir.ts'
@@ -83,6 +84,7 @@ export interface Assembler {
   create(
     id: string,
     request: CreateConversation,
+    idempotency: Idempotency | undefined,
     onChange: OnChange,
   ): Promise<{ opened: Opened; warnings: readonly string[] }>
   open(id: string, onChange: OnChange): Promise<Opened>
@@ -94,7 +96,7 @@ export interface Assembler {
 
 export function createAssembler(deps: AssemblyDeps): Assembler {
   return {
-    async create(id, request, onChange) {
+    async create(id, request, idempotency, onChange) {
       const llm = parseNewLlm(request.llm_config, deps.llmDefaults)
       const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
       const secrets: SecretValues = { llm: llmSecrets(llm.config) }
@@ -108,12 +110,20 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
       try {
         await Promise.allSettled([workdirMade, secretsStored, logMade])
         const workdir = await workdirMade
-        const settings = newSettings({ request, llm: llm.config, workdir, tools, redact: redactor.redact })
+        const warnings = [...llm.warnings, ...toolWarning(llm.config, tools)]
+        const settings = newSettings({
+          request,
+          idempotency: idempotency && { ...idempotency, ...(warnings.length > 0 && { warnings }) },
+          llm: llm.config,
+          workdir,
+          tools,
+          redact: redactor.redact,
+        })
         await secretsStored
         const stored = await logMade
         const opened = assemble(deps, { stored, state: { ...EMPTY_STATE, id, settings }, secrets, redactor, onChange })
         await opened.conversation.log.append(firstEvents(deps, id, request, settings, opened.redact))
-        return { opened, warnings: [...llm.warnings, ...toolWarning(settings)] }
+        return { opened, warnings }
       } catch (error) {
         // Its descriptor with it.
         await deps.store.delete(id)
@@ -150,9 +160,10 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
           afterwards: async () => (workdir === undefined ? undefined : await opened.leaveWorkdir()),
         }
       })
+      const { settings } = opened.conversation.state
       return [
         ...(llm?.warnings ?? []),
-        ...(llm?.config.model === undefined ? [] : toolWarning(opened.conversation.state.settings)),
+        ...(llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)),
       ]
     },
 
@@ -322,7 +333,7 @@ function firstEvents(
   ]
 }
 
-function toolWarning({ llm_config: { model = '' }, tools }: Settings): string[] {
+function toolWarning({ model = '' }: LlmConfig, tools: readonly string[]): string[] {
   return tools.length && seemsToLackTools(model)
     ? [`${model} does not seem to support function calling; the agent may not be able to use its tools`]
     : []

@@ -17,6 +17,9 @@ import type { Assembler, Opened } from './assembly.ts'
 import type { Catalog } from './catalog.ts'
 import type { Conversation } from './conversation.ts'
 import { viewOf } from './view.ts'
+import type { Idempotency } from './idempotency.ts'
+import type { CreatedKey } from './keyed-creates.ts'
+import { createKeyedCreates } from './keyed-creates.ts'
 import type { Summary } from './listing.ts'
 import { listPage, matches, summarize } from './listing.ts'
 import type { State } from './state.ts'
@@ -43,6 +46,7 @@ export class ConversationManager {
   readonly #open = new Map<string, Promise<Opened>>()
   /** Ids on their way in or out, for which nothing else may begin. */
   readonly #busy = new Set<string>()
+  readonly #keyed = createKeyedCreates()
   #closing = false
 
   constructor(deps: ManagerDeps) {
@@ -53,6 +57,7 @@ export class ConversationManager {
   async start(): Promise<void> {
     const { catalog } = this.#deps
     const gone = new Set(await catalog.deletedIds())
+    for (const key of await catalog.deletedKeys()) this.#keyed.remember(key)
     const ids = await catalog.ids()
     await this.#endOrphans(new Set([...ids, ...gone]))
     await mapBounded(
@@ -68,15 +73,45 @@ export class ConversationManager {
     await mapBounded(await catalog.activeIds(), START_CONCURRENCY, (id) => this.#recoverOne(id))
   }
 
-  async create(request: CreateConversation): Promise<ConversationView> {
+  /** The same key and body again, within a day, is the same conversation: it is answered, and not made a second time. */
+  async create(request: CreateConversation, idempotency?: Idempotency): Promise<ConversationView> {
     this.#refuseWhenClosing()
+    if (!idempotency) return await this.#create(request, undefined)
+    return await this.#keyed.once(idempotency, {
+      known: this.#keysOf(idempotency.key),
+      make: () => this.#create(request, idempotency),
+      again: (id) => this.#tellAgain(id),
+    })
+  }
+
+  async setConfirmation(id: string, enabled: boolean): Promise<ConversationView> {
+    const conversation = await this.get(id)
+    await conversation.configure(async ({ settings }) => ({
+      changes: (settings.confirmation_mode ?? false) === enabled ? {} : { confirmation_mode: enabled },
+      prepare: async () => {},
+      afterwards: async () => {},
+    }))
+    return conversation.view()
+  }
+
+  #keysOf(key: string): CreatedKey[] {
+    return [...this.#index.values()].flatMap((summary) => (summary.idempotency?.key === key ? keyOf(summary) : []))
+  }
+
+  async #tellAgain(id: string): Promise<ConversationView> {
+    const { conversation } = await this.#opened(id)
+    const warnings = conversation.state.settings.idempotency?.warnings
+    return { ...conversation.view(), ...(warnings && { warnings }) }
+  }
+
+  async #create(request: CreateConversation, idempotency: Idempotency | undefined): Promise<ConversationView> {
     const id = request.id ?? uuid7()
     if (this.#index.has(id) || this.#busy.has(id))
       throw new Problem('conversation_exists', `There is a conversation ${id} already.`)
     this.#busy.add(id)
     try {
       if (request.id !== undefined && (await this.#deps.catalog.isDeleted(id))) throw deleted(id)
-      const made = this.#deps.assembler.create(id, request, this.#onChange)
+      const made = this.#deps.assembler.create(id, request, idempotency, this.#onChange)
       const opening = made.then(({ opened }) => opened)
       // Already now: a stop of the server waits for what is on its way, and closes it.
       this.#open.set(id, opening)
@@ -129,7 +164,9 @@ export class ConversationManager {
     this.#busy.add(id)
     try {
       // When this fails the conversation is as it was; from here on it is gone, whatever fails.
-      await catalog.markDeleted(id)
+      const keys = keyOf(this.#index.get(id)!)
+      await catalog.markDeleted(id, keys[0])
+      keys.forEach(this.#keyed.remember)
       this.#index.delete(id)
       const opening = this.#open.get(id)
       this.#open.delete(id)
@@ -303,6 +340,10 @@ export class ConversationManager {
 /** Of a conversation whose log cannot be read: that it is there, and that something is wrong with it. */
 function damagedState(id: string, createdAt: string): State {
   return { ...EMPTY_STATE, id, status: 'error', createdAt, updatedAt: createdAt }
+}
+
+function keyOf({ id, createdAt: at, idempotency }: Summary): CreatedKey[] {
+  return idempotency ? [{ key: idempotency.key, bodyHash: idempotency.bodyHash, id, at }] : []
 }
 
 const deleted = (id: string) => new Problem('conversation_deleted', `Conversation ${id} has been deleted.`)

@@ -93,8 +93,7 @@ function invalidRequest(validation: readonly unknown[], context: string | undefi
   })
 }
 
-function laterFields({ instancePath, params }: Issue): string[] {
+function laterFields({ params }: Issue): string[] {
   const unknown = Array.isArray(params?.['keys']) ? params['keys'].map(String) : []
-  const refused = instancePath === '/confirmation_mode' ? ['confirmation_mode'] : []
-  return [...unknown, ...refused].filter((name) => LATER_FIELDS.has(name))
+  return unknown.filter((name) => LATER_FIELDS.has(name))
 }
