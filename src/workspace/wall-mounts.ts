@@ -2,7 +2,7 @@
  * What a shell behind the wall sees of the host's files, as arguments of bwrap(1): all of it read-only, homes and the
  * server's own files out of sight, and rights to write in the conversation's own places only.
  */
-import { existsSync, mkdirSync, realpathSync } from 'node:fs'
+import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative, sep } from 'node:path'
 
 /** What holds for all shells of a server. */
@@ -62,7 +62,10 @@ const HOMES = ['/home', '/root']
 /** Throws when the workdir is such that the wall would have a hole; nothing must be started then. */
 export function mountArguments(plan: WallPlan, places?: ShellPlaces): string[] {
   const covered = [plan.dataDir, plan.workdirBase].map(makeReal)
-  const keyFiles = plan.keyFiles.flatMap(realpathIfAny)
+  // A pipe or a device (`/dev/fd/63`, `/dev/null`) is no place where a key lies.
+  const keyFiles = plan.keyFiles
+    .flatMap(realpathIfAny)
+    .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile())
   if (places) refuseHoles(places.workdir, covered, keyFiles)
   const fixed: Mount[] = [
     ...homeMounts(plan),
@@ -115,6 +118,8 @@ function homeMounts({ home, path, named }: WallPlan): Mount[] {
       // By the name that the environment has for it, as far as that leads through the home.
       const at = realpathIfAny(dirname(from)).map((parent) => join(parent, basename(from)))[0]
       if (at === undefined || !homes.some((each) => isBelow(at, each)) || !existsSync(from)) return []
+      // A whole home on the search path is not shown for that.
+      if (homes.some((each) => isAtOrBelow(each, at))) return []
       return [{ at, args: ['--ro-bind-try', realpathSync(from), at] }]
     }),
   ]

@@ -228,6 +228,20 @@ describe('of the host a shell', () => {
     )
   })
 
+  test('does not see that home either when it is on the search path itself', async () => {
+    const place = await setPlace()
+    place.whole.path = `${place.home}:${place.home}/:${place.whole.path}`
+    const { run } = await place.open()
+    expect((await run(`ls -A ${place.home}`)).stdout).toBe('bin\n')
+  })
+
+  test('has its devices, though a key was read from one', async () => {
+    const place = await setPlace()
+    place.whole.keyFiles.push('/dev/null', '/dev/fd/0')
+    const { run } = await place.open()
+    expect((await run('echo x >/dev/null && echo written')).stdout).toBe('written\n')
+  })
+
   test('finds the toolchains of that home in its own', async () => {
     const place = await setPlace()
     await mkdir(join(place.home, '.rustup'))
