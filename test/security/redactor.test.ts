@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { MIN_SECRET_LENGTH, createRedactor } from '../../src/security/redactor.ts'
+import { MIN_SECRET_LENGTH } from '../../src/contract/secret.ts'
+import { createRedactor } from '../../src/security/redactor.ts'
 
 function hiding(...secrets: [name: string, value: string][]) {
   const redactor = createRedactor()
