@@ -88,7 +88,7 @@ async function createManager(config: Config, logger: Logger): Promise<Conversati
     store: createJsonlStore({ directory: sessions }),
     catalog,
     secretStore: createSecretStore({ directory: sessions, keyMaterial: config.secretKeys }),
-    workdirRules: { base: config.workdirBase, roots: config.workdirRoots, forbidden: sessions },
+    workdirRules: { base: config.workdirBase, roots: config.workdirRoots, forbidden: config.dataDir },
     llmDefaults: config.defaultLlm,
     version: VERSION,
     isolation: hostLauncher.isolation,

@@ -1,9 +1,11 @@
 /** The only reader of the environment: variables, `.env` and secret files in, one checked `Config` out. */
-import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
+import { access, constants } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { z } from 'zod'
+import { makeDirectories } from './lib/make-directories.ts'
 import type { LogLevel } from './telemetry/logger.ts'
 import { LOG_LEVELS } from './telemetry/logger.ts'
 
@@ -113,7 +115,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
       read,
     ),
     dataDir,
-    workdirBase: resolve(read('OPENHANDS_WORKDIR_BASE') ?? join(dataDir, 'work')),
+    workdirBase: readWorkdirBase(read('OPENHANDS_WORKDIR_BASE'), dataDir),
     workdirRoots: readRoots(read('OPENHANDS_WORKDIR_ROOTS')),
     masterKeys,
     secretKeys: secretKey === undefined ? masterKeys : [secretKey, ...masterKeys],
@@ -142,10 +144,10 @@ export function sizeThreadPool(): void {
 }
 
 /** Makes the directory and proves that it can be written to. */
-export function ensureWritable(path: string, name: Name): void {
+export async function ensureWritable(path: string, name: Name): Promise<void> {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
-    accessSync(path, constants.W_OK | constants.X_OK)
+    await makeDirectories(path, 0o700)
+    await access(path, constants.W_OK | constants.X_OK)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     throw new ConfigError(`${path} cannot be written to (${code}); set ${name} to a directory that can.`, {
@@ -158,7 +160,8 @@ type Read = (name: Name) => string | undefined
 
 /** Command line, then environment, then `.env`, then default; an empty value is none. */
 function createReader(overrides: Partial<Record<Name, string>>): Read {
-  const env: Record<string, string | undefined> = { ...readDotEnv(), ...process.env }
+  const given = Object.entries(process.env).filter(([, value]) => value)
+  const env: Record<string, string | undefined> = { ...readDotEnv(), ...Object.fromEntries(given) }
   return (name) => {
     const variable: Variable = VARIABLES[name]
     const direct = overrides[name] ?? env[name]
@@ -181,7 +184,8 @@ function readDotEnv(): Record<string, string | undefined> {
 
 function readSecretFile(name: Name, path: string): string {
   try {
-    return readFileSync(path, 'utf8').trim()
+    const secret = readFileSync(path, 'utf8').trim()
+    if (secret) return secret
   } catch (error) {
     throw new ConfigError(
       `${name}_FILE: ${path} cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : 'error'}).`,
@@ -190,6 +194,7 @@ function readSecretFile(name: Name, path: string): string {
       },
     )
   }
+  throw new ConfigError(`${name}_FILE: ${path} is empty.`)
 }
 
 /** The message names the variable and never the value: it may be a secret pasted into the wrong place. */
@@ -215,6 +220,14 @@ function readMasterKeys(value: string | undefined): [string, ...string[]] {
   if (keys.some((key) => !/^[\x21-\x7e]+$/.test(key)))
     throw new ConfigError('OPENHANDS_MASTER_KEY may hold visible ASCII characters only.')
   return [keys[0]!, ...keys.slice(1)]
+}
+
+function readWorkdirBase(value: string | undefined, dataDir: string): string {
+  const base = resolve(value ?? join(dataDir, 'work'))
+  // No workdir lies among the server's own files, so there would be none at all.
+  if (base === dataDir)
+    throw new ConfigError('OPENHANDS_WORKDIR_BASE must be another directory than OPENHANDS_DATA_DIR.')
+  return base
 }
 
 function readRoots(value: string | undefined): string[] {

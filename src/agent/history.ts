@@ -96,7 +96,10 @@ function toModelCall(event: EventOf<'ToolUse'>): ModelToolCall {
 
 function toToolMessage(event: EventOf<'ToolResult'>, toolName: string, render: RenderOutput): ModelMessage {
   const text = render(toolName, event.output)
-  const error = event.is_error && event.error_message && !text.includes(event.error_message) ? `Error: ${event.error_message}\n` : ''
+  const error =
+    event.is_error && event.error_message && !text.includes(event.error_message)
+      ? `Error: ${event.error_message}\n`
+      : ''
   return { role: 'tool', toolCallId: event.tool_use_id, content: `${error}${text}` || '[no output]' }
 }
 
@@ -116,7 +119,8 @@ export function findFaults({ messages }: Pick<LlmRequest, 'messages'>): string[]
     expected = []
     if (at === 0 && message.role !== 'user') fault('the first message is not the user’s')
     if (message.role === 'user' && !message.content.length) fault('no content')
-    if (message.role === 'user' && message.content.some((part) => part.type === 'text' && !part.text)) fault('empty text')
+    if (message.role === 'user' && message.content.some((part) => part.type === 'text' && !part.text))
+      fault('empty text')
     if (message.role === 'assistant') {
       expected = message.toolCalls.map((call) => call.id)
       if (new Set(expected).size < expected.length) fault('two calls share an id')
@@ -126,4 +130,3 @@ export function findFaults({ messages }: Pick<LlmRequest, 'messages'>): string[]
   for (const id of expected) faults.push(`call ${id} at the end has no result`)
   return faults
 }
-

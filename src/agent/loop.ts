@@ -13,7 +13,7 @@ export type AgentContext = {
   readonly history: History
   readonly toolCalls: ToolCalls
   readonly redact: (text: string) => string
-  readonly llm: () => Promise<Llm>
+  readonly llm: () => Llm
   /** Calls that have no result yet, in order. */
   readonly openCalls: () => readonly ToolCall[]
   /** Models found to take no tools: told once, and asked without from then on. */
@@ -75,17 +75,23 @@ const CUT_OFF: LoopEnd = {
   stopReason: 'error',
   failure: {
     type: 'config',
-    message: 'The answer was cut off at the output limit of the model; raise llm_config.max_output_tokens, or run again.',
+    message:
+      'The answer was cut off at the output limit of the model; raise llm_config.max_output_tokens, or run again.',
     retryable: true,
   },
 }
 
 async function askModel(context: AgentContext, output: Output, signal: AbortSignal): Promise<Turn> {
-  const llm = await context.llm()
+  const llm = context.llm()
   const { history, toolCalls, runId, redact } = context
   const ask = (tools: readonly ModelTool[]) => {
     context.onRequest()
-    return takeTurn(llm, { system: history.system, messages: history.messages, tools }, { runId, redact, ...output }, signal)
+    return takeTurn(
+      llm,
+      { system: history.system, messages: history.messages, tools },
+      { runId, redact, ...output },
+      signal,
+    )
   }
   try {
     return await ask(context.withoutTools.has(llm.model) ? [] : toolCalls.descriptions)

@@ -7,7 +7,12 @@ import { mapStrings } from '../lib/map-strings.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
 
 /** A call as the log has it; `input` is a string where the model sent no JSON object. */
-export type ToolCall = { readonly toolUseId: string; readonly name: string; readonly input: unknown; readonly runId: string | undefined }
+export type ToolCall = {
+  readonly toolUseId: string
+  readonly name: string
+  readonly input: unknown
+  readonly runId: string | undefined
+}
 
 /** `finishes`: the tool was one that ends the run. */
 export type FinishedCall = { readonly finishes: boolean }
@@ -80,7 +85,12 @@ type ResultDraft = Extract<EventDraft, { type: 'ToolResult' }>
 /** Long enough for any sensible call, short enough that a hallucinated one does not flood the log. */
 const MAX_ISSUES = 10
 
-async function runTool(deps: ToolCallsDeps, tool: Tool | undefined, call: ToolCall, signal: AbortSignal): Promise<ResultDraft> {
+async function runTool(
+  deps: ToolCallsDeps,
+  tool: Tool | undefined,
+  call: ToolCall,
+  signal: AbortSignal,
+): Promise<ResultDraft> {
   const startedAt = performance.now()
   const { output, error, truncated, fullOutputPath } = await execute(deps, tool, call, signal)
   return {
@@ -97,17 +107,27 @@ async function runTool(deps: ToolCallsDeps, tool: Tool | undefined, call: ToolCa
   }
 }
 
-async function execute(deps: ToolCallsDeps, tool: Tool | undefined, call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
+async function execute(
+  deps: ToolCallsDeps,
+  tool: Tool | undefined,
+  call: ToolCall,
+  signal: AbortSignal,
+): Promise<ToolOutcome> {
   if (!tool) {
     const names = deps.tools.map((known) => known.name).join(', ') || 'none'
     return refusal('unknown_tool', `There is no tool named ${JSON.stringify(call.name)}. The tools are: ${names}.`)
   }
   if (typeof call.input === 'string') {
-    return refusal('invalid_input', `The arguments are not a JSON object: ${jsonFault(call.input)}. Send the call again with valid JSON.`)
+    return refusal(
+      'invalid_input',
+      `The arguments are not a JSON object: ${jsonFault(call.input)}. Send the call again with valid JSON.`,
+    )
   }
   const parsed = tool.input.safeParse(call.input)
-  if (!parsed.success) return refusal('invalid_input', `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}`)
-  const onOutput: ToolContext['onOutput'] = (stream, text, offset) => deps.onOutput(call.toolUseId, stream, deps.redact(text), offset)
+  if (!parsed.success)
+    return refusal('invalid_input', `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}`)
+  const onOutput: ToolContext['onOutput'] = (stream, text, offset) =>
+    deps.onOutput(call.toolUseId, stream, deps.redact(text), offset)
   try {
     const outcome = await tool.run(parsed.data, { ...deps.context(), toolUseId: call.toolUseId, signal, onOutput })
     return { ...outcome, output: asJson(outcome.output) }

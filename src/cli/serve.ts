@@ -1,10 +1,11 @@
 /** `agent-server serve`: the server from its first line of output to its exit code. */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { App } from '../app.ts'
 import { startApp } from '../app.ts'
 import type { Config } from '../config.ts'
+import { makeDirectories } from '../lib/make-directories.ts'
 import { ConfigError, ensureWritable, hasMasterKey, readConfig, readDataDir } from '../config.ts'
 
 export type ServeOptions = {
@@ -19,15 +20,15 @@ const EXIT_TIMEOUT_MS = 10_000
 
 /** Resolves when a signal has stopped the server. Throws a `ConfigError`, or what kept it from listening. */
 export async function serve(options: ServeOptions): Promise<void> {
-  const kept = options.generateKey && !hasMasterKey() ? keepKey(readDataDir()) : undefined
+  const kept = options.generateKey && !hasMasterKey() ? await keepKey(readDataDir()) : undefined
   const host = options.host ?? (options.generateKey ? '127.0.0.1' : undefined)
   const config = readConfig({
     ...(host !== undefined && { OPENHANDS_SERVER_HOST: host }),
     ...(options.port !== undefined && { OPENHANDS_SERVER_PORT: options.port }),
     ...(kept && { OPENHANDS_MASTER_KEY: kept.key }),
   })
-  ensureWritable(config.dataDir, 'OPENHANDS_DATA_DIR')
-  ensureWritable(config.workdirBase, 'OPENHANDS_WORKDIR_BASE')
+  await ensureWritable(config.dataDir, 'OPENHANDS_DATA_DIR')
+  await ensureWritable(config.workdirBase, 'OPENHANDS_WORKDIR_BASE')
   const stopped = stopSignal()
   const app = await startApp(config)
   tellStart(app, config, kept)
@@ -40,17 +41,20 @@ export async function serve(options: ServeOptions): Promise<void> {
 type KeptKey = { readonly key: string; readonly path: string; readonly isNew: boolean }
 
 /** The key kept in the data directory; made at first use, readable by its owner only. */
-function keepKey(dataDir: string): KeptKey {
+async function keepKey(dataDir: string): Promise<KeptKey> {
   const path = join(dataDir, 'master-key')
   try {
-    return { key: readFileSync(path, 'utf8').trim(), path, isNew: false }
+    const key = (await readFile(path, 'utf8')).trim()
+    if (!key) throw new ConfigError(`${path} holds no key; remove it, and one is made.`)
+    return { key, path, isNew: false }
   } catch (error) {
+    if (error instanceof ConfigError) throw error
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw cannotKeep(path, error)
   }
   const key = randomBytes(32).toString('hex')
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-    writeFileSync(path, `${key}\n`, { mode: 0o600, flag: 'wx' })
+    await makeDirectories(dataDir, 0o700)
+    await writeFile(path, `${key}\n`, { mode: 0o600, flag: 'wx' })
   } catch (error) {
     throw cannotKeep(path, error)
   }

@@ -111,10 +111,10 @@ const ConversationFilter = {
   status: Status.optional(),
   q: z.string().min(1).max(200).optional().describe('Part of the title or of the first message, in any case.'),
   user_id: z.string().optional(),
-  created_after: z.iso.datetime().optional(),
-  created_before: z.iso.datetime().optional(),
-  updated_after: z.iso.datetime().optional(),
-  updated_before: z.iso.datetime().optional(),
+  created_after: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, inclusive.'),
+  created_before: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, exclusive.'),
+  updated_after: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, inclusive.'),
+  updated_before: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, exclusive.'),
 }
 
 export const PageLimit = z.coerce.number().int().min(1).max(1000).default(100)

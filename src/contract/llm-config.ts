@@ -71,12 +71,10 @@ const UNUSED_FIELDS = new Set([
 ])
 
 /** `llm_config` of a request: a dump as it is. A null is a field that is not set. */
-export const LlmConfigInput = z
-  .record(z.string(), z.unknown())
-  .meta({
-    id: 'LlmConfigInput',
-    description: 'The fields of LlmConfig, or the dump of an OpenHands LLM object as it is.',
-  })
+export const LlmConfigInput = z.record(z.string(), z.unknown()).meta({
+  id: 'LlmConfigInput',
+  description: 'The fields of LlmConfig, or the dump of an OpenHands LLM object as it is.',
+})
 
 /** Splits a dump into what is used and the names of what is not; unknown fields stay in `used`, where `LlmConfig` refuses them. */
 export function splitDump(dump: Record<string, unknown>): { used: Record<string, unknown>; unused: string[] } {

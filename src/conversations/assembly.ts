@@ -23,7 +23,16 @@ import { Conversation } from './conversation.ts'
 import { redactParts } from './redact-parts.ts'
 import { describeEvent } from '../contract/describe-event.ts'
 import type { LlmDefaults } from './settings.ts'
-import { changesOf, keptHeaders, llmSecrets, mergeLlmSecrets, newSettings, parseLlmUpdate, parseNewLlm, withLlmSecrets } from './settings.ts'
+import {
+  changesOf,
+  keptHeaders,
+  llmSecrets,
+  mergeLlmSecrets,
+  newSettings,
+  parseLlmUpdate,
+  parseNewLlm,
+  withLlmSecrets,
+} from './settings.ts'
 import type { Settings, State } from './state.ts'
 import { EMPTY_STATE, fold } from './state.ts'
 import type { WorkdirRules } from './workdir.ts'
@@ -64,7 +73,11 @@ const FOLD_PAGE = 1000
 
 export interface Assembler {
   /** Leaves nothing behind when it throws. */
-  create(id: string, request: CreateConversation, onChange: OnChange): Promise<{ opened: Opened; warnings: readonly string[] }>
+  create(
+    id: string,
+    request: CreateConversation,
+    onChange: OnChange,
+  ): Promise<{ opened: Opened; warnings: readonly string[] }>
   open(id: string, onChange: OnChange): Promise<Opened>
   /** Answers warnings. The new credentials hold from the next model request on. */
   configure(opened: Opened, update: UpdateConfig): Promise<readonly string[]>
@@ -116,7 +129,8 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
     async configure(opened, update) {
       const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
       await opened.conversation.configure(async (state) => {
-        const workdir = update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, deps.workdirRules)
+        const workdir =
+          update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, deps.workdirRules)
         return {
           changes: changesOf({ update, llm: llm?.config, workdir, redact: opened.redact }),
           // Before the log tells of them: a change that is told holds.
@@ -124,7 +138,10 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
           afterwards: async () => (workdir === undefined ? undefined : await opened.leaveWorkdir()),
         }
       })
-      return [...(llm?.warnings ?? []), ...(llm?.config.model === undefined ? [] : toolWarning(opened.conversation.state.settings))]
+      return [
+        ...(llm?.warnings ?? []),
+        ...(llm?.config.model === undefined ? [] : toolWarning(opened.conversation.state.settings)),
+      ]
     },
 
     async readState(id) {
@@ -145,7 +162,11 @@ async function makeDirectory(path: string): Promise<void> {
     await mkdir(path, { mode: 0o700 })
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
-    throw new Problem('conversation_exists', 'There is data of a conversation with this id; restart the server to see it, or use another id.', { cause })
+    throw new Problem(
+      'conversation_exists',
+      'There is data of a conversation with this id; restart the server to see it, or use another id.',
+      { cause },
+    )
   }
 }
 
@@ -174,10 +195,14 @@ function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor, onChan
   const { redact } = redactor
   let llmValues = secrets['llm'] ?? {}
 
-  const log = createEventLog({ log: stored, onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed') })
+  const log = createEventLog({
+    log: stored,
+    onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed'),
+  })
   let shells: Shells | undefined
   const workdir = () => conversation.state.settings.workdir
-  const currentShells = () => (shells ??= deps.createShells({ conversationId: id, workdir: workdir(), directory: catalog.directoryOf(id) }))
+  const currentShells = () =>
+    (shells ??= deps.createShells({ conversationId: id, workdir: workdir(), directory: catalog.directoryOf(id) }))
   const closeShells = async () => {
     const closing = shells
     shells = undefined
@@ -189,21 +214,27 @@ function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor, onChan
     context: () => ({ conversationId: id, workdir: workdir() }),
     redact,
     emit: async (drafts) => void (await log.append(drafts)),
-    onOutput: (tool_use_id, stream, text, offset) => log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
+    onOutput: (tool_use_id, stream, text, offset) =>
+      log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
     // As text without secrets: what a tool throws may quote what it was given.
-    onCrash: (error, call) => logger.error({ error: redact(errorText(error)), conversation_id: id, tool: redact(call.name) }, 'a tool threw'),
+    onCrash: (error, call) =>
+      logger.error({ error: redact(errorText(error)), conversation_id: id, tool: redact(call.name) }, 'a tool threw'),
   })
   const conversation: Conversation = new Conversation({
     log,
     state,
     toolCalls,
     redact,
-    createLlm: (stored) => deps.createLlm({ config: withLlmSecrets(stored, llmValues, deps.llmDefaults), redact, conversationId: id }),
+    createLlm: (stored) =>
+      deps.createLlm({ config: withLlmSecrets(stored, llmValues, deps.llmDefaults), redact, conversationId: id }),
     logger,
     markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),
     onChange,
   })
-  if (state.settings.visualize) log.subscribe({ onEvents: (events) => events.forEach(({ event }) => logger.info({ conversation_id: id }, describeEvent(event))) })
+  if (state.settings.visualize)
+    log.subscribe({
+      onEvents: (events) => events.forEach(({ event }) => logger.info({ conversation_id: id }, describeEvent(event))),
+    })
 
   return {
     conversation,
@@ -236,7 +267,13 @@ async function foldLog(log: StoredLog, noted: State | undefined): Promise<State>
   return state
 }
 
-function firstEvents(deps: AssemblyDeps, id: string, request: CreateConversation, settings: Settings, redact: (text: string) => string): EventDraft[] {
+function firstEvents(
+  deps: AssemblyDeps,
+  id: string,
+  request: CreateConversation,
+  settings: Settings,
+  redact: (text: string) => string,
+): EventDraft[] {
   const { workdir, tools, microagents = [] } = settings
   const extensions = request.system_prompt_extensions ?? []
   const base = request.system_prompt === undefined ? {} : { base: request.system_prompt }
@@ -256,11 +293,22 @@ function firstEvents(deps: AssemblyDeps, id: string, request: CreateConversation
   const { initial_message: message } = request
   if (!message) return [init]
   const content = redactParts(partsOf(message.content), redact)
-  return [init, { type: 'UserMessage', source: 'user', content, run: false, ...(message.sender !== undefined && { sender: redact(message.sender) }) }]
+  return [
+    init,
+    {
+      type: 'UserMessage',
+      source: 'user',
+      content,
+      run: false,
+      ...(message.sender !== undefined && { sender: redact(message.sender) }),
+    },
+  ]
 }
 
 function toolWarning({ llm_config: { model = '' }, tools }: Settings): string[] {
-  return tools.length && seemsToLackTools(model) ? [`${model} does not seem to support function calling; the agent may not be able to use its tools`] : []
+  return tools.length && seemsToLackTools(model)
+    ? [`${model} does not seem to support function calling; the agent may not be able to use its tools`]
+    : []
 }
 
 function createRedactorWith({ createRedactor }: AssemblyDeps, secrets: SecretValues): Redactor {
@@ -274,8 +322,8 @@ const SECRET_HEADER = /auth|key|token|secret|cookie|passw|credential|signature/i
 
 function hideLlmSecrets(redactor: Redactor, values: Record<string, string>): void {
   if (values['api_key'] !== undefined) redactor.set('LLM_API_KEY', values['api_key'])
-  for (const [name, value] of Object.entries(keptHeaders(values))) if (SECRET_HEADER.test(name)) redactor.set(`header ${name}`, value)
+  for (const [name, value] of Object.entries(keptHeaders(values)))
+    if (SECRET_HEADER.test(name)) redactor.set(`header ${name}`, value)
 }
 
 const errorText = (error: unknown) => (error instanceof Error ? (error.stack ?? error.message) : String(error))
-

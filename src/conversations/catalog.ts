@@ -34,7 +34,9 @@ const Meta = z.object({
   updatedAt: z.string(),
   settings: Settings,
   run: Run.optional(),
-  openCalls: z.array(z.object({ toolUseId: z.string(), name: z.string(), input: z.unknown(), runId: z.string().optional() })),
+  openCalls: z.array(
+    z.object({ toolUseId: z.string(), name: z.string(), input: z.unknown(), runId: z.string().optional() }),
+  ),
   runRequestedAt: z.number(),
   usage: UsageByModel,
   costUsd: z.number().optional(),
@@ -90,11 +92,13 @@ export async function createCatalog(directory: string): Promise<Catalog> {
       const waiting = newest.has(state.id)
       newest.set(state.id, state)
       if (waiting) return writing.get(state.id)!
-      const written = (writing.get(state.id) ?? Promise.resolve()).catch(() => {}).then(() => {
-        const latest = newest.get(state.id)!
-        newest.delete(state.id)
-        return replaceMeta(metaOf(state.id), latest)
-      })
+      const written = (writing.get(state.id) ?? Promise.resolve())
+        .catch(() => {})
+        .then(() => {
+          const latest = newest.get(state.id)!
+          newest.delete(state.id)
+          return replaceMeta(metaOf(state.id), latest)
+        })
       const done = written.finally(() => writing.get(state.id) === done && writing.delete(state.id))
       writing.set(state.id, done)
       return done

@@ -3,8 +3,14 @@
  * command leads to is in `commands.ts`, what the agent does is in `agent/loop.ts`, what holds afterwards in `state.ts`.
  */
 import { partsOf } from '../contract/message.ts'
-import type { Conversation as ConversationView, PostedMessage, PostMessage, RunOutcome, RunRequest } from '../contract/conversation.ts'
-import type { Event, EventDraft, EventOf, TransientDraft } from '../contract/event.ts'
+import type {
+  Conversation as ConversationView,
+  PostedMessage,
+  PostMessage,
+  RunOutcome,
+  RunRequest,
+} from '../contract/conversation.ts'
+import type { Event, EventOf } from '../contract/event.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
@@ -12,16 +18,15 @@ import type { Llm } from '../llm/llm.ts'
 import { createSerial } from '../lib/serial.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import type { History } from '../agent/history.ts'
-import { createHistory } from '../agent/history.ts'
-import type { AgentContext, LoopEnd } from '../agent/loop.ts'
-import { runAgent, timeLimit } from '../agent/loop.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
+import { ActiveRun } from './active-run.ts'
+import type { RunEnd } from './active-run.ts'
 import type { Command } from './commands.ts'
 import { decide } from './commands.ts'
 import { redactParts } from './redact-parts.ts'
 import type { State } from './state.ts'
 import { fold } from './state.ts'
+import { viewOf } from './view.ts'
 
 export type ConversationDeps = {
   readonly log: EventLog
@@ -44,23 +49,6 @@ export type ConfigChange = {
   readonly afterwards: () => Promise<void>
 }
 
-/** A run that is under way. `looping` settles when the loop itself is still, before its end is in the log. */
-type ActiveRun = {
-  readonly id: string
-  readonly maxSteps: number | undefined
-  readonly abort: AbortController
-  /** By `performance.now()`: the wall clock may jump. */
-  readonly startedAt: number
-  deadline: NodeJS.Timeout | undefined
-  looping: Promise<unknown>
-}
-
-/** Events read at a time when the model's history is rebuilt. */
-const HISTORY_PAGE = 1000
-
-/** Timers reach no further, milliseconds: about 25 days. */
-const MAX_TIMER_MS = 2 ** 31 - 1
-
 export class Conversation {
   readonly log: EventLog
   readonly #deps: ConversationDeps
@@ -68,8 +56,6 @@ export class Conversation {
   readonly #inbox = createSerial()
   #state: State
   #active: ActiveRun | undefined
-  /** Present during a run only: an idle conversation holds no messages in memory. */
-  #history: Pick<History, 'add'> | undefined
   /** The end of a run that could not be stored; it comes before anything else once there is room, or the run would never end. */
   #unstoredEnd: Command | undefined
   #closed: Problem | undefined
@@ -146,7 +132,7 @@ export class Conversation {
   /** Stops the run, if there is one. The model call ends at once; a tool goes on by itself, unless `interrupt` ends it. */
   async pause({ interrupt, reason = 'pause' }: { interrupt: boolean; reason?: string }): Promise<State['status']> {
     return await this.#command(async () => {
-      await this.#stopLoop()
+      await this.#stopRun()
       if (interrupt) await this.#deps.toolCalls.interrupt()
       await this.#storeEnd({ kind: 'pause', reason, now: Date.now() })
       return this.state.status
@@ -178,11 +164,12 @@ export class Conversation {
         outcome === 'deleted'
           ? new Problem('conversation_deleted', 'The conversation has been deleted.')
           : new Problem('unavailable', 'The server is stopping; try again when it is up.')
-      await this.#stopLoop()
+      await this.#stopRun()
       await this.#deps.toolCalls.interrupt()
       // What waits for somebody goes on waiting at the next start.
       const pauses = outcome === 'closing' && this.#state.status === 'running' && !this.failed
-      if (pauses) await this.#carryOut({ kind: 'pause', reason: 'server_closing', now: Date.now() }).catch(this.#reportStorage)
+      if (pauses)
+        await this.#carryOut({ kind: 'pause', reason: 'server_closing', now: Date.now() }).catch(this.#reportStorage)
       await this.log.close(outcome)
     })
   }
@@ -211,7 +198,7 @@ export class Conversation {
     // Before the run is in the log: a start of the server opens only the logs that are marked.
     if (starts) await this.#deps.markActive(true)
     const events = (await this.log.append(drafts)).map((stored) => stored.event)
-    if (starts) this.#startLoop(maxSteps)
+    if (starts) this.#startRun(maxSteps)
     // A mark too many costs the next start one look; a command that is in the log must not fail for it.
     else if (this.#isAtRest()) await this.#deps.markActive(false).catch(this.#reportStorage)
     return events
@@ -236,140 +223,48 @@ export class Conversation {
   /** Every durable event passes here, in order, before anyone else hears that it is stored. */
   #take(event: Event): void {
     this.#state = fold(this.#state, event)
-    this.#history?.add(event)
-    if (event.type === 'ConfigUpdate' && this.#active) this.#watchDeadline(this.#active)
-    if (event.type === 'StatusUpdate' || event.type === 'ConfigUpdate' || event.type === 'UserMessage') this.#deps.onChange(this.#state)
+    this.#active?.take(event)
+    if (event.type === 'StatusUpdate' || event.type === 'ConfigUpdate' || event.type === 'UserMessage')
+      this.#deps.onChange(this.#state)
   }
 
-  #startLoop(maxSteps: number | undefined): void {
-    const active: ActiveRun = {
+  #startRun(maxSteps: number | undefined): void {
+    const { toolCalls, redact, createLlm } = this.#deps
+    const run = new ActiveRun({
       id: this.#state.run!.id,
       maxSteps,
-      abort: new AbortController(),
-      startedAt: performance.now(),
-      deadline: undefined,
-      looping: Promise.resolve(),
-    }
-    this.#active = active
-    this.#drive(active).catch(this.#report)
+      log: this.log,
+      toolCalls,
+      redact,
+      createLlm,
+      withoutTools: this.#withoutTools,
+      state: () => this.#state,
+      onEnd: (end) => this.#inbox(() => this.#endRun(run, end)),
+      onError: this.#report,
+    })
+    this.#active = run
+    run.start()
   }
 
-  async #stopLoop(): Promise<void> {
-    this.#active?.abort.abort()
-    // Only until the loop is still, not until its end is stored: that would wait for this very inbox.
-    await this.#active?.looping
+  async #stopRun(): Promise<void> {
+    await this.#active?.stop()
     this.#active = undefined
-  }
-
-  async #drive(active: ActiveRun): Promise<void> {
-    const { signal } = active.abort
-    this.#watchDeadline(active)
-    let requestedAt = 0
-    const onRequest = () => void (requestedAt = this.#state.lastSeq)
-    let context: Promise<AgentContext> | undefined
-    const contextOfRun = () => (context ??= this.#createContext(active, onRequest))
-    try {
-      for (;;) {
-        const run = this.#loopOnce(contextOfRun, signal)
-        active.looping = run
-        const end = await run
-        if (signal.aborted && signal.reason !== TIME_LIMIT) return // whoever stopped it stores what follows
-        if (!(await this.#inbox(() => this.#endRun(active, end, requestedAt)))) return
-      }
-    } finally {
-      clearTimeout(active.deadline)
-      if (this.#active === active || !this.#active) this.#history = undefined
-      if (this.#active === active) this.#active = undefined
-    }
-  }
-
-  /** Never throws: what goes wrong ends the run as an error. */
-  async #loopOnce(context: () => Promise<AgentContext>, signal: AbortSignal): Promise<LoopEnd> {
-    try {
-      const end = await runAgent(await context(), { emit: this.#emit, publish: this.#publish }, signal)
-      return signal.reason === TIME_LIMIT ? timeLimit() : end
-    } catch (error) {
-      this.#report(error)
-      const message = error instanceof Problem ? error.message : 'The server failed inside the run; its log has the details.'
-      return { stopReason: 'error', failure: { type: 'internal', message, retryable: true } }
-    }
   }
 
   /** Answers whether the run goes on. */
-  async #endRun(active: ActiveRun, end: LoopEnd, requestedAt: number): Promise<boolean> {
-    if (this.#closed || this.#state.run?.id !== active.id || this.#state.status !== 'running') return false
-    const command: Command = { kind: 'end_run', runId: active.id, ...end, requestedAt, newRunId: uuid7(), now: Date.now() }
+  async #endRun(run: ActiveRun, end: RunEnd): Promise<boolean> {
+    if (this.#closed || this.#state.run?.id !== run.id || this.#state.status !== 'running') return false
     this.#active = undefined
     try {
-      await this.#storeEnd(command)
+      await this.#storeEnd({ kind: 'end_run', runId: run.id, ...end, newRunId: uuid7(), now: Date.now() })
     } catch (error) {
       this.#reportStorage(error)
       return false
     }
-    if (this.#state.run?.id !== active.id) return false
-    this.#active = active
+    if (this.#state.run?.id !== run.id) return false
+    this.#active = run
     return true
   }
-
-  async #createContext(active: ActiveRun, onRequest: () => void): Promise<AgentContext> {
-    const history = await this.#loadHistory()
-    let llm: { readonly for: LlmConfig; readonly instance: Llm } | undefined
-    return {
-      runId: active.id,
-      history,
-      toolCalls: this.#deps.toolCalls,
-      redact: this.#deps.redact,
-      // Made anew when the configuration has changed, so that a change holds from the next step on.
-      llm: async () => {
-        const config = this.#state.settings.llm_config
-        if (llm?.for !== config) llm = { for: config, instance: this.#deps.createLlm(config) }
-        return llm.instance
-      },
-      openCalls: () => this.#state.openCalls,
-      withoutTools: this.#withoutTools,
-      steps: () => this.#state.run?.steps ?? 0,
-      limits: () => ({ maxSteps: active.maxSteps, maxIterations: this.#state.settings.max_iteration_per_run }),
-      onRequest,
-    }
-  }
-
-  async #loadHistory(): Promise<History> {
-    const history = createHistory((name, output) => this.#deps.toolCalls.render(name, output))
-    // What is appended while the log is read comes after it.
-    const meanwhile: Event[] = []
-    this.#history = { add: (event) => meanwhile.push(event) }
-    const head = this.log.head
-    for (let seq = 0; seq < head; ) {
-      const page = await this.log.read({ afterSeq: seq, beforeSeq: head + 1, limit: HISTORY_PAGE })
-      for (const { event } of page.events) history.add(event)
-      seq = page.events.at(-1)?.seq ?? head
-    }
-    // The head may have been a step ahead of what subscribers had been told.
-    for (const event of meanwhile) if (event.seq > head) history.add(event)
-    this.#history = history
-    return history
-  }
-
-  /** Again after each change of the limit, and when the last timer did not reach so far. */
-  #watchDeadline(active: ActiveRun): void {
-    clearTimeout(active.deadline)
-    const seconds = this.#state.settings.max_seconds_per_run
-    if (seconds === undefined) return
-    const left = active.startedAt + seconds * 1000 - performance.now()
-    const next = left > MAX_TIMER_MS ? () => this.#watchDeadline(active) : () => this.#endForTime(active)
-    active.deadline = setTimeout(next, Math.min(left, MAX_TIMER_MS))
-  }
-
-  #endForTime(active: ActiveRun): void {
-    active.abort.abort(TIME_LIMIT)
-    this.#deps.toolCalls.interrupt().catch(this.#reportStorage)
-  }
-
-  readonly #emit = async (drafts: readonly EventDraft[]): Promise<void> => {
-    await this.log.append(drafts)
-  }
-
-  readonly #publish = (draft: TransientDraft): void => this.log.publish(draft)
 
   readonly #reportStorage = (error: unknown): void => {
     this.#deps.logger.error({ err: error, conversation_id: this.id }, 'an event could not be stored')
@@ -377,38 +272,5 @@ export class Conversation {
 
   readonly #report = (error: unknown): void => {
     this.#deps.logger.error({ err: error, conversation_id: this.id }, 'a run failed')
-  }
-}
-
-const TIME_LIMIT = Symbol('time limit')
-
-/** A conversation as it is told to clients. */
-export function viewOf(state: State): ConversationView {
-  const { settings } = state
-  return {
-    id: state.id,
-    ...(settings.title !== undefined && { title: settings.title }),
-    ...(settings.user_id !== undefined && { user_id: settings.user_id }),
-    ...(settings.metadata && { metadata: settings.metadata }),
-    workdir: settings.workdir,
-    llm_config: settings.llm_config,
-    tools: settings.tools,
-    max_iteration_per_run: settings.max_iteration_per_run,
-    ...(settings.max_seconds_per_run !== undefined && { max_seconds_per_run: settings.max_seconds_per_run }),
-    state: {
-      id: state.id,
-      agent_finished: state.status === 'finished',
-      confirmation_mode: false,
-      agent_waiting_for_confirmation: state.status === 'waiting_for_confirmation',
-      agent_paused: state.status === 'paused',
-      event_count: state.lastSeq,
-      activated_knowledge_microagents: settings.microagents ?? [],
-    },
-    status: state.status,
-    last_seq: state.lastSeq,
-    usage: state.usage,
-    ...(state.costUsd !== undefined && { cost_usd: state.costUsd }),
-    created_at: state.createdAt,
-    updated_at: state.updatedAt,
   }
 }

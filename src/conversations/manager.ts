@@ -1,7 +1,13 @@
 /** ConversationManager: makes, finds, lists and ends conversations. It owns which there are; what happens inside one is the actor's. */
 import { rm, rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Conversation as ConversationView, CountConversations, CreateConversation, ListConversations, UpdateConfig } from '../contract/conversation.ts'
+import type {
+  Conversation as ConversationView,
+  CountConversations,
+  CreateConversation,
+  ListConversations,
+  UpdateConfig,
+} from '../contract/conversation.ts'
 import { Problem } from '../contract/problem.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
@@ -9,7 +15,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Assembler, Opened } from './assembly.ts'
 import type { Catalog } from './catalog.ts'
 import type { Conversation } from './conversation.ts'
-import { viewOf } from './conversation.ts'
+import { viewOf } from './view.ts'
 import type { Summary } from './listing.ts'
 import { listPage, matches, summarize } from './listing.ts'
 import type { State } from './state.ts'
@@ -45,15 +51,24 @@ export class ConversationManager {
     const { catalog } = this.#deps
     const gone = new Set(await catalog.deletedIds())
     const ids = await catalog.ids()
-    await mapBounded(ids.filter((id) => gone.has(id)), START_CONCURRENCY, (id) => this.#finishDeletion(id))
-    await mapBounded(ids.filter((id) => !gone.has(id)), START_CONCURRENCY, (id) => this.#indexOne(id))
+    await mapBounded(
+      ids.filter((id) => gone.has(id)),
+      START_CONCURRENCY,
+      (id) => this.#finishDeletion(id),
+    )
+    await mapBounded(
+      ids.filter((id) => !gone.has(id)),
+      START_CONCURRENCY,
+      (id) => this.#indexOne(id),
+    )
     await mapBounded(await catalog.activeIds(), START_CONCURRENCY, (id) => this.#recoverOne(id))
   }
 
   async create(request: CreateConversation): Promise<ConversationView> {
     this.#refuseWhenClosing()
     const id = request.id ?? uuid7()
-    if (this.#index.has(id) || this.#busy.has(id)) throw new Problem('conversation_exists', `There is a conversation ${id} already.`)
+    if (this.#index.has(id) || this.#busy.has(id))
+      throw new Problem('conversation_exists', `There is a conversation ${id} already.`)
     this.#busy.add(id)
     try {
       if (request.id !== undefined && (await this.#deps.catalog.isDeleted(id))) throw deleted(id)
@@ -114,7 +129,10 @@ export class ConversationManager {
       this.#index.delete(id)
       const opening = this.#open.get(id)
       this.#open.delete(id)
-      const opened = await opening?.catch((error: unknown) => void logger.warn({ err: error, conversation_id: id }, 'deleting what could not be opened'))
+      const opened = await opening?.catch((error: unknown) => {
+        logger.warn({ err: error, conversation_id: id }, 'deleting what could not be opened')
+        return undefined
+      })
       const state = opened?.conversation.state ?? (await this.#stateOnDisk(id))
       await opened?.dispose('deleted')
       await this.#removeData(id, state)
@@ -126,10 +144,13 @@ export class ConversationManager {
   /** Ends every run, stream and process within a bound; nothing can be asked of it afterwards. */
   async close(): Promise<void> {
     this.#closing = true
-    const closing = Promise.allSettled([...this.#open.values()].map(async (opening) => (await opening).dispose('closing')))
+    const closing = Promise.allSettled(
+      [...this.#open.values()].map(async (opening) => (await opening).dispose('closing')),
+    )
     const { promise: late, resolve } = Promise.withResolvers<'late'>()
     const timer = setTimeout(() => resolve('late'), CLOSE_TIMEOUT_MS)
-    if ((await Promise.race([closing, late])) === 'late') this.#deps.logger.warn('some conversations did not close in time')
+    if ((await Promise.race([closing, late])) === 'late')
+      this.#deps.logger.warn('some conversations did not close in time')
     clearTimeout(timer)
   }
 
@@ -138,7 +159,11 @@ export class ConversationManager {
     this.#index.set(state.id, summarize(state))
     this.#deps.catalog
       .write(state)
-      .catch((error: unknown) => this.#index.has(state.id) && this.#deps.logger.warn({ err: error, conversation_id: state.id }, 'meta.json could not be written'))
+      .catch(
+        (error: unknown) =>
+          this.#index.has(state.id) &&
+          this.#deps.logger.warn({ err: error, conversation_id: state.id }, 'meta.json could not be written'),
+      )
   }
 
   async #opened(id: string): Promise<Opened> {
@@ -172,7 +197,8 @@ export class ConversationManager {
     } catch (error) {
       this.#open.delete(id)
       const summary = this.#index.get(id)
-      if (summary && error instanceof Problem && error.code === 'conversation_damaged') this.#index.set(id, { ...summary, status: 'error' })
+      if (summary && error instanceof Problem && error.code === 'conversation_damaged')
+        this.#index.set(id, { ...summary, status: 'error' })
       throw error
     }
   }
@@ -229,7 +255,10 @@ export class ConversationManager {
     try {
       await this.#removeData(id, await this.#stateOnDisk(id))
     } catch (error) {
-      this.#deps.logger.error({ err: error, conversation_id: id }, 'what is left of a deleted conversation could not be removed')
+      this.#deps.logger.error(
+        { err: error, conversation_id: id },
+        'what is left of a deleted conversation could not be removed',
+      )
     }
   }
 
@@ -242,7 +271,8 @@ export class ConversationManager {
   /** The log last: until it is gone, a start of the server knows that there is something left to remove. */
   async #removeData(id: string, state: State | undefined): Promise<void> {
     const { catalog } = this.#deps
-    if (state?.settings.made_workdir !== undefined) await rm(state.settings.made_workdir, { recursive: true, force: true })
+    if (state?.settings.made_workdir !== undefined)
+      await rm(state.settings.made_workdir, { recursive: true, force: true })
     await catalog.unmarkActive(id)
     await catalog.remove(id)
   }

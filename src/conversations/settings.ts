@@ -17,11 +17,17 @@ export type ParsedLlm = { readonly config: LlmConfig; readonly warnings: readonl
 export function parseNewLlm(dump: CreateConversation['llm_config'], defaults: LlmDefaults): ParsedLlm {
   const { config, warnings } = parseLlm(dump)
   if (hasMask(config)) {
-    throw new Problem('invalid_request', 'llm_config holds a masked secret; a new conversation needs the secret itself, or none.')
+    throw new Problem(
+      'invalid_request',
+      'llm_config holds a masked secret; a new conversation needs the secret itself, or none.',
+    )
   }
   const model = config.model ?? defaults.model
   if (model === undefined) {
-    throw new Problem('invalid_request', 'llm_config.model is missing and the server has no default; send one, or set LLM_MODEL.')
+    throw new Problem(
+      'invalid_request',
+      'llm_config.model is missing and the server has no default; send one, or set LLM_MODEL.',
+    )
   }
   const base_url = config.base_url ?? defaults.base_url
   return { config: { ...config, model, ...(base_url !== undefined && { base_url }) }, warnings }
@@ -37,7 +43,10 @@ export function parseLlmUpdate(dump: NonNullable<UpdateConfig['llm_config']>): P
 /** The kept secrets after an update; a header whose value is masked keeps the one it has. */
 export function mergeLlmSecrets(kept: Record<string, string>, update: LlmConfig): Record<string, string> {
   const before = keptHeaders(kept)
-  const headers = Object.entries(update.extra_headers ?? {}).map(([name, value]) => [name, value === MASK ? before[name] : value])
+  const headers = Object.entries(update.extra_headers ?? {}).map(([name, value]) => [
+    name,
+    value === MASK ? before[name] : value,
+  ])
   const extra_headers = withoutUndefined(Object.fromEntries(headers) as Record<string, string | undefined>)
   return { ...kept, ...llmSecrets({ ...update, ...(update.extra_headers && { extra_headers }) }) }
 }
@@ -47,11 +56,18 @@ export function withLlmSecrets(stored: LlmConfig, secrets: Record<string, string
   const { api_key, extra_headers, ...config } = stored
   // Not the server's own key in its place: the conversation was made to be paid for by another one.
   if ((api_key !== undefined && !secrets['api_key']) || (extra_headers && !secrets['extra_headers'])) {
-    throw new LlmError('auth', 'The credentials of this conversation cannot be decrypted; send llm_config.api_key and extra_headers again, or start the server with the key they were stored with.')
+    throw new LlmError(
+      'auth',
+      'The credentials of this conversation cannot be decrypted; send llm_config.api_key and extra_headers again, or start the server with the key they were stored with.',
+    )
   }
   // The server's own key goes to the server's own endpoint only: a client must not be able to have it sent elsewhere.
   const key = secrets['api_key'] ?? (isDefaultEndpoint(config, defaults) ? defaults.api_key : undefined)
-  return { ...config, ...(key !== undefined && { api_key: key }), ...(secrets['extra_headers'] !== undefined && { extra_headers: keptHeaders(secrets) }) }
+  return {
+    ...config,
+    ...(key !== undefined && { api_key: key }),
+    ...(secrets['extra_headers'] !== undefined && { extra_headers: keptHeaders(secrets) }),
+  }
 }
 
 /** The headers of a configuration, out of what is kept of it encrypted. */
@@ -62,7 +78,10 @@ export function keptHeaders(secrets: Record<string, string>): Record<string, str
 function isDefaultEndpoint(config: LlmConfig, defaults: LlmDefaults): boolean {
   try {
     // The model's name alone can lead elsewhere: `openrouter/…` without a base_url goes to OpenRouter.
-    return endpointOf(config).baseUrl === endpointOf({ model: 'gpt', ...(defaults.base_url !== undefined && { base_url: defaults.base_url }) }).baseUrl
+    return (
+      endpointOf(config).baseUrl ===
+      endpointOf({ model: 'gpt', ...(defaults.base_url !== undefined && { base_url: defaults.base_url }) }).baseUrl
+    )
   } catch {
     return false // it leads nowhere; the request will say so
   }
@@ -86,28 +105,59 @@ export type NewSettings = {
 }
 
 export function newSettings({ request, llm, workdir, tools, redact }: NewSettings): Settings {
-  const { title, user_id, metadata, microagents, resume_on_start, visualize, max_seconds_per_run, max_iteration_per_run } = request
-  const words = mapStrings(withoutUndefined({ title, user_id, metadata, microagents }), redact) as Pick<Settings, 'title' | 'user_id' | 'metadata' | 'microagents'>
-  const plain = withoutUndefined({ max_seconds_per_run, resume_on_start, visualize, made_workdir: request.workdir === undefined ? workdir : undefined })
+  const {
+    title,
+    user_id,
+    metadata,
+    microagents,
+    resume_on_start,
+    visualize,
+    max_seconds_per_run,
+    max_iteration_per_run,
+  } = request
+  const words = mapStrings(withoutUndefined({ title, user_id, metadata, microagents }), redact) as Pick<
+    Settings,
+    'title' | 'user_id' | 'metadata' | 'microagents'
+  >
+  const plain = withoutUndefined({
+    max_seconds_per_run,
+    resume_on_start,
+    visualize,
+    made_workdir: request.workdir === undefined ? workdir : undefined,
+  })
   return { ...words, ...plain, workdir, llm_config: maskLlmConfig(llm), tools: [...tools], max_iteration_per_run }
 }
 
 /** What an update comes to, checked. */
-export type NewChanges = { readonly update: UpdateConfig; readonly llm: LlmConfig | undefined; readonly workdir: string | undefined; readonly redact: (text: string) => string }
+export type NewChanges = {
+  readonly update: UpdateConfig
+  readonly llm: LlmConfig | undefined
+  readonly workdir: string | undefined
+  readonly redact: (text: string) => string
+}
 
 /** The `changes` of a `ConfigUpdate`: only what was sent, secrets masked. */
 export function changesOf({ update, llm, workdir, redact }: NewChanges): Record<string, unknown> {
   const { llm_config: _, workdir: __, title, ...plain } = update
   const masked = llm && Object.keys(llm).length ? maskLlmConfig(llm) : undefined
-  return withoutUndefined({ ...plain, title: title === undefined ? undefined : redact(title), llm_config: masked, workdir })
+  return withoutUndefined({
+    ...plain,
+    title: title === undefined ? undefined : redact(title),
+    llm_config: masked,
+    workdir,
+  })
 }
 
 function parseLlm(dump: Record<string, unknown> | undefined): ParsedLlm {
   const { used, unused } = splitDump(dump ?? {})
   const parsed = LlmConfig.safeParse(used)
-  if (parsed.success) return { config: parsed.data, warnings: unused.map((name) => `llm_config.${name} is not used by this server`) }
+  if (parsed.success)
+    return { config: parsed.data, warnings: unused.map((name) => `llm_config.${name} is not used by this server`) }
   const issues = parsed.error.issues.map(({ path, message }) => ({ path: ['llm_config', ...path].join('.'), message }))
-  throw new Problem('invalid_request', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), { details: { issues } })
+  throw new Problem('invalid_request', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), {
+    details: { issues },
+  })
 }
 
-const hasMask = (config: LlmConfig) => config.api_key === MASK || Object.values(config.extra_headers ?? {}).includes(MASK)
+const hasMask = (config: LlmConfig) =>
+  config.api_key === MASK || Object.values(config.extra_headers ?? {}).includes(MASK)

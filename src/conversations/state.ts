@@ -141,7 +141,11 @@ function readSettings(state: State, event: Event, parse: () => Settings): Settin
     return parse()
   } catch (cause) {
     if (event.version > EVENT_VERSION) return state.settings
-    throw new Problem('conversation_damaged', `Event ${event.seq} of this conversation holds settings that make no sense. Restore events.jsonl from a backup.`, { cause })
+    throw new Problem(
+      'conversation_damaged',
+      `Event ${event.seq} of this conversation holds settings that make no sense. Restore events.jsonl from a backup.`,
+      { cause },
+    )
   }
 }
 
@@ -169,7 +173,15 @@ function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
 function runAfter(state: State, event: EventOf<'StatusUpdate'>): Run | undefined {
   if (event.status !== 'running' && !event.status.startsWith('waiting_')) return undefined
   if (!event.run_id || state.run?.id === event.run_id) return state.run
-  return { id: event.run_id, startedAt: event.timestamp, startSeq: event.seq, steps: 0, usage: {}, costUsd: undefined, finalText: '' }
+  return {
+    id: event.run_id,
+    startedAt: event.timestamp,
+    startSeq: event.seq,
+    steps: 0,
+    usage: {},
+    costUsd: undefined,
+    finalText: '',
+  }
 }
 
 function countUsage(total: UsageByModel, model: string, usage: Usage): UsageByModel {

@@ -1,14 +1,15 @@
 /** The only file that decides which directory a conversation works in. */
-import { lstat, mkdir, realpath } from 'node:fs/promises'
+import { lstat, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { Problem } from '../contract/problem.ts'
+import { makeDirectories } from '../lib/make-directories.ts'
 
 export type WorkdirRules = {
   /** Relative workdirs lie under it. */
   readonly base: string
   /** An absolute workdir must lie in one of these; empty: anywhere. */
   readonly roots: readonly string[]
-  /** The server's own files: no workdir lies in there. */
+  /** Where the server's own files are: no workdir lies in there, but for those under a base that does. */
   readonly forbidden: string
 }
 
@@ -21,13 +22,13 @@ export async function prepareWorkdir(
   conversationId: string,
   rules: WorkdirRules,
 ): Promise<string> {
-  await mkdir(rules.base, { recursive: true, mode: 0o700 })
+  await makeDirectories(rules.base, 0o700)
   if (wanted?.includes('\0')) throw unsafe('it holds a NUL character')
   const path = resolve(rules.base, wanted ?? conversationId)
   const allowed = wanted !== undefined && isAbsolute(wanted) ? rules.roots : [rules.base]
-  await refuseOutside(path, allowed, rules.forbidden)
+  await refuseOutside(path, allowed, rules)
   try {
-    await mkdir(path, { recursive: true })
+    await makeDirectories(path)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'error'
     throw new Problem(
@@ -39,12 +40,13 @@ export async function prepareWorkdir(
   return await realpath(path)
 }
 
-async function refuseOutside(path: string, roots: readonly string[], forbidden: string): Promise<void> {
-  const real = await realpathOfExisting(path)
-  if (isInside(real, await realpathOfExisting(forbidden))) throw unsafe('it lies among the server’s own files')
+async function refuseOutside(path: string, roots: readonly string[], rules: WorkdirRules): Promise<void> {
+  const [real, base, forbidden] = await Promise.all([path, rules.base, rules.forbidden].map(realpathOfExisting))
+  const isExempt = isInside(base!, forbidden!) && base !== forbidden && isInside(real!, base!)
+  if (isInside(real!, forbidden!) && !isExempt) throw unsafe('it lies among the server’s own files')
   if (!roots.length) return
   const realRoots = await Promise.all(roots.map(realpathOfExisting))
-  if (!realRoots.some((root) => isInside(real, root))) throw unsafe('it lies outside the directories that are allowed')
+  if (!realRoots.some((root) => isInside(real!, root))) throw unsafe('it lies outside the directories that are allowed')
 }
 
 /** Symbolic links resolved as far as the path exists; the rest is as given. */

@@ -3,6 +3,8 @@ import type { FastifyReply } from 'fastify'
 
 export function closeSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
-  reply.raw.once('close', () => controller.abort())
+  // It may have gone while the request was looked at, and then there is no second event.
+  if (reply.raw.closed || reply.raw.destroyed) controller.abort()
+  else reply.raw.once('close', () => controller.abort())
   return controller.signal
 }

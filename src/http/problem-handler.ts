@@ -5,6 +5,7 @@ import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { LATER_FIELDS } from '../contract/conversation.ts'
 import type { ProblemCode } from '../contract/problem.ts'
 import { Problem } from '../contract/problem.ts'
+import { isOutOfRoom } from '../events/log-file.ts'
 
 /** More would not help anyone to mend the request. */
 const MAX_ISSUES = 20
@@ -20,8 +21,12 @@ export function handleError(error: FastifyError | Error, request: FastifyRequest
 function toProblem(error: FastifyError | Error, request: FastifyRequest): Problem {
   if (error instanceof Problem) return error
   if (hasZodFastifySchemaValidationErrors(error)) return invalidRequest(error.validation, error.validationContext)
-  const code = 'code' in error ? FASTIFY_CODES[error.code] : undefined
-  if (code) return new Problem(code, MESSAGES[code] ?? error.message, { cause: error })
+  const told = 'code' in error ? FASTIFY_CODES[error.code] : undefined
+  if (told) return new Problem(...told, { cause: error })
+  if (isOutOfRoom(error))
+    return new Problem('storage_full', 'There is no room to store this. Free some disk space and try again.', {
+      cause: error,
+    })
   const status = 'statusCode' in error ? error.statusCode : undefined
   if (status === 400)
     return new Problem('invalid_request', 'The request could not be read; check that the body is valid JSON.', {
@@ -35,19 +40,23 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest): Proble
   })
 }
 
-const FASTIFY_CODES: Readonly<Record<string, ProblemCode>> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
-  FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
-  FST_ERR_CTP_EMPTY_JSON_BODY: 'invalid_request',
-  FST_ERR_CTP_INVALID_JSON_BODY: 'invalid_request',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'invalid_request',
-  FST_ERR_BAD_URL: 'invalid_request',
-}
+type Told = readonly [code: ProblemCode, message: string]
 
-const MESSAGES: Partial<Record<ProblemCode, string>> = {
-  unsupported_media_type: 'Send the body as application/json.',
-  body_too_large: 'The body is larger than OPENHANDS_MAX_BODY_BYTES allows.',
-  invalid_request: 'The body is not valid JSON.',
+const NOT_JSON: Told = ['invalid_request', 'The body is not valid JSON.']
+const BAD_URL: Told = [
+  'invalid_request',
+  'The URL of the request cannot be read; check how it is encoded, and its length.',
+]
+
+/** The framework's own refusals, in our words: its own may repeat a part of the request. */
+const FASTIFY_CODES: Readonly<Record<string, Told>> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'Send the body as application/json.'],
+  FST_ERR_CTP_BODY_TOO_LARGE: ['body_too_large', 'The body is larger than OPENHANDS_MAX_BODY_BYTES allows.'],
+  FST_ERR_CTP_EMPTY_JSON_BODY: NOT_JSON,
+  FST_ERR_CTP_INVALID_JSON_BODY: NOT_JSON,
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['invalid_request', 'The body is not as long as Content-Length says.'],
+  FST_ERR_BAD_URL: BAD_URL,
+  FST_ERR_MAX_PARAM_LENGTH: BAD_URL,
 }
 
 type Issue = {

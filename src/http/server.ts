@@ -1,4 +1,5 @@
 /** The HTTP server: plugins, hooks and routes put together. What a route does is in `routes/`, what an error says in `problem-handler.ts`. */
+import type { Socket } from 'node:net'
 import { fastifySSE } from '@fastify/sse'
 import type { FastifyBaseLogger, FastifyInstance, FastifySchemaCompiler } from 'fastify'
 import Fastify, { LogController } from 'fastify'
@@ -48,6 +49,9 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     forceCloseConnections: 'idle',
+    // The routes say themselves what still works while the server stops, in the form that all errors have.
+    return503OnClosing: false,
+    clientErrorHandler: answerClientError,
     genReqId: () => uuid7(),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4096 },
     frameworkErrors: (error, request, reply) => void handleError(error, request, reply),
@@ -87,6 +91,19 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   await app.register(fastifySSE)
   await registerRoutes(app, deps)
   return app
+}
+
+/** What is no request at all never reaches a route; it is answered in the form that all errors have, and the connection ended. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const problem = new Problem(
+    'invalid_request',
+    'This is no HTTP request that the server can read; check its first line and the size of its headers.',
+  )
+  const body = JSON.stringify(problem.toBody())
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
 }
 
 /** Fastify shows a schema `null` for a body that is not there; to ours it is optional, not null. */

@@ -10,17 +10,17 @@ export const DEFAULT_TOOLS: readonly ToolName[] = ['Bash']
 /** Other servers' names for the same tools, so that their clients need not change. */
 const ALIASES: Readonly<Record<string, ToolName>> = { execute_bash: 'Bash', BashTool: 'Bash' }
 
-/** Canonical names in the order given, each once. Throws a `Problem` that names what is unknown. */
+/** Canonical names in the order given, each once. Throws a `Problem` that says which is unknown. */
 export function resolveToolNames(names: readonly string[]): ToolName[] {
   return [...new Set(names.map(resolveToolName))]
 }
 
-function resolveToolName(name: string): ToolName {
+function resolveToolName(name: string, at: number): ToolName {
   const found = TOOL_NAMES.find((known) => known === name) ?? (Object.hasOwn(ALIASES, name) ? ALIASES[name] : undefined)
   if (found) return found
   throw new Problem(
     'invalid_request',
-    `There is no tool named ${JSON.stringify(name.slice(0, 100))}; the tools are ${TOOL_NAMES.join(', ')}.`,
+    `tools.${at} is no tool of this server; the tools are ${TOOL_NAMES.join(', ')}.`,
     {
       details: { tools: [...TOOL_NAMES] },
     },

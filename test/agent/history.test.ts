@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Event, EventDraft } from '../../src/contract/event.ts'
 import { createHistory, findFaults } from '../../src/agent/history.ts'
@@ -22,13 +22,30 @@ type Batch = readonly EventDraft[]
 
 const text = fc.oneof(fc.constant(''), fc.string({ unit: 'grapheme', maxLength: 20 }))
 const message = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).map((words): Batch => [userMessage(words)])
-const meanwhile = fc.array(fc.oneof({ weight: 3, arbitrary: message }, { weight: 1, arbitrary: fc.constant<Batch>([{ type: 'ConfigUpdate', source: 'user', changes: { title: 'new' } }]) }), { maxLength: 2 })
+const meanwhile = fc.array(
+  fc.oneof(
+    { weight: 3, arbitrary: message },
+    { weight: 1, arbitrary: fc.constant<Batch>([{ type: 'ConfigUpdate', source: 'user', changes: { title: 'new' } }]) },
+  ),
+  { maxLength: 2 },
+)
 const input = fc.oneof(fc.dictionary(fc.string(), fc.jsonValue()), fc.constantFrom('{"command": "ls', 'null', '[]', ''))
 
-const failure: EventDraft = { type: 'ErrorEvent', source: 'environment', error_type: 'network', message: 'It broke.', retryable: true }
+const failure: EventDraft = {
+  type: 'ErrorEvent',
+  source: 'environment',
+  error_type: 'network',
+  message: 'It broke.',
+  retryable: true,
+}
 
 /** One answer of the model with its calls; results come in the order of the calls, and anything may come in between. */
-const turn = fc.record({ text, inputs: fc.array(input, { maxLength: 4 }), outputs: fc.array(fc.oneof(text, fc.jsonValue()), { minLength: 4, maxLength: 4 }), between: fc.array(meanwhile, { minLength: 5, maxLength: 5 }) })
+const turn = fc.record({
+  text,
+  inputs: fc.array(input, { maxLength: 4 }),
+  outputs: fc.array(fc.oneof(text, fc.jsonValue()), { minLength: 4, maxLength: 4 }),
+  between: fc.array(meanwhile, { minLength: 5, maxLength: 5 }),
+})
 
 type Turn = typeof turn extends fc.Arbitrary<infer T> ? T : never
 
@@ -41,24 +58,34 @@ function batchesOf({ text: words, inputs, outputs, between }: Turn, name: string
   ]
 }
 
-const end = fc.constantFrom<Batch>([status('idle', 'running')], [status('paused', 'running')], [failure, status('error', 'running')], [status('finished', 'running')])
+const end = fc.constantFrom<Batch>(
+  [status('idle', 'running')],
+  [status('paused', 'running')],
+  [failure, status('error', 'running')],
+  [status('finished', 'running')],
+)
 
 const run = fc.record({ before: meanwhile, turns: fc.array(turn, { maxLength: 3 }), end })
 
-const logs = fc.array(run, { minLength: 1, maxLength: 4 }).map((runs): Batch[] => [
-  [systemInit()],
-  [userMessage('begin')],
-  ...runs.flatMap(({ before, turns, end: last }, at) => [
-    ...before,
-    [status('running')],
-    ...turns.flatMap((each, step) => batchesOf(each, `call-${at}-${step}`)),
-    last,
-  ]),
-])
+const logs = fc
+  .array(run, { minLength: 1, maxLength: 4 })
+  .map((runs): Batch[] => [
+    [systemInit()],
+    [userMessage('begin')],
+    ...runs.flatMap(({ before, turns, end: last }, at) => [
+      ...before,
+      [status('running')],
+      ...turns.flatMap((each, step) => batchesOf(each, `call-${at}-${step}`)),
+      last,
+    ]),
+  ])
 
 /** As a server would find it that was killed when so many batches were stored, and started again. */
 function recovered(batches: readonly Batch[], count: number): { events: Event[]; cut: Event[] } {
-  const cut = batches.slice(0, count).flat().map((draft, at) => stored(draft, at + 1))
+  const cut = batches
+    .slice(0, count)
+    .flat()
+    .map((draft, at) => stored(draft, at + 1))
   const state = cut.reduce((before: State, event) => fold(before, event), EMPTY_STATE)
   const outcome = decide(state, { kind: 'recover', now: 0 }) as EventDraft[]
   return { cut, events: [...cut, ...outcome.map((draft, at) => stored(draft, cut.length + at + 1))] }
@@ -109,20 +136,39 @@ test('what a model has read is never changed: the messages of a log’s beginnin
 
 test('a message that comes while calls are open is read after their results', () => {
   const { messages } = historyOf(
-    [userMessage('begin'), answered({ calls: ['a', 'b'] }), toolUse('a'), toolUse('b'), toolResult('a'), userMessage('meanwhile'), toolResult('b')].map((draft, at) => stored(draft, at + 1)),
+    [
+      userMessage('begin'),
+      answered({ calls: ['a', 'b'] }),
+      toolUse('a'),
+      toolUse('b'),
+      toolResult('a'),
+      userMessage('meanwhile'),
+      toolResult('b'),
+    ].map((draft, at) => stored(draft, at + 1)),
   )
   expect(messages.map((each) => each.role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user'])
 })
 
 test('results stand in the order of the calls, whatever order they came in', () => {
   const { messages } = historyOf(
-    [userMessage('begin'), answered({ calls: ['a', 'b'] }), toolUse('a'), toolUse('b'), toolResult('b'), toolResult('a')].map((draft, at) => stored(draft, at + 1)),
+    [
+      userMessage('begin'),
+      answered({ calls: ['a', 'b'] }),
+      toolUse('a'),
+      toolUse('b'),
+      toolResult('b'),
+      toolResult('a'),
+    ].map((draft, at) => stored(draft, at + 1)),
   )
   expect(messages.flatMap((each) => (each.role === 'tool' ? [each.toolCallId] : []))).toEqual(['a', 'b'])
 })
 
 test('arguments that were no JSON object are shown to the model as it wrote them, inside one', () => {
-  const { messages } = historyOf([userMessage('begin'), answered({ calls: ['a'] }), toolUse('a', '{"command": '), toolResult('a')].map((draft, at) => stored(draft, at + 1)))
+  const { messages } = historyOf(
+    [userMessage('begin'), answered({ calls: ['a'] }), toolUse('a', '{"command": '), toolResult('a')].map((draft, at) =>
+      stored(draft, at + 1),
+    ),
+  )
   expect(messages[1]).toMatchObject({ toolCalls: [{ id: 'a', arguments: '{"invalid_arguments":"{\\"command\\": "}' }] })
 })
 
@@ -130,15 +176,40 @@ test('a failed call reads as an error, told once; output that is empty says so',
   const failed = { ...toolResult('a', { code: 1 }), is_error: true, error_message: 'It failed.' } as EventDraft
   const told = { ...toolResult('b', 'Sorry: It failed.'), is_error: true, error_message: 'It failed.' } as EventDraft
   const { messages } = historyOf(
-    [userMessage('begin'), answered({ calls: ['a', 'b', 'c'] }), toolUse('a'), toolUse('b'), toolUse('c'), failed, told, toolResult('c', '')].map((draft, at) => stored(draft, at + 1)),
+    [
+      userMessage('begin'),
+      answered({ calls: ['a', 'b', 'c'] }),
+      toolUse('a'),
+      toolUse('b'),
+      toolUse('c'),
+      failed,
+      told,
+      toolResult('c', ''),
+    ].map((draft, at) => stored(draft, at + 1)),
   )
-  expect(messages.flatMap((each) => (each.role === 'tool' ? [each.content] : []))).toEqual(['Error: It failed.\n{"code":1}', 'Sorry: It failed.', '[no output]'])
+  expect(messages.flatMap((each) => (each.role === 'tool' ? [each.content] : []))).toEqual([
+    'Error: It failed.\n{"code":1}',
+    'Sorry: It failed.',
+    '[no output]',
+  ])
 })
 
 test('what a subagent says and does is not in the history of the one that called it', () => {
   const sub = (draft: EventDraft) => ({ ...draft, parent_tool_use_id: 'a' }) as EventDraft
-  const events = [userMessage('begin'), answered({ calls: ['a'] }), toolUse('a'), sub(answered({ text: 'sub', calls: ['x'] })), sub(toolUse('x')), sub(toolResult('x')), toolResult('a')]
-  expect(historyOf(events.map((draft, at) => stored(draft, at + 1))).messages.map((each) => each.role)).toEqual(['user', 'assistant', 'tool'])
+  const events = [
+    userMessage('begin'),
+    answered({ calls: ['a'] }),
+    toolUse('a'),
+    sub(answered({ text: 'sub', calls: ['x'] })),
+    sub(toolUse('x')),
+    sub(toolResult('x')),
+    toolResult('a'),
+  ]
+  expect(historyOf(events.map((draft, at) => stored(draft, at + 1))).messages.map((each) => each.role)).toEqual([
+    'user',
+    'assistant',
+    'tool',
+  ])
 })
 
 test('a type that a newer server made is passed over', () => {
@@ -148,7 +219,11 @@ test('a type that a newer server made is passed over', () => {
 
 describe('findFaults tells', () => {
   const user: ModelMessage = { role: 'user', content: [{ type: 'text', text: 'hi' }] }
-  const calling = (...ids: string[]): ModelMessage => ({ role: 'assistant', text: '', toolCalls: ids.map((id) => ({ id, name: 'Bash', arguments: '{}' })) })
+  const calling = (...ids: string[]): ModelMessage => ({
+    role: 'assistant',
+    text: '',
+    toolCalls: ids.map((id) => ({ id, name: 'Bash', arguments: '{}' })),
+  })
   const result = (toolCallId: string, content = 'done'): ModelMessage => ({ role: 'tool', toolCallId, content })
 
   test.each<[string, ModelMessage[], RegExp]>([

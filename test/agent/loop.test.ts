@@ -5,7 +5,19 @@ import { UpdateConfig } from '../../src/contract/conversation.ts'
 import type { Event } from '../../src/contract/event.ts'
 import { Event as EventSchema } from '../../src/contract/event.ts'
 import { inOrder } from '../../src/llm/script.ts'
-import { MODEL_KEY, call, endOf, eventsOf, gate, only, say, setBench, tool, until, userText } from '../conversations/fixtures.ts'
+import {
+  MODEL_KEY,
+  call,
+  endOf,
+  eventsOf,
+  gate,
+  only,
+  say,
+  setBench,
+  tool,
+  until,
+  userText,
+} from '../conversations/fixtures.ts'
 
 const echo = tool('Echo', (input) => ({ output: input['text'] ?? 'echo' }))
 
@@ -23,16 +35,31 @@ describe('a run', () => {
     await using bench = await setBench({ script: [{ text: 'Hello there.' }] })
     const conversation = await bench.converse()
     const result = await say(conversation)
-    expect(result).toMatchObject({ stop_reason: 'completed', final_text: 'Hello there.', steps: 1, session_id: conversation.id })
+    expect(result).toMatchObject({
+      stop_reason: 'completed',
+      final_text: 'Hello there.',
+      steps: 1,
+      session_id: conversation.id,
+    })
     const events = await eventsOf(conversation)
-    expect(told(events)).toEqual(['UserMessage', 'running (message)', 'AssistantMessage', 'Result completed', 'idle (completed)'])
+    expect(told(events)).toEqual([
+      'UserMessage',
+      'running (message)',
+      'AssistantMessage',
+      'Result completed',
+      'idle (completed)',
+    ])
     for (const event of events) expect(EventSchema.safeParse(event).error).toBeUndefined()
   })
 
   test('asks again after each round of calls; answer and calls are one batch, then the results in order', async () => {
     await using bench = await setBench({
       tools: [echo],
-      script: [{ text: 'Both.', calls: [call('Echo', { text: '1' }), call('Echo', { text: '2' })] }, { calls: [call('Echo', { text: '3' })] }, { text: 'Done.' }],
+      script: [
+        { text: 'Both.', calls: [call('Echo', { text: '1' }), call('Echo', { text: '2' })] },
+        { calls: [call('Echo', { text: '3' })] },
+        { text: 'Done.' },
+      ],
     })
     const conversation = await bench.converse()
     expect(await say(conversation)).toMatchObject({ stop_reason: 'completed', final_text: 'Done.', steps: 3 })
@@ -55,8 +82,19 @@ describe('a run', () => {
 
   test('adds up tokens by model, and cost where there are prices', async () => {
     const usage = { prompt_tokens: 100, completion_tokens: 10, prompt_tokens_details: { cached_tokens: 40 } }
-    await using bench = await setBench({ tools: [echo], script: [{ calls: [call('Echo')], usage }, { text: 'Done.', usage }] })
-    const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, input_cost_per_token: 0.001, output_cost_per_token: 0.01 }
+    await using bench = await setBench({
+      tools: [echo],
+      script: [
+        { calls: [call('Echo')], usage },
+        { text: 'Done.', usage },
+      ],
+    })
+    const llm_config = {
+      model: 'scripted',
+      base_url: bench.model.baseUrl,
+      input_cost_per_token: 0.001,
+      output_cost_per_token: 0.01,
+    }
     const conversation = await bench.converse({ llm_config })
     const counted = { scripted: { input_tokens: 200, output_tokens: 20, cached_tokens: 80, reasoning_tokens: 0 } }
     const result = await say(conversation)
@@ -75,17 +113,26 @@ describe('a run', () => {
     expect(conversation.view()).toMatchObject({ status: 'finished', state: { agent_finished: true } })
   })
 
-  test('an answer cut off at the output limit is an error, not an end', async () => {
-    await using bench = await setBench({ script: [{ text: 'The answer is', finish_reason: 'length' }] })
-    const conversation = await bench.converse()
-    expect(await say(conversation)).toMatchObject({ stop_reason: 'error', final_text: 'The answer is' })
-    const [error] = only(await eventsOf(conversation), 'ErrorEvent')
-    expect(error).toMatchObject({ error_type: 'config', message: expect.stringContaining('max_output_tokens') })
-    expect(conversation.state.status).toBe('error')
-  })
+  test.each(['length', 'max_tokens'])(
+    'an answer cut off at the output limit is an error, not an end (%s)',
+    async (finish_reason) => {
+      await using bench = await setBench({ script: [{ text: 'The answer is', finish_reason }] })
+      const conversation = await bench.converse()
+      expect(await say(conversation)).toMatchObject({ stop_reason: 'error', final_text: 'The answer is' })
+      const [error] = only(await eventsOf(conversation), 'ErrorEvent')
+      expect(error).toMatchObject({ error_type: 'config', message: expect.stringContaining('max_output_tokens') })
+      expect(conversation.state.status).toBe('error')
+    },
+  )
 
   test('of an answer cut off in the middle of its calls, the whole ones run', async () => {
-    await using bench = await setBench({ tools: [echo], script: [{ calls: [call('Echo', { text: '1' }), call('Echo', '{"text": ')], finish_reason: 'length' }, { text: 'Done.' }] })
+    await using bench = await setBench({
+      tools: [echo],
+      script: [
+        { calls: [call('Echo', { text: '1' }), call('Echo', '{"text": ')], finish_reason: 'length' },
+        { text: 'Done.' },
+      ],
+    })
     const conversation = await bench.converse()
     expect(await say(conversation)).toMatchObject({ stop_reason: 'completed' })
     expect(only(await eventsOf(conversation), 'ToolUse')).toHaveLength(1)
@@ -136,26 +183,39 @@ describe('limits', () => {
 describe('a configuration changed in mid-run', () => {
   test('holds from the next step on, credentials and limits alike', async () => {
     const slow = gate('Slow')
-    await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }, { calls: [call('Slow')] }, { calls: [call('Slow')] }] })
+    await using bench = await setBench({
+      tools: [slow.tool],
+      script: [{ calls: [call('Slow')] }, { calls: [call('Slow')] }, { calls: [call('Slow')] }],
+    })
     const conversation = await bench.converse()
     const { run_id } = await conversation.post(userText('go', true))
     await slow.entered
-    const update = UpdateConfig.parse({ llm_config: { model: 'other', api_key: 'another-key-0815', temperature: 0.5 }, max_iteration_per_run: 2 })
+    const update = UpdateConfig.parse({
+      llm_config: { model: 'other', api_key: 'another-key-0815', temperature: 0.5 },
+      max_iteration_per_run: 2,
+    })
     await bench.manager.configure(conversation.id, update)
     slow.open()
     expect(await endOf(conversation, run_id!)).toMatchObject({ stop_reason: 'iteration_limit', steps: 2 })
-    expect(bench.model.requests.map(({ body, headers }) => [body['model'], body['temperature'], headers.authorization])).toEqual([
+    expect(
+      bench.model.requests.map(({ body, headers }) => [body['model'], body['temperature'], headers.authorization]),
+    ).toEqual([
       ['scripted', undefined, `Bearer ${MODEL_KEY}`],
       ['other', 0.5, 'Bearer another-key-0815'],
     ])
     expect(only(await eventsOf(conversation), 'ConfigUpdate')).toMatchObject([
-      { changes: { llm_config: { model: 'other', api_key: '**********', temperature: 0.5 }, max_iteration_per_run: 2 } },
+      {
+        changes: { llm_config: { model: 'other', api_key: '**********', temperature: 0.5 }, max_iteration_per_run: 2 },
+      },
     ])
   })
 
   test('a time limit set in mid-run ends the run', async () => {
     const slow = gate('Slow')
-    await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }, { text: 'Too late.', delay_ms: 10_000 }] })
+    await using bench = await setBench({
+      tools: [slow.tool],
+      script: [{ calls: [call('Slow')] }, { text: 'Too late.', delay_ms: 10_000 }],
+    })
     const conversation = await bench.converse()
     const { run_id } = await conversation.post(userText('go', true))
     await slow.entered
@@ -185,7 +245,9 @@ describe('what a provider refuses', () => {
 
   test('a message that started a run which failed at once does not start it again', async () => {
     await using bench = await setBench({ script: () => ({ status: 401, error: { message: 'bad key' } }) })
-    const conversation = await bench.converse({ llm_config: { model: 'scripted', base_url: 'http://127.0.0.1:1/v1', num_retries: 0 } })
+    const conversation = await bench.converse({
+      llm_config: { model: 'scripted', base_url: 'http://127.0.0.1:1/v1', num_retries: 0 },
+    })
     await say(conversation)
     expect(only(await eventsOf(conversation), 'Result')).toHaveLength(1)
   })
@@ -201,12 +263,17 @@ describe('what a provider refuses', () => {
   test('a model without tools is told of once, and asked without them from then on', async () => {
     await using bench = await setBench({
       tools: [echo],
-      script: ({ body }) => (body['tools'] ? { status: 400, error: { message: 'scripted does not support tools' } } : { text: 'Just words.' }),
+      script: ({ body }) =>
+        body['tools']
+          ? { status: 400, error: { message: 'scripted does not support tools' } }
+          : { text: 'Just words.' },
     })
     const conversation = await bench.converse()
     expect(await say(conversation)).toMatchObject({ stop_reason: 'completed', final_text: 'Just words.' })
     expect(await say(conversation)).toMatchObject({ stop_reason: 'completed' })
-    expect(only(await eventsOf(conversation), 'ErrorEvent')).toMatchObject([{ error_type: 'config', retryable: false, message: expect.stringContaining('does not take tools') }])
+    expect(only(await eventsOf(conversation), 'ErrorEvent')).toMatchObject([
+      { error_type: 'config', retryable: false, message: expect.stringContaining('does not take tools') },
+    ])
     expect(bench.model.requests.map(({ body }) => body['tools'] !== undefined)).toEqual([true, false, false])
   })
 })
@@ -237,30 +304,49 @@ describe('messages during a run', () => {
       await until(conversation, 'AssistantMessage', (event) => event.seq === conversation.log.head)
       await conversation.post(userText(`second ${round}`, true))
       await until(conversation, 'Result', (event) => event.seq > conversation.state.runRequestedAt)
-      await until(conversation, 'StatusUpdate', (event) => event.status === 'idle' && event.seq > conversation.state.runRequestedAt)
+      await until(
+        conversation,
+        'StatusUpdate',
+        (event) => event.status === 'idle' && event.seq > conversation.state.runRequestedAt,
+      )
       expect(bench.model.requests.at(-1)!.text).toContain(`second ${round}`)
     }
     const events = await eventsOf(conversation)
-    expect(only(events, 'Result').map((event) => event.run_id)).toEqual([...new Set(only(events, 'Result').map((event) => event.run_id))])
+    expect(only(events, 'Result').map((event) => event.run_id)).toEqual([
+      ...new Set(only(events, 'Result').map((event) => event.run_id)),
+    ])
   })
 })
 
 describe('pause', () => {
   test('ends the model call at once; nothing of the half answer is stored', async () => {
-    await using bench = await setBench({ script: inOrder([{ text: 'one two three four', chunk_delay_ms: 300 }, { text: 'Again.' }]) })
+    await using bench = await setBench({
+      script: inOrder([{ text: 'one two three four', chunk_delay_ms: 300 }, { text: 'Again.' }]),
+    })
     const conversation = await bench.converse()
     const shown = Promise.withResolvers<void>()
-    conversation.log.subscribe({ onEvents: () => {}, onTransient: ({ event }) => event.type === 'AssistantDelta' && shown.resolve() })
+    conversation.log.subscribe({
+      onEvents: () => {},
+      onTransient: ({ event }) => event.type === 'AssistantDelta' && shown.resolve(),
+    })
     await conversation.post(userText('go', true))
     await shown.promise
     expect(await conversation.pause({ interrupt: false })).toBe('paused')
-    expect(told(await eventsOf(conversation))).toEqual(['UserMessage', 'running (message)', 'Result paused', 'paused (pause)'])
+    expect(told(await eventsOf(conversation))).toEqual([
+      'UserMessage',
+      'running (message)',
+      'Result paused',
+      'paused (pause)',
+    ])
     expect(await endOf(conversation, await conversation.run())).toMatchObject({ final_text: 'Again.' })
   })
 
   test('lets a running tool finish; a later run awaits that same call', async () => {
     const slow = gate('Slow')
-    await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow'), call('Slow')] }, { text: 'Done.' }] })
+    await using bench = await setBench({
+      tools: [slow.tool],
+      script: [{ calls: [call('Slow'), call('Slow')] }, { text: 'Done.' }],
+    })
     const conversation = await bench.converse()
     await conversation.post(userText('go', true))
     await slow.entered
@@ -270,12 +356,17 @@ describe('pause', () => {
     expect(await endOf(conversation, run)).toMatchObject({ stop_reason: 'completed', steps: 1 })
     expect(slow.calls()).toBe(2)
     const results = only(await eventsOf(conversation), 'ToolResult')
-    expect(results.map((event) => event.tool_use_id)).toEqual(only(await eventsOf(conversation), 'ToolUse').map((event) => event.tool_use_id))
+    expect(results.map((event) => event.tool_use_id)).toEqual(
+      only(await eventsOf(conversation), 'ToolUse').map((event) => event.tool_use_id),
+    )
   })
 
   test('with interrupt it ends the tool, whose result says so; the calls after it have not run', async () => {
     const slow = gate('Slow')
-    await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow'), call('Slow')] }, { text: 'Done.' }] })
+    await using bench = await setBench({
+      tools: [slow.tool],
+      script: [{ calls: [call('Slow'), call('Slow')] }, { text: 'Done.' }],
+    })
     const conversation = await bench.converse()
     await conversation.post(userText('go', true))
     await slow.entered
@@ -327,12 +418,18 @@ test('waiting for a run ends when the run does, when it waits too long, and when
   const run = await conversation.run()
   await slow.entered
   const before = conversation.log.subscriberCount
-  expect(await conversation.waitForRun(run, 0.0015, new AbortController().signal)).toEqual({ run_id: run, status: 'running' })
+  expect(await conversation.waitForRun(run, 0.0015, new AbortController().signal)).toEqual({
+    run_id: run,
+    status: 'running',
+  })
   expect(await conversation.waitForRun(run, 600, AbortSignal.abort())).toEqual({ run_id: run, status: 'running' })
   const waiting = conversation.waitForRun(run, 600, new AbortController().signal)
   slow.open()
   expect(await waiting).toMatchObject({ run_id: run, status: 'idle', result: { stop_reason: 'completed' } })
-  expect(await conversation.waitForRun(run, 600, new AbortController().signal)).toMatchObject({ status: 'idle', result: { run_id: run } })
+  expect(await conversation.waitForRun(run, 600, new AbortController().signal)).toMatchObject({
+    status: 'idle',
+    result: { run_id: run },
+  })
   expect(conversation.log.subscriberCount, 'nobody listens any more').toBe(before)
 })
 
@@ -364,7 +461,10 @@ test('the model’s key is nowhere in the data directory but encrypted, and nowh
   await using bench = await setBench({
     tools: [echo],
     script: [
-      { text: `Is it ${MODEL_KEY}?`, calls: [call('Echo', { text: `${MODEL_KEY} ${Buffer.from(MODEL_KEY).toString('base64')}` })] },
+      {
+        text: `Is it ${MODEL_KEY}?`,
+        calls: [call('Echo', { text: `${MODEL_KEY} ${Buffer.from(MODEL_KEY).toString('base64')}` })],
+      },
       { text: 'Done.' },
     ],
   })
@@ -375,14 +475,19 @@ test('the model’s key is nowhere in the data directory but encrypted, and nowh
     system_prompt: `You know ${MODEL_KEY}.`,
     visualize: true,
   })
-  await conversation.post({ message: { role: 'user', content: `my key is ${MODEL_KEY}`, sender: MODEL_KEY }, run: true })
+  await conversation.post({
+    message: { role: 'user', content: `my key is ${MODEL_KEY}`, sender: MODEL_KEY },
+    run: true,
+  })
   await until(conversation, 'Result')
   await bench.manager.configure(conversation.id, UpdateConfig.parse({ title: `still ${MODEL_KEY}` }))
   await bench.manager.close()
 
   const names = await readdir(bench.dataDir, { recursive: true, withFileTypes: true })
   const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-  expect(files.map((path) => path.split('/').at(-1))).toEqual(expect.arrayContaining(['events.jsonl', 'meta.json', 'secrets.enc']))
+  expect(files.map((path) => path.split('/').at(-1))).toEqual(
+    expect.arrayContaining(['events.jsonl', 'meta.json', 'secrets.enc']),
+  )
   for (const path of files) {
     const content = await readFile(path, 'latin1')
     expect(content, path).not.toContain(MODEL_KEY)
@@ -397,8 +502,17 @@ test('a log that a newer server wrote can be read, and is not run', async () => 
   const id = await bench.create()
   await bench.restart({
     between: async () => {
-      const envelope = { id: '018f0000-0000-7000-8000-00000000000d', timestamp: new Date().toISOString(), source: 'agent', version: 99, conversation_id: id }
-      await appendFile(join(bench.sessionOf(id), 'events.jsonl'), `${JSON.stringify({ seq: 2, type: 'Telepathy', ...envelope })}\n`)
+      const envelope = {
+        id: '018f0000-0000-7000-8000-00000000000d',
+        timestamp: new Date().toISOString(),
+        source: 'agent',
+        version: 99,
+        conversation_id: id,
+      }
+      await appendFile(
+        join(bench.sessionOf(id), 'events.jsonl'),
+        `${JSON.stringify({ seq: 2, type: 'Telepathy', ...envelope })}\n`,
+      )
     },
   })
   const conversation = await bench.manager.get(id)

@@ -29,13 +29,30 @@ function setUp(...tools: Tool[]) {
   return { toolCalls, results, crashes, shown, storage }
 }
 
-const callOf = (name: string, input: unknown = {}, toolUseId = 'call-1'): ToolCall => ({ toolUseId, name, input, runId: 'run-1' })
+const callOf = (name: string, input: unknown = {}, toolUseId = 'call-1'): ToolCall => ({
+  toolUseId,
+  name,
+  input,
+  runId: 'run-1',
+})
 
 test('a call runs with its parsed input, and has one result', async () => {
-  const add = { ...tool('Add', (input) => ({ output: (input['a'] as number) + (input['b'] as number) })), input: z.object({ a: z.number(), b: z.number().default(1) }) } as Tool
+  const add = {
+    ...tool('Add', (input) => ({ output: (input['a'] as number) + (input['b'] as number) })),
+    input: z.object({ a: z.number(), b: z.number().default(1) }),
+  } as Tool
   const { toolCalls, results } = setUp(add)
   expect(await toolCalls.run(callOf('Add', { a: 2 }))).toEqual({ finishes: false })
-  expect(results).toMatchObject([{ type: 'ToolResult', run_id: 'run-1', tool_use_id: 'call-1', output: 3, is_error: false, duration_ms: expect.any(Number) }])
+  expect(results).toMatchObject([
+    {
+      type: 'ToolResult',
+      run_id: 'run-1',
+      tool_use_id: 'call-1',
+      output: 3,
+      is_error: false,
+      duration_ms: expect.any(Number),
+    },
+  ])
   expect(results[0]).not.toHaveProperty('error_type')
 })
 
@@ -44,16 +61,33 @@ describe('is told to the model, and nothing runs:', () => {
 
   test.each([
     ['an unknown tool', callOf('Strickt'), 'unknown_tool', /no tool named "Strickt".*The tools are: Strict\./],
-    ['arguments that are no JSON', callOf('Strict', '{"path": '), 'invalid_input', /not a JSON object: .*JSON.*Send the call again/],
+    [
+      'arguments that are no JSON',
+      callOf('Strict', '{"path": '),
+      'invalid_input',
+      /not a JSON object: .*JSON.*Send the call again/,
+    ],
     ['arguments that are null', callOf('Strict', 'null'), 'invalid_input', /not a JSON object: it is null/],
     ['arguments that are a list', callOf('Strict', '["/tmp"]'), 'invalid_input', /not a JSON object: it is an array/],
     ['arguments that are a number', callOf('Strict', '7'), 'invalid_input', /not a JSON object: it is a number/],
     ['an argument that is missing', callOf('Strict', {}), 'invalid_input', /do not fit Strict: path: /],
-    ['an argument that is unknown', callOf('Strict', { path: 'x', pth: 'x' }), 'invalid_input', /do not fit Strict: .*pth/],
+    [
+      'an argument that is unknown',
+      callOf('Strict', { path: 'x', pth: 'x' }),
+      'invalid_input',
+      /do not fit Strict: .*pth/,
+    ],
   ] as const)('%s', async (_, call, error_type, message) => {
     const { toolCalls, results } = setUp(strict)
     await toolCalls.run(call)
-    expect(results).toMatchObject([{ is_error: true, error_type, error_message: expect.stringMatching(message), output: expect.stringMatching(message) }])
+    expect(results).toMatchObject([
+      {
+        is_error: true,
+        error_type,
+        error_message: expect.stringMatching(message),
+        output: expect.stringMatching(message),
+      },
+    ])
   })
 
   test('an unknown tool where there is none at all', async () => {
@@ -67,12 +101,19 @@ describe('a tool that breaks its promises still has one result:', () => {
   test('one that throws', async () => {
     const { toolCalls, results, crashes } = setUp(tool('Bad', () => Promise.reject(new Error('it holds hunter2'))))
     await toolCalls.run(callOf('Bad'))
-    expect(results).toMatchObject([{ is_error: true, error_type: 'failed', error_message: 'The tool failed: it holds <secret>' }])
+    expect(results).toMatchObject([
+      { is_error: true, error_type: 'failed', error_message: 'The tool failed: it holds <secret>' },
+    ])
     expect(crashes).toHaveLength(1)
   })
 
   test('one that throws at once', async () => {
-    const bad = { ...tool('Bad', () => ({ output: '' })), run: () => { throw new TypeError('no') } } as Tool
+    const bad = {
+      ...tool('Bad', () => ({ output: '' })),
+      run: () => {
+        throw new TypeError('no')
+      },
+    } as Tool
     const { toolCalls, results } = setUp(bad)
     await toolCalls.run(callOf('Bad'))
     expect(results).toMatchObject([{ is_error: true, error_type: 'failed' }])
@@ -97,7 +138,13 @@ describe('a tool that breaks its promises still has one result:', () => {
   })
 
   test('one whose rendering fails is shown as JSON', () => {
-    const { toolCalls } = setUp(tool('Odd', () => ({ output: '' }), { render: () => { throw new Error('no') } }))
+    const { toolCalls } = setUp(
+      tool('Odd', () => ({ output: '' }), {
+        render: () => {
+          throw new Error('no')
+        },
+      }),
+    )
     expect(toolCalls.render('Odd', { a: 1 })).toBe('{"a":1}')
   })
 })
@@ -140,7 +187,9 @@ test('interrupt ends all that runs and resolves when each has its result', async
 
 test('only a tool that finishes, and did not fail, ends the run', async () => {
   const finishing = (fails: boolean) =>
-    tool('Finish', () => (fails ? { output: '', error: { type: 'failed', message: 'not yet' } } : { output: '' }), { finishes: true })
+    tool('Finish', () => (fails ? { output: '', error: { type: 'failed', message: 'not yet' } } : { output: '' }), {
+      finishes: true,
+    })
   expect(await setUp(finishing(false)).toolCalls.run(callOf('Finish'))).toEqual({ finishes: true })
   expect(await setUp(finishing(true)).toolCalls.run(callOf('Finish'))).toEqual({ finishes: false })
 })
@@ -148,18 +197,38 @@ test('only a tool that finishes, and did not fail, ends the run', async () => {
 test('secrets are taken out of every string of an output, keys too, and of what is shown meanwhile', async () => {
   const leaky = tool('Leaky', (_, { onOutput }) => {
     onOutput('stdout', 'hunter2!', 3)
-    return { output: { lines: ['a hunter2', { hunter2: 'hunter2' }], size: 1 }, fullOutputPath: '/tmp/x', truncated: true }
+    return {
+      output: { lines: ['a hunter2', { hunter2: 'hunter2' }], size: 1 },
+      fullOutputPath: '/tmp/x',
+      truncated: true,
+    }
   })
   const { toolCalls, results, shown } = setUp(leaky)
   await toolCalls.run(callOf('Leaky'))
-  expect(results).toMatchObject([{ output: { lines: ['a <secret>', { '<secret>': '<secret>' }], size: 1 }, truncated: true, full_output_path: '/tmp/x' }])
+  expect(results).toMatchObject([
+    {
+      output: { lines: ['a <secret>', { '<secret>': '<secret>' }], size: 1 },
+      truncated: true,
+      full_output_path: '/tmp/x',
+    },
+  ])
   expect(shown).toEqual(['call-1 stdout 3 <secret>!'])
 })
 
 test('tools are described in the order given, the schema as a model takes it', () => {
-  const one = { ...tool('One', () => ({ output: '' })), input: z.strictObject({ path: z.string().describe('Where.'), depth: z.int().default(1) }) } as Tool
-  const { toolCalls } = setUp(one, tool('Two', () => ({ output: '' })))
+  const one = {
+    ...tool('One', () => ({ output: '' })),
+    input: z.strictObject({ path: z.string().describe('Where.'), depth: z.int().default(1) }),
+  } as Tool
+  const { toolCalls } = setUp(
+    one,
+    tool('Two', () => ({ output: '' })),
+  )
   expect(toolCalls.descriptions.map((described) => described.name)).toEqual(['One', 'Two'])
-  expect(toolCalls.descriptions[0]?.inputSchema).toMatchObject({ type: 'object', required: ['path'], properties: { path: { type: 'string', description: 'Where.' } } })
+  expect(toolCalls.descriptions[0]?.inputSchema).toMatchObject({
+    type: 'object',
+    required: ['path'],
+    properties: { path: { type: 'string', description: 'Where.' } },
+  })
   expect(toolCalls.descriptions[0]?.inputSchema).not.toHaveProperty('$schema')
 })

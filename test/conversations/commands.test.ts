@@ -14,7 +14,8 @@ const newRunId = '018f0000-0000-7000-8000-00000000000c'
 const now = START_MS + 60_000
 
 /** A conversation whose run has come to this status. */
-const inStatus = (to: Status, ...more: EventDraft[]) => folded([userMessage('go', true), status('running'), answered({ text: 'one' }), status(to, 'running'), ...more])
+const inStatus = (to: Status, ...more: EventDraft[]) =>
+  folded([userMessage('go', true), status('running'), answered({ text: 'one' }), status(to, 'running'), ...more])
 
 function typesOf(outcome: EventDraft[] | Problem): EventType[] {
   if (outcome instanceof Problem) throw outcome
@@ -22,18 +23,18 @@ function typesOf(outcome: EventDraft[] | Problem): EventType[] {
 }
 
 const commandOf = {
-  'message': { kind: 'message', content: [{ type: 'text', text: 'hi' }], run: false, newRunId },
+  message: { kind: 'message', content: [{ type: 'text', text: 'hi' }], run: false, newRunId },
   'message with run': { kind: 'message', content: [{ type: 'text', text: 'hi' }], run: true, newRunId },
-  'run': { kind: 'run', newRunId },
-  'pause': { kind: 'pause', reason: 'pause', now },
-  'configure': { kind: 'configure', changes: { title: 'new' } },
+  run: { kind: 'run', newRunId },
+  pause: { kind: 'pause', reason: 'pause', now },
+  configure: { kind: 'configure', changes: { title: 'new' } },
   'configure the workdir': { kind: 'configure', changes: { workdir: '/other' } },
-  'recover': { kind: 'recover', now },
+  recover: { kind: 'recover', now },
 } as const satisfies Record<string, Command>
 
 /** Command -> status before -> the types of the events and the status after, or the problem. */
 const TABLE: Record<keyof typeof commandOf, Record<Status, { events: EventType[]; to: Status } | ProblemCode>> = {
-  'message': {
+  message: {
     ...each(AT_REST, (from) => ({ events: ['UserMessage'], to: from })),
     running: { events: ['UserMessage'], to: 'running' },
     waiting_for_confirmation: { events: ['UserMessage', 'StatusUpdate'], to: 'idle' },
@@ -45,21 +46,24 @@ const TABLE: Record<keyof typeof commandOf, Record<Status, { events: EventType[]
     waiting_for_confirmation: { events: ['UserMessage', 'StatusUpdate'], to: 'running' },
     waiting_for_input: { events: ['UserMessage', 'StatusUpdate'], to: 'running' },
   },
-  'run': {
+  run: {
     ...each(AT_REST, () => ({ events: ['StatusUpdate'], to: 'running' })),
     running: 'already_running',
     waiting_for_confirmation: 'waiting_for_confirmation',
     waiting_for_input: 'waiting_for_input',
   },
-  'pause': {
+  pause: {
     ...each(AT_REST, (from) => ({ events: [], to: from })),
     running: { events: ['Result', 'StatusUpdate'], to: 'paused' },
     waiting_for_confirmation: { events: ['StatusUpdate'], to: 'paused' },
     waiting_for_input: { events: ['StatusUpdate'], to: 'paused' },
   },
-  'configure': each(STATUSES, (from) => ({ events: ['ConfigUpdate'], to: from })),
-  'configure the workdir': { ...each(STATUSES, (from) => ({ events: ['ConfigUpdate'], to: from })), running: 'conversation_running' },
-  'recover': {
+  configure: each(STATUSES, (from) => ({ events: ['ConfigUpdate'], to: from })),
+  'configure the workdir': {
+    ...each(STATUSES, (from) => ({ events: ['ConfigUpdate'], to: from })),
+    running: 'conversation_running',
+  },
+  recover: {
     ...each(AT_REST, (from) => ({ events: [], to: from })),
     running: { events: ['Result', 'StatusUpdate'], to: 'paused' },
     waiting_for_confirmation: { events: [], to: 'waiting_for_confirmation' },
@@ -80,7 +84,9 @@ describe.each(Object.entries(TABLE) as [keyof typeof commandOf, (typeof TABLE)['
     expect(typesOf(outcome)).toEqual(expected.events)
     const after = folded(outcome as EventDraft[], before)
     expect(after.status).toBe(expected.to)
-    expect(after.run?.id).toBe(after.status === 'running' && from !== 'running' ? newRunId : before.run && after.run && runId)
+    expect(after.run?.id).toBe(
+      after.status === 'running' && from !== 'running' ? newRunId : before.run && after.run && runId,
+    )
   })
 })
 
@@ -98,28 +104,44 @@ describe('what another version wrote', () => {
   const newer: State = { ...inStatus('idle'), version: EVENT_VERSION + 1 }
 
   test.each(['message', 'message with run', 'run'] as const)('%s is refused, saying why', (name) => {
-    expect(decide(newer, commandOf[name])).toMatchObject({ code: 'conversation_from_newer_version', message: expect.stringContaining('newer version') })
+    expect(decide(newer, commandOf[name])).toMatchObject({
+      code: 'conversation_from_newer_version',
+      message: expect.stringContaining('newer version'),
+    })
   })
 
   test('pausing and recovering it are still possible', () => {
-    expect(typesOf(decide({ ...newer, ...inStatus('running'), version: 2 }, commandOf.pause))).toEqual(['Result', 'StatusUpdate'])
+    expect(typesOf(decide({ ...newer, ...inStatus('running'), version: 2 }, commandOf.pause))).toEqual([
+      'Result',
+      'StatusUpdate',
+    ])
   })
 })
 
 describe('refusals', () => {
   test('a running conversation tells the run that is under way', () => {
-    expect(decide(inStatus('running'), commandOf.run)).toMatchObject({ code: 'already_running', details: { run_id: runId } })
+    expect(decide(inStatus('running'), commandOf.run)).toMatchObject({
+      code: 'already_running',
+      details: { run_id: runId },
+    })
   })
 
   test('a waiting one tells what is pending: running is never an approval', () => {
-    const waiting = folded([status('running'), answered({ calls: ['a'] }), toolUse('a'), status('waiting_for_confirmation', 'running')])
+    const waiting = folded([
+      status('running'),
+      answered({ calls: ['a'] }),
+      toolUse('a'),
+      status('waiting_for_confirmation', 'running'),
+    ])
     expect(decide(waiting, commandOf.run)).toMatchObject({ details: { pending: [{ tool_use_id: 'a', name: 'Bash' }] } })
   })
 
   test('the workdir stays while a call that a pause left running is not over', () => {
     const paused = folded([status('running'), answered({ calls: ['a'] }), toolUse('a'), status('paused', 'running')])
     expect(decide(paused, commandOf['configure the workdir'])).toMatchObject({ code: 'conversation_running' })
-    expect(typesOf(decide(folded([toolResult('a')], paused), commandOf['configure the workdir']))).toEqual(['ConfigUpdate'])
+    expect(typesOf(decide(folded([toolResult('a')], paused), commandOf['configure the workdir']))).toEqual([
+      'ConfigUpdate',
+    ])
   })
 
   test('a configuration that changes nothing stores nothing', () => {
@@ -130,16 +152,31 @@ describe('refusals', () => {
 test('a message supersedes what waits for a decision: it is rejected, never approved', () => {
   for (const waiting of ['waiting_for_confirmation', 'waiting_for_input'] as const) {
     for (const name of ['message', 'message with run'] as const) {
-      const before = folded([status('running'), answered({ calls: ['a', 'b'] }), toolUse('a'), toolUse('b'), status(waiting, 'running')])
+      const before = folded([
+        status('running'),
+        answered({ calls: ['a', 'b'] }),
+        toolUse('a'),
+        toolUse('b'),
+        status(waiting, 'running'),
+      ])
       const outcome = decide(before, commandOf[name]) as EventDraft[]
-      expect(outcome.slice(0, 2)).toMatchObject(['a', 'b'].map((tool_use_id) => ({ type: 'ToolResult', tool_use_id, is_error: true, error_type: 'rejected' })))
+      expect(outcome.slice(0, 2)).toMatchObject(
+        ['a', 'b'].map((tool_use_id) => ({ type: 'ToolResult', tool_use_id, is_error: true, error_type: 'rejected' })),
+      )
       expect(folded(outcome, before).openCalls).toEqual([])
     }
   }
 })
 
 describe('the end of a run', () => {
-  const end = (stopReason: StopReason, requestedAt = 100): Command => ({ kind: 'end_run', runId, stopReason, requestedAt, newRunId, now })
+  const end = (stopReason: StopReason, requestedAt = 100): Command => ({
+    kind: 'end_run',
+    runId,
+    stopReason,
+    requestedAt,
+    newRunId,
+    now,
+  })
   const running = folded([userMessage('go', true), status('running'), answered({ text: 'one' })])
 
   test.each(StopReasonSchema.options)('%s: one Result, then the status it leads to', (stopReason) => {
@@ -168,11 +205,19 @@ describe('the end of a run', () => {
       expect(decide(unread, end(stopReason, requestedAt))).toEqual([])
     })
 
-    test.each(['max_steps', 'iteration_limit', 'time_limit', 'error'] as const)('%s: the run ends, and the message gets one of its own', (stopReason) => {
-      const outcome = decide(unread, end(stopReason, requestedAt)) as EventDraft[]
-      expect(typesOf(outcome)).toEqual(['Result', 'StatusUpdate', 'StatusUpdate'])
-      expect(outcome.at(-1)).toMatchObject({ status: 'running', run_id: newRunId, reason: 'message', previous_status: (outcome.at(-2) as { status: Status }).status })
-    })
+    test.each(['max_steps', 'iteration_limit', 'time_limit', 'error'] as const)(
+      '%s: the run ends, and the message gets one of its own',
+      (stopReason) => {
+        const outcome = decide(unread, end(stopReason, requestedAt)) as EventDraft[]
+        expect(typesOf(outcome)).toEqual(['Result', 'StatusUpdate', 'StatusUpdate'])
+        expect(outcome.at(-1)).toMatchObject({
+          status: 'running',
+          run_id: newRunId,
+          reason: 'message',
+          previous_status: (outcome.at(-2) as { status: Status }).status,
+        })
+      },
+    )
 
     test('a message that asked for none ends nothing and starts nothing', () => {
       const noted = folded([userMessage('by the way')], running)
@@ -186,7 +231,11 @@ describe('the end of a run', () => {
     })
 
     test('a message that came after its start gets a run of its own', () => {
-      expect(typesOf(decide(folded([userMessage('more', true)], running), end('error', 0)))).toEqual(['Result', 'StatusUpdate', 'StatusUpdate'])
+      expect(typesOf(decide(folded([userMessage('more', true)], running), end('error', 0)))).toEqual([
+        'Result',
+        'StatusUpdate',
+        'StatusUpdate',
+      ])
     })
 
     test('a tool that finishes does not: the message that started it has not been read', () => {
@@ -196,7 +245,13 @@ describe('the end of a run', () => {
 })
 
 describe('recovery', () => {
-  const cutOff = folded([status('running'), answered({ calls: ['a', 'b'] }), toolUse('a'), toolUse('b'), toolResult('a')])
+  const cutOff = folded([
+    status('running'),
+    answered({ calls: ['a', 'b'] }),
+    toolUse('a'),
+    toolUse('b'),
+    toolResult('a'),
+  ])
 
   test('answers each call that was cut off, as interrupted, and pauses the run with its Result', () => {
     const outcome = decide(cutOff, commandOf.recover) as EventDraft[]

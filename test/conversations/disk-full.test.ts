@@ -12,7 +12,8 @@ async function setFullBench(options: BenchOptions) {
   let inner: EventStore | undefined
   const guard = (log: StoredLog): StoredLog => {
     const append = log.append.bind(log)
-    log.append = (...args) => (disk.isFull ? Promise.reject(new Problem('storage_full', 'There is no room to store this.')) : append(...args))
+    log.append = (...args) =>
+      disk.isFull ? Promise.reject(new Problem('storage_full', 'There is no room to store this.')) : append(...args)
     return log
   }
   const deps = {
@@ -32,7 +33,10 @@ async function setFullBench(options: BenchOptions) {
 
 test('a run whose events find no room ends, says so once there is room, and its tool does not run twice', async () => {
   const slow = gate('Slow')
-  const { bench, disk } = await setFullBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }, { text: 'Done.' }] })
+  const { bench, disk } = await setFullBench({
+    tools: [slow.tool],
+    script: [{ calls: [call('Slow')] }, { text: 'Done.' }],
+  })
   await using _ = bench
   const conversation = await bench.converse()
   await conversation.post(userText('go', true))
@@ -44,16 +48,23 @@ test('a run whose events find no room ends, says so once there is room, and its 
   await expect(conversation.run()).rejects.toMatchObject({ code: 'storage_full' })
 
   disk.isFull = false
-  expect(await endOf(conversation, await conversation.run())).toMatchObject({ stop_reason: 'completed', final_text: 'Done.' })
+  expect(await endOf(conversation, await conversation.run())).toMatchObject({
+    stop_reason: 'completed',
+    final_text: 'Done.',
+  })
   expect(slow.calls()).toBe(1)
   const events = await eventsOf(conversation)
   expect(only(events, 'Result').map((event) => event.stop_reason)).toEqual(['error', 'completed'])
   expect(only(events, 'ToolResult')).toMatchObject([{ output: 'through' }])
-  expect(only(events, 'ErrorEvent')).toMatchObject([{ error_type: 'internal', message: 'There is no room to store this.' }])
+  expect(only(events, 'ErrorEvent')).toMatchObject([
+    { error_type: 'internal', message: 'There is no room to store this.' },
+  ])
 })
 
 test('a pause that finds no room still stops the run, and leaves it so that it can be run again', async () => {
-  const { bench, disk } = await setFullBench({ script: ({ body }) => (body.messages.length > 2 ? { text: 'Again.' } : { text: 'Never said.', delay_ms: 10_000 }) })
+  const { bench, disk } = await setFullBench({
+    script: ({ body }) => (body.messages.length > 2 ? { text: 'Again.' } : { text: 'Never said.', delay_ms: 10_000 }),
+  })
   await using _ = bench
   const conversation = await bench.converse()
   await conversation.post(userText('go', true))
@@ -64,5 +75,8 @@ test('a pause that finds no room still stops the run, and leaves it so that it c
   disk.isFull = false
   const { run_id } = await conversation.post(userText('once more', true))
   expect(await endOf(conversation, run_id!)).toMatchObject({ stop_reason: 'completed', final_text: 'Again.' })
-  expect(only(await eventsOf(conversation), 'Result').map((event) => event.stop_reason)).toEqual(['paused', 'completed'])
+  expect(only(await eventsOf(conversation), 'Result').map((event) => event.stop_reason)).toEqual([
+    'paused',
+    'completed',
+  ])
 })

@@ -12,16 +12,31 @@ export const runId = '018f0000-0000-7000-8000-00000000000a'
 /** When event 0 would have been, had there been one: one second before the first. */
 export const START_MS = Date.parse('2026-01-01T00:00:00.000Z')
 
-export const settings: Settings = { workdir: '/work', tools: ['Bash'], max_iteration_per_run: 500, llm_config: { model: 'scripted' } }
+export const settings: Settings = {
+  workdir: '/work',
+  tools: ['Bash'],
+  max_iteration_per_run: 500,
+  llm_config: { model: 'scripted' },
+}
 
 /** As the log has it. */
 export function stored(draft: EventDraft, seq: number): Event {
   const ms = START_MS + seq * 1000
-  return { ...draft, id: uuid7(ms), seq, timestamp: new Date(ms).toISOString(), conversation_id: conversationId, version: EVENT_VERSION } as Event
+  return {
+    ...draft,
+    id: uuid7(ms),
+    seq,
+    timestamp: new Date(ms).toISOString(),
+    conversation_id: conversationId,
+    version: EVENT_VERSION,
+  }
 }
 
 /** The state after these, in a conversation that was just made. */
-export function folded(drafts: readonly EventDraft[], from: State = { ...EMPTY_STATE, id: conversationId, settings }): State {
+export function folded(
+  drafts: readonly EventDraft[],
+  from: State = { ...EMPTY_STATE, id: conversationId, settings },
+): State {
   return drafts.reduce((state, draft) => fold(state, stored(draft, state.lastSeq + 1)), from)
 }
 
@@ -53,9 +68,27 @@ export function status(to: Status, previous_status: Status = 'idle'): DraftOf<'S
 
 type Answer = { text?: string; calls?: readonly string[]; usage?: typeof NO_USAGE; model?: string; cost_usd?: number }
 
-export function answered({ text = '', calls = [], usage = NO_USAGE, model = 'scripted', ...cost }: Answer): DraftOf<'AssistantMessage'> {
+export function answered({
+  text = '',
+  calls = [],
+  usage = NO_USAGE,
+  model = 'scripted',
+  ...cost
+}: Answer): DraftOf<'AssistantMessage'> {
   const content = text ? [{ type: 'text' as const, text }] : []
-  return { type: 'AssistantMessage', source: 'agent', run_id: runId, message_id: uuid7(), text, content, tool_use_ids: [...calls], model, usage, stop_reason: 'stop', ...cost }
+  return {
+    type: 'AssistantMessage',
+    source: 'agent',
+    run_id: runId,
+    message_id: uuid7(),
+    text,
+    content,
+    tool_use_ids: [...calls],
+    model,
+    usage,
+    stop_reason: 'stop',
+    ...cost,
+  }
 }
 
 export function toolUse(id: string, input: unknown = { command: 'true' }, name = 'Bash'): EventDraft {
@@ -63,5 +96,13 @@ export function toolUse(id: string, input: unknown = { command: 'true' }, name =
 }
 
 export function toolResult(id: string, output: unknown = 'done'): DraftOf<'ToolResult'> {
-  return { type: 'ToolResult', source: 'environment', run_id: runId, tool_use_id: id, output, is_error: false, duration_ms: 1 }
+  return {
+    type: 'ToolResult',
+    source: 'environment',
+    run_id: runId,
+    tool_use_id: id,
+    output,
+    is_error: false,
+    duration_ms: 1,
+  }
 }

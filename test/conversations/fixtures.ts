@@ -46,10 +46,20 @@ export type Bench = AsyncDisposable & {
   readonly converse: (fields?: object) => Promise<Conversation>
   readonly sessionOf: (id: string) => string
   /** Ends the manager (or, with `kill`, just drops it) and starts another on the same data. */
-  readonly restart: (how?: { kill?: boolean; between?: () => Promise<void>; secretKeys?: readonly [string, ...string[]] }) => Promise<void>
+  readonly restart: (how?: {
+    kill?: boolean
+    between?: () => Promise<void>
+    secretKeys?: readonly [string, ...string[]]
+  }) => Promise<void>
 }
 
-export async function setBench({ script = () => ({ text: 'Hello.' }), tools = [], deps = {}, roots = [], secretKeys = ['key-material-of-the-tests'] }: BenchOptions = {}): Promise<Bench> {
+export async function setBench({
+  script = () => ({ text: 'Hello.' }),
+  tools = [],
+  deps = {},
+  roots = [],
+  secretKeys = ['key-material-of-the-tests'],
+}: BenchOptions = {}): Promise<Bench> {
   const home = await mkdtemp(join(tmpdir(), 'conversations-'))
   const [dataDir, workdirBase] = [join(home, 'data'), join(home, 'work')]
   await mkdir(dataDir)
@@ -123,7 +133,11 @@ export function only<T extends EventType>(events: readonly Event[], type: T): Ev
 }
 
 /** Resolves to the first event, stored already or to come, that fits. */
-export async function until<T extends EventType>(conversation: Conversation, type: T, fits: (event: EventOf<T>) => boolean = () => true): Promise<EventOf<T>> {
+export async function until<T extends EventType>(
+  conversation: Conversation,
+  type: T,
+  fits: (event: EventOf<T>) => boolean = () => true,
+): Promise<EventOf<T>> {
   const { promise, resolve, reject } = Promise.withResolvers<EventOf<T>>()
   const look = (events: readonly Event[]) => only(events, type).filter(fits).forEach(resolve)
   const stop = conversation.log.subscribe({
@@ -157,7 +171,13 @@ type Run = (input: Record<string, unknown>, context: ToolContext) => Promise<Too
 
 /** A tool that takes anything and does what it is given to do. */
 export function tool(name: string, run: Run, more: Partial<Tool<Record<string, unknown>>> = {}): Tool {
-  return { name, description: `The ${name} of the tests.`, input: z.looseObject({}), run: async (input: Record<string, unknown>, context) => await run(input, context), ...more } as Tool
+  return {
+    name,
+    description: `The ${name} of the tests.`,
+    input: z.looseObject({}),
+    run: async (input: Record<string, unknown>, context) => await run(input, context),
+    ...more,
+  }
 }
 
 export const call = (name: string, args: Record<string, unknown> | string = {}) => ({ name, arguments: args })
@@ -180,9 +200,18 @@ export function gate(name = 'Gate', { stubborn = false } = {}): Gate {
   const run: Run = async (_, { signal }) => {
     calls++
     entered.resolve()
-    const ended = new Promise<'ended'>((resolve) => signal.addEventListener('abort', () => resolve('ended'), { once: true }))
+    const ended = new Promise<'ended'>((resolve) =>
+      signal.addEventListener('abort', () => resolve('ended'), { once: true }),
+    )
     const output = await (stubborn ? opened.promise : Promise.race([opened.promise, ended]))
-    return output === 'ended' ? { output: 'ended', error: { type: 'interrupted', message: 'It was ended.' } } : { output }
+    return output === 'ended'
+      ? { output: 'ended', error: { type: 'interrupted', message: 'It was ended.' } }
+      : { output }
   }
-  return { tool: tool(name, run), calls: () => calls, entered: entered.promise, open: (output = 'through') => opened.resolve(output) }
+  return {
+    tool: tool(name, run),
+    calls: () => calls,
+    entered: entered.promise,
+    open: (output = 'through') => opened.resolve(output),
+  }
 }

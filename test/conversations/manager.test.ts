@@ -1,7 +1,12 @@
 import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { CountConversations, CreateConversation, ListConversations, UpdateConfig } from '../../src/contract/conversation.ts'
+import {
+  CountConversations,
+  CreateConversation,
+  ListConversations,
+  UpdateConfig,
+} from '../../src/contract/conversation.ts'
 import { createCatalog } from '../../src/conversations/catalog.ts'
 import type { ConversationManager } from '../../src/conversations/manager.ts'
 import { createJsonlStore } from '../../src/events/jsonl-store.ts'
@@ -12,14 +17,18 @@ import type { Bench } from './fixtures.ts'
 import { MODEL_KEY, call, endOf, eventsOf, gate, only, say, setBench, tool, until, userText } from './fixtures.ts'
 import { folded } from './events.ts'
 
-const exists = (path: string) => stat(path).then(() => true, () => false)
+const exists = (path: string) =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
 
 const list = (manager: ConversationManager, query: object = {}) => manager.list(ListConversations.parse(query))
 
 /** Every id, page by page. */
 async function allIds(manager: ConversationManager, query: object = {}, between = async () => {}): Promise<string[]> {
   const ids: string[] = []
-  for (let page_id: string | undefined; ; ) {
+  for (let page_id: string | undefined; ;) {
     const page = await list(manager, { ...query, ...(page_id !== undefined && { page_id }) })
     ids.push(...page.items.map((item) => item.id))
     if (page.next_page_id === null) return ids
@@ -33,7 +42,15 @@ describe('creating', () => {
     await using bench = await setBench()
     const id = await bench.create({ title: 'One', metadata: { a: 1 } })
     const view = await bench.manager.view(id)
-    expect(view).toMatchObject({ id, title: 'One', metadata: { a: 1 }, workdir: join(bench.workdirBase, id), status: 'idle', last_seq: 1, llm_config: { api_key: '**********' } })
+    expect(view).toMatchObject({
+      id,
+      title: 'One',
+      metadata: { a: 1 },
+      workdir: join(bench.workdirBase, id),
+      status: 'idle',
+      last_seq: 1,
+      llm_config: { api_key: '**********' },
+    })
     expect((await stat(view.workdir)).isDirectory()).toBe(true)
   })
 
@@ -92,7 +109,11 @@ describe('creating', () => {
       },
     })
     const home = { directory: '' }
-    const lazy: EventStore = { create: (id) => full(createJsonlStore(home)).create(id), open: (id) => createJsonlStore(home).open(id), delete: (id) => createJsonlStore(home).delete(id) }
+    const lazy: EventStore = {
+      create: (id) => full(createJsonlStore(home)).create(id),
+      open: (id) => createJsonlStore(home).open(id),
+      delete: (id) => createJsonlStore(home).delete(id),
+    }
     await using bench = await setBench({ deps: { store: lazy } })
     home.directory = join(bench.dataDir, 'sessions')
     const id = uuid7()
@@ -106,9 +127,19 @@ describe('creating', () => {
 
   test('warns of fields that are not used, and of a model that seems to take no tools', async () => {
     await using bench = await setBench()
-    const llm_config = { model: 'gpt-3.5-turbo-instruct', base_url: bench.model.baseUrl, seed: 7, caching_prompt: true, temperature: null }
+    const llm_config = {
+      model: 'gpt-3.5-turbo-instruct',
+      base_url: bench.model.baseUrl,
+      seed: 7,
+      caching_prompt: true,
+      temperature: null,
+    }
     const { warnings } = await bench.manager.create(CreateConversation.parse({ llm_config }))
-    expect(warnings).toEqual(['llm_config.seed is not used by this server', 'llm_config.caching_prompt is not used by this server', expect.stringContaining('function calling')])
+    expect(warnings).toEqual([
+      'llm_config.seed is not used by this server',
+      'llm_config.caching_prompt is not used by this server',
+      expect.stringContaining('function calling'),
+    ])
   })
 })
 
@@ -162,7 +193,10 @@ describe('deleting', () => {
     await using bench = await setBench()
     const id = await bench.create()
     const outcomes = await Promise.allSettled([bench.manager.delete(id), bench.manager.delete(id)])
-    expect(outcomes).toMatchObject([{ status: 'fulfilled' }, { status: 'rejected', reason: { code: 'conversation_deleted' } }])
+    expect(outcomes).toMatchObject([
+      { status: 'fulfilled' },
+      { status: 'rejected', reason: { code: 'conversation_deleted' } },
+    ])
   })
 
   test('while it is being opened leaves nobody with a conversation that is no more', async () => {
@@ -215,17 +249,22 @@ describe('listing', () => {
     expect(await titles('asc')).toEqual(['Number 0', 'Number 1', 'Number 2'])
   })
 
-  test.each(['asc', 'desc'])('page by page (%s) shows each one that was there once, however many are added or removed meanwhile', async (order) => {
-    await using bench = await setBench()
-    await titled(bench, 7)
-    const before = await allIds(bench.manager, { order })
-    const added: string[] = []
-    const seen = await allIds(bench.manager, { order, limit: 2 }, async () => void (added.push(await bench.create())))
-    expect(seen.filter((id) => !added.includes(id))).toEqual(before)
-    expect(new Set(seen).size).toBe(seen.length)
-    await bench.manager.delete(before[1]!)
-    expect((await allIds(bench.manager, { order, limit: 1 })).filter((id) => !added.includes(id))).toEqual(before.toSpliced(1, 1))
-  })
+  test.each(['asc', 'desc'])(
+    'page by page (%s) shows each one that was there once, however many are added or removed meanwhile',
+    async (order) => {
+      await using bench = await setBench()
+      await titled(bench, 7)
+      const before = await allIds(bench.manager, { order })
+      const added: string[] = []
+      const seen = await allIds(bench.manager, { order, limit: 2 }, async () => void added.push(await bench.create()))
+      expect(seen.filter((id) => !added.includes(id))).toEqual(before)
+      expect(new Set(seen).size).toBe(seen.length)
+      await bench.manager.delete(before[1]!)
+      expect((await allIds(bench.manager, { order, limit: 1 })).filter((id) => !added.includes(id))).toEqual(
+        before.toSpliced(1, 1),
+      )
+    },
+  )
 
   test('filters, and counts by the same filters', async () => {
     await using bench = await setBench({ script: [{ text: 'Hello.' }] })
@@ -259,10 +298,13 @@ describe('listing', () => {
     expect(await list(bench.manager, { limit: 2 })).toMatchObject({ next_page_id: null })
   })
 
-  test.each(['nonsense', '', 'W10', 'WzEsMl0', Buffer.from('["a"]').toString('base64url')])('a page_id that no page gave is refused: %j', async (page_id) => {
-    await using bench = await setBench()
-    await expect(list(bench.manager, { page_id })).rejects.toMatchObject({ code: 'invalid_cursor' })
-  })
+  test.each(['nonsense', '', 'W10', 'WzEsMl0', Buffer.from('["a"]').toString('base64url')])(
+    'a page_id that no page gave is refused: %j',
+    async (page_id) => {
+      await using bench = await setBench()
+      await expect(list(bench.manager, { page_id })).rejects.toMatchObject({ code: 'invalid_cursor' })
+    },
+  )
 
   test('opens no log, and neither does a start', async () => {
     const opened: string[] = []
@@ -298,10 +340,34 @@ describe('a start of the server', () => {
     ['missing', (path: string) => rm(path)],
     ['torn', async (path: string) => writeFile(path, (await readFile(path, 'utf8')).slice(0, 50))],
     ['empty', (path: string) => writeFile(path, '')],
-    ['of another conversation', async (path: string) => writeFile(path, (await readFile(path, 'utf8')).replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, uuid7()))],
-    ['of another version', async (path: string) => writeFile(path, (await readFile(path, 'utf8')).replace('"format":1', '"format":99'))],
-    ['ahead of the log', async (path: string) => writeFile(path, (await readFile(path, 'utf8')).replace(/"lastSeq":\d+/, '"lastSeq":99'))],
-    ['behind the log', async (path: string) => writeFile(path, JSON.stringify({ format: 1, ...folded([]), ...(JSON.parse(await readFile(path, 'utf8')) as object), lastSeq: 1, usage: {}, openCalls: [] }))],
+    [
+      'of another conversation',
+      async (path: string) =>
+        writeFile(path, (await readFile(path, 'utf8')).replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, uuid7())),
+    ],
+    [
+      'of another version',
+      async (path: string) => writeFile(path, (await readFile(path, 'utf8')).replace('"format":1', '"format":99')),
+    ],
+    [
+      'ahead of the log',
+      async (path: string) => writeFile(path, (await readFile(path, 'utf8')).replace(/"lastSeq":\d+/, '"lastSeq":99')),
+    ],
+    [
+      'behind the log',
+      async (path: string) =>
+        writeFile(
+          path,
+          JSON.stringify({
+            format: 1,
+            ...folded([]),
+            ...(JSON.parse(await readFile(path, 'utf8')) as object),
+            lastSeq: 1,
+            usage: {},
+            openCalls: [],
+          }),
+        ),
+    ],
   ])('does without a meta.json that is %s: the log tells everything', async (_, garble) => {
     await using bench = await setBench()
     const conversation = await bench.converse({ title: 'One' })
@@ -314,7 +380,10 @@ describe('a start of the server', () => {
 
   test('answers what a kill cut off as interrupted, and the conversation runs on', async () => {
     const slow = gate('Slow')
-    await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow'), call('Slow')] }, { text: 'I see.' }] })
+    await using bench = await setBench({
+      tools: [slow.tool],
+      script: [{ calls: [call('Slow'), call('Slow')] }, { text: 'I see.' }],
+    })
     const { id } = await bench.converse()
     await (await bench.manager.get(id)).post(userText('go', true))
     await slow.entered
@@ -341,13 +410,18 @@ describe('a start of the server', () => {
 
   test.each([true, false])('with resume_on_start a run that was cut off goes on by itself (kill: %s)', async (kill) => {
     const slow = gate('Slow')
-    await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }, { text: 'Resumed.' }] })
+    await using bench = await setBench({
+      tools: [slow.tool],
+      script: [{ calls: [call('Slow')] }, { text: 'Resumed.' }],
+    })
     const { id } = await bench.converse({ resume_on_start: true })
     await (await bench.manager.get(id)).post(userText('go', true))
     await slow.entered
     await bench.restart({ kill })
     const resumed = await bench.manager.get(id)
-    expect(await until(resumed, 'Result', (event) => event.stop_reason === 'completed')).toMatchObject({ final_text: 'Resumed.' })
+    expect(await until(resumed, 'Result', (event) => event.stop_reason === 'completed')).toMatchObject({
+      final_text: 'Resumed.',
+    })
   })
 
   test('with resume_on_start a run that somebody paused stays paused', async () => {
@@ -381,24 +455,30 @@ describe('a start of the server', () => {
     expect(await readdir(bench.workdirBase)).toEqual([kept])
   })
 
-  test.each(['with', 'without'])('a damaged log (%s meta.json) makes that one conversation fail, and no other', async (meta) => {
-    await using bench = await setBench()
-    const damaged = await bench.create()
-    const sound = await bench.create()
-    await bench.restart({
-      between: async () => {
-        await writeFile(join(bench.sessionOf(damaged), 'events.jsonl'), 'not an event\n')
-        if (meta === 'without') await rm(join(bench.sessionOf(damaged), 'meta.json'))
-      },
-    })
-    await expect(bench.manager.get(damaged)).rejects.toMatchObject({ code: 'conversation_damaged' })
-    expect((await list(bench.manager, { order: 'asc' })).items).toMatchObject([{ id: damaged, status: 'error' }, { id: sound, status: 'idle' }])
-    expect(bench.manager.count({ status: 'error' })).toBe(1)
-    expect(await say(await bench.manager.get(sound))).toMatchObject({ stop_reason: 'completed' })
-    await expect(bench.create({ id: damaged })).rejects.toMatchObject({ code: 'conversation_exists' })
-    await bench.manager.delete(damaged)
-    expect(await allIds(bench.manager)).toEqual([sound])
-  })
+  test.each(['with', 'without'])(
+    'a damaged log (%s meta.json) makes that one conversation fail, and no other',
+    async (meta) => {
+      await using bench = await setBench()
+      const damaged = await bench.create()
+      const sound = await bench.create()
+      await bench.restart({
+        between: async () => {
+          await writeFile(join(bench.sessionOf(damaged), 'events.jsonl'), 'not an event\n')
+          if (meta === 'without') await rm(join(bench.sessionOf(damaged), 'meta.json'))
+        },
+      })
+      await expect(bench.manager.get(damaged)).rejects.toMatchObject({ code: 'conversation_damaged' })
+      expect((await list(bench.manager, { order: 'asc' })).items).toMatchObject([
+        { id: damaged, status: 'error' },
+        { id: sound, status: 'idle' },
+      ])
+      expect(bench.manager.count({ status: 'error' })).toBe(1)
+      expect(await say(await bench.manager.get(sound))).toMatchObject({ stop_reason: 'completed' })
+      await expect(bench.create({ id: damaged })).rejects.toMatchObject({ code: 'conversation_exists' })
+      await bench.manager.delete(damaged)
+      expect(await allIds(bench.manager)).toEqual([sound])
+    },
+  )
 
   test('with another key it still shows everything; only the model’s credentials have to be sent again', async () => {
     await using bench = await setBench()
@@ -408,9 +488,14 @@ describe('a start of the server', () => {
     const reopened = await bench.manager.get(conversation.id)
     expect(await eventsOf(reopened)).toHaveLength(6)
     expect(await say(reopened)).toMatchObject({ stop_reason: 'error' })
-    expect(only(await eventsOf(reopened), 'ErrorEvent')).toMatchObject([{ error_type: 'auth', message: expect.stringContaining('llm_config.api_key') }])
+    expect(only(await eventsOf(reopened), 'ErrorEvent')).toMatchObject([
+      { error_type: 'auth', message: expect.stringContaining('llm_config.api_key') },
+    ])
     expect(bench.model.requests, 'nothing was sent without the key').toHaveLength(1)
-    await bench.manager.configure(conversation.id, UpdateConfig.parse({ llm_config: { api_key: 'a-new-key-of-the-model' } }))
+    await bench.manager.configure(
+      conversation.id,
+      UpdateConfig.parse({ llm_config: { api_key: 'a-new-key-of-the-model' } }),
+    )
     expect(await say(reopened)).toMatchObject({ stop_reason: 'completed' })
     expect(bench.model.requests.at(-1)?.headers.authorization).toBe('Bearer a-new-key-of-the-model')
   })
@@ -419,20 +504,40 @@ describe('a start of the server', () => {
 describe('configuring', () => {
   test('merges, masks, and keeps what is sent back masked', async () => {
     await using bench = await setBench()
-    const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, api_key: MODEL_KEY, extra_headers: { 'X-Api-Key': 'header-secret-1', 'X-Title': 'My App' } }
+    const llm_config = {
+      model: 'scripted',
+      base_url: bench.model.baseUrl,
+      api_key: MODEL_KEY,
+      extra_headers: { 'X-Api-Key': 'header-secret-1', 'X-Title': 'My App' },
+    }
     const { id } = await bench.manager.create(CreateConversation.parse({ llm_config }))
     const masked = (await bench.manager.view(id)).llm_config
-    expect(masked).toMatchObject({ api_key: '**********', extra_headers: { 'X-Api-Key': '**********', 'X-Title': '**********' } })
-    await bench.manager.configure(id, UpdateConfig.parse({ llm_config: { ...masked, temperature: 1, extra_headers: { ...masked.extra_headers, 'X-Title': 'Other' } } }))
+    expect(masked).toMatchObject({
+      api_key: '**********',
+      extra_headers: { 'X-Api-Key': '**********', 'X-Title': '**********' },
+    })
+    await bench.manager.configure(
+      id,
+      UpdateConfig.parse({
+        llm_config: { ...masked, temperature: 1, extra_headers: { ...masked.extra_headers, 'X-Title': 'Other' } },
+      }),
+    )
     await bench.restart()
     await say(await bench.manager.get(id))
-    expect(bench.model.requests.at(-1)).toMatchObject({ body: { temperature: 1 }, headers: { 'authorization': `Bearer ${MODEL_KEY}`, 'x-api-key': 'header-secret-1', 'x-title': 'Other' } })
+    expect(bench.model.requests.at(-1)).toMatchObject({
+      body: { temperature: 1 },
+      headers: { authorization: `Bearer ${MODEL_KEY}`, 'x-api-key': 'header-secret-1', 'x-title': 'Other' },
+    })
   })
 
   test('the plain words of a header are no secret, its credentials are', async () => {
     const echo = tool('Echo', () => ({ output: 'My App wrote header-secret-1' }))
     await using bench = await setBench({ tools: [echo], script: [{ calls: [call('Echo')] }, { text: 'Done.' }] })
-    const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, extra_headers: { 'X-Api-Key': 'header-secret-1', 'X-Title': 'My App' } }
+    const llm_config = {
+      model: 'scripted',
+      base_url: bench.model.baseUrl,
+      extra_headers: { 'X-Api-Key': 'header-secret-1', 'X-Title': 'My App' },
+    }
     const conversation = await bench.converse({ llm_config })
     await say(conversation)
     expect(only(await eventsOf(conversation), 'ToolResult')[0]?.output).toBe('My App wrote <secret:header X-Api-Key>')
@@ -444,10 +549,14 @@ describe('configuring', () => {
     const conversation = await bench.converse()
     const { run_id } = await conversation.post(userText('go', true))
     await slow.entered
-    await expect(bench.manager.configure(conversation.id, { workdir: 'other' })).rejects.toMatchObject({ code: 'conversation_running' })
+    await expect(bench.manager.configure(conversation.id, { workdir: 'other' })).rejects.toMatchObject({
+      code: 'conversation_running',
+    })
     slow.open()
     await endOf(conversation, run_id!)
-    expect(await bench.manager.configure(conversation.id, { workdir: 'other' })).toMatchObject({ workdir: join(bench.workdirBase, 'other') })
+    expect(await bench.manager.configure(conversation.id, { workdir: 'other' })).toMatchObject({
+      workdir: join(bench.workdirBase, 'other'),
+    })
   })
 })
 
@@ -474,7 +583,10 @@ describe('a log that cannot be trusted any more', () => {
     expect(await closed.promise, 'readers of the old one come back for the new one').toBe('closing')
     expect(reopened.state).toMatchObject({ status: 'paused', reason: 'server_restart', openCalls: [] })
     expect(only(await eventsOf(reopened), 'ToolResult')).toMatchObject([{ error_type: 'interrupted' }])
-    expect(await endOf(reopened, await reopened.run())).toMatchObject({ stop_reason: 'completed', final_text: 'Go on.' })
+    expect(await endOf(reopened, await reopened.run())).toMatchObject({
+      stop_reason: 'completed',
+      final_text: 'Go on.',
+    })
     expect(slow.calls(), 'what may have had its effects is not repeated').toBe(1)
   })
 })
@@ -518,13 +630,23 @@ describe('the catalog', () => {
   test('gives back every field of a state, whatever is going on', async () => {
     await using bench = await setBench()
     const catalog = await createCatalog(bench.dataDir)
-    const { state } = await bench.converse({ title: 'T', user_id: 'u', metadata: { deep: { a: [1] } }, microagents: ['m'], resume_on_start: true, max_seconds_per_run: 9 })
+    const { state } = await bench.converse({
+      title: 'T',
+      user_id: 'u',
+      metadata: { deep: { a: [1] } },
+      microagents: ['m'],
+      resume_on_start: true,
+      max_seconds_per_run: 9,
+    })
     const usage = { m: { input_tokens: 1, output_tokens: 2, cached_tokens: 0, reasoning_tokens: 0 } }
     const busy = {
       ...state,
       status: 'running' as const,
       run: { id: uuid7(), startedAt: state.createdAt, startSeq: 3, steps: 2, usage, costUsd: 0.1, finalText: 'hm' },
-      openCalls: [{ toolUseId: 'a', name: 'Bash', input: { command: 'ls' }, runId: uuid7() }, { toolUseId: 'b', name: 'Bash', input: '{', runId: undefined }],
+      openCalls: [
+        { toolUseId: 'a', name: 'Bash', input: { command: 'ls' }, runId: uuid7() },
+        { toolUseId: 'b', name: 'Bash', input: '{', runId: undefined },
+      ],
       usage,
       costUsd: 0.3,
     }

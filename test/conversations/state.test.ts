@@ -2,7 +2,18 @@ import { describe, expect, test } from 'vitest'
 import type { Event, EventDraft, Status, StopReason } from '../../src/contract/event.ts'
 import { EVENT_VERSION, Status as StatusSchema, StopReason as StopReasonSchema } from '../../src/contract/event.ts'
 import { EMPTY_STATE, STATUS_AFTER, fold } from '../../src/conversations/state.ts'
-import { answered, conversationId, folded, runId, settings, status, stored, toolResult, toolUse, userMessage } from './events.ts'
+import {
+  answered,
+  conversationId,
+  folded,
+  runId,
+  settings,
+  status,
+  stored,
+  toolResult,
+  toolUse,
+  userMessage,
+} from './events.ts'
 
 const STATUSES = StatusSchema.options
 
@@ -23,7 +34,12 @@ test.each([
 
 test('every event moves the cursor and the time of the last change; the first one is the creation', () => {
   const state = folded([userMessage('one'), userMessage('two'), userMessage('three')])
-  expect(state).toMatchObject({ id: conversationId, lastSeq: 3, createdAt: stored(userMessage('one'), 1).timestamp, updatedAt: stored(userMessage('three'), 3).timestamp })
+  expect(state).toMatchObject({
+    id: conversationId,
+    lastSeq: 3,
+    createdAt: stored(userMessage('one'), 1).timestamp,
+    updatedAt: stored(userMessage('three'), 3).timestamp,
+  })
 })
 
 describe('the run', () => {
@@ -36,7 +52,13 @@ describe('the run', () => {
       answered({ text: 'three', usage, model: 'a' }),
     ])
     const twice = { input_tokens: 20, output_tokens: 10, cached_tokens: 8, reasoning_tokens: 2 }
-    expect(state.run).toMatchObject({ id: runId, steps: 3, usage: { a: twice, b: usage }, costUsd: 0.75, finalText: 'three' })
+    expect(state.run).toMatchObject({
+      id: runId,
+      steps: 3,
+      usage: { a: twice, b: usage },
+      costUsd: 0.75,
+      finalText: 'three',
+    })
     expect(state).toMatchObject({ usage: { a: twice, b: usage }, costUsd: 0.75 })
   })
 
@@ -60,7 +82,10 @@ describe('the run', () => {
   })
 
   test('a subagent’s answer costs, but is no step and no final text of the run', () => {
-    const state = folded([status('running'), { ...answered({ text: 'sub', cost_usd: 1 }), parent_tool_use_id: 'call-1' }])
+    const state = folded([
+      status('running'),
+      { ...answered({ text: 'sub', cost_usd: 1 }), parent_tool_use_id: 'call-1' },
+    ])
     expect(state.run).toMatchObject({ steps: 0, finalText: '' })
     expect(state.costUsd).toBe(1)
   })
@@ -89,12 +114,17 @@ test('the preview is the beginning of the first message, whole characters of it,
 describe('configuration', () => {
   test('SystemInit gives the settings; a ConfigUpdate changes what it names, llm_config field by field', () => {
     const before = folded([]).settings
-    const state = folded([{ type: 'ConfigUpdate', source: 'user', changes: { title: 'new', llm_config: { temperature: 1 } } }])
+    const state = folded([
+      { type: 'ConfigUpdate', source: 'user', changes: { title: 'new', llm_config: { temperature: 1 } } },
+    ])
     expect(state.settings).toEqual({ ...before, title: 'new', llm_config: { ...settings.llm_config, temperature: 1 } })
   })
 
   test('what a newer version wrote into them is left out, and the log can still be read', () => {
-    const newer = { ...stored({ type: 'ConfigUpdate', source: 'user', changes: { llm_config: { telepathy: true } } }, 2), version: EVENT_VERSION + 1 }
+    const newer = {
+      ...stored({ type: 'ConfigUpdate', source: 'user', changes: { llm_config: { telepathy: true } } }, 2),
+      version: EVENT_VERSION + 1,
+    }
     expect(fold(folded([]), newer)).toMatchObject({ lastSeq: 2, version: EVENT_VERSION + 1, settings })
   })
 
@@ -115,7 +145,13 @@ test('an unknown type moves the cursor, and is remembered as from a newer server
 
 test('the fold changes no state it was given', () => {
   const frozen = Object.freeze({ ...EMPTY_STATE, openCalls: Object.freeze([]), usage: Object.freeze({}) })
-  for (const [at, draft] of [status('running'), answered({ calls: ['a'] }), toolUse('a'), toolResult('a'), userMessage('x', true)].entries()) {
+  for (const [at, draft] of [
+    status('running'),
+    answered({ calls: ['a'] }),
+    toolUse('a'),
+    toolResult('a'),
+    userMessage('x', true),
+  ].entries()) {
     expect(() => fold(frozen, stored(draft, at + 1))).not.toThrow()
   }
 })

@@ -16,7 +16,14 @@ async function setUp({ roots = [] as readonly string[] } = {}) {
   await mkdir(join(data, 'sessions'), { recursive: true })
   await mkdir(join(home, 'projects'))
   const rules = { base, roots: roots.map((root) => join(home, root)), forbidden: data }
-  return { home, data, base, rules, prepare: (wanted?: string) => prepareWorkdir(wanted, id, rules), [Symbol.asyncDispose]: directory[Symbol.asyncDispose] }
+  return {
+    home,
+    data,
+    base,
+    rules,
+    prepare: (wanted?: string) => prepareWorkdir(wanted, id, rules),
+    [Symbol.asyncDispose]: directory[Symbol.asyncDispose],
+  }
 }
 
 const refused = { code: 'unsafe_path', message: expect.stringMatching(/^The workdir is refused: .*\.$/) }
@@ -41,10 +48,13 @@ describe('a relative one', () => {
     expect(await place.prepare(wanted)).toBe(join(place.base, expected))
   })
 
-  test.each(['..', '../work-of-others', '../../projects', 'a/../../x', '../sessions', `a/${'../'.repeat(30)}etc`])('%j does not leave the base', async (wanted) => {
-    await using place = await setUp()
-    await expect(place.prepare(wanted)).rejects.toMatchObject(refused)
-  })
+  test.each(['..', '../work-of-others', '../../projects', 'a/../../x', '../sessions', `a/${'../'.repeat(30)}etc`])(
+    '%j does not leave the base',
+    async (wanted) => {
+      await using place = await setUp()
+      await expect(place.prepare(wanted)).rejects.toMatchObject(refused)
+    },
+  )
 
   test('does not leave the base over a link, whether it leads to something or to nothing', async () => {
     await using place = await setUp()
@@ -52,7 +62,8 @@ describe('a relative one', () => {
     await symlink(join(place.home, 'projects'), join(place.base, 'out'))
     await symlink(join(place.home, 'nothing'), join(place.base, 'dangling'))
     await symlink('loop', join(place.base, 'loop'))
-    for (const wanted of ['out', 'out/deep/er', 'dangling', 'dangling/x', 'loop', 'loop/x']) await expect(place.prepare(wanted), wanted).rejects.toMatchObject(refused)
+    for (const wanted of ['out', 'out/deep/er', 'dangling', 'dangling/x', 'loop', 'loop/x'])
+      await expect(place.prepare(wanted), wanted).rejects.toMatchObject(refused)
     expect(await readdir(join(place.home, 'projects'))).toEqual([])
     expect(await readdir(place.home)).not.toContain('nothing')
   })
@@ -78,8 +89,10 @@ describe('an absolute one', () => {
 
   test('lies in one of the roots when there are some; a root itself is fine, its namesake is not', async () => {
     await using place = await setUp({ roots: ['projects', 'more'] })
-    for (const fine of ['projects', 'projects/a/b', 'more/x']) expect(await place.prepare(join(place.home, fine))).toBe(join(place.home, fine))
-    for (const wrong of ['elsewhere', 'projects-of-others', 'projects/../elsewhere', '']) await expect(place.prepare(join(place.home, wrong) || '/'), wrong).rejects.toMatchObject(refused)
+    for (const fine of ['projects', 'projects/a/b', 'more/x'])
+      expect(await place.prepare(join(place.home, fine))).toBe(join(place.home, fine))
+    for (const wrong of ['elsewhere', 'projects-of-others', 'projects/../elsewhere', ''])
+      await expect(place.prepare(join(place.home, wrong) || '/'), wrong).rejects.toMatchObject(refused)
     await expect(place.prepare('/')).rejects.toMatchObject(refused)
   })
 
@@ -97,7 +110,15 @@ describe('an absolute one', () => {
   test('is never among the server’s own files, wherever links lead', async () => {
     await using place = await setUp()
     await symlink(place.data, join(place.home, 'projects/alias'))
-    for (const wanted of ['data', 'data/sessions', 'data/sessions/x', 'data/deleted', 'data/new', 'projects/alias/sessions', 'projects/alias']) {
+    for (const wanted of [
+      'data',
+      'data/sessions',
+      'data/sessions/x',
+      'data/deleted',
+      'data/new',
+      'projects/alias/sessions',
+      'projects/alias',
+    ]) {
       await expect(place.prepare(join(place.home, wanted)), wanted).rejects.toMatchObject(refused)
     }
     expect(await readdir(join(place.data, 'sessions'))).toEqual([])

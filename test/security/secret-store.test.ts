@@ -1,6 +1,6 @@
 import { copyFile, mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createSecretStore } from '../../src/security/secret-store.ts'
 import type { SecretStore } from '../../src/security/secret-store.ts'
@@ -14,16 +14,18 @@ async function setUp() {
   const directory = await tempDirectory()
   const id = uuid7()
   await mkdir(join(directory.path, id))
-  const withKeys = (...keyMaterial: [string, ...string[]]): SecretStore => createSecretStore({ directory: directory.path, keyMaterial })
+  const withKeys = (...keyMaterial: [string, ...string[]]): SecretStore =>
+    createSecretStore({ directory: directory.path, keyMaterial })
   const file = (of = id) => join(directory.path, of, 'secrets.enc')
   return { id, withKeys, file, directory: directory.path, [Symbol.asyncDispose]: directory[Symbol.asyncDispose] }
 }
 
 test('what is written is read again, by another store with the same key', async () => {
   await using place = await setUp()
-  const text = fc.string({ unit: 'grapheme' })
+  const name = fc.stringMatching(/^[A-Za-z]\w{0,15}$/)
+  const value = fc.string({ unit: 'grapheme' })
   await fc.assert(
-    fc.asyncProperty(fc.dictionary(text, fc.dictionary(text, text)), async (values) => {
+    fc.asyncProperty(fc.dictionary(name, fc.dictionary(name, value)), async (values) => {
       await place.withKeys(KEY).write(place.id, values)
       expect(await place.withKeys(KEY).read(place.id)).toEqual(values)
     }),
@@ -40,7 +42,13 @@ test('nothing of it is on the disk in the clear, and only its owner may read the
   await using place = await setUp()
   await place.withKeys(KEY).write(place.id, VALUES)
   const content = await readFile(place.file(), 'latin1')
-  for (const word of ['api_key', 'llm', VALUES.llm.api_key, Buffer.from(VALUES.llm.api_key).toString('base64').slice(0, 16)]) expect(content).not.toContain(word)
+  for (const word of [
+    'api_key',
+    'llm',
+    VALUES.llm.api_key,
+    Buffer.from(VALUES.llm.api_key).toString('base64').slice(0, 16),
+  ])
+    expect(content).not.toContain(word)
   expect((await stat(place.file())).mode & 0o777).toBe(0o600)
   expect(await readdir(join(place.directory, place.id)), 'no half-written file is left').toEqual(['secrets.enc'])
 })
@@ -59,7 +67,10 @@ describe('keys', () => {
   test('with another key it says what to do, and tells no value', async () => {
     await using place = await setUp()
     await place.withKeys(KEY).write(place.id, VALUES)
-    await expect(place.withKeys('another key').read(place.id)).rejects.toMatchObject({ code: 'storage_failed', message: expect.stringMatching(/another key.*OPENHANDS_SECRET_KEY.*old master key/) })
+    await expect(place.withKeys('another key').read(place.id)).rejects.toMatchObject({
+      code: 'storage_failed',
+      message: expect.stringMatching(/another key.*OPENHANDS_SECRET_KEY.*old master key/),
+    })
   })
 
   test('while keys change, each of them opens it and the first closes it', async () => {

@@ -79,6 +79,7 @@ export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager; 
     '/conversations/:id/events/stream',
     {
       sse: { kind: 'only', heartbeat: false },
+      exposeHeadRoute: false, // a HEAD would hold the line and never say a word
       preHandler: requireEventStream,
       schema: {
         ...describe('streamEvents', 'Follow events live (SSE)', [

@@ -1,0 +1,164 @@
+/** A run under way: drives the agent loop beside the conversation's inbox, and comes back to the inbox only to end. */
+import type { AgentContext, LoopEnd } from '../agent/loop.ts'
+import { runAgent, timeLimit } from '../agent/loop.ts'
+import type { History } from '../agent/history.ts'
+import { createHistory } from '../agent/history.ts'
+import type { ToolCalls } from '../agent/tool-calls.ts'
+import type { Event } from '../contract/event.ts'
+import type { LlmConfig } from '../contract/llm-config.ts'
+import { Problem } from '../contract/problem.ts'
+import type { EventLog } from '../events/event-log.ts'
+import type { Llm } from '../llm/llm.ts'
+import type { State } from './state.ts'
+
+/** `requestedAt` is the log's head at the last model request, 0 when there was none. */
+export type RunEnd = LoopEnd & { readonly requestedAt: number }
+
+export type ActiveRunDeps = {
+  readonly id: string
+  /** Model answers after which it pauses. */
+  readonly maxSteps: number | undefined
+  readonly log: EventLog
+  readonly toolCalls: ToolCalls
+  readonly redact: (text: string) => string
+  readonly createLlm: (config: LlmConfig) => Llm
+  /** Models of this conversation that were found to take no tools. */
+  readonly withoutTools: Set<string>
+  /** As it holds now. */
+  readonly state: () => State
+  /** Stores the end, and answers whether the run goes on after all. Not called for a run that was stopped. */
+  readonly onEnd: (end: RunEnd) => Promise<boolean>
+  readonly onError: (error: unknown) => void
+}
+
+/** Events read at a time when the model's history is rebuilt. */
+const HISTORY_PAGE = 1000
+
+/** Timers reach no further, milliseconds: about 25 days. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+const TIME_LIMIT = Symbol('time limit')
+
+export class ActiveRun {
+  readonly id: string
+  readonly #deps: ActiveRunDeps
+  readonly #abort = new AbortController()
+  /** By `performance.now()`: the wall clock may jump. */
+  readonly #startedAt = performance.now()
+  /** Lives no longer than the run: an idle conversation holds no messages in memory. */
+  #history: Pick<History, 'add'> | undefined
+  #context: Promise<AgentContext> | undefined
+  #deadline: NodeJS.Timeout | undefined
+  #looping: Promise<unknown> = Promise.resolve()
+  #requestedAt = 0
+
+  constructor(deps: ActiveRunDeps) {
+    this.id = deps.id
+    this.#deps = deps
+  }
+
+  start(): void {
+    this.#drive().catch(this.#deps.onError)
+  }
+
+  /** Resolves when the loop is still; only until then, for its end would wait for the inbox of whoever waits here. */
+  async stop(): Promise<void> {
+    this.#abort.abort()
+    await this.#looping
+  }
+
+  /** Each event of the conversation, as soon as it is durable. */
+  take(event: Event): void {
+    this.#history?.add(event)
+    if (event.type === 'ConfigUpdate') this.#watchDeadline()
+  }
+
+  async #drive(): Promise<void> {
+    const { signal } = this.#abort
+    this.#watchDeadline()
+    try {
+      for (;;) {
+        const looping = this.#loopOnce()
+        this.#looping = looping
+        const end = await looping
+        if (signal.aborted && signal.reason !== TIME_LIMIT) return // whoever stopped it stores what follows
+        if (!(await this.#deps.onEnd({ ...end, requestedAt: this.#requestedAt }))) return
+      }
+    } finally {
+      clearTimeout(this.#deadline)
+    }
+  }
+
+  /** Never throws: what goes wrong ends the run as an error. */
+  async #loopOnce(): Promise<LoopEnd> {
+    const { signal } = this.#abort
+    const { log, onError } = this.#deps
+    try {
+      const context = await (this.#context ??= this.#createContext())
+      const emit = async (drafts: Parameters<EventLog['append']>[0]) => void (await log.append(drafts))
+      const end = await runAgent(context, { emit, publish: (draft) => log.publish(draft) }, signal)
+      return signal.reason === TIME_LIMIT ? timeLimit() : end
+    } catch (error) {
+      onError(error)
+      const message =
+        error instanceof Problem ? error.message : 'The server failed inside the run; its log has the details.'
+      return { stopReason: 'error', failure: { type: 'internal', message, retryable: true } }
+    }
+  }
+
+  async #createContext(): Promise<AgentContext> {
+    const { id, maxSteps, toolCalls, redact, createLlm, withoutTools, state } = this.#deps
+    const history = await this.#loadHistory()
+    let llm: { readonly for: LlmConfig; readonly instance: Llm } | undefined
+    return {
+      runId: id,
+      history,
+      toolCalls,
+      redact,
+      withoutTools,
+      // Made anew when the configuration has changed, so that a change holds from the next step on.
+      llm: () => {
+        const config = state().settings.llm_config
+        if (llm?.for !== config) llm = { for: config, instance: createLlm(config) }
+        return llm.instance
+      },
+      openCalls: () => state().openCalls,
+      steps: () => state().run?.steps ?? 0,
+      limits: () => ({ maxSteps, maxIterations: state().settings.max_iteration_per_run }),
+      onRequest: () => void (this.#requestedAt = state().lastSeq),
+    }
+  }
+
+  async #loadHistory(): Promise<History> {
+    const { log, toolCalls } = this.#deps
+    const history = createHistory((name, output) => toolCalls.render(name, output))
+    // What is appended while the log is read comes after it.
+    const meanwhile: Event[] = []
+    this.#history = { add: (event) => meanwhile.push(event) }
+    const { head } = log
+    for (let seq = 0; seq < head;) {
+      const page = await log.read({ afterSeq: seq, beforeSeq: head + 1, limit: HISTORY_PAGE })
+      for (const { event } of page.events) history.add(event)
+      seq = page.events.at(-1)?.seq ?? head
+    }
+    // The head may have been a step ahead of what subscribers had been told.
+    for (const event of meanwhile) if (event.seq > head) history.add(event)
+    this.#history = history
+    return history
+  }
+
+  /** Again after each change of the limit, and when the last timer did not reach so far. */
+  #watchDeadline(): void {
+    clearTimeout(this.#deadline)
+    const seconds = this.#deps.state().settings.max_seconds_per_run
+    if (seconds === undefined) return
+    const left = this.#startedAt + seconds * 1000 - performance.now()
+    const next = left > MAX_TIMER_MS ? () => this.#watchDeadline() : () => this.#endForTime()
+    this.#deadline = setTimeout(next, Math.min(left, MAX_TIMER_MS))
+  }
+
+  #endForTime(): void {
+    this.#abort.abort(TIME_LIMIT)
+    this.#deps.toolCalls.interrupt().catch(this.#deps.onError)
+  }
+}

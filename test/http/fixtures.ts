@@ -1,0 +1,100 @@
+/** The HTTP server in this process, in front of real conversations. */
+import type { FastifyInstance } from 'fastify'
+import { expect } from 'vitest'
+import { ErrorBody } from '../../src/contract/problem.ts'
+import type { ProblemCode } from '../../src/contract/problem.ts'
+import { createAuthenticator } from '../../src/http/auth.ts'
+import { createHttpServer } from '../../src/http/server.ts'
+import { MODEL_KEY, setBench } from '../conversations/fixtures.ts'
+import type { Bench, BenchOptions } from '../conversations/fixtures.ts'
+
+export const KEY = 'the-master-key-of-these-tests'
+export const OLD_KEY = 'the-key-before-that-one-0000'
+
+export const MAX_BODY_BYTES = 64 * 1024
+
+export const INFO = {
+  name: 'agent-server',
+  version: '0.0.0-test',
+  tools: ['Bash'],
+  isolation: 'none',
+  limits: { max_body_bytes: MAX_BODY_BYTES, max_output_bytes: 30_000, stream_buffer_bytes: 65_536 },
+} as const
+
+export type Answer = {
+  readonly status: number
+  readonly headers: Record<string, unknown>
+  readonly text: string
+  readonly body: any // eslint-disable-line typescript/no-explicit-any
+}
+
+export type HttpBench = AsyncDisposable & {
+  readonly bench: Bench
+  readonly app: FastifyInstance
+  readonly readiness: { isReady: boolean }
+  /** With the key, unless `headers` say otherwise; an object is sent as JSON. */
+  readonly call: (method: string, url: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>
+  readonly create: (fields?: object) => Promise<string>
+  /** Listens on a free port; answers the URL. */
+  readonly listen: () => Promise<string>
+}
+
+export async function setHttp(options: BenchOptions = {}): Promise<HttpBench> {
+  const bench = await setBench(options)
+  const readiness = { isReady: true }
+  const { pino } = await import('pino')
+  const logger = pino({ level: 'debug' }, { write: (line: string) => void bench.logged.push(line) })
+  const app = await createHttpServer({
+    manager: bench.manager,
+    authenticate: createAuthenticator([KEY, OLD_KEY]),
+    info: { ...INFO, tools: [...INFO.tools] },
+    isReady: () => readiness.isReady,
+    logger,
+  })
+
+  const call: HttpBench['call'] = async (method, url, body, headers = {}) => {
+    const isText = typeof body === 'string'
+    const response = await app.inject({
+      method: method as 'GET',
+      url,
+      headers: {
+        authorization: `Bearer ${KEY}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { payload: isText ? body : JSON.stringify(body) }),
+    })
+    const isJson = String(response.headers['content-type']).startsWith('application/json')
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      text: response.body,
+      body: isJson && response.body ? JSON.parse(response.body) : undefined,
+    }
+  }
+  return {
+    bench,
+    app,
+    readiness,
+    call,
+    async create(fields = {}) {
+      const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, api_key: MODEL_KEY, num_retries: 0 }
+      const { status, body, text } = await call('POST', '/conversations', { llm_config, ...fields })
+      expect(status, text).toBe(201)
+      return body.id
+    },
+    listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
+    async [Symbol.asyncDispose]() {
+      await bench[Symbol.asyncDispose]()
+      await app.close()
+    },
+  }
+}
+
+/** An error as documented: this status, this code, a sentence, and nothing else. */
+export function expectProblem(answer: Answer, status: number, error: ProblemCode): void {
+  expect({ status: answer.status, error: answer.body?.error }, answer.text).toEqual({ status, error })
+  expect(ErrorBody.strict().safeParse(answer.body).error).toBeUndefined()
+  expect(answer.body.message).toMatch(/\S/)
+  expect(answer.headers['content-type']).toMatch(/^application\/json/)
+}

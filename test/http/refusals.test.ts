@@ -1,0 +1,339 @@
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { describe, expect, test } from 'vitest'
+import { uuid7 } from '../../src/lib/uuid7.ts'
+import { KEY, MAX_BODY_BYTES, expectProblem, setHttp } from './fixtures.ts'
+
+/** What somebody put into the wrong place; no answer may repeat it. */
+const SECRET = 'hunter2-in-the-wrong-place'
+
+describe('a route', () => {
+  test.each(['/nothing', '/conversations/x/y/z', '/conversation', '//', '/Conversations'])(
+    'that is none is 404: %s',
+    async (url) => {
+      await using http = await setHttp()
+      expectProblem(await http.call('GET', url), 404, 'not_found')
+    },
+  )
+
+  test.each([
+    ['PATCH', '/conversations', 'GET, HEAD, POST'],
+    ['PUT', `/conversations/${uuid7()}`, 'DELETE, GET, HEAD'],
+    ['GET', `/conversations/${uuid7()}/run`, 'POST'],
+    ['DELETE', '/info', 'GET, HEAD'],
+    ['POST', '/alive?x=1', 'GET, HEAD'],
+    ['POST', `/conversations/${uuid7()}/events/stream/`, 'GET'],
+  ])('with another method is 405: %s %s', async (method, url, allow) => {
+    await using http = await setHttp()
+    const answer = await http.call(method, url)
+    expectProblem(answer, 405, 'method_not_allowed')
+    expect(answer.headers['allow']).toContain(allow.split(', ')[0])
+    expect(answer.body.details.allow).toEqual(expect.arrayContaining(allow.split(', ')))
+  })
+
+  test('is the same with a slash at its end', async () => {
+    await using http = await setHttp()
+    const id = await http.create()
+    for (const url of ['/info/', '/alive/', '/conversations/', `/conversations/${id}/`, `/conversations/${id}/events/`])
+      expect((await http.call('GET', url)).status, url).toBe(200)
+  })
+
+  test('answers HEAD as GET, without a body', async () => {
+    await using http = await setHttp()
+    const id = await http.create()
+    for (const url of ['/alive', '/info', '/conversations', `/conversations/${id}`, `/conversations/${id}/events`]) {
+      expect(await http.call('HEAD', url), url).toMatchObject({ status: 200, text: '' })
+    }
+    expect(await http.call('HEAD', `/conversations/${uuid7()}`)).toMatchObject({ status: 404, text: '' })
+  })
+
+  test('of a stream does not stream for HEAD', async () => {
+    await using http = await setHttp()
+    const id = await http.create()
+    const answer = await http.call('HEAD', `/conversations/${id}/events/stream`, undefined, {
+      accept: 'text/event-stream',
+    })
+    expect(answer).toMatchObject({ status: 400, text: '' })
+  })
+})
+
+describe('a URL', () => {
+  test.each(['/conversations/%zz', '/%', '/conversations/%c3%28/run'])(
+    'that is not encoded as URLs are is 400: %s',
+    async (url) => {
+      await using http = await setHttp()
+      const answer = await http.call('GET', url)
+      expect([400, 404], answer.text).toContain(answer.status)
+      expect(answer.text).not.toContain('not valid JSON')
+    },
+  )
+
+  test('with a part as long as a book is 400', async () => {
+    await using http = await setHttp()
+    expectProblem(await http.call('GET', `/conversations/${'x'.repeat(5000)}`), 400, 'invalid_request')
+  })
+
+  test.each(['x', '1', '..', '%2e%2e', `${uuid7()}x`, uuid7().slice(1), '%00', '018f0000-0000-0000-0000'])(
+    'with an id that is none is 400: %s',
+    async (id) => {
+      await using http = await setHttp()
+      for (const path of ['', '/events', '/events/count', '/events/stream']) {
+        const answer = await http.call('GET', `/conversations/${id}${path}`, undefined, { accept: '*/*' })
+        if (answer.status !== 404) expectProblem(answer, 400, 'invalid_request')
+      }
+    },
+  )
+
+  test('takes an id in capitals for the same id', async () => {
+    await using http = await setHttp()
+    const id = await http.create({ id: uuid7().toUpperCase() })
+    expect(id).toBe(id.toLowerCase())
+    expect(await http.call('GET', `/conversations/${id.toUpperCase()}`)).toMatchObject({ status: 200, body: { id } })
+    expectProblem(
+      await http.call('POST', '/conversations', { id: id.toUpperCase(), llm_config: { model: 'm' } }),
+      409,
+      'conversation_exists',
+    )
+  })
+
+  test.each([
+    ['/conversations?limit=0', 'querystring.limit'],
+    ['/conversations?limit=1001', 'querystring.limit'],
+    ['/conversations?limit=ten', 'querystring.limit'],
+    ['/conversations?limit=1.5', 'querystring.limit'],
+    ['/conversations?order=up', 'querystring.order'],
+    ['/conversations?status=sleeping', 'querystring.status'],
+    ['/conversations?created_after=yesterday', 'querystring.created_after'],
+    ['/conversations?colour=red', 'querystring'],
+    ['/conversations/count?limit=5', 'querystring'],
+    [`/conversations/${uuid7()}/events?types=Telepathy`, 'querystring.types'],
+    [`/conversations/${uuid7()}/events?after_seq=-1`, 'querystring.after_seq'],
+    [`/conversations/${uuid7()}/events?source=moon`, 'querystring.source'],
+    [`/conversations/${uuid7()}/events?since=1700000000`, 'querystring.since'],
+    [`/conversations/${uuid7()}/events/stream?deltas=maybe`, 'querystring.deltas'],
+  ])('with a parameter that is wrong or unknown is 400, and says which: %s', async (url, path) => {
+    await using http = await setHttp()
+    const answer = await http.call('GET', url)
+    expectProblem(answer, 400, 'invalid_request')
+    expect(answer.body.details.issues).toMatchObject([{ path, message: expect.any(String) }])
+  })
+
+  test.each(['1', '1000'])('takes a limit of %s', async (limit) => {
+    await using http = await setHttp()
+    const id = await http.create()
+    expect((await http.call('GET', `/conversations?limit=${limit}`)).status).toBe(200)
+    expect((await http.call('GET', `/conversations/${id}/events?limit=${limit}`)).status).toBe(200)
+  })
+
+  test('takes times with any offset, in both lists alike', async () => {
+    await using http = await setHttp()
+    const id = await http.create()
+    const time = encodeURIComponent('2020-01-01T00:00:00+02:00')
+    expect((await http.call('GET', `/conversations?created_after=${time}`)).body.items).toHaveLength(1)
+    expect((await http.call('GET', `/conversations/${id}/events?since=${time}`)).body.items).toHaveLength(1)
+  })
+
+  test.each(['nonsense', 'W10', Buffer.from('["asc","x"]').toString('base64url')])(
+    'with a page_id that no page gave is 400: %s',
+    async (page_id) => {
+      await using http = await setHttp()
+      const id = await http.create()
+      expectProblem(
+        await http.call('GET', `/conversations?page_id=${page_id === 'W10' || page_id === 'nonsense' ? page_id : ''}`),
+        400,
+        'invalid_cursor',
+      )
+      expectProblem(await http.call('GET', `/conversations/${id}/events?page_id=${page_id}`), 400, 'invalid_cursor')
+    },
+  )
+})
+
+describe('a body', () => {
+  test.each([
+    '{',
+    '{"a":1',
+    "{'a': 1}",
+    '[1,]',
+    'hunter2-in-the-wrong-place',
+    '\u0000',
+    '{"__proto__": {}}',
+    '{"constructor": {"prototype": {}}}',
+  ])('that is not JSON, or not safe, is 400: %j', async (body) => {
+    await using http = await setHttp()
+    const answer = await http.call('POST', '/conversations', body)
+    expectProblem(answer, 400, 'invalid_request')
+    expect(answer.text).not.toContain('hunter2')
+  })
+
+  test.each(['null', '[]', '"text"', '7', 'true'])('that is JSON but no object is 400: %s', async (body) => {
+    await using http = await setHttp()
+    expectProblem(await http.call('POST', '/conversations', body), 400, 'invalid_request')
+  })
+
+  test('larger than allowed is 413, told by its length or found out', async () => {
+    await using http = await setHttp()
+    expectProblem(
+      await http.call('POST', '/conversations', { title: 'x'.repeat(MAX_BODY_BYTES) }),
+      413,
+      'body_too_large',
+    )
+    const url = await http.listen()
+    const endless = new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(16_384)) })
+    const response = await fetch(`${url}/conversations`, {
+      method: 'POST',
+      duplex: 'half',
+      body: endless,
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    })
+    expect([response.status, ((await response.json()) as { error: string }).error]).toEqual([413, 'body_too_large'])
+  })
+
+  test.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/xml',
+    'nonsense',
+  ])('as %s is 415', async (type) => {
+    await using http = await setHttp()
+    expectProblem(
+      await http.call('POST', '/conversations', '{}', { 'content-type': type }),
+      415,
+      'unsupported_media_type',
+    )
+  })
+
+  test.each([
+    'application/json',
+    'application/json; charset=utf-8',
+    'application/json;charset=UTF-8',
+    'Application/JSON',
+  ])('as %s is JSON', async (type) => {
+    await using http = await setHttp()
+    expect(
+      (await http.call('POST', '/conversations', { llm_config: { model: 'm' } }, { 'content-type': type })).status,
+    ).toBe(201)
+  })
+
+  test('that is empty is no body, whatever header comes with it', async () => {
+    await using http = await setHttp()
+    const id = await http.create()
+    for (const headers of [{}, { 'content-type': 'application/json' }] as Record<string, string>[]) {
+      expect((await http.call('POST', `/conversations/${id}/pause`, undefined, headers)).status).toBe(200)
+      expect(
+        (await http.call('POST', `/conversations/${id}/pause`, '', { 'content-type': 'application/json' })).status,
+      ).toBe(200)
+      const other = await http.create()
+      expect((await http.call('DELETE', `/conversations/${other}`, undefined, headers)).status).toBe(204)
+    }
+    expectProblem(await http.call('POST', `/conversations/${id}/messages`, ''), 400, 'invalid_request')
+    expectProblem(await http.call('POST', `/conversations/${id}/messages`), 400, 'invalid_request')
+  })
+
+  test('that starts with a byte order mark is read', async () => {
+    await using http = await setHttp()
+    expect(
+      (await http.call('POST', '/conversations', `\ufeff${JSON.stringify({ llm_config: { model: 'm' } })}`)).status,
+    ).toBe(201)
+  })
+})
+
+describe('what the server has not yet', () => {
+  test.each([
+    'permission_mode',
+    'allowed_tools',
+    'disallowed_tools',
+    'tool_config',
+    'hooks',
+    'agents',
+    'mcp',
+    'setting_sources',
+    'secrets',
+  ])('%s is refused by name', async (field) => {
+    await using http = await setHttp()
+    const answer = await http.call('POST', '/conversations', { [field]: SECRET })
+    expectProblem(answer, 400, 'unsupported_field')
+    expect(answer.body).toMatchObject({ message: expect.stringContaining(field), details: { fields: [field] } })
+    expect(answer.text).not.toContain(SECRET)
+  })
+
+  test('confirmation_mode is refused unless it is off', async () => {
+    await using http = await setHttp()
+    expectProblem(await http.call('POST', '/conversations', { confirmation_mode: true }), 400, 'unsupported_field')
+    await http.create({ confirmation_mode: false })
+  })
+})
+
+test.each<[string, string, unknown]>([
+  ['POST', '/conversations', { title: 7, user_id: SECRET.repeat(20) }],
+  ['POST', '/conversations', { title: SECRET.repeat(20) }],
+  ['POST', '/conversations', { id: SECRET }],
+  ['POST', '/conversations', { tools: [SECRET] }],
+  ['POST', '/conversations', { workdir: `../${SECRET}`, llm_config: { model: 'm' } }],
+  ['POST', '/conversations', { workdir: `/proc/${SECRET}`, llm_config: { model: 'm' } }],
+  ['POST', '/conversations', { workdir: `${SECRET}\0`, llm_config: { model: 'm' } }],
+  ['POST', '/conversations', { llm_config: { model: 'm', base_url: SECRET } }],
+  ['POST', '/conversations', { llm_config: { model: 'm', base_url: `ftp://${SECRET}` } }],
+  ['POST', '/conversations', { llm_config: { model: 'm', temperature: SECRET } }],
+  ['POST', '/conversations', { llm_config: { model: 'm', reasoning_effort: SECRET } }],
+  ['POST', '/conversations', { llm_config: SECRET }],
+  ['POST', '/conversations', { initial_message: { role: SECRET, content: SECRET } }],
+  ['PUT', '/conversations/{id}/config', { max_iteration_per_run: SECRET }],
+  ['PUT', '/conversations/{id}/config', { llm_config: { tool_choice: SECRET } }],
+  ['POST', '/conversations/{id}/messages', { message: SECRET }],
+  ['POST', '/conversations/{id}/messages', { message: { role: 'user', content: [{ type: SECRET }] } }],
+  [
+    'POST',
+    '/conversations/{id}/messages',
+    { message: { role: 'user', content: [{ type: 'image', media_type: 'image/png', data: SECRET }] } },
+  ],
+  ['POST', '/conversations/{id}/messages', { message: { role: 'user', content: 'hi' }, run: SECRET }],
+  ['POST', '/conversations/{id}/run', { max_steps: SECRET }],
+  ['POST', '/conversations/{id}/pause', { interrupt: SECRET }],
+])('a refusal says what is wrong, and repeats nothing of it: %s %s %j', async (method, url, body) => {
+  await using http = await setHttp()
+  const answer = await http.call(method, url.replace('{id}', await http.create()), body)
+  expect(answer.status, answer.text).toBe(400)
+  expect(answer.text).not.toContain(SECRET)
+  expect(http.bench.logged.join('')).not.toContain(SECRET)
+})
+
+test.each([
+  ['no text', { role: 'user', content: '' }],
+  ['no part', { role: 'user', content: [] }],
+  ['a part without text', { role: 'user', content: [{ type: 'text', text: '' }] }],
+  ['another role', { role: 'assistant', content: 'hi' }],
+  ['an unknown field', { role: 'user', content: 'hi', name: 'x' }],
+])('a message with %s is 400', async (_, message) => {
+  await using http = await setHttp()
+  const id = await http.create()
+  expectProblem(await http.call('POST', `/conversations/${id}/messages`, { message }), 400, 'invalid_request')
+})
+
+test('a failure of the server tells an id to look for in its log, and nothing of itself', async () => {
+  await using http = await setHttp({
+    deps: {
+      createRedactor: () => {
+        throw new Error(`inner workings ${SECRET}`)
+      },
+    },
+  })
+  const answer = await http.call('POST', '/conversations', { llm_config: { model: 'm' } })
+  expectProblem(answer, 500, 'internal')
+  expect(answer.text).not.toMatch(/inner|hunter2|\.ts/)
+  expect(http.bench.logged.join('')).toContain(answer.body.details.error_id)
+})
+
+test.each([
+  'no request at all\r\n\r\n',
+  `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`,
+  'GET /\u0000 HTTP/1.1\r\n\r\n',
+])('what is no request is answered like every error', async (bytes) => {
+  await using http = await setHttp()
+  const { port, hostname } = new URL(await http.listen())
+  const socket = connect(Number(port), hostname)
+  socket.write(bytes)
+  const [head, body] = (await text(socket)).split('\r\n\r\n')
+  expect(head).toMatch(/^HTTP\/1\.1 400 /)
+  expect(JSON.parse(body!)).toMatchObject({ error: 'invalid_request', message: expect.any(String) })
+})

@@ -1,0 +1,30 @@
+import { mkdir, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { makeDirectories } from '../../src/lib/make-directories.ts'
+import { tempDirectory } from '../events/fixtures.ts'
+
+test('makes what is missing, with the mode given, and leaves what is there', async () => {
+  await using directory = await tempDirectory()
+  await mkdir(join(directory.path, 'a'), { mode: 0o755 })
+  await makeDirectories(join(directory.path, 'a/b/c'), 0o700)
+  expect((await stat(join(directory.path, 'a'))).mode & 0o777).toBe(0o755)
+  for (const made of ['a/b', 'a/b/c']) expect((await stat(join(directory.path, made))).mode & 0o777).toBe(0o700)
+  await makeDirectories(join(directory.path, 'a/b/c'))
+})
+
+test('many may make the same at once', async () => {
+  await using directory = await tempDirectory()
+  await Promise.all(Array.from({ length: 20 }, () => makeDirectories(join(directory.path, 'a/b/c/d'))))
+  expect((await stat(join(directory.path, 'a/b/c/d'))).isDirectory()).toBe(true)
+})
+
+test('throws, and comes back, where none can be made', async () => {
+  await using directory = await tempDirectory()
+  await writeFile(join(directory.path, 'file'), '')
+  await symlink('nowhere', join(directory.path, 'dangling'))
+  await expect(makeDirectories(join(directory.path, 'file'))).rejects.toMatchObject({ code: 'EEXIST' })
+  await expect(makeDirectories(join(directory.path, 'file/below'))).rejects.toMatchObject({ code: 'ENOTDIR' })
+  await expect(makeDirectories(join(directory.path, 'dangling'))).rejects.toMatchObject({ code: 'ENOENT' })
+  await expect(makeDirectories('/proc/none/such')).rejects.toMatchObject({ code: 'ENOENT' })
+})
