@@ -95,10 +95,9 @@ async function createManager(config: Config, logger: Logger): Promise<Conversati
     logger,
     createRedactor: () => redactorOf(config),
     createLlm: createLlmWith(config, logger),
-    createShells: ({ conversationId, workdir, directory }) =>
+    createShells: ({ directory, ...options }) =>
       createShells({
-        conversationId,
-        workdir,
+        ...options,
         stateDir: join(directory, 'shells'),
         outputDir: join(directory, 'outputs'),
         env,
@@ -120,8 +119,8 @@ function createLlmWith({ logLlmPayloads }: Config, logger: Logger): AssemblyDeps
 /** Knows the server's own secrets; each conversation adds its own to one of its own. */
 function redactorOf({ masterKeys, secretKeys, defaultLlm }: Config): Redactor {
   const redactor = createRedactor()
-  for (const key of masterKeys) redactor.set('OPENHANDS_MASTER_KEY', key)
-  for (const key of secretKeys) if (!masterKeys.includes(key)) redactor.set('OPENHANDS_SECRET_KEY', key)
+  redactor.set('OPENHANDS_MASTER_KEY', ...masterKeys)
+  redactor.set('OPENHANDS_SECRET_KEY', ...secretKeys.filter((key) => !masterKeys.includes(key)))
   if (defaultLlm.api_key !== undefined) redactor.set('LLM_API_KEY', defaultLlm.api_key)
   return redactor
 }

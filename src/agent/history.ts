@@ -59,6 +59,7 @@ export function createHistory(render: RenderOutput): History {
           return settle()
         case 'StatusUpdate':
         case 'ConfigUpdate':
+        case 'SecretsUpdate':
         case 'ErrorEvent':
         case 'Result':
           return

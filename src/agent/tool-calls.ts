@@ -4,6 +4,7 @@ import type { z } from 'zod'
 import type { EventDraft, ToolErrorType } from '../contract/event.ts'
 import type { ModelTool } from '../llm/llm.ts'
 import { mapStrings } from '../lib/map-strings.ts'
+import type { Redactor } from '../security/redactor.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
 
 /** A call as the log has it; `input` is a string where the model sent no JSON object. */
@@ -20,7 +21,8 @@ export type FinishedCall = { readonly finishes: boolean }
 export type ToolCallsDeps = {
   readonly tools: readonly Tool[]
   readonly context: () => Omit<ToolContext, 'toolUseId' | 'signal' | 'onOutput'>
-  readonly redact: (text: string) => string
+  /** What a tool says passes here, whole or as it comes, before anyone reads it. */
+  readonly redactor: Pick<Redactor, 'redact' | 'stream'>
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
   readonly onOutput: (toolUseId: string, stream: 'stdout' | 'stderr', text: string, offset: number) => void
   readonly onCrash: (error: unknown, call: ToolCall) => void
@@ -98,9 +100,9 @@ async function runTool(
     source: 'environment',
     ...(call.runId !== undefined && { run_id: call.runId }),
     tool_use_id: call.toolUseId,
-    output: mapStrings(output, deps.redact),
+    output: mapStrings(output, deps.redactor.redact),
     is_error: error !== undefined,
-    ...(error && { error_type: error.type, error_message: deps.redact(error.message) }),
+    ...(error && { error_type: error.type, error_message: deps.redactor.redact(error.message) }),
     duration_ms: Math.round((performance.now() - startedAt) * 1000) / 1000,
     ...(truncated && { truncated: true }),
     ...(fullOutputPath !== undefined && { full_output_path: fullOutputPath }),
@@ -126,14 +128,32 @@ async function execute(
   const parsed = tool.input.safeParse(call.input)
   if (!parsed.success)
     return refusal('invalid_input', `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}`)
-  const onOutput: ToolContext['onOutput'] = (stream, text, offset) =>
-    deps.onOutput(call.toolUseId, stream, deps.redact(text), offset)
+  const live = createLiveOutput(deps, call)
   try {
-    const outcome = await tool.run(parsed.data, { ...deps.context(), toolUseId: call.toolUseId, signal, onOutput })
+    const context = { ...deps.context(), toolUseId: call.toolUseId, signal, onOutput: live.add }
+    const outcome = await tool.run(parsed.data, context)
+    live.end()
     return { ...outcome, output: asJson(outcome.output) }
   } catch (error) {
     deps.onCrash(error, call)
     return refusal('failed', `The tool failed: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+/** Output as it is shown while the tool runs; offsets count the bytes that were shown, not those that were taken out. */
+function createLiveOutput({ redactor, onOutput }: ToolCallsDeps, { toolUseId }: ToolCall) {
+  const streams = { stdout: { texts: redactor.stream(), shown: 0 }, stderr: { texts: redactor.stream(), shown: 0 } }
+  const show = (name: 'stdout' | 'stderr', text: string) => {
+    if (text === '') return
+    onOutput(toolUseId, name, text, streams[name].shown)
+    streams[name].shown += Buffer.byteLength(text)
+  }
+  return {
+    add: (name: 'stdout' | 'stderr', text: string) => show(name, streams[name].texts.push(text)),
+    end: () => {
+      show('stdout', streams.stdout.texts.flush())
+      show('stderr', streams.stderr.texts.flush())
+    },
   }
 }
 

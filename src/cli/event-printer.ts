@@ -56,6 +56,7 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
         return write(style('dim', `Conversation ${event.session_id}\nin ${event.cwd}\n`))
       case 'StatusUpdate':
       case 'ConfigUpdate':
+      case 'SecretsUpdate':
       case 'ToolOutputDelta':
         return
       default:

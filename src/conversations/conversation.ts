@@ -23,6 +23,7 @@ import { ActiveRun } from './active-run.ts'
 import type { RunEnd } from './active-run.ts'
 import type { Command } from './commands.ts'
 import { decide } from './commands.ts'
+import type { SecretsChange } from './secrets.ts'
 import { redactParts } from './redact-parts.ts'
 import type { State } from './state.ts'
 import { fold } from './state.ts'
@@ -151,6 +152,13 @@ export class Conversation {
     })
   }
 
+  /** `store` makes the change, in turn and durably; only then the log tells of it. */
+  async changeSecrets(store: () => Promise<SecretsChange>): Promise<void> {
+    await this.#command(async () => {
+      await this.#carryOut({ kind: 'secrets', ...(await store()) })
+    })
+  }
+
   /** Looks after what another process left half done. */
   async recover(): Promise<void> {
     await this.#command(() => this.#carryOut({ kind: 'recover', now: Date.now() }))
@@ -229,13 +237,12 @@ export class Conversation {
   }
 
   #startRun(maxSteps: number | undefined): void {
-    const { toolCalls, redact, createLlm } = this.#deps
+    const { toolCalls, createLlm } = this.#deps
     const run = new ActiveRun({
       id: this.#state.run!.id,
       maxSteps,
       log: this.log,
       toolCalls,
-      redact,
       createLlm,
       withoutTools: this.#withoutTools,
       state: () => this.#state,

@@ -2,6 +2,7 @@
 import type { CreateConversation, UpdateConfig } from '../contract/conversation.ts'
 import { LlmConfig, MASK, maskLlmConfig, splitDump } from '../contract/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
+import { tellIssue } from '../contract/issue.ts'
 import { endpointOf } from '../llm/endpoint.ts'
 import { LlmError } from '../llm/llm.ts'
 import { mapStrings } from '../lib/map-strings.ts'
@@ -41,7 +42,7 @@ export function parseLlmUpdate(dump: NonNullable<UpdateConfig['llm_config']>): P
 }
 
 /** The kept secrets after an update; a header whose value is masked keeps the one it has. */
-export function mergeLlmSecrets(kept: Record<string, string>, update: LlmConfig): Record<string, string> {
+export function mergeLlmSecrets(kept: Readonly<Record<string, string>>, update: LlmConfig): Record<string, string> {
   const before = keptHeaders(kept)
   const headers = Object.entries(update.extra_headers ?? {}).map(([name, value]) => [
     name,
@@ -52,7 +53,7 @@ export function mergeLlmSecrets(kept: Record<string, string>, update: LlmConfig)
 }
 
 /** The model's configuration as a request needs it: the stored one with its secrets put back. Throws an `LlmError` when they are lost. */
-export function withLlmSecrets(stored: LlmConfig, secrets: Record<string, string>, defaults: LlmDefaults): LlmConfig {
+export function withLlmSecrets(stored: LlmConfig, secrets: Readonly<Record<string, string>>, defaults: LlmDefaults): LlmConfig {
   const { api_key, extra_headers, ...config } = stored
   // Not the server's own key in its place: the conversation was made to be paid for by another one.
   if ((api_key !== undefined && !secrets['api_key']) || (extra_headers && !secrets['extra_headers'])) {
@@ -71,7 +72,7 @@ export function withLlmSecrets(stored: LlmConfig, secrets: Record<string, string
 }
 
 /** The headers of a configuration, out of what is kept of it encrypted. */
-export function keptHeaders(secrets: Record<string, string>): Record<string, string> {
+export function keptHeaders(secrets: Readonly<Record<string, string>>): Record<string, string> {
   return LlmConfig.shape.extra_headers.unwrap().parse(JSON.parse(secrets['extra_headers'] ?? '{}'))
 }
 
@@ -125,7 +126,9 @@ export function newSettings({ request, llm, workdir, tools, redact }: NewSetting
     visualize,
     made_workdir: request.workdir === undefined ? workdir : undefined,
   })
-  return { ...words, ...plain, workdir, llm_config: maskLlmConfig(llm), tools: [...tools], max_iteration_per_run }
+  const llm_config = maskLlmConfig(llm)
+  refuseSecretsIn({ workdir, llm_config }, redact)
+  return { ...words, ...plain, workdir, llm_config, tools: [...tools], max_iteration_per_run }
 }
 
 /** What an update comes to, checked. */
@@ -138,14 +141,25 @@ export type NewChanges = {
 
 /** The `changes` of a `ConfigUpdate`: only what was sent, secrets masked. */
 export function changesOf({ update, llm, workdir, redact }: NewChanges): Record<string, unknown> {
-  const { llm_config: _, workdir: __, title, ...plain } = update
-  const masked = llm && Object.keys(llm).length ? maskLlmConfig(llm) : undefined
-  return withoutUndefined({
-    ...plain,
-    title: title === undefined ? undefined : redact(title),
-    llm_config: masked,
-    workdir,
-  })
+  const { llm_config: _, workdir: __, ...words } = update
+  const llm_config = llm && Object.keys(llm).length ? maskLlmConfig(llm) : undefined
+  refuseSecretsIn({ workdir, llm_config }, redact)
+  return withoutUndefined({ ...(mapStrings(words, redact) as typeof words), llm_config, workdir })
+}
+
+/** For what has to be used as it is: stored, it would give the secret away, and without the secret it would not work. */
+function refuseSecretsIn(
+  { workdir, llm_config = {} }: { workdir: string | undefined; llm_config: LlmConfig | undefined },
+  redact: (text: string) => string,
+): void {
+  const fields = { workdir, ...Object.fromEntries(Object.entries(llm_config).map(([key, value]) => [`llm_config.${key}`, value])) }
+  for (const [field, value] of Object.entries(fields)) {
+    if (mapStrings(value, redact) === value) continue
+    throw new Problem(
+      'invalid_request',
+      `${field} holds the value of a secret, and everybody who sees the conversation would see it. Credentials of a model belong in llm_config.api_key or extra_headers.`,
+    )
+  }
 }
 
 function parseLlm(dump: Record<string, unknown> | undefined): ParsedLlm {
@@ -153,7 +167,7 @@ function parseLlm(dump: Record<string, unknown> | undefined): ParsedLlm {
   const parsed = LlmConfig.safeParse(used)
   if (parsed.success)
     return { config: parsed.data, warnings: unused.map((name) => `llm_config.${name} is not used by this server`) }
-  const issues = parsed.error.issues.map(({ path, message }) => ({ path: ['llm_config', ...path].join('.'), message }))
+  const issues = parsed.error.issues.map((issue) => tellIssue(issue, ['llm_config'], Object.keys(LlmConfig.shape)))
   throw new Problem('invalid_request', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), {
     details: { issues },
   })

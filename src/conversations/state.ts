@@ -113,6 +113,7 @@ export function fold(state: State, event: Event): State {
       return { ...next, openCalls: state.openCalls.filter((call) => call.toolUseId !== event.tool_use_id) }
     case 'StatusUpdate':
       return { ...next, status: event.status, reason: event.reason, run: runAfter(state, event) }
+    case 'SecretsUpdate':
     case 'ErrorEvent':
     case 'Result':
       return next

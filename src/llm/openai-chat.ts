@@ -2,6 +2,7 @@
 import type { OpenAI } from 'openai'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { Usage } from '../contract/message.ts'
+import { mapStrings } from '../lib/map-strings.ts'
 import { createAnswerAssembly } from './answer-assembly.ts'
 import type { AnswerAssembly } from './answer-assembly.ts'
 import { createRequestWriter, dialectAfterRefusal, firstDialect } from './chat-request.ts'
@@ -27,7 +28,7 @@ export type OpenAiChatOptions = {
   readonly config: LlmConfig
   /** Takes secrets out of what providers say in errors, and out of logged payloads. Deltas and answers are the caller's. */
   readonly redact?: (text: string) => string
-  /** Gets every body as it was sent, and every answer as it came, as text. Without it nothing is kept. */
+  /** Gets every body as it was sent, and what was understood of every answer, as JSON. */
   readonly logPayload?: (payload: Payload) => void
   readonly fetch?: Fetch
   readonly retryBaseMs?: number
@@ -59,10 +60,17 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
     })
     if (!logPayload) return yield* readAnswer(texts, answer)
     logPayload({ direction: 'request', body: redact(body) })
-    yield* readAnswer(
-      logged(texts, (text) => logPayload({ direction: 'response', body: redact(text) })),
-      answer,
-    )
+    let failure: string | undefined
+    try {
+      yield* readAnswer(texts, answer)
+    } catch (error) {
+      failure = String(error)
+      throw error
+    } finally {
+      // Put together, not as it came: there a secret may be cut over several chunks, where nothing would find it.
+      const said = mapStrings({ ...answer.soFar(), ...(failure !== undefined && { error: failure }) }, redact)
+      logPayload({ direction: 'response', body: JSON.stringify(said) })
+    }
   }
 
   /** One attempt after the other, until one is an answer or may not be repeated. */
@@ -141,19 +149,4 @@ function costOf({ input_cost_per_token: input, output_cost_per_token: output }: 
 function headersOf(error: unknown): ReplyHeaders | undefined {
   const headers = error instanceof Error && 'headers' in error ? error.headers : undefined
   return typeof headers === 'object' && headers !== null && 'get' in headers ? (headers as ReplyHeaders) : undefined
-}
-
-async function* logged(texts: AsyncIterable<string>, log: (text: string) => void): AsyncGenerator<string, void> {
-  const seen: string[] = []
-  try {
-    for await (const text of texts) {
-      seen.push(text)
-      yield text
-    }
-  } catch (error) {
-    seen.push(String(error))
-    throw error
-  } finally {
-    log(seen.join(''))
-  }
 }

@@ -4,16 +4,20 @@ import { access, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { OutputFifo } from './output-fifo.ts'
+import type { OutputFilter } from './shell.ts'
 
 export type OutputPipes = { readonly stdout: OutputFifo; readonly stderr: OutputFifo }
 
 export class ShellFiles {
   readonly #directory: string
+  readonly #createFilter: () => OutputFilter
   #scriptFd: number | undefined
   #pipesMade = 0
 
-  constructor(directory: string) {
+  /** What a shell says, and the state it is to come back with, pass a filter each. */
+  constructor(directory: string, createFilter: () => OutputFilter) {
     this.#directory = directory
+    this.#createFilter = createFilter
   }
 
   get scriptPath(): string {
@@ -42,12 +46,18 @@ export class ShellFiles {
     await rm(paths[0], { force: true })
     await rm(paths[1], { force: true })
     await execa('mkfifo', ['-m', '600', ...paths])
-    return { stdout: new OutputFifo(paths[0]), stderr: new OutputFifo(paths[1]) }
+    return {
+      stdout: new OutputFifo(paths[0], this.#createFilter()),
+      stderr: new OutputFifo(paths[1], this.#createFilter()),
+    }
   }
 
+  /** Filtered too: a command may have copied a secret into a variable of its own. */
   async saveState(state: Buffer): Promise<void> {
+    const filter = this.#createFilter()
+    const safe = Buffer.concat([filter.push(state), filter.flush()])
     mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
-    await writeFile(`${this.statePath}.new`, state, { mode: 0o600 })
+    await writeFile(`${this.statePath}.new`, safe, { mode: 0o600 })
     await rename(`${this.statePath}.new`, this.statePath)
   }
 

@@ -4,12 +4,15 @@ import type { EventDraft } from '../../src/contract/event.ts'
 import { createToolCalls } from '../../src/agent/tool-calls.ts'
 import type { ToolCall } from '../../src/agent/tool-calls.ts'
 import type { Tool } from '../../src/tools/tool.ts'
+import { createRedactor } from '../../src/security/redactor.ts'
 import { gate, tool } from '../conversations/fixtures.ts'
 
 type Result = Extract<EventDraft, { type: 'ToolResult' }>
 
 /** The calls of one conversation, what they stored, and a way to have storing fail. */
 function setUp(...tools: Tool[]) {
+  const redactor = createRedactor()
+  redactor.set('PIN', 'hunter2-hunter2')
   const results: Result[] = []
   const crashes: unknown[] = []
   const shown: string[] = []
@@ -17,7 +20,7 @@ function setUp(...tools: Tool[]) {
   const toolCalls = createToolCalls({
     tools,
     context: () => ({ conversationId: 'c', workdir: '/work' }),
-    redact: (text) => text.replaceAll('hunter2', '<secret>'),
+    redactor,
     emit: async (drafts) => {
       if (storage.fails) throw new Error('there is no room')
       // What a log cannot say in JSON it cannot store.
@@ -99,7 +102,7 @@ describe('is told to the model, and nothing runs:', () => {
 
 describe('a tool that breaks its promises still has one result:', () => {
   test('one that throws', async () => {
-    const { toolCalls, results, crashes } = setUp(tool('Bad', () => Promise.reject(new Error('it holds hunter2'))))
+    const { toolCalls, results, crashes } = setUp(tool('Bad', () => Promise.reject(new Error('it holds hunter2-hunter2'))))
     await toolCalls.run(callOf('Bad'))
     expect(results).toMatchObject([
       { is_error: true, error_type: 'failed', error_message: 'The tool failed: it holds <secret>' },
@@ -196,9 +199,11 @@ test('only a tool that finishes, and did not fail, ends the run', async () => {
 
 test('secrets are taken out of every string of an output, keys too, and of what is shown meanwhile', async () => {
   const leaky = tool('Leaky', (_, { onOutput }) => {
-    onOutput('stdout', 'hunter2!', 3)
+    onOutput('stdout', 'It is hunter2')
+    onOutput('stderr', 'é')
+    onOutput('stdout', '-hunter2! hun')
     return {
-      output: { lines: ['a hunter2', { hunter2: 'hunter2' }], size: 1 },
+      output: { lines: ['a hunter2-hunter2', { 'hunter2-hunter2': 'hunter2-hunter2' }], size: 1 },
       fullOutputPath: '/tmp/x',
       truncated: true,
     }
@@ -207,12 +212,17 @@ test('secrets are taken out of every string of an output, keys too, and of what 
   await toolCalls.run(callOf('Leaky'))
   expect(results).toMatchObject([
     {
-      output: { lines: ['a <secret>', { '<secret>': '<secret>' }], size: 1 },
+      output: { lines: ['a <secret:PIN>', { '<secret:PIN>': '<secret:PIN>' }], size: 1 },
       truncated: true,
       full_output_path: '/tmp/x',
     },
   ])
-  expect(shown).toEqual(['call-1 stdout 3 <secret>!'])
+  expect(shown).toEqual([
+    'call-1 stdout 0 It is ',
+    'call-1 stderr 0 é',
+    'call-1 stdout 6 <secret:PIN>! ',
+    'call-1 stdout 20 hun',
+  ])
 })
 
 test('tools are described in the order given, the schema as a model takes it', () => {
