@@ -110,9 +110,9 @@ async function createManager(config: Config, logger: Logger): Promise<Conversati
 }
 
 function createLlmWith({ logLlmPayloads }: Config, logger: Logger): AssemblyDeps['createLlm'] {
-  return ({ config, redact, conversationId }) => {
+  return ({ conversationId, ...options }) => {
     const logPayload = (payload: object) => logger.info({ conversation_id: conversationId, ...payload }, 'llm payload')
-    return createOpenAiChat({ config, redact, ...(logLlmPayloads && { logPayload }) })
+    return createOpenAiChat({ ...options, ...(logLlmPayloads && { logPayload }) })
   }
 }
 

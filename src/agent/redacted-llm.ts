@@ -30,7 +30,7 @@ export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
           } else yield* parts.add(next.value)
         }
       } catch (error) {
-        throw error instanceof LlmError ? redactError(error, redactor.redact) : error
+        throw error instanceof LlmError ? redactError(error, redactor) : error
       } finally {
         // For a reader that leaves early. It returns nothing that anybody would see.
         await deltas.return(undefined as never)
@@ -84,8 +84,8 @@ function redactArguments(text: string, redact: Redact): string {
   return safe === input ? text : JSON.stringify(safe)
 }
 
-function redactError(error: LlmError, redact: Redact): LlmError {
+function redactError(error: LlmError, redactor: Redactor): LlmError {
   const { type, message, retryable, partial, lacksTools, cause } = error
-  const said = partial && redactAnswer(partial, redact)
-  return new LlmError(type, redact(message), { retryable, partial: said, lacksTools, cause })
+  const said = partial && redactAnswer(partial, redactor.redactCutOff)
+  return new LlmError(type, redactor.redact(message), { retryable, partial: said, lacksTools, cause })
 }

@@ -20,9 +20,16 @@ const RESERVED_NAMES = new Set(
     ['SHLVL', 'REPLY', 'OPTARG', 'OPTERR', 'OPTIND', 'TIMEFORMAT', 'TMOUT', 'COLUMNS', 'LINES', 'LANG', 'LANGUAGE'],
   ),
 )
-const RESERVED_PREFIXES = ['BASH_', 'LD_', 'DYLD_', 'OPENHANDS_', 'LLM_', 'AGENT_SERVER', '__agent_server', 'GIT_CONFIG'].concat(
-  ['LC_', 'HIST', 'COMP_'],
-)
+const RESERVED_PREFIXES = [
+  'BASH_',
+  'LD_',
+  'DYLD_',
+  'OPENHANDS_',
+  'LLM_',
+  'AGENT_SERVER',
+  '__agent_server',
+  'GIT_CONFIG',
+].concat(['LC_', 'HIST', 'COMP_'])
 
 /** Name -> value, as a client sends them. Its own faults are told by their place: a value may stand where a name belongs. */
 export const Secrets = z

@@ -34,6 +34,7 @@ import {
   newSettings,
   parseLlmUpdate,
   parseNewLlm,
+  refuseSecretsIn,
   withLlmSecrets,
 } from './settings.ts'
 import type { Settings, State } from './state.ts'
@@ -52,7 +53,9 @@ export type AssemblyDeps = {
   readonly logger: Logger
   /** A redactor that knows the server's own secrets already. */
   readonly createRedactor: () => Redactor
-  readonly createLlm: (options: { config: LlmConfig; redact: (text: string) => string; conversationId: string }) => Llm
+  readonly createLlm: (
+    options: Pick<Redactor, 'redact' | 'redactCutOff'> & { config: LlmConfig; conversationId: string },
+  ) => Llm
   readonly createShells: (options: {
     conversationId: string
     workdir: string
@@ -101,6 +104,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
       const kept: SecretValues = { llm: llmSecrets(llm.config), env: request.secrets ?? {} }
       const redactor = deps.createRedactor()
       const secrets = secretsOf(deps, id, kept, redactor)
+      refuseSecretsIn(request.workdir, llm.config, redactor.redact)
       await makeDirectory(deps.catalog.directoryOf(id))
       let madeWorkdir: string | undefined
       try {
@@ -140,7 +144,8 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
       const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
       await opened.conversation.configure(async (state) => {
         // First of all: another field may repeat them.
-        if (llm) opened.secrets.hide({ llm: llm.config })
+        if (llm) opened.secrets.hideLlm(llm.config)
+        refuseSecretsIn(update.workdir, llm?.config, opened.redact)
         const workdir =
           update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, deps.workdirRules)
         return {
@@ -243,7 +248,7 @@ function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor, onChan
     redact,
     createLlm: (stored) => {
       const config = withLlmSecrets(stored, secrets.llm(), deps.llmDefaults)
-      return createRedactedLlm(deps.createLlm({ config, redact, conversationId: id }), redactor)
+      return createRedactedLlm(deps.createLlm({ ...redactor, config, conversationId: id }), redactor)
     },
     logger,
     markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),

@@ -18,8 +18,8 @@ export interface ConversationSecrets {
   readonly llm: () => Readonly<Record<string, string>>
   /** The variables of the next command, git's configuration among them. */
   readonly commandEnv: () => Record<string, string>
-  /** From now on they are found in text; for what comes in the same request as they do. */
-  readonly hide: (values: { readonly env?: Secrets; readonly llm?: LlmConfig }) => void
+  /** From now on its credentials are found in text; for what comes in the same request as they do. */
+  readonly hideLlm: (update: LlmConfig) => void
   /** Merges. Answers what has changed; throws a `Problem` when there would be too many. */
   readonly put: (secrets: Secrets) => Promise<SecretsChange>
   readonly remove: (name: string) => Promise<SecretsChange>
@@ -49,10 +49,7 @@ export function createConversationSecrets({ redactor, kept, write }: Conversatio
     names: () => Object.keys(env).sort(),
     llm: () => llm,
     commandEnv: () => ({ ...env, ...gitCredentialEnv(env) }),
-    hide(values) {
-      hidden.addAll(values.env ?? {})
-      if (values.llm) hidden.addLlm(mergeLlmSecrets(llm, values.llm))
-    },
+    hideLlm: (update) => hidden.addLlm(mergeLlmSecrets(llm, update)),
     async put(secrets) {
       const next = { ...env, ...secrets }
       if (Object.keys(next).length > MAX_SECRETS) {

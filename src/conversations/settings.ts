@@ -53,7 +53,11 @@ export function mergeLlmSecrets(kept: Readonly<Record<string, string>>, update: 
 }
 
 /** The model's configuration as a request needs it: the stored one with its secrets put back. Throws an `LlmError` when they are lost. */
-export function withLlmSecrets(stored: LlmConfig, secrets: Readonly<Record<string, string>>, defaults: LlmDefaults): LlmConfig {
+export function withLlmSecrets(
+  stored: LlmConfig,
+  secrets: Readonly<Record<string, string>>,
+  defaults: LlmDefaults,
+): LlmConfig {
   const { api_key, extra_headers, ...config } = stored
   // Not the server's own key in its place: the conversation was made to be paid for by another one.
   if ((api_key !== undefined && !secrets['api_key']) || (extra_headers && !secrets['extra_headers'])) {
@@ -126,9 +130,7 @@ export function newSettings({ request, llm, workdir, tools, redact }: NewSetting
     visualize,
     made_workdir: request.workdir === undefined ? workdir : undefined,
   })
-  const llm_config = maskLlmConfig(llm)
-  refuseSecretsIn({ workdir, llm_config }, redact)
-  return { ...words, ...plain, workdir, llm_config, tools: [...tools], max_iteration_per_run }
+  return { ...words, ...plain, workdir, llm_config: maskLlmConfig(llm), tools: [...tools], max_iteration_per_run }
 }
 
 /** What an update comes to, checked. */
@@ -143,17 +145,21 @@ export type NewChanges = {
 export function changesOf({ update, llm, workdir, redact }: NewChanges): Record<string, unknown> {
   const { llm_config: _, workdir: __, ...words } = update
   const llm_config = llm && Object.keys(llm).length ? maskLlmConfig(llm) : undefined
-  refuseSecretsIn({ workdir, llm_config }, redact)
   return withoutUndefined({ ...(mapStrings(words, redact) as typeof words), llm_config, workdir })
 }
 
-/** For what has to be used as it is: stored, it would give the secret away, and without the secret it would not work. */
-function refuseSecretsIn(
-  { workdir, llm_config = {} }: { workdir: string | undefined; llm_config: LlmConfig | undefined },
+/**
+ * For what has to be used as it is: stored, it would give the secret away, and without the secret it would not work.
+ * Throws a `Problem` that names the field; nothing has been made of it yet.
+ */
+export function refuseSecretsIn(
+  workdir: string | undefined,
+  llm: LlmConfig | undefined,
   redact: (text: string) => string,
 ): void {
-  const fields = { workdir, ...Object.fromEntries(Object.entries(llm_config).map(([key, value]) => [`llm_config.${key}`, value])) }
-  for (const [field, value] of Object.entries(fields)) {
+  const { api_key: _, extra_headers: __, ...shown } = llm ?? {}
+  const fields = Object.entries(shown).map(([name, value]) => [`llm_config.${name}`, value] as const)
+  for (const [field, value] of [['workdir', workdir] as const, ...fields]) {
     if (mapStrings(value, redact) === value) continue
     throw new Problem(
       'invalid_request',

@@ -30,7 +30,7 @@ export function handleError(
 
 function toProblem(error: FastifyError | Error, request: FastifyRequest, redact: (text: string) => string): Problem {
   if (error instanceof Problem) return error
-  if (hasZodFastifySchemaValidationErrors(error)) 
+  if (hasZodFastifySchemaValidationErrors(error))
     return invalidRequest(error.validation, error.validationContext, request)
   const told = 'code' in error ? FASTIFY_CODES[error.code] : undefined
   if (told) return new Problem(...told, { cause: error })

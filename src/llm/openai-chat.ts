@@ -28,6 +28,8 @@ export type OpenAiChatOptions = {
   readonly config: LlmConfig
   /** Takes secrets out of what providers say in errors, and out of logged payloads. Deltas and answers are the caller's. */
   readonly redact?: (text: string) => string
+  /** The same for an answer that did not come to its end. */
+  readonly redactCutOff?: (text: string) => string
   /** Gets every body as it was sent, and what was understood of every answer, as JSON. */
   readonly logPayload?: (payload: Payload) => void
   readonly fetch?: Fetch
@@ -39,7 +41,7 @@ export type Payload = { readonly direction: 'request' | 'response'; readonly bod
 
 /** Opens nothing and throws nothing: what is wrong with the configuration is thrown by `stream`, like all that fails. */
 export function createOpenAiChat(options: OpenAiChatOptions): Llm {
-  const { config, redact = (text) => text, logPayload } = options
+  const { config, redact = (text) => text, redactCutOff = redact, logPayload } = options
   const maxRetries = config.num_retries ?? DEFAULT_RETRIES
   const baseMs = options.retryBaseMs ?? RETRY_BASE_MS
   let target: Target | undefined
@@ -68,8 +70,9 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
       throw error
     } finally {
       // Put together, not as it came: there a secret may be cut over several chunks, where nothing would find it.
-      const said = mapStrings({ ...answer.soFar(), ...(failure !== undefined && { error: failure }) }, redact)
-      logPayload({ direction: 'response', body: JSON.stringify(said) })
+      const said = mapStrings(answer.soFar(), failure === undefined ? redact : redactCutOff) as object
+      const error = failure === undefined ? {} : { error: redact(failure) }
+      logPayload({ direction: 'response', body: JSON.stringify({ ...said, ...error }) })
     }
   }
 

@@ -11,6 +11,8 @@ export interface Redactor {
   readonly set: (name: string, ...values: readonly string[]) => void
   readonly delete: (name: string) => void
   readonly redact: (text: string) => string
+  /** For text that was cut off where it could be in the middle of a secret: so much of one that it tells is left out too. */
+  readonly redactCutOff: (text: string) => string
   /** For one text that comes in pieces. Changes of the values hold from the next piece on. */
   readonly stream: () => StreamRedactor
   /** The same for bytes; those that are no part of a secret stay as they are, UTF-8 or not. */
@@ -56,6 +58,11 @@ export function createRedactor(): Redactor {
     redact(text) {
       const automaton = automatonFor('char')
       return automaton ? redactText(automaton, text) : text
+    },
+    redactCutOff(text) {
+      const stream = createStreamRedactor(() => automatonFor('char'))
+      const safe = stream.push(text)
+      return stream.held < MIN_SECRET_LENGTH ? safe + stream.flush() : safe
     },
     stream: () => createStreamRedactor(() => automatonFor('char')),
     byteStream: () => createByteRedactor(createStreamRedactor(() => automatonFor('byte'))),

@@ -46,7 +46,9 @@ function spelledForm(name: string, text: string, unit: TextUnit): Form {
 /** The value inside base64 when `lead` bytes of its first group of three come before it. */
 function base64Form(name: string, text: string, lead: number): Form {
   const bytes = Buffer.from(text)
-  const all = Buffer.concat([Buffer.alloc(lead), bytes]).toString('base64').replace(/=+$/, '')
+  const all = Buffer.concat([Buffer.alloc(lead), bytes])
+    .toString('base64')
+    .replace(/=+$/, '')
   // The first characters mix in what stands before. They are left: a few bits of one character.
   const own = all.slice(lead === 0 ? 0 : lead + 1)
   // The last one mixes in what follows, or zeros where nothing does.
@@ -100,13 +102,17 @@ function workOutWays(character: string, unit: TextUnit): string[] {
   return [...new Set(ways)]
 }
 
-/** `\n`, `\"`, `\u00e9`; shells and others put a backslash before any punctuation. */
+/** `\n`, `\"`, `\u00e9`; shells and others put a backslash before any punctuation, or write bytes as `\303` and `\xc3`. */
 function escapesOf(character: string): string[] {
   const short = escapeJson(character)
   const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at))
   const unicode = units.map((code) => `\\u${code.toString(16).padStart(4, '0')}`).join('')
+  const bytes = [...Buffer.from(character)]
+  const octal = bytes.map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
+  const hex = bytes.map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')
   const shell = /^[ -/:-@[-`{-~]$/.test(character) ? [`\\${character}`] : []
-  return [...(short === character ? [] : [short]), ...shell, unicode, unicode.toUpperCase().replaceAll('\\U', '\\u')]
+  const upper = (escape: string) => escape.toUpperCase().replaceAll(/\\[UX]/g, (start) => start.toLowerCase())
+  return [...(short === character ? [] : [short]), ...shell, unicode, upper(unicode), hex, upper(hex), octal]
 }
 
 function atEachLevel(escape: string): string[] {

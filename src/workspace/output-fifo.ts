@@ -42,7 +42,10 @@ export class OutputFifo {
       fd: this.#readEnd,
       readable: true,
       writable: false,
-      onread: { buffer: scratch, callback: (length, bytes) => this.#give(this.#filter.push(bytes.subarray(0, length))) },
+      onread: {
+        buffer: scratch,
+        callback: (length, bytes) => this.#give(this.#filter.push(bytes.subarray(0, length))),
+      },
     })
     // An error on a pipe of our own leaves nothing to read; 'close' follows it.
     this.#socket.on('error', () => {})
