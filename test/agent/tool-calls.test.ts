@@ -102,10 +102,12 @@ describe('is told to the model, and nothing runs:', () => {
 
 describe('a tool that breaks its promises still has one result:', () => {
   test('one that throws', async () => {
-    const { toolCalls, results, crashes } = setUp(tool('Bad', () => Promise.reject(new Error('it holds hunter2-hunter2'))))
+    const { toolCalls, results, crashes } = setUp(
+      tool('Bad', () => Promise.reject(new Error('it holds hunter2-hunter2'))),
+    )
     await toolCalls.run(callOf('Bad'))
     expect(results).toMatchObject([
-      { is_error: true, error_type: 'failed', error_message: 'The tool failed: it holds <secret>' },
+      { is_error: true, error_type: 'failed', error_message: 'The tool failed: it holds <secret:PIN>' },
     ])
     expect(crashes).toHaveLength(1)
   })

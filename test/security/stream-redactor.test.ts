@@ -21,7 +21,7 @@ function cut(text: string, places: readonly number[]): string[] {
 }
 
 const text = (chars: string, minLength: number, maxLength: number) =>
-  fc.array(fc.constantFrom(...chars), { minLength, maxLength }).map((each) => each.join(''))
+  fc.array(fc.constantFrom(...Array.from(chars)), { minLength, maxLength }).map((each) => each.join(''))
 const places = fc.array(fc.nat(), { maxLength: 20 })
 
 const WRITTEN: ((value: string) => string)[] = [
@@ -105,9 +105,16 @@ test('all that belongs to any occurrence goes, and the fewest that cover it are 
 
 /** Every occurrence by looking everywhere, every step by looking at all occurrences. */
 function redactPlainly(values: readonly string[], whole: string): string {
-  const found = values.flatMap((value, at) =>
-    Array.from(whole, (_, start) => ({ name: `S${values.indexOf(value, 0) === at ? at : values.indexOf(value)}`, start, end: start + value.length, value })),
-  ).filter(({ start, value }) => whole.startsWith(value, start))
+  const found = values
+    .flatMap((value, at) =>
+      Array.from(whole, (_, start) => ({
+        name: `S${values.indexOf(value, 0) === at ? at : values.indexOf(value)}`,
+        start,
+        end: start + value.length,
+        value,
+      })),
+    )
+    .filter(({ start, value }) => whole.startsWith(value, start))
   let out = ''
   for (let at = 0; at < whole.length;) {
     const next = found.filter(({ start, end }) => start <= at && end > at)
@@ -173,7 +180,10 @@ test('secrets that change in the middle of a text hold for what is not out yet',
 })
 
 test('a value with white space around it is found without that, and each of its lines by itself', () => {
-  const redactor = hiding(' padded-value\n', '-----BEGIN KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQEF==\n-----END KEY-----\n')
+  const redactor = hiding(
+    ' padded-value\n',
+    '-----BEGIN KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQEF==\n-----END KEY-----\n',
+  )
   expect(redactor.redact('[padded-value]')).toBe('[<secret:S0>]')
   expect(redactor.redact('  2\tMIIEvQIBADANBg\r\n  3\tkqhkiG9w0BAQEF==')).toBe('  2\t<secret:S1>\r\n  3\t<secret:S1>')
 })
