@@ -20,8 +20,9 @@ import type { Redactor } from './security/redactor.ts'
 import { createSecretStore } from './security/secret-store.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { createLogger } from './telemetry/logger.ts'
-import { createBashTool } from './tools/bash.ts'
-import { TOOL_NAMES } from './tools/registry.ts'
+import { TOOL_NAMES, createTools } from './tools/registry.ts'
+import { createEditorFiles } from './workspace/editor-files.ts'
+import type { EditorFiles } from './workspace/editor-files.ts'
 import { hostLauncher } from './workspace/host-launcher.ts'
 import { shellEnvironment } from './workspace/shell-environment.ts'
 import { createShells } from './workspace/shells.ts'
@@ -99,15 +100,29 @@ async function createManager(config: Config, logger: Logger): Promise<Conversati
       createShells({
         ...options,
         stateDir: join(directory, 'shells'),
-        outputDir: join(directory, 'outputs'),
+        outputDir: outputsOf(directory),
         env,
         launcher: hostLauncher,
         limits: { outputBytes: config.maxOutputBytes },
       }),
-    createTools: (names, shells) => names.flatMap((name) => (name === 'Bash' ? [createBashTool(shells)] : [])),
+    createTools: (names, deps) => createTools(names, { ...deps, files: editorFiles(config, deps.stateDirectory) }),
   })
   return new ConversationManager({ catalog, assembler, workdirBase: config.workdirBase, logger })
 }
+
+/**
+ * The editor works in this process. So nothing of `/proc` is for it, where `self` is the server and `environ` its
+ * secrets; nor are the server's files, but the workdirs among them and the full outputs that results name.
+ */
+function editorFiles({ dataDir, workdirBase, secretFiles }: Config, conversationDirectory: string): EditorFiles {
+  return createEditorFiles({
+    forbidden: [dataDir, '/proc', ...secretFiles],
+    permitted: [workdirBase],
+    readable: [outputsOf(conversationDirectory)],
+  })
+}
+
+const outputsOf = (conversationDirectory: string) => join(conversationDirectory, 'outputs')
 
 function createLlmWith({ logLlmPayloads }: Config, logger: Logger): AssemblyDeps['createLlm'] {
   return ({ conversationId, ...options }) => {

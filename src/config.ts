@@ -71,6 +71,8 @@ export type Config = {
   readonly masterKeys: readonly [string, ...string[]]
   /** What secrets at rest are encrypted with; the first encrypts, each is tried to decrypt. */
   readonly secretKeys: readonly [string, ...string[]]
+  /** Files that secrets are read from: the agent's tools keep away from them. */
+  readonly secretFiles: readonly string[]
   readonly maxBodyBytes: number
   readonly maxOutputBytes: number
   readonly streamBufferBytes: number
@@ -119,6 +121,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     workdirRoots: readRoots(read('OPENHANDS_WORKDIR_ROOTS')),
     masterKeys,
     secretKeys: secretKey === undefined ? masterKeys : [secretKey, ...masterKeys],
+    secretFiles: [DOT_ENV, ...secretFilePaths()].map((path) => resolve(path)),
     maxBodyBytes: checked('OPENHANDS_MAX_BODY_BYTES', z.coerce.number().int().min(1024), read),
     maxOutputBytes: checked('OPENHANDS_MAX_OUTPUT_BYTES', z.coerce.number().int().min(1000).max(10_000_000), read),
     streamBufferBytes: checked('OPENHANDS_STREAM_BUFFER_BYTES', z.coerce.number().int().min(65_536), read),
@@ -156,6 +159,8 @@ export async function ensureWritable(path: string, name: Name): Promise<void> {
   }
 }
 
+const DOT_ENV = '.env'
+
 type Read = (name: Name) => string | undefined
 
 /** Command line, then environment, then `.env`, then default; an empty value is none. */
@@ -173,13 +178,19 @@ function createReader(overrides: Partial<Record<Name, string>>): Read {
 
 function readDotEnv(): Record<string, string | undefined> {
   try {
-    return parseEnv(readFileSync('.env', 'utf8'))
+    return parseEnv(readFileSync(DOT_ENV, 'utf8'))
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code !== 'ENOENT') {
       throw new ConfigError(`.env cannot be read (${String(error.code)}).`, { cause: error })
     }
     return {}
   }
+}
+
+function secretFilePaths(): string[] {
+  const env = { ...readDotEnv(), ...process.env }
+  const variables: [string, Variable][] = Object.entries(VARIABLES)
+  return variables.flatMap(([name, { secret }]) => (secret && env[`${name}_FILE`]) || [])
 }
 
 function readSecretFile(name: Name, path: string): string {

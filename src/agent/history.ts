@@ -1,5 +1,7 @@
 /** Events -> what the model reads: a fold that only ever appends, so that each request extends the one before byte for byte. */
 import type { Event, EventOf } from '../contract/event.ts'
+import type { ImagePart } from '../contract/message.ts'
+import { partsOfOutput, textOfParts } from '../contract/message.ts'
 import type { LlmRequest, ModelMessage, ModelToolCall } from '../llm/llm.ts'
 
 /** How a tool's stored output reads to the model; by the tool's name. */
@@ -27,6 +29,9 @@ export function createHistory(render: RenderOutput): History {
     if (!turn || turn.results.size < turn.callIds.length) return
     messages.push({ role: 'assistant', ...turn.words, toolCalls: turn.calls })
     for (const id of turn.callIds) messages.push(turn.results.get(id)!)
+    const images = turn.callIds.flatMap((id) => turn?.images.get(id) ?? [])
+    // A tool's message takes text only, and nothing may stand between the results of a turn.
+    if (images.length) messages.push({ role: 'user', content: [{ type: 'text', text: IMAGES_OF_TOOLS }, ...images] })
     turn = undefined
     messages.push(...held.splice(0))
   }
@@ -56,6 +61,7 @@ export function createHistory(render: RenderOutput): History {
         case 'ToolResult':
           if (!turn?.callIds.includes(event.tool_use_id)) return
           turn.results.set(event.tool_use_id, toToolMessage(event, turn.names.get(event.tool_use_id) ?? '', render))
+          turn.images.set(event.tool_use_id, imagesOf(event))
           return settle()
         case 'StatusUpdate':
         case 'ConfigUpdate':
@@ -70,6 +76,8 @@ export function createHistory(render: RenderOutput): History {
   }
 }
 
+const IMAGES_OF_TOOLS = 'Here are the images of the tool results above, in their order.'
+
 type Words = { readonly text: string; readonly reasoning?: string }
 
 type OpenTurn = {
@@ -78,10 +86,18 @@ type OpenTurn = {
   readonly calls: ModelToolCall[]
   readonly names: Map<string, string>
   readonly results: Map<string, ModelMessage>
+  readonly images: Map<string, readonly ImagePart[]>
 }
 
 function openTurn(event: EventOf<'AssistantMessage'>): OpenTurn {
-  return { words: wordsOf(event), callIds: event.tool_use_ids, calls: [], names: new Map(), results: new Map() }
+  return {
+    words: wordsOf(event),
+    callIds: event.tool_use_ids,
+    calls: [],
+    names: new Map(),
+    results: new Map(),
+    images: new Map(),
+  }
 }
 
 function wordsOf({ text, content }: EventOf<'AssistantMessage'>): Words {
@@ -96,12 +112,17 @@ function toModelCall(event: EventOf<'ToolUse'>): ModelToolCall {
 }
 
 function toToolMessage(event: EventOf<'ToolResult'>, toolName: string, render: RenderOutput): ModelMessage {
-  const text = render(toolName, event.output)
+  const parts = partsOfOutput(event.output)
+  const text = parts ? textOfParts(parts) : render(toolName, event.output)
   const error =
     event.is_error && event.error_message && !text.includes(event.error_message)
       ? `Error: ${event.error_message}\n`
       : ''
   return { role: 'tool', toolCallId: event.tool_use_id, content: `${error}${text}` || '[no output]' }
+}
+
+function imagesOf({ output }: EventOf<'ToolResult'>): readonly ImagePart[] {
+  return (partsOfOutput(output) ?? []).filter((part) => part.type === 'image')
 }
 
 /** What is wrong with a request, in words; empty when every provider would take it. */

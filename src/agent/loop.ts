@@ -33,6 +33,8 @@ export type Output = {
 
 export type LoopEnd = {
   readonly stopReason: StopReason
+  /** What the agent said by finishing; without it, its last message is the last word. */
+  readonly finalText?: string
   readonly failure?: { readonly type: ErrorType; readonly message: string; readonly retryable: boolean }
 }
 
@@ -43,14 +45,14 @@ export type LoopEnd = {
  */
 export async function runAgent(context: AgentContext, output: Output, signal: AbortSignal): Promise<LoopEnd> {
   for (;;) {
-    let finishes = false
+    let finalText: string | undefined
     for (const call of context.openCalls()) {
       if (signal.aborted) return { stopReason: 'paused' }
       const finished = await orAborted(context.toolCalls.run(call), signal)
       if (!finished) return { stopReason: 'paused' }
-      finishes ||= finished.finishes
+      if (finished.finishes) finalText = finished.finalText
     }
-    if (finishes) return { stopReason: 'finished' }
+    if (finalText !== undefined) return { stopReason: 'finished', finalText }
     const limit = metLimit(context)
     if (limit) return limit
 

@@ -15,14 +15,10 @@ export function buildSystemPrompt({ workdir, tools, base, extensions, microagent
 }
 
 function ownPrompt(workdir: string, tools: readonly string[]): string {
-  return [
-    ROLE,
-    tools.length ? WORKING : NO_TOOLS,
-    `Your working directory is ${workdir}. Keep your files in it.`,
-    tools.includes('Bash') && SHELL,
-  ]
-    .filter((part) => part !== false)
-    .join('\n\n')
+  const place = `Your working directory is ${workdir}. Keep your files in it.`
+  return [ROLE, tools.length ? WORKING : NO_TOOLS, place, ...tools.flatMap((name) => ABOUT_TOOLS[name] ?? [])].join(
+    '\n\n',
+  )
 }
 
 const ROLE = `You are an agent that does work on a computer for a user. The user may not be watching: they read your messages and the state in which you leave the files.`
@@ -44,3 +40,19 @@ const SHELL = `Your shell (the Bash tool):
 - A command that ends in & runs in the background; you get its process id at once and it outlives the call. Start servers so, then check that they answer.
 - Very long output is cut in the middle; the result tells the file that has all of it. Prefer commands that print what you need.
 - Other sessions (session_id) are further shells beside this one; restart gives you a fresh shell when yours no longer works.`
+
+const EDITOR = `Your editor (the FileEditor tool):
+- Use it to read, make and change text files: its edits are exact, keep encoding and line ends, and can be undone. The shell is better for searching, for moving and removing files, and for changes that a program makes.
+- View what you change first, and copy the text to be replaced from there, with its indentation and without the line numbers.`
+
+const TASKS = `Your task list (the TaskTracker tool): for work of more than a few steps, write it before you begin, and keep it true as you go; the user follows it.`
+
+const FINISH = `When all is done, or you cannot go on, call Finish with what you have to say to the user; that ends your work.`
+
+/** By the tool's name; what a tool's own description says is not said again. */
+const ABOUT_TOOLS: Readonly<Record<string, string>> = {
+  Bash: SHELL,
+  FileEditor: EDITOR,
+  TaskTracker: TASKS,
+  Finish: FINISH,
+}

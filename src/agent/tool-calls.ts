@@ -2,6 +2,8 @@
 import { toJSONSchema } from 'zod'
 import type { z } from 'zod'
 import type { EventDraft, ToolErrorType } from '../contract/event.ts'
+import type { UserPart } from '../contract/message.ts'
+import { partsOfOutput } from '../contract/message.ts'
 import type { ModelTool } from '../llm/llm.ts'
 import { mapStrings } from '../lib/map-strings.ts'
 import type { Redactor } from '../security/redactor.ts'
@@ -15,8 +17,8 @@ export type ToolCall = {
   readonly runId: string | undefined
 }
 
-/** `finishes`: the tool was one that ends the run. */
-export type FinishedCall = { readonly finishes: boolean }
+/** `finishes`: the tool was one that ends the run; `finalText` is then what it had to say. */
+export type FinishedCall = { readonly finishes: false } | { readonly finishes: true; readonly finalText: string }
 
 export type ToolCallsDeps = {
   readonly tools: readonly Tool[]
@@ -57,7 +59,10 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     unstored.set(call.toolUseId, result)
     await deps.emit([result])
     unstored.delete(call.toolUseId)
-    return { finishes: !result.is_error && (byName.get(call.name)?.finishes ?? false) }
+    const tool = byName.get(call.name)
+    return tool?.finishes && !result.is_error
+      ? { finishes: true, finalText: renderOutput(tool, result.output) }
+      : { finishes: false }
   }
 
   return {
@@ -100,7 +105,7 @@ async function runTool(
     source: 'environment',
     ...(call.runId !== undefined && { run_id: call.runId }),
     tool_use_id: call.toolUseId,
-    output: mapStrings(output, deps.redactor.redact),
+    output: redactOutput(output, deps.redactor.redact),
     is_error: error !== undefined,
     ...(error && { error_type: error.type, error_message: deps.redactor.redact(error.message) }),
     duration_ms: Math.round((performance.now() - startedAt) * 1000) / 1000,
@@ -125,7 +130,8 @@ async function execute(
       `The arguments are not a JSON object: ${jsonFault(call.input)}. Send the call again with valid JSON.`,
     )
   }
-  const parsed = tool.input.safeParse(call.input)
+  const asSent = tool.input.safeParse(call.input)
+  const parsed = asSent.success ? asSent : tool.input.safeParse(withoutNulls(call.input))
   if (!parsed.success)
     return refusal('invalid_input', `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}`)
   const live = createLiveOutput(deps, call)
@@ -155,6 +161,25 @@ function createLiveOutput({ redactor, onOutput }: ToolCallsDeps, { toolUseId }: 
       show('stderr', streams.stderr.texts.flush())
     },
   }
+}
+
+/** An image that holds a secret is left out whole: with something else inside it would be none. */
+function redactOutput(output: unknown, redact: (text: string) => string): unknown {
+  const parts = partsOfOutput(output)
+  if (!parts) return mapStrings(output, redact)
+  const isSafe = (part: UserPart) => part.type === 'text' || redact(part.data) === part.data
+  return parts.map((part) => (isSafe(part) ? mapStrings(part, redact) : HIDDEN_IMAGE))
+}
+
+const HIDDEN_IMAGE: UserPart = {
+  type: 'text',
+  text: '[An image was here; it is left out, as it holds the value of a secret.]',
+}
+
+/** Many models write `null` for an argument that they leave out. */
+function withoutNulls(input: unknown): unknown {
+  const entries = Object.entries(input as object) // text was refused before, and nothing else is stored for a call
+  return Object.fromEntries(entries.filter(([, value]) => value !== null))
 }
 
 /** Throws for what JSON cannot say: it could never be stored, and the call would be without its result for ever. */

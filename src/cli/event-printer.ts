@@ -1,6 +1,7 @@
 /** Events as a person at a terminal likes to read them, while they come. */
 import { inputText } from '../contract/describe-event.ts'
 import type { Event, EventOf, TransientEvent } from '../contract/event.ts'
+import { partsOfOutput, textOfParts } from '../contract/message.ts'
 
 export type EventPrinter = {
   readonly event: (event: Event | TransientEvent) => void
@@ -74,6 +75,8 @@ function textOf({ output }: EventOf<'ToolResult'>): string {
 }
 
 function shellText(output: unknown): string {
+  const parts = partsOfOutput(output)
+  if (parts) return textOfParts(parts)
   if (typeof output !== 'object' || output === null || !('stdout' in output)) return JSON.stringify(output)
   const { stdout, stderr, exit_code } = output as { stdout: string; stderr?: string; exit_code?: number | null }
   return [stdout.trimEnd(), stderr?.trimEnd(), exit_code ? `exit code ${exit_code}` : ''].filter(Boolean).join('\n')

@@ -25,7 +25,13 @@ export const CreateConversation = z
     metadata: z.record(z.string(), z.unknown()).optional(),
     workdir: Workdir.optional(),
     llm_config: LlmConfigInput.optional().describe('Absent: LLM_MODEL, LLM_API_KEY and LLM_BASE_URL of the server.'),
-    tools: z.array(z.string()).max(100).optional(),
+    tools: z
+      .array(z.string())
+      .max(100)
+      .optional()
+      .describe(
+        'Names of tools; those of other agent servers, such as `execute_bash`, are understood. Absent: the default preset; `[]`: none.',
+      ),
     max_iteration_per_run: MaxIterations.default(500),
     max_seconds_per_run: MaxSeconds.optional(),
     confirmation_mode: z.literal(false).optional(),

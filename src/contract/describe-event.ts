@@ -1,5 +1,6 @@
 /** An event as one line that people like to read: the terminal and the server's log show it so. */
 import type { Event } from './event.ts'
+import { partsOfOutput, textOfParts } from './message.ts'
 
 /** Longer lines are cut: this is for following, the log has the rest. */
 const MAX_CHARS = 200
@@ -33,14 +34,19 @@ export function describeEvent(event: Event): string {
   }
 }
 
-/** What a call is about: its command where it has one, else all of its input. */
+/** What a call is about: its command where it has one, with the path that it is for, else all of its input. */
 export function inputText(input: unknown): string {
-  const hasCommand =
-    typeof input === 'object' && input !== null && 'command' in input && typeof input.command === 'string'
-  return hasCommand ? String(input.command) : asText(input)
+  const { command, path } =
+    typeof input === 'object' && input !== null ? (input as { command?: unknown; path?: unknown }) : {}
+  if (typeof command !== 'string') return asText(input)
+  return typeof path === 'string' ? `${command} ${path}` : command
 }
 
-const asText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
+function asText(value: unknown): string {
+  if (typeof value === 'string') return value
+  const parts = partsOfOutput(value)
+  return parts ? textOfParts(parts) : JSON.stringify(value)
+}
 
 function short(text: string): string {
   const line = text.replace(/\s*\n\s*/g, ' ⏎ ').trim()

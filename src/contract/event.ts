@@ -105,7 +105,7 @@ export const ToolResult = Envelope.extend({
   ...InSubagent,
   type: z.literal('ToolResult'),
   tool_use_id: z.string(),
-  output: z.unknown().describe("By the tool's output schema, or text."),
+  output: z.unknown().describe("By the tool's output schema; text; or a list of text and image parts."),
   is_error: z.boolean(),
   error_type: ToolErrorType.optional(),
   error_message: z.string().optional(),

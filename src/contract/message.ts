@@ -18,9 +18,31 @@ export const ReasoningPart = z.object({ type: z.literal('reasoning'), text: z.st
 
 export const UserPart = z.discriminatedUnion('type', [TextPart, ImagePart])
 export type UserPart = z.infer<typeof UserPart>
+export type ImagePart = z.infer<typeof ImagePart>
 
 export const AssistantPart = z.discriminatedUnion('type', [TextPart, ReasoningPart])
 export type AssistantPart = z.infer<typeof AssistantPart>
+
+/** The parts that a tool's output is made of; undefined for an output of another form. */
+export function partsOfOutput(output: unknown): readonly UserPart[] | undefined {
+  return Array.isArray(output) && output.length > 0 && output.every(isPart) ? output : undefined
+}
+
+/** By form alone: to check megabytes of base64 each time that they are looked at would cost too much. */
+function isPart(value: unknown): value is UserPart {
+  const { type, text, media_type, data } = (typeof value === 'object' && value !== null ? value : {}) as Record<
+    string,
+    unknown
+  >
+  return type === 'text'
+    ? typeof text === 'string'
+    : type === 'image' && typeof media_type === 'string' && typeof data === 'string'
+}
+
+/** Parts where only text can be shown: images are named. */
+export function textOfParts(parts: readonly UserPart[]): string {
+  return parts.map((part) => (part.type === 'text' ? part.text : `[image: ${part.media_type}]`)).join('\n')
+}
 
 /** A message as a client posts it. A string is one text part. */
 export const UserInput = z

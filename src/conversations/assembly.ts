@@ -19,6 +19,7 @@ import type { SecretStore, SecretValues } from '../security/secret-store.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { withRedaction } from '../telemetry/logger.ts'
 import { DEFAULT_TOOLS, resolveToolNames } from '../tools/registry.ts'
+import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { OutputFilter, Shells } from '../workspace/shell.ts'
 import type { Catalog } from './catalog.ts'
@@ -63,8 +64,11 @@ export type AssemblyDeps = {
     secretsEnv: () => Record<string, string>
     createFilter: () => OutputFilter
   }) => Shells
-  readonly createTools: (names: readonly string[], shells: Pick<Shells, 'get'>) => Tool[]
+  readonly createTools: (names: readonly string[], deps: ConversationToolDeps) => Tool[]
 }
+
+/** What tools get that differs from conversation to conversation. */
+export type ConversationToolDeps = Omit<ToolDeps, 'files'>
 
 /** An assembled conversation and what only its assembler may touch. */
 export type Opened = {
@@ -233,7 +237,13 @@ function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor, onChan
   }
 
   const toolCalls = createToolCalls({
-    tools: deps.createTools(state.settings.tools, { get: (sessionId) => currentShells().get(sessionId) }),
+    tools: deps.createTools(state.settings.tools, {
+      shells: { get: (sessionId) => currentShells().get(sessionId) },
+      stateDirectory: catalog.directoryOf(id),
+      lastOutput: (name) => conversation.state.lastOutputs[name],
+      sealer: deps.secretStore.sealerFor(id),
+      redact,
+    }),
     context: () => ({ conversationId: id, workdir: workdir() }),
     redactor,
     emit: async (drafts) => void (await log.append(drafts)),

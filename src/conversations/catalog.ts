@@ -37,6 +37,8 @@ const Meta = z.object({
   openCalls: z.array(
     z.object({ toolUseId: z.string(), name: z.string(), input: z.unknown(), runId: z.string().optional() }),
   ),
+  // Absent from what an earlier version wrote, which had no tool of that kind.
+  lastOutputs: z.record(z.string(), z.unknown()).default({}),
   runRequestedAt: z.number(),
   usage: UsageByModel,
   costUsd: z.number().optional(),

@@ -21,6 +21,7 @@ export type Command =
       kind: 'end_run'
       runId: string
       stopReason: StopReason
+      finalText?: string
       failure?: RunFailure
       requestedAt: number
       newRunId: string
@@ -135,7 +136,11 @@ function decideEnd(state: State, command: CommandOf<'end_run'>): EventDraft[] {
         },
       ]
     : []
-  const ended = [...error, result(state, stopReason, now), toStatus(state, STATUS_AFTER[stopReason], stopReason)]
+  const ended = [
+    ...error,
+    result(state, stopReason, now, command.finalText),
+    toStatus(state, STATUS_AFTER[stopReason], stopReason),
+  ]
   // Each such message asked for a run of its own when this one could not take it in. But not the one this run was
   // started for: a run that fails before its first request would start itself again for ever.
   const startsAnother = hasUnread(Math.max(command.requestedAt, state.run?.startSeq ?? 0))
@@ -200,13 +205,14 @@ function answerOpenCalls(state: State, type: 'interrupted' | 'rejected', message
   }))
 }
 
-function result(state: State, stopReason: StopReason, now: number): EventDraft {
+/** Without a `finalText` of its own, or with an empty one, the run's last message is its last word. */
+function result(state: State, stopReason: StopReason, now: number, finalText?: string): EventDraft {
   const run = state.run
   return {
     type: 'Result',
     source: 'environment',
     ...inRun(state),
-    final_text: run?.finalText ?? '',
+    final_text: finalText || (run?.finalText ?? ''),
     usage: run?.usage ?? {},
     ...(run?.costUsd !== undefined && { cost_usd: run.costUsd }),
     stop_reason: stopReason,

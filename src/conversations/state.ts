@@ -7,6 +7,7 @@ import { LlmConfig } from '../contract/llm-config.ts'
 import type { Usage, UsageByModel } from '../contract/message.ts'
 import { NO_USAGE, addUsage } from '../contract/message.ts'
 import { Problem } from '../contract/problem.ts'
+import { TOOLS_KEPT_IN_LOG } from '../tools/registry.ts'
 
 /** How a conversation was made and configured, without secret values: the `options_summary` of its `SystemInit`. */
 export const Settings = z.object({
@@ -51,6 +52,8 @@ export type State = {
   readonly run: Run | undefined
   /** Tool calls without a result, in the order of the calls. */
   readonly openCalls: readonly ToolCall[]
+  /** By tool, for those in `TOOLS_KEPT_IN_LOG`: the output of its last successful call. */
+  readonly lastOutputs: Readonly<Record<string, unknown>>
   /** Seq of the newest message that asked for a run. */
   readonly runRequestedAt: number
   readonly usage: UsageByModel
@@ -75,6 +78,7 @@ export const EMPTY_STATE: State = {
   settings: NO_SETTINGS,
   run: undefined,
   openCalls: [],
+  lastOutputs: {},
   runRequestedAt: 0,
   usage: {},
   costUsd: undefined,
@@ -110,7 +114,11 @@ export function fold(state: State, event: Event): State {
       return event.parent_tool_use_id ? next : { ...next, openCalls: [...state.openCalls, call] }
     }
     case 'ToolResult':
-      return { ...next, openCalls: state.openCalls.filter((call) => call.toolUseId !== event.tool_use_id) }
+      return {
+        ...next,
+        openCalls: state.openCalls.filter((call) => call.toolUseId !== event.tool_use_id),
+        lastOutputs: outputsAfter(state, event),
+      }
     case 'StatusUpdate':
       return { ...next, status: event.status, reason: event.reason, run: runAfter(state, event) }
     case 'SecretsUpdate':
@@ -169,6 +177,12 @@ function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
   return event.parent_tool_use_id
     ? { ...state, usage: count(state.usage), costUsd: addCost(state.costUsd, event.cost_usd) }
     : { ...state, run, usage: count(state.usage), costUsd: addCost(state.costUsd, event.cost_usd) }
+}
+
+function outputsAfter({ openCalls, lastOutputs }: State, event: EventOf<'ToolResult'>): State['lastOutputs'] {
+  const name = openCalls.find((call) => call.toolUseId === event.tool_use_id)?.name
+  const isKept = name !== undefined && TOOLS_KEPT_IN_LOG.has(name) && !event.is_error
+  return isKept ? { ...lastOutputs, [name]: event.output } : lastOutputs
 }
 
 function runAfter(state: State, event: EventOf<'StatusUpdate'>): Run | undefined {

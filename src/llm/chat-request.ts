@@ -17,6 +17,8 @@ import type { Endpoint } from './endpoint.ts'
 export type Dialect = {
   readonly maxTokensField: 'max_tokens' | 'max_completion_tokens'
   readonly streamOptions: boolean
+  /** Without, the model is told of each image that there is one. */
+  readonly images: boolean
 }
 
 export type RequestWriter = (request: LlmRequest, dialect: Dialect) => string
@@ -30,12 +32,15 @@ export function firstDialect({ baseUrl, model }: Endpoint): Dialect {
   return {
     maxTokensField: isOpenAi || isOpenAiReasoningModel(model) ? 'max_completion_tokens' : 'max_tokens',
     streamOptions: true,
+    images: true,
   }
 }
 
 /** The dialect to try next when an endpoint refused this one, by what it complained about. */
 export function dialectAfterRefusal(dialect: Dialect, complaint: string): Dialect | undefined {
   if (dialect.streamOptions && complaint.includes('stream_options')) return { ...dialect, streamOptions: false }
+  // An image stays in the history: were it not left out, no later request of the conversation would be taken.
+  if (dialect.images && NO_IMAGES.test(complaint)) return { ...dialect, images: false }
   if (!complaint.includes(dialect.maxTokensField)) return undefined
   if (!/unsupported|not supported|unrecognized|unknown|not permitted|unexpected|extra/i.test(complaint))
     return undefined
@@ -45,8 +50,16 @@ export function dialectAfterRefusal(dialect: Dialect, complaint: string): Dialec
   }
 }
 
+/**
+ * How endpoints say that they, or their model, take no images, or not this one. The last two are what those say that
+ * know nothing of content parts.
+ */
+const NO_IMAGES = /image|\bvision\b|multi-?modal|content must be a string|content.{0,40}invalid type: sequence/i
+
 export function createRequestWriter(config: LlmConfig, model: string): RequestWriter {
-  const messageJson = createMessageWriter(wantsReasoningBack(model))
+  const withReasoning = wantsReasoningBack(model)
+  const withImages = createMessageWriter({ withReasoning, withImages: true })
+  const withoutImages = createMessageWriter({ withReasoning, withImages: false })
   return ({ system, messages, tools }, dialect) => {
     const head = {
       model,
@@ -55,7 +68,7 @@ export function createRequestWriter(config: LlmConfig, model: string): RequestWr
     }
     const extra = withoutKeys(config.extra_body ?? {}, ['messages'])
     const systemJson = system === '' ? [] : [JSON.stringify({ role: 'system', content: system })]
-    const list = [...systemJson, ...messages.map(messageJson)]
+    const list = [...systemJson, ...messages.map(dialect.images ? withImages : withoutImages)]
     return `${JSON.stringify({ ...head, ...extra }).slice(0, -1)},"messages":[${list.join(',')}]}`
   }
 }
@@ -78,21 +91,23 @@ function toolBody({ name, description, inputSchema }: ModelTool) {
   return { type: 'function', function: { name, description, parameters: inputSchema } }
 }
 
-function createMessageWriter(withReasoning: boolean): (message: ModelMessage) => string {
+type Shown = { readonly withReasoning: boolean; readonly withImages: boolean }
+
+function createMessageWriter(shown: Shown): (message: ModelMessage) => string {
   const written = new WeakMap<ModelMessage, string>()
   return (message) => {
     const known = written.get(message)
     if (known !== undefined) return known
-    const json = JSON.stringify(messageBody(message, withReasoning))
+    const json = JSON.stringify(messageBody(message, shown))
     written.set(message, json)
     return json
   }
 }
 
-function messageBody(message: ModelMessage, withReasoning: boolean) {
+function messageBody(message: ModelMessage, { withReasoning, withImages }: Shown) {
   switch (message.role) {
     case 'user':
-      return { role: 'user', content: userContent(message.content) }
+      return { role: 'user', content: userContent(withImages ? message.content : message.content.map(withoutImage)) }
     case 'assistant':
       return {
         role: 'assistant',
@@ -114,6 +129,14 @@ function userContent(parts: readonly UserPart[]) {
       ? { type: 'text', text: part.text }
       : { type: 'image_url', image_url: { url: `data:${part.media_type};base64,${part.data}` } },
   )
+}
+
+function withoutImage(part: UserPart): UserPart {
+  if (part.type === 'text') return part
+  return {
+    type: 'text',
+    text: `[An image (${part.media_type}) was here; it is left out, as this model cannot be shown images.]`,
+  }
 }
 
 /**

@@ -22,7 +22,7 @@ const DEFAULT_TIMEOUT_S = 600
 const DEFAULT_RETRIES = 4
 
 /** How often one request is sent anew because its endpoint speaks another dialect: once for each way they differ in. */
-const MAX_LESSONS = 2
+const MAX_LESSONS = 3
 
 export type OpenAiChatOptions = {
   readonly config: LlmConfig

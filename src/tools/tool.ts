@@ -14,6 +14,7 @@ export type ToolContext = {
 
 /** What a call came to. A failure is an outcome, never a throw. */
 export type ToolOutcome = {
+  /** By the tool's output schema, text, or a list of text and image parts: of those the model is shown the images too. */
   readonly output: unknown
   readonly error?: { readonly type: ToolErrorType; readonly message: string }
   readonly truncated?: boolean
@@ -30,7 +31,7 @@ export interface Tool<Input = unknown> {
   readonly description: string
   readonly input: z.ZodType<Input>
   readonly output?: z.ZodType
-  /** Calling it says that the work is done: the run ends after the turn. */
+  /** Calling it says that the work is done: the run ends after the turn, and its output, as the model reads it, is what the run says at its end. */
   readonly finishes?: boolean
   run(input: Input, context: ToolContext): Promise<ToolOutcome>
   /** The output as the model reads it; without it, text as it is and anything else as JSON. */

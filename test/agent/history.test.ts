@@ -29,6 +29,12 @@ const meanwhile = fc.array(
   ),
   { maxLength: 2 },
 )
+const picture = { type: 'image', media_type: 'image/png', data: 'iVBORw0=' } as const
+const output = fc.oneof(
+  { weight: 4, arbitrary: fc.oneof(text, fc.jsonValue()) },
+  { weight: 1, arbitrary: text.map((words) => [{ type: 'text', text: words }, picture]) },
+)
+
 const input = fc.oneof(fc.dictionary(fc.string(), fc.jsonValue()), fc.constantFrom('{"command": "ls', 'null', '[]', ''))
 
 const failure: EventDraft = {
@@ -43,7 +49,7 @@ const failure: EventDraft = {
 const turn = fc.record({
   text,
   inputs: fc.array(input, { maxLength: 4 }),
-  outputs: fc.array(fc.oneof(text, fc.jsonValue()), { minLength: 4, maxLength: 4 }),
+  outputs: fc.array(output, { minLength: 4, maxLength: 4 }),
   between: fc.array(meanwhile, { minLength: 5, maxLength: 5 }),
 })
 
@@ -110,7 +116,18 @@ describe('wherever a log is cut, once it is recovered', () => {
         const { events } = recovered(batches, batches.length)
         const { messages } = historyOf(events)
         const count = (type: Event['type']) => events.filter((event) => event.type === type).length
-        expect(messages.filter(({ role }) => role === 'user')).toHaveLength(count('UserMessage'))
+        const showing = messages.filter(
+          (each) => each.role === 'user' && each.content.some((part) => part.type === 'image'),
+        )
+        expect(messages.filter(({ role }) => role === 'user')).toHaveLength(count('UserMessage') + showing.length)
+        const shown = showing.flatMap((each) =>
+          each.role === 'user' ? each.content.filter((part) => part.type === 'image') : [],
+        )
+        expect(shown).toHaveLength(
+          events.filter(
+            (event) => event.type === 'ToolResult' && Array.isArray(event.output) && event.output.includes(picture),
+          ).length,
+        )
         expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(count('ToolUse'))
       }),
     )
@@ -192,6 +209,43 @@ test('a failed call reads as an error, told once; output that is empty says so',
     'Sorry: It failed.',
     '[no output]',
   ])
+})
+
+describe('images of tool results', () => {
+  const image = (data: string) => ({ type: 'image', media_type: 'image/png', data })
+  const batch = [userMessage('begin'), answered({ calls: ['a', 'b', 'c'] }), toolUse('a'), toolUse('b'), toolUse('c')]
+  const results = [
+    toolResult('b', [{ type: 'text', text: 'two:' }, image('Mg=='), image('Mw==')]),
+    toolResult('a', [image('MQ==')]),
+    toolResult('c', 'no image'),
+  ]
+
+  test('are shown in one message after all results of the turn, in the order of the calls; the results name them', () => {
+    const { messages } = historyOf(
+      [...batch, ...results, userMessage('meanwhile')].map((draft, at) => stored(draft, at + 1)),
+    )
+    expect(messages.slice(2)).toEqual([
+      { role: 'tool', toolCallId: 'a', content: '[image: image/png]' },
+      { role: 'tool', toolCallId: 'b', content: 'two:\n[image: image/png]\n[image: image/png]' },
+      { role: 'tool', toolCallId: 'c', content: 'no image' },
+      {
+        role: 'user',
+        content: [{ type: 'text', text: expect.any(String) }, image('MQ=='), image('Mg=='), image('Mw==')],
+      },
+      { role: 'user', content: [{ type: 'text', text: 'meanwhile' }] },
+    ])
+    expect(findFaults({ messages })).toEqual([])
+  })
+
+  test('a list that only resembles parts is an output like any other', () => {
+    const odd = [{ type: 'image', url: 'x' }]
+    const { messages } = historyOf(
+      [...batch.slice(0, 1), answered({ calls: ['a'] }), toolUse('a'), toolResult('a', odd)].map((draft, at) =>
+        stored(draft, at + 1),
+      ),
+    )
+    expect(messages.slice(2)).toEqual([{ role: 'tool', toolCallId: 'a', content: JSON.stringify(odd) }])
+  })
 })
 
 test('what a subagent says and does is not in the history of the one that called it', () => {

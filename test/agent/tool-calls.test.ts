@@ -192,10 +192,18 @@ test('interrupt ends all that runs and resolves when each has its result', async
 
 test('only a tool that finishes, and did not fail, ends the run', async () => {
   const finishing = (fails: boolean) =>
-    tool('Finish', () => (fails ? { output: '', error: { type: 'failed', message: 'not yet' } } : { output: '' }), {
-      finishes: true,
-    })
-  expect(await setUp(finishing(false)).toolCalls.run(callOf('Finish'))).toEqual({ finishes: true })
+    tool(
+      'Finish',
+      () =>
+        fails
+          ? { output: '', error: { type: 'failed', message: 'not yet' } }
+          : { output: 'All done, hunter2-hunter2.' },
+      { finishes: true },
+    )
+  expect(await setUp(finishing(false)).toolCalls.run(callOf('Finish'))).toEqual({
+    finishes: true,
+    finalText: 'All done, <secret:PIN>.',
+  })
   expect(await setUp(finishing(true)).toolCalls.run(callOf('Finish'))).toEqual({ finishes: false })
 })
 
@@ -224,6 +232,43 @@ test('secrets are taken out of every string of an output, keys too, and of what 
     'call-1 stderr 0 é',
     'call-1 stdout 6 <secret:PIN>! ',
     'call-1 stdout 20 hun',
+  ])
+})
+
+test('null for an argument that may be left out counts as left out, and not for one that takes null', async () => {
+  const input = z.strictObject({ path: z.string(), depth: z.int().optional(), parent: z.string().nullable() })
+  const seen: unknown[] = []
+  const { toolCalls, results } = setUp({ ...tool('Strict', (given) => ({ output: seen.push(given) })), input })
+  await toolCalls.run(callOf('Strict', { path: 'x', parent: null }, 'a'))
+  expect(seen).toEqual([{ path: 'x', parent: null }])
+  const optional = {
+    ...tool('Loose', (given) => ({ output: seen.push(given) })),
+    input: z.strictObject({ path: z.string(), depth: z.int().optional() }),
+  } as Tool
+  const loose = setUp(optional)
+  await loose.toolCalls.run(callOf('Loose', { path: 'x', depth: null }))
+  expect(seen[1]).toEqual({ path: 'x' })
+  await loose.toolCalls.run(callOf('Loose', { path: null }))
+  expect(loose.results.at(-1)).toMatchObject({
+    error_type: 'invalid_input',
+    error_message: expect.stringContaining('path'),
+  })
+  expect(results).toHaveLength(1)
+})
+
+test('an image that holds a secret is left out whole, others stay as they are', async () => {
+  const image = (content: string) => ({
+    type: 'image',
+    media_type: 'image/png',
+    data: Buffer.from(content).toString('base64'),
+  })
+  const output = [{ type: 'text', text: 'hunter2-hunter2' }, image('innocent'), image('x hunter2-hunter2')]
+  const { toolCalls, results } = setUp(tool('Look', () => ({ output })))
+  await toolCalls.run(callOf('Look'))
+  expect(results[0]!.output).toEqual([
+    { type: 'text', text: '<secret:PIN>' },
+    image('innocent'),
+    { type: 'text', text: expect.stringMatching(/left out/) },
   ])
 })
 

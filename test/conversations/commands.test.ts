@@ -188,6 +188,13 @@ describe('the end of a run', () => {
     expect(folded(outcome, running).run).toBeUndefined()
   })
 
+  test('what the agent said by finishing is the final text; where it said nothing, its last message is', () => {
+    const said = (finalText: string) =>
+      (decide(running, { ...end('finished'), finalText } as Command) as EventDraft[])[0]
+    expect(said('All done.')).toMatchObject({ type: 'Result', stop_reason: 'finished', final_text: 'All done.' })
+    expect(said('')).toMatchObject({ final_text: 'one' })
+  })
+
   test('a failure is told before the Result', () => {
     const failure = { type: 'network', message: 'It broke.', retryable: true } as const
     expect(decide(running, { ...end('error'), failure } as Command)).toMatchObject([

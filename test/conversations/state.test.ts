@@ -98,6 +98,26 @@ test('calls are open, in their order, until each has its result', () => {
   expect(folded([...calls, toolResult('b'), toolResult('a'), toolResult('c')]).openCalls).toEqual([])
 })
 
+describe('the last output of a tool that is kept in the log', () => {
+  const plan = (id: string, output: unknown, more: object = {}) => [
+    answered({ calls: [id] }),
+    toolUse(id, {}, 'TaskTracker'),
+    { ...toolResult(id, output), ...more } as EventDraft,
+  ]
+
+  test('is that of its newest successful call', () => {
+    expect(folded(plan('a', 1)).lastOutputs).toEqual({ TaskTracker: 1 })
+    expect(folded([...plan('a', 1), ...plan('b', 2)]).lastOutputs).toEqual({ TaskTracker: 2 })
+    expect(folded([...plan('a', 1), ...plan('b', 'no', { is_error: true })]).lastOutputs).toEqual({ TaskTracker: 1 })
+  })
+
+  test('is not that of a subagent, nor of any other tool', () => {
+    const sub = plan('a', 1).map((draft) => ({ ...draft, parent_tool_use_id: 'x' }) as EventDraft)
+    expect(folded(sub).lastOutputs).toEqual({})
+    expect(folded([answered({ calls: ['a'] }), toolUse('a'), toolResult('a')]).lastOutputs).toEqual({})
+  })
+})
+
 test('only a message with `run: true` counts as a request for a run', () => {
   expect(folded([userMessage('one', true), userMessage('two')]).runRequestedAt).toBe(1)
   expect(folded([userMessage('one'), userMessage('two', true)]).runRequestedAt).toBe(2)

@@ -86,7 +86,7 @@ describe('conversations', () => {
       user_id: 'u',
       metadata: { a: [1] },
       llm_config: { model: 'scripted', api_key: '**********' },
-      tools: ['Bash'],
+      tools: ['Bash', 'FileEditor', 'TaskTracker'],
       max_iteration_per_run: 500,
       status: 'idle',
       last_seq: 2,

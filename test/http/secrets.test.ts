@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { MAX_SECRET_BYTES, MAX_SECRETS } from '../../src/contract/secret.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
+import { createSecretStore } from '../../src/security/secret-store.ts'
 import { call, tool } from '../conversations/fixtures.ts'
 import { expectProblem, setHttp } from './fixtures.ts'
 
@@ -205,10 +206,10 @@ test('a number that is a secret is hidden like its digits', async () => {
 test('a full disk leaves the secrets as they were', async () => {
   let isFull = false
   const full = Object.assign(new Error('no room'), { code: 'ENOSPC' })
-  const { createSecretStore } = await import('../../src/security/secret-store.ts')
   await using it = await setUp({
     deps: {
       secretStore: {
+        ...createSecretStore({ directory: '/nonexistent', keyMaterial: ['the key of the tests'] }),
         read: async () => ({}),
         write: async () => {
           if (isFull) throw full

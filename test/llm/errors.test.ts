@@ -210,7 +210,7 @@ describe('what an endpoint cannot do', () => {
       error: { message: 'max_tokens, max_completion_tokens and stream_options are not supported' },
     }))
     expect((await ask(chatWith(model, { max_output_tokens: 1 }))).error?.type).toBe('config')
-    expect(model.requests.length).toBeLessThanOrEqual(3)
+    expect(model.requests.length).toBeLessThanOrEqual(4)
   })
 })
 

@@ -76,6 +76,51 @@ describe('a request', () => {
     ])
   })
 
+  describe('with an image that the endpoint refuses', () => {
+    const image = { type: 'image', media_type: 'image/png', data: 'iVBORw0=' } as const
+    const request = {
+      ...QUESTION,
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'See:' }, image] }],
+    } as const
+
+    test.each([
+      ['OpenAI', 400, { message: 'Invalid content type. image_url is only supported by certain models.' }],
+      [
+        'DeepSeek',
+        400,
+        {
+          message:
+            'Failed to deserialize the JSON body into the target type: messages[1]: unknown variant `image_url`, expected `text`',
+        },
+      ],
+      ['OpenRouter', 404, { message: 'No endpoints found that support image input' }],
+      ['llama.cpp', 500, { message: 'image input is not supported - hint: you may need to provide the mmproj' }],
+      ['vLLM', 400, { message: 'scripted is not a multimodal model' }],
+      [
+        'Groq',
+        400,
+        {
+          message:
+            "'messages.1' : for 'role:user' the following must be satisfied[('messages.1.content' : value must be a string)]: content must be a string",
+        },
+      ],
+    ])('is sent again without it, and goes on so: %s', async (_, status, error) => {
+      await using model = await startScriptedModel(({ text }) =>
+        text.includes('image_url') ? { status, error } : { text: 'I cannot see it.' },
+      )
+      const llm = chatWith(model)
+      expect((await ask(llm, request)).answer?.text).toBe('I cannot see it.')
+      expect(model.requests.at(-1)!.body.messages[1]).toEqual({
+        role: 'user',
+        content: expect.stringMatching(/^See:\n\n\[An image \(image\/png\) was here/),
+      })
+      const count = model.requests.length
+      await ask(llm, request)
+      expect(model.requests).toHaveLength(count + 1)
+      expect(model.requests.at(-1)!.text).toBe(model.requests.at(-2)!.text)
+    })
+  })
+
   test('repeats calls as the model wrote them, and makes what an endpoint would refuse acceptable', async () => {
     const toolCalls = [
       { id: 'a', name: 'Bash', arguments: '{"x" : 1.0}' },

@@ -86,6 +86,22 @@ const COMMANDS = [
   'cat /no/such/"$GITHUB_TOKEN"; "./$GITHUB_TOKEN"; cd "/no/$TRICKY"; ulimit -z "$LONG"; exit 3',
 ]
 
+/** The editor on files that hold it, also where a line is cut off and what an edit keeps for its undoing. */
+const EDITS: ScriptedTurn[] = [
+  bash(
+    'printf "%s\\n" "key $GITHUB_TOKEN" "$PEM" "$TRICKY" > kept.txt; printf "%3980s%s%500s\\nend\\n" "" "$LONG" "" > wide.txt; printf "\\x89PNG\\r\\n\\x1a\\n%s" "$LONG" > odd.png',
+  ),
+  ...[
+    { command: 'view', path: 'kept.txt' },
+    { command: 'str_replace', path: 'kept.txt', old_str: 'key ', new_str: 'token: ' },
+    { command: 'insert', path: 'kept.txt', insert_line: 1, new_str: 'a line' },
+    { command: 'undo_edit', path: 'kept.txt' },
+    { command: 'str_replace', path: 'kept.txt', old_str: TOKEN, new_str: SECRETS.LONG },
+    { command: 'view', path: 'wide.txt' },
+    { command: 'view', path: 'odd.png' },
+  ].map((input) => ({ calls: [{ name: 'FileEditor', arguments: input }] })),
+]
+
 /** What the user asks for -> what the model does about it. */
 function script({ body, attempt }: ScriptedQuestion): ScriptedTurn {
   const last = body.messages.findLastIndex(({ role }) => role === 'user')
@@ -93,6 +109,7 @@ function script({ body, attempt }: ScriptedQuestion): ScriptedTurn {
   const step = body.messages.slice(last).filter(({ role }) => role === 'assistant').length
   const said = `It is ${TOKEN}, ${SECRETS.TRICKY} and ${LLM_KEY}.`
   if (asked.includes('work')) return step < COMMANDS.length ? bash(COMMANDS[step]!) : { text: 'Done.' }
+  if (asked.includes('edit')) return EDITS[step] ?? { text: 'Edited.' }
   if (asked.includes('talk')) return inPieces({ reasoning_content: `I think ${said}`, content: said }, 'stop')
   if (asked.includes('call')) {
     const calls: ScriptedTurn[] = [
@@ -259,6 +276,7 @@ test('a planted secret is nowhere: not in events, streams, answers, logs, files,
     }),
   ).toMatchObject({ status: 'idle' })
   await say('talk')
+  await say('edit')
   await say('call')
   for (const trouble of ['refuse', 'page', 'break', 'cut', 'again']) await say(trouble)
 
@@ -343,7 +361,7 @@ test('a planted secret is nowhere: not in events, streams, answers, logs, files,
 
   expect(findLeaks({ ...PLANTED, NEW_KEY: newKey }, seen.evidence)).toEqual([])
   // It was all there to be found.
-  expect(runs.ends).toBe(10)
+  expect(runs.ends).toBe(11)
   expect(model.requests[0]!.headers).toMatchObject({ authorization: `Bearer ${LLM_KEY}`, 'x-custom': HEADER })
   for (const name of Object.keys(SECRETS)) expect(all).toContain(`<secret:${name}>`)
   expect(all).toContain('password=<secret:GITHUB_TOKEN>')

@@ -1,0 +1,108 @@
+/** How the editor shows text and directories: lines numbered as by `cat -n`, bounded, and saying what was left out. */
+import type { Listing } from '../workspace/directory-listing.ts'
+import { MAX_LISTED } from '../workspace/directory-listing.ts'
+import { Unfit } from './editor-faults.ts'
+import type { Edit } from './text-edit.ts'
+import { countLines, lineAt, lineStart } from './text-edit.ts'
+
+/** A view shows at most so many characters of a file; the next call can ask for the lines after. */
+export const MAX_VIEW_CHARS = 32_000
+
+/** Of one line, so that a file without line ends does not take the whole view. */
+export const MAX_LINE_CHARS = 4000
+
+/** Lines shown before and after an edit. */
+const SNIPPET_CONTEXT = 4
+
+export type View = { readonly text: string; readonly isCut: boolean }
+
+type Redact = (text: string) => string
+
+/** A file, or the lines of it that are asked for: both ends count, -1 is the last line. Throws an `Unfit` for lines that it has not. */
+export function showText(path: string, text: string, range: readonly number[] | undefined, redact: Redact): View {
+  const count = countLines(text)
+  if (count === 0) return { text: `The file ${path} is empty.`, isCut: false }
+  const { first, last, note } = linesToShow(range, count)
+  const view = showLines(`Here's the result of running \`cat -n\` on ${path}:`, text, { first, last }, redact)
+  return { ...view, text: note + view.text }
+}
+
+type Lines = { readonly first: number; readonly last: number }
+
+/** Lines `first` to `last`, as far as they fit; the range must lie in the text. */
+function showLines(title: string, text: string, { first, last }: Lines, redact: Redact): View {
+  const { lines, isCut } = numberLines(text, { first, last }, redact)
+  const shownTo = first + lines.length - 1
+  const rest =
+    shownTo < last
+      ? [`[Lines ${shownTo + 1} to ${last} did not fit; see them with view_range [${shownTo + 1}, ${last}].]`]
+      : []
+  return { text: [title, ...lines, ...rest, ''].join('\n'), isCut }
+}
+
+/** The lines that an edit has put in, with some around them; `text` is what it has made. */
+export function showEdit(path: string, text: string, { start, replacement }: Edit, redact: Redact): View {
+  const count = countLines(text)
+  if (count === 0) return { text: 'It is empty now.\n', isCut: false }
+  const first = Math.max(1, lineAt(text, start) - SNIPPET_CONTEXT)
+  const last = Math.min(count, lineAt(text, start + replacement.length) + SNIPPET_CONTEXT)
+  return showLines(`Here's the result of running \`cat -n\` on a snippet of ${path}:`, text, { first, last }, redact)
+}
+
+export function showDirectory(path: string, { entries, hidden, isCut }: Listing): View {
+  const root = path.endsWith('/') ? path : `${path}/`
+  const notes = [
+    isCut && `[There are more; at most ${MAX_LISTED} are listed. View one of the directories, or use find.]`,
+    hidden > 0 &&
+      `${hidden} hidden files/directories in this directory are excluded. You can use 'ls -la ${path}' to see them.`,
+  ].filter((note) => note !== false)
+  const title = `Here's the files and directories up to 2 levels deep in ${path}, excluding hidden items:`
+  const text = [title, root, ...entries.map((entry) => root + entry), ...(notes.length ? ['', ...notes] : []), ''].join(
+    '\n',
+  )
+  return { text, isCut }
+}
+
+function linesToShow(
+  range: readonly number[] | undefined,
+  count: number,
+): { first: number; last: number; note: string } {
+  if (!range) return { first: 1, last: count, note: '' }
+  const invalid = (why: string) => new Unfit(`Invalid \`view_range\`: [${range.join(', ')}]. ${why}`)
+  const [first, wanted] = range
+  if (range.length !== 2) throw invalid('It should be a list of two integers.')
+  if (first! < 1 || first! > count)
+    throw invalid(`Its first element \`${first}\` should be within the range of lines of the file: [1, ${count}].`)
+  if (wanted! !== -1 && wanted! < first!)
+    throw invalid(
+      `Its second element \`${wanted}\` should be -1, or greater than or equal to the first element \`${first}\`.`,
+    )
+  const note =
+    wanted! > count ? `NOTE: We only show up to ${count} since there're only ${count} lines in this file.\n` : ''
+  return { first: first!, last: wanted === -1 ? count : Math.min(wanted!, count), note }
+}
+
+function numberLines(text: string, { first, last }: Lines, redact: Redact): { lines: string[]; isCut: boolean } {
+  const lines: string[] = []
+  let room = MAX_VIEW_CHARS
+  let isCut = false
+  let at = lineStart(text, first - 1)
+  for (let number = first; number <= last; number++) {
+    const end = text.indexOf('\n', at)
+    const line = text.slice(at, end === -1 ? undefined : end).replace(/\r$/, '')
+    const shown = `${String(number).padStart(6)}\t${shorten(line, redact)}`
+    room -= shown.length + 1
+    // At least one line, however long: a view that shows nothing leads nowhere.
+    if (room < 0 && lines.length > 0) return { lines, isCut: true }
+    isCut ||= line.length > MAX_LINE_CHARS
+    lines.push(shown)
+    at = end + 1
+  }
+  return { lines, isCut }
+}
+
+function shorten(line: string, redact: Redact): string {
+  if (line.length <= MAX_LINE_CHARS) return line
+  const shown = redact(line).slice(0, MAX_LINE_CHARS).toWellFormed()
+  return `${shown} [… ${line.length - MAX_LINE_CHARS} more characters in this line]`
+}

@@ -1,0 +1,114 @@
+/**
+ * Edits of a text as a model asks for them. A model writes line ends as `\n`, whatever the file has: so the text is
+ * searched with every `\r\n` taken for `\n`, and what is put in gets the line ends that its surroundings have. All else
+ * of the text stays as it is, character by character.
+ */
+
+/** Where in the text something is replaced by what; offsets are those of the text as it is. */
+export type Edit = { readonly start: number; readonly end: number; readonly replacement: string }
+
+/** How many matches are looked for at most: enough to say that there are too many. */
+const MAX_MATCHES = 50
+
+export function applyEdit(text: string, { start, end, replacement }: Edit): string {
+  return text.slice(0, start) + replacement + text.slice(end)
+}
+
+/** Where `wanted` is, overlapping ones too: which of them is meant would be a guess. Offsets are those of `searched`. */
+export type Matches = { readonly searched: string; readonly starts: readonly number[] }
+
+export function findMatches(text: string, wanted: string): Matches {
+  // A `\r` that the model has written is meant: then nothing is taken for anything else.
+  const searched = wanted.includes('\r') ? text : withPlainLineEnds(text)
+  const starts: number[] = []
+  for (let at = searched.indexOf(wanted); at !== -1; at = searched.indexOf(wanted, at + 1)) {
+    starts.push(at)
+    if (starts.length === MAX_MATCHES) break
+  }
+  return { searched, starts }
+}
+
+/** The replacement at one match; the beginning and the end that old and new have in common are left untouched. */
+export function replacementAt(text: string, start: number, oldText: string, newText: string): Edit {
+  const { start: from, end: to, replacement } = difference(oldText, newText)
+  if (oldText.includes('\r')) return { start: start + from, end: start + to, replacement }
+  const first = originalOffset(text, start + from)
+  return { start: first, end: originalOffset(text, start + to), replacement: withLineEndsAt(text, first, replacement) }
+}
+
+/** The one edit that makes the new text of the old one, as small as it can be. */
+export function difference(oldText: string, newText: string): Edit {
+  const head = commonHead(oldText, newText)
+  const tail = commonTail(oldText.slice(head), newText.slice(head))
+  return { start: head, end: oldText.length - tail, replacement: newText.slice(head, newText.length - tail) }
+}
+
+/** Whole lines put in after line `line`, 0 for the very beginning. A last line without an end stays without one. */
+export function insertionAfter(text: string, line: number, newText: string): Edit {
+  const at = lineStart(text, line)
+  const eol = lineEndAt(text, Math.max(0, at - 1))
+  const lines = withLineEndsAt(text, Math.max(0, at - 1), newText.replace(/\r?\n$/, ''))
+  const isAfterOpenEnd = at === text.length && text !== '' && !text.endsWith('\n')
+  return { start: at, end: at, replacement: isAfterOpenEnd ? eol + lines : lines + eol }
+}
+
+/** Lines end with `\n`; what follows the last one is a line if there is something. */
+export function countLines(text: string): number {
+  let count = 0
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count++
+  return text === '' || text.endsWith('\n') ? count : count + 1
+}
+
+/** Number of the line, from 1, that the offset is in. */
+export function lineAt(text: string, offset: number): number {
+  let line = 1
+  for (let at = text.indexOf('\n'); at !== -1 && at < offset; at = text.indexOf('\n', at + 1)) line++
+  return line
+}
+
+/** Offset right after `line` lines; the end of the text when it has fewer. */
+export function lineStart(text: string, line: number): number {
+  let at = 0
+  for (let passed = 0; passed < line; passed++) {
+    const end = text.indexOf('\n', at)
+    if (end === -1) return text.length
+    at = end + 1
+  }
+  return at
+}
+
+function withPlainLineEnds(text: string): string {
+  return text.includes('\r\n') ? text.replaceAll('\r\n', '\n') : text
+}
+
+/** Takes an offset in the text with plain line ends to the one in the text as it is. */
+function originalOffset(text: string, offset: number): number {
+  let dropped = 0
+  for (let at = text.indexOf('\r\n'); at !== -1 && at - dropped < offset; at = text.indexOf('\r\n', at + 2)) dropped++
+  return offset + dropped
+}
+
+function withLineEndsAt(text: string, offset: number, added: string): string {
+  return added.includes('\r') ? added : added.replaceAll('\n', lineEndAt(text, offset))
+}
+
+/** The end of the line that the offset is in, or, where that has none, of the one before. */
+function lineEndAt(text: string, offset: number): '\n' | '\r\n' {
+  const next = text.indexOf('\n', offset)
+  const end = next === -1 ? text.lastIndexOf('\n', offset) : next
+  return end > 0 && text[end - 1] === '\r' ? '\r\n' : '\n'
+}
+
+function commonHead(a: string, b: string): number {
+  const most = Math.min(a.length, b.length)
+  let length = 0
+  while (length < most && a[length] === b[length]) length++
+  return length
+}
+
+function commonTail(a: string, b: string): number {
+  const most = Math.min(a.length, b.length)
+  let length = 0
+  while (length < most && a[a.length - 1 - length] === b[b.length - 1 - length]) length++
+  return length
+}

@@ -1,0 +1,64 @@
+/** What the editor shows of a directory: two levels, without what is hidden, bounded. */
+import { constants } from 'node:fs'
+import type { Dirent } from 'node:fs'
+import { opendir } from 'node:fs/promises'
+import type { Gate } from './file-gate.ts'
+import type { Place } from './open-place.ts'
+import { openAt, within } from './open-place.ts'
+
+export type Listing = {
+  /** Paths relative to the directory, those of directories with a `/` at the end, in order. */
+  readonly entries: readonly string[]
+  /** Hidden ones of the directory itself. */
+  readonly hidden: number
+  /** Whether there are more than could be listed. */
+  readonly isCut: boolean
+}
+
+/** How many entries a listing has at most. */
+export const MAX_LISTED = 1000
+
+export async function listTwoLevels(directory: Place, gate: Gate): Promise<Listing> {
+  const top = await readVisible(directory, MAX_LISTED)
+  const entries: string[] = []
+  // The first level is listed before all: one large directory must not push the others out.
+  let room = MAX_LISTED - top.visible.length
+  let isCut = top.isCut
+  for (const entry of top.visible) {
+    entries.push(labelOf(entry))
+    if (!entry.isDirectory()) continue
+    const inner = await readInner(directory, entry.name, room, gate)
+    entries.push(...inner.visible.map((child) => `${entry.name}/${labelOf(child)}`))
+    room -= inner.visible.length
+    isCut ||= inner.isCut
+  }
+  return { entries, hidden: top.hidden, isCut }
+}
+
+type Names = { readonly visible: readonly Dirent[]; readonly hidden: number; readonly isCut: boolean }
+
+/** What may not be looked into is listed by its name alone. */
+async function readInner(directory: Place, name: string, limit: number, gate: Gate): Promise<Names> {
+  try {
+    await using inner = await openAt(within(directory, name), constants.O_DIRECTORY | constants.O_NOFOLLOW)
+    await gate.check(inner.path, 'read')
+    return await readVisible(inner, limit)
+  } catch {
+    return { visible: [], hidden: 0, isCut: false }
+  }
+}
+
+async function readVisible(directory: Place, limit: number): Promise<Names> {
+  const visible: Dirent[] = []
+  let hidden = 0
+  let isCut = false
+  for await (const entry of await opendir(within(directory, '.'))) {
+    if (entry.name.startsWith('.')) hidden++
+    else if (visible.length < limit) visible.push(entry)
+    else isCut = true
+    if (isCut) break
+  }
+  return { visible: visible.sort((a, b) => (a.name < b.name ? -1 : 1)), hidden, isCut }
+}
+
+const labelOf = (entry: Dirent) => (entry.isDirectory() ? `${entry.name}/` : entry.name)

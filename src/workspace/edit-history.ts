@@ -1,0 +1,149 @@
+/**
+ * What files were before they were edited, kept on disk so that an edit can be undone after a restart too: one file per
+ * edit, the oldest removed when they grow too many. Not synced: after a power cut the last undo may be missing or torn,
+ * and a torn one counts as missing. One edit at a time: its user sees to that. Entries hold files whole, with the
+ * secrets in them, so they are sealed.
+ */
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+
+export type EditHistoryOptions = {
+  /** Of this conversation alone; made at the first edit. */
+  readonly directory: string
+  readonly sealer: Sealer
+  readonly maxEntries?: number
+  readonly maxBytes?: number
+}
+
+/** Encrypts what nobody else is to read. `unseal` answers undefined for what was not sealed so. */
+export type Sealer = {
+  readonly seal: (content: Buffer) => Buffer
+  readonly unseal: (sealed: Buffer) => Buffer | undefined
+}
+
+/** A file's content; undefined where there was no file. */
+export type Content = Buffer | undefined
+
+export type PastEdit = {
+  /** What undoing brings back. */
+  readonly before: Content
+  /** Whether this content is what the edit left, so that undoing it loses nothing else. */
+  readonly left: (content: Content) => boolean
+  /** Whether the edit never came to be, or is undone already: a crash came between it and its note. */
+  readonly isMoot: (content: Content) => boolean
+  readonly forget: () => Promise<void>
+}
+
+export interface EditHistory {
+  /** Notes an edit that is about to be made. The note is to be forgotten when the edit fails. */
+  note(path: string, before: Content, after: Content): Promise<PastEdit>
+  /** The newest edit of that file. */
+  last(path: string): Promise<PastEdit | undefined>
+}
+
+/** Edits kept, over all files of a conversation. */
+const MAX_ENTRIES = 200
+
+/** What they may take on disk; several of the largest files that can be edited. */
+const MAX_BYTES = 64 * 1024 * 1024
+
+export function createEditHistory({
+  directory,
+  sealer,
+  maxEntries = MAX_ENTRIES,
+  maxBytes = MAX_BYTES,
+}: EditHistoryOptions): EditHistory {
+  const pastEdit = (name: string, before: Content, after: string): PastEdit => ({
+    before,
+    left: (content) => digest(content) === after,
+    isMoot: (content) => digest(content) === digest(before),
+    forget: () => rm(join(directory, name), { force: true }),
+  })
+
+  return {
+    async note(path, before, after) {
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      const entries = await listEntries(directory)
+      const entry = { number: (entries.at(-1)?.number ?? 0) + 1, key: keyOf(path), size: before?.length ?? 0 }
+      await removeOldest(directory, [...entries, entry], { maxEntries, maxBytes })
+      const header: Header = { path, existed: before !== undefined, size: entry.size, after: digest(after) }
+      const parts = [Buffer.from(`${JSON.stringify(header)}\n`), before ?? Buffer.alloc(0)]
+      await writeFile(join(directory, UNFINISHED), sealer.seal(Buffer.concat(parts)), { mode: 0o600 })
+      await rename(join(directory, UNFINISHED), join(directory, nameOf(entry)))
+      return pastEdit(nameOf(entry), before, header.after)
+    },
+
+    async last(path) {
+      const own = (await listEntries(directory)).filter((entry) => entry.key === keyOf(path))
+      for (const name of own.toReversed().map(nameOf)) {
+        const read = await readEntry(join(directory, name), sealer)
+        if (read?.header.path === path) return pastEdit(name, read.before, read.header.after)
+      }
+      return undefined
+    },
+  }
+}
+
+/** Its name says all that is needed to find it and to count it. */
+type Entry = { readonly number: number; readonly key: string; readonly size: number }
+
+const nameOf = ({ number, key, size }: Entry) => `${number}.${key}.${size}`
+
+/** Always the same, so that what a crash leaves of it is written over. */
+const UNFINISHED = 'unfinished'
+
+const keyOf = (path: string) => createHash('sha256').update(path).digest('hex').slice(0, 16)
+
+const NAME = /^(\d+)\.([0-9a-f]{16})\.(\d+)$/
+
+/** Oldest first. */
+async function listEntries(directory: string): Promise<Entry[]> {
+  const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  return names
+    .flatMap((name) => {
+      const [, number, key, size] = NAME.exec(name) ?? []
+      return key === undefined ? [] : [{ number: Number(number), key, size: Number(size) }]
+    })
+    .sort((a, b) => a.number - b.number)
+}
+
+/** The newest, which is about to be written, always stays. */
+async function removeOldest(
+  directory: string,
+  entries: readonly Entry[],
+  { maxEntries, maxBytes }: { maxEntries: number; maxBytes: number },
+): Promise<void> {
+  let bytes = entries.reduce((sum, entry) => sum + entry.size, 0)
+  let count = entries.length
+  for (const entry of entries.slice(0, -1)) {
+    if (count <= maxEntries && bytes <= maxBytes) return
+    await rm(join(directory, nameOf(entry)), { force: true })
+    bytes -= entry.size
+    count--
+  }
+}
+
+const Header = z.object({ path: z.string(), existed: z.boolean(), size: z.int(), after: z.string() })
+type Header = z.infer<typeof Header>
+
+/** Undefined for what a power cut has torn, or was sealed with a key that is gone. */
+async function readEntry(path: string, { unseal }: Sealer): Promise<{ header: Header; before: Content } | undefined> {
+  try {
+    const bytes = unseal(await readFile(path))
+    if (!bytes) return undefined
+    const end = bytes.indexOf('\n')
+    const header = Header.parse(JSON.parse(bytes.toString('utf8', 0, end)))
+    const before = bytes.subarray(end + 1)
+    if (before.length !== header.size) return undefined
+    return { header, before: header.existed ? before : undefined }
+  } catch {
+    return undefined
+  }
+}
+
+const digest = (content: Content) => (content ? createHash('sha256').update(content).digest('hex') : 'no file')

@@ -1,0 +1,52 @@
+/** The only file that decides which paths the editor may touch. */
+import { FileRefusal } from './file-refusal.ts'
+import { openAt } from './open-place.ts'
+
+export type FileRules = {
+  /** Files and directories that are neither shown nor changed, with all they hold. */
+  readonly forbidden: readonly string[]
+  /** Directories that are open again, although they lie in a forbidden one. Of those that hold a path the innermost decides. */
+  readonly permitted?: readonly string[]
+  /** As `permitted`, but nothing in there is changed. */
+  readonly readable?: readonly string[]
+}
+
+export type Gate = { check(realPath: string, access: 'read' | 'write'): Promise<void> }
+
+/** Throws a `FileRefusal` for what the rules do not allow. */
+export function createGate({ forbidden, permitted = [], readable = [] }: FileRules): Gate {
+  const rules = [
+    ...permitted.map((root) => ({ root, read: true, write: true })),
+    ...readable.map((root) => ({ root, read: true, write: false })),
+    // Last, so that it wins over another rule for the same root.
+    ...forbidden.map((root) => ({ root, read: false, write: false })),
+  ]
+  return {
+    async check(realPath, access) {
+      // The roots' real paths each time: they too can be made, or come to be links, at any moment.
+      const real = await Promise.all(rules.map(async (rule) => ({ ...rule, root: await realRoot(rule.root) })))
+      const holding = real.filter(({ root }) => isInside(realPath, root))
+      const deciding = holding.reduce<(typeof real)[number] | undefined>(
+        (inner, rule) => (inner && inner.root.length > rule.root.length ? inner : rule),
+        undefined,
+      )
+      if (!deciding || deciding[access]) return
+      const why = deciding.read
+        ? 'can be viewed, but not changed'
+        : 'is not open to this tool, as it belongs to the server'
+      throw new FileRefusal(`${realPath} ${why}; work in your own directory.`, { isForbidden: true })
+    },
+  }
+}
+
+async function realRoot(path: string): Promise<string> {
+  try {
+    await using place = await openAt(path)
+    return place.path
+  } catch {
+    return path
+  }
+}
+
+const isInside = (path: string, root: string) =>
+  path === root || path.startsWith(root.endsWith('/') ? root : `${root}/`)

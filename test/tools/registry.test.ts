@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest'
+import { buildSystemPrompt } from '../../src/agent/prompt.ts'
+import { createToolCalls } from '../../src/agent/tool-calls.ts'
+import {
+  DEFAULT_TOOLS,
+  TOOLS_KEPT_IN_LOG,
+  TOOL_NAMES,
+  createTools,
+  resolveToolNames,
+} from '../../src/tools/registry.ts'
+import type { ToolDeps } from '../../src/tools/registry.ts'
+import { createRedactor } from '../../src/security/redactor.ts'
+import { createEditorFiles } from '../../src/workspace/editor-files.ts'
+import { contextIn } from './tool-fixture.ts'
+
+const deps: ToolDeps = {
+  shells: {
+    get: () => {
+      throw new Error('these tests have no shell')
+    },
+  },
+  files: createEditorFiles({ forbidden: [] }),
+  stateDirectory: '/nonexistent',
+  lastOutput: () => undefined,
+  sealer: { seal: (content) => content, unseal: (sealed) => sealed },
+  redact: (text) => text,
+}
+
+test.each([
+  ['execute_bash', 'Bash'],
+  ['BashTool', 'Bash'],
+  ['file_editor', 'FileEditor'],
+  ['FileEditorTool', 'FileEditor'],
+  ['str_replace_editor', 'FileEditor'],
+  ['TaskTrackerTool', 'TaskTracker'],
+  ['FinishTool', 'Finish'],
+  ['ThinkTool', 'Think'],
+  ...TOOL_NAMES.map((name): [string, string] => [name, name]),
+] satisfies [string, string][])('%s is a name for %s', (name, canonical) => {
+  expect(resolveToolNames([name])).toEqual([canonical])
+})
+
+test('each tool is there once, in the order it was named first', () => {
+  expect(resolveToolNames(['file_editor', 'Bash', 'FileEditor', 'execute_bash'])).toEqual(['FileEditor', 'Bash'])
+})
+
+test.each(['bash', 'constructor', '', 'x'.repeat(200)])(
+  '%j is no tool, and the answer names those there are',
+  (name) => {
+    expect(() => resolveToolNames([name])).toThrow(
+      expect.objectContaining({
+        code: 'invalid_request',
+        message: expect.stringContaining('Bash, FileEditor, TaskTracker, Finish, Think'),
+      }),
+    )
+  },
+)
+
+test('every tool is made under its own name, and described in a form that a model takes', () => {
+  const tools = createTools(TOOL_NAMES, deps)
+  expect(tools.map((tool) => tool.name)).toEqual(TOOL_NAMES)
+  const toolCalls = createToolCalls({
+    tools,
+    context: () => contextIn('/work'),
+    redactor: createRedactor(),
+    emit: async () => {},
+    onOutput: () => {},
+    onCrash: () => {},
+  })
+  for (const { description, inputSchema } of toolCalls.descriptions) {
+    expect(description.length).toBeGreaterThan(30)
+    expect(inputSchema).toMatchObject({ type: 'object', properties: expect.any(Object) })
+    // Some providers take no schema that is one of several.
+    expect(JSON.stringify(inputSchema)).not.toMatch(/anyOf|oneOf|\$ref/)
+  }
+})
+
+test('a name that only a log knows makes no tool and does no harm', () => {
+  expect(createTools(['Telepathy', 'Think', '__proto__'], deps).map((tool) => tool.name)).toEqual(['Think'])
+})
+
+test('those kept in the log, and those of the preset, exist', () => {
+  expect(TOOL_NAMES).toEqual(expect.arrayContaining([...TOOLS_KEPT_IN_LOG, ...DEFAULT_TOOLS]))
+})
+
+describe('the small ones', () => {
+  const make = (name: string) => createTools([name], deps)[0]!
+
+  test('Finish ends the run, and answers its message', async () => {
+    const finish = make('Finish')
+    expect(finish.finishes).toBe(true)
+    expect(await finish.run(finish.input.parse({ message: 'All done.' }), contextIn('/work'))).toEqual({
+      output: 'All done.',
+    })
+    expect(finish.input.safeParse({}).success).toBe(false)
+  })
+
+  test('Think has no effect', async () => {
+    const think = make('Think')
+    expect(think.finishes).toBeFalsy()
+    expect(await think.run(think.input.parse({ thought: 'hm' }), contextIn('/work'))).toEqual({
+      output: expect.any(String),
+    })
+  })
+})
+
+describe('the system prompt', () => {
+  const promptFor = (tools: readonly string[]) =>
+    buildSystemPrompt({ workdir: '/work', tools, extensions: [], microagents: [] })
+
+  test('teaches the tools that there are, and no others', () => {
+    const all = promptFor(TOOL_NAMES)
+    for (const name of ['Bash', 'FileEditor', 'TaskTracker', 'Finish']) {
+      expect(all).toContain(name)
+      expect(promptFor(TOOL_NAMES.filter((each) => each !== name))).not.toContain(name)
+    }
+  })
+})
