@@ -97,7 +97,7 @@ function workOutWays(character: string, unit: TextUnit): string[] {
     // A JSON document in a URL.
     ...escapes.flatMap((escape) => bothCases(escape.replace(/[^A-Za-z0-9]/g, percentEncode))),
     ...(character === ' ' ? ['+'] : []),
-    ...(character === "'" ? [`'\\''`] : []),
+    ...(character === "'" ? atEachLevel(`'\\''`) : []),
   ]
   return [...new Set(ways)]
 }
