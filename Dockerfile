@@ -13,12 +13,13 @@ RUN npm run build
 # Run: the executable and what an agent's shell needs.
 FROM debian:bookworm-slim
 RUN apt-get update \
-  && apt-get install -y --no-install-recommends bash ca-certificates git libatomic1 libstdc++6 procps ripgrep tini \
+  && apt-get install -y --no-install-recommends bash bubblewrap ca-certificates git libatomic1 libstdc++6 procps ripgrep tini \
   && rm -rf /var/lib/apt/lists/* \
   && useradd --create-home --uid 1000 --shell /bin/bash agent \
   && install --directory --owner=agent --group=agent --mode=0700 /data
-# Not readable by the user it runs as: the kernel then hides its memory and environment from that user's other
-# processes, the agent's commands among them.
+# bubblewrap builds its wall only where the container may make namespaces of its own, which most may not: docs/isolation.md.
+# So the executable is not readable by the user it runs as either: the kernel then hides its memory and environment from
+# that user's other processes, the agent's commands among them.
 COPY --from=build --chown=root:root --chmod=0711 /src/dist/agent-server /usr/local/bin/agent-server
 USER agent
 WORKDIR /home/agent

@@ -1,9 +1,10 @@
 /** The composition root: builds every long-lived object in the order of their needs, and takes them apart in reverse. */
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, realpath } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
 import type { Config } from './config.ts'
-import { sizeThreadPool } from './config.ts'
+import { ConfigError, sizeThreadPool } from './config.ts'
 import type { Info } from './contract/server.ts'
 import type { AssemblyDeps } from './conversations/assembly.ts'
 import { createAssembler } from './conversations/assembly.ts'
@@ -22,10 +23,14 @@ import type { Logger } from './telemetry/logger.ts'
 import { createLogger } from './telemetry/logger.ts'
 import { TOOL_NAMES, createTools } from './tools/registry.ts'
 import { createEditorFiles } from './workspace/editor-files.ts'
-import type { EditorFiles } from './workspace/editor-files.ts'
+import type { FileRules } from './workspace/file-gate.ts'
+import { findBubblewrap } from './workspace/find-launcher.ts'
 import { hostLauncher } from './workspace/host-launcher.ts'
-import { shellEnvironment } from './workspace/shell-environment.ts'
+import { endOrphans } from './workspace/marked-processes.ts'
+import type { ShellLauncher } from './workspace/shell.ts'
+import { pathsNamedIn, shellEnvironment } from './workspace/shell-environment.ts'
 import { createShells } from './workspace/shells.ts'
+import { hiddenFromShells } from './workspace/wall-mounts.ts'
 
 export const VERSION: string = manifest.version
 
@@ -33,6 +38,8 @@ export type App = {
   /** Where it listens, for instance `http://127.0.0.1:8000`. */
   readonly url: string
   readonly logger: Logger
+  /** Why there is no wall around commands, as a clause; undefined when there is one. */
+  readonly noWall: string | undefined
   /** Stops taking requests, ends streams and runs, flushes, and lets go of the data directory. Twice is fine. */
   readonly close: () => Promise<void>
 }
@@ -44,16 +51,20 @@ const DRAIN_TIMEOUT_MS = 1000
 export async function startApp(config: Config): Promise<App> {
   sizeThreadPool()
   const started = new AsyncDisposableStack()
+  // It takes as long as the next steps together, in a process of its own.
+  const finding = findWall(config)
+  finding.catch(() => {}) // told where it is awaited
   try {
     const logger = createLogger({ level: config.logLevel, redact: redactorOf(config).redact })
     started.use(await lockDataDirectory(config.dataDir))
-    const manager = await createManager(config, logger)
+    const { launcher, missing: noWall } = await finding
+    const manager = await createManager(config, logger, launcher)
 
     let isReady = false
     const http = await createHttpServer({
       manager,
       authenticate: createAuthenticator(config.masterKeys),
-      info: infoOf(config),
+      info: infoOf(config, launcher),
       isReady: () => isReady,
       logger,
     })
@@ -73,26 +84,54 @@ export async function startApp(config: Config): Promise<App> {
       clearTimeout(timer)
     }
     let closing: Promise<void> | undefined
-    return { url, logger, close: () => (closing ??= close()) }
+    return { url, logger, noWall, close: () => (closing ??= close()) }
   } catch (error) {
     await started.disposeAsync()
     throw error
   }
 }
 
-async function createManager(config: Config, logger: Logger): Promise<ConversationManager> {
-  const sessions = join(config.dataDir, 'sessions')
-  await mkdir(config.workdirBase, { recursive: true, mode: 0o700 })
-  const catalog = await createCatalog(config.dataDir)
+type Wall = { readonly launcher: ShellLauncher; readonly missing?: string }
+
+/** Throws a `ConfigError` when there has to be a wall and cannot be one. */
+async function findWall(config: Config): Promise<Wall> {
+  if (config.isolation === 'none') return { launcher: hostLauncher, missing: 'OPENHANDS_ISOLATION is none' }
   const env = shellEnvironment(config.environment)
+  const found = await findBubblewrap({
+    dataDir: config.dataDir,
+    workdirBase: config.workdirBase,
+    keyFiles: config.secretFiles,
+    home: homedir(),
+    path: env['PATH']!,
+    named: pathsNamedIn(env),
+  })
+  if ('launcher' in found) return found
+  if (config.isolation === 'bubblewrap')
+    throw new ConfigError(`OPENHANDS_ISOLATION=bubblewrap cannot be had: ${found.missing}.`)
+  return { launcher: hostLauncher, missing: found.missing }
+}
+
+async function createManager(config: Config, logger: Logger, launcher: ShellLauncher): Promise<ConversationManager> {
+  // Shells know it by this name, also where a link that leads there is out of their sight.
+  const dataDir = await realpath(config.dataDir)
+  const sessions = join(dataDir, 'sessions')
+  await mkdir(config.workdirBase, { recursive: true, mode: 0o700 })
+  const catalog = await createCatalog(dataDir)
+  const env = shellEnvironment(config.environment)
+  const hidden = [sessions, config.workdirBase, ...config.secretFiles.map(dirname)]
   const assembler = createAssembler({
     store: createJsonlStore({ directory: sessions }),
     catalog,
     secretStore: createSecretStore({ directory: sessions, keyMaterial: config.secretKeys }),
-    workdirRules: { base: config.workdirBase, roots: config.workdirRoots, forbidden: config.dataDir },
+    workdirRules: {
+      base: config.workdirBase,
+      roots: config.workdirRoots,
+      forbidden: dataDir,
+      unholdable: launcher.isolation === 'none' ? [] : hidden,
+    },
     llmDefaults: config.defaultLlm,
     version: VERSION,
-    isolation: hostLauncher.isolation,
+    isolation: launcher.isolation,
     logger,
     createRedactor: () => redactorOf(config),
     createLlm: createLlmWith(config, logger),
@@ -101,27 +140,46 @@ async function createManager(config: Config, logger: Logger): Promise<Conversati
         ...options,
         stateDir: join(directory, 'shells'),
         outputDir: outputsOf(directory),
+        privateDir: privateOf(directory),
         env,
-        launcher: hostLauncher,
+        launcher,
         limits: { outputBytes: config.maxOutputBytes },
       }),
-    createTools: (names, deps) => createTools(names, { ...deps, files: editorFiles(config, deps.stateDirectory) }),
+    createTools: (names, deps) =>
+      createTools(names, { ...deps, files: createEditorFiles(() => editorRules(config, launcher, deps)) }),
   })
-  return new ConversationManager({ catalog, assembler, workdirBase: config.workdirBase, logger })
+  return new ConversationManager({
+    catalog,
+    assembler,
+    workdirBase: config.workdirBase,
+    endOrphans: (isOurs) => endOrphans(dataDir, isOurs),
+    logger,
+  })
 }
 
 /**
  * The editor works in this process. So nothing of `/proc` is for it, where `self` is the server and `environ` its
- * secrets; nor are the server's files, but the workdirs among them and the full outputs that results name.
+ * secrets; nor are the server's files, but the workdirs among them and the full outputs that results name. With a wall it
+ * stays behind that, as the shells do: it would else write where they cannot, and what it wrote there would run.
  */
-function editorFiles({ dataDir, workdirBase, secretFiles }: Config, conversationDirectory: string): EditorFiles {
-  return createEditorFiles({
-    forbidden: [dataDir, '/proc', ...secretFiles],
-    permitted: [workdirBase],
-    readable: [outputsOf(conversationDirectory)],
-  })
+function editorRules(config: Config, { isolation }: ShellLauncher, conversation: Places): FileRules {
+  const { dataDir, workdirBase, secretFiles } = config
+  const outputs = outputsOf(conversation.stateDirectory)
+  if (isolation === 'none') {
+    return { forbidden: [dataDir, '/proc', ...secretFiles], permitted: [workdirBase], readable: [outputs] }
+  }
+  const workdir = conversation.workdir()
+  const hidden = hiddenFromShells({ dataDir, workdirBase, keyFiles: secretFiles, home: homedir() })
+  return {
+    forbidden: hidden.filter((path) => path !== workdir),
+    permitted: [workdir, privateOf(conversation.stateDirectory)],
+    readable: ['/', outputs],
+  }
 }
 
+type Places = { readonly stateDirectory: string; readonly workdir: () => string }
+
+const privateOf = (conversationDirectory: string) => join(conversationDirectory, 'private')
 const outputsOf = (conversationDirectory: string) => join(conversationDirectory, 'outputs')
 
 function createLlmWith({ logLlmPayloads }: Config, logger: Logger): AssemblyDeps['createLlm'] {
@@ -140,12 +198,12 @@ function redactorOf({ masterKeys, secretKeys, defaultLlm }: Config): Redactor {
   return redactor
 }
 
-function infoOf(config: Config): Info {
+function infoOf(config: Config, { isolation }: ShellLauncher): Info {
   return {
     name: 'agent-server',
     version: VERSION,
     tools: [...TOOL_NAMES],
-    isolation: hostLauncher.isolation,
+    isolation,
     limits: {
       max_body_bytes: config.maxBodyBytes,
       max_output_bytes: config.maxOutputBytes,

@@ -37,7 +37,7 @@ export const VARIABLES = {
   OPENHANDS_SECRET_KEY: { about: 'Encrypts secrets at rest. Default: derived from the master key.', secret: true },
   OPENHANDS_ISOLATION: {
     about:
-      'How commands are walled off: `none`, or `auto` for the best there is. This version has no wall yet and says so.',
+      'How commands are walled off: `bubblewrap`, which has to be there; `auto`, for that where it works; or `none`.',
     default: 'auto',
   },
   OPENHANDS_MAX_BODY_BYTES: { about: 'Largest request body, bytes.', default: String(8 * MIB) },
@@ -58,6 +58,9 @@ export const VARIABLES = {
   LLM_BASE_URL: { about: 'OpenAI-compatible endpoint that goes with LLM_MODEL. Default: OpenAI’s own.' },
 } as const satisfies Record<string, Variable>
 
+const ISOLATIONS = ['auto', 'bubblewrap', 'none'] as const
+type Isolation = (typeof ISOLATIONS)[number]
+
 type Name = keyof typeof VARIABLES
 
 export type Config = {
@@ -67,6 +70,7 @@ export type Config = {
   readonly dataDir: string
   readonly workdirBase: string
   readonly workdirRoots: readonly string[]
+  readonly isolation: Isolation
   /** The first encrypts. */
   readonly masterKeys: readonly [string, ...string[]]
   /** What secrets at rest are encrypted with; the first encrypts, each is tried to decrypt. */
@@ -94,12 +98,6 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
   const dataDir = resolve(read('OPENHANDS_DATA_DIR') ?? defaultDataDir())
   const masterKeys = readMasterKeys(read('OPENHANDS_MASTER_KEY'))
   const secretKey = read('OPENHANDS_SECRET_KEY')
-  if (read('OPENHANDS_ISOLATION') === 'bubblewrap') {
-    throw new ConfigError(
-      'OPENHANDS_ISOLATION=bubblewrap cannot be had in this version; use none, and run the server in a container of its own.',
-    )
-  }
-  checked('OPENHANDS_ISOLATION', z.enum(['auto', 'none']), read)
   const defaultLlm = {
     model: read('LLM_MODEL'),
     api_key: read('LLM_API_KEY'),
@@ -119,6 +117,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     dataDir,
     workdirBase: readWorkdirBase(read('OPENHANDS_WORKDIR_BASE'), dataDir),
     workdirRoots: readRoots(read('OPENHANDS_WORKDIR_ROOTS')),
+    isolation: checked('OPENHANDS_ISOLATION', z.enum(ISOLATIONS), read),
     masterKeys,
     secretKeys: secretKey === undefined ? masterKeys : [secretKey, ...masterKeys],
     secretFiles: [DOT_ENV, ...secretFilePaths()].map((path) => resolve(path)),

@@ -69,10 +69,12 @@ function cannotKeep(path: string, error: unknown): ConfigError {
   )
 }
 
-function tellStart({ url, logger }: App, config: Config, kept: KeptKey | undefined): void {
-  logger.warn(
-    'commands run on this host, as this user, without a wall around them; give the server a machine or container of its own',
-  )
+function tellStart({ url, logger, noWall }: App, config: Config, kept: KeptKey | undefined): void {
+  if (noWall !== undefined) {
+    logger.warn(
+      `commands run on this host, as this user, without a wall around them (${noWall}); give the server a machine or container of its own`,
+    )
+  }
   logger.info({ data_dir: config.dataDir, workdir_base: config.workdirBase }, 'ready')
   if (!kept) return
   const bearer = kept.isNew ? kept.key : `$(cat '${kept.path}')`

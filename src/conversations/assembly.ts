@@ -35,9 +35,11 @@ import {
   newSettings,
   parseLlmUpdate,
   parseNewLlm,
-  refuseSecretsIn,
+  shownFields,
   withLlmSecrets,
 } from './settings.ts'
+import { refuseSecretsIn } from './refuse-secrets.ts'
+import type { Idempotency } from './idempotency.ts'
 import type { Settings, State } from './state.ts'
 import { EMPTY_STATE, fold } from './state.ts'
 import type { WorkdirRules } from './workdir.ts'
@@ -68,7 +70,10 @@ export type AssemblyDeps = {
 }
 
 /** What tools get that differs from conversation to conversation. */
-export type ConversationToolDeps = Omit<ToolDeps, 'files'>
+export type ConversationToolDeps = Omit<ToolDeps, 'files'> & {
+  /** The one that holds now. */
+  readonly workdir: () => string
+}
 
 /** An assembled conversation and what only its assembler may touch. */
 export type Opened = {
@@ -91,6 +96,7 @@ export interface Assembler {
   create(
     id: string,
     request: CreateConversation,
+    idempotency: Idempotency | undefined,
     onChange: OnChange,
   ): Promise<{ opened: Opened; warnings: readonly string[] }>
   open(id: string, onChange: OnChange): Promise<Opened>
@@ -102,29 +108,44 @@ export interface Assembler {
 
 export function createAssembler(deps: AssemblyDeps): Assembler {
   return {
-    async create(id, request, onChange) {
+    async create(id, request, idempotency, onChange) {
       const llm = parseNewLlm(request.llm_config, deps.llmDefaults)
       const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
       const kept: SecretValues = { llm: llmSecrets(llm.config), env: request.secrets ?? {} }
       const redactor = deps.createRedactor()
       const secrets = secretsOf(deps, id, kept, redactor)
-      refuseSecretsIn(request.workdir, llm.config, redactor.redact)
+      const asSent = { workdir: request.workdir, 'Idempotency-Key': idempotency?.key, ...shownFields(llm.config) }
+      refuseSecretsIn(asSent, redactor.redact)
       await makeDirectory(deps.catalog.directoryOf(id))
-      let madeWorkdir: string | undefined
+      // Side by side: most of what a create takes is waiting for the disk. The log's first event comes after all of it,
+      // so a create that is cut off anywhere leaves no conversation.
+      const workdirMade = prepareWorkdir(request.workdir, id, deps.workdirRules)
+      const hasSecrets = Object.values(kept).some((group) => Object.keys(group).length > 0)
+      const secretsStored = hasSecrets ? deps.secretStore.write(id, kept) : undefined
+      const logMade = deps.store.create(id)
       try {
-        const workdir = await prepareWorkdir(request.workdir, id, deps.workdirRules)
-        if (request.workdir === undefined) madeWorkdir = workdir
-        const settings = newSettings({ request, llm: llm.config, workdir, tools, redact: redactor.redact })
-        if (Object.values(kept).some((group) => Object.keys(group).length)) await deps.secretStore.write(id, kept)
-        const stored = await deps.store.create(id)
+        await Promise.allSettled([workdirMade, secretsStored, logMade])
+        const workdir = await workdirMade
+        const warnings = [...llm.warnings, ...toolWarning(llm.config, tools)]
+        const settings = newSettings({
+          request,
+          idempotency: idempotency && { ...idempotency, ...(warnings.length > 0 && { warnings }) },
+          llm: llm.config,
+          workdir,
+          tools,
+          redact: redactor.redact,
+        })
+        await secretsStored
+        const stored = await logMade
         const opened = assemble(deps, { stored, state: { ...EMPTY_STATE, id, settings }, secrets, redactor, onChange })
         await opened.conversation.log.append(firstEvents(deps, id, request, settings, secrets.names(), redactor.redact))
-        return { opened, warnings: [...llm.warnings, ...toolWarning(settings)] }
+        return { opened, warnings }
       } catch (error) {
         // Its descriptor with it.
         await deps.store.delete(id)
         await rm(deps.catalog.directoryOf(id), { recursive: true, force: true })
-        if (madeWorkdir !== undefined) await rm(madeWorkdir, { recursive: true, force: true })
+        const workdir = request.workdir === undefined ? await workdirMade.catch(() => undefined) : undefined
+        if (workdir !== undefined) await rm(workdir, { recursive: true, force: true })
         throw error instanceof Problem ? redactProblem(error, redactor.redact) : error
       }
     },
@@ -149,7 +170,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
       await opened.conversation.configure(async (state) => {
         // First of all: another field may repeat them.
         if (llm) opened.secrets.hideLlm(llm.config)
-        refuseSecretsIn(update.workdir, llm?.config, opened.redact)
+        refuseSecretsIn({ workdir: update.workdir, ...shownFields(llm?.config) }, opened.redact)
         const workdir =
           update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, deps.workdirRules)
         return {
@@ -159,9 +180,10 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
           afterwards: async () => (workdir === undefined ? undefined : await opened.leaveWorkdir()),
         }
       })
+      const { settings } = opened.conversation.state
       return [
         ...(llm?.warnings ?? []),
-        ...(llm?.config.model === undefined ? [] : toolWarning(opened.conversation.state.settings)),
+        ...(llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)),
       ]
     },
 
@@ -240,6 +262,7 @@ function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor, onChan
     tools: deps.createTools(state.settings.tools, {
       shells: { get: (sessionId) => currentShells().get(sessionId) },
       stateDirectory: catalog.directoryOf(id),
+      workdir,
       lastOutput: (name) => conversation.state.lastOutputs[name],
       sealer: deps.secretStore.sealerFor(id),
       redact,
@@ -335,7 +358,7 @@ function firstEvents(
   ]
 }
 
-function toolWarning({ llm_config: { model = '' }, tools }: Settings): string[] {
+function toolWarning({ model = '' }: LlmConfig, tools: readonly string[]): string[] {
   return tools.length && seemsToLackTools(model)
     ? [`${model} does not seem to support function calling; the agent may not be able to use its tools`]
     : []

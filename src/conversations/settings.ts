@@ -102,6 +102,7 @@ export function llmSecrets(config: LlmConfig): Record<string, string> {
 
 export type NewSettings = {
   readonly request: CreateConversation
+  readonly idempotency: Settings['idempotency']
   readonly llm: LlmConfig
   readonly workdir: string
   readonly tools: readonly string[]
@@ -109,12 +110,13 @@ export type NewSettings = {
   readonly redact: (text: string) => string
 }
 
-export function newSettings({ request, llm, workdir, tools, redact }: NewSettings): Settings {
+export function newSettings({ request, idempotency, llm, workdir, tools, redact }: NewSettings): Settings {
   const {
     title,
     user_id,
     metadata,
     microagents,
+    confirmation_mode,
     resume_on_start,
     visualize,
     max_seconds_per_run,
@@ -125,6 +127,8 @@ export function newSettings({ request, llm, workdir, tools, redact }: NewSetting
     'title' | 'user_id' | 'metadata' | 'microagents'
   >
   const plain = withoutUndefined({
+    confirmation_mode,
+    idempotency,
     max_seconds_per_run,
     resume_on_start,
     visualize,
@@ -148,24 +152,10 @@ export function changesOf({ update, llm, workdir, redact }: NewChanges): Record<
   return withoutUndefined({ ...(mapStrings(words, redact) as typeof words), llm_config, workdir })
 }
 
-/**
- * For what has to be used as it is: stored, it would give the secret away, and without the secret it would not work.
- * Throws a `Problem` that names the field; nothing has been made of it yet.
- */
-export function refuseSecretsIn(
-  workdir: string | undefined,
-  llm: LlmConfig | undefined,
-  redact: (text: string) => string,
-): void {
+/** The fields of a configuration that are shown, by name. */
+export function shownFields(llm: LlmConfig | undefined): Record<string, unknown> {
   const { api_key: _, extra_headers: __, ...shown } = llm ?? {}
-  const fields = Object.entries(shown).map(([name, value]) => [`llm_config.${name}`, value] as const)
-  for (const [field, value] of [['workdir', workdir] as const, ...fields]) {
-    if (mapStrings(value, redact) === value) continue
-    throw new Problem(
-      'invalid_request',
-      `${field} holds the value of a secret, and everybody who sees the conversation would see it. Credentials of a model belong in llm_config.api_key or extra_headers.`,
-    )
-  }
+  return Object.fromEntries(Object.entries(shown).map(([name, value]) => [`llm_config.${name}`, value]))
 }
 
 function parseLlm(dump: Record<string, unknown> | undefined): ParsedLlm {

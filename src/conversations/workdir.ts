@@ -11,6 +11,8 @@ export type WorkdirRules = {
   readonly roots: readonly string[]
   /** Where the server's own files are: no workdir lies in there, but for those under a base that does. */
   readonly forbidden: string
+  /** What no workdir may have in it, because there it could not be kept from the agent. */
+  readonly unholdable: readonly string[]
 }
 
 /**
@@ -44,6 +46,8 @@ async function refuseOutside(path: string, roots: readonly string[], rules: Work
   const [real, base, forbidden] = await Promise.all([path, rules.base, rules.forbidden].map(realpathOfExisting))
   const isExempt = isInside(base!, forbidden!) && base !== forbidden && isInside(real!, base!)
   if (isInside(real!, forbidden!) && !isExempt) throw unsafe('it lies among the server’s own files')
+  const held = await Promise.all(rules.unholdable.map(realpathOfExisting))
+  if (held.some((each) => each !== real && isInside(each, real!))) throw unsafe('the server’s own files lie in it')
   if (!roots.length) return
   const realRoots = await Promise.all(roots.map(realpathOfExisting))
   if (!realRoots.some((root) => isInside(real!, root))) throw unsafe('it lies outside the directories that are allowed')

@@ -1,15 +1,25 @@
 /** One running bash: lines in, a report after each, what it saved last, and how it ended. Knows nothing of sessions. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import type { Readable, Writable } from 'node:stream'
 import { readReports, type Report } from './bash-report.ts'
 import { reportScript, REPORT_STDIO_INDEX } from './bash-script.ts'
-import { findByOwnPid, findDescendants, findProcess, signalProcess, type ProcessEntry } from './process-table.ts'
+import {
+  findByOwnPid,
+  findDescendants,
+  findProcess,
+  isAlive,
+  signalProcess,
+  type ProcessEntry,
+} from './process-table.ts'
 
 const MAX_DIAGNOSTICS = 2000
 const HANG_UP_MS = 1000
 /** For what the process wrote just before its end. */
 const LINGER_MS = 50
+/** A process that is stuck in the kernel may keep its namespace for longer than anyone should wait. */
+const NAMESPACE_END_MS = 2000
+const NAMESPACE_LOOK_MS = 1
 
 export type BashExit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
 
@@ -23,11 +33,16 @@ export class BashProcess {
   #lastBackgroundPid = ''
   /** The launcher's own pid, until the shell has said its own. */
   #pid: number | undefined
+  /** Behind a wall: the first process of the shell's PID namespace, with whose end all others of it are gone. */
+  #first: ProcessEntry | undefined
   /** Processes that outlived the command that started them, so none of a later command's. */
   #background: ProcessEntry[] = []
   #diagnostics = ''
 
-  /** Resolves when the process is gone; rejects when there was none. Not when its pipes close: children hold those. */
+  /**
+   * Resolves when the process is gone, behind a wall with all that it started; rejects when there was none. Not when its
+   * pipes close: children hold those.
+   */
   readonly ended: Promise<BashExit>
   exit: BashExit | undefined
   /** A script that brings back the state after the last command. */
@@ -84,9 +99,15 @@ export class BashProcess {
     return this.#pid === undefined ? [] : findDescendants(this.#pid, isKnown)
   }
 
-  /** All that it started and that is still below it. */
+  /** All that it started and that is still below it; behind a wall, also what has left its process tree. */
   descendants(): ProcessEntry[] {
-    return this.#pid === undefined ? [] : findDescendants(this.#pid)
+    if (this.#pid === undefined) return []
+    return findDescendants(this.#first?.pid ?? this.#pid).filter(({ pid }) => pid !== this.#pid)
+  }
+
+  /** Whether its end was also that of processes it had in the background. */
+  get endedBackground(): boolean {
+    return this.#first !== undefined && this.#background.length > 0
   }
 
   /** From now on, what runs in it was left there on purpose. */
@@ -116,18 +137,29 @@ export class BashProcess {
   #watchEnd(): Promise<BashExit> {
     const ended = new Promise<BashExit>((resolve, reject) => {
       this.#child.once('error', reject)
-      this.#child.once('exit', (code, signal) => {
-        // First whatever it had written before.
-        setImmediate(() => {
-          this.exit = { code, signal }
-          this.#release()
-          resolve(this.exit)
-        })
-      })
+      this.#child.once('exit', (code, signal) => resolve(this.#settleEnd({ code, signal })))
     })
     // Who waits for a report hears of a failed start there.
     ended.catch(() => this.#release())
     return ended
+  }
+
+  async #settleEnd(exit: BashExit): Promise<BashExit> {
+    // First whatever it had written before.
+    await nextTurn()
+    await this.#endNamespace()
+    this.exit = exit
+    this.#release()
+    return exit
+  }
+
+  /** The kernel ends what is left in it, but after the exit was told. */
+  async #endNamespace(): Promise<void> {
+    const deadline = performance.now() + NAMESPACE_END_MS
+    while (this.#first && isAlive(this.#first) && performance.now() < deadline) {
+      signalProcess(this.#first, 'SIGKILL')
+      await delay(NAMESPACE_LOOK_MS)
+    }
   }
 
   #release(): void {
@@ -138,8 +170,14 @@ export class BashProcess {
     setTimeout(() => this.#child.stdio.forEach((stream) => stream?.destroy()), LINGER_MS).unref()
   }
 
+  #findNamespace(shellPid: string): void {
+    this.#pid = findByOwnPid(this.#child.pid!, shellPid) ?? this.#pid
+    const first = this.#pid === this.#child.pid ? undefined : findByOwnPid(this.#child.pid!, '1')
+    this.#first = first === undefined ? undefined : findProcess(first)
+  }
+
   #handleReport(report: Report): void {
-    if (!this.#hasReported) this.#pid = findByOwnPid(this.#child.pid!, report.shellPid) ?? this.#pid
+    if (!this.#hasReported) this.#findNamespace(report.shellPid)
     this.#hasReported = true
     const isNewBackground = report.lastBackgroundPid !== this.#lastBackgroundPid
     this.#lastBackgroundPid = report.lastBackgroundPid

@@ -6,7 +6,7 @@ import { createTurns, type InTurn } from '../lib/turns.ts'
 import { BackgroundOutputs } from './background-output.ts'
 import { runBashCommand, type FinishedCommand } from './bash-command.ts'
 import { BashProcess } from './bash-process.ts'
-import { BASH_ARGV, exportScript, restoreScript, setUpScript } from './bash-script.ts'
+import { BASH_ARGV, CLOSE_INHERITED, exportScript, restoreScript, setUpScript } from './bash-script.ts'
 import {
   FLOODED,
   notStarted,
@@ -39,6 +39,8 @@ export type BashSessionOptions = {
   readonly stateDir: string
   /** Full and background outputs, where the agent can read them. */
   readonly outputDir: string
+  /** See `LaunchOptions`. */
+  readonly privateDir: string
   readonly env: Readonly<Record<string, string>>
   readonly secrets: () => Readonly<Record<string, string>>
   readonly createFilter: () => OutputFilter
@@ -201,7 +203,8 @@ export class BashSession implements Shell {
     const exit = await bash.ended
     await this.#endShell()
     this.#restoresOptions = false
-    return this.#endedBy ? `The shell was ${this.#endedBy} while the command ran.` : tellEnd(exit, this.#cwd)
+    if (this.#endedBy) return `The shell was ${this.#endedBy} while the command ran.`
+    return tellEnd(exit, { cwd: this.#cwd, endedBackground: bash.endedBackground })
   }
 
   get #endedBy(): 'closed' | 'restarted' | undefined {
@@ -216,17 +219,18 @@ export class BashSession implements Shell {
       await this.#tellEnd(this.#bash)
     }
     if (this.#bash) return this.#bash
-    const { workdir, outputDir, stateDir, launcher, env, conversationId } = this.#options
+    const { workdir, outputDir, stateDir, privateDir, launcher, env, conversationId } = this.#options
     // A workdir that was deleted is made again: no shell could start without it.
     for (const directory of [workdir, outputDir]) mkdirSync(directory, { recursive: true })
-    const mark = shellMark(conversationId, this.id)
-    const argv = launcher.wrap(BASH_ARGV, { workdir, visible: [stateDir, outputDir] })
-    const bash = new BashProcess(argv, { cwd: workdir, env: { ...env, ...mark } })
+    mkdirSync(stateDir, { recursive: true, mode: 0o700 })
+    const fixed = { ...launcher.environment?.(privateDir), ...shellMark(conversationId, this.id, stateDir) }
+    const argv = launcher.wrap(BASH_ARGV, { workdir, visible: [stateDir, outputDir], privateDir })
+    const bash = new BashProcess(argv, { cwd: workdir, env: { ...env, ...fixed } })
     this.#bash = bash
     const hasState = await this.#files.hasState()
     const restore = hasState ? restoreScript(this.#files.statePath, { withOptions: this.#restoresOptions }) : ''
     const timer = setTimeout(() => killShell(bash), START_TIMEOUT_MS)
-    const report = await bash.send(restore + exportScript(mark) + setUpScript(workdir))
+    const report = await bash.send(CLOSE_INHERITED + restore + exportScript(fixed) + setUpScript(workdir))
     clearTimeout(timer)
     if (!report) return this.#failStart(bash)
     this.#cwd = report.cwd

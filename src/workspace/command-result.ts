@@ -44,9 +44,10 @@ export const FLOODED = 'The command was ended: it wrote more output than a file 
 export const RESTORED =
   'The shell was started again, with its working directory, exports, functions, aliases and options; other variables are gone.'
 
-export function tellEnd(exit: BashExit, cwd: string): string {
+export function tellEnd(exit: BashExit, { cwd, endedBackground }: { cwd: string; endedBackground: boolean }): string {
   const how = exit.signal ? `was killed (${exit.signal})` : `ended (exit code ${exit.code})`
-  return `The shell ${how}. The next command starts a new one in ${cwd}, with the exports and functions as they were before this command.`
+  const what = endedBackground ? `${how}, and with it what it had in the background` : how
+  return `The shell ${what}. The next command starts a new one in ${cwd}, with the exports and functions as they were before this command.`
 }
 
 export function tellEndBetween({ code, signal }: BashExit): string {

@@ -58,7 +58,7 @@ export interface EditorFiles {
   remove(file: FoundFile): Promise<void>
 }
 
-export function createEditorFiles(rules: FileRules): EditorFiles {
+export function createEditorFiles(rules: () => FileRules): EditorFiles {
   const gate = createGate(rules)
 
   return {

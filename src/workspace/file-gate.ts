@@ -13,18 +13,14 @@ export type FileRules = {
 
 export type Gate = { check(realPath: string, access: 'read' | 'write'): Promise<void> }
 
-/** Throws a `FileRefusal` for what the rules do not allow. */
-export function createGate({ forbidden, permitted = [], readable = [] }: FileRules): Gate {
-  const rules = [
-    ...permitted.map((root) => ({ root, read: true, write: true })),
-    ...readable.map((root) => ({ root, read: true, write: false })),
-    // Last, so that it wins over another rule for the same root.
-    ...forbidden.map((root) => ({ root, read: false, write: false })),
-  ]
+/** Throws a `FileRefusal` for what the rules do not allow. They are asked for each time: the workdir may change. */
+export function createGate(rules: () => FileRules): Gate {
   return {
     async check(realPath, access) {
       // The roots' real paths each time: they too can be made, or come to be links, at any moment.
-      const real = await Promise.all(rules.map(async (rule) => ({ ...rule, root: await realRoot(rule.root) })))
+      const real = await Promise.all(
+        listRules(rules()).map(async (rule) => ({ ...rule, root: await realRoot(rule.root) })),
+      )
       const holding = real.filter(({ root }) => isInside(realPath, root))
       const deciding = holding.reduce<(typeof real)[number] | undefined>(
         (inner, rule) => (inner && inner.root.length > rule.root.length ? inner : rule),
@@ -37,6 +33,17 @@ export function createGate({ forbidden, permitted = [], readable = [] }: FileRul
       throw new FileRefusal(`${realPath} ${why}; work in your own directory.`, { isForbidden: true })
     },
   }
+}
+
+type Rule = { readonly root: string; readonly read: boolean; readonly write: boolean }
+
+function listRules({ forbidden, permitted = [], readable = [] }: FileRules): Rule[] {
+  return [
+    ...permitted.map((root) => ({ root, read: true, write: true })),
+    ...readable.map((root) => ({ root, read: true, write: false })),
+    // Last, so that it wins over another rule for the same root.
+    ...forbidden.map((root) => ({ root, read: false, write: false })),
+  ]
 }
 
 async function realRoot(path: string): Promise<string> {

@@ -2,29 +2,62 @@
  * Finds and ends the processes of a conversation by a mark in their environment: those that left the shell's process
  * tree (`setsid`, daemons) keep it. Exact only behind a wall with a PID namespace: a process can start without it.
  */
+import { sep } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { findByEnvironment, signalProcess, type ProcessEntry } from './process-table.ts'
+import { findByEnvironment, readEnvironments, signalProcess, type ProcessEntry } from './process-table.ts'
 
 const MARK = 'AGENT_SERVER_SHELL'
+const STATE_MARK = 'AGENT_SERVER_STATE_DIR'
 const MAX_ROUNDS = 200
 const ROUND_MS = 5
 /** One look can miss a process: while it executes a program it has no environment, and its child may be too new. */
 const EMPTY_ROUNDS = 3
 
-/** The variable that every process of a shell session is started with. */
-export function shellMark(conversationId: string, sessionId: string): Record<string, string> {
-  return { [MARK]: `${conversationId}/${sessionId}` }
+/** The variables that every process of a shell session is started with. */
+export function shellMark(conversationId: string, sessionId: string, stateDir: string): Record<string, string> {
+  return { [MARK]: `${conversationId}/${sessionId}`, [STATE_MARK]: stateDir }
+}
+
+/**
+ * Ends what a server that was killed has left running, of all the conversations that `isOurs` knows. For who holds the
+ * lock on `dataDir`: none of these belongs to a server that lives. Those of a server on a copy of the data are spared.
+ * Answers the ids of the conversations that had some. When there are none, as nearly always, it looks only once.
+ */
+export async function endOrphans(dataDir: string, isOurs: (conversationId: string) => boolean): Promise<string[]> {
+  const ids = new Set<string>()
+  const find = async () => {
+    const found: ProcessEntry[] = []
+    await readEnvironments((environment, process) => {
+      const id = valueIn(environment, MARK)?.split('/')[0]
+      const isAnothers = valueIn(environment, STATE_MARK)?.startsWith(dataDir + sep) === false
+      if (id === undefined || isAnothers || !isOurs(id)) return
+      found.push(process)
+      ids.add(id)
+    })
+    return found
+  }
+  if ((await find()).length > 0) await endAll(find)
+  return [...ids]
 }
 
 /** Ends all processes of a session, or of the whole conversation; resolves when none is left. */
 export async function endMarkedProcesses(conversationId: string, sessionId?: string): Promise<void> {
   const entry = `${MARK}=${conversationId}/${sessionId ?? ''}`
+  await endAll(() => findByEnvironment(entry, { prefix: sessionId === undefined }))
+}
+
+async function endAll(find: () => Promise<ProcessEntry[]>): Promise<void> {
   for (let round = 0, empty = 0; round < MAX_ROUNDS && empty < EMPTY_ROUNDS; round++) {
-    const frozen = await freezeAll(() => findByEnvironment(entry, { prefix: sessionId === undefined }))
+    const frozen = await freezeAll(find)
     empty = frozen.length === 0 ? empty + 1 : 0
     for (const process of frozen) signalProcess(process, 'SIGKILL')
     await delay(ROUND_MS)
   }
+}
+
+function valueIn(environment: string, name: string): string | undefined {
+  const entry = environment.split('\0').find((each) => each.startsWith(`${name}=`))
+  return entry?.slice(name.length + 1)
 }
 
 /** Stops all before any is killed: else one could start another while its parent dies, for as long as it is quicker. */

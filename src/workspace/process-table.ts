@@ -1,6 +1,12 @@
 /** The only reader of /proc: which processes exist, who started them, and how to signal exactly the one that was meant. */
 import { readFileSync, readdirSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import { mapBounded } from '../lib/map-bounded.ts'
+
+const READ_CONCURRENCY = 4
+/** Of a look at all processes; there may be thousands. */
+const SCAN_TIMEOUT_MS = 2000
 
 export type ProcessEntry = {
   readonly pid: number
@@ -36,7 +42,8 @@ export function findDescendants(pid: number, skip: (entry: ProcessEntry) => bool
   return found
 }
 
-function isAlive(entry: ProcessEntry): boolean {
+/** Whether that very process runs still; one that nobody has waited for does not. */
+export function isAlive(entry: ProcessEntry): boolean {
   const now = findProcess(entry.pid)
   return now !== undefined && now.startTime === entry.startTime && !now.isZombie
 }
@@ -65,18 +72,27 @@ export function findByOwnPid(pid: number, ownPid: string): number | undefined {
 
 /** The processes that were started with `entry` (`NAME=value`), or with one that begins so, in their environment. */
 export async function findByEnvironment(entry: string, { prefix }: { prefix: boolean }): Promise<ProcessEntry[]> {
-  const needle = Buffer.from(prefix ? `\0${entry}` : `\0${entry}\0`)
+  const needle = prefix ? `\0${entry}` : `\0${entry}\0`
   const found: ProcessEntry[] = []
-  for (const name of await readdir('/proc')) {
-    const pid = Number(name)
-    if (!Number.isInteger(pid)) continue
-    const process = findProcess(pid)
-    if (!process || process.isZombie) continue
-    // Asynchronous and one by one: this read can hang on a process that is stuck in the kernel.
-    const environment = await readFile(`/proc/${pid}/environ`).catch(() => undefined)
-    if (environment && Buffer.concat([Buffer.from('\0'), environment]).includes(needle)) found.push(process)
-  }
+  await readEnvironments((environment, process) => {
+    if (`\0${environment}`.includes(needle)) found.push(process)
+  })
   return found
+}
+
+/** Calls with each process there is and what it was started with: `NAME=value`, NUL. Only those we may look into. */
+export async function readEnvironments(visit: (environment: string, process: ProcessEntry) => void): Promise<void> {
+  const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger)
+  // Asynchronous, and given up in time: such a read can hang on a process that is stuck in the kernel.
+  const timer = new AbortController()
+  const tooLate = delay(SCAN_TIMEOUT_MS, '', { signal: timer.signal }).catch(() => '')
+  await mapBounded(pids, READ_CONCURRENCY, async (pid) => {
+    const process = findProcess(pid)
+    if (!process || process.isZombie) return
+    const reading = readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
+    const environment = await Promise.race([reading, tooLate])
+    if (environment) visit(environment, process)
+  }).finally(() => timer.abort())
 }
 
 function childPids(pid: number): number[] {

@@ -1,8 +1,11 @@
 /** What of the server's environment a shell gets to see: an allow-list, so that no key of the server is ever in it. */
+import { isAbsolute } from 'node:path'
+
+const CERTIFICATES = ['SSL_CERT_FILE', 'SSL_CERT_DIR', 'NODE_EXTRA_CA_CERTS', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE']
 
 const PASSED_ON = new Set(
   ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR', 'XDG_RUNTIME_DIR'].concat(
-    ['SSL_CERT_FILE', 'SSL_CERT_DIR', 'NODE_EXTRA_CA_CERTS', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE'],
+    CERTIFICATES,
     ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'no_proxy', 'all_proxy'],
   ),
 )
@@ -32,6 +35,11 @@ export function shellEnvironment(
     (entry): entry is [string, string] => entry[1] !== undefined && !isServerVariable(entry[0]),
   )
   return Object.fromEntries(own)
+}
+
+/** The files that it names, without which programs fail. */
+export function pathsNamedIn(env: Readonly<Record<string, string>>): string[] {
+  return CERTIFICATES.flatMap((name) => env[name]?.split(':') ?? []).filter(isAbsolute)
 }
 
 function isServerVariable(name: string): boolean {

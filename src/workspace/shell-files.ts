@@ -6,6 +6,8 @@ import { execa } from 'execa'
 import { OutputFifo } from './output-fifo.ts'
 import type { OutputFilter } from './shell.ts'
 
+const SYSTEM_PATH = '/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin:/run/current-system/profile/bin'
+
 export type OutputPipes = { readonly stdout: OutputFifo; readonly stderr: OutputFifo }
 
 export class ShellFiles {
@@ -45,7 +47,8 @@ export class ShellFiles {
     const paths = [join(this.#directory, `stdout-${number}`), join(this.#directory, `stderr-${number}`)] as const
     await rm(paths[0], { force: true })
     await rm(paths[1], { force: true })
-    await execa('mkfifo', ['-m', '600', ...paths])
+    // Not by the search path of the shells, which may begin with a directory that agents write in.
+    await execa('mkfifo', ['-m', '600', ...paths], { env: { PATH: SYSTEM_PATH } })
     return {
       stdout: new OutputFifo(paths[0], this.#createFilter()),
       stderr: new OutputFifo(paths[1], this.#createFilter()),

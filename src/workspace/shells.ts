@@ -13,6 +13,8 @@ export type ShellsOptions = {
   readonly stateDir: string
   /** Where the agent can read: full outputs (kept) and outputs of background processes (removed at the end). */
   readonly outputDir: string
+  /** The conversation's own, beside the workdir: its home and temporary files, when there is a wall. */
+  readonly privateDir: string
   /** The whole environment of a new shell; see `shellEnvironment`. */
   readonly env: Readonly<Record<string, string>>
   readonly launcher: ShellLauncher
@@ -75,12 +77,12 @@ export function createShells(options: ShellsOptions): Shells {
 }
 
 function openSession(id: string, options: ShellsOptions, limits: ShellLimits, after?: Promise<void>): BashSession {
-  const { conversationId, workdir, outputDir, env, launcher } = options
+  const { conversationId, workdir, outputDir, privateDir, env, launcher } = options
   const stateDir = join(options.stateDir, id)
   const secrets = options.secretsEnv ?? (() => ({}))
   const createFilter = options.createFilter ?? (() => NO_FILTER)
-  const directories = { workdir, stateDir, outputDir }
-  return new BashSession({ id, conversationId, ...directories, env, secrets, createFilter, launcher, limits, after })
+  const places = { workdir, stateDir, outputDir, privateDir }
+  return new BashSession({ id, conversationId, ...places, env, secrets, createFilter, launcher, limits, after })
 }
 
 /** It names a directory. */

@@ -74,7 +74,7 @@ export async function setBench({
       store: createJsonlStore({ directory: sessions }),
       catalog,
       secretStore: createSecretStore({ directory: sessions, keyMaterial }),
-      workdirRules: { base: workdirBase, roots, forbidden: dataDir },
+      workdirRules: { base: workdirBase, roots, forbidden: dataDir, unholdable: [] },
       llmDefaults: {},
       version: '0.0.0-test',
       isolation: 'none',
@@ -87,7 +87,7 @@ export async function setBench({
       createTools: (names) => (names.length ? [...tools] : []),
       ...deps,
     })
-    const manager = new ConversationManager({ catalog, assembler, workdirBase, logger })
+    const manager = new ConversationManager({ catalog, assembler, workdirBase, logger, endOrphans: async () => [] })
     await manager.start()
     return manager
   }

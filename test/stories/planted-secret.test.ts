@@ -199,11 +199,11 @@ function witness(stage: Stage) {
   }
 }
 
-/** The workdirs are the agent's own, and `secrets.enc` is encrypted. Fifos would hold the reader. */
+/** The workdirs, and its home behind a wall, are the agent's own, and `secrets.enc` is encrypted. Fifos would hold the reader. */
 async function filesBelow(directory: string): Promise<Evidence[]> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true })
   const files = entries.filter(
-    (entry) => entry.isFile() && entry.name !== 'secrets.enc' && !entry.parentPath.includes('/data/work'),
+    (entry) => entry.isFile() && entry.name !== 'secrets.enc' && !/\/data\/work|\/private(\/|$)/.test(entry.parentPath),
   )
   const read = files.map(async (entry) => {
     const path = join(entry.parentPath, entry.name)
@@ -327,6 +327,9 @@ test('a planted secret is nowhere: not in events, streams, answers, logs, files,
   await call('GET', `${path}/events/stream`, undefined, { 'last-event-id': TOKEN })
   await call('GET', '/info', undefined, { authorization: `Bearer ${TOKEN}` })
   await call('DELETE', `${path}/secrets/${query}`)
+  const keyed = { 'idempotency-key': TOKEN }
+  expect((await call('POST', `${path}/messages`, { message: { role: 'user', content: 'x' } }, keyed)).status).toBe(400)
+  await call('POST', `${path}/reject`, { reason: told })
   await call('POST', `${path}/messages`, { message: { role: 'user', content: 'x' } }, { 'content-type': TOKEN })
   for (const route of [
     path,

@@ -51,7 +51,16 @@ test.for([
     { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: '/dev/null/data' },
     /\/dev\/null\/data cannot be written to/,
   ],
-  ['a wall that cannot be had', { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_ISOLATION: 'bubblewrap' }, /cannot be had/],
+  [
+    'a level of isolation that is none',
+    { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_ISOLATION: 'docker' },
+    /OPENHANDS_ISOLATION is not valid/,
+  ],
+  [
+    'a wall that cannot be had',
+    { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_ISOLATION: 'bubblewrap', PATH: '/nowhere' },
+    /OPENHANDS_ISOLATION=bubblewrap cannot be had: bubblewrap is not installed/,
+  ],
   ['a key and a key file', { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_MASTER_KEY_FILE: '/dev/null' }, /not both/],
 ] as const)('with %s it says so in one line and exits with 1', async ([, env, sentence]) => {
   const { code, output } = await refuse(env)
@@ -124,10 +133,20 @@ test('--generate-key makes a key at first use, keeps it for its owner only, prin
   expect(keys[1]).toBe(keys[0])
 })
 
-test('the start warns plainly that commands run on the host without a wall', async () => {
+test('the start warns plainly that commands run on the host without a wall, and says why', async () => {
+  await using chosen = await startServer({ env: { OPENHANDS_ISOLATION: 'none' } })
+  expect(chosen.output()).toMatch(
+    /commands run on this host, as this user, without a wall around them \(OPENHANDS_ISOLATION is none\)/,
+  )
+  await using without = await startServer({ env: { PATH: '/nowhere' } })
+  expect(without.output()).toMatch(/without a wall around them \(bubblewrap is not installed/)
+  for (const server of [chosen, without]) expect((await server.call('GET', '/info')).body.isolation).toBe('none')
+})
+
+test('with bubblewrap at hand there is a wall, and no such warning', async () => {
   await using server = await startServer()
-  expect(server.output()).toMatch(/commands run on this host, as this user, without a wall/)
-  expect((await server.call('GET', '/info')).body.isolation).toBe('none')
+  expect(server.output()).not.toMatch(/without a wall/)
+  expect((await server.call('GET', '/info')).body.isolation).toBe('bubblewrap')
 })
 
 test('a key read from a file works', async () => {

@@ -30,8 +30,8 @@ export type TestServer = AsyncDisposable & {
   readonly call: (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>
   /** Resolves to the exit code, null when a signal ended it. */
   readonly stop: (signal?: NodeJS.Signals) => Promise<number | null>
-  /** Stops it and starts it again on the same data and port. */
-  readonly restart: (signal?: NodeJS.Signals) => Promise<void>
+  /** Stops it and starts it again on the same data and port, with these settings changed. */
+  readonly restart: (signal?: NodeJS.Signals, changes?: Record<string, string>) => Promise<void>
 }
 
 export type ServerOptions = { readonly env?: Record<string, string>; readonly wrapper?: readonly string[] }
@@ -66,9 +66,9 @@ export async function startServer({ env = {}, wrapper = [] }: ServerOptions = {}
     output: () => running.output(),
     call: (method, path, body, headers) => callApi(url, method, path, body, headers),
     stop,
-    async restart(signal) {
+    async restart(signal, changes = {}) {
       await stop(signal)
-      running = launch(['serve'], { env: settings, wrapper, cwd: home })
+      running = launch(['serve'], { env: { ...settings, ...changes }, wrapper, cwd: home })
       await waitUntilAlive(url, running)
     },
     async [Symbol.asyncDispose]() {

@@ -14,7 +14,7 @@ export async function openEditor() {
   await mkdir(server)
   const open = () =>
     createFileEditor({
-      files: createEditorFiles({ forbidden: [server, '/proc'] }),
+      files: createEditorFiles(() => ({ forbidden: [server, '/proc'] })),
       historyDirectory: join(server, 'edits'),
       // Plain, so that tests can look at it and make some of it up.
       sealer: { seal: (content) => content, unseal: (sealed) => sealed },

@@ -19,7 +19,7 @@ const deps: ToolDeps = {
       throw new Error('these tests have no shell')
     },
   },
-  files: createEditorFiles({ forbidden: [] }),
+  files: createEditorFiles(() => ({ forbidden: [] })),
   stateDirectory: '/nonexistent',
   lastOutput: () => undefined,
   sealer: { seal: (content) => content, unseal: (sealed) => sealed },

@@ -36,11 +36,11 @@ async function setUp() {
   for (const each of [home, server, join(server, 'work'), join(server, 'outputs')]) await mkdir(each)
   await writeFile(join(server, 'key'), 'the key')
   await writeFile(join(server, 'outputs', 'long'), 'long')
-  const files = createEditorFiles({
+  const files = createEditorFiles(() => ({
     forbidden: [server, '/proc'],
     permitted: [join(server, 'work')],
     readable: [join(server, 'outputs')],
-  })
+  }))
   return { root, home, server, files }
 }
 

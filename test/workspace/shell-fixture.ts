@@ -1,14 +1,27 @@
-/** Real shells in a temporary directory that goes away with the test. */
+/**
+ * Real shells in a temporary directory that goes away with the test: on the host, or behind a wall, by the project of
+ * `vitest.config.ts` that the test runs in.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 import { hostLauncher } from '../../src/workspace/host-launcher.ts'
 import { findByEnvironment, findProcess } from '../../src/workspace/process-table.ts'
 import type { CommandOptions, CommandResult, Shell, Shells } from '../../src/workspace/shell.ts'
+import { requireWall } from '../support/wall.ts'
 import { shellEnvironment } from '../../src/workspace/shell-environment.ts'
 import { createShells, type ShellsOptions } from '../../src/workspace/shells.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    isolation: 'bubblewrap' | 'none'
+  }
+}
+
+export const isWalled = inject('isolation') === 'bubblewrap'
 
 export type Fixture = {
   readonly shells: Shells
@@ -20,15 +33,20 @@ export type Fixture = {
   readonly run: (command: string, options?: Partial<CommandOptions>) => Promise<CommandResult>
   /** The same conversation's shells after the server was started again. */
   readonly reopen: () => Shells
+  /** Of a pid as the shells of that session count. */
+  readonly isRunning: (pid: number, sessionId?: string) => boolean
 }
 
 export async function openShells(overrides: Partial<ShellsOptions> = {}): Promise<Fixture> {
   const root = await mkdtemp(join(tmpdir(), 'shell-'))
   const conversationId = randomUUID()
-  const workdir = join(root, 'workdir')
-  const outputDir = join(root, 'output')
+  const [dataDir, workdirBase] = [join(root, 'data'), join(root, 'work')]
+  const workdir = join(workdirBase, 'workdir')
+  const outputDir = join(dataDir, 'output')
   const env = shellEnvironment({ PATH: process.env['PATH'], HOME: root, LANG: 'C.UTF-8' })
-  const base = { conversationId, workdir, outputDir, stateDir: join(root, 'state'), env, launcher: hostLauncher }
+  const launcher = isWalled ? await requireWall({ dataDir, workdirBase }) : hostLauncher
+  const [stateDir, privateDir] = [join(dataDir, 'state'), join(dataDir, 'private')]
+  const base = { conversationId, workdir, outputDir, stateDir, privateDir, env, launcher }
   const opened: Shells[] = []
   const reopen = () => {
     const shells = createShells({ ...base, ...overrides })
@@ -42,16 +60,28 @@ export async function openShells(overrides: Partial<ShellsOptions> = {}): Promis
   const shells = reopen()
   const shell = shells.get('agent')
   const run = (command: string, options?: Partial<CommandOptions>) => runIn(shell, command, options)
-  return { shells, shell, conversationId, workdir, outputDir, run, reopen }
+  const isRunning = (pid: number, sessionId = 'agent') => {
+    const hostPid = isWalled ? hostPidOf(pid, `AGENT_SERVER_SHELL=${conversationId}/${sessionId}\0`) : pid
+    const entry = hostPid === undefined ? undefined : findProcess(hostPid)
+    return entry !== undefined && !entry.isZombie
+  }
+  return { shells, shell, conversationId, workdir, outputDir, run, reopen, isRunning }
 }
 
 export function runIn(shell: Shell, command: string, options: Partial<CommandOptions> = {}): Promise<CommandResult> {
   return shell.run(command, { timeout: 20, signal: new AbortController().signal, ...options })
 }
 
-export function isRunning(pid: number): boolean {
-  const entry = findProcess(pid)
-  return entry !== undefined && !entry.isZombie
+function hostPidOf(pid: number, mark: string): number | undefined {
+  const found = readdirSync('/proc').find((candidate) => {
+    try {
+      const own = /^NSpid:.*\t(\d+)$/m.exec(readFileSync(`/proc/${candidate}/status`, 'utf8'))?.[1]
+      return own === String(pid) && readFileSync(`/proc/${candidate}/environ`, 'utf8').includes(mark)
+    } catch {
+      return false // it is no process, or none any more
+    }
+  })
+  return found === undefined ? undefined : Number(found)
 }
 
 export async function processesOf(conversationId: string): Promise<number> {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { shellEnvironment } from '../../src/workspace/shell-environment.ts'
 import type { ShellLauncher } from '../../src/workspace/shell.ts'
-import { openShells, runIn } from './shell-fixture.ts'
+import { isWalled, openShells, runIn } from './shell-fixture.ts'
 
 describe('the environment of a shell', () => {
   test('is what the allow-list passes on, and says that nobody is at a terminal', () => {
@@ -23,7 +23,9 @@ describe('the environment of a shell', () => {
   test('is all that a command sees', async () => {
     const { run } = await openShells({ env: { PATH: process.env['PATH']!, ONLY: 'this' } })
     const names = (await run('env')).stdout.split('\n').flatMap((line) => line.split('=')[0] || [])
-    expect(names.sort()).toEqual(['AGENT_SERVER_SHELL', 'ONLY', 'PATH', 'PWD', 'SHLVL', '_'])
+    const marks = ['AGENT_SERVER_SHELL', 'AGENT_SERVER_STATE_DIR']
+    const behindWall = isWalled ? ['HOME', 'TMPDIR'] : []
+    expect(names.sort()).toEqual([...marks, ...behindWall, 'ONLY', 'PATH', 'PWD', 'SHLVL', '_'].sort())
   })
 })
 

@@ -1,0 +1,15 @@
+/** The wall as the tests need it: there, or they fail and say what is missing. */
+import { homedir } from 'node:os'
+import { findBubblewrap } from '../../src/workspace/find-launcher.ts'
+import type { ShellLauncher } from '../../src/workspace/shell.ts'
+import type { WallPlan } from '../../src/workspace/wall-mounts.ts'
+
+export async function requireWall(
+  plan: Pick<WallPlan, 'dataDir' | 'workdirBase'> & Partial<WallPlan>,
+): Promise<ShellLauncher> {
+  const found = await findBubblewrap({ keyFiles: [], home: homedir(), path: process.env['PATH']!, named: [], ...plan })
+  if ('launcher' in found) return found.launcher
+  throw new Error(
+    `These tests need bubblewrap (Debian: apt-get install bubblewrap), and rights to use it: ${found.missing}.`,
+  )
+}
