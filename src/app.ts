@@ -135,10 +135,9 @@ async function createManager(config: Config, logger: Logger, launcher: ShellLaun
     logger,
     createRedactor: () => redactorOf(config),
     createLlm: createLlmWith(config, logger),
-    createShells: ({ conversationId, workdir, directory }) =>
+    createShells: ({ directory, ...options }) =>
       createShells({
-        conversationId,
-        workdir,
+        ...options,
         stateDir: join(directory, 'shells'),
         outputDir: outputsOf(directory),
         privateDir: privateOf(directory),
@@ -184,17 +183,17 @@ const privateOf = (conversationDirectory: string) => join(conversationDirectory,
 const outputsOf = (conversationDirectory: string) => join(conversationDirectory, 'outputs')
 
 function createLlmWith({ logLlmPayloads }: Config, logger: Logger): AssemblyDeps['createLlm'] {
-  return ({ config, redact, conversationId }) => {
+  return ({ conversationId, ...options }) => {
     const logPayload = (payload: object) => logger.info({ conversation_id: conversationId, ...payload }, 'llm payload')
-    return createOpenAiChat({ config, redact, ...(logLlmPayloads && { logPayload }) })
+    return createOpenAiChat({ ...options, ...(logLlmPayloads && { logPayload }) })
   }
 }
 
 /** Knows the server's own secrets; each conversation adds its own to one of its own. */
 function redactorOf({ masterKeys, secretKeys, defaultLlm }: Config): Redactor {
   const redactor = createRedactor()
-  for (const key of masterKeys) redactor.set('OPENHANDS_MASTER_KEY', key)
-  for (const key of secretKeys) if (!masterKeys.includes(key)) redactor.set('OPENHANDS_SECRET_KEY', key)
+  redactor.set('OPENHANDS_MASTER_KEY', ...masterKeys)
+  redactor.set('OPENHANDS_SECRET_KEY', ...secretKeys.filter((key) => !masterKeys.includes(key)))
   if (defaultLlm.api_key !== undefined) redactor.set('LLM_API_KEY', defaultLlm.api_key)
   return redactor
 }

@@ -50,7 +50,7 @@ export const VARIABLES = {
     default: String(8 * MIB),
   },
   OPENHANDS_LOG_LLM_PAYLOADS: {
-    about: '`true` logs each request to a model and its answer, whole, with secret values taken out.',
+    about: '`true` logs each request to a model and what was understood of its answer, with secret values taken out.',
     default: 'false',
   },
   LLM_MODEL: { about: 'Model of conversations that bring no llm_config of their own.' },

@@ -67,6 +67,7 @@ export function createHistory(render: RenderOutput): History {
         case 'PermissionDecision':
         case 'StatusUpdate':
         case 'ConfigUpdate':
+        case 'SecretsUpdate':
         case 'ErrorEvent':
         case 'Result':
           return

@@ -13,7 +13,7 @@ export type AgentContext = {
   readonly runId: string
   readonly history: History
   readonly toolCalls: ToolCalls
-  readonly redact: (text: string) => string
+  /** None of whose words is a secret. */
   readonly llm: () => Llm
   /** Calls that have no result yet, in order. */
   readonly openCalls: () => readonly ToolCall[]
@@ -74,8 +74,8 @@ export async function runAgent(
     } catch (error) {
       if (signal.aborted) return { stopReason: 'paused' }
       if (!(error instanceof LlmError)) throw error
-      const message = context.redact(error.message)
-      return { stopReason: 'error', failure: { type: error.type, message, retryable: error.retryable } }
+      const { type, message, retryable } = error
+      return { stopReason: 'error', failure: { type, message, retryable } }
     }
   }
 }
@@ -112,15 +112,10 @@ const CUT_OFF: LoopEnd = {
 
 async function askModel(context: AgentContext, output: Output, signal: AbortSignal): Promise<Turn> {
   const llm = context.llm()
-  const { history, toolCalls, runId, redact } = context
+  const { history, toolCalls, runId } = context
   const ask = (tools: readonly ModelTool[]) => {
     context.onRequest()
-    return takeTurn(
-      llm,
-      { system: history.system, messages: history.messages, tools },
-      { runId, redact, ...output },
-      signal,
-    )
+    return takeTurn(llm, { system: history.system, messages: history.messages, tools }, { runId, ...output }, signal)
   }
   try {
     return await ask(context.withoutTools.has(llm.model) ? [] : toolCalls.descriptions)

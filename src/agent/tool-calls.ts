@@ -2,8 +2,11 @@
 import { toJSONSchema } from 'zod'
 import type { z } from 'zod'
 import type { EventDraft, ToolErrorType } from '../contract/event.ts'
+import type { UserPart } from '../contract/message.ts'
+import { partsOfOutput } from '../contract/message.ts'
 import type { ModelTool } from '../llm/llm.ts'
 import { mapStrings } from '../lib/map-strings.ts'
+import type { Redactor } from '../security/redactor.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
 
 /** A call as the log has it; `input` is a string where the model sent no JSON object. */
@@ -22,7 +25,8 @@ export type FinishedCall = { readonly finishes: false } | { readonly finishes: t
 export type ToolCallsDeps = {
   readonly tools: readonly Tool[]
   readonly context: () => Omit<ToolContext, 'toolUseId' | 'signal' | 'onOutput'>
-  readonly redact: (text: string) => string
+  /** What a tool says passes here, whole or as it comes, before anyone reads it. */
+  readonly redactor: Pick<Redactor, 'redact' | 'stream'>
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
   readonly onOutput: (toolUseId: string, stream: 'stdout' | 'stderr', text: string, offset: number) => void
   readonly onCrash: (error: unknown, call: ToolCall) => void
@@ -116,9 +120,9 @@ async function runTool(
     ...(call.runId !== undefined && { run_id: call.runId }),
     tool_use_id: call.toolUseId,
     ...(call.isChanged && { ran_input: call.input }),
-    output: mapStrings(output, deps.redact),
+    output: redactOutput(output, deps.redactor.redact),
     is_error: error !== undefined,
-    ...(error && { error_type: error.type, error_message: deps.redact(error.message) }),
+    ...(error && { error_type: error.type, error_message: deps.redactor.redact(error.message) }),
     duration_ms: Math.round((performance.now() - startedAt) * 1000) / 1000,
     ...(truncated && { truncated: true }),
     ...(fullOutputPath !== undefined && { full_output_path: fullOutputPath }),
@@ -137,20 +141,46 @@ async function execute(
   }
   const read = readInput(tool, call.input)
   if ('fault' in read) return refusal('invalid_input', read.fault)
-  const onOutput: ToolContext['onOutput'] = (stream, text, offset) =>
-    deps.onOutput(call.toolUseId, stream, deps.redact(text), offset)
+  const live = createLiveOutput(deps, call)
   try {
-    const outcome = await tool.run(read.accepted, {
-      ...deps.context(),
-      toolUseId: call.toolUseId,
-      signal,
-      onOutput,
-    })
+    const context = { ...deps.context(), toolUseId: call.toolUseId, signal, onOutput: live.add }
+    const outcome = await tool.run(read.accepted, context)
+    live.end()
     return { ...outcome, output: asJson(outcome.output) }
   } catch (error) {
     deps.onCrash(error, call)
     return refusal('failed', `The tool failed: ${error instanceof Error ? error.message : String(error)}`)
   }
+}
+
+/** Output as it is shown while the tool runs; offsets count the bytes that were shown, not those that were taken out. */
+function createLiveOutput({ redactor, onOutput }: ToolCallsDeps, { toolUseId }: ToolCall) {
+  const streams = { stdout: { texts: redactor.stream(), shown: 0 }, stderr: { texts: redactor.stream(), shown: 0 } }
+  const show = (name: 'stdout' | 'stderr', text: string) => {
+    if (text === '') return
+    onOutput(toolUseId, name, text, streams[name].shown)
+    streams[name].shown += Buffer.byteLength(text)
+  }
+  return {
+    add: (name: 'stdout' | 'stderr', text: string) => show(name, streams[name].texts.push(text)),
+    end: () => {
+      show('stdout', streams.stdout.texts.flush())
+      show('stderr', streams.stderr.texts.flush())
+    },
+  }
+}
+
+/** An image that holds a secret is left out whole: with something else inside it would be none. */
+function redactOutput(output: unknown, redact: (text: string) => string): unknown {
+  const parts = partsOfOutput(output)
+  if (!parts) return mapStrings(output, redact)
+  const isSafe = (part: UserPart) => part.type === 'text' || redact(part.data) === part.data
+  return parts.map((part) => (isSafe(part) ? mapStrings(part, redact) : HIDDEN_IMAGE))
+}
+
+const HIDDEN_IMAGE: UserPart = {
+  type: 'text',
+  text: '[An image was here; it is left out, as it holds the value of a secret.]',
 }
 
 /** The input as the tool takes it, or why it cannot. One answer for the gate and for the run: what the gate lets pass as refused anyhow must not run. */

@@ -6,7 +6,6 @@ import { uuid7 } from '../lib/uuid7.ts'
 
 export type TurnDeps = {
   readonly runId: string
-  readonly redact: (text: string) => string
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
   readonly publish: (draft: TransientDraft) => void
 }
@@ -42,21 +41,20 @@ export async function takeTurn(llm: Llm, request: LlmRequest, deps: TurnDeps, si
 }
 
 /** Gives each delta its place: part and offset, so that a reader can tell a gap. */
-function createDeltaPublisher(messageId: string, { publish, redact, runId }: TurnDeps) {
+function createDeltaPublisher(messageId: string, { publish, runId }: TurnDeps) {
   const offsets = new Map<string, number>()
   return (delta: Exclude<LlmDelta, { kind: 'restart' }>) => {
     const index = delta.kind === 'tool_input' ? delta.index : 0
     const part = `${delta.kind}${index}`
     const offset = offsets.get(part) ?? 0
-    const text = redact(delta.text)
-    offsets.set(part, offset + text.length)
+    offsets.set(part, offset + delta.text.length)
     publish({
       type: 'AssistantDelta',
       run_id: runId,
       message_id: messageId,
       index,
       offset,
-      [DELTA_FIELD[delta.kind]]: text,
+      [DELTA_FIELD[delta.kind]]: delta.text,
     })
   }
 }
@@ -65,7 +63,7 @@ const DELTA_FIELD = { text: 'text_delta', reasoning: 'reasoning_delta', tool_inp
 
 async function storeAnswer(answer: LlmAnswer, messageId: string, deps: TurnDeps): Promise<Turn> {
   const uses = answer.toolCalls.map((call): EventDraft => {
-    const input = parseInput(call, deps.redact)
+    const input = parseInput(call)
     return { type: 'ToolUse', source: 'agent', run_id: deps.runId, tool_use_id: call.id, name: call.name, input }
   })
   // One batch: a crash leaves the answer with all of its calls, or neither.
@@ -77,9 +75,8 @@ async function storePartial(said: LlmAnswer, messageId: string, deps: TurnDeps):
   await deps.emit([{ ...assistantMessage({ ...said, toolCalls: [] }, messageId, deps), partial: true }])
 }
 
-function assistantMessage(answer: LlmAnswer, messageId: string, { runId, redact }: TurnDeps) {
-  const text = redact(answer.text)
-  const reasoning = redact(answer.reasoning)
+function assistantMessage(answer: LlmAnswer, messageId: string, { runId }: TurnDeps) {
+  const { text, reasoning } = answer
   return {
     type: 'AssistantMessage',
     source: 'agent',
@@ -99,8 +96,7 @@ function assistantMessage(answer: LlmAnswer, messageId: string, { runId, redact 
 }
 
 /** The arguments as an object, or the text as it came where it is none: the call's result will say what is wrong. */
-function parseInput(call: ModelToolCall, redact: (text: string) => string): unknown {
-  const text = redact(call.arguments)
+function parseInput({ arguments: text }: ModelToolCall): unknown {
   try {
     const input: unknown = JSON.parse(text)
     return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : text

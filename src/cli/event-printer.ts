@@ -62,6 +62,7 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'PermissionDecision':
       case 'StatusUpdate':
       case 'ConfigUpdate':
+      case 'SecretsUpdate':
       case 'ToolOutputDelta':
         return
       default:

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Result, Status } from './event.ts'
 import { LlmConfig, LlmConfigInput } from './llm-config.ts'
 import { UsageByModel, UserInput } from './message.ts'
+import { Secrets } from './secret.ts'
 
 export const ConversationId = z.uuid().toLowerCase()
 
@@ -43,6 +44,7 @@ export const CreateConversation = z
       .optional()
       .describe('Whether a run that a stop of the server cut off goes on at the next start.'),
     visualize: z.boolean().optional().describe("Readable event lines in the server's log."),
+    secrets: Secrets.optional(),
   })
   .meta({ id: 'CreateConversation' })
 export type CreateConversation = z.infer<typeof CreateConversation>
@@ -57,7 +59,6 @@ export const LATER_FIELDS: ReadonlySet<string> = new Set([
   'agents',
   'mcp',
   'setting_sources',
-  'secrets',
 ])
 
 /** `PUT config` merges: what is absent stays. */

@@ -27,6 +27,8 @@ export function describeEvent(event: Event): string {
       return `${event.previous_status} -> ${event.status} (${event.reason})`
     case 'ConfigUpdate':
       return `configured: ${Object.keys(event.changes).join(', ')}`
+    case 'SecretsUpdate':
+      return `secrets: ${[...event.added, ...event.removed.map((name) => `-${name}`)].join(', ')}`
     case 'ErrorEvent':
       return `error (${event.error_type}): ${short(event.message)}`
     case 'Result':

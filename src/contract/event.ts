@@ -174,6 +174,13 @@ export const ConfigUpdate = Envelope.extend({
   changes: z.record(z.string(), z.unknown()).describe('What changed, by field; secret values masked.'),
 }).meta({ id: 'ConfigUpdate' })
 
+export const SecretsUpdate = Envelope.extend({
+  ...byUser,
+  type: z.literal('SecretsUpdate'),
+  added: z.array(z.string()).describe('Names that got a value, or another one.'),
+  removed: z.array(z.string()).describe('Names.'),
+}).meta({ id: 'SecretsUpdate' })
+
 export const ErrorEvent = Envelope.extend({
   ...byEnvironment,
   ...InRun,
@@ -210,6 +217,7 @@ export const Event = z
     PermissionDecision,
     StatusUpdate,
     ConfigUpdate,
+    SecretsUpdate,
     ErrorEvent,
     Result,
   ])

@@ -20,7 +20,6 @@ export type ActiveRunDeps = {
   readonly id: string
   readonly log: EventLog
   readonly toolCalls: ToolCalls
-  readonly redact: (text: string) => string
   readonly createLlm: (config: LlmConfig) => Llm
   /** Models of this conversation that were found to take no tools. */
   readonly withoutTools: Set<string>
@@ -108,14 +107,13 @@ export class ActiveRun {
   }
 
   async #createContext(): Promise<AgentContext> {
-    const { id, toolCalls, redact, createLlm, withoutTools, state } = this.#deps
+    const { id, toolCalls, createLlm, withoutTools, state } = this.#deps
     const history = await this.#loadHistory()
     let llm: { readonly for: LlmConfig; readonly instance: Llm } | undefined
     return {
       runId: id,
       history,
       toolCalls,
-      redact,
       withoutTools,
       // Made anew when the configuration has changed, so that a change holds from the next step on.
       llm: () => {

@@ -6,34 +6,39 @@ import type { LlmConfig } from '../contract/llm-config.ts'
 import { partsOf } from '../contract/message.ts'
 import { Problem } from '../contract/problem.ts'
 import { buildSystemPrompt } from '../agent/prompt.ts'
+import { createRedactedLlm } from '../agent/redacted-llm.ts'
 import { createToolCalls } from '../agent/tool-calls.ts'
 import type { LogEnd } from '../events/event-log.ts'
 import { createEventLog } from '../events/event-log.ts'
 import type { EventStore, StoredLog } from '../events/event-store.ts'
 import type { Llm } from '../llm/llm.ts'
 import { seemsToLackTools } from '../llm/models.ts'
+import { redactProblem } from '../security/redact-problem.ts'
 import type { Redactor } from '../security/redactor.ts'
 import type { SecretStore, SecretValues } from '../security/secret-store.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import { withRedaction } from '../telemetry/logger.ts'
 import { DEFAULT_TOOLS, resolveToolNames } from '../tools/registry.ts'
 import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Shells } from '../workspace/shell.ts'
+import type { OutputFilter, Shells } from '../workspace/shell.ts'
 import type { Catalog } from './catalog.ts'
 import { Conversation } from './conversation.ts'
 import { redactParts } from './redact-parts.ts'
 import { describeEvent } from '../contract/describe-event.ts'
+import type { ConversationSecrets } from './secrets.ts'
+import { createConversationSecrets } from './secrets.ts'
 import type { LlmDefaults } from './settings.ts'
 import {
   changesOf,
-  keptHeaders,
   llmSecrets,
-  mergeLlmSecrets,
   newSettings,
   parseLlmUpdate,
   parseNewLlm,
+  shownFields,
   withLlmSecrets,
 } from './settings.ts'
+import { refuseSecretsIn } from './refuse-secrets.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { Settings, State } from './state.ts'
 import { EMPTY_STATE, fold } from './state.ts'
@@ -51,13 +56,21 @@ export type AssemblyDeps = {
   readonly logger: Logger
   /** A redactor that knows the server's own secrets already. */
   readonly createRedactor: () => Redactor
-  readonly createLlm: (options: { config: LlmConfig; redact: (text: string) => string; conversationId: string }) => Llm
-  readonly createShells: (options: { conversationId: string; workdir: string; directory: string }) => Shells
+  readonly createLlm: (
+    options: Pick<Redactor, 'redact' | 'redactCutOff'> & { config: LlmConfig; conversationId: string },
+  ) => Llm
+  readonly createShells: (options: {
+    conversationId: string
+    workdir: string
+    directory: string
+    secretsEnv: () => Record<string, string>
+    createFilter: () => OutputFilter
+  }) => Shells
   readonly createTools: (names: readonly string[], deps: ConversationToolDeps) => Tool[]
 }
 
 /** What tools get that differs from conversation to conversation. */
-export type ConversationToolDeps = Pick<ToolDeps, 'shells' | 'stateDirectory' | 'lastOutput'> & {
+export type ConversationToolDeps = Omit<ToolDeps, 'files'> & {
   /** The one that holds now. */
   readonly workdir: () => string
 }
@@ -66,8 +79,7 @@ export type ConversationToolDeps = Pick<ToolDeps, 'shells' | 'stateDirectory' | 
 export type Opened = {
   readonly conversation: Conversation
   readonly redact: (text: string) => string
-  /** Takes up the credentials of an update; durable when it resolves. */
-  readonly updateLlmSecrets: (update: LlmConfig) => Promise<void>
+  readonly secrets: ConversationSecrets
   /** Ends the shells, so that the next command starts in the workdir that holds then. */
   readonly leaveWorkdir: () => Promise<void>
   /** Takes it apart, with everything it started. */
@@ -99,13 +111,17 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
     async create(id, request, idempotency, onChange) {
       const llm = parseNewLlm(request.llm_config, deps.llmDefaults)
       const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
-      const secrets: SecretValues = { llm: llmSecrets(llm.config) }
-      const redactor = createRedactorWith(deps, secrets)
+      const kept: SecretValues = { llm: llmSecrets(llm.config), env: request.secrets ?? {} }
+      const redactor = deps.createRedactor()
+      const secrets = secretsOf(deps, id, kept, redactor)
+      const asSent = { workdir: request.workdir, 'Idempotency-Key': idempotency?.key, ...shownFields(llm.config) }
+      refuseSecretsIn(asSent, redactor.redact)
       await makeDirectory(deps.catalog.directoryOf(id))
       // Side by side: most of what a create takes is waiting for the disk. The log's first event comes after all of it,
       // so a create that is cut off anywhere leaves no conversation.
       const workdirMade = prepareWorkdir(request.workdir, id, deps.workdirRules)
-      const secretsStored = Object.keys(secrets['llm']!).length ? deps.secretStore.write(id, secrets) : undefined
+      const hasSecrets = Object.values(kept).some((group) => Object.keys(group).length > 0)
+      const secretsStored = hasSecrets ? deps.secretStore.write(id, kept) : undefined
       const logMade = deps.store.create(id)
       try {
         await Promise.allSettled([workdirMade, secretsStored, logMade])
@@ -122,7 +138,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
         await secretsStored
         const stored = await logMade
         const opened = assemble(deps, { stored, state: { ...EMPTY_STATE, id, settings }, secrets, redactor, onChange })
-        await opened.conversation.log.append(firstEvents(deps, id, request, settings, opened.redact))
+        await opened.conversation.log.append(firstEvents(deps, id, request, settings, secrets.names(), redactor.redact))
         return { opened, warnings }
       } catch (error) {
         // Its descriptor with it.
@@ -130,7 +146,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
         await rm(deps.catalog.directoryOf(id), { recursive: true, force: true })
         const workdir = request.workdir === undefined ? await workdirMade.catch(() => undefined) : undefined
         if (workdir !== undefined) await rm(workdir, { recursive: true, force: true })
-        throw error
+        throw error instanceof Problem ? redactProblem(error, redactor.redact) : error
       }
     },
 
@@ -140,8 +156,9 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
         if (repaired) deps.logger.warn({ conversation_id: id }, repaired)
         const state = await foldLog(stored, await deps.catalog.read(id))
         if (!state.createdAt) throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
-        const secrets = await readSecrets(deps, id)
-        return assemble(deps, { stored, state, secrets, redactor: createRedactorWith(deps, secrets), onChange })
+        const redactor = deps.createRedactor()
+        const secrets = secretsOf(deps, id, await readSecrets(deps, id), redactor)
+        return assemble(deps, { stored, state, secrets, redactor, onChange })
       } catch (error) {
         await stored.close()
         throw error
@@ -151,12 +168,15 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
     async configure(opened, update) {
       const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
       await opened.conversation.configure(async (state) => {
+        // First of all: another field may repeat them.
+        if (llm) opened.secrets.hideLlm(llm.config)
+        refuseSecretsIn({ workdir: update.workdir, ...shownFields(llm?.config) }, opened.redact)
         const workdir =
           update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, deps.workdirRules)
         return {
           changes: changesOf({ update, llm: llm?.config, workdir, redact: opened.redact }),
           // Before the log tells of them: a change that is told holds.
-          prepare: () => opened.updateLlmSecrets(llm?.config ?? {}),
+          prepare: () => opened.secrets.updateLlm(llm?.config ?? {}),
           afterwards: async () => (workdir === undefined ? undefined : await opened.leaveWorkdir()),
         }
       })
@@ -207,16 +227,16 @@ async function readSecrets({ secretStore, logger }: AssemblyDeps, id: string): P
 type Parts = {
   readonly stored: StoredLog
   readonly state: State
-  readonly secrets: SecretValues
+  readonly secrets: ConversationSecrets
   readonly redactor: Redactor
   readonly onChange: OnChange
 }
 
 function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor, onChange }: Parts): Opened {
   const id = stored.conversationId
-  const { logger, catalog } = deps
+  const { catalog } = deps
   const { redact } = redactor
-  let llmValues = secrets['llm'] ?? {}
+  const logger = withRedaction(deps.logger, redact)
 
   const log = createEventLog({
     log: stored,
@@ -225,7 +245,13 @@ function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor, onChan
   let shells: Shells | undefined
   const workdir = () => conversation.state.settings.workdir
   const currentShells = () =>
-    (shells ??= deps.createShells({ conversationId: id, workdir: workdir(), directory: catalog.directoryOf(id) }))
+    (shells ??= deps.createShells({
+      conversationId: id,
+      workdir: workdir(),
+      directory: catalog.directoryOf(id),
+      secretsEnv: secrets.commandEnv,
+      createFilter: redactor.byteStream,
+    }))
   const closeShells = async () => {
     const closing = shells
     shells = undefined
@@ -238,23 +264,25 @@ function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor, onChan
       stateDirectory: catalog.directoryOf(id),
       workdir,
       lastOutput: (name) => conversation.state.lastOutputs[name],
+      sealer: deps.secretStore.sealerFor(id),
+      redact,
     }),
     context: () => ({ conversationId: id, workdir: workdir() }),
-    redact,
+    redactor,
     emit: async (drafts) => void (await log.append(drafts)),
     onOutput: (tool_use_id, stream, text, offset) =>
       log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
-    // As text without secrets: what a tool throws may quote what it was given.
-    onCrash: (error, call) =>
-      logger.error({ error: redact(errorText(error)), conversation_id: id, tool: redact(call.name) }, 'a tool threw'),
+    onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
   })
   const conversation: Conversation = new Conversation({
     log,
     state,
     toolCalls,
     redact,
-    createLlm: (stored) =>
-      deps.createLlm({ config: withLlmSecrets(stored, llmValues, deps.llmDefaults), redact, conversationId: id }),
+    createLlm: (stored) => {
+      const config = withLlmSecrets(stored, secrets.llm(), deps.llmDefaults)
+      return createRedactedLlm(deps.createLlm({ ...redactor, config, conversationId: id }), redactor)
+    },
     logger,
     markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),
     onChange,
@@ -267,14 +295,8 @@ function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor, onChan
   return {
     conversation,
     redact,
+    secrets,
     leaveWorkdir: closeShells,
-    async updateLlmSecrets(update) {
-      if (update.api_key === undefined && !update.extra_headers) return
-      const merged = mergeLlmSecrets(llmValues, update)
-      await deps.secretStore.write(id, { ...secrets, llm: merged })
-      llmValues = merged
-      hideLlmSecrets(redactor, llmValues)
-    },
     async dispose(outcome) {
       try {
         await conversation.close(outcome)
@@ -300,6 +322,7 @@ function firstEvents(
   id: string,
   request: CreateConversation,
   settings: Settings,
+  secretNames: readonly string[],
   redact: (text: string) => string,
 ): EventDraft[] {
   const { workdir, tools, microagents = [] } = settings
@@ -318,11 +341,13 @@ function firstEvents(
     system_prompt: redact(buildSystemPrompt({ workdir, tools, ...base, extensions, microagents })),
     isolation: deps.isolation,
   }
+  const secrets: EventDraft = { type: 'SecretsUpdate', source: 'user', added: [...secretNames], removed: [] }
+  const made = secretNames.length > 0 ? [init, secrets] : [init]
   const { initial_message: message } = request
-  if (!message) return [init]
+  if (!message) return made
   const content = redactParts(partsOf(message.content), redact)
   return [
-    init,
+    ...made,
     {
       type: 'UserMessage',
       source: 'user',
@@ -339,19 +364,7 @@ function toolWarning({ model = '' }: LlmConfig, tools: readonly string[]): strin
     : []
 }
 
-function createRedactorWith({ createRedactor }: AssemblyDeps, secrets: SecretValues): Redactor {
-  const redactor = createRedactor()
-  hideLlmSecrets(redactor, secrets['llm'] ?? {})
-  return redactor
+/** From here on `redactor` hides them. */
+function secretsOf({ secretStore }: AssemblyDeps, id: string, kept: SecretValues, redactor: Redactor) {
+  return createConversationSecrets({ redactor, kept, write: (values) => secretStore.write(id, values) })
 }
-
-/** Others, such as OpenRouter's `X-Title`, hold plain words, which would then be missing from the agent's own work. */
-const SECRET_HEADER = /auth|key|token|secret|cookie|passw|credential|signature/i
-
-function hideLlmSecrets(redactor: Redactor, values: Record<string, string>): void {
-  if (values['api_key'] !== undefined) redactor.set('LLM_API_KEY', values['api_key'])
-  for (const [name, value] of Object.entries(keptHeaders(values)))
-    if (SECRET_HEADER.test(name)) redactor.set(`header ${name}`, value)
-}
-
-const errorText = (error: unknown) => (error instanceof Error ? (error.stack ?? error.message) : String(error))

@@ -27,6 +27,8 @@ export type Command =
   | { kind: 'run'; newRunId: string; maxSteps?: number }
   | { kind: 'pause'; reason: string; now: number }
   | { kind: 'configure'; changes: Record<string, unknown> }
+  /** Names only; the values are stored already. */
+  | { kind: 'secrets'; added: readonly string[]; removed: readonly string[] }
   /** The loop has come to an end; `requestedAt` is the log's head at its last model request, 0 when there was none. */
   | {
       kind: 'end_run'
@@ -55,6 +57,8 @@ export function decide(state: State, command: Command): EventDraft[] | Problem {
       return decidePause(state, command)
     case 'configure':
       return decideConfigure(state, command.changes)
+    case 'secrets':
+      return decideSecrets(command)
     case 'end_run':
       return decideEnd(state, command)
     case 'ask':
@@ -139,6 +143,11 @@ function decideConfigure(state: State, changes: Record<string, unknown>): EventD
     )
   }
   return Object.keys(changes).length ? [{ type: 'ConfigUpdate', source: 'user', changes }] : []
+}
+
+function decideSecrets({ added, removed }: CommandOf<'secrets'>): EventDraft[] {
+  if (added.length + removed.length === 0) return []
+  return [{ type: 'SecretsUpdate', source: 'user', added: [...added], removed: [...removed] }]
 }
 
 /**

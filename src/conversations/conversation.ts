@@ -29,6 +29,8 @@ import { ActiveRun } from './active-run.ts'
 import type { RunEnd } from './active-run.ts'
 import type { Command } from './commands.ts'
 import { decide } from './commands.ts'
+import type { SecretsChange } from './secrets.ts'
+import { refuseSecretsIn } from './refuse-secrets.ts'
 import { redactParts } from './redact-parts.ts'
 import type { State } from './state.ts'
 import { fold } from './state.ts'
@@ -100,6 +102,7 @@ export class Conversation {
     return await this.#command(async () => {
       const earlier = idempotency && (await findPosted(this.log, this.#state.postedKeys, idempotency, Date.now()))
       if (earlier) return earlier.answer
+      refuseSecretsIn({ 'Idempotency-Key': idempotency?.key }, this.#deps.redact)
       const content = redactParts(partsOf(message.content), this.#deps.redact)
       const sender = message.sender === undefined ? {} : { sender: this.#deps.redact(message.sender) }
       const command = { kind: 'message', content, ...sender, run, newRunId: uuid7(), now: Date.now() } as const
@@ -144,6 +147,13 @@ export class Conversation {
       await prepare()
       await this.#carryOut({ kind: 'configure', changes })
       await afterwards()
+    })
+  }
+
+  /** `store` makes the change, in turn and durably; only then the log tells of it. */
+  async changeSecrets(store: () => Promise<SecretsChange>): Promise<void> {
+    await this.#command(async () => {
+      await this.#carryOut({ kind: 'secrets', ...(await store()) })
     })
   }
 
@@ -225,12 +235,11 @@ export class Conversation {
   }
 
   #startRun(): void {
-    const { toolCalls, redact, createLlm } = this.#deps
+    const { toolCalls, createLlm } = this.#deps
     const run = new ActiveRun({
       id: this.#state.run!.id,
       log: this.log,
       toolCalls,
-      redact,
       createLlm,
       withoutTools: this.#withoutTools,
       state: () => this.#state,

@@ -9,6 +9,7 @@ import type {
   UpdateConfig,
 } from '../contract/conversation.ts'
 import { Problem } from '../contract/problem.ts'
+import type { Secrets } from '../contract/secret.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
 import { removeTree } from '../lib/remove-tree.ts'
@@ -152,6 +153,28 @@ export class ConversationManager {
     const opened = await this.#opened(id)
     const warnings = await this.#deps.assembler.configure(opened, update)
     return { ...opened.conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
+  }
+
+  /** Answers the names there are then. */
+  async putSecrets(id: string, values: Secrets): Promise<string[]> {
+    const { conversation, secrets } = await this.#opened(id)
+    await conversation.changeSecrets(() => secrets.put(values))
+    return secrets.names()
+  }
+
+  async secretNames(id: string): Promise<string[]> {
+    return (await this.#opened(id)).secrets.names()
+  }
+
+  async deleteSecret(id: string, name: string): Promise<void> {
+    const { conversation, secrets } = await this.#opened(id)
+    await conversation.changeSecrets(() => secrets.remove(name))
+  }
+
+  /** For what is said about a conversation outside of it; changes nothing of one that is not open, for then nothing of it is known. */
+  async redactFor(id: string): Promise<(text: string) => string> {
+    const opened = await this.#open.get(id)?.catch(() => undefined)
+    return opened?.redact ?? ((text) => text)
   }
 
   /** Its processes are dead and its data gone when this resolves; the workdir goes only if the server made it. */

@@ -2,6 +2,7 @@
 import type { CreateConversation, UpdateConfig } from '../contract/conversation.ts'
 import { LlmConfig, MASK, maskLlmConfig, splitDump } from '../contract/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
+import { tellIssue } from '../contract/issue.ts'
 import { endpointOf } from '../llm/endpoint.ts'
 import { LlmError } from '../llm/llm.ts'
 import { mapStrings } from '../lib/map-strings.ts'
@@ -41,7 +42,7 @@ export function parseLlmUpdate(dump: NonNullable<UpdateConfig['llm_config']>): P
 }
 
 /** The kept secrets after an update; a header whose value is masked keeps the one it has. */
-export function mergeLlmSecrets(kept: Record<string, string>, update: LlmConfig): Record<string, string> {
+export function mergeLlmSecrets(kept: Readonly<Record<string, string>>, update: LlmConfig): Record<string, string> {
   const before = keptHeaders(kept)
   const headers = Object.entries(update.extra_headers ?? {}).map(([name, value]) => [
     name,
@@ -52,7 +53,11 @@ export function mergeLlmSecrets(kept: Record<string, string>, update: LlmConfig)
 }
 
 /** The model's configuration as a request needs it: the stored one with its secrets put back. Throws an `LlmError` when they are lost. */
-export function withLlmSecrets(stored: LlmConfig, secrets: Record<string, string>, defaults: LlmDefaults): LlmConfig {
+export function withLlmSecrets(
+  stored: LlmConfig,
+  secrets: Readonly<Record<string, string>>,
+  defaults: LlmDefaults,
+): LlmConfig {
   const { api_key, extra_headers, ...config } = stored
   // Not the server's own key in its place: the conversation was made to be paid for by another one.
   if ((api_key !== undefined && !secrets['api_key']) || (extra_headers && !secrets['extra_headers'])) {
@@ -71,7 +76,7 @@ export function withLlmSecrets(stored: LlmConfig, secrets: Record<string, string
 }
 
 /** The headers of a configuration, out of what is kept of it encrypted. */
-export function keptHeaders(secrets: Record<string, string>): Record<string, string> {
+export function keptHeaders(secrets: Readonly<Record<string, string>>): Record<string, string> {
   return LlmConfig.shape.extra_headers.unwrap().parse(JSON.parse(secrets['extra_headers'] ?? '{}'))
 }
 
@@ -142,14 +147,15 @@ export type NewChanges = {
 
 /** The `changes` of a `ConfigUpdate`: only what was sent, secrets masked. */
 export function changesOf({ update, llm, workdir, redact }: NewChanges): Record<string, unknown> {
-  const { llm_config: _, workdir: __, title, ...plain } = update
-  const masked = llm && Object.keys(llm).length ? maskLlmConfig(llm) : undefined
-  return withoutUndefined({
-    ...plain,
-    title: title === undefined ? undefined : redact(title),
-    llm_config: masked,
-    workdir,
-  })
+  const { llm_config: _, workdir: __, ...words } = update
+  const llm_config = llm && Object.keys(llm).length ? maskLlmConfig(llm) : undefined
+  return withoutUndefined({ ...(mapStrings(words, redact) as typeof words), llm_config, workdir })
+}
+
+/** The fields of a configuration that are shown, by name. */
+export function shownFields(llm: LlmConfig | undefined): Record<string, unknown> {
+  const { api_key: _, extra_headers: __, ...shown } = llm ?? {}
+  return Object.fromEntries(Object.entries(shown).map(([name, value]) => [`llm_config.${name}`, value]))
 }
 
 function parseLlm(dump: Record<string, unknown> | undefined): ParsedLlm {
@@ -157,7 +163,7 @@ function parseLlm(dump: Record<string, unknown> | undefined): ParsedLlm {
   const parsed = LlmConfig.safeParse(used)
   if (parsed.success)
     return { config: parsed.data, warnings: unused.map((name) => `llm_config.${name} is not used by this server`) }
-  const issues = parsed.error.issues.map(({ path, message }) => ({ path: ['llm_config', ...path].join('.'), message }))
+  const issues = parsed.error.issues.map((issue) => tellIssue(issue, ['llm_config'], Object.keys(LlmConfig.shape)))
   throw new Problem('invalid_request', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), {
     details: { issues },
   })

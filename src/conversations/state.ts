@@ -148,6 +148,7 @@ export function fold(state: State, event: Event): State {
         run: runAfter(state, event),
         request: event.status === 'running' ? releasedRequest(state.request) : state.request,
       }
+    case 'SecretsUpdate':
     case 'ErrorEvent':
     case 'Result':
       return next

@@ -2,25 +2,36 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
+import { z } from 'zod'
 import { LATER_FIELDS } from '../contract/conversation.ts'
+import { tellIssue } from '../contract/issue.ts'
 import type { ProblemCode } from '../contract/problem.ts'
 import { Problem } from '../contract/problem.ts'
 import { isOutOfRoom } from '../events/log-file.ts'
+import { redactProblem } from '../security/redact-problem.ts'
+import { withRedaction } from '../telemetry/logger.ts'
 
 /** More would not help anyone to mend the request. */
 const MAX_ISSUES = 20
 
-export function handleError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const problem = toProblem(error, request)
+/** `redact` knows the secrets of the conversation that the request is about. */
+export function handleError(
+  error: FastifyError | Error,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  redact: (text: string) => string = (text) => text,
+): FastifyReply {
+  const problem = redactProblem(toProblem(error, request, redact), redact)
   if (problem.code === 'unauthorized') void reply.header('www-authenticate', 'Bearer realm="agent-server"')
   if (problem.code === 'method_not_allowed') void reply.header('allow', [problem.details?.['allow']].flat().join(', '))
   if (problem.status === 503) void reply.header('retry-after', '1')
   return reply.code(problem.status).type('application/json').send(JSON.stringify(problem.toBody()))
 }
 
-function toProblem(error: FastifyError | Error, request: FastifyRequest): Problem {
+function toProblem(error: FastifyError | Error, request: FastifyRequest, redact: (text: string) => string): Problem {
   if (error instanceof Problem) return error
-  if (hasZodFastifySchemaValidationErrors(error)) return invalidRequest(error.validation, error.validationContext)
+  if (hasZodFastifySchemaValidationErrors(error))
+    return invalidRequest(error.validation, error.validationContext, request)
   const told = 'code' in error ? FASTIFY_CODES[error.code] : undefined
   if (told) return new Problem(...told, { cause: error })
   if (isOutOfRoom(error))
@@ -39,7 +50,7 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest): Proble
       cause: error,
     })
   const error_id = randomUUID()
-  request.log.error({ err: error, error_id }, 'request failed')
+  withRedaction(request.log, redact).error({ err: error, error_id }, 'request failed')
   return new Problem('internal', 'The server failed; its log has the details under this error_id.', {
     details: { error_id },
     cause: error,
@@ -76,11 +87,17 @@ type Issue = {
 }
 
 /** Paths and rules only: a value in the answer could be the secret somebody put into the wrong field. */
-function invalidRequest(validation: readonly unknown[], context: string | undefined): Problem {
-  const issues = (validation as readonly Issue[]).slice(0, MAX_ISSUES).map((issue) => ({
-    path: [context ?? 'body', ...issue.instancePath.split('/').filter(Boolean)].join('.'),
-    message: issue.message ?? 'is not valid',
-  }))
+function invalidRequest(
+  validation: readonly unknown[],
+  context: string | undefined = 'body',
+  { routeOptions }: FastifyRequest,
+): Problem {
+  const schema = routeOptions.schema?.[context as 'body']
+  const fields = schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
+  const issues = (validation as readonly Issue[]).slice(0, MAX_ISSUES).map(({ instancePath, keyword, message }) => {
+    const issue = { code: keyword, path: instancePath.split('/').filter(Boolean), message: message ?? 'is not valid' }
+    return tellIssue(issue, [context], fields)
+  })
   const later = (validation as readonly Issue[]).flatMap(laterFields)
   if (later.length) {
     const fields = later.join(', ')

@@ -1,7 +1,7 @@
 /** The HTTP server: plugins, hooks and routes put together. What a route does is in `routes/`, what an error says in `problem-handler.ts`. */
 import type { Socket } from 'node:net'
 import { fastifySSE } from '@fastify/sse'
-import type { FastifyBaseLogger, FastifyInstance, FastifySchemaCompiler } from 'fastify'
+import type { FastifyBaseLogger, FastifyError, FastifyInstance, FastifySchemaCompiler } from 'fastify'
 import Fastify, { LogController } from 'fastify'
 import { validatorCompiler } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
@@ -17,6 +17,7 @@ import { conversationRoutes } from './routes/conversations.ts'
 import { eventRoutes } from './routes/events.ts'
 import { messageRoutes } from './routes/messages.ts'
 import { permissionRoutes } from './routes/permissions.ts'
+import { secretRoutes } from './routes/secrets.ts'
 import { serverRoutes } from './routes/server.ts'
 
 declare module 'fastify' {
@@ -60,7 +61,10 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   // Bodies and queries are parsed by their zod schemas; answers were made by us and are written as they are.
   app.setValidatorCompiler(compileValidator)
   app.setSerializerCompiler(() => JSON.stringify)
-  app.setErrorHandler(handleError)
+  app.setErrorHandler<FastifyError>(async (error, request, reply) => {
+    const { id } = (request.params ?? {}) as { id?: string }
+    return handleError(error, request, reply, id === undefined ? undefined : await deps.manager.redactFor(id))
+  })
 
   acceptJsonOnly(app)
 
@@ -133,5 +137,6 @@ export async function registerRoutes(
   await app.register(conversationRoutes, { manager })
   await app.register(messageRoutes, { manager })
   await app.register(permissionRoutes, { manager })
+  await app.register(secretRoutes, { manager })
   await app.register(eventRoutes, { manager, streamBufferBytes: info.limits.stream_buffer_bytes })
 }

@@ -41,6 +41,8 @@ export type AnswerAssembly = {
   readonly hasEnded: boolean
   /** Throws `CutShort` or `NotAnAnswer` when this is not an answer in full. */
   finish(): LlmAnswer
+  /** All that was understood so far, for a log: a secret that comes in pieces is whole in it. */
+  soFar(): object
   /** What was said, for an answer that never comes to its end; undefined when nothing was. It has no calls. */
   partial(): LlmAnswer | undefined
 }
@@ -133,6 +135,14 @@ export function createAnswerAssembly({ model, takenIds, costOf }: AnswerOptions)
       if (isCut || stopReason === 'error') throw new CutShort('the answer ended before the model did')
       return answerWith(text, toolCalls)
     },
+    soFar: () => ({
+      model: servedModel || model,
+      ...(reasoning && { reasoning }),
+      text,
+      tool_calls: calls.calls.map((call) => ({ id: call.id, name: call.name, arguments: call.text })),
+      finish_reason: stopReason,
+      usage,
+    }),
     partial() {
       const said = text.slice(0, text.length - (halves.get('text')?.text.length ?? 0))
       return said.trim() === '' ? undefined : answerWith(said, [])

@@ -5,6 +5,9 @@ import { CutShort, NotAnAnswer, UpstreamFailure } from './answer-assembly.ts'
 import { readChunk } from './chat-chunk.ts'
 import type { LlmDelta } from './llm.ts'
 
+/** Of what is no answer, for the error to quote the beginning of. Much longer than the quotation: a secret that is cut off is not found. */
+const MAX_HEAD_CHARS = 64 * 1024
+
 const MAX_PLAIN_ANSWER_CHARS = 64 * 1024 * 1024
 
 /** One message of the server: the JSON of a chunk, or the word that there are no more. */
@@ -48,7 +51,7 @@ async function* readMessages(texts: AsyncIterable<string>): AsyncGenerator<Serve
   let sawMessage = false
   for await (const text of texts) {
     if (head === '' && text.trimStart().startsWith('{')) plain = ''
-    if (head.length < 100) head = (head + text).trimStart().slice(0, 100)
+    if (!sawMessage && head.length < MAX_HEAD_CHARS) head = (head + text).trimStart().slice(0, MAX_HEAD_CHARS)
     if (plain === undefined) {
       const messages = sse.push(text).map(parseMessage)
       sawMessage ||= messages.length > 0

@@ -2,6 +2,7 @@
 import type { OpenAI } from 'openai'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { Usage } from '../contract/message.ts'
+import { mapStrings } from '../lib/map-strings.ts'
 import { createAnswerAssembly } from './answer-assembly.ts'
 import type { AnswerAssembly } from './answer-assembly.ts'
 import { createRequestWriter, dialectAfterRefusal, firstDialect } from './chat-request.ts'
@@ -27,7 +28,9 @@ export type OpenAiChatOptions = {
   readonly config: LlmConfig
   /** Takes secrets out of what providers say in errors, and out of logged payloads. Deltas and answers are the caller's. */
   readonly redact?: (text: string) => string
-  /** Gets every body as it was sent, and every answer as it came, as text. Without it nothing is kept. */
+  /** The same for an answer that did not come to its end. */
+  readonly redactCutOff?: (text: string) => string
+  /** Gets every body as it was sent, and what was understood of every answer, as JSON. */
   readonly logPayload?: (payload: Payload) => void
   readonly fetch?: Fetch
   readonly retryBaseMs?: number
@@ -38,7 +41,7 @@ export type Payload = { readonly direction: 'request' | 'response'; readonly bod
 
 /** Opens nothing and throws nothing: what is wrong with the configuration is thrown by `stream`, like all that fails. */
 export function createOpenAiChat(options: OpenAiChatOptions): Llm {
-  const { config, redact = (text) => text, logPayload } = options
+  const { config, redact = (text) => text, redactCutOff = redact, logPayload } = options
   const maxRetries = config.num_retries ?? DEFAULT_RETRIES
   const baseMs = options.retryBaseMs ?? RETRY_BASE_MS
   let target: Target | undefined
@@ -59,10 +62,18 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
     })
     if (!logPayload) return yield* readAnswer(texts, answer)
     logPayload({ direction: 'request', body: redact(body) })
-    yield* readAnswer(
-      logged(texts, (text) => logPayload({ direction: 'response', body: redact(text) })),
-      answer,
-    )
+    let failure: string | undefined
+    try {
+      yield* readAnswer(texts, answer)
+    } catch (error) {
+      failure = String(error)
+      throw error
+    } finally {
+      // Put together, not as it came: there a secret may be cut over several chunks, where nothing would find it.
+      const said = mapStrings(answer.soFar(), failure === undefined ? redact : redactCutOff) as object
+      const error = failure === undefined ? {} : { error: redact(failure) }
+      logPayload({ direction: 'response', body: JSON.stringify({ ...said, ...error }) })
+    }
   }
 
   /** One attempt after the other, until one is an answer or may not be repeated. */
@@ -141,19 +152,4 @@ function costOf({ input_cost_per_token: input, output_cost_per_token: output }: 
 function headersOf(error: unknown): ReplyHeaders | undefined {
   const headers = error instanceof Error && 'headers' in error ? error.headers : undefined
   return typeof headers === 'object' && headers !== null && 'get' in headers ? (headers as ReplyHeaders) : undefined
-}
-
-async function* logged(texts: AsyncIterable<string>, log: (text: string) => void): AsyncGenerator<string, void> {
-  const seen: string[] = []
-  try {
-    for await (const text of texts) {
-      seen.push(text)
-      yield text
-    }
-  } catch (error) {
-    seen.push(String(error))
-    throw error
-  } finally {
-    log(seen.join(''))
-  }
 }

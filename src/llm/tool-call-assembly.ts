@@ -20,6 +20,8 @@ export type CallFragment = {
 type OpenCall = { index: number | undefined; id: string; name: string; text: string }
 
 export type ToolCallAssembly = {
+  /** What there is so far, whole or not. */
+  readonly calls: readonly Readonly<OpenCall>[]
   /** Which call the fragment belongs to, and the piece of input it adds. */
   add(fragment: CallFragment): { readonly call: number; readonly text: string }
   /**
@@ -44,6 +46,7 @@ export function createToolCallAssembly(): ToolCallAssembly {
   }
 
   return {
+    calls,
     add(fragment) {
       const call = callOf(fragment)
       call.id ||= fragment.id

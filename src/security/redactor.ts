@@ -1,76 +1,86 @@
-/** The one place that takes secret values out of text: each becomes `<secret:NAME>`, however it is written. */
-
-/** Shorter values would hit innocent text. */
-const MIN_SECRET_LENGTH = 8
+/** The one place that takes secret values out of text: each becomes `<secret:NAME>`, however it is written or cut. */
+import { MIN_SECRET_LENGTH } from '../contract/secret.ts'
+import { SecretAutomaton } from './secret-automaton.ts'
+import type { TextUnit } from './secret-forms.ts'
+import { formsOf } from './secret-forms.ts'
+import type { StreamRedactor } from './stream-redactor.ts'
+import { createStreamRedactor, redactText } from './stream-redactor.ts'
 
 export interface Redactor {
-  /** Adds or replaces a value; values under the minimal length are not looked for. */
-  readonly set: (name: string, value: string) => void
+  /** These are the values of `name` from now on. Those under the minimal length, white space not counted, are not looked for. */
+  readonly set: (name: string, ...values: readonly string[]) => void
   readonly delete: (name: string) => void
   readonly redact: (text: string) => string
+  /** For text that was cut off where it could be in the middle of a secret: so much of one that it tells is left out too. */
+  readonly redactCutOff: (text: string) => string
+  /** For one text that comes in pieces. Changes of the values hold from the next piece on. */
+  readonly stream: () => StreamRedactor
+  /** The same for bytes; those that are no part of a secret stay as they are, UTF-8 or not. */
+  readonly byteStream: () => ByteRedactor
+}
+
+/** As `StreamRedactor`. What `push` answers is only valid until its argument changes. */
+export interface ByteRedactor {
+  push(bytes: Uint8Array): Uint8Array
+  flush(): Uint8Array
+  release(): Uint8Array
+  /** Bytes held back. */
+  readonly held: number
 }
 
 export function createRedactor(): Redactor {
-  const values = new Map<string, string>()
-  let pattern: RegExp | undefined
-  const names = new Map<string, string>()
+  const values = new Map<string, readonly string[]>()
+  // Weakly: what text has made of them is larger than all else of a conversation that rests, and soon made again.
+  let automata: Partial<Record<TextUnit, WeakRef<SecretAutomaton>>> = {}
 
-  const rebuild = () => {
-    names.clear()
-    for (const [name, value] of values) for (const form of writtenForms(value)) names.set(form, name)
-    // Longest first: where one secret is the beginning of another, the longer one is meant.
-    const forms = [...names.keys()].sort((a, b) => b.length - a.length)
-    pattern = forms.length ? new RegExp(forms.map((form) => RegExp.escape(form)).join('|'), 'g') : undefined
+  const automatonFor = (unit: TextUnit): SecretAutomaton | undefined => {
+    if (values.size === 0) return undefined
+    const known = automata[unit]?.deref()
+    if (known) return known
+    const forms = [...values].flatMap(([name, those]) => those.flatMap((value) => formsOf(name, value, unit)))
+    const made = new SecretAutomaton(forms)
+    automata[unit] = new WeakRef(made)
+    return made
   }
 
   return {
-    set(name, value) {
-      if (value.length < MIN_SECRET_LENGTH) return
-      values.set(name, value)
-      rebuild()
+    set(name, ...given) {
+      const long = given.filter((value) => value.trim().length >= MIN_SECRET_LENGTH)
+      const before = values.get(name) ?? []
+      if (long.length === before.length && long.every((value, at) => value === before[at])) return
+      if (long.length > 0) values.set(name, long)
+      else values.delete(name)
+      automata = {}
     },
     delete(name) {
-      if (values.delete(name)) rebuild()
+      if (values.delete(name)) automata = {}
     },
-    redact: (text) => (pattern ? text.replace(pattern, (form) => `<secret:${names.get(form)}>`) : text),
+    redact(text) {
+      const automaton = automatonFor('char')
+      return automaton ? redactText(automaton, text) : text
+    },
+    redactCutOff(text) {
+      const stream = createStreamRedactor(() => automatonFor('char'))
+      const safe = stream.push(text)
+      return stream.held < MIN_SECRET_LENGTH ? safe + stream.flush() : safe
+    },
+    stream: () => createStreamRedactor(() => automatonFor('char')),
+    byteStream: () => createByteRedactor(createStreamRedactor(() => automatonFor('byte'))),
   }
 }
 
-/** The value as programs write it: plain, in JSON, in URLs, in base64. */
-function writtenForms(value: string): Set<string> {
-  return new Set([value, ...jsonForms(value), ...urlForms(value), ...base64Forms(value)])
-}
-
-/** Some escape all that is not ASCII. */
-function jsonForms(value: string): string[] {
-  const json = JSON.stringify(value).slice(1, -1)
-  return [json, json.replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)]
-}
-
-/** Programs differ in which reserved characters they encode, how they write a space, and in the case of the digits. */
-function urlForms(value: string): string[] {
-  // Half a character cannot be encoded, and encoding it throws.
-  const loose = encodeURIComponent(value.toWellFormed())
-  const strict = loose.replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
-  const forms = [
-    loose,
-    strict,
-    strict.replaceAll('%20', '+'),
-    loose.replaceAll('%2F', '/'),
-    strict.replaceAll('%2F', '/'),
-  ]
-  return forms.flatMap((form) => [form, form.replace(/%../g, (code) => code.toLowerCase())])
-}
-
-/** At the three alignments that the value can have in a longer text. */
-function base64Forms(value: string): string[] {
-  const bytes = Buffer.from(value)
-  return [0, 1, 2].flatMap((lead) => {
-    const encoded = Buffer.concat([Buffer.alloc(lead), bytes])
-      .toString('base64')
-      .replace(/=+$/, '')
-    // The first characters mix in what stands before, the last one what follows: they are not the secret's own.
-    const own = encoded.slice(lead === 0 ? 0 : lead + 1, (bytes.length + lead) % 3 === 0 ? undefined : -1)
-    return own.length >= MIN_SECRET_LENGTH ? [own, own.replaceAll('+', '-').replaceAll('/', '_')] : []
-  })
+function createByteRedactor(texts: StreamRedactor): ByteRedactor {
+  const bytesOf = (text: string) => Buffer.from(text, 'latin1')
+  return {
+    push(bytes) {
+      const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
+      const safe = texts.push(text)
+      return safe === text ? bytes : bytesOf(safe)
+    },
+    flush: () => bytesOf(texts.flush()),
+    release: () => bytesOf(texts.release()),
+    get held() {
+      return texts.held
+    },
+  }
 }

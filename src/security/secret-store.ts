@@ -17,6 +17,14 @@ export interface SecretStore {
   read(conversationId: string): Promise<SecretValues>
   /** Replaces all; durable when it resolves. */
   write(conversationId: string, values: SecretValues): Promise<void>
+  /** For other things of a conversation that hold secrets. */
+  sealerFor(conversationId: string): Sealer
+}
+
+/** `unseal` answers undefined when no key opens it, or it was changed. */
+export type Sealer = {
+  readonly seal: (content: Buffer) => Buffer
+  readonly unseal: (sealed: Buffer) => Buffer | undefined
 }
 
 const NONCE_BYTES = 12
@@ -33,38 +41,55 @@ export function createSecretStore({ directory, keyMaterial }: SecretStoreDeps): 
     async read(conversationId) {
       const sealed = await readFile(fileOf(conversationId)).catch(ignoreMissing)
       if (!sealed) return {}
-      for (const key of derived()) {
-        const text = unseal(sealed, key, conversationId)
-        if (text !== undefined) return SecretValues.parse(JSON.parse(text))
-      }
+      const text = unsealWithAny(sealed, derived(), conversationId)?.toString()
+      if (text !== undefined) return SecretValues.parse(JSON.parse(text))
       throw new Problem(
         'storage_failed',
         `The secrets of conversation ${conversationId} were encrypted with another key; start the server with it (OPENHANDS_SECRET_KEY, or the old master key after a comma), or send the secrets again.`,
       )
     },
     async write(conversationId, values) {
-      await replaceFile(fileOf(conversationId), seal(JSON.stringify(values), derived()[0]!, conversationId))
+      await replaceFile(
+        fileOf(conversationId),
+        seal(Buffer.from(JSON.stringify(values)), derived()[0]!, conversationId),
+      )
+    },
+    sealerFor(conversationId) {
+      // Not `secrets.enc`, and never taken for it.
+      const owner = `${conversationId} content`
+      return {
+        seal: (content) => seal(content, derived()[0]!, owner),
+        unseal: (sealed) => unsealWithAny(sealed, derived(), owner),
+      }
     },
   }
 }
 
 const deriveKey = (material: string) => Buffer.from(hkdfSync('sha256', material, '', 'agent-server secrets v1', 32))
 
-/** format byte, nonce, tag, ciphertext; bound to the conversation, so that files cannot be swapped between two. */
-function seal(text: string, key: Buffer, conversationId: string): Buffer {
+/** format byte, nonce, tag, ciphertext; bound to its owner, so that files cannot be swapped between two. */
+function seal(content: Buffer, key: Buffer, owner: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES)
-  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(conversationId))
-  const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(owner))
+  const body = Buffer.concat([cipher.update(content), cipher.final()])
   return Buffer.concat([Buffer.of(FORMAT), nonce, cipher.getAuthTag(), body])
 }
 
-function unseal(sealed: Buffer, key: Buffer, conversationId: string): string | undefined {
+function unsealWithAny(sealed: Buffer, keys: readonly Buffer[], owner: string): Buffer | undefined {
+  for (const key of keys) {
+    const content = unseal(sealed, key, owner)
+    if (content) return content
+  }
+  return undefined
+}
+
+function unseal(sealed: Buffer, key: Buffer, owner: string): Buffer | undefined {
   if (sealed[0] !== FORMAT || sealed.length < 1 + NONCE_BYTES + TAG_BYTES) return undefined
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(1, 1 + NONCE_BYTES))
-    .setAAD(Buffer.from(conversationId))
+    .setAAD(Buffer.from(owner))
     .setAuthTag(sealed.subarray(1 + NONCE_BYTES, 1 + NONCE_BYTES + TAG_BYTES))
   try {
-    return decipher.update(sealed.subarray(1 + NONCE_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
+    return Buffer.concat([decipher.update(sealed.subarray(1 + NONCE_BYTES + TAG_BYTES)), decipher.final()])
   } catch {
     return undefined // another key, or the file was changed
   }

@@ -28,3 +28,13 @@ export function createLogger({ level, redact }: { level: LogLevel; redact: (text
     { write: (line: string) => void process.stdout.write(redact(line)) },
   )
 }
+
+type Lines = { write(line: string): void }
+
+/** The same log for what may hold more secrets than the server's own; costs nothing until something is logged. */
+export function withRedaction<T extends object>(logger: T, redact: (text: string) => string): T {
+  const { streamSym } = pino.symbols
+  const { [streamSym]: lines } = logger as Record<typeof streamSym, Lines>
+  // As pino's own children do: the rest is the parent's. Lines pass here when they are whole.
+  return Object.create(logger, { [streamSym]: { value: { write: (line: string) => lines!.write(redact(line)) } } }) as T
+}

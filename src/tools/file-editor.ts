@@ -11,7 +11,7 @@ import { createSerial } from '../lib/serial.ts'
 import { decodeText, encodeText } from '../lib/text-encoding.ts'
 import type { DecodedText } from '../lib/text-encoding.ts'
 import { createEditHistory } from '../workspace/edit-history.ts'
-import type { Content, EditHistory } from '../workspace/edit-history.ts'
+import type { Content, EditHistory, Sealer } from '../workspace/edit-history.ts'
 import type { EditorFiles, Found, FoundFile, Missing } from '../workspace/editor-files.ts'
 import { FileRefusal } from '../workspace/file-refusal.ts'
 import { Unfit, alreadyExists, doesNotExist, isDirectory, isRequired, isTooLarge, mebibytes } from './editor-faults.ts'
@@ -70,10 +70,13 @@ export type FileEditorDeps = {
   readonly files: EditorFiles
   /** Where what files were before their edits is kept. */
   readonly historyDirectory: string
+  readonly sealer: Sealer
+  /** Takes secrets out of what is shown in part only: cut off, they would not be found later. */
+  readonly redact: (text: string) => string
 }
 
-export function createFileEditor({ files, historyDirectory }: FileEditorDeps): Tool<FileEditorInput> {
-  const editor: Editor = { files, history: createEditHistory({ directory: historyDirectory }) }
+export function createFileEditor({ files, historyDirectory, sealer, redact }: FileEditorDeps): Tool<FileEditorInput> {
+  const editor: Editor = { files, redact, history: createEditHistory({ directory: historyDirectory, sealer }) }
   const oneByOne = createSerial()
   return {
     name: 'FileEditor',
@@ -84,7 +87,7 @@ export function createFileEditor({ files, historyDirectory }: FileEditorDeps): T
   }
 }
 
-type Editor = { readonly files: EditorFiles; readonly history: EditHistory }
+type Editor = Pick<FileEditorDeps, 'files' | 'redact'> & { readonly history: EditHistory }
 
 function absolute(workdir: string, path: string): string {
   const whole = isAbsolute(path) ? path : `${workdir}/${path}`
@@ -111,7 +114,7 @@ const failure = (type: 'invalid_input' | 'failed' | 'denied', message: string): 
 type Command = (editor: Editor, input: FileEditorInput) => Promise<ToolOutcome>
 
 const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
-  view: async ({ files }, { path, view_range }) => {
+  view: async ({ files, redact }, { path, view_range }) => {
     const found = await files.look(path, MAX_FILE_BYTES)
     if (found.kind === 'directory') {
       if (view_range) throw new Unfit(`\`view_range\` is not allowed when \`path\` points to a directory: ${path}.`)
@@ -119,7 +122,7 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
     }
     const { bytes } = asFile(path, found)
     const type = imageType(bytes)
-    return type ? showImage(path, type, bytes) : toOutcome(showText(path, decode(path, bytes).text, view_range))
+    return type ? showImage(path, type, bytes) : toOutcome(showText(path, decode(path, bytes).text, view_range, redact))
   },
 
   create: async (editor, { path, file_text }) => {
@@ -153,7 +156,7 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
     return await editText(editor, path, { file, decoded }, insertionAfter(decoded.text, insert_line, new_str))
   },
 
-  undo_edit: async ({ files, history }, { path }) => {
+  undo_edit: async ({ files, history, redact }, { path }) => {
     const found = await files.look(path, MAX_FILE_BYTES)
     const file = found.kind === 'missing' ? found : asFile(path, found)
     const now = contentOf(file)
@@ -174,7 +177,7 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
     if (!last.before)
       return { output: `Last edit to ${path} undone successfully. It had created the file, which is removed now.` }
     const text = decode(path, last.before).text
-    const snippet = showEdit(path, text, difference(now ? decode(path, now).text : '', text))
+    const snippet = showEdit(path, text, difference(now ? decode(path, now).text : '', text), redact)
     return toOutcome({ ...snippet, text: `Last edit to ${path} undone successfully. ${snippet.text}` })
   },
 }
@@ -223,7 +226,7 @@ async function editText(editor: Editor, path: string, { file, decoded }: OpenTex
     )
   }
   await change(editor, file, bytes)
-  const snippet = showEdit(path, text, edit)
+  const snippet = showEdit(path, text, edit, editor.redact)
   const advice = 'Review the changes and make sure they are as expected. Edit the file again if necessary.'
   return toOutcome({ ...snippet, text: `The file ${path} has been edited. ${snippet.text}${advice}` })
 }

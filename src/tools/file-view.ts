@@ -16,18 +16,22 @@ const SNIPPET_CONTEXT = 4
 
 export type View = { readonly text: string; readonly isCut: boolean }
 
+type Redact = (text: string) => string
+
 /** A file, or the lines of it that are asked for: both ends count, -1 is the last line. Throws an `Unfit` for lines that it has not. */
-export function showText(path: string, text: string, range: readonly number[] | undefined): View {
+export function showText(path: string, text: string, range: readonly number[] | undefined, redact: Redact): View {
   const count = countLines(text)
   if (count === 0) return { text: `The file ${path} is empty.`, isCut: false }
   const { first, last, note } = linesToShow(range, count)
-  const view = showLines(`Here's the result of running \`cat -n\` on ${path}:`, text, first, last)
+  const view = showLines(`Here's the result of running \`cat -n\` on ${path}:`, text, { first, last }, redact)
   return { ...view, text: note + view.text }
 }
 
+type Lines = { readonly first: number; readonly last: number }
+
 /** Lines `first` to `last`, as far as they fit; the range must lie in the text. */
-function showLines(title: string, text: string, first: number, last: number): View {
-  const { lines, isCut } = numberLines(text, first, last)
+function showLines(title: string, text: string, { first, last }: Lines, redact: Redact): View {
+  const { lines, isCut } = numberLines(text, { first, last }, redact)
   const shownTo = first + lines.length - 1
   const rest =
     shownTo < last
@@ -37,12 +41,12 @@ function showLines(title: string, text: string, first: number, last: number): Vi
 }
 
 /** The lines that an edit has put in, with some around them; `text` is what it has made. */
-export function showEdit(path: string, text: string, { start, replacement }: Edit): View {
+export function showEdit(path: string, text: string, { start, replacement }: Edit, redact: Redact): View {
   const count = countLines(text)
   if (count === 0) return { text: 'It is empty now.\n', isCut: false }
   const first = Math.max(1, lineAt(text, start) - SNIPPET_CONTEXT)
   const last = Math.min(count, lineAt(text, start + replacement.length) + SNIPPET_CONTEXT)
-  return showLines(`Here's the result of running \`cat -n\` on a snippet of ${path}:`, text, first, last)
+  return showLines(`Here's the result of running \`cat -n\` on a snippet of ${path}:`, text, { first, last }, redact)
 }
 
 export function showDirectory(path: string, { entries, hidden, isCut }: Listing): View {
@@ -78,7 +82,7 @@ function linesToShow(
   return { first: first!, last: wanted === -1 ? count : Math.min(wanted!, count), note }
 }
 
-function numberLines(text: string, first: number, last: number): { lines: string[]; isCut: boolean } {
+function numberLines(text: string, { first, last }: Lines, redact: Redact): { lines: string[]; isCut: boolean } {
   const lines: string[] = []
   let room = MAX_VIEW_CHARS
   let isCut = false
@@ -86,7 +90,7 @@ function numberLines(text: string, first: number, last: number): { lines: string
   for (let number = first; number <= last; number++) {
     const end = text.indexOf('\n', at)
     const line = text.slice(at, end === -1 ? undefined : end).replace(/\r$/, '')
-    const shown = `${String(number).padStart(6)}\t${shorten(line)}`
+    const shown = `${String(number).padStart(6)}\t${shorten(line, redact)}`
     room -= shown.length + 1
     // At least one line, however long: a view that shows nothing leads nowhere.
     if (room < 0 && lines.length > 0) return { lines, isCut: true }
@@ -97,8 +101,8 @@ function numberLines(text: string, first: number, last: number): { lines: string
   return { lines, isCut }
 }
 
-function shorten(line: string): string {
+function shorten(line: string, redact: Redact): string {
   if (line.length <= MAX_LINE_CHARS) return line
-  const shown = line.slice(0, MAX_LINE_CHARS).toWellFormed()
+  const shown = redact(line).slice(0, MAX_LINE_CHARS).toWellFormed()
   return `${shown} [… ${line.length - MAX_LINE_CHARS} more characters in this line]`
 }

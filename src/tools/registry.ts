@@ -5,6 +5,7 @@ import type { EditorFiles } from '../workspace/editor-files.ts'
 import type { Shells } from '../workspace/shell.ts'
 import { createBashTool } from './bash.ts'
 import { createFileEditor } from './file-editor.ts'
+import type { FileEditorDeps } from './file-editor.ts'
 import { createFinish } from './finish.ts'
 import { createTaskTracker } from './task-tracker.ts'
 import { createThink } from './think.ts'
@@ -18,13 +19,13 @@ export type ToolDeps = {
   readonly stateDirectory: string
   /** Output of the last successful call of a tool in `TOOLS_KEPT_IN_LOG`, undefined when there was none. */
   readonly lastOutput: (toolName: string) => unknown
-}
+} & Pick<FileEditorDeps, 'sealer' | 'redact'>
 
 /** A new tool is a file of its own and a line here. */
 const TOOLS = {
   Bash: ({ shells }) => createBashTool(shells),
-  FileEditor: ({ files, stateDirectory }) =>
-    createFileEditor({ files, historyDirectory: join(stateDirectory, 'edits') }),
+  FileEditor: ({ stateDirectory, ...deps }) =>
+    createFileEditor({ ...deps, historyDirectory: join(stateDirectory, 'edits') }),
   TaskTracker: ({ lastOutput }) => createTaskTracker(() => lastOutput('TaskTracker')),
   Finish: () => createFinish(),
   Think: () => createThink(),

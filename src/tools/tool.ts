@@ -8,8 +8,8 @@ export type ToolContext = {
   readonly workdir: string
   /** Aborted when the call is to be ended now; the tool then ends everything it started and answers `interrupted`. */
   readonly signal: AbortSignal
-  /** Shows output while the tool still runs; transient. */
-  readonly onOutput: (stream: 'stdout' | 'stderr', text: string, offset: number) => void
+  /** Shows output while the tool still runs, piece after piece; transient. */
+  readonly onOutput: (stream: 'stdout' | 'stderr', text: string) => void
 }
 
 /** What a call came to. A failure is an outcome, never a throw. */

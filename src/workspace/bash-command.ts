@@ -49,7 +49,9 @@ export async function runBashCommand(run: BashCommand): Promise<FinishedCommand>
   const ended = bash.send(exportScript(options.env ?? {}) + commandScript(paths, run.secrets))
   const stopped = await stopWhenNeeded(bash, ended, run, flood.signal)
   const report = await ended
-  const pipesHeld = (await drain(pipes)) === 'held'
+  const pipesAre = await drain(pipes)
+  pipes.stdout.endText(pipesAre)
+  pipes.stderr.endText(pipesAre)
   pipes.stdout.receive(() => true)
   pipes.stderr.receive(() => true)
   return {
@@ -57,7 +59,7 @@ export async function runBashCommand(run: BashCommand): Promise<FinishedCommand>
     stopped,
     stdout: await stdout.finish(),
     stderr: await stderr.finish(),
-    pipesHeld,
+    pipesHeld: pipesAre === 'held',
   }
 }
 

@@ -56,7 +56,10 @@ export type CommandFiles = { readonly script: string; readonly stdout: string; r
  */
 export function commandScript(files: CommandFiles, secrets: Readonly<Record<string, string>>): string {
   const redirections = `</dev/null >${quote(files.stdout)} 2>${quote(files.stderr)} ${REPORT_FD}>&-`
-  return `${assign(secrets)} \\. ${quote(files.script)} ${redirections}\n`
+  const assignments = assign(secrets)
+  // In POSIX mode what is assigned for a special builtin stays in the shell; called so, it is an ordinary one.
+  const source = assignments && `${assignments} \\command`
+  return `${source} \\. ${quote(files.script)} ${redirections}\n`
 }
 
 /** Must be the next line after what it reports on: `$?` is the exit code. */

@@ -18,7 +18,7 @@ import {
 } from './command-result.ts'
 import { killShell } from './interrupt.ts'
 import { endMarkedProcesses, shellMark } from './marked-processes.ts'
-import type { CommandOptions, CommandResult, Shell, ShellLauncher } from './shell.ts'
+import type { CommandOptions, CommandResult, OutputFilter, Shell, ShellLauncher } from './shell.ts'
 import { ShellFiles, type OutputPipes } from './shell-files.ts'
 
 export type ShellLimits = {
@@ -43,6 +43,7 @@ export type BashSessionOptions = {
   readonly privateDir: string
   readonly env: Readonly<Record<string, string>>
   readonly secrets: () => Readonly<Record<string, string>>
+  readonly createFilter: () => OutputFilter
   readonly launcher: ShellLauncher
   readonly limits: ShellLimits
   /** The end of a session that used the same directory. */
@@ -78,7 +79,7 @@ export class BashSession implements Shell {
   constructor(options: BashSessionOptions) {
     this.id = options.id
     this.#options = options
-    this.#files = new ShellFiles(options.stateDir)
+    this.#files = new ShellFiles(options.stateDir, options.createFilter)
     this.#cwd = options.workdir
     this.#inTurn = createTurns(options.after)
   }

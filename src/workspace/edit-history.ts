@@ -1,7 +1,8 @@
 /**
  * What files were before they were edited, kept on disk so that an edit can be undone after a restart too: one file per
  * edit, the oldest removed when they grow too many. Not synced: after a power cut the last undo may be missing or torn,
- * and a torn one counts as missing. One edit at a time: its user sees to that.
+ * and a torn one counts as missing. One edit at a time: its user sees to that. Entries hold files whole, with the
+ * secrets in them, so they are sealed.
  */
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -11,8 +12,15 @@ import { z } from 'zod'
 export type EditHistoryOptions = {
   /** Of this conversation alone; made at the first edit. */
   readonly directory: string
+  readonly sealer: Sealer
   readonly maxEntries?: number
   readonly maxBytes?: number
+}
+
+/** Encrypts what nobody else is to read. `unseal` answers undefined for what was not sealed so. */
+export type Sealer = {
+  readonly seal: (content: Buffer) => Buffer
+  readonly unseal: (sealed: Buffer) => Buffer | undefined
 }
 
 /** A file's content; undefined where there was no file. */
@@ -43,6 +51,7 @@ const MAX_BYTES = 64 * 1024 * 1024
 
 export function createEditHistory({
   directory,
+  sealer,
   maxEntries = MAX_ENTRIES,
   maxBytes = MAX_BYTES,
 }: EditHistoryOptions): EditHistory {
@@ -61,7 +70,7 @@ export function createEditHistory({
       await removeOldest(directory, [...entries, entry], { maxEntries, maxBytes })
       const header: Header = { path, existed: before !== undefined, size: entry.size, after: digest(after) }
       const parts = [Buffer.from(`${JSON.stringify(header)}\n`), before ?? Buffer.alloc(0)]
-      await writeFile(join(directory, UNFINISHED), Buffer.concat(parts), { mode: 0o600 })
+      await writeFile(join(directory, UNFINISHED), sealer.seal(Buffer.concat(parts)), { mode: 0o600 })
       await rename(join(directory, UNFINISHED), join(directory, nameOf(entry)))
       return pastEdit(nameOf(entry), before, header.after)
     },
@@ -69,7 +78,7 @@ export function createEditHistory({
     async last(path) {
       const own = (await listEntries(directory)).filter((entry) => entry.key === keyOf(path))
       for (const name of own.toReversed().map(nameOf)) {
-        const read = await readEntry(join(directory, name))
+        const read = await readEntry(join(directory, name), sealer)
         if (read?.header.path === path) return pastEdit(name, read.before, read.header.after)
       }
       return undefined
@@ -122,10 +131,11 @@ async function removeOldest(
 const Header = z.object({ path: z.string(), existed: z.boolean(), size: z.int(), after: z.string() })
 type Header = z.infer<typeof Header>
 
-/** Undefined for what a power cut has torn. */
-async function readEntry(path: string): Promise<{ header: Header; before: Content } | undefined> {
+/** Undefined for what a power cut has torn, or was sealed with a key that is gone. */
+async function readEntry(path: string, { unseal }: Sealer): Promise<{ header: Header; before: Content } | undefined> {
   try {
-    const bytes = await readFile(path)
+    const bytes = unseal(await readFile(path))
+    if (!bytes) return undefined
     const end = bytes.indexOf('\n')
     const header = Header.parse(JSON.parse(bytes.toString('utf8', 0, end)))
     const before = bytes.subarray(end + 1)

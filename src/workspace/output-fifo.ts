@@ -4,13 +4,20 @@
  */
 import { closeSync, constants, openSync, readSync, unlinkSync } from 'node:fs'
 import { Socket } from 'node:net'
+import type { OutputFilter } from './shell.ts'
 
-/** Takes the bytes (only valid during the call); answers false to be given no more until `resume`. */
+/** Takes the bytes, filtered (only valid during the call); answers false to be given no more until `resume`. */
 export type OutputSink = (bytes: Uint8Array) => boolean
 
 const READ_BYTES = 64 * 1024
 /** The most that a pipe can hold (`/proc/sys/fs/pipe-max-size`): more than that was written after the drain began. */
 const MAX_DRAIN_BYTES = 1024 * 1024
+
+/**
+ * What a filter may hold back when a command's end leaves its pipe to the background. Less belongs to the command: it
+ * is all but certainly no more than the end of a word. More goes where the rest of it will come.
+ */
+const MAX_CUT_BYTES = 8
 
 /** Shared by all pipes: every read is handled before the next one begins. */
 const scratch = Buffer.allocUnsafe(READ_BYTES)
@@ -21,23 +28,31 @@ export class OutputFifo {
   /** Held while the pipe is in use, so that the end of one writer is not the end of the stream. */
   #writeEnd: number | undefined
   readonly #socket: Socket
+  readonly #filter: OutputFilter
   #sink: OutputSink = () => true
   #onEnd: () => void = () => {}
 
-  /** `path` is a fifo that nobody has opened. */
-  constructor(path: string) {
+  /** `path` is a fifo that nobody has opened. Everything that comes out of it passes `filter`. */
+  constructor(path: string, filter: OutputFilter) {
     this.path = path
+    this.#filter = filter
     this.#readEnd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     this.#writeEnd = openWriteEnd(path)
     this.#socket = new Socket({
       fd: this.#readEnd,
       readable: true,
       writable: false,
-      onread: { buffer: scratch, callback: (length, bytes) => this.#sink(bytes.subarray(0, length)) },
+      onread: {
+        buffer: scratch,
+        callback: (length, bytes) => this.#give(this.#filter.push(bytes.subarray(0, length))),
+      },
     })
     // An error on a pipe of our own leaves nothing to read; 'close' follows it.
     this.#socket.on('error', () => {})
-    this.#socket.on('close', () => this.#onEnd())
+    this.#socket.on('close', () => {
+      this.#give(this.#filter.flush())
+      this.#onEnd()
+    })
   }
 
   receive(sink: OutputSink): void {
@@ -63,6 +78,12 @@ export class OutputFifo {
     return state
   }
 
+  /** After a command's end: gives its sink what the filter still holds, where that cannot be the beginning of more. */
+  endText(state: 'free' | 'held'): void {
+    if (state === 'free') this.#give(this.#filter.flush())
+    else if (this.#filter.held < MAX_CUT_BYTES) this.#give(this.#filter.release())
+  }
+
   /** Leaves the pipe to those who hold it; what they write goes to `sink` until the last of them ends. */
   retire(sink: OutputSink, onEnd: () => void): void {
     this.#sink = sink
@@ -85,9 +106,13 @@ export class OutputFifo {
       if (length === undefined) return 'held'
       if (length === 0) return 'free'
       total += length
-      this.#sink(scratch.subarray(0, length))
+      this.#give(this.#filter.push(scratch.subarray(0, length)))
     }
     return 'held'
+  }
+
+  #give(bytes: Uint8Array): boolean {
+    return bytes.length === 0 || this.#sink(bytes)
   }
 
   #closeWriteEnd(): void {

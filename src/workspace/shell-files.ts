@@ -4,6 +4,7 @@ import { access, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { OutputFifo } from './output-fifo.ts'
+import type { OutputFilter } from './shell.ts'
 
 const SYSTEM_PATH = '/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin:/run/current-system/profile/bin'
 
@@ -11,11 +12,14 @@ export type OutputPipes = { readonly stdout: OutputFifo; readonly stderr: Output
 
 export class ShellFiles {
   readonly #directory: string
+  readonly #createFilter: () => OutputFilter
   #scriptFd: number | undefined
   #pipesMade = 0
 
-  constructor(directory: string) {
+  /** What a shell says, and the state it is to come back with, pass a filter each. */
+  constructor(directory: string, createFilter: () => OutputFilter) {
     this.#directory = directory
+    this.#createFilter = createFilter
   }
 
   get scriptPath(): string {
@@ -45,12 +49,18 @@ export class ShellFiles {
     await rm(paths[1], { force: true })
     // Not by the search path of the shells, which may begin with a directory that agents write in.
     await execa('mkfifo', ['-m', '600', ...paths], { env: { PATH: SYSTEM_PATH } })
-    return { stdout: new OutputFifo(paths[0]), stderr: new OutputFifo(paths[1]) }
+    return {
+      stdout: new OutputFifo(paths[0], this.#createFilter()),
+      stderr: new OutputFifo(paths[1], this.#createFilter()),
+    }
   }
 
+  /** Filtered too: a command may have copied a secret into a variable of its own. */
   async saveState(state: Buffer): Promise<void> {
+    const filter = this.#createFilter()
+    const safe = Buffer.concat([filter.push(state), filter.flush()])
     mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
-    await writeFile(`${this.statePath}.new`, state, { mode: 0o600 })
+    await writeFile(`${this.statePath}.new`, safe, { mode: 0o600 })
     await rename(`${this.statePath}.new`, this.statePath)
   }
 

@@ -32,6 +32,19 @@ export type CommandOptions = {
 }
 
 /**
+ * What an output stream passes before anything of it is shown or kept. It may hold bytes back until more come, or until
+ * it is flushed: then the stream is over, and another may begin. `release` gives out what is held and goes on.
+ */
+export interface OutputFilter {
+  /** The answer is only valid until the argument changes. */
+  push(bytes: Uint8Array): Uint8Array
+  flush(): Uint8Array
+  release(): Uint8Array
+  /** Bytes held back. */
+  readonly held: number
+}
+
+/**
  * A persistent bash. Commands run one at a time in the order of the calls. `run` does not reject for anything the
  * command does; it rejects only when no shell can be started. `close` ends every process the session started.
  */

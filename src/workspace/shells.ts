@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Problem } from '../contract/problem.ts'
 import { BACKGROUND_DIRECTORY, BashSession, type ShellLimits } from './bash-session.ts'
 import { endMarkedProcesses } from './marked-processes.ts'
-import type { Shell, ShellLauncher, Shells } from './shell.ts'
+import type { OutputFilter, Shell, ShellLauncher, Shells } from './shell.ts'
 
 export type ShellsOptions = {
   readonly conversationId: string
@@ -20,7 +20,16 @@ export type ShellsOptions = {
   readonly launcher: ShellLauncher
   /** Asked for at each command: variables that commands see, but that the saved state never holds. */
   readonly secretsEnv?: () => Readonly<Record<string, string>>
+  /** One for each stream of output, and for each state that is saved. */
+  readonly createFilter?: () => OutputFilter
   readonly limits?: Partial<ShellLimits>
+}
+
+const NO_FILTER: OutputFilter = {
+  push: (bytes) => bytes,
+  flush: () => Buffer.alloc(0),
+  release: () => Buffer.alloc(0),
+  held: 0,
 }
 
 const DEFAULT_SHELL_LIMITS: ShellLimits = {
@@ -71,8 +80,9 @@ function openSession(id: string, options: ShellsOptions, limits: ShellLimits, af
   const { conversationId, workdir, outputDir, privateDir, env, launcher } = options
   const stateDir = join(options.stateDir, id)
   const secrets = options.secretsEnv ?? (() => ({}))
+  const createFilter = options.createFilter ?? (() => NO_FILTER)
   const places = { workdir, stateDir, outputDir, privateDir }
-  return new BashSession({ id, conversationId, ...places, env, secrets, launcher, limits, after })
+  return new BashSession({ id, conversationId, ...places, env, secrets, createFilter, launcher, limits, after })
 }
 
 /** It names a directory. */

@@ -4,12 +4,15 @@ import type { EventDraft } from '../../src/contract/event.ts'
 import { createToolCalls } from '../../src/agent/tool-calls.ts'
 import type { ToolCall } from '../../src/agent/tool-calls.ts'
 import type { Tool } from '../../src/tools/tool.ts'
+import { createRedactor } from '../../src/security/redactor.ts'
 import { gate, tool } from '../conversations/fixtures.ts'
 
 type Result = Extract<EventDraft, { type: 'ToolResult' }>
 
 /** The calls of one conversation, what they stored, and a way to have storing fail. */
 function setUp(...tools: Tool[]) {
+  const redactor = createRedactor()
+  redactor.set('PIN', 'hunter2-hunter2')
   const results: Result[] = []
   const crashes: unknown[] = []
   const shown: string[] = []
@@ -17,7 +20,7 @@ function setUp(...tools: Tool[]) {
   const toolCalls = createToolCalls({
     tools,
     context: () => ({ conversationId: 'c', workdir: '/work' }),
-    redact: (text) => text.replaceAll('hunter2', '<secret>'),
+    redactor,
     emit: async (drafts) => {
       if (storage.fails) throw new Error('there is no room')
       // What a log cannot say in JSON it cannot store.
@@ -99,10 +102,12 @@ describe('is told to the model, and nothing runs:', () => {
 
 describe('a tool that breaks its promises still has one result:', () => {
   test('one that throws', async () => {
-    const { toolCalls, results, crashes } = setUp(tool('Bad', () => Promise.reject(new Error('it holds hunter2'))))
+    const { toolCalls, results, crashes } = setUp(
+      tool('Bad', () => Promise.reject(new Error('it holds hunter2-hunter2'))),
+    )
     await toolCalls.run(callOf('Bad'))
     expect(results).toMatchObject([
-      { is_error: true, error_type: 'failed', error_message: 'The tool failed: it holds <secret>' },
+      { is_error: true, error_type: 'failed', error_message: 'The tool failed: it holds <secret:PIN>' },
     ])
     expect(crashes).toHaveLength(1)
   })
@@ -189,21 +194,26 @@ test('only a tool that finishes, and did not fail, ends the run', async () => {
   const finishing = (fails: boolean) =>
     tool(
       'Finish',
-      () => (fails ? { output: '', error: { type: 'failed', message: 'not yet' } } : { output: 'All done, hunter2.' }),
+      () =>
+        fails
+          ? { output: '', error: { type: 'failed', message: 'not yet' } }
+          : { output: 'All done, hunter2-hunter2.' },
       { finishes: true },
     )
   expect(await setUp(finishing(false)).toolCalls.run(callOf('Finish'))).toEqual({
     finishes: true,
-    finalText: 'All done, <secret>.',
+    finalText: 'All done, <secret:PIN>.',
   })
   expect(await setUp(finishing(true)).toolCalls.run(callOf('Finish'))).toEqual({ finishes: false })
 })
 
 test('secrets are taken out of every string of an output, keys too, and of what is shown meanwhile', async () => {
   const leaky = tool('Leaky', (_, { onOutput }) => {
-    onOutput('stdout', 'hunter2!', 3)
+    onOutput('stdout', 'It is hunter2')
+    onOutput('stderr', 'é')
+    onOutput('stdout', '-hunter2! hun')
     return {
-      output: { lines: ['a hunter2', { hunter2: 'hunter2' }], size: 1 },
+      output: { lines: ['a hunter2-hunter2', { 'hunter2-hunter2': 'hunter2-hunter2' }], size: 1 },
       fullOutputPath: '/tmp/x',
       truncated: true,
     }
@@ -212,12 +222,17 @@ test('secrets are taken out of every string of an output, keys too, and of what 
   await toolCalls.run(callOf('Leaky'))
   expect(results).toMatchObject([
     {
-      output: { lines: ['a <secret>', { '<secret>': '<secret>' }], size: 1 },
+      output: { lines: ['a <secret:PIN>', { '<secret:PIN>': '<secret:PIN>' }], size: 1 },
       truncated: true,
       full_output_path: '/tmp/x',
     },
   ])
-  expect(shown).toEqual(['call-1 stdout 3 <secret>!'])
+  expect(shown).toEqual([
+    'call-1 stdout 0 It is ',
+    'call-1 stderr 0 é',
+    'call-1 stdout 6 <secret:PIN>! ',
+    'call-1 stdout 20 hun',
+  ])
 })
 
 test('null for an argument that may be left out counts as left out, and not for one that takes null', async () => {
@@ -239,6 +254,22 @@ test('null for an argument that may be left out counts as left out, and not for 
     error_message: expect.stringContaining('path'),
   })
   expect(results).toHaveLength(1)
+})
+
+test('an image that holds a secret is left out whole, others stay as they are', async () => {
+  const image = (content: string) => ({
+    type: 'image',
+    media_type: 'image/png',
+    data: Buffer.from(content).toString('base64'),
+  })
+  const output = [{ type: 'text', text: 'hunter2-hunter2' }, image('innocent'), image('x hunter2-hunter2')]
+  const { toolCalls, results } = setUp(tool('Look', () => ({ output })))
+  await toolCalls.run(callOf('Look'))
+  expect(results[0]!.output).toEqual([
+    { type: 'text', text: '<secret:PIN>' },
+    image('innocent'),
+    { type: 'text', text: expect.stringMatching(/left out/) },
+  ])
 })
 
 test('tools are described in the order given, the schema as a model takes it', () => {

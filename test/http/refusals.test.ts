@@ -248,7 +248,6 @@ describe('what the server has not yet', () => {
     'agents',
     'mcp',
     'setting_sources',
-    'secrets',
   ])('%s is refused by name', async (field) => {
     await using http = await setHttp()
     const answer = await http.call('POST', '/conversations', { [field]: SECRET })

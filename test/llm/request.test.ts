@@ -243,7 +243,7 @@ describe('the wire', () => {
     expect(payloads.map(({ direction }) => direction)).toEqual(['request', 'response'])
     expect(payloads[0]?.body).toBe(redact(requests[0]!.text))
     expect(payloads[1]?.body).toContain('<secret:PLACE>')
-    expect(payloads[1]?.body).toContain('[DONE]')
+    expect(JSON.parse(payloads[1]!.body)).toMatchObject({ text: 'It is <secret:PLACE>.', finish_reason: 'stop' })
   })
 
   test('is logged also when it failed', async () => {

@@ -16,6 +16,9 @@ export async function openEditor() {
     createFileEditor({
       files: createEditorFiles(() => ({ forbidden: [server, '/proc'] })),
       historyDirectory: join(server, 'edits'),
+      // Plain, so that tests can look at it and make some of it up.
+      sealer: { seal: (content) => content, unseal: (sealed) => sealed },
+      redact: (text) => text.replaceAll('hunter2-hunter2', '<secret:PIN>'),
     })
   let tool = open()
   const at = (name: string) => join(workdir, name)

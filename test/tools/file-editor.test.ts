@@ -97,6 +97,14 @@ describe('view', () => {
     expect(truncated).toBe(true)
   })
 
+  test('takes secrets out before a long line is cut: half of one would not be found later', async () => {
+    const { say, write } = await openEditor()
+    await write('a', `${'x'.repeat(MAX_LINE_CHARS - 8)}hunter2-hunter2`)
+    const output = await say({ command: 'view', path: 'a' })
+    expect(output).not.toContain('hunter')
+    expect(output).toContain('x<secret: [… ')
+  })
+
   test('shows a directory two levels deep, and tells of what is hidden', async () => {
     const { workdir, say, write } = await openEditor()
     await mkdir(join(workdir, 'src/deep/deeper'), { recursive: true })

@@ -9,6 +9,7 @@ import {
   resolveToolNames,
 } from '../../src/tools/registry.ts'
 import type { ToolDeps } from '../../src/tools/registry.ts'
+import { createRedactor } from '../../src/security/redactor.ts'
 import { createEditorFiles } from '../../src/workspace/editor-files.ts'
 import { contextIn } from './tool-fixture.ts'
 
@@ -21,6 +22,8 @@ const deps: ToolDeps = {
   files: createEditorFiles(() => ({ forbidden: [] })),
   stateDirectory: '/nonexistent',
   lastOutput: () => undefined,
+  sealer: { seal: (content) => content, unseal: (sealed) => sealed },
+  redact: (text) => text,
 }
 
 test.each([
@@ -59,7 +62,7 @@ test('every tool is made under its own name, and described in a form that a mode
   const toolCalls = createToolCalls({
     tools,
     context: () => contextIn('/work'),
-    redact: (text) => text,
+    redactor: createRedactor(),
     emit: async () => {},
     onOutput: () => {},
     onCrash: () => {},

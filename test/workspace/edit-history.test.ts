@@ -1,14 +1,17 @@
-import { mkdir, readdir, truncate, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, readdir, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { createSecretStore } from '../../src/security/secret-store.ts'
 import { createEditHistory } from '../../src/workspace/edit-history.ts'
 import { makeDirectory } from './editor-fixture.ts'
 
 const text = (content: string) => Buffer.from(content)
 
+const sealer = createSecretStore({ directory: '/nonexistent', keyMaterial: ['the key of the tests'] }).sealerFor('a')
+
 async function setUp(bounds: { maxEntries?: number; maxBytes?: number } = {}) {
   const directory = join(await makeDirectory(), 'edits')
-  const open = () => createEditHistory({ directory, ...bounds })
+  const open = () => createEditHistory({ directory, sealer, ...bounds })
   return { directory, open, history: open() }
 }
 
@@ -83,4 +86,13 @@ test('what a crash or a power cut left half written is passed over', async () =>
   expect((await history.last('/a'))?.before).toEqual(text('first'))
   await history.note('/a', text('third'), text('fourth'))
   expect((await history.last('/a'))?.before).toEqual(text('third'))
+})
+
+test('nothing of a file can be read in it, and another key makes it as if there were none', async () => {
+  const { history, directory } = await setUp()
+  await history.note('/a-path', text('password = hunter2'), text(''))
+  const [name] = await readdir(directory)
+  expect(await readFile(join(directory, name!), 'latin1')).not.toMatch(/hunter2|a-path/)
+  const other = createSecretStore({ directory: '/nonexistent', keyMaterial: ['another'] }).sealerFor('a')
+  expect(await createEditHistory({ directory, sealer: other }).last('/a-path')).toBeUndefined()
 })

@@ -1,0 +1,76 @@
+/** A conversation's secrets on the wire: values go in and never come out. No message here repeats a name or a value. */
+import { z } from 'zod'
+
+/** Characters. A shorter value would be found in innocent text, and could be guessed where it was taken out. */
+export const MIN_SECRET_LENGTH = 8
+/** Of one value. The kernel takes no variable of an environment above 128 KiB. */
+export const MAX_SECRET_BYTES = 32 * 1024
+/** Of one conversation; with the longest values an environment would still have room for everything else. */
+export const MAX_SECRETS = 64
+const MAX_NAME_LENGTH = 128
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+
+/** What bash, the dynamic linker, git or this server read or own: a value there would break commands, or run as one. */
+const RESERVED_NAMES = new Set(
+  ['PATH', 'HOME', 'SHELL', 'USER', 'LOGNAME', 'PWD', 'OLDPWD', 'IFS', 'ENV', 'TERM', 'TMPDIR', 'CDPATH', '_'].concat(
+    ['PS0', 'PS1', 'PS2', 'PS3', 'PS4', 'PROMPT_COMMAND', 'PROMPT_DIRTRIM', 'SHELLOPTS', 'BASHOPTS', 'BASHPID', 'BASH'],
+    ['POSIXLY_CORRECT', 'GLOBIGNORE', 'EXECIGNORE', 'FIGNORE', 'FUNCNAME', 'FUNCNEST', 'DIRSTACK', 'PIPESTATUS'],
+    ['UID', 'EUID', 'PPID', 'GROUPS', 'RANDOM', 'SRANDOM', 'SECONDS', 'EPOCHREALTIME', 'EPOCHSECONDS', 'LINENO'],
+    ['SHLVL', 'REPLY', 'OPTARG', 'OPTERR', 'OPTIND', 'TIMEFORMAT', 'TMOUT', 'COLUMNS', 'LINES', 'LANG', 'LANGUAGE'],
+  ),
+)
+const RESERVED_PREFIXES = [
+  'BASH_',
+  'LD_',
+  'DYLD_',
+  'OPENHANDS_',
+  'LLM_',
+  'AGENT_SERVER',
+  '__agent_server',
+  'GIT_CONFIG',
+].concat(['LC_', 'HIST', 'COMP_'])
+
+/** Name -> value, as a client sends them. Its own faults are told by their place: a value may stand where a name belongs. */
+export const Secrets = z
+  .record(z.string(), z.string())
+  .check(({ value, issues }) => {
+    Object.entries(value).forEach(([name, text], at) => {
+      const fault = faultOfName(name) ?? faultOfValue(text)
+      if (fault) issues.push({ code: 'custom', input: undefined, path: [], message: `entry ${at + 1}: ${fault}` })
+    })
+    if (Object.keys(value).length > MAX_SECRETS) {
+      issues.push({ code: 'custom', input: undefined, path: [], message: `there can be ${MAX_SECRETS} at most` })
+    }
+  })
+  .describe(
+    `Environment variables of the conversation's commands, by name. Values have ${MIN_SECRET_LENGTH} characters to ${MAX_SECRET_BYTES / 1024} KiB; names that bash, git or the server use are refused.`,
+  )
+export type Secrets = z.infer<typeof Secrets>
+
+export const PutSecrets = z.strictObject({ secrets: Secrets }).meta({ id: 'PutSecrets' })
+
+/** A list like any other; there is only one page of it. */
+export const SecretNames = z
+  .object({ items: z.array(z.string()).describe('Names only, sorted.'), next_page_id: z.null() })
+  .meta({ id: 'SecretNames' })
+export type SecretNames = z.infer<typeof SecretNames>
+
+function faultOfName(name: string): string | undefined {
+  if (name.length > MAX_NAME_LENGTH || !NAME.test(name)) {
+    return `a name is that of an environment variable: a letter or "_", then letters, digits and "_", ${MAX_NAME_LENGTH} at most`
+  }
+  if (RESERVED_NAMES.has(name)) return `the name ${name} is reserved`
+  const prefix = RESERVED_PREFIXES.find((reserved) => name.startsWith(reserved))
+  return prefix && `names that begin with ${prefix} are reserved`
+}
+
+function faultOfValue(value: string): string | undefined {
+  if (value.includes('\0')) return 'a value cannot hold a NUL character'
+  // Not counting what editors and `echo` leave around it, which commands often drop again.
+  if (value.trim().length < MIN_SECRET_LENGTH) {
+    return `a value has at least ${MIN_SECRET_LENGTH} characters: a shorter one could not be kept out of sight`
+  }
+  if (new TextEncoder().encode(value).length > MAX_SECRET_BYTES) return `a value has at most ${MAX_SECRET_BYTES} bytes`
+  return undefined
+}

@@ -1,0 +1,60 @@
+/** Routes for a conversation's secrets: values go in, only names come out. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { ConversationId } from '../../contract/conversation.ts'
+import { PutSecrets, SecretNames } from '../../contract/secret.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { describeRoute } from '../describe-route.ts'
+import { ById, CONVERSATION } from './conversations.ts'
+
+export const secretRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
+  const describe = describeRoute('secrets')
+
+  app.put(
+    '/conversations/:id/secrets',
+    {
+      schema: {
+        ...describe('putSecrets', 'Add or replace secrets, also during a run; those not named stay', [
+          ...CONVERSATION,
+          'storage_full',
+        ]),
+        params: ById,
+        body: PutSecrets,
+        response: { 200: SecretNames },
+      },
+    },
+    async (request) => listOf(await manager.putSecrets(request.params.id, request.body.secrets)),
+  )
+
+  app.get(
+    '/conversations/:id/secrets',
+    {
+      schema: {
+        ...describe('listSecrets', 'List the names of the secrets', CONVERSATION),
+        params: ById,
+        response: { 200: SecretNames },
+      },
+    },
+    async (request) => listOf(await manager.secretNames(request.params.id)),
+  )
+
+  app.delete(
+    '/conversations/:id/secrets/:key',
+    {
+      schema: {
+        ...describe('deleteSecret', 'Delete a secret; one that there is not is no error', [
+          ...CONVERSATION,
+          'storage_full',
+        ]),
+        params: z.strictObject({ id: ConversationId, key: z.string() }),
+        response: { 204: z.undefined().describe('No command gets it any more.') },
+      },
+    },
+    async (request, reply) => {
+      await manager.deleteSecret(request.params.id, request.params.key)
+      return reply.code(204).send()
+    },
+  )
+}
+
+const listOf = (items: string[]): SecretNames => ({ items, next_page_id: null })

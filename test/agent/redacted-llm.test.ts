@@ -1,0 +1,163 @@
+import { expect, test } from 'vitest'
+import { createRedactedLlm } from '../../src/agent/redacted-llm.ts'
+import { NO_USAGE } from '../../src/contract/message.ts'
+import type { Llm, LlmAnswer, LlmDelta } from '../../src/llm/llm.ts'
+import { LlmError } from '../../src/llm/llm.ts'
+import { createRedactor } from '../../src/security/redactor.ts'
+
+const SECRET = 'tok"en-4711'
+
+const answer = (more: Partial<LlmAnswer>): LlmAnswer => ({
+  text: '',
+  reasoning: '',
+  toolCalls: [],
+  usage: NO_USAGE,
+  costUsd: undefined,
+  stopReason: 'stop',
+  model: 'm',
+  ...more,
+})
+
+/** A model that says this, then ends as told. */
+function model(deltas: LlmDelta[], end: LlmAnswer | Error): Llm {
+  return {
+    model: 'm',
+    async *stream() {
+      yield* deltas
+      if (end instanceof Error) throw end
+      return end
+    },
+  }
+}
+
+async function listen(llm: Llm) {
+  const redactor = createRedactor()
+  redactor.set('TOKEN', SECRET)
+  const stream = createRedactedLlm(llm, redactor).stream(
+    { system: '', messages: [], tools: [] },
+    new AbortController().signal,
+  )
+  const deltas: LlmDelta[] = []
+  try {
+    for (;;) {
+      const next = await stream.next()
+      if (next.done) return { deltas, answer: next.value, error: undefined }
+      deltas.push(next.value)
+    }
+  } catch (error) {
+    return { deltas, answer: undefined, error: error as LlmError }
+  }
+}
+
+const joined = (deltas: LlmDelta[], kind: string, index?: number) =>
+  deltas
+    .flatMap((delta) =>
+      delta.kind === kind && 'text' in delta && (!('index' in delta) || delta.index === index) ? [delta.text] : [],
+    )
+    .join('')
+
+test('each part is a text of its own: what is cut in one is found, whatever comes between', async () => {
+  const { deltas, answer: said } = await listen(
+    model(
+      [
+        { kind: 'reasoning', text: 'I know tok"' },
+        { kind: 'text', text: 'It is tok"en' },
+        { kind: 'reasoning', text: 'en-4711 now' },
+        { kind: 'text', text: '-47' },
+        { kind: 'tool_input', index: 0, text: '{"a":"tok\\"e' },
+        { kind: 'tool_input', index: 1, text: '{"b":"tok\\u0022en-' },
+        { kind: 'text', text: '11' },
+        { kind: 'tool_input', index: 0, text: 'n-4711"}' },
+        { kind: 'tool_input', index: 1, text: '4711 to"}' },
+        { kind: 'text', text: '. tok' },
+      ],
+      answer({ text: `It is ${SECRET}. tok`, reasoning: `I know ${SECRET} now` }),
+    ),
+  )
+  expect(joined(deltas, 'text')).toBe('It is <secret:TOKEN>. tok')
+  expect(joined(deltas, 'reasoning')).toBe('I know <secret:TOKEN> now')
+  expect(joined(deltas, 'tool_input', 0)).toBe('{"a":"<secret:TOKEN>"}')
+  expect(joined(deltas, 'tool_input', 1)).toBe('{"b":"<secret:TOKEN> to"}')
+  expect(said).toMatchObject({ text: joined(deltas, 'text'), reasoning: joined(deltas, 'reasoning') })
+})
+
+test('calls are without it in names, ids and arguments, however those are escaped', async () => {
+  const deep = JSON.stringify({ file: JSON.stringify({ a: JSON.stringify({ token: SECRET }) }) })
+  const unicode = `{"command":"echo ${Array.from(SECRET, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')}"}`
+  const { answer: said } = await listen(
+    model(
+      [],
+      answer({
+        model: `m ${SECRET}`,
+        stopReason: SECRET,
+        toolCalls: [
+          { id: `a-${SECRET}`, name: SECRET, arguments: deep },
+          { id: 'b', name: 'Bash', arguments: unicode },
+          { id: 'c', name: 'Bash', arguments: `no JSON tok\\"en-4711` },
+          { id: 'd', name: 'Bash', arguments: '{ "as": "it was" }' },
+        ],
+      }),
+    ),
+  )
+  expect(said!.toolCalls.map((call) => call.name)).toEqual(['<secret:TOKEN>', 'Bash', 'Bash', 'Bash'])
+  expect(said!.toolCalls.map((call) => call.id)).toEqual([expect.stringMatching(/^call_[0-9a-f-]{36}$/), 'b', 'c', 'd'])
+  expect(said!.toolCalls.slice(1).map((call) => call.arguments)).toEqual([
+    '{"command":"echo <secret:TOKEN>"}',
+    'no JSON <secret:TOKEN>',
+    '{ "as": "it was" }',
+  ])
+  expect(said!.toolCalls[0]!.arguments).toContain('<secret:TOKEN>')
+  expect(JSON.stringify(said)).not.toMatch(/en-4711/)
+})
+
+test('an attempt that is begun again is another text', async () => {
+  const { deltas } = await listen(
+    model(
+      [{ kind: 'text', text: 'tok"en' }, { kind: 'restart' }, { kind: 'text', text: '-4711' }],
+      answer({ text: '-4711' }),
+    ),
+  )
+  expect(deltas).toEqual([{ kind: 'restart' }, { kind: 'text', text: '-4711' }])
+})
+
+test('an error, and what was said before it, are without it', async () => {
+  const failure = new LlmError('auth', `no: ${SECRET}`, {
+    retryable: true,
+    lacksTools: true,
+    partial: answer({ text: `so ${SECRET}` }),
+  })
+  const { error } = await listen(model([], failure))
+  expect(error).toMatchObject({
+    type: 'auth',
+    message: 'no: <secret:TOKEN>',
+    retryable: true,
+    lacksTools: true,
+    partial: { text: 'so <secret:TOKEN>' },
+  })
+})
+
+test('of what was cut off, an end that may be most of a secret is left out', async () => {
+  const cutOff = (text: string) => listen(model([], new LlmError('network', 'cut', { partial: answer({ text }) })))
+  expect((await cutOff('so tok"en-471')).error?.partial?.text).toBe('so ')
+  expect((await cutOff('so tok"')).error?.partial?.text).toBe('so tok"')
+})
+
+test('a reader that leaves early closes the stream', async () => {
+  let isClosed = false
+  const llm: Llm = {
+    model: 'm',
+    async *stream() {
+      try {
+        for (;;) yield { kind: 'text', text: 'more ' }
+      } finally {
+        isClosed = true
+      }
+    },
+  }
+  for await (const _ of createRedactedLlm(llm, createRedactor()).stream(
+    { system: '', messages: [], tools: [] },
+    new AbortController().signal,
+  ))
+    break
+  expect(isClosed).toBe(true)
+})

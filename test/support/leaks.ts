@@ -1,0 +1,53 @@
+/** Looks for secrets in whatever has come to light, in every form that the contract names. */
+
+export type Evidence = { readonly where: string; readonly text: string }
+
+export type Leak = { readonly where: string; readonly name: string; readonly as: string; readonly around: string }
+
+/** So much of a value in one piece is taken for a leak of it. */
+const TELLING_LENGTH = 12
+
+/** One of each kind. */
+export function findLeaks(secrets: Readonly<Record<string, string>>, evidence: readonly Evidence[]): Leak[] {
+  const forms = Object.entries(secrets).flatMap(([name, value]) =>
+    formsOf(value).map(({ as, form }) => ({ name, as, form })),
+  )
+  const leaks = evidence.flatMap(({ where, text }) =>
+    forms.flatMap(({ name, as, form }) => {
+      const at = text.indexOf(form)
+      return at < 0 ? [] : [{ where, name, as, around: text.slice(Math.max(0, at - 60), at + form.length + 40) }]
+    }),
+  )
+  return [...new Map(leaks.map((leak) => [`${leak.where} ${leak.name}`, leak])).values()].slice(0, 8)
+}
+
+function formsOf(value: string): { as: string; form: string }[] {
+  const lines = value.split('\n').filter((line) => line.length >= TELLING_LENGTH)
+  const json = JSON.stringify(value).slice(1, -1)
+  const url = encodeURIComponent(value.toWellFormed())
+  const base64 = ['', 'x', 'xy'].flatMap((lead) =>
+    (['base64', 'base64url'] as const).map((alphabet) =>
+      Buffer.from(lead + value)
+        .toString(alphabet)
+        .replace(/=+$/, '')
+        .slice(lead ? 4 : 0, -2),
+    ),
+  )
+  const whole = {
+    plain: [value, ...lines],
+    json: [json, JSON.stringify(json).slice(1, -1)],
+    url: [url, url.replaceAll(/%../g, (code) => code.toLowerCase())],
+    base64,
+  }
+  const forms = Object.entries(whole).flatMap(([as, all]) =>
+    all.flatMap((form) => piecesOf(form).map((piece) => ({ as, form: piece }))),
+  )
+  return [...new Map(forms.map((form) => [form.form, form])).values()]
+}
+
+/** Every piece of telling length, so that a half is found too. */
+function piecesOf(form: string): string[] {
+  return Array.from({ length: Math.max(1, form.length - TELLING_LENGTH + 1) }, (_, at) =>
+    form.slice(at, at + TELLING_LENGTH),
+  )
+}
