@@ -3,12 +3,18 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { benchCreate } from './create.ts'
+import { benchDeltas } from './deltas.ts'
 import { benchEventPage } from './event-page.ts'
 import { benchStart } from './start.ts'
+import { benchSteps } from './steps.ts'
 import type { Row } from './table.ts'
 import { toMarkdown } from './table.ts'
 
 const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
+  steps: benchSteps,
+  deltas: benchDeltas,
+  create: benchCreate,
   start: benchStart,
   'event-page': () => benchEventPage(),
 }

@@ -14,6 +14,7 @@ export const URL = `http://127.0.0.1:${PORT}`
 const PROBE_MS = 2
 
 export type ServerProcess = {
+  readonly pid: number
   /** From start to the first 200 of `/alive`. */
   readonly ms: number
   /** Resident memory at that moment. */
@@ -44,7 +45,7 @@ export async function startServerProcess(home: string): Promise<ServerProcess> {
     server.kill('SIGKILL')
     await exited
   }
-  return { ms, megabytes: (kib * 1024) / 1e6, kill }
+  return { pid: server.pid!, ms, megabytes: (kib * 1024) / 1e6, kill }
 }
 
 function answers(): Promise<boolean> {

@@ -63,6 +63,8 @@ export function createHistory(render: RenderOutput): History {
           turn.results.set(event.tool_use_id, toToolMessage(event, turn.names.get(event.tool_use_id) ?? '', render))
           turn.images.set(event.tool_use_id, imagesOf(event))
           return settle()
+        case 'PermissionRequest':
+        case 'PermissionDecision':
         case 'StatusUpdate':
         case 'ConfigUpdate':
         case 'ErrorEvent':
@@ -117,7 +119,11 @@ function toToolMessage(event: EventOf<'ToolResult'>, toolName: string, render: R
     event.is_error && event.error_message && !text.includes(event.error_message)
       ? `Error: ${event.error_message}\n`
       : ''
-  return { role: 'tool', toolCallId: event.tool_use_id, content: `${error}${text}` || '[no output]' }
+  const changed =
+    event.ran_input === undefined
+      ? ''
+      : `[The user changed this call. What ran is ${JSON.stringify(event.ran_input)}]\n`
+  return { role: 'tool', toolCallId: event.tool_use_id, content: `${changed}${error}${text}` || '[no output]' }
 }
 
 function imagesOf({ output }: EventOf<'ToolResult'>): readonly ImagePart[] {

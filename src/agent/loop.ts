@@ -1,9 +1,10 @@
 /** The agent: ask the model, run what it calls, ask again, until it has said what it wanted to say or a limit is met. */
 import type { ErrorType, EventDraft, StopReason, TransientDraft } from '../contract/event.ts'
+import type { AskedToolUse } from '../contract/permission.ts'
 import type { Llm, ModelTool } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
 import type { History } from './history.ts'
-import type { ToolCall, ToolCalls } from './tool-calls.ts'
+import type { FinishedCall, ToolCall, ToolCalls } from './tool-calls.ts'
 import type { Turn } from './turn.ts'
 import { takeTurn } from './turn.ts'
 
@@ -16,6 +17,8 @@ export type AgentContext = {
   readonly llm: () => Llm
   /** Calls that have no result yet, in order. */
   readonly openCalls: () => readonly ToolCall[]
+  /** Those of them that need a decision first: while there is one, none of the turn runs. */
+  readonly callsToAsk: () => readonly AskedToolUse[]
   /** Models found to take no tools: told once, and asked without from then on. */
   readonly withoutTools: Set<string>
   /** Model answers so far in this run. */
@@ -31,6 +34,9 @@ export type Output = {
   readonly publish: (draft: TransientDraft) => void
 }
 
+/** The loop stops here until these calls are decided. */
+export type LoopWait = { readonly asks: readonly AskedToolUse[] }
+
 export type LoopEnd = {
   readonly stopReason: StopReason
   /** What the agent said by finishing; without it, its last message is the last word. */
@@ -43,16 +49,21 @@ export type LoopEnd = {
  * a running tool is left to finish by itself, and nothing more is emitted by the loop. It throws only when an event could
  * not be stored.
  */
-export async function runAgent(context: AgentContext, output: Output, signal: AbortSignal): Promise<LoopEnd> {
+export async function runAgent(
+  context: AgentContext,
+  output: Output,
+  signal: AbortSignal,
+): Promise<LoopEnd | LoopWait> {
   for (;;) {
-    let finalText: string | undefined
-    for (const call of context.openCalls()) {
-      if (signal.aborted) return { stopReason: 'paused' }
-      const finished = await orAborted(context.toolCalls.run(call), signal)
-      if (!finished) return { stopReason: 'paused' }
-      if (finished.finishes) finalText = finished.finalText
-    }
-    if (finalText !== undefined) return { stopReason: 'finished', finalText }
+    // What a pause left running comes to its end first: while a call waits for a decision, none of its turn runs.
+    const begun = await runCalls(context, (call) => context.toolCalls.hasBegun(call.toolUseId), signal)
+    if (!begun) return { stopReason: 'paused' }
+    const asked = context.callsToAsk()
+    if (asked.length) return { asks: asked }
+    const ran = await runCalls(context, () => true, signal)
+    if (!ran) return { stopReason: 'paused' }
+    const last = ran.finishes ? ran : begun
+    if (last.finishes) return { stopReason: 'finished', finalText: last.finalText }
     const limit = metLimit(context)
     if (limit) return limit
 
@@ -67,6 +78,22 @@ export async function runAgent(context: AgentContext, output: Output, signal: Ab
       return { stopReason: 'error', failure: { type: error.type, message, retryable: error.retryable } }
     }
   }
+}
+
+/** One after the other, in the order of the turn. Undefined when the signal came in between. */
+async function runCalls(
+  { openCalls, toolCalls }: AgentContext,
+  isMeant: (call: ToolCall) => boolean,
+  signal: AbortSignal,
+): Promise<FinishedCall | undefined> {
+  let last: FinishedCall = { finishes: false }
+  for (const call of openCalls().filter(isMeant)) {
+    if (signal.aborted) return undefined
+    const finished = await orAborted(toolCalls.run(call), signal)
+    if (!finished) return undefined
+    if (finished.finishes) last = finished
+  }
+  return last
 }
 
 /** Finish reasons of an answer that was cut off, as vendors name it. */

@@ -12,6 +12,8 @@ export type ToolCall = {
   readonly name: string
   readonly input: unknown
   readonly runId: string | undefined
+  /** The input is a decision's, not the model's. */
+  readonly isChanged?: boolean
 }
 
 /** `finishes`: the tool was one that ends the run; `finalText` is then what it had to say. */
@@ -34,6 +36,12 @@ export interface ToolCalls {
   readonly descriptions: readonly ModelTool[]
   render(toolName: string, output: unknown): string
   run(call: ToolCall): Promise<FinishedCall>
+  /** Whether it was started: it runs still, or its result waits to be stored. */
+  hasBegun(toolUseId: string): boolean
+  /** What is wrong with an input, in words. */
+  findFault(name: string, input: unknown): string | undefined
+  /** Whether nobody need be asked: it touches nothing outside the conversation, or will be refused anyhow. */
+  isHarmless(call: Pick<ToolCall, 'name' | 'input'>): boolean
   /**
    * Ends what runs now; each call still gets its result, as `interrupted`. Resolves when all have it, or without those
    * that do not heed their signal: whoever waits for this has promised an answer within two seconds.
@@ -63,6 +71,11 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
 
   return {
     descriptions: deps.tools.map(describeTool),
+    findFault: (name, input) => findFault(byName.get(name), input),
+    isHarmless({ name, input }) {
+      const tool = byName.get(name)
+      return tool?.harmless === true || findFault(tool, input) !== undefined
+    },
     render: (name, output) => renderOutput(byName.get(name), output),
     run(call) {
       const already = running.get(call.toolUseId)
@@ -72,6 +85,7 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
       running.set(call.toolUseId, { promise, abort })
       return promise
     },
+    hasBegun: (toolUseId) => running.has(toolUseId) || unstored.has(toolUseId),
     async interrupt() {
       const calls = [...running.values()]
       for (const call of calls) call.abort.abort()
@@ -101,6 +115,7 @@ async function runTool(
     source: 'environment',
     ...(call.runId !== undefined && { run_id: call.runId }),
     tool_use_id: call.toolUseId,
+    ...(call.isChanged && { ran_input: call.input }),
     output: mapStrings(output, deps.redact),
     is_error: error !== undefined,
     ...(error && { error_type: error.type, error_message: deps.redact(error.message) }),
@@ -120,25 +135,41 @@ async function execute(
     const names = deps.tools.map((known) => known.name).join(', ') || 'none'
     return refusal('unknown_tool', `There is no tool named ${JSON.stringify(call.name)}. The tools are: ${names}.`)
   }
-  if (typeof call.input === 'string') {
-    return refusal(
-      'invalid_input',
-      `The arguments are not a JSON object: ${jsonFault(call.input)}. Send the call again with valid JSON.`,
-    )
-  }
-  const asSent = tool.input.safeParse(call.input)
-  const parsed = asSent.success ? asSent : tool.input.safeParse(withoutNulls(call.input))
-  if (!parsed.success)
-    return refusal('invalid_input', `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}`)
+  const read = readInput(tool, call.input)
+  if ('fault' in read) return refusal('invalid_input', read.fault)
   const onOutput: ToolContext['onOutput'] = (stream, text, offset) =>
     deps.onOutput(call.toolUseId, stream, deps.redact(text), offset)
   try {
-    const outcome = await tool.run(parsed.data, { ...deps.context(), toolUseId: call.toolUseId, signal, onOutput })
+    const outcome = await tool.run(read.accepted, {
+      ...deps.context(),
+      toolUseId: call.toolUseId,
+      signal,
+      onOutput,
+    })
     return { ...outcome, output: asJson(outcome.output) }
   } catch (error) {
     deps.onCrash(error, call)
     return refusal('failed', `The tool failed: ${error instanceof Error ? error.message : String(error)}`)
   }
+}
+
+/** The input as the tool takes it, or why it cannot. One answer for the gate and for the run: what the gate lets pass as refused anyhow must not run. */
+function readInput(tool: Tool, input: unknown): { readonly accepted: unknown } | { readonly fault: string } {
+  if (typeof input === 'string') {
+    return { fault: `The arguments are not a JSON object: ${jsonFault(input)}. Send the call again with valid JSON.` }
+  }
+  const asSent = tool.input.safeParse(input)
+  const parsed = asSent.success ? asSent : tool.input.safeParse(withoutNulls(input))
+  return parsed.success
+    ? { accepted: parsed.data }
+    : { fault: `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}` }
+}
+
+/** Why a call of this tool would be refused; an unknown tool takes nothing. */
+function findFault(tool: Tool | undefined, input: unknown): string | undefined {
+  if (!tool) return 'There is no such tool.'
+  const read = readInput(tool, input)
+  return 'fault' in read ? read.fault : undefined
 }
 
 /** Many models write `null` for an argument that they leave out. */
@@ -180,8 +211,15 @@ function renderOutput(tool: Tool | undefined, output: unknown): string {
   return JSON.stringify(output) ?? ''
 }
 
-/** MCP form to what a model takes. The schema is made once: it is part of every request. */
+/** MCP form to what a model takes. */
 function describeTool(tool: Tool): ModelTool {
-  const { $schema: _, ...inputSchema } = toJSONSchema(tool.input, { io: 'input' })
+  let inputSchema = inputSchemas.get(tool.input)
+  if (!inputSchema) {
+    const { $schema: _, ...schema } = toJSONSchema(tool.input, { io: 'input' })
+    inputSchemas.set(tool.input, (inputSchema = schema))
+  }
   return { name: tool.name, description: tool.description, inputSchema }
 }
+
+// Made once for all conversations: it is a tenth of what making one costs, and some KB of each.
+const inputSchemas = new WeakMap<Tool['input'], ModelTool['inputSchema']>()

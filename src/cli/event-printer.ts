@@ -55,6 +55,11 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       }
       case 'SystemInit':
         return write(style('dim', `Conversation ${event.session_id}\nin ${event.cwd}\n`))
+      case 'PermissionRequest':
+        return write(
+          `${style('bold', 'Waits for a decision:')} ${event.tool_uses.map((use) => inputText(use.input)).join('; ')}\n`,
+        )
+      case 'PermissionDecision':
       case 'StatusUpdate':
       case 'ConfigUpdate':
       case 'ToolOutputDelta':

@@ -33,7 +33,7 @@ export const CreateConversation = z
       ),
     max_iteration_per_run: MaxIterations.default(500),
     max_seconds_per_run: MaxSeconds.optional(),
-    confirmation_mode: z.literal(false).optional(),
+    confirmation_mode: z.boolean().optional().describe('Whether calls of tools wait for a decision.'),
     system_prompt: z.string().min(1).optional().describe("Replaces the server's own."),
     system_prompt_extensions: z.array(z.string().min(1)).optional(),
     microagents: z.array(z.string().min(1)).optional().describe('Texts appended after the extensions.'),
@@ -49,7 +49,6 @@ export type CreateConversation = z.infer<typeof CreateConversation>
 
 /** Fields of `POST /conversations` that the agreed API has and this version of the server has not: refused by name. */
 export const LATER_FIELDS: ReadonlySet<string> = new Set([
-  'confirmation_mode',
   'permission_mode',
   'allowed_tools',
   'disallowed_tools',

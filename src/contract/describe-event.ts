@@ -19,6 +19,10 @@ export function describeEvent(event: Event): string {
       return event.is_error
         ? `failed (${event.error_type}): ${short(event.error_message ?? '')}`
         : `result: ${short(asText(event.output))}`
+    case 'PermissionRequest':
+      return `waits for a decision: ${short(event.tool_uses.map((use) => `${use.name}: ${inputText(use.input)}`).join('; '))}`
+    case 'PermissionDecision':
+      return `${event.behavior} ${event.tool_use_id} (${event.decided_by})`
     case 'StatusUpdate':
       return `${event.previous_status} -> ${event.status} (${event.reason})`
     case 'ConfigUpdate':

@@ -24,9 +24,20 @@ export const ErrorType = z
   .meta({ id: 'ErrorType' })
 export type ErrorType = z.infer<typeof ErrorType>
 
-/** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool. */
+/** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool; `superseded` by a message. */
 export const StopReason = z
-  .enum(['completed', 'finished', 'paused', 'max_steps', 'iteration_limit', 'time_limit', 'error', 'server_restart'])
+  .enum([
+    'completed',
+    'finished',
+    'paused',
+    'max_steps',
+    'iteration_limit',
+    'time_limit',
+    'error',
+    'server_restart',
+    'rejected',
+    'superseded',
+  ])
   .meta({ id: 'StopReason' })
 export type StopReason = z.infer<typeof StopReason>
 
@@ -67,10 +78,13 @@ export const SystemInit = Envelope.extend({
 
 export const UserMessage = Envelope.extend({
   ...byUser,
+  run_id: z.uuid().optional().describe('The run it asked for, or is read by.'),
   type: z.literal('UserMessage'),
   content: z.array(UserPart),
   run: z.boolean().describe('Whether it asked for a run; a run does not end before it has read such a message.'),
   sender: z.string().optional(),
+  idempotency_key: z.string().optional(),
+  body_hash: z.string().optional().describe('Of the request that came with the key.'),
 }).meta({ id: 'UserMessage' })
 
 export const AssistantMessage = Envelope.extend({
@@ -111,8 +125,38 @@ export const ToolResult = Envelope.extend({
   error_message: z.string().optional(),
   duration_ms: z.number().nonnegative(),
   truncated: z.boolean().optional(),
+  ran_input: z.unknown().optional().describe('What ran, where a decision changed the input.'),
   full_output_path: z.string().optional().describe('Where the whole output is, when it was truncated.'),
 }).meta({ id: 'ToolResult' })
+
+export const PermissionRequest = Envelope.extend({
+  ...byEnvironment,
+  ...InRun,
+  type: z.literal('PermissionRequest'),
+  request_id: z.uuid(),
+  tool_uses: z.array(
+    z.object({
+      tool_use_id: z.string(),
+      name: z.string(),
+      input: z.unknown(),
+      input_hash: z.string().describe('SHA-256 of the canonical JSON (RFC 8785) of {name, input}.'),
+      reason: z.string(),
+    }),
+  ),
+}).meta({ id: 'PermissionRequest' })
+
+export const PermissionDecision = Envelope.extend({
+  source: z.enum(['user', 'environment']),
+  ...InRun,
+  type: z.literal('PermissionDecision'),
+  request_id: z.uuid(),
+  tool_use_id: z.string(),
+  input_hash: z.string(),
+  behavior: z.enum(['allow', 'deny']),
+  updated_input: z.unknown().optional().describe('What ran instead.'),
+  message: z.string().optional(),
+  decided_by: z.enum(['user', 'superseded']),
+}).meta({ id: 'PermissionDecision' })
 
 export const StatusUpdate = Envelope.extend({
   ...byEnvironment,
@@ -121,6 +165,7 @@ export const StatusUpdate = Envelope.extend({
   status: Status,
   previous_status: Status,
   reason: z.string(),
+  max_steps: z.int().positive().optional().describe('Model answers after which the run that begins here pauses.'),
 }).meta({ id: 'StatusUpdate' })
 
 export const ConfigUpdate = Envelope.extend({
@@ -161,6 +206,8 @@ export const Event = z
     AssistantMessage,
     ToolUse,
     ToolResult,
+    PermissionRequest,
+    PermissionDecision,
     StatusUpdate,
     ConfigUpdate,
     ErrorEvent,

@@ -1,5 +1,5 @@
 /** A run under way: drives the agent loop beside the conversation's inbox, and comes back to the inbox only to end. */
-import type { AgentContext, LoopEnd } from '../agent/loop.ts'
+import type { AgentContext, LoopEnd, LoopWait } from '../agent/loop.ts'
 import { runAgent, timeLimit } from '../agent/loop.ts'
 import type { History } from '../agent/history.ts'
 import { createHistory } from '../agent/history.ts'
@@ -9,15 +9,15 @@ import type { LlmConfig } from '../contract/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { Llm } from '../llm/llm.ts'
+import { callsToAsk } from '../policy/permissions.ts'
 import type { State } from './state.ts'
+import { gatedCalls, modeOf } from './state.ts'
 
 /** `requestedAt` is the log's head at the last model request, 0 when there was none. */
-export type RunEnd = LoopEnd & { readonly requestedAt: number }
+export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
 
 export type ActiveRunDeps = {
   readonly id: string
-  /** Model answers after which it pauses. */
-  readonly maxSteps: number | undefined
   readonly log: EventLog
   readonly toolCalls: ToolCalls
   readonly redact: (text: string) => string
@@ -43,8 +43,8 @@ export class ActiveRun {
   readonly id: string
   readonly #deps: ActiveRunDeps
   readonly #abort = new AbortController()
-  /** By `performance.now()`: the wall clock may jump. */
-  readonly #startedAt = performance.now()
+  /** By `performance.now()`: the wall clock may jump. Earlier by as long as the run had worked before it waited. */
+  readonly #startedAt: number
   /** Lives no longer than the run: an idle conversation holds no messages in memory. */
   #history: Pick<History, 'add'> | undefined
   #context: Promise<AgentContext> | undefined
@@ -55,6 +55,7 @@ export class ActiveRun {
   constructor(deps: ActiveRunDeps) {
     this.id = deps.id
     this.#deps = deps
+    this.#startedAt = performance.now() - (deps.state().run?.activeMs ?? 0)
   }
 
   start(): void {
@@ -90,7 +91,7 @@ export class ActiveRun {
   }
 
   /** Never throws: what goes wrong ends the run as an error. */
-  async #loopOnce(): Promise<LoopEnd> {
+  async #loopOnce(): Promise<LoopEnd | LoopWait> {
     const { signal } = this.#abort
     const { log, onError } = this.#deps
     try {
@@ -107,7 +108,7 @@ export class ActiveRun {
   }
 
   async #createContext(): Promise<AgentContext> {
-    const { id, maxSteps, toolCalls, redact, createLlm, withoutTools, state } = this.#deps
+    const { id, toolCalls, redact, createLlm, withoutTools, state } = this.#deps
     const history = await this.#loadHistory()
     let llm: { readonly for: LlmConfig; readonly instance: Llm } | undefined
     return {
@@ -123,8 +124,9 @@ export class ActiveRun {
         return llm.instance
       },
       openCalls: () => state().openCalls,
+      callsToAsk: () => callsToAsk(gatedCalls(state()), modeOf(state()), (call) => toolCalls.isHarmless(call)),
       steps: () => state().run?.steps ?? 0,
-      limits: () => ({ maxSteps, maxIterations: state().settings.max_iteration_per_run }),
+      limits: () => ({ maxSteps: state().run?.maxSteps, maxIterations: state().settings.max_iteration_per_run }),
       onRequest: () => void (this.#requestedAt = state().lastSeq),
     }
   }

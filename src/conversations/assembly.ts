@@ -34,6 +34,7 @@ import {
   parseNewLlm,
   withLlmSecrets,
 } from './settings.ts'
+import type { Idempotency } from './idempotency.ts'
 import type { Settings, State } from './state.ts'
 import { EMPTY_STATE, fold } from './state.ts'
 import type { WorkdirRules } from './workdir.ts'
@@ -83,6 +84,7 @@ export interface Assembler {
   create(
     id: string,
     request: CreateConversation,
+    idempotency: Idempotency | undefined,
     onChange: OnChange,
   ): Promise<{ opened: Opened; warnings: readonly string[] }>
   open(id: string, onChange: OnChange): Promise<Opened>
@@ -94,27 +96,40 @@ export interface Assembler {
 
 export function createAssembler(deps: AssemblyDeps): Assembler {
   return {
-    async create(id, request, onChange) {
+    async create(id, request, idempotency, onChange) {
       const llm = parseNewLlm(request.llm_config, deps.llmDefaults)
       const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
       const secrets: SecretValues = { llm: llmSecrets(llm.config) }
       const redactor = createRedactorWith(deps, secrets)
       await makeDirectory(deps.catalog.directoryOf(id))
-      let madeWorkdir: string | undefined
+      // Side by side: most of what a create takes is waiting for the disk. The log's first event comes after all of it,
+      // so a create that is cut off anywhere leaves no conversation.
+      const workdirMade = prepareWorkdir(request.workdir, id, deps.workdirRules)
+      const secretsStored = Object.keys(secrets['llm']!).length ? deps.secretStore.write(id, secrets) : undefined
+      const logMade = deps.store.create(id)
       try {
-        const workdir = await prepareWorkdir(request.workdir, id, deps.workdirRules)
-        if (request.workdir === undefined) madeWorkdir = workdir
-        const settings = newSettings({ request, llm: llm.config, workdir, tools, redact: redactor.redact })
-        if (Object.keys(secrets['llm']!).length) await deps.secretStore.write(id, secrets)
-        const stored = await deps.store.create(id)
+        await Promise.allSettled([workdirMade, secretsStored, logMade])
+        const workdir = await workdirMade
+        const warnings = [...llm.warnings, ...toolWarning(llm.config, tools)]
+        const settings = newSettings({
+          request,
+          idempotency: idempotency && { ...idempotency, ...(warnings.length > 0 && { warnings }) },
+          llm: llm.config,
+          workdir,
+          tools,
+          redact: redactor.redact,
+        })
+        await secretsStored
+        const stored = await logMade
         const opened = assemble(deps, { stored, state: { ...EMPTY_STATE, id, settings }, secrets, redactor, onChange })
         await opened.conversation.log.append(firstEvents(deps, id, request, settings, opened.redact))
-        return { opened, warnings: [...llm.warnings, ...toolWarning(settings)] }
+        return { opened, warnings }
       } catch (error) {
         // Its descriptor with it.
         await deps.store.delete(id)
         await rm(deps.catalog.directoryOf(id), { recursive: true, force: true })
-        if (madeWorkdir !== undefined) await rm(madeWorkdir, { recursive: true, force: true })
+        const workdir = request.workdir === undefined ? await workdirMade.catch(() => undefined) : undefined
+        if (workdir !== undefined) await rm(workdir, { recursive: true, force: true })
         throw error
       }
     },
@@ -145,9 +160,10 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
           afterwards: async () => (workdir === undefined ? undefined : await opened.leaveWorkdir()),
         }
       })
+      const { settings } = opened.conversation.state
       return [
         ...(llm?.warnings ?? []),
-        ...(llm?.config.model === undefined ? [] : toolWarning(opened.conversation.state.settings)),
+        ...(llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)),
       ]
     },
 
@@ -317,7 +333,7 @@ function firstEvents(
   ]
 }
 
-function toolWarning({ llm_config: { model = '' }, tools }: Settings): string[] {
+function toolWarning({ model = '' }: LlmConfig, tools: readonly string[]): string[] {
   return tools.length && seemsToLackTools(model)
     ? [`${model} does not seem to support function calling; the agent may not be able to use its tools`]
     : []

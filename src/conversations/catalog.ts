@@ -6,23 +6,51 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { removeTree } from '../lib/remove-tree.ts'
+import { PostedMessage } from '../contract/conversation.ts'
 import { Status } from '../contract/event.ts'
+import { Decision } from '../contract/permission.ts'
 import { UsageByModel } from '../contract/message.ts'
+import { mapBounded } from '../lib/map-bounded.ts'
+import { removeTree } from '../lib/remove-tree.ts'
+import type { CreatedKey } from './keyed-creates.ts'
+import { KEY_LIFETIME_MS } from './idempotency.ts'
 import type { State } from './state.ts'
 import { EMPTY_STATE, Settings } from './state.ts'
 
 const META_FORMAT = 1
+
+/** Files read at the same time. */
+const READ_CONCURRENCY = 64
 
 const Run = z.object({
   id: z.string(),
   startedAt: z.string(),
   startSeq: z.number(),
   steps: z.number(),
+  maxSteps: z.number().optional(),
+  activeSince: z.string(),
+  activeMs: z.number(),
   usage: UsageByModel,
   costUsd: z.number().optional(),
   finalText: z.string(),
 })
+
+const Request = z.object({
+  id: z.string(),
+  isReleased: z.boolean(),
+  calls: z.array(
+    z.object({
+      toolUseId: z.string(),
+      name: z.string(),
+      input: z.unknown(),
+      inputHash: z.string(),
+      reason: z.string(),
+      decision: Decision.optional(),
+    }),
+  ),
+})
+
+const Key = z.object({ key: z.string(), bodyHash: z.string(), id: z.uuid(), at: z.iso.datetime() })
 
 /** `meta.json`: the state as of `lastSeq`, from which a fold of the rest of the log goes on. */
 const Meta = z.object({
@@ -36,8 +64,16 @@ const Meta = z.object({
   settings: Settings,
   run: Run.optional(),
   openCalls: z.array(
-    z.object({ toolUseId: z.string(), name: z.string(), input: z.unknown(), runId: z.string().optional() }),
+    z.object({
+      toolUseId: z.string(),
+      name: z.string(),
+      input: z.unknown(),
+      runId: z.string().optional(),
+      isChanged: z.boolean().optional(),
+    }),
   ),
+  request: Request.optional(),
+  postedKeys: z.array(z.object({ key: z.string(), bodyHash: z.string(), at: z.string(), answer: PostedMessage })),
   // Absent from what an earlier version wrote, which had no tool of that kind.
   lastOutputs: z.record(z.string(), z.unknown()).default({}),
   runRequestedAt: z.number(),
@@ -59,10 +95,12 @@ export interface Catalog {
   markActive(id: string): Promise<void>
   unmarkActive(id: string): Promise<void>
   activeIds(): Promise<string[]>
-  /** Durable before anything of the conversation is removed. */
-  markDeleted(id: string): Promise<void>
+  /** Durable before anything of the conversation is removed; with the key of the request that made it. */
+  markDeleted(id: string, key?: CreatedKey): Promise<void>
   isDeleted(id: string): Promise<boolean>
   deletedIds(): Promise<string[]>
+  /** Those that still count; the others are removed. */
+  deletedKeys(): Promise<CreatedKey[]>
   directoryOf(id: string): string
 }
 
@@ -114,9 +152,14 @@ export async function createCatalog(directory: string): Promise<Catalog> {
     markActive: (id) => touchDurably(active!, id),
     unmarkActive: (id) => rm(join(active!, id), { force: true }),
     activeIds: () => listIds(active!),
-    markDeleted: (id) => touchDurably(deleted!, id),
+    async markDeleted(id, key) {
+      // Before the mark, and synced with it.
+      if (key) await writeFile(join(deleted!, `${id}${KEY_SUFFIX}`), JSON.stringify(key), { mode: 0o600, flush: true })
+      await touchDurably(deleted!, id)
+    },
     isDeleted: (id) => exists(join(deleted!, id)),
     deletedIds: () => listIds(deleted!),
+    deletedKeys: () => readKeys(deleted!),
     directoryOf: (id) => join(sessions!, id),
   }
 }
@@ -137,6 +180,31 @@ async function replaceMeta(path: string, state: State): Promise<void> {
 async function listIds(directory: string): Promise<string[]> {
   const names = await readdir(directory)
   return names.filter((name) => z.uuid().safeParse(name).success)
+}
+
+/** Of a deleted conversation; the ids beside them have none. */
+const KEY_SUFFIX = '.key'
+
+async function readKeys(directory: string): Promise<CreatedKey[]> {
+  const names = (await readdir(directory)).filter((name) => name.endsWith(KEY_SUFFIX))
+  const oldest = Date.now() - KEY_LIFETIME_MS
+  const keys = await mapBounded(names, READ_CONCURRENCY, async (name) => {
+    const path = join(directory, name)
+    const key = parseKey(await readFile(path, 'utf8'))
+    if (key && Date.parse(key.at) > oldest) return key
+    await rm(path, { force: true })
+    return undefined
+  })
+  return keys.filter((key) => key !== undefined)
+}
+
+/** Undefined for one that a crash cut off: its conversation was not deleted. */
+function parseKey(text: string): CreatedKey | undefined {
+  try {
+    return Key.parse(JSON.parse(text))
+  } catch {
+    return undefined
+  }
 }
 
 async function touchDurably(directory: string, name: string): Promise<void> {

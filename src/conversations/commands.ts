@@ -1,8 +1,13 @@
 /** What a command may do in which state: pure `(state, command) -> events`, or a `Problem` saying why not. */
-import type { ErrorType, EventDraft, Status, StopReason } from '../contract/event.ts'
+import type { ErrorType, EventDraft, StopReason } from '../contract/event.ts'
 import { EVENT_VERSION } from '../contract/event.ts'
 import type { UserPart } from '../contract/message.ts'
 import { Problem } from '../contract/problem.ts'
+import type { AskCommand, DecideCommand, RejectCommand } from './approval-commands.ts'
+import { decideAsk, decidePermission, decideReject, isUndecided, supersede } from './approval-commands.ts'
+import { undecidedCalls } from './approvals.ts'
+import { answerOpenCalls, inRun, isWaiting, result, start, toStatus } from './drafts.ts'
+import type { Idempotency } from './idempotency.ts'
 import type { State } from './state.ts'
 import { STATUS_AFTER } from './state.ts'
 
@@ -10,8 +15,16 @@ export type RunFailure = { readonly type: ErrorType; readonly message: string; r
 
 /** `newRunId` is the id a run gets should the command start one. `now` is milliseconds since 1970. */
 export type Command =
-  | { kind: 'message'; content: readonly UserPart[]; sender?: string; run: boolean; newRunId: string }
-  | { kind: 'run'; newRunId: string }
+  | {
+      kind: 'message'
+      content: readonly UserPart[]
+      sender?: string
+      run: boolean
+      newRunId: string
+      now: number
+      idempotency?: Idempotency
+    }
+  | { kind: 'run'; newRunId: string; maxSteps?: number }
   | { kind: 'pause'; reason: string; now: number }
   | { kind: 'configure'; changes: Record<string, unknown> }
   /** The loop has come to an end; `requestedAt` is the log's head at its last model request, 0 when there was none. */
@@ -25,6 +38,9 @@ export type Command =
       newRunId: string
       now: number
     }
+  | AskCommand
+  | DecideCommand
+  | RejectCommand
   /** The server starts and finds the log as another process left it. */
   | { kind: 'recover'; now: number }
 
@@ -34,13 +50,19 @@ export function decide(state: State, command: Command): EventDraft[] | Problem {
     case 'message':
       return refuseNewer(state) ?? decideMessage(state, command)
     case 'run':
-      return refuseNewer(state) ?? decideRun(state, command.newRunId)
+      return refuseNewer(state) ?? decideRun(state, command)
     case 'pause':
       return decidePause(state, command)
     case 'configure':
       return decideConfigure(state, command.changes)
     case 'end_run':
       return decideEnd(state, command)
+    case 'ask':
+      return decideAsk(state, command)
+    case 'decide':
+      return refuseNewer(state) ?? decidePermission(state, command)
+    case 'reject':
+      return decideReject(state, command)
     case 'recover':
       return decideRecover(state, command.now)
     default:
@@ -50,23 +72,28 @@ export function decide(state: State, command: Command): EventDraft[] | Problem {
 
 type CommandOf<K extends Command['kind']> = Extract<Command, { kind: K }>
 
-function decideMessage(state: State, { content, sender, run, newRunId }: CommandOf<'message'>): EventDraft[] {
+function decideMessage(state: State, command: CommandOf<'message'>): EventDraft[] {
+  const { content, sender, run, newRunId, now, idempotency } = command
   const message: EventDraft = {
     type: 'UserMessage',
     source: 'user',
     content: [...content],
     run,
+    ...(run && { run_id: state.status === 'running' && state.run ? state.run.id : newRunId }),
     ...(sender !== undefined && { sender }),
+    ...(idempotency && { idempotency_key: idempotency.key, body_hash: idempotency.bodyHash }),
   }
   if (state.status === 'running') return [message]
   if (isWaiting(state.status)) {
-    const superseded = answerOpenCalls(state, 'rejected', 'superseded: the user wrote a message instead of deciding')
-    return [...superseded, message, run ? start(state, newRunId, 'message') : toStatus(state, 'idle', 'superseded')]
+    const ended = [...supersede(state), result(state, 'superseded', now)]
+    return [...ended, message, run ? start(state, newRunId, 'message') : toStatus(state, 'idle', 'superseded')]
   }
+  // Paused while it waited: words in the place of a decision are none.
+  if (isUndecided(state)) return [...supersede(state), message, ...(run ? [start(state, newRunId, 'message')] : [])]
   return run ? [message, start(state, newRunId, 'message')] : [message]
 }
 
-function decideRun(state: State, newRunId: string): EventDraft[] | Problem {
+function decideRun(state: State, { newRunId, maxSteps }: CommandOf<'run'>): EventDraft[] | Problem {
   switch (state.status) {
     case 'running':
       return new Problem('already_running', 'The agent is running already; follow it, or pause it first.', {
@@ -74,7 +101,10 @@ function decideRun(state: State, newRunId: string): EventDraft[] | Problem {
       })
     case 'waiting_for_confirmation':
       return new Problem('waiting_for_confirmation', 'Tool calls wait for a decision; running is not an approval.', {
-        details: { pending: state.openCalls.map((call) => ({ tool_use_id: call.toolUseId, name: call.name })) },
+        details: {
+          request_id: state.request?.id,
+          pending: undecidedCalls(state.request).map((call) => ({ tool_use_id: call.toolUseId, name: call.name })),
+        },
       })
     case 'waiting_for_input':
       return new Problem('waiting_for_input', 'The agent has asked a question; answer it, or send a message.')
@@ -83,7 +113,13 @@ function decideRun(state: State, newRunId: string): EventDraft[] | Problem {
     case 'finished':
     case 'error':
     case 'cancelled':
-      return [start(state, newRunId, 'run')]
+      // Paused while it waited: it waits again, for running is not an approval.
+      return [
+        {
+          ...start(state, newRunId, 'run', maxSteps),
+          ...(isUndecided(state) && { status: 'waiting_for_confirmation' }),
+        },
+      ]
     default:
       return state.status satisfies never
   }
@@ -91,9 +127,8 @@ function decideRun(state: State, newRunId: string): EventDraft[] | Problem {
 
 /** Pausing what does not run changes nothing and is no error. */
 function decidePause(state: State, { reason, now }: CommandOf<'pause'>): EventDraft[] {
-  if (state.status === 'running') return [result(state, 'paused', now), toStatus(state, 'paused', reason)]
-  if (isWaiting(state.status)) return [toStatus(state, 'paused', reason)]
-  return []
+  if (state.status !== 'running' && !isWaiting(state.status)) return []
+  return [result(state, 'paused', now), toStatus(state, 'paused', reason)]
 }
 
 function decideConfigure(state: State, changes: Record<string, unknown>): EventDraft[] | Problem {
@@ -142,10 +177,10 @@ function decideEnd(state: State, command: CommandOf<'end_run'>): EventDraft[] {
 
 /**
  * What another process left half done is answered, not repeated: it may have had its effects already. A call that
- * waits for a decision has had none, and goes on waiting.
+ * waits for a decision has had none, and goes on waiting; nor has one that was decided while paused.
  */
 function decideRecover(state: State, now: number): EventDraft[] {
-  if (isWaiting(state.status)) return []
+  if (isWaiting(state.status) || isUndecided(state) || isHeldBack(state)) return []
   const answered = answerOpenCalls(
     state,
     'interrupted',
@@ -155,60 +190,13 @@ function decideRecover(state: State, now: number): EventDraft[] {
   return [...answered, result(state, 'server_restart', now), toStatus(state, 'paused', 'server_restart')]
 }
 
+/** Decided while paused, and nothing of it has run since. */
+const isHeldBack = ({ status, request }: State) => status !== 'running' && request !== undefined && !request.isReleased
+
 function refuseNewer(state: State): Problem | undefined {
   if (state.version <= EVENT_VERSION) return undefined
   return new Problem(
     'conversation_from_newer_version',
     'A newer version of the server wrote this conversation; it can be read here, but not run.',
   )
-}
-
-const isWaiting = (status: Status) => status === 'waiting_for_confirmation' || status === 'waiting_for_input'
-
-const inRun = (state: State) => (state.run ? { run_id: state.run.id } : {})
-
-function start(state: State, runId: string, reason: string): EventDraft {
-  return {
-    type: 'StatusUpdate',
-    source: 'environment',
-    run_id: runId,
-    status: 'running',
-    previous_status: state.status,
-    reason,
-  }
-}
-
-function toStatus(state: State, status: Status, reason: string): EventDraft {
-  return { type: 'StatusUpdate', source: 'environment', ...inRun(state), status, previous_status: state.status, reason }
-}
-
-function answerOpenCalls(state: State, type: 'interrupted' | 'rejected', message: string): EventDraft[] {
-  return state.openCalls.map((call) => ({
-    type: 'ToolResult',
-    source: 'environment',
-    ...(call.runId !== undefined && { run_id: call.runId }),
-    tool_use_id: call.toolUseId,
-    output: message,
-    is_error: true,
-    error_type: type,
-    error_message: message,
-    duration_ms: 0,
-  }))
-}
-
-/** Without a `finalText` of its own, or with an empty one, the run's last message is its last word. */
-function result(state: State, stopReason: StopReason, now: number, finalText?: string): EventDraft {
-  const run = state.run
-  return {
-    type: 'Result',
-    source: 'environment',
-    ...inRun(state),
-    final_text: finalText || (run?.finalText ?? ''),
-    usage: run?.usage ?? {},
-    ...(run?.costUsd !== undefined && { cost_usd: run.costUsd }),
-    stop_reason: stopReason,
-    steps: run?.steps ?? 0,
-    duration_ms: run ? Math.max(0, now - Date.parse(run.startedAt)) : 0,
-    session_id: state.id,
-  }
 }

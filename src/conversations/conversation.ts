@@ -19,6 +19,12 @@ import { createSerial } from '../lib/serial.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
+import type { Idempotency } from './idempotency.ts'
+import { answerTo } from './idempotency.ts'
+import { findPosted } from './posted-keys.ts'
+import type { Decisions } from './decisions.ts'
+import { createDecisions } from './decisions.ts'
+import { waitForRun } from './wait-for-run.ts'
 import { ActiveRun } from './active-run.ts'
 import type { RunEnd } from './active-run.ts'
 import type { Command } from './commands.ts'
@@ -51,6 +57,8 @@ export type ConfigChange = {
 
 export class Conversation {
   readonly log: EventLog
+  /** What of the agent's calls waits for a user, and how it is decided. */
+  readonly decisions: Decisions
   readonly #deps: ConversationDeps
   // Commands wait here for each other, never for the agent: the loop runs beside it and comes back only to end a run.
   readonly #inbox = createSerial()
@@ -65,6 +73,12 @@ export class Conversation {
     this.#deps = deps
     this.log = deps.log
     this.#state = deps.state
+    this.decisions = createDecisions({
+      ...deps,
+      state: () => this.#state,
+      inTurn: (task) => this.#command(task),
+      carryOut: (command) => this.#carryOut(command),
+    })
     deps.log.subscribe({ onEvents: (events) => events.forEach((stored) => this.#take(stored.event)) })
   }
 
@@ -81,14 +95,16 @@ export class Conversation {
     return this.log.failed
   }
 
-  async post({ message, run }: PostMessage): Promise<PostedMessage> {
+  /** The same key and body again, within a day, is the same message: it is answered as it was, and posted once. */
+  async post({ message, run }: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
     return await this.#command(async () => {
+      const earlier = idempotency && (await findPosted(this.log, this.#state.postedKeys, idempotency, Date.now()))
+      if (earlier) return earlier.answer
       const content = redactParts(partsOf(message.content), this.#deps.redact)
       const sender = message.sender === undefined ? {} : { sender: this.#deps.redact(message.sender) }
-      const events = await this.#carryOut({ kind: 'message', content, ...sender, run, newRunId: uuid7() })
-      const posted = events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')!
-      const runId = this.#state.status === 'running' ? this.#state.run?.id : undefined
-      return { event_id: posted.id, seq: posted.seq, ...(run && runId !== undefined && { run_id: runId }) }
+      const command = { kind: 'message', content, ...sender, run, newRunId: uuid7(), now: Date.now() } as const
+      const events = await this.#carryOut({ ...command, ...(idempotency && { idempotency }) })
+      return answerTo(events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')!)
     })
   }
 
@@ -96,37 +112,17 @@ export class Conversation {
   async run({ max_steps }: Pick<RunRequest, 'max_steps'> = {}): Promise<string> {
     return await this.#command(async () => {
       const newRunId = uuid7()
-      await this.#carryOut({ kind: 'run', newRunId }, max_steps)
+      await this.#carryOut({ kind: 'run', newRunId, ...(max_steps !== undefined && { maxSteps: max_steps }) })
       return newRunId
     })
   }
 
   /** Resolves when the run has ended or waits for somebody, and at the latest after `timeout` seconds. */
   async waitForRun(runId: string, timeout: number, signal: AbortSignal): Promise<RunOutcome> {
-    const { promise, resolve } = Promise.withResolvers<void>()
+    const isOver = () => this.#state.run?.id !== runId || this.#state.status !== 'running'
     const giveUp = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(timeout * 1000))])
-    // An abort that came before is not told to who listens now.
-    if (giveUp.aborted) resolve()
-    giveUp.addEventListener('abort', () => resolve(), { once: true })
-    let result: EventOf<'Result'> | undefined
-    const unsubscribe = this.log.subscribe({
-      onEvents: (events) => {
-        for (const { event } of events) if (event.type === 'Result' && event.run_id === runId) result = event
-        if (this.#state.run?.id !== runId || this.#state.status !== 'running') resolve()
-      },
-      onClose: () => resolve(),
-    })
-    try {
-      if (this.#state.run?.id !== runId) {
-        // It ended before we came to listen.
-        const page = await this.log.read({ types: new Set(['Result']), order: 'desc', limit: 1 })
-        const last = page.events[0]?.event
-        if (last?.type === 'Result' && last.run_id === runId) result = last
-      } else await promise
-      return { run_id: runId, status: this.state.status, ...(result && { result }) }
-    } finally {
-      unsubscribe()
-    }
+    const result = await waitForRun(this.log, { runId, isOver, giveUp })
+    return { run_id: runId, status: this.state.status, ...(result && { result }) }
   }
 
   /** Stops the run, if there is one. The model call ends at once; a tool goes on by itself, unless `interrupt` ends it. */
@@ -190,7 +186,7 @@ export class Conversation {
   }
 
   /** Decides, stores, and does what the new state asks for. */
-  async #carryOut(command: Command, maxSteps?: number): Promise<readonly Event[]> {
+  async #carryOut(command: Command): Promise<readonly Event[]> {
     const drafts = decide(this.#state, command)
     if (drafts instanceof Problem) throw drafts
     if (!drafts.length) return []
@@ -198,7 +194,7 @@ export class Conversation {
     // Before the run is in the log: a start of the server opens only the logs that are marked.
     if (starts) await this.#deps.markActive(true)
     const events = (await this.log.append(drafts)).map((stored) => stored.event)
-    if (starts) this.#startRun(maxSteps)
+    if (starts) this.#startRun()
     // A mark too many costs the next start one look; a command that is in the log must not fail for it.
     else if (this.#isAtRest()) await this.#deps.markActive(false).catch(this.#reportStorage)
     return events
@@ -228,11 +224,10 @@ export class Conversation {
       this.#deps.onChange(this.#state)
   }
 
-  #startRun(maxSteps: number | undefined): void {
+  #startRun(): void {
     const { toolCalls, redact, createLlm } = this.#deps
     const run = new ActiveRun({
       id: this.#state.run!.id,
-      maxSteps,
       log: this.log,
       toolCalls,
       redact,
@@ -255,13 +250,17 @@ export class Conversation {
   async #endRun(run: ActiveRun, end: RunEnd): Promise<boolean> {
     if (this.#closed || this.#state.run?.id !== run.id || this.#state.status !== 'running') return false
     this.#active = undefined
+    const command: Command =
+      'asks' in end
+        ? { kind: 'ask', runId: run.id, requestId: uuid7(), toolUses: end.asks }
+        : { kind: 'end_run', runId: run.id, ...end, newRunId: uuid7(), now: Date.now() }
     try {
-      await this.#storeEnd({ kind: 'end_run', runId: run.id, ...end, newRunId: uuid7(), now: Date.now() })
+      await this.#storeEnd(command)
     } catch (error) {
       this.#reportStorage(error)
       return false
     }
-    if (this.#state.run?.id !== run.id) return false
+    if (this.#state.run?.id !== run.id || this.#state.status !== 'running') return false
     this.#active = run
     return true
   }

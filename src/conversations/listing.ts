@@ -3,6 +3,7 @@ import type { CountConversations, ListConversations } from '../contract/conversa
 import type { Status } from '../contract/event.ts'
 import { Problem } from '../contract/problem.ts'
 import { decodePageId, encodePageId } from '../lib/page-id.ts'
+import type { Idempotency } from './idempotency.ts'
 import type { State } from './state.ts'
 
 /** What is kept in memory of every conversation; small, because there may be many. */
@@ -14,6 +15,7 @@ export type Summary = {
   readonly title: string | undefined
   readonly userId: string | undefined
   readonly preview: string
+  readonly idempotency?: Idempotency
 }
 
 export function summarize(state: State): Summary {
@@ -25,6 +27,7 @@ export function summarize(state: State): Summary {
     title: state.settings.title,
     userId: state.settings.user_id,
     preview: state.preview,
+    ...(state.settings.idempotency && { idempotency: state.settings.idempotency }),
   }
 }
 

@@ -17,6 +17,9 @@ import type { Assembler, Opened } from './assembly.ts'
 import type { Catalog } from './catalog.ts'
 import type { Conversation } from './conversation.ts'
 import { viewOf } from './view.ts'
+import type { Idempotency } from './idempotency.ts'
+import type { CreatedKey } from './keyed-creates.ts'
+import { createKeyedCreates } from './keyed-creates.ts'
 import type { Summary } from './listing.ts'
 import { listPage, matches, summarize } from './listing.ts'
 import type { State } from './state.ts'
@@ -43,6 +46,7 @@ export class ConversationManager {
   readonly #open = new Map<string, Promise<Opened>>()
   /** Ids on their way in or out, for which nothing else may begin. */
   readonly #busy = new Set<string>()
+  readonly #keyed = createKeyedCreates()
   #closing = false
 
   constructor(deps: ManagerDeps) {
@@ -53,6 +57,7 @@ export class ConversationManager {
   async start(): Promise<void> {
     const { catalog } = this.#deps
     const gone = new Set(await catalog.deletedIds())
+    for (const key of await catalog.deletedKeys()) this.#keyed.remember(key)
     const ids = await catalog.ids()
     await this.#endOrphans(new Set([...ids, ...gone]))
     await mapBounded(
@@ -68,15 +73,45 @@ export class ConversationManager {
     await mapBounded(await catalog.activeIds(), START_CONCURRENCY, (id) => this.#recoverOne(id))
   }
 
-  async create(request: CreateConversation): Promise<ConversationView> {
+  /** The same key and body again, within a day, is the same conversation: it is answered, and not made a second time. */
+  async create(request: CreateConversation, idempotency?: Idempotency): Promise<ConversationView> {
     this.#refuseWhenClosing()
+    if (!idempotency) return await this.#create(request, undefined)
+    return await this.#keyed.once(idempotency, {
+      known: this.#keysOf(idempotency.key),
+      make: () => this.#create(request, idempotency),
+      again: (id) => this.#tellAgain(id),
+    })
+  }
+
+  async setConfirmation(id: string, enabled: boolean): Promise<ConversationView> {
+    const conversation = await this.get(id)
+    await conversation.configure(async ({ settings }) => ({
+      changes: (settings.confirmation_mode ?? false) === enabled ? {} : { confirmation_mode: enabled },
+      prepare: async () => {},
+      afterwards: async () => {},
+    }))
+    return conversation.view()
+  }
+
+  #keysOf(key: string): CreatedKey[] {
+    return [...this.#index.values()].flatMap((summary) => (summary.idempotency?.key === key ? keyOf(summary) : []))
+  }
+
+  async #tellAgain(id: string): Promise<ConversationView> {
+    const { conversation } = await this.#opened(id)
+    const warnings = conversation.state.settings.idempotency?.warnings
+    return { ...conversation.view(), ...(warnings && { warnings }) }
+  }
+
+  async #create(request: CreateConversation, idempotency: Idempotency | undefined): Promise<ConversationView> {
     const id = request.id ?? uuid7()
     if (this.#index.has(id) || this.#busy.has(id))
       throw new Problem('conversation_exists', `There is a conversation ${id} already.`)
     this.#busy.add(id)
     try {
       if (request.id !== undefined && (await this.#deps.catalog.isDeleted(id))) throw deleted(id)
-      const made = this.#deps.assembler.create(id, request, this.#onChange)
+      const made = this.#deps.assembler.create(id, request, idempotency, this.#onChange)
       const opening = made.then(({ opened }) => opened)
       // Already now: a stop of the server waits for what is on its way, and closes it.
       this.#open.set(id, opening)
@@ -129,7 +164,9 @@ export class ConversationManager {
     this.#busy.add(id)
     try {
       // When this fails the conversation is as it was; from here on it is gone, whatever fails.
-      await catalog.markDeleted(id)
+      const keys = keyOf(this.#index.get(id)!)
+      await catalog.markDeleted(id, keys[0])
+      keys.forEach(this.#keyed.remember)
       this.#index.delete(id)
       const opening = this.#open.get(id)
       this.#open.delete(id)
@@ -202,9 +239,10 @@ export class ConversationManager {
     } catch (error) {
       this.#open.delete(id)
       const summary = this.#index.get(id)
-      if (summary && error instanceof Problem && error.code === 'conversation_damaged')
+      const told = summary && isNotFound(error) ? logIsGone(error) : error
+      if (summary && told instanceof Problem && told.code === 'conversation_damaged')
         this.#index.set(id, { ...summary, status: 'error' })
-      throw error
+      throw told
     }
   }
 
@@ -219,7 +257,7 @@ export class ConversationManager {
       this.#index.set(id, summarize(folded))
       await catalog.write(folded)
     } catch (error) {
-      if (error instanceof Problem && error.code === 'conversation_not_found') return await this.#sweep(id)
+      if (isNotFound(error)) return await this.#sweep(id)
       logger.error({ err: error, conversation_id: id }, 'this conversation cannot be read')
       const { birthtime } = await stat(catalog.directoryOf(id))
       this.#index.set(id, summarize(damagedState(id, birthtime.toISOString())))
@@ -304,4 +342,18 @@ function damagedState(id: string, createdAt: string): State {
   return { ...EMPTY_STATE, id, status: 'error', createdAt, updatedAt: createdAt }
 }
 
+function keyOf({ id, createdAt: at, idempotency }: Summary): CreatedKey[] {
+  return idempotency ? [{ key: idempotency.key, bodyHash: idempotency.bodyHash, id, at }] : []
+}
+
 const deleted = (id: string) => new Problem('conversation_deleted', `Conversation ${id} has been deleted.`)
+
+const isNotFound = (error: unknown) => error instanceof Problem && error.code === 'conversation_not_found'
+
+/** Of a conversation that is known: somebody took its file away. */
+const logIsGone = (cause: unknown) =>
+  new Problem(
+    'conversation_damaged',
+    'The event log of this conversation is gone. Restore events.jsonl from a backup, or delete the conversation.',
+    { cause },
+  )

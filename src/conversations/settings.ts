@@ -97,6 +97,7 @@ export function llmSecrets(config: LlmConfig): Record<string, string> {
 
 export type NewSettings = {
   readonly request: CreateConversation
+  readonly idempotency: Settings['idempotency']
   readonly llm: LlmConfig
   readonly workdir: string
   readonly tools: readonly string[]
@@ -104,12 +105,13 @@ export type NewSettings = {
   readonly redact: (text: string) => string
 }
 
-export function newSettings({ request, llm, workdir, tools, redact }: NewSettings): Settings {
+export function newSettings({ request, idempotency, llm, workdir, tools, redact }: NewSettings): Settings {
   const {
     title,
     user_id,
     metadata,
     microagents,
+    confirmation_mode,
     resume_on_start,
     visualize,
     max_seconds_per_run,
@@ -120,6 +122,8 @@ export function newSettings({ request, llm, workdir, tools, redact }: NewSetting
     'title' | 'user_id' | 'metadata' | 'microagents'
   >
   const plain = withoutUndefined({
+    confirmation_mode,
+    idempotency,
     max_seconds_per_run,
     resume_on_start,
     visualize,

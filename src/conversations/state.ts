@@ -1,6 +1,12 @@
 /** What a conversation is, as a pure fold over its events. The only file that says which event leads to which status. */
 import { z } from 'zod'
 import type { ToolCall } from '../agent/tool-calls.ts'
+import type { GatedCall, PermissionMode } from '../policy/permissions.ts'
+import { hashInput } from '../policy/permissions.ts'
+import type { PostedKey } from './idempotency.ts'
+import { withPostedKey } from './idempotency.ts'
+import type { OpenRequest } from './approvals.ts'
+import { isAllowed, openRequest, releasedRequest, withDecision } from './approvals.ts'
 import type { Event, EventOf, Status, StopReason } from '../contract/event.ts'
 import { EVENT_VERSION } from '../contract/event.ts'
 import { LlmConfig } from '../contract/llm-config.ts'
@@ -22,6 +28,9 @@ export const Settings = z.object({
   max_iteration_per_run: z.int(),
   max_seconds_per_run: z.number().optional(),
   microagents: z.array(z.string()).optional(),
+  confirmation_mode: z.boolean().optional(),
+  /** Of the request that made it. */
+  idempotency: z.object({ key: z.string(), bodyHash: z.string(), warnings: z.array(z.string()).optional() }).optional(),
   resume_on_start: z.boolean().optional(),
   visualize: z.boolean().optional(),
 })
@@ -35,6 +44,11 @@ export type Run = {
   /** Seq of the event it began with. */
   readonly startSeq: number
   readonly steps: number
+  /** Model answers after which it pauses. */
+  readonly maxSteps: number | undefined
+  /** Since when it works, RFC 3339, and how long it had worked before it waited for somebody, milliseconds. */
+  readonly activeSince: string
+  readonly activeMs: number
   readonly usage: UsageByModel
   readonly costUsd: number | undefined
   readonly finalText: string
@@ -52,12 +66,16 @@ export type State = {
   readonly run: Run | undefined
   /** Tool calls without a result, in the order of the calls. */
   readonly openCalls: readonly ToolCall[]
+  /** What the calls of the open turn wait for, or waited for. */
+  readonly request: OpenRequest | undefined
   /** By tool, for those in `TOOLS_KEPT_IN_LOG`: the output of its last successful call. */
   readonly lastOutputs: Readonly<Record<string, unknown>>
   /** Seq of the newest message that asked for a run. */
   readonly runRequestedAt: number
   readonly usage: UsageByModel
   readonly costUsd: number | undefined
+  /** Messages of the last day that came with a key. */
+  readonly postedKeys: readonly PostedKey[]
   /** Beginning of the first message: what a conversation without a title is found by. */
   readonly preview: string
   /** Highest schema version met; above ours the conversation is read, but not run. */
@@ -78,10 +96,12 @@ export const EMPTY_STATE: State = {
   settings: NO_SETTINGS,
   run: undefined,
   openCalls: [],
+  request: undefined,
   lastOutputs: {},
   runRequestedAt: 0,
   usage: {},
   costUsd: undefined,
+  postedKeys: [],
   preview: '',
   version: EVENT_VERSION,
 }
@@ -104,6 +124,7 @@ export function fold(state: State, event: Event): State {
     case 'UserMessage':
       return {
         ...next,
+        postedKeys: withPostedKey(state.postedKeys, event),
         runRequestedAt: event.run ? event.seq : state.runRequestedAt,
         preview: state.preview || previewOf(event),
       }
@@ -114,13 +135,19 @@ export function fold(state: State, event: Event): State {
       return event.parent_tool_use_id ? next : { ...next, openCalls: [...state.openCalls, call] }
     }
     case 'ToolResult':
+      return afterResult(next, event)
+    case 'PermissionRequest':
+      return { ...next, request: openRequest(event) }
+    case 'PermissionDecision':
+      return afterDecision(next, event)
+    case 'StatusUpdate':
       return {
         ...next,
-        openCalls: state.openCalls.filter((call) => call.toolUseId !== event.tool_use_id),
-        lastOutputs: outputsAfter(state, event),
+        status: event.status,
+        reason: event.reason,
+        run: runAfter(state, event),
+        request: event.status === 'running' ? releasedRequest(state.request) : state.request,
       }
-    case 'StatusUpdate':
-      return { ...next, status: event.status, reason: event.reason, run: runAfter(state, event) }
     case 'ErrorEvent':
     case 'Result':
       return next
@@ -130,6 +157,15 @@ export function fold(state: State, event: Event): State {
       return { ...next, version: Math.max(next.version, EVENT_VERSION + 1) }
   }
 }
+
+/** The open calls as the gate sees them. An approval is of the call as it was shown, by id and by content. */
+export function gatedCalls({ openCalls, request }: State): GatedCall[] {
+  return openCalls.map(({ toolUseId, name, input }) => {
+    return { toolUseId, name, input, approved: isAllowed(request, toolUseId, hashInput(name, input)) }
+  })
+}
+
+export const modeOf = ({ settings }: State): PermissionMode => ({ confirmation: settings.confirmation_mode ?? false })
 
 /** Which status a run's end leads to. */
 export const STATUS_AFTER: Readonly<Record<StopReason, Status>> = {
@@ -141,6 +177,8 @@ export const STATUS_AFTER: Readonly<Record<StopReason, Status>> = {
   iteration_limit: 'error',
   time_limit: 'error',
   error: 'error',
+  rejected: 'idle',
+  superseded: 'idle',
 }
 
 /** What a newer version wrote may mean nothing to us: the conversation is still read, only not run. Ours that does not parse is damage. */
@@ -178,6 +216,25 @@ function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
     : { ...state, run, usage: count(state.usage), costUsd: addCost(state.costUsd, event.cost_usd) }
 }
 
+function afterResult(state: State, event: EventOf<'ToolResult'>): State {
+  const openCalls = state.openCalls.filter((call) => call.toolUseId !== event.tool_use_id)
+  const request = openCalls.length ? state.request : undefined
+  return { ...state, openCalls, request, lastOutputs: outputsAfter(state, event) }
+}
+
+/** The call as it is to run: with the input that the decision gave it. */
+function afterDecision(state: State, event: EventOf<'PermissionDecision'>): State {
+  const { updated_input: input } = event
+  const request = withDecision(state.request, event)
+  const openCalls =
+    input === undefined || request === state.request
+      ? state.openCalls
+      : state.openCalls.map((call) =>
+          call.toolUseId === event.tool_use_id ? { ...call, input, isChanged: true } : call,
+        )
+  return { ...state, openCalls, request }
+}
+
 function outputsAfter({ openCalls, lastOutputs }: State, event: EventOf<'ToolResult'>): State['lastOutputs'] {
   const name = openCalls.find((call) => call.toolUseId === event.tool_use_id)?.name
   const isKept = name !== undefined && TOOLS_KEPT_IN_LOG.has(name) && !event.is_error
@@ -186,16 +243,27 @@ function outputsAfter({ openCalls, lastOutputs }: State, event: EventOf<'ToolRes
 
 function runAfter(state: State, event: EventOf<'StatusUpdate'>): Run | undefined {
   if (event.status !== 'running' && !event.status.startsWith('waiting_')) return undefined
-  if (!event.run_id || state.run?.id === event.run_id) return state.run
+  if (!event.run_id || state.run?.id === event.run_id) return state.run && countTime(state.run, state.status, event)
   return {
     id: event.run_id,
     startedAt: event.timestamp,
     startSeq: event.seq,
     steps: 0,
+    maxSteps: event.max_steps,
+    activeSince: event.timestamp,
+    activeMs: 0,
     usage: {},
     costUsd: undefined,
     finalText: '',
   }
+}
+
+/** While it waits for somebody, its time does not run. */
+function countTime(run: Run, before: Status, { status, timestamp }: EventOf<'StatusUpdate'>): Run {
+  if (status === 'running') return before === 'running' ? run : { ...run, activeSince: timestamp }
+  if (before !== 'running') return run
+  // A clock that was set back must not give time away.
+  return { ...run, activeMs: run.activeMs + Math.max(0, Date.parse(timestamp) - Date.parse(run.activeSince)) }
 }
 
 function countUsage(total: UsageByModel, model: string, usage: Usage): UsageByModel {

@@ -17,7 +17,7 @@ export function viewOf(state: State): Conversation {
     state: {
       id: state.id,
       agent_finished: state.status === 'finished',
-      confirmation_mode: false,
+      confirmation_mode: settings.confirmation_mode ?? false,
       agent_waiting_for_confirmation: state.status === 'waiting_for_confirmation',
       agent_paused: state.status === 'paused',
       event_count: state.lastSeq,

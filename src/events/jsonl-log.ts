@@ -159,7 +159,6 @@ export class JsonlLog implements StoredLog {
     const bytes = Buffer.from(text)
     if (!this.#file.hasDescriptor) await this.#requireUnchanged()
     await this.#write(bytes)
-    await this.#sync()
     this.#index.learn(this.#head + 1, this.#end)
     this.#head += events.length
     this.#end += bytes.length
@@ -172,27 +171,18 @@ export class JsonlLog implements StoredLog {
       this.#failForGood(new Error(`the log has ${size} bytes where it was left with ${this.#end}`))
   }
 
+  /** A write that failed to reach the disk is never repeated: the kernel may have dropped its pages and marked them clean. */
   async #write(bytes: Buffer): Promise<void> {
     try {
       await this.#file.write(bytes, this.#end)
     } catch (error) {
-      // First of all: a later, shorter write would else leave the end of this one behind it, as lines of the log.
+      // First of all: a later, shorter write would else leave the end of this one behind it, as lines of the log; and
+      // what is not surely stored must not be taken for stored when the log is opened again.
       await this.#file.truncate(this.#end).catch((cause) => this.#failForGood(cause))
       if (!isOutOfRoom(error)) this.#failForGood(error)
       throw new Problem('storage_full', 'There is no room to store this. Free some disk space and try again.', {
         cause: error,
       })
-    }
-  }
-
-  async #sync(): Promise<void> {
-    try {
-      await this.#file.sync()
-    } catch (error) {
-      // Never again: the kernel may have dropped the pages it could not write and marked them clean, so a second sync
-      // would succeed without having stored them. Nor may they be taken for stored when the log is opened again.
-      await this.#file.truncate(this.#end).catch(() => undefined)
-      this.#failForGood(error)
     }
   }
 

@@ -83,10 +83,12 @@ async function createFile(path: string): Promise<void> {
   const directory = dirname(path)
   const topmost = await mkdir(directory, { recursive: true, mode: 0o700 })
   await (await open(path, 'wx', 0o600)).close()
-  await syncDirectory(directory)
   // The parent in any case: others put files into the directory before us, and need not have synced its own name.
   const depth = topmost === undefined ? 0 : relative(topmost, directory).split('/').filter(Boolean).length
-  for (let up = 0, parent = dirname(directory); up <= depth; up++, parent = dirname(parent)) await syncDirectory(parent)
+  const parents = [directory]
+  for (let up = 0; up <= depth; up++) parents.push(dirname(parents.at(-1)!))
+  // At once: a journal commits for all of them together.
+  await Promise.all(parents.map(syncDirectory))
 }
 
 function refuseCreation(cause: unknown): never {

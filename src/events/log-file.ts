@@ -9,6 +9,7 @@ import { Problem } from '../contract/problem.ts'
 // Asynchronous, on bare descriptors. A write and fdatasync of 500 bytes takes 39 µs at the median with the *Sync
 // calls, 50–66 µs through the thread pool and 69 µs through a FileHandle (Node 26, ext4). The Sync calls lose all the
 // same: they would stop every other conversation and stream while this disk flushes, which on a busy one is many ms.
+// O_DSYNC makes the two calls one: a fifth less time, and 25 instead of 52 µs of CPU.
 const open = promisify(fs.open)
 const close = promisify(fs.close)
 const fstat = promisify(fs.fstat)
@@ -55,21 +56,19 @@ export class LogFile {
     })
   }
 
-  /** Writes all of it, or throws having written some of it. */
+  /** Writes all of it, on the disk when this resolves, or throws having written some of it. */
   write(bytes: Buffer, position: number): Promise<void> {
     return this.#use(async (fd) => {
       // A disk that fills up takes a part of the bytes first, and says ENOSPC only when asked to take the rest.
       for (let done = 0; done < bytes.length;) done += await write(fd, bytes, done, position + done)
+      // A file removed meanwhile keeps nothing. Of an open file the kernel answers this from memory.
+      if (fs.fstatSync(fd).nlink === 0) throw new Error(`${this.#path} was removed`)
     })
   }
 
-  /** Resolves when what was written is on the disk, under a name: a file removed meanwhile keeps nothing. */
+  /** For what others wrote, and for `truncate`. */
   sync(): Promise<void> {
-    return this.#use(async (fd) => {
-      // Side by side on two threads: the check costs no time of its own.
-      const [, stats] = await Promise.all([fdatasync(fd), fstat(fd)])
-      if (stats.nlink === 0) throw new Error(`${this.#path} was removed`)
-    })
+    return this.#use((fd) => fdatasync(fd))
   }
 
   truncate(length: number): Promise<void> {
@@ -98,7 +97,7 @@ export class LogFile {
 
   async #open(): Promise<number> {
     try {
-      return await open(this.#path, 'r+')
+      return await open(this.#path, fs.constants.O_RDWR | fs.constants.O_DSYNC)
     } catch (error) {
       // Not kept: the next use tries again, out of descriptors (EMFILE) passes.
       this.#descriptor = undefined

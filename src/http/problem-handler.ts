@@ -27,6 +27,12 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest): Proble
     return new Problem('storage_full', 'There is no room to store this. Free some disk space and try again.', {
       cause: error,
     })
+  const refusal = 'code' in error && STORAGE_REFUSALS.has(error.code) ? error.code : undefined
+  if (refusal !== undefined) {
+    request.log.error({ err: error }, 'the data directory cannot be used')
+    const message = `The server cannot read or write its data (${refusal}). See to the disk and the permissions, then try again.`
+    return new Problem('storage_failed', message, { cause: error })
+  }
   const status = 'statusCode' in error ? error.statusCode : undefined
   if (status === 400)
     return new Problem('invalid_request', 'The request could not be read; check that the body is valid JSON.', {
@@ -39,6 +45,9 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest): Proble
     cause: error,
   })
 }
+
+/** What the system says of files that may not be written, and of a disk that fails. */
+const STORAGE_REFUSALS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'EIO'])
 
 type Told = readonly [code: ProblemCode, message: string]
 
@@ -84,8 +93,7 @@ function invalidRequest(validation: readonly unknown[], context: string | undefi
   })
 }
 
-function laterFields({ instancePath, params }: Issue): string[] {
+function laterFields({ params }: Issue): string[] {
   const unknown = Array.isArray(params?.['keys']) ? params['keys'].map(String) : []
-  const refused = instancePath === '/confirmation_mode' ? ['confirmation_mode'] : []
-  return [...unknown, ...refused].filter((name) => LATER_FIELDS.has(name))
+  return unknown.filter((name) => LATER_FIELDS.has(name))
 }

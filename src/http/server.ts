@@ -16,6 +16,7 @@ import { handleError } from './problem-handler.ts'
 import { conversationRoutes } from './routes/conversations.ts'
 import { eventRoutes } from './routes/events.ts'
 import { messageRoutes } from './routes/messages.ts'
+import { permissionRoutes } from './routes/permissions.ts'
 import { serverRoutes } from './routes/server.ts'
 
 declare module 'fastify' {
@@ -131,5 +132,6 @@ export async function registerRoutes(
   await app.register(serverRoutes, { info, isReady })
   await app.register(conversationRoutes, { manager })
   await app.register(messageRoutes, { manager })
+  await app.register(permissionRoutes, { manager })
   await app.register(eventRoutes, { manager, streamBufferBytes: info.limits.stream_buffer_bytes })
 }

@@ -18,6 +18,7 @@ export function createFinish(): Tool<FinishInput> {
     input: FinishInput,
     output: z.string(),
     finishes: true,
+    harmless: true,
     run: async ({ message }) => ({ output: message }),
   }
 }

@@ -40,6 +40,7 @@ export function createTaskTracker(lastOutput: () => unknown): Tool<TaskTrackerIn
     description: DESCRIPTION,
     input: TaskTrackerInput,
     output: TaskList,
+    harmless: true,
     run: async ({ command, task_list }) => (command === 'view' ? { output: lastList(lastOutput) } : plan(task_list)),
     render: (output) => renderList(TaskList.parse(output)),
   }

@@ -13,6 +13,7 @@ export function createThink(): Tool<ThinkInput> {
     description: DESCRIPTION,
     input: ThinkInput,
     output: z.string(),
+    harmless: true,
     run: async () => ({ output: 'Your thought has been noted.' }),
   }
 }

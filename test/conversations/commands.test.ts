@@ -6,9 +6,26 @@ import { Problem } from '../../src/contract/problem.ts'
 import type { Command } from '../../src/conversations/commands.ts'
 import { decide } from '../../src/conversations/commands.ts'
 import type { State } from '../../src/conversations/state.ts'
-import { START_MS, answered, folded, runId, status, toolResult, toolUse, userMessage } from './events.ts'
+import { gatedCalls } from '../../src/conversations/state.ts'
+import { hashInput } from '../../src/policy/permissions.ts'
+import {
+  START_MS,
+  answered,
+  asked,
+  decided,
+  folded,
+  requestId,
+  runId,
+  status,
+  toolResult,
+  toolUse,
+  userMessage,
+} from './events.ts'
 
 const STATUSES = StatusSchema.options
+/** Every status, and the two of them that a request for permission splits. */
+const SITUATIONS = [...STATUSES, 'paused, undecided', 'paused, decided'] as const
+type Situation = (typeof SITUATIONS)[number]
 const AT_REST = ['idle', 'paused', 'finished', 'error', 'cancelled'] as const satisfies Status[]
 const newRunId = '018f0000-0000-7000-8000-00000000000c'
 const now = START_MS + 60_000
@@ -17,85 +34,191 @@ const now = START_MS + 60_000
 const inStatus = (to: Status, ...more: EventDraft[]) =>
   folded([userMessage('go', true), status('running'), answered({ text: 'one' }), status(to, 'running'), ...more])
 
+const waiting = folded([
+  userMessage('go', true),
+  status('running'),
+  answered({ calls: ['a', 'b'] }),
+  toolUse('a'),
+  toolUse('b'),
+  asked(['a', 'b']),
+  status('waiting_for_confirmation', 'running'),
+])
+const pausedUndecided = folded([status('paused', 'waiting_for_confirmation')], waiting)
+
+function inSituation(situation: Situation): State {
+  switch (situation) {
+    case 'waiting_for_confirmation':
+      return waiting
+    case 'paused, undecided':
+      return pausedUndecided
+    case 'paused, decided':
+      return folded([decided('a'), decided('b')], pausedUndecided)
+    default:
+      return inStatus(situation)
+  }
+}
+
 function typesOf(outcome: EventDraft[] | Problem): EventType[] {
   if (outcome instanceof Problem) throw outcome
   return outcome.map((draft) => draft.type)
 }
 
+const decision = (tool_use_id: string, behavior: 'allow' | 'deny' = 'allow') => {
+  return { tool_use_id, input_hash: hashInput('Bash', { command: 'true' }), behavior } as const
+}
+
 const commandOf = {
-  message: { kind: 'message', content: [{ type: 'text', text: 'hi' }], run: false, newRunId },
-  'message with run': { kind: 'message', content: [{ type: 'text', text: 'hi' }], run: true, newRunId },
+  message: { kind: 'message', content: [{ type: 'text', text: 'yes' }], run: false, newRunId, now },
+  'message with run': { kind: 'message', content: [{ type: 'text', text: 'yes' }], run: true, newRunId, now },
   run: { kind: 'run', newRunId },
   pause: { kind: 'pause', reason: 'pause', now },
   configure: { kind: 'configure', changes: { title: 'new' } },
+  'configure the mode': { kind: 'configure', changes: { confirmation_mode: false } },
   'configure the workdir': { kind: 'configure', changes: { workdir: '/other' } },
+  ask: { kind: 'ask', runId, requestId, toolUses: [] },
+  'allow one': { kind: 'decide', requestId, decisions: [decision('a')] },
+  'allow all': { kind: 'decide', requestId, decisions: [decision('b'), decision('a')] },
+  'deny all': { kind: 'decide', requestId, decisions: [decision('a', 'deny'), decision('b', 'deny')] },
+  'decide another request': { kind: 'decide', requestId: newRunId, decisions: [decision('a')] },
+  reject: { kind: 'reject', reason: '', now },
   recover: { kind: 'recover', now },
 } as const satisfies Record<string, Command>
 
-/** Command -> status before -> the types of the events and the status after, or the problem. */
-const TABLE: Record<keyof typeof commandOf, Record<Status, { events: EventType[]; to: Status } | ProblemCode>> = {
+type Outcome = { events: EventType[]; to: Status } | ProblemCode
+
+const SUPERSEDED: EventType[] = ['PermissionDecision', 'PermissionDecision', 'ToolResult', 'ToolResult']
+const DECIDED: EventType[] = ['PermissionDecision', 'PermissionDecision']
+const DENIED = SUPERSEDED
+
+/** Command -> situation before -> the types of the events and the status after, or the problem. */
+const TABLE: Record<keyof typeof commandOf, Record<Situation, Outcome>> = {
   message: {
     ...each(AT_REST, (from) => ({ events: ['UserMessage'], to: from })),
     running: { events: ['UserMessage'], to: 'running' },
-    waiting_for_confirmation: { events: ['UserMessage', 'StatusUpdate'], to: 'idle' },
-    waiting_for_input: { events: ['UserMessage', 'StatusUpdate'], to: 'idle' },
+    waiting_for_confirmation: { events: [...SUPERSEDED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'idle' },
+    waiting_for_input: { events: ['Result', 'UserMessage', 'StatusUpdate'], to: 'idle' },
+    'paused, undecided': { events: [...SUPERSEDED, 'UserMessage'], to: 'paused' },
+    'paused, decided': { events: ['UserMessage'], to: 'paused' },
   },
   'message with run': {
     ...each(AT_REST, () => ({ events: ['UserMessage', 'StatusUpdate'], to: 'running' })),
     running: { events: ['UserMessage'], to: 'running' },
-    waiting_for_confirmation: { events: ['UserMessage', 'StatusUpdate'], to: 'running' },
-    waiting_for_input: { events: ['UserMessage', 'StatusUpdate'], to: 'running' },
+    waiting_for_confirmation: { events: [...SUPERSEDED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'running' },
+    waiting_for_input: { events: ['Result', 'UserMessage', 'StatusUpdate'], to: 'running' },
+    'paused, undecided': { events: [...SUPERSEDED, 'UserMessage', 'StatusUpdate'], to: 'running' },
+    'paused, decided': { events: ['UserMessage', 'StatusUpdate'], to: 'running' },
   },
   run: {
     ...each(AT_REST, () => ({ events: ['StatusUpdate'], to: 'running' })),
     running: 'already_running',
     waiting_for_confirmation: 'waiting_for_confirmation',
     waiting_for_input: 'waiting_for_input',
+    'paused, undecided': { events: ['StatusUpdate'], to: 'waiting_for_confirmation' },
+    'paused, decided': { events: ['StatusUpdate'], to: 'running' },
   },
   pause: {
     ...each(AT_REST, (from) => ({ events: [], to: from })),
     running: { events: ['Result', 'StatusUpdate'], to: 'paused' },
-    waiting_for_confirmation: { events: ['StatusUpdate'], to: 'paused' },
-    waiting_for_input: { events: ['StatusUpdate'], to: 'paused' },
+    waiting_for_confirmation: { events: ['Result', 'StatusUpdate'], to: 'paused' },
+    waiting_for_input: { events: ['Result', 'StatusUpdate'], to: 'paused' },
+    'paused, undecided': { events: [], to: 'paused' },
+    'paused, decided': { events: [], to: 'paused' },
   },
-  configure: each(STATUSES, (from) => ({ events: ['ConfigUpdate'], to: from })),
+  configure: each(SITUATIONS, (from) => ({ events: ['ConfigUpdate'], to: statusIn(from) })),
+  'configure the mode': each(SITUATIONS, (from) => ({ events: ['ConfigUpdate'], to: statusIn(from) })),
   'configure the workdir': {
-    ...each(STATUSES, (from) => ({ events: ['ConfigUpdate'], to: from })),
+    ...each(SITUATIONS, (from) => ({ events: ['ConfigUpdate'], to: statusIn(from) })),
     running: 'conversation_running',
+    waiting_for_confirmation: 'conversation_running',
+    'paused, undecided': 'conversation_running',
+    'paused, decided': 'conversation_running',
+  },
+  ask: {
+    ...each(SITUATIONS, (from) => ({ events: [], to: statusIn(from) })),
+    running: { events: ['PermissionRequest', 'StatusUpdate'], to: 'waiting_for_confirmation' },
+  },
+  'allow one': {
+    ...each(SITUATIONS, () => 'nothing_pending'),
+    waiting_for_confirmation: { events: ['PermissionDecision'], to: 'waiting_for_confirmation' },
+    'paused, undecided': { events: ['PermissionDecision'], to: 'paused' },
+    'paused, decided': { events: [], to: 'paused' },
+  },
+  'allow all': {
+    ...each(SITUATIONS, () => 'nothing_pending'),
+    waiting_for_confirmation: { events: [...DECIDED, 'StatusUpdate'], to: 'running' },
+    'paused, undecided': { events: DECIDED, to: 'paused' },
+    'paused, decided': { events: [], to: 'paused' },
+  },
+  'deny all': {
+    ...each(SITUATIONS, () => 'nothing_pending'),
+    waiting_for_confirmation: { events: [...DENIED, 'StatusUpdate'], to: 'running' },
+    'paused, undecided': { events: DENIED, to: 'paused' },
+    'paused, decided': 'already_decided',
+  },
+  'decide another request': each(SITUATIONS, () => 'nothing_pending'),
+  reject: {
+    ...each(SITUATIONS, () => 'nothing_pending'),
+    waiting_for_confirmation: { events: [...DENIED, 'Result', 'StatusUpdate'], to: 'idle' },
+    'paused, undecided': { events: DENIED, to: 'paused' },
   },
   recover: {
-    ...each(AT_REST, (from) => ({ events: [], to: from })),
+    ...each(SITUATIONS, (from) => ({ events: [], to: statusIn(from) })),
     running: { events: ['Result', 'StatusUpdate'], to: 'paused' },
-    waiting_for_confirmation: { events: [], to: 'waiting_for_confirmation' },
-    waiting_for_input: { events: [], to: 'waiting_for_input' },
   },
 }
 
-function each<S extends Status, T>(statuses: readonly S[], make: (status: S) => T): Record<S, T> {
-  return Object.fromEntries(statuses.map((status) => [status, make(status)])) as Record<S, T>
+function statusIn(situation: Situation): Status {
+  return inSituation(situation).status
+}
+
+function each<S extends Situation>(situations: readonly S[], make: (situation: S) => Outcome): Record<S, Outcome> {
+  return Object.fromEntries(situations.map((situation) => [situation, make(situation)])) as Record<S, Outcome>
 }
 
 describe.each(Object.entries(TABLE) as [keyof typeof commandOf, (typeof TABLE)['run']][])('%s', (name, row) => {
-  test.each(STATUSES)('while %s', (from) => {
-    const before = inStatus(from)
+  test.each(SITUATIONS)('while %s', (from) => {
+    const before = inSituation(from)
     const outcome = decide(before, commandOf[name])
     const expected = row[from]
     if (typeof expected === 'string') return expect(outcome).toMatchObject({ code: expected })
     expect(typesOf(outcome)).toEqual(expected.events)
     const after = folded(outcome as EventDraft[], before)
     expect(after.status).toBe(expected.to)
-    expect(after.run?.id).toBe(
-      after.status === 'running' && from !== 'running' ? newRunId : before.run && after.run && runId,
-    )
+    const starts = typesOf(outcome).includes('StatusUpdate') && commandOf[name].kind in { run: 1, message: 1 }
+    expect(after.run?.id).toBe(after.run && (starts ? newRunId : runId))
   })
 })
 
 test('each StatusUpdate tells the status it follows', () => {
-  for (const from of STATUSES) {
+  for (const from of SITUATIONS) {
     for (const command of Object.values(commandOf)) {
-      const outcome = decide(inStatus(from), command)
+      const before = inSituation(from)
+      const outcome = decide(before, command)
       if (outcome instanceof Problem) continue
-      for (const draft of outcome) if (draft.type === 'StatusUpdate') expect(draft.previous_status).toBe(from)
+      for (const draft of outcome) if (draft.type === 'StatusUpdate') expect(draft.previous_status).toBe(before.status)
+    }
+  }
+})
+
+test('a run that ends or that waits no more has one Result, and one that goes on has none', () => {
+  for (const from of SITUATIONS) {
+    for (const command of Object.values(commandOf)) {
+      const before = inSituation(from)
+      const outcome = decide(before, command)
+      if (outcome instanceof Problem) continue
+      const isOver = before.run !== undefined && folded(outcome, before).run?.id !== before.run.id
+      expect(outcome.filter((draft) => draft.type === 'Result')).toHaveLength(isOver ? 1 : 0)
+    }
+  }
+})
+
+test('nothing but an `allow` lets a call of the turn run', () => {
+  for (const from of ['waiting_for_confirmation', 'paused, undecided'] as const) {
+    for (const [name, command] of Object.entries(commandOf)) {
+      const outcome = decide(inSituation(from), command)
+      const after = outcome instanceof Problem ? inSituation(from) : folded(outcome, inSituation(from))
+      const approved = gatedCalls(after).filter((call) => call.approved)
+      expect(approved.length, name).toBe(name === 'allow one' ? 1 : name === 'allow all' ? 2 : 0)
     }
   }
 })
@@ -127,13 +250,10 @@ describe('refusals', () => {
   })
 
   test('a waiting one tells what is pending: running is never an approval', () => {
-    const waiting = folded([
-      status('running'),
-      answered({ calls: ['a'] }),
-      toolUse('a'),
-      status('waiting_for_confirmation', 'running'),
-    ])
-    expect(decide(waiting, commandOf.run)).toMatchObject({ details: { pending: [{ tool_use_id: 'a', name: 'Bash' }] } })
+    const half = folded([decided('b')], waiting)
+    expect(decide(half, commandOf.run)).toMatchObject({
+      details: { request_id: requestId, pending: [{ tool_use_id: 'a', name: 'Bash' }] },
+    })
   })
 
   test('the workdir stays while a call that a pause left running is not over', () => {
@@ -149,22 +269,17 @@ describe('refusals', () => {
   })
 })
 
-test('a message supersedes what waits for a decision: it is rejected, never approved', () => {
-  for (const waiting of ['waiting_for_confirmation', 'waiting_for_input'] as const) {
-    for (const name of ['message', 'message with run'] as const) {
-      const before = folded([
-        status('running'),
-        answered({ calls: ['a', 'b'] }),
-        toolUse('a'),
-        toolUse('b'),
-        status(waiting, 'running'),
-      ])
-      const outcome = decide(before, commandOf[name]) as EventDraft[]
-      expect(outcome.slice(0, 2)).toMatchObject(
-        ['a', 'b'].map((tool_use_id) => ({ type: 'ToolResult', tool_use_id, is_error: true, error_type: 'rejected' })),
-      )
-      expect(folded(outcome, before).openCalls).toEqual([])
-    }
+test('a message supersedes what waits for a decision: it is rejected, never approved, and what was allowed beside it too', () => {
+  for (const name of ['message', 'message with run'] as const) {
+    const before = folded([decided('a')], waiting)
+    const outcome = decide(before, commandOf[name]) as EventDraft[]
+    expect(outcome.slice(0, 3)).toMatchObject([
+      { type: 'PermissionDecision', tool_use_id: 'b', behavior: 'deny', decided_by: 'superseded' },
+      { type: 'ToolResult', tool_use_id: 'a', is_error: true, error_type: 'rejected' },
+      { type: 'ToolResult', tool_use_id: 'b', is_error: true, error_type: 'rejected' },
+    ])
+    expect(outcome[3]).toMatchObject({ type: 'Result', run_id: runId, stop_reason: 'superseded' })
+    expect(folded(outcome, before)).toMatchObject({ openCalls: [], request: undefined })
   }
 })
 
@@ -275,7 +390,14 @@ describe('recovery', () => {
     expect(typesOf(decide(paused, commandOf.recover))).toEqual(['ToolResult'])
   })
 
-  test('leaves alone what waits for a decision: it has not run', () => {
-    expect(decide(folded([status('waiting_for_confirmation', 'running')], cutOff), commandOf.recover)).toEqual([])
+  test('leaves alone what waits for a decision, or was decided while paused: it has not run', () => {
+    expect(decide(waiting, commandOf.recover)).toEqual([])
+    const ready = inSituation('paused, decided')
+    expect(decide(ready, commandOf.recover)).toEqual([])
+    const begun = folded([status('running', 'paused'), status('paused', 'running')], ready)
+    expect(typesOf(decide(begun, commandOf.recover)), 'but not what may have begun since').toEqual([
+      'ToolResult',
+      'ToolResult',
+    ])
   })
 })

@@ -4,10 +4,12 @@ import { EVENT_VERSION } from '../../src/contract/event.ts'
 import { NO_USAGE } from '../../src/contract/message.ts'
 import type { Settings, State } from '../../src/conversations/state.ts'
 import { EMPTY_STATE, fold } from '../../src/conversations/state.ts'
+import { hashInput } from '../../src/policy/permissions.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 
 export const conversationId = '018f0000-0000-7000-8000-000000000001'
 export const runId = '018f0000-0000-7000-8000-00000000000a'
+export const requestId = '018f0000-0000-7000-8000-00000000000b'
 
 /** When event 0 would have been, had there been one: one second before the first. */
 export const START_MS = Date.parse('2026-01-01T00:00:00.000Z')
@@ -104,5 +106,26 @@ export function toolResult(id: string, output: unknown = 'done'): DraftOf<'ToolR
     output,
     is_error: false,
     duration_ms: 1,
+  }
+}
+
+/** About calls of `toolUse`, as they are there. */
+export function asked(ids: readonly string[], input: unknown = { command: 'true' }): DraftOf<'PermissionRequest'> {
+  const tool_uses = ids.map((tool_use_id) => {
+    return { tool_use_id, name: 'Bash', input, input_hash: hashInput('Bash', input), reason: 'a test' }
+  })
+  return { type: 'PermissionRequest', source: 'environment', run_id: runId, request_id: requestId, tool_uses }
+}
+
+export function decided(id: string, more: Partial<DraftOf<'PermissionDecision'>> = {}): DraftOf<'PermissionDecision'> {
+  return {
+    type: 'PermissionDecision',
+    source: 'user',
+    request_id: requestId,
+    tool_use_id: id,
+    input_hash: hashInput('Bash', { command: 'true' }),
+    behavior: 'allow',
+    decided_by: 'user',
+    ...more,
   }
 }

@@ -644,10 +644,43 @@ describe('the catalog', () => {
     const busy = {
       ...state,
       status: 'running' as const,
-      run: { id: uuid7(), startedAt: state.createdAt, startSeq: 3, steps: 2, usage, costUsd: 0.1, finalText: 'hm' },
+      run: {
+        id: uuid7(),
+        startedAt: state.createdAt,
+        startSeq: 3,
+        steps: 2,
+        maxSteps: 4,
+        activeSince: state.createdAt,
+        activeMs: 7,
+        usage,
+        costUsd: 0.1,
+        finalText: 'hm',
+      },
       openCalls: [
         { toolUseId: 'a', name: 'Bash', input: { command: 'ls' }, runId: uuid7() },
         { toolUseId: 'b', name: 'Bash', input: '{', runId: undefined },
+      ],
+      request: {
+        id: uuid7(),
+        isReleased: true,
+        calls: [
+          {
+            toolUseId: 'a',
+            name: 'Bash',
+            input: { command: 'rm' },
+            inputHash: 'f'.repeat(64),
+            reason: 'a test',
+            decision: { behavior: 'allow' as const, updated_input: { command: 'ls' }, message: 'better so' },
+          },
+        ],
+      },
+      postedKeys: [
+        {
+          key: 'k',
+          bodyHash: 'f'.repeat(64),
+          at: state.createdAt,
+          answer: { event_id: uuid7(), seq: 3, run_id: uuid7() },
+        },
       ],
       usage,
       costUsd: 0.3,

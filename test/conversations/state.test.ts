@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Event, EventDraft, Status, StopReason } from '../../src/contract/event.ts'
 import { EVENT_VERSION, Status as StatusSchema, StopReason as StopReasonSchema } from '../../src/contract/event.ts'
-import { EMPTY_STATE, STATUS_AFTER, fold } from '../../src/conversations/state.ts'
+import type { State } from '../../src/conversations/state.ts'
+import { EMPTY_STATE, STATUS_AFTER, fold, gatedCalls } from '../../src/conversations/state.ts'
 import {
   answered,
+  asked,
   conversationId,
+  decided,
   folded,
   runId,
   settings,
@@ -98,6 +101,56 @@ test('calls are open, in their order, until each has its result', () => {
   expect(folded([...calls, toolResult('b'), toolResult('a'), toolResult('c')]).openCalls).toEqual([])
 })
 
+describe('a request for permission', () => {
+  const turn = [status('running'), answered({ calls: ['a', 'b'] }), toolUse('a'), toolUse('b')]
+  const waiting = folded([...turn, asked(['a', 'b']), status('waiting_for_confirmation', 'running')])
+  const approvals = (state: State) => gatedCalls(state).map((call) => call.approved)
+
+  test('approves nothing by itself; an `allow` approves its one call', () => {
+    expect(approvals(waiting)).toEqual([false, false])
+    expect(approvals(folded([decided('b')], waiting))).toEqual([false, true])
+    expect(approvals(folded([decided('a', { behavior: 'deny' })], waiting))).toEqual([false, false])
+  })
+
+  test.each([
+    ['another request', { request_id: runId }],
+    ['other content', { input_hash: '0'.repeat(64) }],
+    ['no call of the turn', { tool_use_id: 'c' }],
+  ])('a decision about %s decides nothing', (_, wrong) => {
+    const after = folded([decided('a', { updated_input: { command: 'false' }, ...wrong })], waiting)
+    expect({ ...after, lastSeq: 0, updatedAt: '' }).toEqual({ ...waiting, lastSeq: 0, updatedAt: '' })
+  })
+
+  test('an approval is of what was shown: a call with other content than that is not approved', () => {
+    const shownOther = folded([...turn, asked(['a', 'b'], { command: 'ls' }), status('waiting_for_confirmation')])
+    const { input_hash } = asked(['a'], { command: 'ls' }).tool_uses[0]!
+    expect(approvals(folded([decided('a', { input_hash })], shownOther))).toEqual([false, false])
+  })
+
+  test('an updated input takes the place of the call’s, and is what is approved', () => {
+    const after = folded([decided('a', { updated_input: { command: 'false' } }), decided('b')], waiting)
+    expect(after.openCalls).toMatchObject([
+      { input: { command: 'false' }, isChanged: true },
+      { input: { command: 'true' } },
+    ])
+    expect(approvals(after)).toEqual([true, true])
+  })
+
+  test('it is over with the results of its turn: the same ids in a later one are not approved', () => {
+    const after = folded([decided('a'), decided('b'), toolResult('a')], waiting)
+    expect(approvals(after)).toEqual([true])
+    expect(approvals(folded([toolResult('b'), ...turn.slice(1)], after))).toEqual([false, false])
+  })
+})
+
+test('a run’s time does not count while it waits, nor its steps anew', () => {
+  const begin = { ...status('running'), max_steps: 3 }
+  const state = folded([begin, answered({}), status('waiting_for_confirmation', 'running'), userMessage('x')])
+  const later = folded([status('running', 'waiting_for_confirmation'), answered({})], state)
+  expect(later.run).toMatchObject({ steps: 2, maxSteps: 3, activeMs: 2000 })
+  expect(folded([status('waiting_for_confirmation', 'running')], later).run).toMatchObject({ activeMs: 4000 })
+})
+
 describe('the last output of a tool that is kept in the log', () => {
   const plan = (id: string, output: unknown, more: object = {}) => [
     answered({ calls: [id] }),
@@ -186,6 +239,8 @@ test.each(StopReasonSchema.options)('a run that stopped because of %s has a stat
     iteration_limit: 'error',
     time_limit: 'error',
     error: 'error',
+    rejected: 'idle',
+    superseded: 'idle',
   }
   expect(STATUS_AFTER[reason]).toBe(expected[reason])
 })

@@ -256,12 +256,6 @@ describe('what the server has not yet', () => {
     expect(answer.body).toMatchObject({ message: expect.stringContaining(field), details: { fields: [field] } })
     expect(answer.text).not.toContain(SECRET)
   })
-
-  test('confirmation_mode is refused unless it is off', async () => {
-    await using http = await setHttp()
-    expectProblem(await http.call('POST', '/conversations', { confirmation_mode: true }), 400, 'unsupported_field')
-    await http.create({ confirmation_mode: false })
-  })
 })
 
 test.each<[string, string, unknown]>([
@@ -290,6 +284,23 @@ test.each<[string, string, unknown]>([
   ['POST', '/conversations/{id}/messages', { message: { role: 'user', content: 'hi' }, run: SECRET }],
   ['POST', '/conversations/{id}/run', { max_steps: SECRET }],
   ['POST', '/conversations/{id}/pause', { interrupt: SECRET }],
+  ['POST', '/conversations/{id}/confirmation', { enabled: SECRET }],
+  ['POST', '/conversations/{id}/approve', { request_id: SECRET }],
+  ['POST', '/conversations/{id}/approve', {}],
+  ['POST', '/conversations/{id}/approve', undefined],
+  ['POST', '/conversations/{id}/reject', { reason: [SECRET] }],
+  ['POST', `/conversations/{id}/permissions/${SECRET}`, { decisions: [] }],
+  ['POST', '/conversations/{id}/permissions/018f0000-0000-7000-8000-00000000000b', { decisions: [] }],
+  [
+    'POST',
+    '/conversations/{id}/permissions/018f0000-0000-7000-8000-00000000000b',
+    { decisions: [{ tool_use_id: 'a', input_hash: SECRET, behavior: 'allow' }] },
+  ],
+  [
+    'POST',
+    '/conversations/{id}/permissions/018f0000-0000-7000-8000-00000000000b',
+    { decisions: [{ tool_use_id: 'a', input_hash: 'a'.repeat(64), behavior: 'deny', updated_input: {} }] },
+  ],
 ])('a refusal says what is wrong, and repeats nothing of it: %s %s %j', async (method, url, body) => {
   await using http = await setHttp()
   const answer = await http.call(method, url.replace('{id}', await http.create()), body)

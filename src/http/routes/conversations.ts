@@ -12,6 +12,7 @@ import {
   UpdateConfig,
 } from '../../contract/conversation.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
+import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
 
 export const ById = z.strictObject({ id: ConversationId })
@@ -25,17 +26,20 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
       schema: {
         ...describe('createConversation', 'Make a conversation', [
           'conversation_exists',
+          'idempotency_in_flight',
+          'idempotency_mismatch',
           'conversation_deleted',
           'unsupported_field',
           'unsafe_path',
           'storage_full',
         ]),
+        headers: KeyHeader,
         body: CreateConversation,
         response: { 201: Conversation },
       },
     },
     async (request, reply) => {
-      const conversation = await manager.create(request.body)
+      const conversation = await manager.create(request.body, idempotencyOf(request))
       return reply.code(201).header('location', `/conversations/${conversation.id}`).send(conversation)
     },
   )

@@ -10,6 +10,7 @@ import {
   StatusAnswer,
 } from '../../contract/conversation.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
+import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
 import { closeSignal } from '../close-signal.ts'
 import { ById, CONVERSATION } from './conversations.ts'
@@ -24,16 +25,18 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
         ...describe('postMessage', 'Send a message to the agent', [
           ...CONVERSATION,
           'conversation_from_newer_version',
+          'idempotency_mismatch',
           'storage_full',
         ]),
         params: ById,
+        headers: KeyHeader,
         body: PostMessage,
         response: { 202: PostedMessage },
       },
     },
     async (request, reply) => {
       const conversation = await manager.get(request.params.id)
-      return reply.code(202).send(await conversation.post(request.body))
+      return reply.code(202).send(await conversation.post(request.body, idempotencyOf(request)))
     },
   )
 

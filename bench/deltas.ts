@@ -1,0 +1,48 @@
+/** How old a piece of the model's text is when subscribers have it, and whether they get all, beside a bare loop. */
+import type { Plan } from './model-process.ts'
+import type { Subject } from './subjects.ts'
+import { withSubjects } from './subjects.ts'
+import { inTurn, of } from './steps.ts'
+import type { Row } from './table.ts'
+import { median } from './table.ts'
+
+const ROUNDS = 5
+const PIECES = 200
+const GAP_MS = 5
+
+export const benchDeltas = (): Promise<Row[]> =>
+  withSubjects(async (sides) => {
+    // Until what handles a piece is compiled, on both sides.
+    await inTurn(sides, 1, (subject) => agesOf(subject, 1, { pieces: 2000, gapMs: 1 }))
+    const rows: Row[] = []
+    for (const subscribers of [1, 10, 50]) {
+      const [server, bare] = await inTurn(sides, ROUNDS, (subject) =>
+        agesOf(subject, subscribers, { pieces: PIECES, gapMs: GAP_MS }),
+      )
+      const lost = subscribers * PIECES * ROUNDS - server.flat().length
+      const [own, its] = [median(server.flat()), median(bare.flat())]
+      const what = `a piece of text from the model to ${subscribers === 1 ? 'a subscriber' : `${subscribers} subscribers`}`
+      rows.push([what, `${own.toFixed(2)} ms, ${lost} lost`, of(own, its, 'ms')])
+    }
+    return rows
+  })
+
+/** Milliseconds, of each piece at each subscriber. */
+async function agesOf(subject: Subject, subscribers: number, plan: Plan): Promise<number[]> {
+  const id = await subject.create()
+  const ages: number[] = []
+  const note = (text: string) => {
+    const at = Number(process.hrtime.bigint()) / 1e6
+    for (const [, sent] of text.matchAll(/\d+@([\d.]+);/g)) ages.push(at - Number(sent))
+  }
+  const closers = await Promise.all(Array.from({ length: subscribers }, () => subject.subscribe(id, note)))
+  await subject.run(id, plan)
+  await untilStill(() => ages.length)
+  for (const close of closers) close()
+  return ages
+}
+
+/** The end of a run may be told on another connection before the last piece. */
+async function untilStill(count: () => number): Promise<void> {
+  for (let before = -1; before !== count(); await new Promise((resolve) => setTimeout(resolve, 100))) before = count()
+}

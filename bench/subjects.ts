@@ -1,0 +1,123 @@
+/** The two that are measured side by side, behind one interface: this server, and a bare loop. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
+import http from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ModelProcess, Plan } from './model-process.ts'
+import { startModel } from './model-process.ts'
+import { KEY, URL, startServerProcess } from './server-process.ts'
+
+export type Subject = AsyncDisposable & {
+  readonly create: () => Promise<string>
+  /** Has the agent do it, and resolves when it is done. */
+  readonly run: (id: string, plan: Plan) => Promise<void>
+  /** Calls with each piece of text as it comes in; resolves, once that is sure, to how to stop it. */
+  readonly subscribe: (id: string, onText: (text: string) => void) => Promise<() => void>
+  /** CPU that it and all it started have used so far. */
+  readonly cpuMs: () => number
+}
+
+export type Sides = { readonly server: Subject; readonly bare: Subject }
+
+/** Both at once, with one model: whoever measures lets them take turns. */
+export async function withSubjects<T>(measure: (sides: Sides, model: ModelProcess) => Promise<T>): Promise<T> {
+  await using model = await startModel()
+  await using server = await startAgentServer(model.url)
+  await using bare = await startBareLoop(model.url)
+  return await measure({ server, bare }, model)
+}
+
+const agent = new http.Agent({ keepAlive: true, maxSockets: 256 })
+const AUTH = { authorization: `Bearer ${KEY}` }
+
+async function startAgentServer(modelUrl: string): Promise<Subject> {
+  const home = await mkdtemp(join(tmpdir(), 'bench-server-'))
+  const { pid, kill } = await startServerProcess(home)
+  const llm_config = { model: 'bench', base_url: modelUrl, api_key: 'bench-model-key' }
+  const post = (path: string, body: unknown) => send(`${URL}${path}`, body)
+  return {
+    create: async () =>
+      (JSON.parse(await post('/conversations', { llm_config, tools: ['Bash'] })) as { id: string }).id,
+    async run(id, plan) {
+      const { promise: ended, resolve } = Promise.withResolvers<void>()
+      const path = `${URL}/conversations/${id}/events/stream?types=Result`
+      const close = await listen(path, (frame) => frame.includes('event: Result') && resolve())
+      await post(`/conversations/${id}/messages`, {
+        message: { role: 'user', content: JSON.stringify(plan) },
+        run: true,
+      })
+      await ended
+      close()
+    },
+    subscribe: (id, onText) =>
+      listen(`${URL}/conversations/${id}/events/stream?deltas=true&types=AssistantDelta`, (frame) => {
+        if (frame.includes('event: AssistantDelta')) onText(frame)
+      }),
+    cpuMs: () => cpuMsOf(pid),
+    async [Symbol.asyncDispose]() {
+      await kill()
+      await rm(home, { recursive: true, force: true, maxRetries: 3 })
+    },
+  }
+}
+
+async function startBareLoop(modelUrl: string): Promise<Subject> {
+  const child = fork(join(import.meta.dirname, 'bare-loop.ts'), [modelUrl])
+  const [url] = (await once(child, 'message')) as [string]
+  return {
+    create: () => Promise.resolve(crypto.randomUUID()),
+    run: async (id, plan) => void (await send(`${url}/${id}`, plan)),
+    subscribe: (id, onText) => listen(`${url}/${id}`, onText),
+    cpuMs: () => cpuMsOf(child.pid!),
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    },
+  }
+}
+
+/** Over connections that are kept; answers the body. */
+export async function send(url: string, body: unknown): Promise<string> {
+  const request = http.request(url, {
+    method: 'POST',
+    agent,
+    headers: { ...AUTH, 'content-type': 'application/json' },
+  })
+  request.end(JSON.stringify(body))
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  let text = ''
+  for await (const piece of response.setEncoding('utf8')) text += piece as string
+  if (response.statusCode! >= 400) throw new Error(`${url}: ${response.statusCode} ${text}`)
+  return text
+}
+
+/** Every frame of an event stream. */
+async function listen(url: string, onFrame: (frame: string) => void): Promise<() => void> {
+  const request = http.get(url, { agent: false, headers: { ...AUTH, accept: 'text/event-stream' } })
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  if (response.statusCode !== 200) throw new Error(`${url}: ${response.statusCode}`)
+  let rest = ''
+  response.setEncoding('utf8').on('error', () => {})
+  response.on('data', (piece: string) => {
+    const frames = (rest + piece).split('\n\n')
+    rest = frames.pop()!
+    frames.forEach(onFrame)
+  })
+  return () => void request.destroy()
+}
+
+/** Hundredths of a second are what Linux counts in. */
+const TICK_MS = 10
+
+/** Of the process, of its children that have ended, and of those that live. */
+function cpuMsOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const own = fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * TICK_MS, 0)
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+  return own + children.reduce((sum, child) => sum + cpuMsOf(Number(child)), 0)
+}

@@ -1,0 +1,81 @@
+/** Approvals on the wire: what waits for a decision, and how it is decided: by id and by content. */
+import { z } from 'zod'
+import { Status } from './event.ts'
+
+const Hash = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/)
+  .describe('SHA-256 of the canonical JSON (RFC 8785) of {name, input}.')
+
+export const AskedToolUse = z
+  .object({
+    tool_use_id: z.string(),
+    name: z.string(),
+    input: z.unknown(),
+    input_hash: Hash,
+    reason: z.string().describe('Why it is asked about.'),
+  })
+  .meta({ id: 'AskedToolUse' })
+export type AskedToolUse = z.infer<typeof AskedToolUse>
+
+export const Behavior = z.enum(['allow', 'deny'])
+export type Behavior = z.infer<typeof Behavior>
+
+export const PendingPermissions = z
+  .object({
+    items: z.array(
+      z.object({
+        request_id: z.uuid(),
+        tool_uses: z.array(AskedToolUse.extend({ decision: Behavior.optional().describe('Absent: it waits.') })),
+      }),
+    ),
+  })
+  .meta({ id: 'PendingPermissions' })
+export type PendingPermissions = z.infer<typeof PendingPermissions>
+
+/** What is decided of one call. */
+export const Decision = z.strictObject({
+  behavior: Behavior,
+  updated_input: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('What shall run instead; with `allow` only. The agent is told.'),
+  message: z.string().max(10_000).optional().describe('Told to the agent with a denial.'),
+})
+export type Decision = z.infer<typeof Decision>
+
+export const ToolDecision = z
+  .strictObject({ tool_use_id: z.string().min(1), input_hash: Hash, ...Decision.shape })
+  .refine((decision) => decision.behavior === 'allow' || decision.updated_input === undefined, {
+    error: 'updated_input goes with allow',
+    path: ['updated_input'],
+  })
+  .meta({ id: 'ToolDecision' })
+export type ToolDecision = z.infer<typeof ToolDecision>
+
+export const DecidePermission = z
+  .strictObject({ decisions: z.array(ToolDecision).min(1).max(1000) })
+  .meta({ id: 'DecidePermission' })
+export type DecidePermission = z.infer<typeof DecidePermission>
+
+export const ApproveRequest = z
+  .strictObject({
+    request_id: z
+      .uuid()
+      .toLowerCase()
+      .describe('Of the request as it was shown: an approval is never of whatever waits now.'),
+  })
+  .meta({ id: 'ApproveRequest' })
+
+export const RejectRequest = z
+  .strictObject({ reason: z.string().min(1).max(10_000).optional().describe('Told to the agent when it runs again.') })
+  .meta({ id: 'RejectRequest' })
+
+export const SetConfirmation = z
+  .strictObject({ enabled: z.boolean().describe('It never decides what waits already.') })
+  .meta({ id: 'SetConfirmation' })
+
+export const PermissionAnswer = z
+  .object({ status: Status, pending: z.int().nonnegative().describe('Calls that still wait.') })
+  .meta({ id: 'PermissionAnswer' })
+export type PermissionAnswer = z.infer<typeof PermissionAnswer>

@@ -1,0 +1,61 @@
+/** The drafts that commands have in common: what a run's start, its end, and an answered call look like in the log. */
+import type { ToolCall } from '../agent/tool-calls.ts'
+import type { EventDraft, Status, StopReason, ToolErrorType } from '../contract/event.ts'
+import type { State } from './state.ts'
+
+type StatusDraft = Extract<EventDraft, { type: 'StatusUpdate' }>
+
+export const isWaiting = (status: Status) => status === 'waiting_for_confirmation' || status === 'waiting_for_input'
+
+export const inRun = (state: State) => (state.run ? { run_id: state.run.id } : {})
+
+export function start(state: State, runId: string, reason: string, max_steps?: number): StatusDraft {
+  return {
+    type: 'StatusUpdate',
+    source: 'environment',
+    run_id: runId,
+    status: 'running',
+    previous_status: state.status,
+    reason,
+    ...(max_steps !== undefined && { max_steps }),
+  }
+}
+
+export function toStatus(state: State, status: Status, reason: string): EventDraft {
+  return { type: 'StatusUpdate', source: 'environment', ...inRun(state), status, previous_status: state.status, reason }
+}
+
+export function answerOpenCalls(state: State, type: ToolErrorType, message: string): EventDraft[] {
+  return state.openCalls.map((call) => answer(call, type, message))
+}
+
+export function answer(call: ToolCall, error_type: ToolErrorType, message: string): EventDraft {
+  return {
+    type: 'ToolResult',
+    source: 'environment',
+    ...(call.runId !== undefined && { run_id: call.runId }),
+    tool_use_id: call.toolUseId,
+    output: message,
+    is_error: true,
+    error_type,
+    error_message: message,
+    duration_ms: 0,
+  }
+}
+
+/** Without a `finalText` of its own, or with an empty one, the run's last message is its last word. */
+export function result(state: State, stopReason: StopReason, now: number, finalText?: string): EventDraft {
+  const run = state.run
+  return {
+    type: 'Result',
+    source: 'environment',
+    ...inRun(state),
+    final_text: finalText || (run?.finalText ?? ''),
+    usage: run?.usage ?? {},
+    ...(run?.costUsd !== undefined && { cost_usd: run.costUsd }),
+    stop_reason: stopReason,
+    steps: run?.steps ?? 0,
+    duration_ms: run ? Math.max(0, now - Date.parse(run.startedAt)) : 0,
+    session_id: state.id,
+  }
+}

@@ -1,0 +1,48 @@
+/** `Idempotency-Key`: which requests came with one, kept with what they made, so that both are stored or neither. Pure. */
+import { createHash } from 'node:crypto'
+import type { PostedMessage } from '../contract/conversation.ts'
+import type { EventOf } from '../contract/event.ts'
+import { Problem } from '../contract/problem.ts'
+import { canonicalJson } from '../lib/canonical-json.ts'
+
+export type Idempotency = { readonly key: string; readonly bodyHash: string }
+
+export type PostedKey = Idempotency & { readonly at: string; readonly answer: PostedMessage }
+
+/** How long a key is remembered, milliseconds. */
+export const KEY_LIFETIME_MS = 24 * 60 * 60 * 1000
+
+/** Kept at hand; the others of the day are found in the log. */
+export const MAX_KEYS = 1000
+
+export function hashBody(body: unknown): string {
+  return createHash('sha256').update(canonicalJson(body)).digest('hex')
+}
+
+/** What the same request made before. Throws a `Problem` when the key came with another body. */
+export function findEarlier<T extends Idempotency & { readonly at: string }>(
+  known: readonly T[],
+  { key, bodyHash }: Idempotency,
+  now: number,
+): T | undefined {
+  const earlier = known.findLast((posted) => posted.key === key && now - Date.parse(posted.at) < KEY_LIFETIME_MS)
+  if (earlier && earlier.bodyHash !== bodyHash) {
+    throw new Problem(
+      'idempotency_mismatch',
+      'This Idempotency-Key came with another body before; use a new key for a new request.',
+    )
+  }
+  return earlier
+}
+
+/** The keys after one more message; those of more than a day ago are forgotten. */
+export function withPostedKey(known: readonly PostedKey[], event: EventOf<'UserMessage'>): readonly PostedKey[] {
+  if (event.idempotency_key === undefined || event.body_hash === undefined) return known
+  const oldest = Date.parse(event.timestamp) - KEY_LIFETIME_MS
+  const posted = { key: event.idempotency_key, bodyHash: event.body_hash, at: event.timestamp, answer: answerTo(event) }
+  return [...known.filter((one) => Date.parse(one.at) > oldest), posted].slice(-MAX_KEYS)
+}
+
+export function answerTo({ id, seq, run_id }: EventOf<'UserMessage'>): PostedMessage {
+  return { event_id: id, seq, ...(run_id !== undefined && { run_id }) }
+}

@@ -1,0 +1,42 @@
+/** Waiting for a run on behalf of a client: until it is over, or the client has waited long enough. */
+import type { EventOf } from '../contract/event.ts'
+import type { EventLog } from '../events/event-log.ts'
+
+export type RunWait = {
+  readonly runId: string
+  /** Whether the run has ended or waits for somebody. */
+  readonly isOver: () => boolean
+  readonly giveUp: AbortSignal
+}
+
+/** The run's `Result`, if it has one by then. */
+export async function waitForRun(
+  log: EventLog,
+  { runId, isOver, giveUp }: RunWait,
+): Promise<EventOf<'Result'> | undefined> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  // An abort that came before is not told to who listens now.
+  if (giveUp.aborted) resolve()
+  giveUp.addEventListener('abort', () => resolve(), { once: true })
+  let result: EventOf<'Result'> | undefined
+  const unsubscribe = log.subscribe({
+    onEvents: (events) => {
+      for (const { event } of events) if (event.type === 'Result' && event.run_id === runId) result = event
+      if (isOver()) resolve()
+    },
+    onClose: () => resolve(),
+  })
+  try {
+    if (!isOver()) await promise
+    else result = await lastResult(log, runId) // it was over before we came to listen
+    return result
+  } finally {
+    unsubscribe()
+  }
+}
+
+async function lastResult(log: EventLog, runId: string): Promise<EventOf<'Result'> | undefined> {
+  const page = await log.read({ types: new Set(['Result']), order: 'desc', limit: 1 })
+  const last = page.events[0]?.event
+  return last?.type === 'Result' && last.run_id === runId ? last : undefined
+}

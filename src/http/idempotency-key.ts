@@ -1,0 +1,20 @@
+/** The `Idempotency-Key` header of a request, with the hash of the body it came with. */
+import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import type { Idempotency } from '../conversations/idempotency.ts'
+import { hashBody } from '../conversations/idempotency.ts'
+
+const Key = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,255}$/, 'has 1 to 255 visible ASCII characters')
+  .describe('Send the same again, after a lost answer, to get that answer: for a day, the request is carried out once.')
+
+/** For the schema of a route that takes a key. */
+export const KeyHeader = z.object({ 'idempotency-key': Key.optional() })
+
+/** Undefined without the header. */
+export function idempotencyOf(request: FastifyRequest): Idempotency | undefined {
+  const header = request.headers['idempotency-key']
+  if (header === undefined) return undefined
+  return { key: Key.parse(header), bodyHash: hashBody(request.body) }
+}

@@ -1,0 +1,103 @@
+/** Routes that decide what the agent may do: the confirmation mode, what waits, and its approval or refusal. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { Conversation, ConversationId } from '../../contract/conversation.ts'
+import {
+  ApproveRequest,
+  DecidePermission,
+  PendingPermissions,
+  PermissionAnswer,
+  RejectRequest,
+  SetConfirmation,
+} from '../../contract/permission.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { describeRoute } from '../describe-route.ts'
+import { ById, CONVERSATION } from './conversations.ts'
+
+export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
+  const describe = describeRoute('permissions')
+  const decided = [...CONVERSATION, 'conversation_from_newer_version', 'storage_full', 'permission_not_found'] as const
+
+  app.post(
+    '/conversations/:id/confirmation',
+    {
+      schema: {
+        ...describe('setConfirmation', 'Whether tool calls wait for a decision; it never decides what waits already', [
+          ...CONVERSATION,
+          'storage_full',
+        ]),
+        params: ById,
+        body: SetConfirmation,
+        response: { 200: Conversation },
+      },
+    },
+    (request) => manager.setConfirmation(request.params.id, request.body.enabled),
+  )
+
+  app.get(
+    '/conversations/:id/permissions',
+    {
+      schema: {
+        ...describe('listPermissions', 'What waits for a decision', CONVERSATION),
+        params: ById,
+        response: { 200: PendingPermissions },
+      },
+    },
+    async (request) => (await manager.get(request.params.id)).decisions.pending(),
+  )
+
+  app.post(
+    '/conversations/:id/permissions/:request_id',
+    {
+      schema: {
+        ...describe('decidePermission', 'Allow or deny calls, by id and by the hash of what was shown', [
+          ...decided,
+          'input_changed',
+          'already_decided',
+          'nothing_pending',
+        ]),
+        params: z.strictObject({ id: ConversationId, request_id: z.uuid().toLowerCase() }),
+        body: DecidePermission,
+        response: { 200: PermissionAnswer },
+      },
+    },
+    async (request) => {
+      const conversation = await manager.get(request.params.id)
+      return await conversation.decisions.decide(request.params.request_id, request.body.decisions)
+    },
+  )
+
+  app.post(
+    '/conversations/:id/approve',
+    {
+      schema: {
+        ...describe('approve', 'Allow all that waits in a request, as it was shown', [
+          ...decided,
+          'nothing_pending',
+          'already_decided',
+        ]),
+        params: ById,
+        body: ApproveRequest,
+        response: { 200: PermissionAnswer },
+      },
+    },
+    async (request) => (await manager.get(request.params.id)).decisions.approve(request.body.request_id),
+  )
+
+  app.post(
+    '/conversations/:id/reject',
+    {
+      schema: {
+        ...describe('reject', 'Refuse all that waits; the agent stops', [
+          ...CONVERSATION,
+          'storage_full',
+          'nothing_pending',
+        ]),
+        params: ById,
+        body: RejectRequest.optional(),
+        response: { 200: PermissionAnswer },
+      },
+    },
+    async (request) => (await manager.get(request.params.id)).decisions.reject(request.body?.reason),
+  )
+}

@@ -1,0 +1,212 @@
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { ScriptedTurn } from '../../src/llm/script.ts'
+import type { Stage } from '../support/agent.ts'
+import { bash, setStage } from '../support/agent.ts'
+import { subscribe } from '../support/stream.ts'
+
+const two = (a: string, b: string): ScriptedTurn => {
+  return { calls: [a, b].map((command) => ({ name: 'Bash', arguments: { command } })) }
+}
+
+const exists = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
+
+/** Lets the agent work until it asks; answers what it asks. */
+async function ask(stage: Stage, id: string) {
+  const { call } = stage.server
+  await call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: 'go' } })
+  const { body } = await call('POST', `/conversations/${id}/run`, { wait: true, timeout: 20 })
+  expect(body).toEqual({ run_id: expect.any(String), status: 'waiting_for_confirmation' })
+  const pending = await call('GET', `/conversations/${id}/permissions`)
+  expect(pending.status).toBe(200)
+  return { runId: body.run_id as string, ...pending.body.items[0] }
+}
+
+const idle = (stage: Stage, id: string) =>
+  expect
+    .poll(async () => (await stage.server.call('GET', `/conversations/${id}`)).body.status, { timeout: 15_000 })
+    .toBe('idle')
+
+test('what was asked for is still asked for after a kill and after a stop, and runs only when it is approved as shown', async () => {
+  await using stage = await setStage([two('touch one', 'touch two'), { text: 'Done.' }])
+  const { server } = stage
+  const id = await stage.create({ confirmation_mode: true })
+  const { workdir } = (await server.call('GET', `/conversations/${id}`)).body
+  const { request_id, tool_uses, runId } = await ask(stage, id)
+  const url = `/conversations/${id}/permissions/${request_id}`
+  const decision = (at: number, more: object = {}) => {
+    const { tool_use_id, input_hash } = tool_uses[at]
+    return { tool_use_id, input_hash, behavior: 'allow', ...more }
+  }
+
+  for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+    await server.restart(signal)
+    expect((await server.call('GET', `/conversations/${id}`)).body).toMatchObject({
+      status: 'waiting_for_confirmation',
+      state: { agent_waiting_for_confirmation: true, confirmation_mode: true },
+    })
+    expect((await server.call('GET', `/conversations/${id}/permissions`)).body.items[0]).toEqual({
+      request_id,
+      tool_uses,
+    })
+  }
+  const refusals = [
+    await server.call('POST', `/conversations/${id}/run`),
+    await server.call('POST', url, { decisions: [decision(0, { input_hash: tool_uses[1].input_hash })] }),
+    await server.call('POST', url, { decisions: [decision(0, { tool_use_id: 'other' })] }),
+    await server.call('POST', `/conversations/${id}/permissions/${id}`, { decisions: [decision(0)] }),
+    await server.call('POST', `/conversations/${id}/approve`, { request_id: id }),
+    await server.call('POST', `/conversations/${id}/approve`),
+    await server.call('POST', url, { decisions: [decision(0, { updated_input: { cmd: 'touch one' } })] }),
+  ]
+  expect(refusals.map(({ status, body }) => [status, body.error])).toEqual([
+    [409, 'waiting_for_confirmation'],
+    [409, 'input_changed'],
+    [404, 'permission_not_found'],
+    [404, 'permission_not_found'],
+    [404, 'permission_not_found'],
+    [400, 'invalid_request'],
+    [400, 'invalid_request'],
+  ])
+  expect(refusals[0]!.body.details).toMatchObject({ request_id, pending: [{ name: 'Bash' }, { name: 'Bash' }] })
+  expect(await Promise.all(['one', 'two'].map((name) => exists(join(workdir, name))))).toEqual([false, false])
+
+  const first = await server.call('POST', url, {
+    decisions: [decision(1, { updated_input: { command: 'touch three' } })],
+  })
+  expect(first).toMatchObject({ status: 200, body: { status: 'waiting_for_confirmation', pending: 1 } })
+  await server.restart('SIGKILL')
+  const second = await server.call('POST', url, { decisions: [decision(0, { behavior: 'deny', message: 'no' })] })
+  expect(second).toMatchObject({ status: 200, body: { status: 'running', pending: 0 } })
+  await idle(stage, id)
+
+  expect(await Promise.all(['one', 'two', 'three'].map((name) => exists(join(workdir, name))))).toEqual([
+    false,
+    false,
+    true,
+  ])
+  const events = await stage.events(id)
+  expect(events.map((event) => event.type)).toEqual([
+    'SystemInit',
+    'UserMessage',
+    'StatusUpdate',
+    'AssistantMessage',
+    'ToolUse',
+    'ToolUse',
+    'PermissionRequest',
+    'StatusUpdate',
+    'PermissionDecision',
+    'PermissionDecision',
+    'ToolResult',
+    'StatusUpdate',
+    'ToolResult',
+    'AssistantMessage',
+    'Result',
+    'StatusUpdate',
+  ])
+  expect(events.filter((event) => event.type === 'Result')).toMatchObject([{ run_id: runId, stop_reason: 'completed' }])
+  const read = stage.model.requests.at(-1)!.body.messages.filter(({ role }) => role === 'tool')
+  expect(read.map(({ tool_call_id }) => tool_call_id)).toEqual(tool_uses.map((use: any) => use.tool_use_id)) // eslint-disable-line typescript/no-explicit-any
+  expect(read.map(({ content }) => content)).toEqual([
+    expect.stringContaining('did not allow this call: no'),
+    expect.stringContaining('touch three'),
+  ])
+
+  const again = await server.call('POST', url, { decisions: [decision(0, { behavior: 'deny' })] })
+  expect(again, 'the same answer, long afterwards').toMatchObject({ status: 200, body: { status: 'idle', pending: 0 } })
+  const otherwise = await server.call('POST', url, { decisions: [decision(0)] })
+  expect(otherwise).toMatchObject({ status: 409, body: { error: 'already_decided' } })
+  for (const path of ['approve', 'reject']) {
+    const late = await server.call(
+      'POST',
+      `/conversations/${id}/${path}`,
+      path === 'approve' ? { request_id } : undefined,
+    )
+    expect(late).toMatchObject({ status: 409, body: { error: 'nothing_pending' } })
+  }
+})
+
+test('a subscriber sees the question and its answer; approve runs all of it; reject ends the run without the model', async () => {
+  await using stage = await setStage([bash('touch one'), bash('touch two'), { text: 'Done.' }])
+  const { server } = stage
+  const id = await stage.create({ confirmation_mode: true })
+  const stream = await subscribe(server.url, `/conversations/${id}/events/stream`)
+  const { request_id } = await ask(stage, id)
+  expect((await stream.until(({ event }) => event === 'PermissionRequest')).data.request_id).toBe(request_id)
+  expect(await server.call('POST', `/conversations/${id}/approve`, { request_id })).toMatchObject({
+    status: 200,
+    body: { status: 'running', pending: 0 },
+  })
+  await stream.until(({ event, data }) => event === 'PermissionRequest' && data.request_id !== request_id)
+  expect(stream.frames.filter(({ event }) => event === 'PermissionDecision')).toHaveLength(1)
+  await expect
+    .poll(async () => (await server.call('GET', `/conversations/${id}`)).body.status)
+    .toBe('waiting_for_confirmation')
+  expect(await server.call('POST', `/conversations/${id}/reject`, { reason: 'enough' })).toMatchObject({
+    status: 200,
+    body: { status: 'idle' },
+  })
+  const result = await stream.until(({ event }) => event === 'Result')
+  expect(result.data).toMatchObject({ stop_reason: 'rejected', steps: 2 })
+  stream.close()
+  expect(stage.model.requests).toHaveLength(2)
+  expect(await stage.events(id, 'types=PermissionRequest,PermissionDecision')).toMatchObject([
+    { type: 'PermissionRequest' },
+    { type: 'PermissionDecision', behavior: 'allow' },
+    { type: 'PermissionRequest' },
+    { type: 'PermissionDecision', behavior: 'deny', message: 'enough' },
+  ])
+})
+
+test('a pause while it waits keeps the question; turning the mode off answers none, but holds for the next call', async () => {
+  await using stage = await setStage([bash('echo one'), bash('echo two'), { text: 'Done.' }])
+  const { server } = stage
+  const id = await stage.create()
+  const mode = (enabled: boolean) => server.call('POST', `/conversations/${id}/confirmation`, { enabled })
+  expect((await mode(true)).body.state.confirmation_mode).toBe(true)
+  const { request_id } = await ask(stage, id)
+  expect((await server.call('POST', `/conversations/${id}/pause`)).body).toEqual({ status: 'paused' })
+  expect((await mode(false)).body).toMatchObject({ status: 'paused', state: { confirmation_mode: false } })
+  const { body } = await server.call('POST', `/conversations/${id}/run`, { wait: true, timeout: 20 })
+  expect(body.status).toBe('waiting_for_confirmation')
+  await server.call('POST', `/conversations/${id}/approve`, { request_id })
+  await idle(stage, id)
+  const events = await stage.events(id)
+  expect(events.filter((event) => event.type === 'PermissionRequest')).toHaveLength(1)
+  expect(events.filter((event) => event.type === 'Result').map((event) => event.stop_reason)).toEqual([
+    'paused',
+    'completed',
+  ])
+  expect(events.filter((event) => event.type === 'ConfigUpdate').map((event) => event.changes)).toEqual([
+    { confirmation_mode: true },
+    { confirmation_mode: false },
+  ])
+})
+
+test('a create and a message that come again with their key, also to a server that was killed, are carried out once', async () => {
+  await using stage = await setStage([{ text: 'Hello.' }])
+  const { server, model } = stage
+  const llm_config = { model: 'scripted', base_url: model.baseUrl, api_key: 'scripted-model-key' }
+  const create = () => server.call('POST', '/conversations', { llm_config }, { 'idempotency-key': 'create-1' })
+  const made = await create()
+  const { id } = made.body
+  const post = (content = 'hi') =>
+    server.call(
+      'POST',
+      `/conversations/${id}/messages`,
+      { message: { role: 'user', content }, run: true },
+      { 'idempotency-key': 'message-1' },
+    )
+  const posted = await post()
+  await server.restart('SIGKILL')
+  expect((await create()).body.id).toBe(id)
+  expect((await post()).body).toEqual(posted.body)
+  expect(await post('ho')).toMatchObject({ status: 422, body: { error: 'idempotency_mismatch' } })
+  expect((await server.call('GET', '/conversations/count')).body).toEqual({ count: 1 })
+  expect(await stage.events(id, 'types=UserMessage')).toHaveLength(1)
+})
