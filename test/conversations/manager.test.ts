@@ -621,6 +621,8 @@ describe('the catalog', () => {
     await using bench = await setBench()
     const catalog = await createCatalog(bench.dataDir)
     const state = (await bench.converse()).state
+    // The manager, which has a catalog of its own, notes the new conversation without anyone waiting for it.
+    while (!(await catalog.read(state.id))) await new Promise((resolve) => setTimeout(resolve, 1))
     const seqs = Array.from({ length: 50 }, (_, at) => at + 2)
     await Promise.all(seqs.map((lastSeq) => catalog.write({ ...state, lastSeq })))
     expect(await catalog.read(state.id)).toMatchObject({ lastSeq: 51 })
