@@ -24,9 +24,10 @@ type Hit = { readonly name: string; readonly length: number }
 
 type Node = State & { id: number; round: number; readonly threads: readonly Thread[]; readonly hit: Hit | undefined }
 
-/** Units that the table has columns for. */
-const COLUMNS = 256
-/** Half a kibibyte each. A text that needs more makes the automaton forget and begin anew. */
+/** Units that the table has columns for; few secrets have others. */
+const COLUMNS = 128
+const FIRST_ROWS = 64
+/** A quarter of a kibibyte each. A text that needs more makes the automaton forget and begin anew. */
 const MAX_NODES = 2048
 const FIRST_ID = 1
 
@@ -39,7 +40,7 @@ export class SecretAutomaton {
   readonly #nodes = new Map<string, Node>()
   readonly #byId: Node[] = []
   /** Rows by node, columns by unit: the next node's id, doubled, and 1 added when something ends there; 0 is not known yet. */
-  #table = new Uint16Array(16 * COLUMNS)
+  #table = new Uint16Array(FIRST_ROWS * COLUMNS)
   readonly #wide = new Map<number, number>()
   readonly #hasWideForms: boolean
   /** Counts how often everything was forgotten: ids are of one round. */
@@ -153,7 +154,7 @@ export class SecretAutomaton {
     this.#nodes.clear()
     this.#byId.length = 0
     this.#wide.clear()
-    this.#table = new Uint16Array(16 * COLUMNS)
+    this.#table = new Uint16Array(FIRST_ROWS * COLUMNS)
     this.#root.round = this.#round
     this.#nodes.set(JSON.stringify([undefined]), this.#root)
     this.#byId[this.#root.id] = this.#root

@@ -8,7 +8,7 @@ export type TextUnit = 'char' | 'byte'
 export type Form = {
   readonly name: string
   readonly length: number
-  /** Whether units above 255 stand in it. */
+  /** Whether there is more in it than ASCII. */
   readonly isWide: boolean
   /** Each at least one unit long. */
   readonly waysAt: (place: number) => readonly string[]
@@ -39,7 +39,7 @@ const isLongEnough = (text: string) => text.length >= MIN_SECRET_LENGTH
 function spelledForm(name: string, text: string, unit: TextUnit): Form {
   // By characters, not units: an escaped character beyond U+FFFF is four bytes in a URL.
   const characters = /[\ud800-\udfff]/.test(text) ? Array.from(text) : text
-  const isWide = unit === 'char' && /[^\0-\xff]/.test(text)
+  const isWide = /[^\0-\x7f]/.test(text)
   return { name, length: characters.length, isWide, waysAt: (place) => waysToWrite(characters[place]!, unit) }
 }
 
