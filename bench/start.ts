@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Row } from './table.ts'
 import { median } from './table.ts'
 import { KEY, URL, startServerProcess } from './server-process.ts'
@@ -67,9 +68,11 @@ async function fillWithConversations(home: string): Promise<void> {
     headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
     body: JSON.stringify({ llm_config: { model: 'none' } }),
   })
-  await server.kill()
   const sessions = join(home, 'data/sessions')
   const [first] = await readdir(sessions)
+  // It comes shortly after the answer.
+  while (!(await readdir(join(sessions, first!))).includes('meta.json')) await sleep(10)
+  await server.kill()
   const meta = await readFile(join(sessions, first!, 'meta.json'), 'utf8')
   const events = await readFile(join(sessions, first!, 'events.jsonl'), 'utf8')
   for (let i = 1; i < CONVERSATIONS; i++) {
