@@ -6,7 +6,7 @@ import manifest from '../package.json' with { type: 'json' }
 import type { Config } from './config.ts'
 import { ConfigError, sizeThreadPool } from './config.ts'
 import type { Info } from './contract/server.ts'
-import type { AssemblyDeps } from './conversations/assembly.ts'
+import type { AssemblyDeps } from './conversations/assemble.ts'
 import { createAssembler } from './conversations/assembly.ts'
 import { createCatalog } from './conversations/catalog.ts'
 import { ConversationManager } from './conversations/manager.ts'

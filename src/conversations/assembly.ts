@@ -1,90 +1,24 @@
-/** Puts a conversation together from its parts: log, secrets, workdir, shells, tools and actor. Knows how, not when. */
+/** Makes, opens and configures conversations, from what a client asks for or the disk holds. Knows how, not when; `assemble.ts` ties the parts together. */
 import { mkdir, rm } from 'node:fs/promises'
 import type { CreateConversation, UpdateConfig } from '../contract/conversation.ts'
-import type { EventDraft } from '../contract/event.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
-import { partsOf } from '../contract/message.ts'
 import { Problem } from '../contract/problem.ts'
-import { buildSystemPrompt } from '../agent/prompt.ts'
-import { createRedactedLlm } from '../agent/redacted-llm.ts'
-import { createToolCalls } from '../agent/tool-calls.ts'
-import type { LogEnd } from '../events/event-log.ts'
-import { createEventLog } from '../events/event-log.ts'
-import type { EventStore, StoredLog } from '../events/event-store.ts'
-import type { Llm } from '../llm/llm.ts'
+import type { StoredLog } from '../events/event-store.ts'
 import { seemsToLackTools } from '../llm/models.ts'
 import { redactProblem } from '../security/redact-problem.ts'
 import type { Redactor } from '../security/redactor.ts'
-import type { SecretStore, SecretValues } from '../security/secret-store.ts'
-import type { Logger } from '../telemetry/logger.ts'
-import { withRedaction } from '../telemetry/logger.ts'
+import type { SecretValues } from '../security/secret-store.ts'
 import { DEFAULT_TOOLS, resolveToolNames } from '../tools/registry.ts'
-import type { ToolDeps } from '../tools/registry.ts'
-import type { Tool } from '../tools/tool.ts'
-import type { OutputFilter, Shells } from '../workspace/shell.ts'
-import type { Catalog } from './catalog.ts'
-import { Conversation } from './conversation.ts'
-import { redactParts } from './redact-parts.ts'
-import { describeEvent } from '../contract/describe-event.ts'
-import type { ConversationSecrets } from './secrets.ts'
 import { createConversationSecrets } from './secrets.ts'
-import type { LlmDefaults } from './settings.ts'
-import {
-  changesOf,
-  llmSecrets,
-  newSettings,
-  parseLlmUpdate,
-  parseNewLlm,
-  shownFields,
-  withLlmSecrets,
-} from './settings.ts'
+import { changesOf, llmSecrets, newSettings, parseLlmUpdate, parseNewLlm, shownFields } from './settings.ts'
 import { refuseSecretsIn } from './refuse-secrets.ts'
 import type { Idempotency } from './idempotency.ts'
-import type { Settings, State } from './state.ts'
+import type { State } from './state.ts'
 import { EMPTY_STATE, fold } from './state.ts'
-import type { WorkdirRules } from './workdir.ts'
 import { prepareWorkdir } from './workdir.ts'
-
-export type AssemblyDeps = {
-  readonly store: EventStore
-  readonly catalog: Catalog
-  readonly secretStore: SecretStore
-  readonly workdirRules: WorkdirRules
-  readonly llmDefaults: LlmDefaults
-  readonly version: string
-  readonly isolation: 'bubblewrap' | 'none'
-  readonly logger: Logger
-  /** A redactor that knows the server's own secrets already. */
-  readonly createRedactor: () => Redactor
-  readonly createLlm: (
-    options: Pick<Redactor, 'redact' | 'redactCutOff'> & { config: LlmConfig; conversationId: string },
-  ) => Llm
-  readonly createShells: (options: {
-    conversationId: string
-    workdir: string
-    directory: string
-    secretsEnv: () => Record<string, string>
-    createFilter: () => OutputFilter
-  }) => Shells
-  readonly createTools: (names: readonly string[], deps: ConversationToolDeps) => Tool[]
-}
-
-/** What tools get that differs from conversation to conversation. */
-export type ConversationToolDeps = Omit<ToolDeps, 'files'> & {
-  /** The one that holds now. */
-  readonly workdir: () => string
-}
-
-/** An assembled conversation and what only its assembler may touch. */
-export type Opened = {
-  readonly conversation: Conversation
-  readonly redact: (text: string) => string
-  readonly secrets: ConversationSecrets
-  /** Ends the shells, so that the next command starts in the workdir that holds then. */
-  readonly leaveWorkdir: () => Promise<void>
-  /** Takes it apart, with everything it started. */
-  readonly dispose: (outcome: LogEnd) => Promise<void>
-}
+import type { AssemblyDeps, Opened } from './assemble.ts'
+import { assemble } from './assemble.ts'
+import { firstEvents } from './first-events.ts'
 
 type OnChange = (state: State) => void
 
@@ -224,89 +158,6 @@ async function readSecrets({ secretStore, logger }: AssemblyDeps, id: string): P
   }
 }
 
-type Parts = {
-  readonly stored: StoredLog
-  readonly state: State
-  readonly secrets: ConversationSecrets
-  readonly redactor: Redactor
-  readonly onChange: OnChange
-}
-
-function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor, onChange }: Parts): Opened {
-  const id = stored.conversationId
-  const { catalog } = deps
-  const { redact } = redactor
-  const logger = withRedaction(deps.logger, redact)
-
-  const log = createEventLog({
-    log: stored,
-    onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed'),
-  })
-  let shells: Shells | undefined
-  const workdir = () => conversation.state.settings.workdir
-  const currentShells = () =>
-    (shells ??= deps.createShells({
-      conversationId: id,
-      workdir: workdir(),
-      directory: catalog.directoryOf(id),
-      secretsEnv: secrets.commandEnv,
-      createFilter: redactor.byteStream,
-    }))
-  const closeShells = async () => {
-    const closing = shells
-    shells = undefined
-    await closing?.close()
-  }
-
-  const toolCalls = createToolCalls({
-    tools: deps.createTools(state.settings.tools, {
-      shells: { get: (sessionId) => currentShells().get(sessionId) },
-      stateDirectory: catalog.directoryOf(id),
-      workdir,
-      lastOutput: (name) => conversation.state.lastOutputs[name],
-      sealer: deps.secretStore.sealerFor(id),
-      redact,
-    }),
-    context: () => ({ conversationId: id, workdir: workdir() }),
-    redactor,
-    emit: async (drafts) => void (await log.append(drafts)),
-    onOutput: (tool_use_id, stream, text, offset) =>
-      log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
-    onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
-  })
-  const conversation: Conversation = new Conversation({
-    log,
-    state,
-    toolCalls,
-    redact,
-    createLlm: (stored) => {
-      const config = withLlmSecrets(stored, secrets.llm(), deps.llmDefaults)
-      return createRedactedLlm(deps.createLlm({ ...redactor, config, conversationId: id }), redactor)
-    },
-    logger,
-    markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),
-    onChange,
-  })
-  if (state.settings.visualize)
-    log.subscribe({
-      onEvents: (events) => events.forEach(({ event }) => logger.info({ conversation_id: id }, describeEvent(event))),
-    })
-
-  return {
-    conversation,
-    redact,
-    secrets,
-    leaveWorkdir: closeShells,
-    async dispose(outcome) {
-      try {
-        await conversation.close(outcome)
-      } finally {
-        await closeShells()
-      }
-    },
-  }
-}
-
 /** Goes on from the noted state where that fits the log, and from the beginning where it does not. */
 async function foldLog(log: StoredLog, noted: State | undefined): Promise<State> {
   let state = noted && noted.lastSeq <= log.head ? noted : EMPTY_STATE
@@ -315,47 +166,6 @@ async function foldLog(log: StoredLog, noted: State | undefined): Promise<State>
     for (const { event } of page.events) state = fold(state, event)
   }
   return state
-}
-
-function firstEvents(
-  deps: AssemblyDeps,
-  id: string,
-  request: CreateConversation,
-  settings: Settings,
-  secretNames: readonly string[],
-  redact: (text: string) => string,
-): EventDraft[] {
-  const { workdir, tools, microagents = [] } = settings
-  const extensions = request.system_prompt_extensions ?? []
-  const base = request.system_prompt === undefined ? {} : { base: request.system_prompt }
-  const init: EventDraft = {
-    type: 'SystemInit',
-    source: 'environment',
-    session_id: id,
-    cwd: workdir,
-    sdk_version: deps.version,
-    options_summary: settings,
-    enabled_tools: [...tools],
-    enabled_providers: [settings.llm_config.custom_llm_provider ?? 'openai'],
-    mcp_servers: [],
-    system_prompt: redact(buildSystemPrompt({ workdir, tools, ...base, extensions, microagents })),
-    isolation: deps.isolation,
-  }
-  const secrets: EventDraft = { type: 'SecretsUpdate', source: 'user', added: [...secretNames], removed: [] }
-  const made = secretNames.length > 0 ? [init, secrets] : [init]
-  const { initial_message: message } = request
-  if (!message) return made
-  const content = redactParts(partsOf(message.content), redact)
-  return [
-    ...made,
-    {
-      type: 'UserMessage',
-      source: 'user',
-      content,
-      run: false,
-      ...(message.sender !== undefined && { sender: redact(message.sender) }),
-    },
-  ]
 }
 
 function toolWarning({ model = '' }: LlmConfig, tools: readonly string[]): string[] {

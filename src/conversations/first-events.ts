@@ -1,0 +1,49 @@
+/** What a log begins with: how the conversation was made, and the message it was made with. */
+import type { CreateConversation } from '../contract/conversation.ts'
+import type { EventDraft } from '../contract/event.ts'
+import { partsOf } from '../contract/message.ts'
+import { buildSystemPrompt } from '../agent/prompt.ts'
+import { redactParts } from './redact-parts.ts'
+import type { Settings } from './state.ts'
+import type { AssemblyDeps } from './assemble.ts'
+
+export function firstEvents(
+  deps: AssemblyDeps,
+  id: string,
+  request: CreateConversation,
+  settings: Settings,
+  secretNames: readonly string[],
+  redact: (text: string) => string,
+): EventDraft[] {
+  const { workdir, tools, microagents = [] } = settings
+  const extensions = request.system_prompt_extensions ?? []
+  const base = request.system_prompt === undefined ? {} : { base: request.system_prompt }
+  const init: EventDraft = {
+    type: 'SystemInit',
+    source: 'environment',
+    session_id: id,
+    cwd: workdir,
+    sdk_version: deps.version,
+    options_summary: settings,
+    enabled_tools: [...tools],
+    enabled_providers: [settings.llm_config.custom_llm_provider ?? 'openai'],
+    mcp_servers: [],
+    system_prompt: redact(buildSystemPrompt({ workdir, tools, ...base, extensions, microagents })),
+    isolation: deps.isolation,
+  }
+  const secrets: EventDraft = { type: 'SecretsUpdate', source: 'user', added: [...secretNames], removed: [] }
+  const made = secretNames.length > 0 ? [init, secrets] : [init]
+  const { initial_message: message } = request
+  if (!message) return made
+  const content = redactParts(partsOf(message.content), redact)
+  return [
+    ...made,
+    {
+      type: 'UserMessage',
+      source: 'user',
+      content,
+      run: false,
+      ...(message.sender !== undefined && { sender: redact(message.sender) }),
+    },
+  ]
+}
