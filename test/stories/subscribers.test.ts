@@ -13,7 +13,7 @@ const STEPS = 100
 /** Of output a step: in all, more than the kernel's buffers take for a reader that never reads. */
 const OUTPUT_BYTES = 28_000
 /** What the server may take for all of them together, over what the same run took with one. */
-const MAX_GROWTH_MB = 160
+const MAX_GROWTH_MB = 150
 
 /** A subscriber without a decoder: 300 that parse what they get would be most of the work. */
 type Raw = { readonly socket: Socket; readonly text: () => string }
