@@ -490,7 +490,10 @@ test('the model’s key is nowhere in the data directory but encrypted, and nowh
   )
   for (const path of files) {
     // The last meta.json may be replaced just now: then its draft is gone.
-    const content = await readFile(path, 'latin1').catch(() => '')
+    const content = await readFile(path, 'latin1').catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+      return ''
+    })
     expect(content, path).not.toContain(MODEL_KEY)
     expect(content, path).not.toContain(Buffer.from(MODEL_KEY).toString('base64').slice(0, 20))
   }
