@@ -16,7 +16,8 @@ import type { OutputFilter, Shells } from '../workspace/shell.ts'
 import type { Catalog } from './catalog.ts'
 import { Conversation } from './conversation.ts'
 import { describeEvent } from '../contract/describe-event.ts'
-import type { ConversationSecrets } from './secrets.ts'
+import type { ConversationSecrets, SecretCommands } from './secrets.ts'
+import { secretCommands } from './secrets.ts'
 import type { LlmDefaults } from './settings.ts'
 import { withLlmSecrets } from './settings.ts'
 import type { State } from './state.ts'
@@ -56,7 +57,8 @@ export type ConversationToolDeps = Omit<ToolDeps, 'files'> & {
 export type Opened = {
   readonly conversation: Conversation
   readonly redact: (text: string) => string
-  readonly secrets: ConversationSecrets
+  readonly secrets: SecretCommands
+  readonly credentials: ConversationSecrets
   /** Ends the shells, so that the next command starts in the workdir that holds then. */
   readonly leaveWorkdir: () => Promise<void>
   /** Takes it apart, with everything it started. */
@@ -136,7 +138,8 @@ export function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor,
   return {
     conversation,
     redact,
-    secrets,
+    secrets: secretCommands({ changeSecrets: (store) => conversation.changeSecrets(store) }, secrets),
+    credentials: secrets,
     leaveWorkdir: closeShells,
     async dispose(outcome) {
       try {

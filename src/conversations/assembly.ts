@@ -103,14 +103,14 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
       const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
       await opened.conversation.configure(async (state) => {
         // First of all: another field may repeat them.
-        if (llm) opened.secrets.hideLlm(llm.config)
+        if (llm) opened.credentials.hideLlm(llm.config)
         refuseSecretsIn({ workdir: update.workdir, ...shownFields(llm?.config) }, opened.redact)
         const workdir =
           update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, deps.workdirRules)
         return {
           changes: changesOf({ update, llm: llm?.config, workdir, redact: opened.redact }),
           // Before the log tells of them: a change that is told holds.
-          prepare: () => opened.secrets.updateLlm(llm?.config ?? {}),
+          prepare: () => opened.credentials.updateLlm(llm?.config ?? {}),
           afterwards: async () => (workdir === undefined ? undefined : await opened.leaveWorkdir()),
         }
       })

@@ -53,8 +53,8 @@ export type ConversationDeps = {
 /** A change of the configuration: what the log tells of it, and what has to be done before and after. */
 export type ConfigChange = {
   readonly changes: Record<string, unknown>
-  readonly prepare: () => Promise<void>
-  readonly afterwards: () => Promise<void>
+  readonly prepare?: () => Promise<void>
+  readonly afterwards?: () => Promise<void>
 }
 
 export class Conversation {
@@ -144,10 +144,17 @@ export class Conversation {
       const { changes, prepare, afterwards } = await plan(this.#state)
       const refused = decide(this.#state, { kind: 'configure', changes })
       if (refused instanceof Problem) throw refused
-      await prepare()
+      await prepare?.()
       await this.#carryOut({ kind: 'configure', changes })
-      await afterwards()
+      await afterwards?.()
     })
+  }
+
+  async setConfirmation(enabled: boolean): Promise<ConversationView> {
+    await this.configure(async ({ settings }) => ({
+      changes: (settings.confirmation_mode ?? false) === enabled ? {} : { confirmation_mode: enabled },
+    }))
+    return this.view()
   }
 
   /** `store` makes the change, in turn and durably; only then the log tells of it. */

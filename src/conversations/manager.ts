@@ -1,6 +1,4 @@
 /** ConversationManager: makes, finds, lists and ends conversations. It owns which there are; what happens inside one is the actor's. */
-import { rmdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import type {
   Conversation as ConversationView,
   CountConversations,
@@ -9,14 +7,9 @@ import type {
   UpdateConfig,
 } from '../contract/conversation.ts'
 import { Problem } from '../contract/problem.ts'
-import type { Secrets } from '../contract/secret.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
-import { removeTree } from '../lib/remove-tree.ts'
-import type { Logger } from '../telemetry/logger.ts'
 import type { Opened } from './assemble.ts'
-import type { Assembler } from './assembly.ts'
-import type { Catalog } from './catalog.ts'
 import type { Conversation } from './conversation.ts'
 import { viewOf } from './view.ts'
 import type { Idempotency } from './idempotency.ts'
@@ -24,54 +17,36 @@ import type { CreatedKey } from './keyed-creates.ts'
 import { createKeyedCreates } from './keyed-creates.ts'
 import type { Summary } from './listing.ts'
 import { listPage, matches, summarize } from './listing.ts'
+import { removeData, stateOnDisk } from './removal.ts'
+import type { StartUpDeps } from './start-up.ts'
+import { damagedState, takeStock } from './start-up.ts'
 import type { State } from './state.ts'
-import { EMPTY_STATE } from './state.ts'
 
-export type ManagerDeps = {
-  readonly catalog: Catalog
-  readonly assembler: Assembler
-  readonly workdirBase: string
-  /** Ends the processes that an earlier server has left of those conversations; answers the ids of those that had some. */
-  readonly endOrphans: (isOurs: (conversationId: string) => boolean) => Promise<readonly string[]>
-  readonly logger: Logger
-}
-
-/** Files of that many conversations are read at the same time at start. */
+/** Conversations looked at, or opened, at the same time. */
 const START_CONCURRENCY = 64
 
 /** How long a stop of the server waits for its conversations, milliseconds. */
 const CLOSE_TIMEOUT_MS = 8000
 
 export class ConversationManager {
-  readonly #deps: ManagerDeps
+  readonly #deps: StartUpDeps
   readonly #index = new Map<string, Summary>()
-  readonly #open = new Map<string, Promise<Opened>>()
+  readonly #openings = new Map<string, Promise<Opened>>()
   /** Ids on their way in or out, for which nothing else may begin. */
   readonly #busy = new Set<string>()
   readonly #keyed = createKeyedCreates()
   #closing = false
 
-  constructor(deps: ManagerDeps) {
+  constructor(deps: StartUpDeps) {
     this.#deps = deps
   }
 
   /** Reads which conversations there are, and looks after those that a stop of the server left half done. */
   async start(): Promise<void> {
     const { catalog } = this.#deps
-    const gone = new Set(await catalog.deletedIds())
-    for (const key of await catalog.deletedKeys()) this.#keyed.remember(key)
-    const ids = await catalog.ids()
-    await this.#endOrphans(new Set([...ids, ...gone]))
-    await mapBounded(
-      ids.filter((id) => gone.has(id)),
-      START_CONCURRENCY,
-      (id) => this.#finishDeletion(id),
-    )
-    await mapBounded(
-      ids.filter((id) => !gone.has(id)),
-      START_CONCURRENCY,
-      (id) => this.#indexOne(id),
-    )
+    const { summaries, deletedKeys } = await takeStock(this.#deps)
+    deletedKeys.forEach(this.#keyed.remember)
+    for (const summary of summaries) this.#index.set(summary.id, summary)
     await mapBounded(await catalog.activeIds(), START_CONCURRENCY, (id) => this.#recoverOne(id))
   }
 
@@ -86,22 +61,12 @@ export class ConversationManager {
     })
   }
 
-  async setConfirmation(id: string, enabled: boolean): Promise<ConversationView> {
-    const conversation = await this.get(id)
-    await conversation.configure(async ({ settings }) => ({
-      changes: (settings.confirmation_mode ?? false) === enabled ? {} : { confirmation_mode: enabled },
-      prepare: async () => {},
-      afterwards: async () => {},
-    }))
-    return conversation.view()
-  }
-
   #keysOf(key: string): CreatedKey[] {
     return [...this.#index.values()].flatMap((summary) => (summary.idempotency?.key === key ? keyOf(summary) : []))
   }
 
   async #tellAgain(id: string): Promise<ConversationView> {
-    const { conversation } = await this.#opened(id)
+    const { conversation } = await this.open(id)
     const warnings = conversation.state.settings.idempotency?.warnings
     return { ...conversation.view(), ...(warnings && { warnings }) }
   }
@@ -116,23 +81,37 @@ export class ConversationManager {
       const made = this.#deps.assembler.create(id, request, idempotency, this.#onChange)
       const opening = made.then(({ opened }) => opened)
       // Already now: a stop of the server waits for what is on its way, and closes it.
-      this.#open.set(id, opening)
+      this.#openings.set(id, opening)
       const { conversation } = await opening
       const { warnings } = await made
       this.#index.set(id, summarize(conversation.state))
       this.#onChange(conversation.state)
       return { ...conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
     } catch (error) {
-      this.#open.delete(id)
+      this.#openings.delete(id)
       throw error
     } finally {
       this.#busy.delete(id)
     }
   }
 
-  /** Throws a `Problem` when it does not exist, was deleted, or its log is damaged. */
+  /** Its parts. Throws a `Problem` when it does not exist, was deleted, or its log is damaged. */
+  async open(id: string): Promise<Opened> {
+    for (;;) {
+      this.#refuseWhenClosing()
+      if (!this.#index.has(id)) throw await this.#whyMissing(id)
+      // From the look at the index to here nothing is awaited: a delete finds in `#openings` all that it has to close.
+      const opening = this.#openings.get(id)
+      if (!opening) return await this.#reopen(id, undefined)
+      const opened = await opening
+      if (!opened.conversation.failed && this.#index.has(id)) return opened
+      // Whoever comes first opens it anew; the others wait for the same.
+      if (opened.conversation.failed && this.#openings.get(id) === opening) return await this.#reopen(id, opened)
+    }
+  }
+
   async get(id: string): Promise<Conversation> {
-    return (await this.#opened(id)).conversation
+    return (await this.open(id)).conversation
   }
 
   async view(id: string): Promise<ConversationView> {
@@ -151,30 +130,14 @@ export class ConversationManager {
   }
 
   async configure(id: string, update: UpdateConfig): Promise<ConversationView> {
-    const opened = await this.#opened(id)
+    const opened = await this.open(id)
     const warnings = await this.#deps.assembler.configure(opened, update)
     return { ...opened.conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
   }
 
-  /** Answers the names there are then. */
-  async putSecrets(id: string, values: Secrets): Promise<string[]> {
-    const { conversation, secrets } = await this.#opened(id)
-    await conversation.changeSecrets(() => secrets.put(values))
-    return secrets.names()
-  }
-
-  async secretNames(id: string): Promise<string[]> {
-    return (await this.#opened(id)).secrets.names()
-  }
-
-  async deleteSecret(id: string, name: string): Promise<void> {
-    const { conversation, secrets } = await this.#opened(id)
-    await conversation.changeSecrets(() => secrets.remove(name))
-  }
-
   /** For what is said about a conversation outside of it; changes nothing of one that is not open, for then nothing of it is known. */
   async redactFor(id: string): Promise<(text: string) => string> {
-    const opened = await this.#open.get(id)?.catch(() => undefined)
+    const opened = await this.#openings.get(id)?.catch(() => undefined)
     return opened?.redact ?? ((text) => text)
   }
 
@@ -192,16 +155,16 @@ export class ConversationManager {
       await catalog.markDeleted(id, keys[0])
       keys.forEach(this.#keyed.remember)
       this.#index.delete(id)
-      const opening = this.#open.get(id)
-      this.#open.delete(id)
+      const opening = this.#openings.get(id)
+      this.#openings.delete(id)
       const opened = await opening?.catch((error: unknown) => {
         logger.warn({ err: error, conversation_id: id }, 'deleting what could not be opened')
         return undefined
       })
-      const state = opened?.conversation.state ?? (await this.#stateOnDisk(id))
+      const state = opened?.conversation.state ?? (await stateOnDisk(this.#deps, id))
       await opened?.dispose('deleted')
       await this.#deps.endOrphans((each) => each === id)
-      await this.#removeData(id, state)
+      await removeData(catalog, id, state)
     } finally {
       this.#busy.delete(id)
     }
@@ -211,7 +174,7 @@ export class ConversationManager {
   async close(): Promise<void> {
     this.#closing = true
     const closing = Promise.allSettled(
-      [...this.#open.values()].map(async (opening) => (await opening).dispose('closing')),
+      [...this.#openings.values()].map(async (opening) => (await opening).dispose('closing')),
     )
     const { promise: late, resolve } = Promise.withResolvers<'late'>()
     const timer = setTimeout(() => resolve('late'), CLOSE_TIMEOUT_MS)
@@ -232,23 +195,9 @@ export class ConversationManager {
       )
   }
 
-  async #opened(id: string): Promise<Opened> {
-    for (;;) {
-      this.#refuseWhenClosing()
-      if (!this.#index.has(id)) throw await this.#whyMissing(id)
-      // From the look at the index to here nothing is awaited: a delete finds in `#open` all that it has to close.
-      const opening = this.#open.get(id)
-      if (!opening) return await this.#reopen(id, undefined)
-      const opened = await opening
-      if (!opened.conversation.failed && this.#index.has(id)) return opened
-      // Whoever comes first opens it anew; the others wait for the same.
-      if (opened.conversation.failed && this.#open.get(id) === opening) return await this.#reopen(id, opened)
-    }
-  }
-
   #reopen(id: string, failed: Opened | undefined): Promise<Opened> {
     const opening = this.#openFromDisk(id, failed)
-    this.#open.set(id, opening)
+    this.#openings.set(id, opening)
     return opening
   }
 
@@ -261,7 +210,7 @@ export class ConversationManager {
       this.#onChange(opened.conversation.state)
       return opened
     } catch (error) {
-      this.#open.delete(id)
+      this.#openings.delete(id)
       const summary = this.#index.get(id)
       const told = summary && isNotFound(error) ? logIsGone(error) : error
       if (summary && told instanceof Problem && told.code === 'conversation_damaged')
@@ -270,36 +219,11 @@ export class ConversationManager {
     }
   }
 
-  async #indexOne(id: string): Promise<void> {
-    const { catalog, assembler, logger } = this.#deps
-    const state = await catalog.read(id)
-    if (state) return void this.#index.set(id, summarize(state))
-    try {
-      const folded = await assembler.readState(id)
-      // Without a first event it was never told to anyone: a create that a crash cut off.
-      if (!folded) return await this.#sweep(id)
-      this.#index.set(id, summarize(folded))
-      await catalog.write(folded)
-    } catch (error) {
-      if (isNotFound(error)) return await this.#sweep(id)
-      logger.error({ err: error, conversation_id: id }, 'this conversation cannot be read')
-      const { birthtime } = await stat(catalog.directoryOf(id))
-      this.#index.set(id, summarize(damagedState(id, birthtime.toISOString())))
-    }
-  }
-
-  /** What is left of a create that a crash cut off; the workdir goes only if it is empty, as one nobody worked in is. */
-  async #sweep(id: string): Promise<void> {
-    const { catalog, workdirBase } = this.#deps
-    await catalog.remove(id)
-    await rmdir(join(workdirBase, id)).catch(() => {})
-  }
-
   async #recoverOne(id: string): Promise<void> {
     const { catalog, logger } = this.#deps
     if (!this.#index.has(id)) return await catalog.unmarkActive(id)
     try {
-      const { conversation } = await this.#opened(id)
+      const { conversation } = await this.open(id)
       const { status, reason, settings } = conversation.state
       const wasCutOff = status === 'paused' && (reason === 'server_restart' || reason === 'server_closing')
       if (wasCutOff && settings.resume_on_start) await conversation.run()
@@ -310,45 +234,11 @@ export class ConversationManager {
   }
 
   async #viewWithoutOpening(id: string): Promise<ConversationView | undefined> {
-    const opened = await this.#open.get(id)?.catch(() => undefined)
+    const opened = await this.#openings.get(id)?.catch(() => undefined)
     if (opened) return opened.conversation.view()
     const state = await this.#deps.catalog.read(id)
     const summary = this.#index.get(id)
     return summary && viewOf({ ...(state ?? damagedState(id, summary.createdAt)), status: summary.status })
-  }
-
-  /** Before anything else is done with their conversations: they would work beside it, and nobody could stop them. */
-  async #endOrphans(ids: ReadonlySet<string>): Promise<void> {
-    if (ids.size === 0) return
-    const { endOrphans, logger } = this.#deps
-    const had = await endOrphans((id) => ids.has(id))
-    for (const id of had) logger.warn({ conversation_id: id }, 'processes that an earlier server had left were ended')
-  }
-
-  /** What a stop of the server left of a deletion. That it cannot be removed is no reason not to start. */
-  async #finishDeletion(id: string): Promise<void> {
-    try {
-      await this.#removeData(id, await this.#stateOnDisk(id))
-    } catch (error) {
-      this.#deps.logger.error(
-        { err: error, conversation_id: id },
-        'what is left of a deleted conversation could not be removed',
-      )
-    }
-  }
-
-  /** Undefined when neither `meta.json` nor the log tells it: then it is not known whose the workdir is, and it stays. */
-  async #stateOnDisk(id: string): Promise<State | undefined> {
-    const { catalog, assembler } = this.#deps
-    return (await catalog.read(id)) ?? (await assembler.readState(id).catch(() => undefined))
-  }
-
-  /** The log last: until it is gone, a start of the server knows that there is something left to remove. */
-  async #removeData(id: string, state: State | undefined): Promise<void> {
-    const { catalog } = this.#deps
-    if (state?.settings.made_workdir !== undefined) await removeTree(state.settings.made_workdir)
-    await catalog.unmarkActive(id)
-    await catalog.remove(id)
   }
 
   async #whyMissing(id: string): Promise<Problem> {
@@ -359,11 +249,6 @@ export class ConversationManager {
   #refuseWhenClosing(): void {
     if (this.#closing) throw new Problem('unavailable', 'The server is stopping; try again when it is up.')
   }
-}
-
-/** Of a conversation whose log cannot be read: that it is there, and that something is wrong with it. */
-function damagedState(id: string, createdAt: string): State {
-  return { ...EMPTY_STATE, id, status: 'error', createdAt, updatedAt: createdAt }
 }
 
 function keyOf({ id, createdAt: at, idempotency }: Summary): CreatedKey[] {

@@ -26,6 +26,27 @@ export interface ConversationSecrets {
   readonly updateLlm: (update: LlmConfig) => Promise<void>
 }
 
+/** What clients may do with them. Values go in, only names come out. */
+export type SecretCommands = {
+  readonly names: () => string[]
+  /** Answers the names there are then. */
+  readonly put: (secrets: Secrets) => Promise<string[]>
+  readonly remove: (name: string) => Promise<void>
+}
+
+type Changes = { readonly changeSecrets: (store: () => Promise<SecretsChange>) => Promise<void> }
+
+export function secretCommands({ changeSecrets }: Changes, secrets: ConversationSecrets): SecretCommands {
+  return {
+    names: secrets.names,
+    async put(values) {
+      await changeSecrets(() => secrets.put(values))
+      return secrets.names()
+    },
+    remove: (name) => changeSecrets(() => secrets.remove(name)),
+  }
+}
+
 export type ConversationSecretsDeps = {
   readonly redactor: Redactor
   readonly kept: SecretValues

@@ -64,7 +64,7 @@ async function setScene(turns: ScriptedTurn[] = [TURN, { text: 'Done.' }], tools
       return await requestOf(await conversation())
     },
     crash: () => bench.restart({ kill: true, between: store.die }),
-    confirm: async (enabled) => void (await bench.manager.setConfirmation(id, enabled)),
+    confirm: async (enabled) => void (await (await bench.manager.get(id)).setConfirmation(enabled)),
     [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose](),
   }
 }

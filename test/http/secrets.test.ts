@@ -74,11 +74,13 @@ test('they survive a restart, encrypted', async () => {
   const sealed = await readFile(join(bench.sessionOf(it.id), 'secrets.enc'), 'latin1')
   expect(sealed).not.toMatch(/TOKEN|nobody/)
   await bench.restart()
-  expect(await bench.manager.secretNames(it.id)).toEqual(['TOKEN'])
+  expect((await bench.manager.open(it.id)).secrets.names()).toEqual(['TOKEN'])
   await bench.manager.configure(it.id, { title: `still ${VALUE}` })
   expect((await bench.manager.view(it.id)).title).toBe('still <secret:TOKEN>')
   await bench.manager.configure(it.id, { llm_config: { api_key: 'another-key-of-the-model' } })
-  expect(await bench.manager.secretNames(it.id), 'new credentials of the model leave them alone').toEqual(['TOKEN'])
+  expect((await bench.manager.open(it.id)).secrets.names(), 'new credentials of the model leave them alone').toEqual([
+    'TOKEN',
+  ])
 })
 
 describe('is refused, and nothing of it repeated:', () => {

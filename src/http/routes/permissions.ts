@@ -31,7 +31,7 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
         response: { 200: Conversation },
       },
     },
-    (request) => manager.setConfirmation(request.params.id, request.body.enabled),
+    async (request) => (await manager.get(request.params.id)).setConfirmation(request.body.enabled),
   )
 
   app.get(

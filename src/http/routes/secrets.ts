@@ -23,7 +23,10 @@ export const secretRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager 
         response: { 200: SecretNames },
       },
     },
-    async (request) => listOf(await manager.putSecrets(request.params.id, request.body.secrets)),
+    async (request) => {
+      const { secrets } = await manager.open(request.params.id)
+      return listOf(await secrets.put(request.body.secrets))
+    },
   )
 
   app.get(
@@ -35,7 +38,7 @@ export const secretRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager 
         response: { 200: SecretNames },
       },
     },
-    async (request) => listOf(await manager.secretNames(request.params.id)),
+    async (request) => listOf((await manager.open(request.params.id)).secrets.names()),
   )
 
   app.delete(
@@ -51,7 +54,8 @@ export const secretRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager 
       },
     },
     async (request, reply) => {
-      await manager.deleteSecret(request.params.id, request.params.key)
+      const { secrets } = await manager.open(request.params.id)
+      await secrets.remove(request.params.key)
       return reply.code(204).send()
     },
   )

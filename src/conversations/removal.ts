@@ -1,0 +1,20 @@
+/** What goes when a conversation goes: its workdir if the server made it, its marks, its data. */
+import { removeTree } from '../lib/remove-tree.ts'
+import type { Assembler } from './assembly.ts'
+import type { Catalog } from './catalog.ts'
+import type { State } from './state.ts'
+
+/** Undefined when neither `meta.json` nor the log tells it: then it is not known whose the workdir is, and it stays. */
+export async function stateOnDisk(
+  { catalog, assembler }: { readonly catalog: Catalog; readonly assembler: Assembler },
+  id: string,
+): Promise<State | undefined> {
+  return (await catalog.read(id)) ?? (await assembler.readState(id).catch(() => undefined))
+}
+
+/** The log last: until it is gone, a start of the server knows that there is something left to remove. */
+export async function removeData(catalog: Catalog, id: string, state: State | undefined): Promise<void> {
+  if (state?.settings.made_workdir !== undefined) await removeTree(state.settings.made_workdir)
+  await catalog.unmarkActive(id)
+  await catalog.remove(id)
+}
