@@ -16,6 +16,7 @@ import { createAuthenticator } from './http/auth.ts'
 import { registerDocs } from './http/docs.ts'
 import { createHttpServer } from './http/server.ts'
 import { createOpenAiChat } from './llm/openai-chat.ts'
+import { createBodyHash } from './security/body-hash.ts'
 import { createRedactor } from './security/redactor.ts'
 import type { Redactor } from './security/redactor.ts'
 import { createSecretStore } from './security/secret-store.ts'
@@ -64,6 +65,7 @@ export async function startApp(config: Config): Promise<App> {
     const http = await createHttpServer({
       manager,
       authenticate: createAuthenticator(config.masterKeys),
+      hashBody: createBodyHash(config.secretKeys),
       info: infoOf(config, launcher),
       isReady: () => isReady,
       logger,

@@ -13,6 +13,7 @@ import { createConversationSecrets } from './secrets.ts'
 import { changesOf, llmSecrets, newSettings, parseLlmUpdate, parseNewLlm, shownFields } from './settings.ts'
 import { refuseSecretsIn } from './refuse-secrets.ts'
 import type { Idempotency } from './idempotency.ts'
+import { keptOf } from './idempotency.ts'
 import type { State } from './state.ts'
 import { EMPTY_STATE, fold } from './state.ts'
 import { prepareWorkdir } from './workdir.ts'
@@ -63,7 +64,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
         const warnings = [...llm.warnings, ...toolWarning(llm.config, tools)]
         const settings = newSettings({
           request,
-          idempotency: idempotency && { ...idempotency, ...(warnings.length > 0 && { warnings }) },
+          idempotency: idempotency && { ...keptOf(idempotency), ...(warnings.length > 0 && { warnings }) },
           llm: llm.config,
           workdir,
           tools,

@@ -1,13 +1,17 @@
 /** `Idempotency-Key`: which requests came with one, kept with what they made, so that both are stored or neither. Pure. */
-import { createHash } from 'node:crypto'
 import type { PostedMessage } from '../contract/conversation.ts'
 import type { EventOf } from '../contract/event.ts'
 import { Problem } from '../contract/problem.ts'
-import { canonicalJson } from '../lib/canonical-json.ts'
 
-export type Idempotency = { readonly key: string; readonly bodyHash: string }
+/** What is kept of a request that came with a key. */
+export type KeptKey = { readonly key: string; readonly bodyHash: string }
 
-export type PostedKey = Idempotency & { readonly at: string; readonly answer: PostedMessage }
+/** The request itself; `formerHashes`: what is kept of the same body from before the server's key was changed. */
+export type Idempotency = KeptKey & { readonly formerHashes?: readonly string[] }
+
+export const keptOf = ({ key, bodyHash }: Idempotency): KeptKey => ({ key, bodyHash })
+
+export type PostedKey = KeptKey & { readonly at: string; readonly answer: PostedMessage }
 
 /** How long a key is remembered, milliseconds. */
 export const KEY_LIFETIME_MS = 24 * 60 * 60 * 1000
@@ -15,18 +19,14 @@ export const KEY_LIFETIME_MS = 24 * 60 * 60 * 1000
 /** Kept at hand; the others of the day are found in the log. */
 export const MAX_KEYS = 1000
 
-export function hashBody(body: unknown): string {
-  return createHash('sha256').update(canonicalJson(body)).digest('hex')
-}
-
 /** What the same request made before. Throws a `Problem` when the key came with another body. */
-export function findEarlier<T extends Idempotency & { readonly at: string }>(
+export function findEarlier<T extends KeptKey & { readonly at: string }>(
   known: readonly T[],
-  { key, bodyHash }: Idempotency,
+  { key, bodyHash, formerHashes = [] }: Idempotency,
   now: number,
 ): T | undefined {
   const earlier = known.findLast((posted) => posted.key === key && now - Date.parse(posted.at) < KEY_LIFETIME_MS)
-  if (earlier && earlier.bodyHash !== bodyHash) {
+  if (earlier && earlier.bodyHash !== bodyHash && !formerHashes.includes(earlier.bodyHash)) {
     throw new Problem(
       'idempotency_mismatch',
       'This Idempotency-Key came with another body before; use a new key for a new request.',

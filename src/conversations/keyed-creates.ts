@@ -1,10 +1,10 @@
 /** Creates that come with an `Idempotency-Key`: which are under way, and which conversations that are gone had one. */
 import { Problem } from '../contract/problem.ts'
-import type { Idempotency } from './idempotency.ts'
+import type { Idempotency, KeptKey } from './idempotency.ts'
 import { KEY_LIFETIME_MS, findEarlier } from './idempotency.ts'
 
 /** Which conversation a key made; `at` is when, RFC 3339. */
-export type CreatedKey = Idempotency & { readonly id: string; readonly at: string }
+export type CreatedKey = KeptKey & { readonly id: string; readonly at: string }
 
 export type KeyedCreates = {
   /** Makes it, or answers with what the same request made before. Throws a `Problem` for another body, and while it is being made. */

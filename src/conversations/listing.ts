@@ -3,7 +3,7 @@ import type { CountConversations, ListConversations } from '../contract/conversa
 import type { Status } from '../contract/event.ts'
 import { Problem } from '../contract/problem.ts'
 import { decodePageId, encodePageId } from '../lib/page-id.ts'
-import type { Idempotency } from './idempotency.ts'
+import type { KeptKey } from './idempotency.ts'
 import type { State } from './state.ts'
 
 /** What is kept in memory of every conversation; small, because there may be many. */
@@ -15,7 +15,7 @@ export type Summary = {
   readonly title: string | undefined
   readonly userId: string | undefined
   readonly preview: string
-  readonly idempotency?: Idempotency
+  readonly idempotency?: KeptKey
 }
 
 export function summarize(state: State): Summary {

@@ -2,7 +2,13 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Idempotency } from '../conversations/idempotency.ts'
-import { hashBody } from '../conversations/idempotency.ts'
+import type { HashBody } from '../security/body-hash.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    hashBody: HashBody
+  }
+}
 
 const Key = z
   .string()
@@ -16,5 +22,7 @@ export const KeyHeader = z.object({ 'idempotency-key': Key.optional() })
 export function idempotencyOf(request: FastifyRequest): Idempotency | undefined {
   const header = request.headers['idempotency-key']
   if (header === undefined) return undefined
-  return { key: Key.parse(header), bodyHash: hashBody(request.body) }
+  return { key: Key.parse(header), ...request.server.hashBody(routeOf(request), request.body) }
 }
+
+const routeOf = ({ method, routeOptions }: FastifyRequest) => `${method} ${routeOptions.url}`

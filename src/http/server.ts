@@ -9,6 +9,7 @@ import type { Info } from '../contract/server.ts'
 import { Problem } from '../contract/problem.ts'
 import type { ConversationManager } from '../conversations/manager.ts'
 import { uuid7 } from '../lib/uuid7.ts'
+import type { HashBody } from '../security/body-hash.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Authenticate } from './auth.ts'
 import { createRouteTable } from './route-table.ts'
@@ -30,6 +31,7 @@ declare module 'fastify' {
 export type HttpDeps = {
   readonly manager: ConversationManager
   readonly authenticate: Authenticate
+  readonly hashBody: HashBody
   readonly info: Info
   readonly isReady: () => boolean
   readonly logger: Logger
@@ -66,6 +68,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     return handleError(error, request, reply, id === undefined ? undefined : await deps.manager.redactFor(id))
   })
 
+  app.decorate('hashBody', deps.hashBody)
   acceptJsonOnly(app)
 
   const routes = createRouteTable()

@@ -5,6 +5,7 @@ import { ErrorBody } from '../../src/contract/problem.ts'
 import type { ProblemCode } from '../../src/contract/problem.ts'
 import { createAuthenticator } from '../../src/http/auth.ts'
 import { createHttpServer } from '../../src/http/server.ts'
+import { createBodyHash } from '../../src/security/body-hash.ts'
 import { MODEL_KEY, setBench } from '../conversations/fixtures.ts'
 import type { Bench, BenchOptions } from '../conversations/fixtures.ts'
 
@@ -47,6 +48,7 @@ export async function setHttp(options: BenchOptions = {}): Promise<HttpBench> {
   const app = await createHttpServer({
     manager: bench.manager,
     authenticate: createAuthenticator([KEY, OLD_KEY]),
+    hashBody: createBodyHash([KEY, OLD_KEY]),
     info: { ...INFO, tools: [...INFO.tools] },
     isReady: () => readiness.isReady,
     logger,
