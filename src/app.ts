@@ -11,9 +11,11 @@ import { createAssembler } from './conversations/assembly.ts'
 import { createCatalog } from './conversations/catalog.ts'
 import { ConversationManager } from './conversations/manager.ts'
 import { lockDataDirectory } from './events/data-lock.ts'
+import { Firehose } from './events/firehose.ts'
 import { createJsonlStore } from './events/jsonl-store.ts'
 import { createAuthenticator } from './http/auth.ts'
 import { registerDocs } from './http/docs.ts'
+import { cutConnections } from './http/socket/upgrade.ts'
 import { createHttpServer } from './http/server.ts'
 import { createOpenAiChat } from './llm/openai-chat.ts'
 import { createBodyHash } from './security/body-hash.ts'
@@ -59,11 +61,13 @@ export async function startApp(config: Config): Promise<App> {
     const logger = createLogger({ level: config.logLevel, redact: redactorOf(config).redact })
     started.use(await lockDataDirectory(config.dataDir))
     const { launcher, missing: noWall } = await finding
-    const manager = await createManager(config, logger, launcher)
+    const { manager, firehose } = await createManager(config, logger, launcher)
 
     let isReady = false
     const http = await createHttpServer({
       manager,
+      firehose,
+      allowedOrigins: config.corsOrigins,
       authenticate: createAuthenticator(config.masterKeys),
       hashBody: createBodyHash(config.secretKeys),
       info: infoOf(config, launcher),
@@ -71,6 +75,8 @@ export async function startApp(config: Config): Promise<App> {
       logger,
     })
     registerDocs(http)
+    // After the conversations: their last events are told too.
+    started.defer(() => firehose.close())
     started.defer(() => manager.close())
     await manager.start()
     const url = await http.listen({ host: config.host, port: config.port })
@@ -81,7 +87,7 @@ export async function startApp(config: Config): Promise<App> {
       // It stops listening at once and resolves when every connection is gone; the streams end as the manager closes.
       const drained = http.close()
       await started.disposeAsync()
-      const timer = setTimeout(() => http.server.closeAllConnections(), DRAIN_TIMEOUT_MS)
+      const timer = setTimeout(() => cutConnections(http), DRAIN_TIMEOUT_MS)
       await drained
       clearTimeout(timer)
     }
@@ -113,7 +119,11 @@ async function findWall(config: Config): Promise<Wall> {
   return { launcher: hostLauncher, missing: found.missing }
 }
 
-async function createManager(config: Config, logger: Logger, launcher: ShellLauncher): Promise<ConversationManager> {
+async function createManager(
+  config: Config,
+  logger: Logger,
+  launcher: ShellLauncher,
+): Promise<{ manager: ConversationManager; firehose: Firehose }> {
   // Shells know it by this name, also where a link that leads there is out of their sight.
   const dataDir = await realpath(config.dataDir)
   const sessions = join(dataDir, 'sessions')
@@ -121,8 +131,15 @@ async function createManager(config: Config, logger: Logger, launcher: ShellLaun
   const catalog = await createCatalog(dataDir)
   const env = shellEnvironment(config.environment)
   const hidden = [sessions, config.workdirBase, ...config.secretFiles.map(dirname)]
+  const store = createJsonlStore({ directory: sessions })
+  const firehose = new Firehose({
+    path: join(dataDir, 'firehose'),
+    store,
+    conversationIds: () => catalog.ids(),
+    onFault: (error, id) => logger.error({ err: error, conversation_id: id }, 'the firehose cannot tell all events'),
+  })
   const assembler = createAssembler({
-    store: createJsonlStore({ directory: sessions }),
+    store,
     catalog,
     secretStore: createSecretStore({ directory: sessions, keyMaterial: config.secretKeys }),
     workdirRules: {
@@ -149,14 +166,17 @@ async function createManager(config: Config, logger: Logger, launcher: ShellLaun
       }),
     createTools: (names, deps) =>
       createTools(names, { ...deps, files: createEditorFiles(() => editorRules(config, launcher, deps)) }),
+    onLogOpened: (log) => firehose.attach(log),
   })
-  return new ConversationManager({
+  const manager = new ConversationManager({
     catalog,
     assembler,
     workdirBase: config.workdirBase,
     endOrphans: (isOurs) => endOrphans(dataDir, isOurs),
+    onDeleted: (id) => firehose.announceDeleted(id),
     logger,
   })
+  return { manager, firehose }
 }
 
 /**

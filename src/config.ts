@@ -40,6 +40,10 @@ export const VARIABLES = {
       'How commands are walled off: `bubblewrap`, which has to be there; `auto`, for that where it works; or `none`.',
     default: 'auto',
   },
+  OPENHANDS_CORS_ORIGINS: {
+    about:
+      'Origins, separated by commas, whose pages may call the API from a browser; `*` is any. Default: none but this server’s own page.',
+  },
   OPENHANDS_MAX_BODY_BYTES: { about: 'Largest request body, bytes.', default: String(8 * MIB) },
   OPENHANDS_MAX_OUTPUT_BYTES: {
     about: 'How much of a command’s output a result keeps, bytes per stream; the whole goes to a file.',
@@ -77,6 +81,8 @@ export type Config = {
   readonly secretKeys: readonly [string, ...string[]]
   /** Files that secrets are read from: the agent's tools keep away from them. */
   readonly secretFiles: readonly string[]
+  /** Exact origins, or `*`. */
+  readonly corsOrigins: readonly string[]
   readonly maxBodyBytes: number
   readonly maxOutputBytes: number
   readonly streamBufferBytes: number
@@ -121,6 +127,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     masterKeys,
     secretKeys: secretKey === undefined ? masterKeys : [secretKey, ...masterKeys],
     secretFiles: [DOT_ENV, ...secretFilePaths()].map((path) => resolve(path)),
+    corsOrigins: readOrigins(read('OPENHANDS_CORS_ORIGINS')),
     maxBodyBytes: checked('OPENHANDS_MAX_BODY_BYTES', z.coerce.number().int().min(1024), read),
     maxOutputBytes: checked('OPENHANDS_MAX_OUTPUT_BYTES', z.coerce.number().int().min(1000).max(10_000_000), read),
     streamBufferBytes: checked('OPENHANDS_STREAM_BUFFER_BYTES', z.coerce.number().int().min(65_536), read),
@@ -245,6 +252,26 @@ function readRoots(value: string | undefined): string[] {
   const relative = roots.find((root) => !isAbsolute(root))
   if (relative) throw new ConfigError(`OPENHANDS_WORKDIR_ROOTS: ${relative} is not an absolute path.`)
   return roots.map((root) => resolve(root))
+}
+
+/** As browsers send them: scheme, host and port, and nothing behind. Another form would never match. */
+function readOrigins(value: string | undefined): string[] {
+  const origins = listOf(value)
+  const wrong = origins.find((origin) => origin !== '*' && !isOrigin(origin))
+  if (wrong === undefined) return origins
+  throw new ConfigError('OPENHANDS_CORS_ORIGINS takes origins such as https://app.example.com, or *.')
+}
+
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text
+}
+
+function listOf(value: string | undefined): string[] {
+  return (value ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean)
 }
 
 function defaultDataDir(): string {

@@ -2,7 +2,7 @@
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
 import { createToolCalls } from '../agent/tool-calls.ts'
-import type { LogEnd } from '../events/event-log.ts'
+import type { EventLog, LogEnd } from '../events/event-log.ts'
 import { createEventLog } from '../events/event-log.ts'
 import type { EventStore, StoredLog } from '../events/event-store.ts'
 import type { Llm } from '../llm/llm.ts'
@@ -45,6 +45,8 @@ export type AssemblyDeps = {
     createFilter: () => OutputFilter
   }) => Shells
   readonly createTools: (names: readonly string[], deps: ConversationToolDeps) => Tool[]
+  /** Told of each log that is opened or made, before anything is appended to it. */
+  readonly onLogOpened: (log: EventLog) => void
 }
 
 /** What tools get that differs from conversation to conversation. */
@@ -130,6 +132,8 @@ export function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor,
     markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),
     onChange,
   })
+  // After the conversation itself: what others are told it knows already.
+  deps.onLogOpened(log)
   if (state.settings.visualize)
     log.subscribe({
       onEvents: (events) => events.forEach(({ event }) => logger.info({ conversation_id: id }, describeEvent(event))),

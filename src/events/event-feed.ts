@@ -42,8 +42,13 @@ export type FollowOptions = {
  */
 export function follow(log: FeedSource, options: FollowOptions = {}): AsyncGenerator<FeedBatch, void, void> {
   const { afterSeq = log.head } = options
-  if (afterSeq > log.head) throw cursorAhead(afterSeq, log.head)
+  requireSeq(log, afterSeq)
   return feed(log, afterSeq, options)
+}
+
+/** Throws `cursor_ahead` for what the log has not come to. */
+export function requireSeq({ head }: Pick<FeedSource, 'head'>, afterSeq = 0): void {
+  if (afterSeq > head) throw cursorAhead(afterSeq, head)
 }
 
 async function* feed(log: FeedSource, afterSeq: number, options: FollowOptions): AsyncGenerator<FeedBatch, void, void> {

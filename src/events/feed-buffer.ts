@@ -29,6 +29,11 @@ export type FeedLimits = {
 /** The records are shared by all readers, so what a slow one adds is mostly how long they are kept. */
 export const FEED_LIMITS: FeedLimits = { softBytes: 256 * 1024, hardBytes: 4 * 1024 * 1024, hardRecords: 10_000 }
 
+/** With what `OPENHANDS_STREAM_BUFFER_BYTES` allows. */
+export function feedLimits(bufferBytes: number): FeedLimits {
+  return { ...FEED_LIMITS, softBytes: bufferBytes / 16, hardBytes: bufferBytes }
+}
+
 export type FeedBufferOptions = {
   /** Events up to this one are known to the reader. */
   readonly reachedSeq: number

@@ -14,7 +14,7 @@
  * is opened. A file that is not there, or does not begin as one, is begun anew under another `epoch`.
  */
 import { randomBytes } from 'node:crypto'
-import { mkdir, open } from 'node:fs/promises'
+import { constants, open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
@@ -54,8 +54,7 @@ export class FirehoseIndex {
 
   /** Reads the file through once, in constant memory but for one number a conversation. */
   static async open(path: string): Promise<FirehoseIndex> {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    const file = await open(path, 'a+', 0o600).then((made) => made.close().then(() => open(path, 'r+')))
+    const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600)
     try {
       const epoch = (await readEpoch(file)) ?? (await begin(file, path))
       const heads = new Map<string, number>()
@@ -190,7 +189,6 @@ async function begin(file: FileHandle, path: string): Promise<string> {
   await writeAll(file, header, 0)
   await file.datasync()
   await syncDirectory(dirname(path))
-  await syncDirectory(dirname(dirname(path)))
   return epoch.toString('hex')
 }
 

@@ -8,6 +8,7 @@ import type { z } from 'zod'
 import type { Info } from '../contract/server.ts'
 import { Problem } from '../contract/problem.ts'
 import type { ConversationManager } from '../conversations/manager.ts'
+import type { Firehose } from '../events/firehose.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { HashBody } from '../security/body-hash.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -16,10 +17,14 @@ import { createRouteTable } from './route-table.ts'
 import { handleError } from './problem-handler.ts'
 import { conversationRoutes } from './routes/conversations.ts'
 import { eventRoutes } from './routes/events.ts'
+import { firehoseRoutes } from './routes/firehose.ts'
 import { messageRoutes } from './routes/messages.ts'
 import { permissionRoutes } from './routes/permissions.ts'
 import { secretRoutes } from './routes/secrets.ts'
 import { serverRoutes } from './routes/server.ts'
+import { socketRoutes } from './routes/sockets.ts'
+import { createFirstFrameKey } from './socket/first-frame-key.ts'
+import { originRule, refuseBadUpgrade, registerSockets, shouldUpgrade } from './socket/upgrade.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -30,6 +35,9 @@ declare module 'fastify' {
 
 export type HttpDeps = {
   readonly manager: ConversationManager
+  readonly firehose: Firehose
+  /** Of pages that may connect a socket: exact ones, or `*`. */
+  readonly allowedOrigins: readonly string[]
   readonly authenticate: Authenticate
   readonly hashBody: HashBody
   readonly info: Info
@@ -47,6 +55,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   const logger: FastifyBaseLogger = deps.logger
   const app = Fastify({
     loggerInstance: logger,
+    http: { shouldUpgradeCallback: shouldUpgrade },
     // One line per request, of our own, is below.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'req_id' }),
     bodyLimit: deps.info.limits.max_body_bytes,
@@ -71,10 +80,21 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   app.decorate('hashBody', deps.hashBody)
   acceptJsonOnly(app)
 
+  await app.register(fastifySSE)
+  // After it: what it makes of a handler is not for sockets.
+  await registerSockets(app, deps.info.limits.max_body_bytes)
+
   const routes = createRouteTable()
   app.addHook('onRoute', routes.add)
-  app.addHook('onRequest', async (request) => {
-    if (!request.routeOptions.config.public) deps.authenticate(request.headers.authorization)
+  const isAllowedOrigin = originRule(deps.allowedOrigins)
+  app.addHook('onRequest', async (request, reply) => {
+    const { config } = request.routeOptions
+    // What is not upgraded in the end is not used any further.
+    if (request.ws) void reply.header('connection', 'close')
+    // A socket may bring its key in its first frame, for browsers have no other way.
+    const keyComes = request.ws && config.socket && request.headers.authorization === undefined
+    if (!config.public && !keyComes) deps.authenticate(request.headers.authorization)
+    refuseBadUpgrade(request, isAllowedOrigin)
   })
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions } = request
@@ -96,7 +116,6 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     })
   })
 
-  await app.register(fastifySSE)
   await registerRoutes(app, deps)
   return app
 }
@@ -133,13 +152,17 @@ function acceptJsonOnly(app: FastifyInstance): void {
 /** The routes alone: what the API's description is made from, too. */
 export async function registerRoutes(
   app: FastifyInstance,
-  deps: Pick<HttpDeps, 'manager' | 'info' | 'isReady'>,
+  deps: Pick<HttpDeps, 'manager' | 'firehose' | 'authenticate' | 'info' | 'isReady'>,
 ): Promise<void> {
-  const { manager, info, isReady } = deps
+  const { manager, firehose, info, isReady } = deps
+  const streamBufferBytes = info.limits.stream_buffer_bytes
+  const firstFrameKey = createFirstFrameKey(deps.authenticate)
   await app.register(serverRoutes, { info, isReady })
   await app.register(conversationRoutes, { manager })
   await app.register(messageRoutes, { manager })
   await app.register(permissionRoutes, { manager })
   await app.register(secretRoutes, { manager })
-  await app.register(eventRoutes, { manager, streamBufferBytes: info.limits.stream_buffer_bytes })
+  await app.register(eventRoutes, { manager, streamBufferBytes })
+  await app.register(socketRoutes, { manager, firstFrameKey, streamBufferBytes })
+  await app.register(firehoseRoutes, { firehose, firstFrameKey, streamBufferBytes })
 }

@@ -2,19 +2,18 @@
 import { once } from 'node:events'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../contract/problem.ts'
-import type { StreamEvents } from '../contract/events-api.ts'
+import type { FeedSource, FollowOptions } from '../events/event-feed.ts'
 import { follow } from '../events/event-feed.ts'
 import type { FeedEnd } from '../events/feed-buffer.ts'
-import { FEED_LIMITS } from '../events/feed-buffer.ts'
-import type { EventLog } from '../events/event-log.ts'
+import { feedLimits } from '../events/feed-buffer.ts'
 import { sseFrames } from '../events/sse-frame.ts'
-import { withoutUndefined } from '../lib/without-undefined.ts'
 import { closeSignal } from './close-signal.ts'
 
-export type StreamOptions = StreamEvents & {
-  readonly lastEventId: string | undefined
+export type StreamOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas'> & {
   /** What the reader may be behind, bytes. */
   readonly bufferBytes: number
+  /** What the reader comes back with to go on after this position. */
+  readonly cursorAt?: (position: number) => string
 }
 
 /** A reader that takes nothing for so long is cut off, milliseconds. */
@@ -42,12 +41,10 @@ export async function requireEventStream(request: FastifyRequest): Promise<void>
 }
 
 /** Resolves when the stream is over, whoever ended it. Throws a `Problem` only before the first byte. */
-export async function streamEvents(reply: FastifyReply, log: EventLog, options: StreamOptions): Promise<void> {
-  const { lastEventId, after_seq, types, deltas, bufferBytes } = options
+export async function streamEvents(reply: FastifyReply, source: FeedSource, options: StreamOptions): Promise<void> {
+  const { bufferBytes, cursorAt = String, ...following } = options
   const signal = closeSignal(reply)
-  const afterSeq = lastEventId === undefined ? after_seq : parseEventId(lastEventId)
-  const limits = { ...FEED_LIMITS, softBytes: bufferBytes / 16, hardBytes: bufferBytes }
-  const feed = follow(log, { ...withoutUndefined({ afterSeq, types }), deltas, signal, limits })
+  const feed = follow(source, { ...following, signal, limits: feedLimits(bufferBytes) })
 
   // The feed has begun to listen before the client sees the first byte: what it does next, it will hear of.
   let next = feed.next()
@@ -58,7 +55,7 @@ export async function streamEvents(reply: FastifyReply, log: EventLog, options: 
     for (;;) {
       const { value: batch, done } = await next
       if (done || signal.aborted) return
-      const text = batch.records.length ? sseFrames(batch.records) : heartbeat(batch.reachedSeq)
+      const text = batch.records.length ? sseFrames(batch.records) : heartbeat(batch.reachedSeq, cursorAt)
       // Raw writes of frames made once for all readers: formatting each for each reader would halve what 50 readers get.
       if (!reply.raw.write(text)) await drained(reply, signal)
       if (batch.end) return void reply.raw.write(GOODBYE[batch.end])
@@ -79,7 +76,8 @@ export async function streamEvents(reply: FastifyReply, log: EventLog, options: 
 }
 
 /** A comment, with the seq reached as the cursor: with a type filter nothing else would move it. */
-const heartbeat = (reachedSeq: number) => `${reachedSeq > 0 ? `id: ${reachedSeq}\n` : ''}: heartbeat\n\n`
+const heartbeat = (reachedSeq: number, cursorAt: (position: number) => string) =>
+  `${reachedSeq > 0 ? `id: ${cursorAt(reachedSeq)}\n` : ''}: heartbeat\n\n`
 
 async function drained(reply: FastifyReply, signal: AbortSignal): Promise<void> {
   try {
@@ -88,6 +86,11 @@ async function drained(reply: FastifyReply, signal: AbortSignal): Promise<void> 
     // It has read nothing for so long that it will not read a farewell either.
     reply.raw.destroy()
   }
+}
+
+/** Where a client goes on in a log; undefined for what happens from now on. */
+export function seqAfter(lastEventId: string | undefined, after_seq: number | undefined): number | undefined {
+  return lastEventId === undefined ? after_seq : parseEventId(lastEventId)
 }
 
 function parseEventId(text: string): number {

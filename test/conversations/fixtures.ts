@@ -12,6 +12,7 @@ import { createCatalog } from '../../src/conversations/catalog.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import { ConversationManager } from '../../src/conversations/manager.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
+import { Firehose } from '../../src/events/firehose.ts'
 import { createJsonlStore } from '../../src/events/jsonl-store.ts'
 import { createOpenAiChat } from '../../src/llm/openai-chat.ts'
 import type { Script } from '../../src/llm/script.ts'
@@ -35,6 +36,7 @@ export type BenchOptions = {
 export type Bench = AsyncDisposable & {
   /** The one that runs now: `restart` brings another. */
   readonly manager: ConversationManager
+  readonly firehose: Firehose
   readonly model: ScriptedModel
   readonly dataDir: string
   readonly workdirBase: string
@@ -70,8 +72,15 @@ export async function setBench({
   const start = async (keyMaterial: readonly [string, ...string[]]) => {
     const sessions = join(dataDir, 'sessions')
     const catalog = await createCatalog(dataDir)
+    const store = createJsonlStore({ directory: sessions })
+    const firehose = new Firehose({
+      path: join(dataDir, 'firehose'),
+      store,
+      conversationIds: () => catalog.ids(),
+      onFault: (error) => logger.error({ err: error }, 'the firehose failed'),
+    })
     const assembler = createAssembler({
-      store: createJsonlStore({ directory: sessions }),
+      store,
       catalog,
       secretStore: createSecretStore({ directory: sessions, keyMaterial }),
       workdirRules: { base: workdirBase, roots, forbidden: dataDir, unholdable: [] },
@@ -85,14 +94,22 @@ export async function setBench({
         throw new Error('these tests have no shell')
       },
       createTools: (names) => (names.length ? [...tools] : []),
+      onLogOpened: (log) => firehose.attach(log),
       ...deps,
     })
-    const manager = new ConversationManager({ catalog, assembler, workdirBase, logger, endOrphans: async () => [] })
+    const manager = new ConversationManager({
+      catalog,
+      assembler,
+      workdirBase,
+      logger,
+      endOrphans: async () => [],
+      onDeleted: (id) => firehose.announceDeleted(id),
+    })
     await manager.start()
-    return manager
+    return { manager, firehose }
   }
 
-  let manager = await start(secretKeys)
+  let { manager, firehose } = await start(secretKeys)
   const dropped: ConversationManager[] = []
   const create: Bench['create'] = async (fields = {}) => {
     const llm_config = { model: 'scripted', base_url: model.baseUrl, api_key: MODEL_KEY, num_retries: 0 }
@@ -101,6 +118,9 @@ export async function setBench({
   return {
     get manager() {
       return manager
+    },
+    get firehose() {
+      return firehose
     },
     model,
     dataDir,
@@ -111,13 +131,17 @@ export async function setBench({
     sessionOf: (id) => join(dataDir, 'sessions', id),
     async restart({ kill = false, between, secretKeys: keys = secretKeys } = {}) {
       if (kill) dropped.push(manager)
-      else await manager.close()
+      else {
+        await manager.close()
+        await firehose.close()
+      }
       await between?.()
-      manager = await start(keys)
+      ;({ manager, firehose } = await start(keys))
     },
     async [Symbol.asyncDispose]() {
       await model.close()
       for (const each of [manager, ...dropped]) await each.close()
+      await firehose.close()
       await rm(home, { recursive: true, force: true, maxRetries: 3 })
     },
   }

@@ -45,7 +45,7 @@ function startLife(directory: string, ids: readonly string[]) {
   }
 }
 
-const indexOf = (directory: string) => join(directory, 'firehose/index')
+const indexOf = (directory: string) => join(directory, 'firehose')
 
 type Seen = { readonly cursor: string; readonly key: string }
 

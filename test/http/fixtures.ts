@@ -47,6 +47,8 @@ export async function setHttp(options: BenchOptions = {}): Promise<HttpBench> {
   const logger = pino({ level: 'debug' }, { write: (line: string) => void bench.logged.push(line) })
   const app = await createHttpServer({
     manager: bench.manager,
+    firehose: bench.firehose,
+    allowedOrigins: ['https://allowed.example.com'],
     authenticate: createAuthenticator([KEY, OLD_KEY]),
     hashBody: createBodyHash([KEY, OLD_KEY]),
     info: { ...INFO, tools: [...INFO.tools] },

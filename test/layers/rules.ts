@@ -23,6 +23,8 @@ const HOMES: Readonly<Record<string, string>> = {
   fastify: 'http',
   '@fastify/multipart': 'http',
   '@fastify/sse': 'http',
+  '@fastify/websocket': 'http',
+  ws: 'http',
   'fastify-type-provider-zod': 'http',
   openai: 'llm',
   execa: 'workspace',

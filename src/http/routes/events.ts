@@ -9,7 +9,7 @@ import type { ConversationManager } from '../../conversations/manager.ts'
 import { readEventPage } from '../../events/event-page.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { describeRoute } from '../describe-route.ts'
-import { requireEventStream, streamEvents } from '../sse-reply.ts'
+import { requireEventStream, seqAfter, streamEvents } from '../sse-reply.ts'
 import { ById, CONVERSATION } from './conversations.ts'
 
 export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager; streamBufferBytes: number }> = async (
@@ -104,9 +104,11 @@ export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager; 
     },
     async (request, reply) => {
       const { log } = await manager.get(request.params.id)
+      const { after_seq, types, deltas } = request.query
+      const afterSeq = seqAfter(request.headers['last-event-id'], after_seq)
       await streamEvents(reply, log, {
-        ...request.query,
-        lastEventId: request.headers['last-event-id'],
+        ...withoutUndefined({ afterSeq, types }),
+        deltas,
         bufferBytes: deps.streamBufferBytes,
       })
     },

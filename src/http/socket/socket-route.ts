@@ -1,0 +1,80 @@
+/** What all routes of WebSockets have in common: who is let in, and the life of a socket from its upgrade to its end. */
+import type { FastifyRequest } from 'fastify'
+import type { WebSocket } from 'ws'
+import type { z } from 'zod'
+import { tellProblem } from '../problem-handler.ts'
+import { SocketConnection } from './connection.ts'
+import type { FirstFrameKey } from './first-frame-key.ts'
+import { endWithProblem } from './send-feed.ts'
+import { upgradeRequired } from './upgrade.ts'
+
+export type SocketRoute<Params extends z.ZodType, Query extends z.ZodType> = {
+  readonly schema: { readonly params?: Params; readonly querystring: Query }
+  /** What would be thrown later, before the upgrade: the client then gets it as an HTTP error. */
+  readonly check: (asked: Asked<Params, Query>) => Promise<unknown>
+  /** Resolves when all is told. What it throws is told, too, and the socket closed. */
+  readonly serve: (socket: SocketConnection, asked: Asked<Params, Query>) => Promise<void>
+}
+
+export type Asked<Params extends z.ZodType, Query extends z.ZodType> = {
+  readonly params: z.infer<Params>
+  readonly query: z.infer<Query>
+  readonly request: FastifyRequest
+}
+
+/** The options of a route that is nothing else but a socket. */
+export function socketRoute<Params extends z.ZodType, Query extends z.ZodType>(
+  key: FirstFrameKey,
+  route: SocketRoute<Params, Query>,
+) {
+  return {
+    method: 'GET',
+    config: { socket: true },
+    exposeHeadRoute: false,
+    schema: { hide: true, ...route.schema },
+    ...socketHandlers(key, route),
+    handler: (): never => {
+      throw upgradeRequired()
+    },
+  } as const
+}
+
+/** For a route that answers other requests too. */
+export function socketHandlers<Params extends z.ZodType, Query extends z.ZodType>(
+  key: FirstFrameKey,
+  route: SocketRoute<Params, Query>,
+) {
+  return {
+    preHandler: async (request: FastifyRequest): Promise<void> => {
+      if (!request.ws) return
+      // Before a key is seen nothing is told of what there is.
+      if (request.headers.authorization === undefined) key.requireRoom()
+      else await route.check(askedBy(request))
+    },
+    wsHandler: async (ws: WebSocket, request: FastifyRequest): Promise<void> => {
+      logEnd(ws, request)
+      const socket = new SocketConnection(ws)
+      try {
+        const peer = { ws, socket: request.raw.socket }
+        if (request.headers.authorization === undefined && !(await key.admit(peer, socket.frames))) return
+        await route.serve(socket, askedBy(request))
+      } catch (error) {
+        await endWithProblem(socket, tellProblem(error as Error, request))
+      }
+    },
+  }
+}
+
+/** Both are what the schemas of the route have made of them. */
+function askedBy<Params extends z.ZodType, Query extends z.ZodType>(request: FastifyRequest): Asked<Params, Query> {
+  return { params: request.params as z.infer<Params>, query: request.query as z.infer<Query>, request }
+}
+
+/** The one line of this request: it has no other answer. */
+function logEnd(ws: WebSocket, { log, method, routeOptions }: FastifyRequest): void {
+  const began = performance.now()
+  ws.once('close', (code) => {
+    const ms = Math.round(performance.now() - began)
+    log.info({ method, route: routeOptions.url, status: 101, close: code, ms }, 'socket closed')
+  })
+}
