@@ -1,5 +1,4 @@
 /** A feed of events as an SSE response: cursors in, frames out, at the pace of the reader. */
-import { once } from 'node:events'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../contract/problem.ts'
 import type { FeedSource, FollowOptions } from '../events/event-feed.ts'
@@ -8,6 +7,8 @@ import type { FeedEnd } from '../events/feed-buffer.ts'
 import { feedLimits } from '../events/feed-buffer.ts'
 import { sseFrames } from '../events/sse-frame.ts'
 import { closeSignal } from './close-signal.ts'
+import type { StreamWriter } from './stream-writer.ts'
+import { createStreamWriter } from './stream-writer.ts'
 
 export type StreamOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas'> & {
   /** What the reader may be behind, bytes. */
@@ -48,17 +49,18 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
 
   // The feed has begun to listen before the client sees the first byte: what it does next, it will hear of.
   let next = feed.next()
+  let stream: StreamWriter | undefined
   try {
     reply.header('cache-control', 'no-cache, no-transform')
     reply.sse.sendHeaders()
-    reply.raw.write(HELLO)
+    stream = createStreamWriter(reply.raw)
+    stream.write(HELLO)
     for (;;) {
       const { value: batch, done } = await next
       if (done || signal.aborted) return
       const text = batch.records.length ? sseFrames(batch.records) : heartbeat(batch.reachedSeq, cursorAt)
-      // Raw writes of frames made once for all readers: formatting each for each reader would halve what 50 readers get.
-      if (!reply.raw.write(text)) await drained(reply, signal)
-      if (batch.end) return void reply.raw.write(GOODBYE[batch.end])
+      if (!stream.write(text)) await untilDrained(stream, reply, signal)
+      if (batch.end) return void stream.write(GOODBYE[batch.end])
       next = feed.next()
     }
   } catch (error) {
@@ -69,7 +71,7 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
         ? error
         : new Problem('internal', 'The stream failed; come back with the last id.', { cause: error })
     if (!(error instanceof Problem)) reply.log.error({ err: error }, 'stream failed')
-    if (!signal.aborted) reply.raw.write(`event: error\ndata: ${JSON.stringify(problem.toBody())}\n\n`)
+    if (!signal.aborted) stream?.write(`event: error\ndata: ${JSON.stringify(problem.toBody())}\n\n`)
   } finally {
     await feed.return()
   }
@@ -79,9 +81,9 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
 const heartbeat = (reachedSeq: number, cursorAt: (position: number) => string) =>
   `${reachedSeq > 0 ? `id: ${cursorAt(reachedSeq)}\n` : ''}: heartbeat\n\n`
 
-async function drained(reply: FastifyReply, signal: AbortSignal): Promise<void> {
+async function untilDrained(stream: StreamWriter, reply: FastifyReply, signal: AbortSignal): Promise<void> {
   try {
-    await once(reply.raw, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(STALL_TIMEOUT_MS)]) })
+    await stream.drained(AbortSignal.any([signal, AbortSignal.timeout(STALL_TIMEOUT_MS)]))
   } catch {
     // It has read nothing for so long that it will not read a farewell either.
     reply.raw.destroy()
