@@ -8,7 +8,7 @@ import { feedLimits } from '../../events/feed-buffer.ts'
 import { socketFrame } from '../../events/socket-frame.ts'
 import type { SocketConnection } from './connection.ts'
 
-export type SendOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas'> & {
+export type SendOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas' | 'heartbeatMs'> & {
   /** What the reader may be behind, bytes. */
   readonly bufferBytes: number
   /** Told first, when nothing that happens from here on can be missed. */
