@@ -1,10 +1,11 @@
 /** The routes of callbacks: what is accepted, what is told, what never comes out. */
-import { readFile, readdir } from 'node:fs/promises'
+import { readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { MAX_CALLBACKS } from '../../src/contract/callback.ts'
 import { MASK } from '../../src/contract/llm-config.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
+import { createRedactor } from '../../src/security/redactor.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { expectProblem, setHttp } from './fixtures.ts'
 
@@ -148,7 +149,6 @@ describe('is refused', () => {
   )
 
   test('a URL that holds a secret of the conversation, and a header that holds a key of the server', async () => {
-    const { createRedactor } = await import('../../src/security/redactor.ts')
     const knowing = () => {
       const redactor = createRedactor()
       redactor.set('OPENHANDS_MASTER_KEY', 'the-master-key-of-these-tests')
@@ -345,7 +345,6 @@ test('callbacks that cannot be read are set aside, and the conversation works', 
   await using it = await setUp()
   await it.made()
   const { bench } = it.http
-  const { writeFile } = await import('node:fs/promises')
   const file = join(bench.sessionOf(it.id), 'callbacks.json')
   await bench.restart({ between: () => writeFile(file, '{"format":1,') })
   const { callbacks, conversation } = await bench.manager.open(it.id)

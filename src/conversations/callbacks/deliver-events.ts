@@ -64,8 +64,9 @@ async function deliverUntilFailure(
   state: AttemptState,
   signal: AbortSignal,
 ): Promise<number | 'over'> {
-  const { log, types, progress, onProgress } = subject
-  const options = { afterSeq: progress().cursor, signal, limits: LIMITS, page: PAGE }
+  const { log, types, dispatcher, progress, onProgress } = subject
+  const { silenceMs: heartbeatMs } = dispatcher.timing
+  const options = { afterSeq: progress().cursor, signal, limits: LIMITS, page: PAGE, heartbeatMs }
   for await (const { records, reachedSeq, end } of follow(log, { ...options, ...(types && { types }) })) {
     for (const record of records) {
       if (record.seq === undefined) continue // transient, which was not asked for

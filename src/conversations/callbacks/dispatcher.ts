@@ -34,6 +34,8 @@ export type DispatcherTiming = BackoffTiming & {
   readonly timeoutMs: number
   /** How long progress may be in memory only. */
   readonly storeAfterMs: number
+  /** After so long without an event for it, a cursor follows past those that are not. */
+  readonly silenceMs: number
 }
 
 export type DispatcherStats = {
@@ -66,7 +68,7 @@ const MAX_REQUESTS = 256
 /** Of one receiver, so that a slow one with many callbacks does not take the turns of all others. */
 const MAX_REQUESTS_PER_RECEIVER = 16
 
-const TIMING: DispatcherTiming = { ...BACKOFF, timeoutMs: 30_000, storeAfterMs: 1000 }
+const TIMING: DispatcherTiming = { ...BACKOFF, timeoutMs: 30_000, storeAfterMs: 1000, silenceMs: 15_000 }
 
 export function createCallbackDispatcher({ fetch, userAgent, timing: given }: DispatcherOptions): CallbackDispatcher {
   const timing = { ...TIMING, ...given }
