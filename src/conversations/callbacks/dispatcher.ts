@@ -1,6 +1,7 @@
 /** What the callbacks of all conversations share: how much is sent at once, how one delivery is tried, and what is counted. */
 import { createKeyedSlots } from '../../lib/keyed-slots.ts'
 import { retryAfterMs } from '../../lib/retry-after.ts'
+import { withinTime } from '../../lib/within-time.ts'
 import type { SafeFetch } from '../../security/safe-fetch.ts'
 import { AddressRefused } from '../../security/safe-fetch.ts'
 import { signWebhook } from '../../security/webhook-signature.ts'
@@ -80,10 +81,10 @@ export function createCallbackDispatcher({ fetch, userAgent, timing: given }: Di
   const tryOnce = async ({ url, headers, secret, id, body }: Message, signal: AbortSignal): Promise<Attempt> => {
     const at = Date.now()
     const began = performance.now()
-    const inTime = AbortSignal.any([signal, AbortSignal.timeout(timing.timeoutMs)])
     const signed = signWebhook(secret, { id, body, now: at })
     const sent = { 'content-type': 'application/json', 'user-agent': userAgent, ...headers, ...signed }
-    const told = await fetch.post(url, { headers: sent, body, signal: inTime }).then(tellAnswer, (error: unknown) => {
+    const post = (inTime: AbortSignal) => fetch.post(url, { headers: sent, body, signal: inTime })
+    const told = await withinTime(timing.timeoutMs, signal, post).then(tellAnswer, (error: unknown) => {
       signal.throwIfAborted()
       return tellError(error, timing.timeoutMs)
     })

@@ -1,7 +1,9 @@
 /** The mark of one conversation that events may wait for delivery: durable before there are any, so that a start of the server knows without looking. */
+import { Problem } from '../../contract/problem.ts'
+import { isOutOfRoom } from '../../events/log-file.ts'
 
 export type DueMark = {
-  /** Undefined when it is set, durably. All who come before it is get the same promise, and go on in the order they came. */
+  /** Undefined when it is set, durably; throws the `Problem`s of an append. All who come before it is get the same promise, and go on in the order they came. */
   readonly raise: () => Promise<void> | undefined
   /** Around what may leave something to deliver: begins once the mark is set, if it is needed, at once if it is set already. */
   readonly during: <T>(work: () => Promise<T>, isNeeded: boolean) => Promise<T>
@@ -22,7 +24,7 @@ export function createDueMark({ set, clear }: { set: () => Promise<void>; clear:
   }
   const raise = () => {
     if (isSet || raising) return raising
-    raising = inTurn(set)
+    raising = inTurn(() => set().catch(refuse))
     const settle = (hasWorked: boolean) => () => {
       isSet = hasWorked
       raising = undefined
@@ -45,4 +47,12 @@ export function createDueMark({ set, clear }: { set: () => Promise<void>; clear:
       await inTurn(clear)
     },
   }
+}
+
+/** Without the mark what follows could be forgotten, so it is refused, as it most likely would be anyway. */
+function refuse(cause: unknown): never {
+  const code = isOutOfRoom(cause) ? 'storage_full' : 'storage_failed'
+  throw new Problem(code, 'There is something to deliver to callbacks, and that could not be noted on the disk.', {
+    cause,
+  })
 }
