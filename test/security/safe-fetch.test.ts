@@ -113,12 +113,14 @@ async function listen(handle: Handle = (_, response) => response.writeHead(204).
     handle(request, response)
   }).listen(0, host)
   await once(server, 'listening')
+  let connections = 0
+  server.on('connection', () => connections++)
   onTestFinished(() => {
     server.close()
     server.closeAllConnections()
   })
   const { port } = server.address() as AddressInfo
-  return { requests, port, url: `http://${host}:${port}/` }
+  return { requests, port, connections: () => connections, url: `http://${host}:${port}/` }
 }
 
 function fetchWith(options: Partial<SafeFetchOptions> = {}) {
@@ -152,12 +154,19 @@ test('an address in the URL is judged when it is connected to, in whatever form 
 })
 
 test('a name that leads to a public address when it is registered, and to this machine when it is called, leads nowhere', async () => {
-  const { requests, port } = await listen()
+  const { connections, port } = await listen()
   const answers = ['93.184.215.14', '127.0.0.1']
   const { fetch, post } = fetchWith({ lookup: async () => [at(answers.shift() ?? '127.0.0.1')] })
   const url = `http://rebinding.example.com:${port}/`
   expect(await fetch.refusal(url)).toBeUndefined()
   await expect(post(url)).rejects.toThrow(AddressRefused)
+  expect(connections()).toBe(0)
+})
+
+test('what the system says is at the other end counts, whatever was asked for', async () => {
+  const { requests, port } = await listen()
+  // Linux takes it for the loopback address.
+  await expect(fetchWith({ allow: ['0.0.0.0'] }).post(`http://0.0.0.0:${port}/`)).rejects.toThrow(AddressRefused)
   expect(requests).toEqual([])
 })
 
