@@ -8,10 +8,8 @@ import { FEED_LIMITS, FeedBuffer } from './feed-buffer.ts'
 import type { FeedBatch, FeedEnd, FeedLimits } from './feed-buffer.ts'
 import type { Published } from './sse-frame.ts'
 
-/** Events read from the store at a time. */
-const PAGE_EVENTS = 256
-/** And bytes looked at: what a reader of the backlog keeps in memory while its socket is slow. */
-const PAGE_BYTES = 1024 * 1024
+/** Events read from the store at a time, and bytes looked at. */
+const PAGE = { limit: 256, maxBytes: 1024 * 1024 }
 const HEARTBEAT_MS = 15_000
 
 /** A log, or the firehose, whose seqs are its own. */
@@ -29,6 +27,8 @@ export type FollowOptions = {
   /** Ends the feed as soon as it waits for events; a `return()` alone comes through only at the next event. */
   readonly signal?: AbortSignal
   readonly limits?: FeedLimits
+  /** What of the backlog is read at a time: so much a reader that takes its time keeps in memory. */
+  readonly page?: { readonly limit: number; readonly maxBytes: number }
   /** After so long without anything to tell, an empty batch comes: with the seq reached, time for a sign of life. */
   readonly heartbeatMs?: number
 }
@@ -92,9 +92,10 @@ async function* feed(log: FeedSource, afterSeq: number, options: FollowOptions):
   }
 }
 
-async function readOn(log: FeedSource, afterSeq: number, { types, only }: FollowOptions): Promise<FeedBatch> {
+async function readOn(log: FeedSource, afterSeq: number, options: FollowOptions): Promise<FeedBatch> {
+  const { types, only, page = PAGE } = options
   const { head } = log
-  const range = { afterSeq, beforeSeq: head + 1, limit: PAGE_EVENTS, maxBytes: PAGE_BYTES }
+  const range = { afterSeq, beforeSeq: head + 1, ...page }
   try {
     const { events, scannedTo = head } = await log.read({ ...range, ...(types && { types }) })
     return { records: only ? events.filter(only) : events, reachedSeq: scannedTo }

@@ -15,6 +15,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Authenticate } from './auth.ts'
 import { createRouteTable } from './route-table.ts'
 import { handleError } from './problem-handler.ts'
+import { callbackRoutes } from './routes/callbacks.ts'
 import { conversationRoutes } from './routes/conversations.ts'
 import { eventRoutes } from './routes/events.ts'
 import { firehoseRoutes } from './routes/firehose.ts'
@@ -162,6 +163,7 @@ export async function registerRoutes(
   await app.register(messageRoutes, { manager })
   await app.register(permissionRoutes, { manager })
   await app.register(secretRoutes, { manager })
+  await app.register(callbackRoutes, { manager })
   await app.register(eventRoutes, { manager, streamBufferBytes })
   await app.register(socketRoutes, { manager, firstFrameKey, streamBufferBytes })
   await app.register(firehoseRoutes, { firehose, firstFrameKey, streamBufferBytes })
