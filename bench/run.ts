@@ -4,6 +4,7 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { benchCallbacks } from './callbacks.ts'
+import { benchChurn } from './churn.ts'
 import { benchCreate } from './create.ts'
 import { benchDeltas } from './deltas.ts'
 import { benchEventPage } from './event-page.ts'
@@ -17,6 +18,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   deltas: benchDeltas,
   create: benchCreate,
   callbacks: benchCallbacks,
+  churn: benchChurn,
   start: benchStart,
   'event-page': () => benchEventPage(),
 }
