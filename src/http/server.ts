@@ -25,7 +25,7 @@ import { secretRoutes } from './routes/secrets.ts'
 import { serverRoutes } from './routes/server.ts'
 import { socketRoutes } from './routes/sockets.ts'
 import { createFirstFrameKey } from './socket/first-frame-key.ts'
-import { originRule, refuseBadUpgrade, registerSockets, shouldUpgrade } from './socket/upgrade.ts'
+import { originRule, refuseBadUpgrade, shouldUpgrade, takeUpgrades } from './socket/upgrade.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -82,19 +82,20 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   acceptJsonOnly(app)
 
   await app.register(fastifySSE)
-  // After it: what it makes of a handler is not for sockets.
-  await registerSockets(app, deps.info.limits.max_body_bytes)
+  takeUpgrades(app, deps.info.limits.max_body_bytes)
 
   const routes = createRouteTable()
   app.addHook('onRoute', routes.add)
   const isAllowedOrigin = originRule(deps.allowedOrigins)
   app.addHook('onRequest', async (request, reply) => {
     const { config } = request.routeOptions
-    // What is not upgraded in the end is not used any further.
-    if (request.ws) void reply.header('connection', 'close')
+    const isUpgrade = app.upgrades.has(request)
     // A socket may bring its key in its first frame, for browsers have no other way.
-    const keyComes = request.ws && config.socket && request.headers.authorization === undefined
+    const keyComes = isUpgrade && config.socket && request.headers.authorization === undefined
     if (!config.public && !keyComes) deps.authenticate(request.headers.authorization)
+    if (!isUpgrade) return
+    // For the answer, should it come to that: the connection is of no further use.
+    void reply.header('connection', 'close')
     refuseBadUpgrade(request, isAllowedOrigin)
   })
   app.addHook('onResponse', async (request, reply) => {
@@ -119,6 +120,12 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
 
   await registerRoutes(app, deps)
   return app
+}
+
+/** Those that have not ended by now, and the sockets, which HTTP does not count among its connections. */
+export function cutConnections(app: FastifyInstance): void {
+  app.server.closeAllConnections()
+  app.upgrades.cut()
 }
 
 /** What is no request at all never reaches a route; it is answered in the form that all errors have, and the connection ended. */

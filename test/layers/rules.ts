@@ -23,7 +23,6 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   fastify: 'http',
   '@fastify/multipart': 'http',
   '@fastify/sse': 'http',
-  '@fastify/websocket': 'http',
   ws: 'http',
   'fastify-type-provider-zod': 'http',
   openai: 'llm',

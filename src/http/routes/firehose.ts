@@ -11,7 +11,7 @@ import { requireEventStream, streamEvents } from '../sse-reply.ts'
 import type { SocketConnection } from '../socket/connection.ts'
 import type { FirstFrameKey } from '../socket/first-frame-key.ts'
 import { sendFeed } from '../socket/send-feed.ts'
-import { socketHandlers } from '../socket/socket-route.ts'
+import { upgradeWith } from '../socket/socket-route.ts'
 
 export type FirehoseDeps = {
   readonly firehose: Firehose
@@ -23,7 +23,7 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseDeps> = async (app, d
   const { firehose, firstFrameKey, streamBufferBytes: bufferBytes } = deps
   const describe = describeRoute('events')
 
-  const { preHandler, wsHandler } = socketHandlers(firstFrameKey, {
+  const upgrade = upgradeWith(firstFrameKey, {
     schema: { querystring: StreamFirehose },
     async check({ query }) {
       using reader = await firehose.open()
@@ -70,8 +70,7 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseDeps> = async (app, d
         },
       },
     },
-    preHandler: [async (request) => (request.ws ? undefined : await requireEventStream(request)), preHandler],
-    wsHandler,
+    preHandler: [upgrade, requireEventStream],
     async handler(request, reply) {
       using reader = await firehose.open()
       const afterSeq = positionIn(reader, request.headers['last-event-id'] ?? request.query.cursor)

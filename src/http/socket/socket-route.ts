@@ -1,5 +1,5 @@
 /** What all routes of WebSockets have in common: who is let in, and the life of a socket from its upgrade to its end. */
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { WebSocket } from 'ws'
 import type { z } from 'zod'
 import { tellProblem } from '../problem-handler.ts'
@@ -32,36 +32,43 @@ export function socketRoute<Params extends z.ZodType, Query extends z.ZodType>(
     config: { socket: true },
     exposeHeadRoute: false,
     schema: { hide: true, ...route.schema },
-    ...socketHandlers(key, route),
+    preHandler: upgradeWith(key, route),
     handler: (): never => {
       throw upgradeRequired()
     },
   } as const
 }
 
-/** For a route that answers other requests too. */
-export function socketHandlers<Params extends z.ZodType, Query extends z.ZodType>(
+/** A `preHandler`, which leaves requests that are not upgraded to the route's handler. */
+export function upgradeWith<Params extends z.ZodType, Query extends z.ZodType>(
   key: FirstFrameKey,
   route: SocketRoute<Params, Query>,
 ) {
-  return {
-    preHandler: async (request: FastifyRequest): Promise<void> => {
-      if (!request.ws) return
-      // Before a key is seen nothing is told of what there is.
-      if (request.headers.authorization === undefined) key.requireRoom()
-      else await route.check(askedBy(request))
-    },
-    wsHandler: async (ws: WebSocket, request: FastifyRequest): Promise<void> => {
-      logEnd(ws, request)
-      const socket = new SocketConnection(ws)
-      try {
-        const peer = { ws, socket: request.raw.socket }
-        if (request.headers.authorization === undefined && !(await key.admit(peer, socket.frames))) return
-        await route.serve(socket, askedBy(request))
-      } catch (error) {
-        await endWithProblem(socket, tellProblem(error as Error, request))
-      }
-    },
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const { upgrades } = request.server
+    if (!upgrades.has(request)) return
+    // Before a key is seen nothing is told of what there is.
+    if (request.headers.authorization === undefined) key.requireRoom()
+    else await route.check(askedBy(request))
+    void live(await upgrades.accept(request, reply), request, key, route)
+  }
+}
+
+/** From the upgrade to the end; never rejects. */
+async function live<Params extends z.ZodType, Query extends z.ZodType>(
+  ws: WebSocket,
+  request: FastifyRequest,
+  key: FirstFrameKey,
+  route: SocketRoute<Params, Query>,
+): Promise<void> {
+  logEnd(ws, request)
+  const socket = new SocketConnection(ws)
+  try {
+    const peer = { ws, socket: request.raw.socket }
+    if (request.headers.authorization === undefined && !(await key.admit(peer, socket.frames))) return
+    await route.serve(socket, askedBy(request))
+  } catch (error) {
+    await endWithProblem(socket, tellProblem(error as Error, request))
   }
 }
 
@@ -73,6 +80,8 @@ function askedBy<Params extends z.ZodType, Query extends z.ZodType>(request: Fas
 /** The one line of this request: it has no other answer. */
 function logEnd(ws: WebSocket, { log, method, routeOptions }: FastifyRequest): void {
   const began = performance.now()
+  // What a peer sends against the protocol: the library has answered it with a close frame.
+  ws.on('error', (error) => log.debug({ err: error }, 'a socket failed'))
   ws.once('close', (code) => {
     const ms = Math.round(performance.now() - began)
     log.info({ method, route: routeOptions.url, status: 101, close: code, ms }, 'socket closed')

@@ -1,7 +1,12 @@
-/** How a request becomes a WebSocket: which may, and what the others are told, as HTTP errors in the form that all have. */
+/**
+ * How a request becomes a WebSocket: which may, and what the others are told, as HTTP errors in the form that all have. An
+ * upgrade goes through hooks and routes as any request does; what makes a socket of it is loaded with the first one.
+ */
 import type { IncomingMessage } from 'node:http'
-import websocket from '@fastify/websocket'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { WebSocket, WebSocketServer } from 'ws'
 import { Problem } from '../../contract/problem.ts'
 
 declare module 'fastify' {
@@ -9,6 +14,18 @@ declare module 'fastify' {
     /** Takes WebSockets. */
     socket?: true
   }
+  interface FastifyInstance {
+    upgrades: Upgrades
+  }
+}
+
+export type Upgrades = {
+  /** Whether the connection really is on its way to another protocol: headers alone can pretend it. */
+  readonly has: (request: FastifyRequest) => boolean
+  /** Ends what Fastify would do with the request. Never resolves when the client is gone by then. */
+  readonly accept: (request: FastifyRequest, reply: FastifyReply) => Promise<WebSocket>
+  /** Those that have not ended by themselves. */
+  readonly cut: () => void
 }
 
 export type IsAllowedOrigin = (origin: string) => boolean
@@ -20,24 +37,48 @@ const CLOSE_TIMEOUT_MS = 5000
 export const shouldUpgrade = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket'
 
-/** Before the hook that asks for a key: it sets `request.ws`, which alone tells a request that is being upgraded. */
-export async function registerSockets(app: FastifyInstance, maxFrameBytes: number): Promise<void> {
-  const server = { maxPayload: maxFrameBytes, perMessageDeflate: false, closeTimeout: CLOSE_TIMEOUT_MS }
-  await app.register(websocket, {
-    options: server,
-    // What the peer sent against the protocol is answered with a close frame by the library; the log need not have it.
-    errorHandler: (error, socket, request) => {
-      request.log.debug({ err: error }, 'a socket failed')
-      if (!('code' in error && String(error.code).startsWith('WS_ERR_'))) socket.terminate()
-    },
-    // Each ends by itself when what it shows does, and says so.
-    preClose: (done) => done(),
+/** Adds `app.upgrades`. */
+export function takeUpgrades(app: FastifyInstance, maxFrameBytes: number): void {
+  /** What came behind the head. */
+  const heads = new WeakMap<IncomingMessage, Buffer>()
+  let server: WebSocketServer | undefined
+
+  app.server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    // Node has taken its own listener away.
+    socket.on('error', () => socket.destroy())
+    heads.set(request, head)
+    const response = new ServerResponse(request)
+    response.assignSocket(request.socket)
+    app.routing(request, response)
   })
+  // One that was answered: nobody reads from its connection any more.
+  app.addHook('onResponse', async ({ raw }) => void (heads.has(raw) && raw.socket.destroy()))
+
+  app.decorate('upgrades', {
+    has: ({ raw }) => heads.has(raw),
+    async accept({ raw }, reply) {
+      reply.hijack()
+      reply.raw.detachSocket(raw.socket)
+      server ??= await createServer(maxFrameBytes)
+      const { promise, resolve } = Promise.withResolvers<WebSocket>()
+      server.handleUpgrade(raw, raw.socket, heads.get(raw)!, resolve)
+      return await promise
+    },
+    cut() {
+      for (const socket of server?.clients ?? []) socket.terminate()
+    },
+  })
+}
+
+async function createServer(maxPayload: number): Promise<WebSocketServer> {
+  const { WebSocketServer } = await import('ws')
+  const options = { noServer: true, perMessageDeflate: false, maxPayload, closeTimeout: CLOSE_TIMEOUT_MS }
+  return new WebSocketServer(options)
 }
 
 /** A hook for after the key was looked at. Throws a `Problem` for an upgrade that cannot be. */
 export function refuseBadUpgrade(request: FastifyRequest, isAllowedOrigin: IsAllowedOrigin): void {
-  if (!request.ws || request.is404) return
+  if (request.is404) return
   if (!request.routeOptions.config.socket)
     throw new Problem('invalid_request', 'This route is no WebSocket; leave out the Upgrade header.')
   const { origin, 'sec-websocket-key': key = '', 'sec-websocket-version': version } = request.headers
@@ -59,10 +100,4 @@ export function originRule(allowed: readonly string[]): IsAllowedOrigin {
 /** By host and port alone: the scheme is that of the proxy in front, if there is one. */
 function isSameOrigin(origin: string, host: string): boolean {
   return URL.parse(origin)?.host === host
-}
-
-/** Those that have not ended by now, sockets included, which HTTP does not count among its connections. */
-export function cutConnections(app: FastifyInstance): void {
-  app.server.closeAllConnections()
-  for (const socket of app.websocketServer.clients) socket.terminate()
 }
