@@ -20,12 +20,14 @@ import { createBodyHash } from './security/body-hash.ts'
 import { createRedactor } from './security/redactor.ts'
 import type { Redactor } from './security/redactor.ts'
 import { createSecretStore } from './security/secret-store.ts'
+import { lazily } from './lib/lazily.ts'
+import { createPermits } from './lib/permits.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { createLogger } from './telemetry/logger.ts'
 import { TOOL_NAMES, createTools } from './tools/registry.ts'
 import { createEditorFiles } from './workspace/editor-files.ts'
 import type { FileRules } from './workspace/file-gate.ts'
-import { findBubblewrap } from './workspace/find-launcher.ts'
+import { findBubblewrap, findProgram } from './workspace/find-launcher.ts'
 import { hostLauncher } from './workspace/host-launcher.ts'
 import { endOrphans } from './workspace/marked-processes.ts'
 import type { ShellLauncher } from './workspace/shell.ts'
@@ -47,6 +49,9 @@ export type App = {
 
 /** How long connections that do not end by themselves are waited for at a stop, milliseconds. */
 const DRAIN_TIMEOUT_MS = 1000
+
+/** Waits for the file system on behalf of clients' file requests at a time; of the threads there are, the others are for the logs. */
+const FILE_OPERATIONS = 8
 
 /** Resolves when the server takes requests. What was started is taken apart again when a later step fails. */
 export async function startApp(config: Config): Promise<App> {
@@ -147,8 +152,10 @@ async function createManager(config: Config, logger: Logger, launcher: ShellLaun
         launcher,
         limits: { outputBytes: config.maxOutputBytes },
       }),
+    files: { io: createPermits(FILE_OPERATIONS), ripgrep: lazily(() => findProgram('rg', env['PATH']!)) },
+    fileRules: (conversation) => fileRules(config, launcher, conversation),
     createTools: (names, deps) =>
-      createTools(names, { ...deps, files: createEditorFiles(() => editorRules(config, launcher, deps)) }),
+      createTools(names, { ...deps, files: createEditorFiles(() => fileRules(config, launcher, deps)) }),
   })
   return new ConversationManager({
     catalog,
@@ -160,11 +167,11 @@ async function createManager(config: Config, logger: Logger, launcher: ShellLaun
 }
 
 /**
- * The editor works in this process. So nothing of `/proc` is for it, where `self` is the server and `environ` its
+ * The editor and the routes for files work in this process. So nothing of `/proc` is for it, where `self` is the server and `environ` its
  * secrets; nor are the server's files, but the workdirs among them and the full outputs that results name. With a wall it
  * stays behind that, as the shells do: it would else write where they cannot, and what it wrote there would run.
  */
-function editorRules(config: Config, { isolation }: ShellLauncher, conversation: Places): FileRules {
+function fileRules(config: Config, { isolation }: ShellLauncher, conversation: Places): FileRules {
   const { dataDir, workdirBase, secretFiles } = config
   const outputs = outputsOf(conversation.stateDirectory)
   if (isolation === 'none') {
@@ -208,6 +215,7 @@ function infoOf(config: Config, { isolation }: ShellLauncher): Info {
     isolation,
     limits: {
       max_body_bytes: config.maxBodyBytes,
+      max_upload_bytes: config.maxUploadBytes,
       max_output_bytes: config.maxOutputBytes,
       stream_buffer_bytes: config.streamBufferBytes,
     },

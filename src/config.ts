@@ -41,6 +41,10 @@ export const VARIABLES = {
     default: 'auto',
   },
   OPENHANDS_MAX_BODY_BYTES: { about: 'Largest request body, bytes.', default: String(8 * MIB) },
+  OPENHANDS_MAX_UPLOAD_BYTES: {
+    about: 'Largest file, or set of files, that one request may bring, bytes.',
+    default: String(1024 * MIB),
+  },
   OPENHANDS_MAX_OUTPUT_BYTES: {
     about: 'How much of a command’s output a result keeps, bytes per stream; the whole goes to a file.',
     default: '30000',
@@ -78,6 +82,7 @@ export type Config = {
   /** Files that secrets are read from: the agent's tools keep away from them. */
   readonly secretFiles: readonly string[]
   readonly maxBodyBytes: number
+  readonly maxUploadBytes: number
   readonly maxOutputBytes: number
   readonly streamBufferBytes: number
   readonly logLlmPayloads: boolean
@@ -122,6 +127,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     secretKeys: secretKey === undefined ? masterKeys : [secretKey, ...masterKeys],
     secretFiles: [DOT_ENV, ...secretFilePaths()].map((path) => resolve(path)),
     maxBodyBytes: checked('OPENHANDS_MAX_BODY_BYTES', z.coerce.number().int().min(1024), read),
+    maxUploadBytes: checked('OPENHANDS_MAX_UPLOAD_BYTES', z.coerce.number().int().min(0), read),
     maxOutputBytes: checked('OPENHANDS_MAX_OUTPUT_BYTES', z.coerce.number().int().min(1000).max(10_000_000), read),
     streamBufferBytes: checked('OPENHANDS_STREAM_BUFFER_BYTES', z.coerce.number().int().min(65_536), read),
     logLlmPayloads: checked('OPENHANDS_LOG_LLM_PAYLOADS', z.stringbool(), read),

@@ -13,6 +13,7 @@ export const Info = z
       .describe('What stands between the agent’s commands and the server; `none`: nothing.'),
     limits: z.object({
       max_body_bytes: z.int(),
+      max_upload_bytes: z.int(),
       max_output_bytes: z.int(),
       stream_buffer_bytes: z.int(),
     }),

@@ -12,16 +12,20 @@ import type { Logger } from '../telemetry/logger.ts'
 import { withRedaction } from '../telemetry/logger.ts'
 import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
+import type { FileRules } from '../workspace/file-gate.ts'
 import type { OutputFilter, Shells } from '../workspace/shell.ts'
 import type { Catalog } from './catalog.ts'
 import { Conversation } from './conversation.ts'
 import { describeEvent } from '../contract/describe-event.ts'
+import type { ConversationFiles, FilesDeps } from './files.ts'
+import { createConversationFiles } from './files.ts'
 import type { ConversationSecrets, SecretCommands } from './secrets.ts'
 import { secretCommands } from './secrets.ts'
 import type { LlmDefaults } from './settings.ts'
 import { withLlmSecrets } from './settings.ts'
 import type { State } from './state.ts'
 import type { WorkdirRules } from './workdir.ts'
+import { whyClosed } from './why-closed.ts'
 
 export type AssemblyDeps = {
   readonly store: EventStore
@@ -44,6 +48,10 @@ export type AssemblyDeps = {
     secretsEnv: () => Record<string, string>
     createFilter: () => OutputFilter
   }) => Shells
+  /** What of a conversation's files is the same for all. */
+  readonly files: Pick<FilesDeps, 'io' | 'ripgrep'>
+  /** Where its files may be seen and changed, by its tools and by clients. */
+  readonly fileRules: (conversation: { stateDirectory: string; workdir: () => string }) => FileRules
   readonly createTools: (names: readonly string[], deps: ConversationToolDeps) => Tool[]
 }
 
@@ -56,6 +64,7 @@ export type ConversationToolDeps = Omit<ToolDeps, 'files'> & {
 /** An assembled conversation and what only its assembler may touch. */
 export type Opened = {
   readonly conversation: Conversation
+  readonly files: ConversationFiles
   readonly redact: (text: string) => string
   readonly secrets: SecretCommands
   readonly credentials: ConversationSecrets
@@ -130,6 +139,14 @@ export function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor,
     markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),
     onChange,
   })
+  const stateDirectory = catalog.directoryOf(id)
+  const files = createConversationFiles({
+    ...deps.files,
+    log,
+    workdir,
+    rules: () => deps.fileRules({ stateDirectory, workdir }),
+    redact,
+  })
   if (state.settings.visualize)
     log.subscribe({
       onEvents: (events) => events.forEach(({ event }) => logger.info({ conversation_id: id }, describeEvent(event))),
@@ -137,12 +154,14 @@ export function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor,
 
   return {
     conversation,
+    files,
     redact,
     secrets: secretCommands({ changeSecrets: (store) => conversation.changeSecrets(store) }, secrets),
     credentials: secrets,
     leaveWorkdir: closeShells,
     async dispose(outcome) {
       try {
+        await files.close(whyClosed(outcome))
         await conversation.close(outcome)
       } finally {
         await closeShells()

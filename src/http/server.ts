@@ -16,6 +16,8 @@ import { createRouteTable } from './route-table.ts'
 import { handleError } from './problem-handler.ts'
 import { conversationRoutes } from './routes/conversations.ts'
 import { eventRoutes } from './routes/events.ts'
+import { fileBodyRoutes } from './routes/file-bodies.ts'
+import { fileRoutes } from './routes/files.ts'
 import { messageRoutes } from './routes/messages.ts'
 import { permissionRoutes } from './routes/permissions.ts'
 import { secretRoutes } from './routes/secrets.ts'
@@ -141,5 +143,7 @@ export async function registerRoutes(
   await app.register(messageRoutes, { manager })
   await app.register(permissionRoutes, { manager })
   await app.register(secretRoutes, { manager })
+  await app.register(fileRoutes, { manager })
+  await app.register(fileBodyRoutes, { manager, maxUploadBytes: info.limits.max_upload_bytes })
   await app.register(eventRoutes, { manager, streamBufferBytes: info.limits.stream_buffer_bytes })
 }

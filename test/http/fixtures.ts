@@ -14,12 +14,19 @@ export const OLD_KEY = 'the-key-before-that-one-0000'
 
 export const MAX_BODY_BYTES = 64 * 1024
 
+export const MAX_UPLOAD_BYTES = 1024 * 1024
+
 export const INFO = {
   name: 'agent-server',
   version: '0.0.0-test',
   tools: ['Bash'],
   isolation: 'none',
-  limits: { max_body_bytes: MAX_BODY_BYTES, max_output_bytes: 30_000, stream_buffer_bytes: 65_536 },
+  limits: {
+    max_body_bytes: MAX_BODY_BYTES,
+    max_upload_bytes: MAX_UPLOAD_BYTES,
+    max_output_bytes: 30_000,
+    stream_buffer_bytes: 65_536,
+  },
 } as const
 
 export type Answer = {
