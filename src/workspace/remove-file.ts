@@ -20,7 +20,7 @@ import { etagOf } from './file-version.ts'
 import type { Precondition } from './write-file.ts'
 
 /** Levels of directories: each is held open while the next one is emptied. */
-export const MAX_DEPTH = 1000
+export const MAX_DEPTH = 256
 
 export async function remove(
   jail: Jail,
