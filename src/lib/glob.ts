@@ -4,7 +4,12 @@
 export function matchesGlob(path: string, pattern: string): boolean {
   const names = path.split('/')
   if (!pattern.includes('/')) return matchesName(names.at(-1)!, pattern)
-  return matchesNames(names, pattern.split('/').filter(Boolean))
+  // At its end, `**` is what is in a directory, and not the directory.
+  const patterns = pattern
+    .replace(/\/\*\*$/, '/**/*')
+    .split('/')
+    .filter(Boolean)
+  return matchesNames(names, patterns)
 }
 
 function matchesNames(names: readonly string[], patterns: readonly string[]): boolean {

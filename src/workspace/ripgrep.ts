@@ -24,7 +24,6 @@ const OPTIONS = [
   '--no-messages',
   // A file that shrinks while it is mapped would kill it.
   '--no-mmap',
-  '--no-unicode',
   '--sort=path',
   // The text comes over its input: arguments are seen by everybody on the host.
   '--file=-',

@@ -28,6 +28,9 @@ describe('a pattern', () => {
     ['src/**/*.ts', 'src/in/deep/a.ts', true],
     ['**/test/**', 'a/test/b/c', true],
     ['**/test/**', 'a/tests/b', false],
+    ['src/**', 'src', false],
+    ['src/**', 'src/a/b', true],
+    ['**/a', 'a', true],
     ['/a.ts', 'a.ts', true],
     ['/a.ts', 'in/a.ts', false],
   ])('%s and %s: %s', (pattern, path, fits) => {

@@ -70,14 +70,17 @@ describe('a link', () => {
     },
   )
 
-  test.each(['../outside/canary', '../outside/new', '/etc/passwd'])('to the file %s is not followed', async (target) => {
-    await using bench = await setJail()
-    await symlink(target, bench.inside('link'))
-    for (const deed of ['read', 'write', 'touch', 'list', 'make a directory'])
-      expect(await outcomeOf(() => DEEDS[deed]!(bench.jail, 'link')), deed).toBe('unsafe_path')
-    expect(await readdir(bench.outside)).toEqual(['canary'])
-    expect(await readFile(join(bench.outside, 'canary'), 'utf8')).toBe(CANARY)
-  })
+  test.each(['../outside/canary', '../outside/new', '/etc/passwd'])(
+    'to the file %s is not followed',
+    async (target) => {
+      await using bench = await setJail()
+      await symlink(target, bench.inside('link'))
+      for (const deed of ['read', 'write', 'touch', 'list', 'make a directory'])
+        expect(await outcomeOf(() => DEEDS[deed]!(bench.jail, 'link')), deed).toBe('unsafe_path')
+      expect(await readdir(bench.outside)).toEqual(['canary'])
+      expect(await readFile(join(bench.outside, 'canary'), 'utf8')).toBe(CANARY)
+    },
+  )
 
   test('is listed as one, and removed without what it leads to', async () => {
     await using bench = await setJail()
