@@ -20,7 +20,7 @@ const INERT: Readonly<Record<string, string>> = {
   '.mp4': 'video/mp4',
   '.webm': 'video/webm',
   '.gz': 'application/gzip',
-  '.json': 'application/json',
+  '.json': 'application/json; charset=utf-8',
   '.tar': 'application/x-tar',
   '.zip': 'application/zip',
 }

@@ -38,7 +38,7 @@ export async function setJail(rules: FileRules = { forbidden: [] }): Promise<Jai
     open,
     async [Symbol.asyncDispose]() {
       await jail[Symbol.asyncDispose]()
-      await expect.poll(() => openIn(home), 'nothing is left open').toEqual([])
+      await expect.poll(() => openIn(home), { message: 'what is left open' }).toEqual([])
       await rm(home, { recursive: true, force: true })
     },
   }
