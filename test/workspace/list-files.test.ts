@@ -16,7 +16,9 @@ async function fill(bench: JailBench, ...paths: string[]): Promise<void> {
   }
 }
 
-async function pages(bench: JailBench, { recursive = true, limit = 2, between = async (_: string[]) => {} } = {}) {
+type Paging = { recursive?: boolean; limit?: number; between?: (sofar: readonly string[]) => Promise<void> }
+
+async function pages(bench: JailBench, { recursive = true, limit = 2, between }: Paging = {}) {
   const seen: string[] = []
   let page_id: string | undefined
   do {
@@ -24,7 +26,7 @@ async function pages(bench: JailBench, { recursive = true, limit = 2, between = 
     expect(page.items.length).toBeLessThanOrEqual(limit)
     seen.push(...page.items.map((item) => item.path))
     page_id = page.next_page_id ?? undefined
-    await between(seen)
+    await between?.(seen)
   } while (page_id !== undefined)
   return seen
 }
