@@ -16,7 +16,7 @@ export type JailPath = {
 }
 
 /** Decoding twice is how a harmless path becomes another one; a name that would be one is refused. */
-const ENCODED_AGAIN = /%(00|2e|2f|5c)/i
+const ENCODED_AGAIN = /%(25)*(00|2e|2f|5c)/i
 
 /** `text` as it is meant, not encoded any more. `.` is nothing; a slash at the end is fine. Throws a `Problem`. */
 export function parseJailPath(text: string): JailPath {
