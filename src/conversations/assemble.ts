@@ -145,6 +145,7 @@ export function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor,
     log,
     workdir,
     rules: () => deps.fileRules({ stateDirectory, workdir }),
+    directory: stateDirectory,
     redact,
   })
   if (state.settings.visualize)

@@ -10,6 +10,7 @@ import { makeDirectoriesIn } from '../workspace/path-jail.ts'
 import type { IncomingFile, ReceivedFile } from '../workspace/receive-files.ts'
 import { receiveFiles } from '../workspace/receive-files.ts'
 import { remove } from '../workspace/remove-file.ts'
+import type { UnfinishedFiles } from '../workspace/unfinished-files.ts'
 import type { Precondition, Publishing } from '../workspace/write-file.ts'
 import { checkTarget, publish, stage, touch } from '../workspace/write-file.ts'
 import type { Keyed } from './idempotency.ts'
@@ -53,13 +54,14 @@ export type FileChangesDeps = {
   readonly inJail: <T>(signal: AbortSignal, work: (jail: Jail) => Promise<T>) => Promise<T>
   /** Aborted when no change may begin any more. */
   readonly closing: AbortSignal
+  readonly unfinished: UnfinishedFiles
   readonly redact: (text: string) => string
 }
 
 type Told = EventOf<'FileUpdate'>
 type Update = Omit<Extract<EventDraft, { type: 'FileUpdate' }>, 'type' | 'source'>
 
-export function createFileChanges({ log, inJail, closing, redact }: FileChangesDeps): FileChanges {
+export function createFileChanges({ log, inJail, closing, unfinished, redact }: FileChangesDeps): FileChanges {
   const inTurn = createSerial()
   const inFlight = createInFlight()
 
@@ -94,7 +96,11 @@ export function createFileChanges({ log, inJail, closing, redact }: FileChangesD
         return file && { file: await tellOf(file.size), created: false, etag: file.etag }
       }))
     if (touched) return touched
-    await using staged = await stage(jail, path.names.slice(0, -1), { content: content.all, withHash: false })
+    await using staged = await stage(jail, path.names.slice(0, -1), {
+      content: content.all,
+      withHash: false,
+      unfinished,
+    })
     return await change(async () => {
       const published = await publish(jail, staged, path.names, publishing)
       return { ...published, file: await tellOf(staged.size) }
@@ -135,7 +141,7 @@ export function createFileChanges({ log, inJail, closing, redact }: FileChangesD
       keyedWork(keyed, (earlier) =>
         inJail(signal, async (jail) => {
           const count = limitOf(maxBytes)
-          const options = { count, withHash: keyed !== undefined, isKept: earlier.length === 0 }
+          const options = { count, withHash: keyed !== undefined, isKept: earlier.length === 0, unfinished }
           await using received = await receiveFiles(jail, path, content, options)
           const body = { path: path.text, files: received.files.map((file) => [file.path, file.sha256 ?? '']) }
           const key = keyOf(earlier, keyed, body)

@@ -5,6 +5,7 @@ import type { JailPath } from './jail-path.ts'
 import { parseJailPath } from './jail-path.ts'
 import type { Jail } from './path-jail.ts'
 import { look, walkAsFarAs } from './path-jail.ts'
+import type { UnfinishedFiles } from './unfinished-files.ts'
 import type { Staged } from './write-file.ts'
 import { ANY_FILE, checkTarget, publish, stage } from './write-file.ts'
 
@@ -26,6 +27,7 @@ export type ReceiveOptions = {
   /** Told of each piece before it is kept; throws to stop. */
   readonly count: (bytes: number) => void
   readonly withHash: boolean
+  readonly unfinished: UnfinishedFiles
   /** Else they are only looked at, and cannot be published. */
   readonly isKept: boolean
 }
@@ -90,12 +92,12 @@ async function receive(
   jail: Jail,
   parent: readonly string[],
   incoming: AsyncIterable<Uint8Array>,
-  { count, withHash, isKept }: ReceiveOptions,
+  { count, withHash, isKept, unfinished }: ReceiveOptions,
   all: AsyncDisposableStack,
 ): Promise<Content> {
   const content = counted(incoming, count)
   if (!isKept) return await measure(content)
-  const staged = all.use(await stage(jail, parent, { content, withHash }))
+  const staged = all.use(await stage(jail, parent, { content, withHash, unfinished }))
   return { size: staged.size, sha256: staged.sha256, staged }
 }
 

@@ -12,7 +12,7 @@ import { look, openDirectoryIn, openToRead } from './path-jail.ts'
 import { readRange } from './read-file.ts'
 import { filesWith } from './ripgrep.ts'
 import { walk } from './tree-walk.ts'
-import { isTemporaryName } from './write-file.ts'
+import { isTemporaryName } from './unfinished-files.ts'
 
 export type SearchDeps = {
   /** The program; undefined where there is none. */

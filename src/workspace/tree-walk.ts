@@ -4,7 +4,7 @@ import { Problem } from '../contract/problem.ts'
 import type { Kind, Jail, Name } from './path-jail.ts'
 import { enter, entryPath, pathOf, told } from './path-jail.ts'
 import type { Place } from './open-place.ts'
-import { isTemporaryName } from './write-file.ts'
+import { isTemporaryName } from './unfinished-files.ts'
 import { MAX_DEPTH } from './remove-file.ts'
 
 /** What is met on the way; `directory` is open until the next one is asked for. */

@@ -21,6 +21,7 @@ import {
   walkAsFarAs,
 } from './path-jail.ts'
 import { makeAlike, publishNew } from './publish-file.ts'
+import type { UnfinishedFiles } from './unfinished-files.ts'
 
 /** Content on disk, all of it, under a name of its own. Disposing removes what was not published. */
 export type Staged = AsyncDisposable & {
@@ -34,6 +35,7 @@ export type Staged = AsyncDisposable & {
 
 export type StageOptions = {
   readonly content: AsyncIterable<Uint8Array>
+  readonly unfinished: UnfinishedFiles
   readonly withHash: boolean
 }
 
@@ -46,14 +48,10 @@ export type Publishing = { readonly precondition: Precondition; readonly isNew: 
 /** Whatever is there or not. */
 export const ANY_FILE: Publishing = { precondition: () => {}, isNew: false }
 
-const TEMPORARY_NAME = /^\.upload-[0-9a-f]{16}\.tmp$/
-
-/** Whether this is the name of what has not come in whole yet. */
-export const isTemporaryName = (name: string): boolean => TEMPORARY_NAME.test(name)
-
 /** Beside the target, or in the nearest directory above it that exists: what is missing is made when all is there. */
 export async function stage(jail: Jail, parent: readonly string[], options: StageOptions): Promise<Staged> {
-  const { place: directory } = await walkAsFarAs(jail, parent)
+  const { unfinished } = options
+  const { place: directory, missing } = await walkAsFarAs(jail, parent)
   const name = `.upload-${randomBytes(8).toString('hex')}.tmp`
   let file: FileHandle | undefined
   const discard = async () => {
@@ -61,9 +59,11 @@ export async function stage(jail: Jail, parent: readonly string[], options: Stag
     // After a rename there is none of this name.
     if (file) await unlink(entryPath(directory, name)).catch(() => {})
     await directory.handle.close()
+    await unfinished.forget(name)
   }
   try {
     refuseForbidden(jail, pathOf(directory, name), 'write')
+    await unfinished.note(parent.slice(0, parent.length - missing.length), name)
     const target = await told(() => jail.io(() => open(entryPath(directory, name), 'wx', 0o666)))
     file = target
     const { size, sha256 } = await writeAll(jail, target, options)

@@ -12,6 +12,7 @@ import { makeDirectoriesIn } from '../../src/workspace/path-jail.ts'
 import { openFile } from '../../src/workspace/read-file.ts'
 import { remove } from '../../src/workspace/remove-file.ts'
 import { searchFiles } from '../../src/workspace/search-files.ts'
+import { createUnfinishedFiles } from '../../src/workspace/unfinished-files.ts'
 import { ANY_FILE, publish, stage, touch } from '../../src/workspace/write-file.ts'
 import { CANARY, outcomeOf, setJail } from './jail-fixture.ts'
 
@@ -29,6 +30,7 @@ async function write(jail: Jail, name: string, content = 'written'): Promise<voi
       yield Buffer.from(content)
     })(),
     withHash: false,
+    unfinished: createUnfinishedFiles(`${jail.root.path}.uploads`),
   })
   await publish(jail, staged, names, ANY_FILE)
 }
