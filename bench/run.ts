@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { benchCreate } from './create.ts'
 import { benchDeltas } from './deltas.ts'
 import { benchEventPage } from './event-page.ts'
+import { benchFiles } from './files.ts'
 import { benchStart } from './start.ts'
 import { benchSteps } from './steps.ts'
 import type { Row } from './table.ts'
@@ -15,6 +16,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   steps: benchSteps,
   deltas: benchDeltas,
   create: benchCreate,
+  files: benchFiles,
   start: benchStart,
   'event-page': () => benchEventPage(),
 }
