@@ -53,7 +53,7 @@ export async function describeApi(): Promise<string> {
 type Operation = { operationId?: string; requestBody?: { required?: boolean } }
 
 /** No route is called, so nothing behind one is needed; only limits are looked at when routes are registered. */
-const NEVER_CALLED = { manager: undefined, info: { limits: {} }, isReady: () => false } as unknown as HttpDeps
+const NEVER_CALLED = { manager: undefined, info: { limits: {} } } as unknown as HttpDeps
 
 /** Adds what `describe-route.ts` notes on a route: its errors; and that a public one asks for no key. */
 function describeWith(toJsonSchema: SwaggerTransform): SwaggerTransform {

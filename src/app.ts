@@ -5,16 +5,21 @@ import { dirname, join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
 import type { Config } from './config.ts'
 import { ConfigError, sizeThreadPool } from './config.ts'
+import { Status } from './contract/event.ts'
 import type { Info } from './contract/server.ts'
 import type { AssemblyDeps } from './conversations/assemble.ts'
 import { createAssembler } from './conversations/assembly.ts'
 import { createCatalog } from './conversations/catalog.ts'
 import { ConversationManager } from './conversations/manager.ts'
+import { createRunSlots } from './conversations/run-slots.ts'
 import { lockDataDirectory } from './events/data-lock.ts'
 import { createJsonlStore } from './events/jsonl-store.ts'
 import { createAuthenticator } from './http/auth.ts'
 import { registerDocs } from './http/docs.ts'
+import { MAX_HEADER_BYTES } from './http/client-error.ts'
+import { createReadiness } from './http/readiness.ts'
 import { createHttpServer } from './http/server.ts'
+import { createStreamSlots } from './http/stream-slots.ts'
 import { createOpenAiChat } from './llm/openai-chat.ts'
 import { createBodyHash } from './security/body-hash.ts'
 import { createRedactor } from './security/redactor.ts'
@@ -22,6 +27,7 @@ import type { Redactor } from './security/redactor.ts'
 import { createSecretStore } from './security/secret-store.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { createLogger } from './telemetry/logger.ts'
+import { createMetrics } from './telemetry/metrics.ts'
 import { TOOL_NAMES, createTools } from './tools/registry.ts'
 import { createEditorFiles } from './workspace/editor-files.ts'
 import type { FileRules } from './workspace/file-gate.ts'
@@ -30,7 +36,7 @@ import { hostLauncher } from './workspace/host-launcher.ts'
 import { endOrphans } from './workspace/marked-processes.ts'
 import type { ShellLauncher } from './workspace/shell.ts'
 import { pathsNamedIn, shellEnvironment } from './workspace/shell-environment.ts'
-import { createShells } from './workspace/shells.ts'
+import { MAX_SHELL_SESSIONS, createShells } from './workspace/shells.ts'
 import { hiddenFromShells } from './workspace/wall-mounts.ts'
 
 export const VERSION: string = manifest.version
@@ -59,25 +65,36 @@ export async function startApp(config: Config): Promise<App> {
     const logger = createLogger({ level: config.logLevel, redact: redactorOf(config).redact })
     started.use(await lockDataDirectory(config.dataDir))
     const { launcher, missing: noWall } = await finding
-    const manager = await createManager(config, logger, launcher)
+    const metrics = createMetrics()
+    const slots = createRunSlots(config.maxConcurrentRuns)
+    const manager = await createManager(config, { logger, launcher, metrics, slots })
+    metrics.watch({
+      conversationsByStatus: () => countByStatus(manager),
+      activeRuns: slots.active,
+      queuedRuns: slots.waiting,
+    })
 
-    let isReady = false
+    let phase: 'starting' | 'running' | 'stopping' = 'starting'
     const http = await createHttpServer({
       manager,
       authenticate: createAuthenticator(config.masterKeys),
       hashBody: createBodyHash(config.secretKeys),
       info: infoOf(config, launcher),
-      isReady: () => isReady,
+      readiness: createReadiness({ dataDir: config.dataDir, phase: () => phase }),
+      metrics,
+      streamSlots: createStreamSlots(config.maxStreamsPerConversation),
+      corsOrigins: config.corsOrigins,
+      trustProxy: config.trustProxy,
       logger,
     })
     registerDocs(http)
     started.defer(() => manager.close())
     await manager.start()
     const url = await http.listen({ host: config.host, port: config.port })
-    isReady = true
+    phase = 'running'
 
     const close = async () => {
-      isReady = false
+      phase = 'stopping'
       // It stops listening at once and resolves when every connection is gone; the streams end as the manager closes.
       const drained = http.close()
       await started.disposeAsync()
@@ -113,7 +130,10 @@ async function findWall(config: Config): Promise<Wall> {
   return { launcher: hostLauncher, missing: found.missing }
 }
 
-async function createManager(config: Config, logger: Logger, launcher: ShellLauncher): Promise<ConversationManager> {
+type ManagerParts = Pick<AssemblyDeps, 'logger' | 'metrics' | 'slots'> & { readonly launcher: ShellLauncher }
+
+async function createManager(config: Config, parts: ManagerParts): Promise<ConversationManager> {
+  const { logger, launcher, metrics, slots } = parts
   // Shells know it by this name, also where a link that leads there is out of their sight.
   const dataDir = await realpath(config.dataDir)
   const sessions = join(dataDir, 'sessions')
@@ -134,6 +154,8 @@ async function createManager(config: Config, logger: Logger, launcher: ShellLaun
     llmDefaults: config.defaultLlm,
     version: VERSION,
     isolation: launcher.isolation,
+    slots,
+    metrics,
     logger,
     createRedactor: () => redactorOf(config),
     createLlm: createLlmWith(config, logger),
@@ -208,8 +230,17 @@ function infoOf(config: Config, { isolation }: ShellLauncher): Info {
     isolation,
     limits: {
       max_body_bytes: config.maxBodyBytes,
+      max_header_bytes: MAX_HEADER_BYTES,
       max_output_bytes: config.maxOutputBytes,
       stream_buffer_bytes: config.streamBufferBytes,
+      max_concurrent_runs: config.maxConcurrentRuns,
+      max_streams_per_conversation: config.maxStreamsPerConversation,
+      max_shell_sessions_per_conversation: MAX_SHELL_SESSIONS,
     },
   }
+}
+
+/** All of them, also those that no conversation has now: a line that comes and goes is hard to watch. */
+function countByStatus(manager: ConversationManager): Record<string, number> {
+  return Object.fromEntries(Status.options.map((status) => [status, manager.count({ status })]))
 }

@@ -99,6 +99,10 @@ export const Conversation = z
     max_seconds_per_run: z.number().optional(),
     state: ConversationState,
     status: Status,
+    queued: z
+      .boolean()
+      .optional()
+      .describe('The run waits for its turn: as many others work as OPENHANDS_MAX_CONCURRENT_RUNS allows.'),
     last_seq: z.int().nonnegative(),
     usage: UsageByModel.describe('Of the whole conversation, by model.'),
     cost_usd: z.number().optional(),

@@ -158,13 +158,19 @@ export const PermissionDecision = Envelope.extend({
   decided_by: z.enum(['user', 'superseded']),
 }).meta({ id: 'PermissionDecision' })
 
+/** Reasons of a `StatusUpdate` that leaves the status `running`: the run waits until fewer others work; it works now. */
+export const QUEUED = 'queued'
+export const DEQUEUED = 'dequeued'
+
 export const StatusUpdate = Envelope.extend({
   ...byEnvironment,
   ...InRun,
   type: z.literal('StatusUpdate'),
   status: Status,
   previous_status: Status,
-  reason: z.string(),
+  reason: z
+    .string()
+    .describe('Why. `queued` and `dequeued` leave the status `running`: the run waits for its turn, and then has it.'),
   max_steps: z.int().positive().optional().describe('Model answers after which the run that begins here pauses.'),
 }).meta({ id: 'StatusUpdate' })
 

@@ -54,11 +54,13 @@ export type EventLogDeps = {
   /** Owned from here on: closed with this log. */
   readonly log: StoredLog
   readonly onListenerError: (error: unknown) => void
+  /** Told how long it took until events were durable, milliseconds. */
+  readonly onAppended?: (ms: number) => void
   /** Unix time in milliseconds. */
   readonly now?: () => number
 }
 
-export function createEventLog({ log, onListenerError, now = Date.now }: EventLogDeps): EventLog {
+export function createEventLog({ log, onListenerError, onAppended, now = Date.now }: EventLogDeps): EventLog {
   const subscribers = new Set<LogSubscriber>()
   const messages = new LiveMessages()
   let failed = false
@@ -67,9 +69,13 @@ export function createEventLog({ log, onListenerError, now = Date.now }: EventLo
   let lastShown: Promise<unknown> = Promise.resolve()
 
   async function store(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
+    const startedAt = performance.now()
     try {
       const outcome = await log.append(drafts, { epoch: log.epoch })
-      if (outcome.kind === 'appended') return outcome.events
+      if (outcome.kind === 'appended') {
+        onAppended?.(performance.now() - startedAt)
+        return outcome.events
+      }
       throw new Problem('storage_failed', 'Another writer has taken over the log of this conversation.')
     } catch (error) {
       if (error instanceof Problem && error.code === 'storage_failed') failed = true

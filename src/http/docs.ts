@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { readAsset } from './assets.ts'
+import { PAGE_SECURITY_HEADERS } from './security-headers.ts'
 
 /** Asset of swagger-ui -> content type: what the page loads, and nothing else of that package. */
 const PAGE_FILES = {
@@ -42,21 +43,9 @@ const START = `SwaggerUIBundle({
 })
 `
 
-/** A script that got in here could read the typed key: everything is our own, and nothing may be framed or sent elsewhere. */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
-
 /** Adds `/openapi.json`, `/docs` and what the page loads, all without a key. Files are read when asked for. */
 export function registerDocs(app: FastifyInstance): void {
-  const open = { config: { public: true }, schema: { hide: true } }
+  const open = { config: { public: true }, schema: { hide: true }, helmet: PAGE_SECURITY_HEADERS }
 
   app.get('/openapi.json', open, (_request, reply) => {
     return reply.type('application/json; charset=utf-8').send(readAsset('openapi/openapi.json'))
@@ -73,11 +62,5 @@ export function registerDocs(app: FastifyInstance): void {
 }
 
 function sendPart(reply: FastifyReply, type: string, content: string | Buffer): FastifyReply {
-  return reply
-    .header('content-security-policy', CONTENT_SECURITY_POLICY)
-    .header('x-content-type-options', 'nosniff')
-    .header('referrer-policy', 'no-referrer')
-    .header('cache-control', 'no-cache')
-    .type(type)
-    .send(content)
+  return reply.header('cache-control', 'no-cache').type(type).send(content)
 }

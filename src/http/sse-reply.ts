@@ -15,6 +15,8 @@ export type StreamOptions = StreamEvents & {
   readonly lastEventId: string | undefined
   /** What the reader may be behind, bytes. */
   readonly bufferBytes: number
+  /** Told when it begins; what it answers is told how it ended. */
+  readonly onOpen: () => (end: { readonly lagged: boolean }) => void
 }
 
 /** A reader that takes nothing for so long is cut off, milliseconds. */
@@ -43,7 +45,7 @@ export async function requireEventStream(request: FastifyRequest): Promise<void>
 
 /** Resolves when the stream is over, whoever ended it. Throws a `Problem` only before the first byte. */
 export async function streamEvents(reply: FastifyReply, log: EventLog, options: StreamOptions): Promise<void> {
-  const { lastEventId, after_seq, types, deltas, bufferBytes } = options
+  const { lastEventId, after_seq, types, deltas, bufferBytes, onOpen } = options
   const signal = closeSignal(reply)
   const afterSeq = lastEventId === undefined ? after_seq : parseEventId(lastEventId)
   const limits = { ...FEED_LIMITS, softBytes: bufferBytes / 16, hardBytes: bufferBytes }
@@ -51,6 +53,8 @@ export async function streamEvents(reply: FastifyReply, log: EventLog, options: 
 
   // The feed has begun to listen before the client sees the first byte: what it does next, it will hear of.
   let next = feed.next()
+  const onEnd = onOpen()
+  let lagged = false
   try {
     reply.header('cache-control', 'no-cache, no-transform')
     reply.sse.sendHeaders()
@@ -61,6 +65,7 @@ export async function streamEvents(reply: FastifyReply, log: EventLog, options: 
       const text = batch.records.length ? sseFrames(batch.records) : heartbeat(batch.reachedSeq)
       // Raw writes of frames made once for all readers: formatting each for each reader would halve what 50 readers get.
       if (!reply.raw.write(text)) await drained(reply, signal)
+      lagged = batch.end === 'lagged'
       if (batch.end) return void reply.raw.write(GOODBYE[batch.end])
       next = feed.next()
     }
@@ -74,6 +79,7 @@ export async function streamEvents(reply: FastifyReply, log: EventLog, options: 
     if (!(error instanceof Problem)) reply.log.error({ err: error }, 'stream failed')
     if (!signal.aborted) reply.raw.write(`event: error\ndata: ${JSON.stringify(problem.toBody())}\n\n`)
   } finally {
+    onEnd({ lagged })
     await feed.return()
   }
 }

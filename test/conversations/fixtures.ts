@@ -10,6 +10,7 @@ import { createAssembler } from '../../src/conversations/assembly.ts'
 import type { AssemblyDeps } from '../../src/conversations/assemble.ts'
 import { createCatalog } from '../../src/conversations/catalog.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
+import { createRunSlots } from '../../src/conversations/run-slots.ts'
 import { ConversationManager } from '../../src/conversations/manager.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
 import { createJsonlStore } from '../../src/events/jsonl-store.ts'
@@ -19,6 +20,8 @@ import { startScriptedModel } from '../../src/llm/scripted-model.ts'
 import type { ScriptedModel } from '../../src/llm/scripted-model.ts'
 import { createRedactor } from '../../src/security/redactor.ts'
 import { createSecretStore } from '../../src/security/secret-store.ts'
+import type { Metrics } from '../../src/telemetry/metrics.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
 import { readAll } from '../events/fixtures.ts'
 
@@ -30,6 +33,7 @@ export type BenchOptions = {
   readonly deps?: Partial<AssemblyDeps>
   readonly roots?: readonly string[]
   readonly secretKeys?: readonly [string, ...string[]]
+  readonly maxRuns?: number
 }
 
 export type Bench = AsyncDisposable & {
@@ -40,6 +44,7 @@ export type Bench = AsyncDisposable & {
   readonly workdirBase: string
   /** Lines of the server's log, as JSON. */
   readonly logged: string[]
+  readonly metrics: Metrics
   /** Makes a conversation with the scripted model; answers its id. */
   readonly create: (fields?: object) => Promise<string>
   /** Makes a conversation and answers its actor. */
@@ -59,12 +64,14 @@ export async function setBench({
   deps = {},
   roots = [],
   secretKeys = ['key-material-of-the-tests'],
+  maxRuns = 256,
 }: BenchOptions = {}): Promise<Bench> {
   const home = await mkdtemp(join(tmpdir(), 'conversations-'))
   const [dataDir, workdirBase] = [join(home, 'data'), join(home, 'work')]
   await mkdir(dataDir)
   const model = await startScriptedModel(script)
   const logged: string[] = []
+  const metrics = createMetrics()
   const logger = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) })
 
   const start = async (keyMaterial: readonly [string, ...string[]]) => {
@@ -78,6 +85,8 @@ export async function setBench({
       llmDefaults: {},
       version: '0.0.0-test',
       isolation: 'none',
+      slots: createRunSlots(maxRuns),
+      metrics,
       logger,
       createRedactor,
       createLlm: ({ config, redact }) => createOpenAiChat({ config, redact, retryBaseMs: 1 }),
@@ -106,6 +115,7 @@ export async function setBench({
     dataDir,
     workdirBase,
     logged,
+    metrics,
     create,
     converse: async (fields) => await manager.get(await create(fields)),
     sessionOf: (id) => join(dataDir, 'sessions', id),

@@ -23,11 +23,15 @@ const HOMES: Readonly<Record<string, string>> = {
   fastify: 'http',
   '@fastify/multipart': 'http',
   '@fastify/sse': 'http',
+  '@fastify/cors': 'http',
+  '@fastify/helmet': 'http',
+  '@fastify/rate-limit': 'http',
   'fastify-type-provider-zod': 'http',
   openai: 'llm',
   execa: 'workspace',
   undici: 'llm',
   pino: 'telemetry',
+  'prom-client': 'telemetry',
   'node:sqlite': 'events',
 }
 
