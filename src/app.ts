@@ -22,6 +22,7 @@ import { createHttpServer } from './http/server.ts'
 import { createStreamSlots } from './http/stream-slots.ts'
 import { createOpenAiChat } from './llm/openai-chat.ts'
 import { createBodyHash } from './security/body-hash.ts'
+import { openDataKeys } from './security/data-keys.ts'
 import { createRedactor } from './security/redactor.ts'
 import type { Redactor } from './security/redactor.ts'
 import { createSecretStore } from './security/secret-store.ts'
@@ -54,6 +55,9 @@ export type App = {
 /** How long connections that do not end by themselves are waited for at a stop, milliseconds. */
 const DRAIN_TIMEOUT_MS = 1000
 
+const LOCKED_KEYS =
+  'some secrets were encrypted under a key that is not set now, and cannot be read; start with it after a comma in OPENHANDS_MASTER_KEY, or set the OPENHANDS_SECRET_KEY of then'
+
 /** Resolves when the server takes requests. What was started is taken apart again when a later step fails. */
 export async function startApp(config: Config): Promise<App> {
   sizeThreadPool()
@@ -64,10 +68,12 @@ export async function startApp(config: Config): Promise<App> {
   try {
     const logger = createLogger({ level: config.logLevel, redact: redactorOf(config).redact })
     started.use(await lockDataDirectory(config.dataDir))
+    const dataKeys = await openDataKeys(config.dataDir, config.secretKeys)
+    if (dataKeys.locked > 0) logger.warn(LOCKED_KEYS)
     const { launcher, missing: noWall } = await finding
     const metrics = createMetrics()
     const slots = createRunSlots(config.maxConcurrentRuns)
-    const manager = await createManager(config, { logger, launcher, metrics, slots })
+    const manager = await createManager(config, { logger, launcher, metrics, slots, keyMaterial: dataKeys.material })
     metrics.watch({
       conversationsByStatus: () => countByStatus(manager),
       activeRuns: slots.active,
@@ -78,7 +84,7 @@ export async function startApp(config: Config): Promise<App> {
     const http = await createHttpServer({
       manager,
       authenticate: createAuthenticator(config.masterKeys),
-      hashBody: createBodyHash(config.secretKeys),
+      hashBody: createBodyHash(dataKeys.material),
       info: infoOf(config, launcher),
       readiness: createReadiness({ dataDir: config.dataDir, phase: () => phase }),
       metrics,
@@ -130,10 +136,13 @@ async function findWall(config: Config): Promise<Wall> {
   return { launcher: hostLauncher, missing: found.missing }
 }
 
-type ManagerParts = Pick<AssemblyDeps, 'logger' | 'metrics' | 'slots'> & { readonly launcher: ShellLauncher }
+type ManagerParts = Pick<AssemblyDeps, 'logger' | 'metrics' | 'slots'> & {
+  readonly launcher: ShellLauncher
+  readonly keyMaterial: readonly [string, ...string[]]
+}
 
 async function createManager(config: Config, parts: ManagerParts): Promise<ConversationManager> {
-  const { logger, launcher, metrics, slots } = parts
+  const { logger, launcher, metrics, slots, keyMaterial } = parts
   // Shells know it by this name, also where a link that leads there is out of their sight.
   const dataDir = await realpath(config.dataDir)
   const sessions = join(dataDir, 'sessions')
@@ -144,7 +153,7 @@ async function createManager(config: Config, parts: ManagerParts): Promise<Conve
   const assembler = createAssembler({
     store: createJsonlStore({ directory: sessions }),
     catalog,
-    secretStore: createSecretStore({ directory: sessions, keyMaterial: config.secretKeys }),
+    secretStore: createSecretStore({ directory: sessions, keyMaterial }),
     workdirRules: {
       base: config.workdirBase,
       roots: config.workdirRoots,

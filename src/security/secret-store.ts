@@ -1,9 +1,10 @@
 /** Secrets at rest: one AES-256-GCM encrypted file per conversation. The only file that knows the cipher and its keys. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
-import { open, readFile, rename, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { z } from 'zod'
 import { Problem } from '../contract/problem.ts'
+import { replaceFile } from './replace-file.ts'
 
 /** What is kept: by name, in groups that do not mix (`llm`: the model's credentials). */
 export const SecretValues = z.record(z.string(), z.record(z.string(), z.string()))
@@ -54,16 +55,21 @@ export function createSecretStore({ directory, keyMaterial }: SecretStoreDeps): 
         seal(Buffer.from(JSON.stringify(values)), derived()[0]!, conversationId),
       )
     },
-    sealerFor(conversationId) {
-      // Not `secrets.enc`, and never taken for it.
-      const owner = `${conversationId} content`
-      return {
-        seal: (content) => seal(content, derived()[0]!, owner),
-        unseal: (sealed) => unsealWithAny(sealed, derived(), owner),
-      }
-    },
+    // Not `secrets.enc`, and never taken for it.
+    sealerFor: (conversationId) => sealerWith(derived, `${conversationId} content`),
   }
 }
+
+/** What is sealed for one owner is opened for no other. */
+export function createSealer(keyMaterial: readonly [string, ...string[]], owner: string): Sealer {
+  const keys = keyMaterial.map(deriveKey)
+  return sealerWith(() => keys, owner)
+}
+
+const sealerWith = (keys: () => Buffer[], owner: string): Sealer => ({
+  seal: (content) => seal(content, keys()[0]!, owner),
+  unseal: (sealed) => unsealWithAny(sealed, keys(), owner),
+})
 
 const deriveKey = (material: string) => Buffer.from(hkdfSync('sha256', material, '', 'agent-server secrets v1', 32))
 
@@ -93,21 +99,6 @@ function unseal(sealed: Buffer, key: Buffer, owner: string): Buffer | undefined 
   } catch {
     return undefined // another key, or the file was changed
   }
-}
-
-async function replaceFile(path: string, content: Buffer): Promise<void> {
-  const temporary = `${path}.${randomBytes(6).toString('hex')}`
-  try {
-    await using file = await open(temporary, 'wx', 0o600)
-    await file.writeFile(content)
-    await file.datasync()
-    await rename(temporary, path)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
-  await using parent = await open(dirname(path), 'r')
-  await parent.sync()
 }
 
 function ignoreMissing(error: NodeJS.ErrnoException): undefined {
