@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { Problem } from '../contract/problem.ts'
-import { replaceFile } from './replace-file.ts'
+import { replaceFile } from '../lib/replace-file.ts'
 
 /** What is kept: by name, in groups that do not mix (`llm`: the model's credentials). */
 export const SecretValues = z.record(z.string(), z.record(z.string(), z.string()))
