@@ -1,10 +1,11 @@
-/** Describes the API from the schemas of its routes; run as a program it writes `openapi/openapi.json`. */
+/** Describes the API from the schemas of its routes; run as a program it writes `openapi/openapi.json`, and `asyncapi.json` beside it. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { STATUS_CODES } from 'node:http'
 import { join } from 'node:path'
 import swagger from '@fastify/swagger'
 import type { SwaggerTransform } from '@fastify/swagger'
 import Fastify from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import {
   createJsonSchemaTransform,
   createJsonSchemaTransformObject,
@@ -12,10 +13,12 @@ import {
 } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import manifest from '../package.json' with { type: 'json' }
+import { WebhookBody, WebhookHeaders } from '../src/contract/callback.ts'
 import type { ProblemCode } from '../src/contract/problem.ts'
-import { errorResponses } from '../src/http/describe-route.ts'
+import { TAGS, errorResponses } from '../src/http/describe-route.ts'
 import { registerRoutes } from '../src/http/server.ts'
 import type { HttpDeps } from '../src/http/server.ts'
+import { describeChannels } from './asyncapi.ts'
 import { markedRegistry, nameSchemas } from './openapi-names.ts'
 
 /** The OpenAPI document as text: routes in the order they are registered, schemas by name, a newline at the end. */
@@ -27,8 +30,24 @@ export async function describeApi(): Promise<string> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Agent-SDK API', version: manifest.version, description: manifest.description },
-      components: { securitySchemes: { BearerAuth: { type: 'http', scheme: 'bearer' } } },
+      info: {
+        title: 'Agent-SDK API',
+        version: manifest.version,
+        summary: manifest.description,
+        description: INTRODUCTION,
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      servers: [{ url: '/', description: 'The server that this document came from.' }],
+      tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+      components: {
+        securitySchemes: {
+          BearerAuth: {
+            type: 'http',
+            scheme: 'bearer',
+            description: 'The master key of the server, OPENHANDS_MASTER_KEY. Never in a URL.',
+          },
+        },
+      },
       security: [{ BearerAuth: [] }],
     },
     transform: describeWith(createJsonSchemaTransform(schemas)),
@@ -40,17 +59,34 @@ export async function describeApi(): Promise<string> {
       optionalBodies.add(schema.operationId)
   })
   await registerRoutes(app, NEVER_CALLED)
+  registerDelivery(app)
   await app.ready()
-  const document = nameSchemas(app.swagger())
+  const document = withWebhook(nameSchemas(app.swagger()))
   await app.close()
-  for (const operation of Object.values(document.paths ?? {}).flatMap((path) => Object.values<Operation>(path))) {
+  for (const operation of operationsOf(document)) {
     // The plugin knows required bodies only.
     if (optionalBodies.has(operation.operationId ?? '') && operation.requestBody) operation.requestBody.required = false
   }
-  return `${JSON.stringify(document, null, 2)}\n`
+  const used = new Set(operationsOf(document).flatMap((operation) => operation.tags ?? []))
+  const tags = document.tags?.filter(({ name }) => name === 'callbacks' || used.has(name))
+  return `${JSON.stringify({ ...document, tags }, null, 2)}\n`
 }
 
-type Operation = { operationId?: string; requestBody?: { required?: boolean } }
+const INTRODUCTION = `Conversations with AI agents: create one, send messages, let the agent work, follow its events.
+
+Every error answer is an \`Error\`; its \`error\` is a code of a closed list. A path that there is not is 404
+\`not_found\`, and one that there is with another method is 405 \`method_not_allowed\` with an \`Allow\` header.
+Each answer has an \`x-request-id\`, which the server's log has too; a request may bring one of its own.
+
+Lists answer \`{items, next_page_id}\`: hand \`next_page_id\` back as \`page_id\` until it is null.
+What goes over WebSockets, event streams and to callbacks is described by \`/asyncapi.json\` in more detail.`
+
+const operationsOf = (document: { paths?: object | undefined }): Operation[] =>
+  Object.values(document.paths ?? {}).flatMap((path: object) =>
+    Object.values<Operation>(path as Record<string, Operation>),
+  )
+
+type Operation = { operationId?: string; tags?: string[]; requestBody?: { required?: boolean } }
 
 /** No route is called, so nothing behind one is needed; only limits are looked at when routes are registered. */
 const NEVER_CALLED = { manager: undefined, info: { limits: {} } } as unknown as HttpDeps
@@ -60,8 +96,8 @@ function describeWith(toJsonSchema: SwaggerTransform): SwaggerTransform {
   return (document) => {
     const { errors = [], ...schema } = (document.schema ?? {}) as { errors?: readonly ProblemCode[]; response?: object }
     const isPublic = document.route.config?.public === true
-    const possible = isPublic ? errors.filter((code) => code !== 'unauthorized') : errors
-    const response = describeResponses({ ...errorResponses(possible), ...schema.response })
+    const kind = { isPublic, hasBody: 'body' in schema }
+    const response = describeResponses({ ...errorResponses(errors, kind), ...schema.response })
     const described = toJsonSchema({ ...document, schema: { ...schema, response } })
     return isPublic ? { ...described, schema: { ...described.schema, security: [] } } : described
   }
@@ -72,9 +108,50 @@ function describeResponses(response: Record<string, unknown>): Record<string, un
   const described = Object.entries(response).map(([status, schema]) => {
     if (!(schema instanceof z.ZodType) || status === '204') return [status, schema]
     const description = schema.description ?? STATUS_CODES[status] ?? status
-    return [status, { description, content: { 'application/json': { schema } } }]
+    const headers = HEADERS[status]
+    return [status, { description, ...(headers && { headers }), content: { 'application/json': { schema } } }]
   })
   return Object.fromEntries(described)
+}
+
+/** What receivers of callbacks have to answer, described as if it were a route of ours, so that its schemas are named with all others. */
+const DELIVERY = '/delivery'
+
+function registerDelivery(app: FastifyInstance): void {
+  const schema = {
+    tags: ['callbacks'],
+    operationId: 'receiveEvent',
+    summary: 'An event of a conversation, delivered to a callback',
+    description:
+      'Sent to the URL that was registered, in order and at least once. Verify the signature (Standard Webhooks), and tell what comes twice by its `webhook-id`.',
+    headers: WebhookHeaders,
+    body: WebhookBody,
+  }
+  app.post(DELIVERY, { schema }, () => undefined)
+}
+
+const DELIVERY_RESPONSES = {
+  '2XX': { description: 'It was taken; the next one follows.' },
+  '4XX': {
+    description: 'It is tried again. 410 disables the callback; 400, 413, 415 and 422 pass the event over in the end.',
+  },
+  '5XX': { description: 'It is tried again, after `Retry-After` where that is given.' },
+}
+
+function withWebhook<T extends { paths?: Record<string, { post?: object } | undefined> | undefined }>(document: T) {
+  const { [DELIVERY]: delivery, ...paths } = document.paths ?? {}
+  const event = { post: { ...delivery?.post, security: [], responses: DELIVERY_RESPONSES } }
+  const { components, ...rest } = { ...document, paths } as typeof document & { components?: object }
+  return { ...rest, webhooks: { event }, components }
+}
+
+const RETRY_AFTER = { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } }
+
+/** By status: what of the answer is not in its body. */
+const HEADERS: Readonly<Record<string, object>> = {
+  401: { 'WWW-Authenticate': { description: '`Bearer realm="agent-server"`', schema: { type: 'string' } } },
+  429: RETRY_AFTER,
+  503: RETRY_AFTER,
 }
 
 function adjustSchema({ zodSchema, jsonSchema }: Parameters<Override>[0]): void {
@@ -90,4 +167,5 @@ if (import.meta.main) {
   const folder = join(import.meta.dirname, '../openapi')
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'openapi.json'), await describeApi())
+  writeFileSync(join(folder, 'asyncapi.json'), describeChannels())
 }

@@ -138,7 +138,7 @@ export const PermissionRequest = Envelope.extend({
     z.object({
       tool_use_id: z.string(),
       name: z.string(),
-      input: z.unknown(),
+      input: z.unknown().describe('The arguments of the call: an object, or text where the model sent none.'),
       input_hash: z.string().describe('SHA-256 of the canonical JSON (RFC 8785) of {name, input}.'),
       reason: z.string(),
     }),
@@ -194,7 +194,7 @@ export const ErrorEvent = Envelope.extend({
   error_type: ErrorType,
   message: z.string(),
   retryable: z.boolean(),
-  details: z.record(z.string(), z.unknown()).optional(),
+  details: z.record(z.string(), z.unknown()).optional().describe('What a program may want to know, by type.'),
 }).meta({ id: 'ErrorEvent' })
 
 export const Result = Envelope.extend({

@@ -1,7 +1,7 @@
 /** What the server tells of itself. */
 import { z } from 'zod'
 
-export const Alive = z.object({ status: z.literal('ok') }).meta({ id: 'Alive' })
+export const Alive = z.object({ status: z.literal('ok') }).meta({ id: 'Alive', examples: [{ status: 'ok' }] })
 
 export const Readiness = z
   .object({
@@ -11,7 +11,7 @@ export const Readiness = z
       .optional()
       .describe('Why it is unavailable; `storage`: its data directory cannot be written.'),
   })
-  .meta({ id: 'Readiness' })
+  .meta({ id: 'Readiness', examples: [{ status: 'ok' }, { status: 'unavailable', reason: 'stopping' }] })
 export type Readiness = z.infer<typeof Readiness>
 
 const Limit = z.int().positive()
@@ -39,5 +39,24 @@ export const Info = z
       .describe('What stands between the agent’s commands and the server; `none`: nothing.'),
     limits: Limits,
   })
-  .meta({ id: 'Info' })
+  .meta({
+    id: 'Info',
+    examples: [
+      {
+        name: 'agent-server',
+        version: '0.1.0',
+        tools: ['Bash', 'FileEditor', 'TaskTracker', 'Finish', 'Think'],
+        isolation: 'bubblewrap',
+        limits: {
+          max_body_bytes: 8_388_608,
+          max_header_bytes: 16_384,
+          max_output_bytes: 30_000,
+          stream_buffer_bytes: 8_388_608,
+          max_concurrent_runs: 256,
+          max_streams_per_conversation: 100,
+          max_shell_sessions_per_conversation: 16,
+        },
+      },
+    ],
+  })
 export type Info = z.infer<typeof Info>

@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ConversationId, Count } from '../../contract/conversation.ts'
 import { Event } from '../../contract/event.ts'
-import { CountEvents, EventPage, ListEvents, StreamEvents } from '../../contract/events-api.ts'
+import { CountEvents, EventPage, ListEvents, StreamEvents, StreamFrame } from '../../contract/events-api.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { readEventPage } from '../../events/event-page.ts'
@@ -104,7 +104,7 @@ export const eventRoutes: FastifyPluginAsyncZod<EventRouteDeps> = async (app, de
           200: {
             description:
               'Events as they become durable, each with its seq as `id`; a comment every 15 s. Ends with `deleted`, `server_closing` or `lagged`.',
-            content: { 'text/event-stream': { schema: z.string() } },
+            content: { 'text/event-stream': { schema: StreamFrame } },
           },
         },
       },
