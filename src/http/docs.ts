@@ -43,12 +43,15 @@ const START = `SwaggerUIBundle({
 })
 `
 
-/** Adds `/openapi.json`, `/docs` and what the page loads, all without a key. Files are read when asked for. */
+/** Adds `/openapi.json`, `/asyncapi.json`, `/docs` and what the page loads, all without a key. Files are read when asked for. */
 export function registerDocs(app: FastifyInstance): void {
   const open = { config: { public: true }, schema: { hide: true }, helmet: PAGE_SECURITY_HEADERS }
 
   app.get('/openapi.json', open, (_request, reply) => {
     return reply.type('application/json; charset=utf-8').send(readAsset('openapi/openapi.json'))
+  })
+  app.get('/asyncapi.json', open, (_request, reply) => {
+    return reply.type('application/json; charset=utf-8').send(readAsset('openapi/asyncapi.json'))
   })
   app.get('/docs', open, (request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
