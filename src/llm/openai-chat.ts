@@ -46,12 +46,12 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
   const baseMs = options.retryBaseMs ?? RETRY_BASE_MS
   let target: Target | undefined
 
-  async function* attempt(
+  async function attempt(
     { client }: Target,
     body: string,
     answer: AnswerAssembly,
     signal: AbortSignal,
-  ): AsyncGenerator<LlmDelta, void> {
+  ): Promise<AsyncGenerator<LlmDelta, void>> {
     const texts = exchange({
       client: await client(),
       body,
@@ -60,11 +60,20 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
       signal,
       isOver: () => answer.hasEnded,
     })
-    if (!logPayload) return yield* readAnswer(texts, answer)
-    logPayload({ direction: 'request', body: redact(body) })
+    const deltas = readAnswer(texts, answer)
+    return logPayload ? logged(deltas, body, answer, logPayload) : deltas
+  }
+
+  async function* logged(
+    deltas: AsyncIterable<LlmDelta>,
+    body: string,
+    answer: AnswerAssembly,
+    log: (payload: Payload) => void,
+  ): AsyncGenerator<LlmDelta, void> {
+    log({ direction: 'request', body: redact(body) })
     let failure: string | undefined
     try {
-      yield* readAnswer(texts, answer)
+      yield* deltas
     } catch (error) {
       failure = String(error)
       throw error
@@ -72,7 +81,7 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
       // Put together, not as it came: there a secret may be cut over several chunks, where nothing would find it.
       const said = mapStrings(answer.soFar(), failure === undefined ? redact : redactCutOff) as object
       const error = failure === undefined ? {} : { error: redact(failure) }
-      logPayload({ direction: 'response', body: JSON.stringify({ ...said, ...error }) })
+      log({ direction: 'response', body: JSON.stringify({ ...said, ...error }) })
     }
   }
 
@@ -88,7 +97,8 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
       const answer = createAnswerAssembly({ model: endpoint.model, takenIds, costOf: (usage) => costOf(config, usage) })
       let wasShown = false
       try {
-        for await (const delta of attempt(target, writeRequest(request, target.dialect), answer, signal)) {
+        const deltas = await attempt(target, writeRequest(request, target.dialect), answer, signal)
+        for await (const delta of deltas) {
           wasShown = true
           yield delta
         }
