@@ -220,6 +220,8 @@ const OPTIONS = {
 
 const toJson = (schema: z.ZodType) => bare(z.toJSONSchema(schema, OPTIONS))
 
-function bare({ $schema: _, $id: __, id: ___, ...schema }: Record<string, unknown>): Record<string, unknown> {
-  return schema
+/** Where it stands says what it is called, and the document which dialect it is in. */
+function bare(schema: object): object {
+  const { $schema: _, $id: __, id: ___, ...rest } = schema as Record<string, unknown>
+  return rest
 }
