@@ -68,6 +68,7 @@ export async function startApp(config: Config): Promise<App> {
   try {
     const logger = createLogger({ level: config.logLevel, redact: redactorOf(config).redact })
     started.use(await lockDataDirectory(config.dataDir))
+    // Meanwhile the wall is looked for.
     const dataKeys = await openDataKeys(config.dataDir, config.secretKeys)
     if (dataKeys.locked > 0) logger.warn(LOCKED_KEYS)
     const { launcher, missing: noWall } = await finding
@@ -93,7 +94,7 @@ export async function startApp(config: Config): Promise<App> {
       trustProxy: config.trustProxy,
       logger,
     })
-    registerDocs(http)
+    await registerDocs(http)
     started.defer(() => manager.close())
     await manager.start()
     const url = await http.listen({ host: config.host, port: config.port })

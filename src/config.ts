@@ -55,7 +55,7 @@ export const VARIABLES = {
   },
   OPENHANDS_MAX_STREAMS_PER_CONVERSATION: {
     about: 'Streams that may be open on one conversation at the same time.',
-    default: '100',
+    default: '500',
   },
   OPENHANDS_MAX_BODY_BYTES: { about: 'Largest request body, bytes.', default: String(8 * MIB) },
   OPENHANDS_MAX_OUTPUT_BYTES: {

@@ -54,7 +54,7 @@ test('with a key alone everything has its default', () => {
     corsOrigins: [],
     trustProxy: [],
     maxConcurrentRuns: 256,
-    maxStreamsPerConversation: 100,
+    maxStreamsPerConversation: 500,
     maxBodyBytes: 8_388_608,
     maxOutputBytes: 30_000,
     streamBufferBytes: 8_388_608,

@@ -53,7 +53,7 @@ export const Info = z
           max_output_bytes: 30_000,
           stream_buffer_bytes: 8_388_608,
           max_concurrent_runs: 256,
-          max_streams_per_conversation: 100,
+          max_streams_per_conversation: 500,
           max_shell_sessions_per_conversation: 16,
         },
       },

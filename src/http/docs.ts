@@ -2,6 +2,7 @@
  * The OpenAPI document and the page that shows it. The document is the committed `openapi/openapi.json`, so neither a
  * generator nor a template runs in the server; a test keeps that file equal to the routes.
  */
+import helmet from '@fastify/helmet'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { readAsset } from './assets.ts'
 import { PAGE_SECURITY_HEADERS } from './security-headers.ts'
@@ -43,24 +44,29 @@ const START = `SwaggerUIBundle({
 })
 `
 
-/** Adds `/openapi.json`, `/asyncapi.json`, `/docs` and what the page loads, all without a key. Files are read when asked for. */
-export function registerDocs(app: FastifyInstance): void {
-  const open = { config: { public: true }, schema: { hide: true }, helmet: PAGE_SECURITY_HEADERS }
+const OPEN = { config: { public: true }, schema: { hide: true } }
+const PAGE_PART = { ...OPEN, config: { public: true, page: true } }
 
-  app.get('/openapi.json', open, (_request, reply) => {
-    return reply.type('application/json; charset=utf-8').send(readAsset('openapi/openapi.json'))
-  })
-  app.get('/asyncapi.json', open, (_request, reply) => {
-    return reply.type('application/json; charset=utf-8').send(readAsset('openapi/asyncapi.json'))
-  })
-  app.get('/docs', open, (request, reply) => {
+/** Adds `/openapi.json`, `/asyncapi.json`, `/docs` and what the page loads, all without a key. Files are read when asked for. */
+export async function registerDocs(app: FastifyInstance): Promise<void> {
+  for (const file of ['openapi.json', 'asyncapi.json']) {
+    app.get(`/${file}`, OPEN, (_request, reply) => {
+      return reply.type('application/json; charset=utf-8').send(readAsset(`openapi/${file}`))
+    })
+  }
+  await app.register(pageRoutes)
+}
+
+async function pageRoutes(app: FastifyInstance): Promise<void> {
+  await app.register(helmet, PAGE_SECURITY_HEADERS)
+  app.get('/docs', PAGE_PART, (request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
     // Under `/docs/` the page's relative links would point one level too deep.
     return path.endsWith('/') ? reply.redirect('../docs') : sendPart(reply, 'text/html; charset=utf-8', PAGE)
   })
-  app.get('/docs/start.js', open, (_request, reply) => sendPart(reply, 'text/javascript; charset=utf-8', START))
+  app.get('/docs/start.js', PAGE_PART, (_request, reply) => sendPart(reply, 'text/javascript; charset=utf-8', START))
   for (const [file, type] of Object.entries(PAGE_FILES)) {
-    app.get(`/docs/${file}`, open, (_request, reply) => sendPart(reply, type, readAsset(`swagger-ui/${file}`)))
+    app.get(`/docs/${file}`, PAGE_PART, (_request, reply) => sendPart(reply, type, readAsset(`swagger-ui/${file}`)))
   }
 }
 

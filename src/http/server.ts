@@ -1,5 +1,4 @@
 /** The HTTP server: plugins, hooks and routes put together. What a route does is in `routes/`, what an error says in `problem-handler.ts`. */
-import helmet from '@fastify/helmet'
 import { fastifySSE } from '@fastify/sse'
 import type { FastifyBaseLogger, FastifyError, FastifyInstance, FastifySchemaCompiler } from 'fastify'
 import Fastify, { LogController } from 'fastify'
@@ -36,6 +35,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answers without a key. */
     public?: boolean
+    /** For people to look at in a browser: it has security headers of its own. */
+    page?: boolean
   }
 }
 
@@ -107,12 +108,14 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   app.addHook('onRoute', routes.add)
   app.decorateRequest('keyFingerprint', undefined)
   app.decorateRequest('isKeyRefused', false)
-  app.addHook('onRequest', async (request, reply) => void reply.header('x-request-id', request.id))
+  app.addHook('onRequest', async (request, reply) => {
+    void reply.header('x-request-id', request.id)
+    if (!request.routeOptions.config.page) void reply.headers(SECURITY_HEADERS)
+  })
   app.addHook('onResponse', async (request, reply) => {
     deps.metrics.answered(reply.statusCode)
     logRequest(request, reply)
   })
-  await app.register(helmet, SECURITY_HEADERS)
   // Before the key is asked for: preflights have none.
   await registerCors(app, deps.corsOrigins)
   await requireKey(app, deps)

@@ -47,7 +47,7 @@ export function createCounter(description: Description): Counter {
 
 /** Takes milliseconds and tells seconds. `bounds` are in seconds, ascending. */
 export function createTimer(description: Description & { readonly bounds: readonly number[] }): Timer {
-  const { name, help, bounds } = description
+  const { name, help, bounds, labels: names = [] } = description
   const series = createSeries(description, () => ({ sum: 0, counts: new Float64Array(bounds.length + 1) }))
   return {
     name,
@@ -61,7 +61,10 @@ export function createTimer(description: Description & { readonly bounds: readon
       kept.counts[at]!++
       kept.sum += seconds
     },
-    samples: () => series.all().flatMap(({ labels, kept }) => histogramSamples(labels, bounds, kept)),
+    samples() {
+      if (names.length === 0) series.of([])
+      return series.all().flatMap(({ labels, kept }) => histogramSamples(labels, bounds, kept))
+    },
   }
 }
 

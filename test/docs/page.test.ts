@@ -5,7 +5,7 @@ import { setHttp } from '../http/fixtures.ts'
 
 const http = await setHttp()
 const { app } = http
-registerDocs(app)
+await registerDocs(app)
 afterAll(() => http[Symbol.asyncDispose]())
 
 describe('the page', () => {
