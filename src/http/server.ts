@@ -118,7 +118,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   })
   // Before the key is asked for: preflights have none.
   await registerCors(app, deps.corsOrigins)
-  await requireKey(app, deps)
+  requireKey(app, deps)
   app.addHook('onRequest', async (request) => watchBody(request, times))
   app.setNotFoundHandler(async (request) => {
     const allowed = routes.methodsOf(request.url)
@@ -133,8 +133,8 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   return app
 }
 
-async function requireKey(app: FastifyInstance, { authenticate, metrics }: HttpDeps): Promise<void> {
-  const countFailedKey = await createFailedKeys(app)
+function requireKey(app: FastifyInstance, { authenticate, metrics }: HttpDeps): void {
+  const countFailedKey = createFailedKeys()
   app.addHook('onRequest', async (request) => {
     refuseTokensIn(request.url)
     if (request.routeOptions.config.public) return
