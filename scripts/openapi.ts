@@ -123,7 +123,7 @@ function registerDelivery(app: FastifyInstance): void {
     operationId: 'receiveEvent',
     summary: 'An event of a conversation, delivered to a callback',
     description:
-      'Sent to the URL that was registered, in order and at least once. Verify the signature (Standard Webhooks), and tell what comes twice by its `webhook-id`.',
+      'Sent to the URL of a callback, in order and at least once, signed as Standard Webhooks has it: verify `webhook-signature` with the secret of the callback, and tell what comes twice by `webhook-id`.',
     headers: WebhookHeaders,
     body: WebhookBody,
   }
@@ -133,9 +133,13 @@ function registerDelivery(app: FastifyInstance): void {
 const DELIVERY_RESPONSES = {
   '2XX': { description: 'It was taken; the next one follows.' },
   '4XX': {
-    description: 'It is tried again. 410 disables the callback; 400, 413, 415 and 422 pass the event over in the end.',
+    description:
+      '410: the callback is disabled. 400, 413, 415 and 422: this event is refused, and passed over after 8 attempts. Any other is tried again.',
   },
-  '5XX': { description: 'It is tried again, after `Retry-After` where that is given.' },
+  '5XX': {
+    description:
+      'It is tried again, as is no answer within 30 s; `Retry-After` is honoured, redirects are not followed.',
+  },
 }
 
 function withWebhook<T extends { paths?: Record<string, { post?: object } | undefined> | undefined }>(document: T) {

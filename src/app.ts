@@ -9,6 +9,7 @@ import { Status } from './contract/event.ts'
 import type { Info } from './contract/server.ts'
 import type { AssemblyDeps } from './conversations/assemble.ts'
 import { createAssembler } from './conversations/assembly.ts'
+import { createCallbackDispatcher } from './conversations/callbacks/dispatcher.ts'
 import { createCatalog } from './conversations/catalog.ts'
 import { ConversationManager } from './conversations/manager.ts'
 import { createRunSlots } from './conversations/run-slots.ts'
@@ -25,6 +26,7 @@ import { createBodyHash } from './security/body-hash.ts'
 import { openDataKeys } from './security/data-keys.ts'
 import { createRedactor } from './security/redactor.ts'
 import type { Redactor } from './security/redactor.ts'
+import { createSafeFetch } from './security/safe-fetch.ts'
 import { createSecretStore } from './security/secret-store.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { createLogger } from './telemetry/logger.ts'
@@ -74,11 +76,20 @@ export async function startApp(config: Config): Promise<App> {
     const { launcher, missing: noWall } = await finding
     const metrics = createMetrics()
     const slots = createRunSlots(config.maxConcurrentRuns)
-    const manager = await createManager(config, { logger, launcher, metrics, slots, keyMaterial: dataKeys.material })
+    const dispatcher = createCallbackDispatcher({
+      fetch: createSafeFetch({ allow: config.callbackAllow }),
+      userAgent: `agent-server/${VERSION}`,
+    })
+    started.defer(() => dispatcher.close())
+    const parts = { logger, launcher, metrics, slots, dispatcher, keyMaterial: dataKeys.material }
+    const manager = await createManager(config, parts)
     metrics.watch({
       conversationsByStatus: () => countByStatus(manager),
       activeRuns: slots.active,
       queuedRuns: slots.waiting,
+      callbackAttempts: () => dispatcher.stats().attempts,
+      callbacksUnderWay: () => dispatcher.stats().underWay,
+      callbackWaitMs: () => dispatcher.stats().oldestWaitingMs,
     })
 
     let phase: 'starting' | 'running' | 'stopping' = 'starting'
@@ -99,6 +110,10 @@ export async function startApp(config: Config): Promise<App> {
     await manager.start()
     const url = await http.listen({ host: config.host, port: config.port })
     phase = 'running'
+    // Beside the first requests: what is due may be in many conversations.
+    manager
+      .resumeDeliveries()
+      .catch((error: unknown) => logger.error({ err: error }, 'deliveries could not be resumed'))
 
     const close = async () => {
       phase = 'stopping'
@@ -137,13 +152,13 @@ async function findWall(config: Config): Promise<Wall> {
   return { launcher: hostLauncher, missing: found.missing }
 }
 
-type ManagerParts = Pick<AssemblyDeps, 'logger' | 'metrics' | 'slots'> & {
+type ManagerParts = Pick<AssemblyDeps, 'logger' | 'metrics' | 'slots' | 'dispatcher'> & {
   readonly launcher: ShellLauncher
   readonly keyMaterial: readonly [string, ...string[]]
 }
 
 async function createManager(config: Config, parts: ManagerParts): Promise<ConversationManager> {
-  const { logger, launcher, metrics, slots, keyMaterial } = parts
+  const { logger, launcher, metrics, slots, dispatcher, keyMaterial } = parts
   // Shells know it by this name, also where a link that leads there is out of their sight.
   const dataDir = await realpath(config.dataDir)
   const sessions = join(dataDir, 'sessions')
@@ -155,6 +170,7 @@ async function createManager(config: Config, parts: ManagerParts): Promise<Conve
     store: createJsonlStore({ directory: sessions }),
     catalog,
     secretStore: createSecretStore({ directory: sessions, keyMaterial }),
+    dispatcher,
     workdirRules: {
       base: config.workdirBase,
       roots: config.workdirRoots,

@@ -56,11 +56,16 @@ export type EventLogDeps = {
   readonly onListenerError: (error: unknown) => void
   /** Told how long it took until events were durable, milliseconds. */
   readonly onAppended?: (ms: number) => void
+  /**
+   * Around each append, for what has to be durable before it. Calls `append` once: at once, or those that wait in the
+   * order they came. What it throws before, the append throws.
+   */
+  readonly guard?: <T>(append: () => Promise<T>) => Promise<T>
   /** Unix time in milliseconds. */
   readonly now?: () => number
 }
 
-export function createEventLog({ log, onListenerError, onAppended, now = Date.now }: EventLogDeps): EventLog {
+export function createEventLog({ log, onListenerError, onAppended, guard, now = Date.now }: EventLogDeps): EventLog {
   const subscribers = new Set<LogSubscriber>()
   const messages = new LiveMessages()
   let failed = false
@@ -68,7 +73,12 @@ export function createEventLog({ log, onListenerError, onAppended, now = Date.no
   let closing: Promise<void> | undefined
   let lastShown: Promise<unknown> = Promise.resolve()
 
-  async function store(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
+  // Not async: a quiet log starts writing within this very call.
+  function store(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
+    return guard ? guard(() => write(drafts)) : write(drafts)
+  }
+
+  async function write(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
     const startedAt = performance.now()
     try {
       const outcome = await log.append(drafts, { epoch: log.epoch })

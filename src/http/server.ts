@@ -24,6 +24,7 @@ import type { BodyTimes } from './slow-bodies.ts'
 import { BODY_TIMES, watchBody } from './slow-bodies.ts'
 import type { StreamSlots } from './stream-slots.ts'
 import { refuseTokensIn } from './url-tokens.ts'
+import { callbackRoutes } from './routes/callbacks.ts'
 import { conversationRoutes } from './routes/conversations.ts'
 import { eventRoutes } from './routes/events.ts'
 import { messageRoutes } from './routes/messages.ts'
@@ -184,4 +185,5 @@ export async function registerRoutes(
     streamSlots,
     streamBufferBytes: info.limits.stream_buffer_bytes,
   })
+  await app.register(callbackRoutes, { manager })
 }

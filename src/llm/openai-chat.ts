@@ -2,6 +2,7 @@
 import type { OpenAI } from 'openai'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { Usage } from '../contract/message.ts'
+import { createGrownFold } from '../lib/grown-fold.ts'
 import { mapStrings } from '../lib/map-strings.ts'
 import { createAnswerAssembly } from './answer-assembly.ts'
 import type { AnswerAssembly } from './answer-assembly.ts'
@@ -10,7 +11,7 @@ import type { Dialect, RequestWriter } from './chat-request.ts'
 import { readAnswer } from './chat-stream.ts'
 import { endpointOf } from './endpoint.ts'
 import type { Endpoint } from './endpoint.ts'
-import type { Llm, LlmAnswer, LlmDelta, LlmRequest } from './llm.ts'
+import type { Llm, LlmAnswer, LlmDelta, LlmRequest, ModelMessage } from './llm.ts'
 import { refusalOf, toLlmError } from './llm-errors.ts'
 import { exchange, IDLE_TIMEOUT_MS } from './model-connection.ts'
 import { createOpenAiClient } from './openai-client.ts'
@@ -44,6 +45,7 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
   const { config, redact = (text) => text, redactCutOff = redact, logPayload } = options
   const maxRetries = config.num_retries ?? DEFAULT_RETRIES
   const baseMs = options.retryBaseMs ?? RETRY_BASE_MS
+  const idsOf = createGrownFold(() => new Set<string>(), addIds)
   let target: Target | undefined
 
   async function attempt(
@@ -89,7 +91,7 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
   async function* stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmDelta, LlmAnswer> {
     target ??= targetOf(config, options.fetch)
     const { endpoint, writeRequest } = target
-    const takenIds = idsOf(request)
+    const takenIds = idsOf(request.messages)
     let retries = 0
     let lessons = 0
     for (;;) {
@@ -146,10 +148,9 @@ function targetOf(config: LlmConfig, fetch: Fetch | undefined): Target {
   }
 }
 
-function idsOf({ messages }: LlmRequest): ReadonlySet<string> {
-  return new Set(
-    messages.flatMap((message) => (message.role === 'assistant' ? message.toolCalls : [])).map(({ id }) => id),
-  )
+function addIds(ids: Set<string>, message: ModelMessage): Set<string> {
+  if (message.role === 'assistant') for (const { id } of message.toolCalls) ids.add(id)
+  return ids
 }
 
 /** Without both prices there is none: half a price would pass for the whole. Cached tokens count in full. */

@@ -1,6 +1,6 @@
 /** Secrets at rest: one AES-256-GCM encrypted file per conversation. The only file that knows the cipher and its keys. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { Problem } from '../contract/problem.ts'
@@ -16,7 +16,7 @@ export type SecretStoreDeps = { directory: string; keyMaterial: readonly [string
 export interface SecretStore {
   /** Empty when the conversation has none. Throws a `Problem` when no key opens the file. */
   read(conversationId: string): Promise<SecretValues>
-  /** Replaces all; durable when it resolves. */
+  /** Replaces all; durable when it resolves. A file that could not be read is set aside beside it, for its key may be found again. */
   write(conversationId: string, values: SecretValues): Promise<void>
   /** For other things of a conversation that hold secrets. */
   sealerFor(conversationId: string): Sealer
@@ -37,6 +37,7 @@ export function createSecretStore({ directory, keyMaterial }: SecretStoreDeps): 
   let keys: Buffer[] | undefined
   const derived = () => (keys ??= keyMaterial.map(deriveKey))
   const fileOf = (id: string) => join(directory, id, 'secrets.enc')
+  const unreadable = new Set<string>()
 
   return {
     async read(conversationId) {
@@ -44,12 +45,14 @@ export function createSecretStore({ directory, keyMaterial }: SecretStoreDeps): 
       if (!sealed) return {}
       const text = unsealWithAny(sealed, derived(), conversationId)?.toString()
       if (text !== undefined) return SecretValues.parse(JSON.parse(text))
+      unreadable.add(conversationId)
       throw new Problem(
         'storage_failed',
         `The secrets of conversation ${conversationId} were encrypted with another key; start the server with it (OPENHANDS_SECRET_KEY, or the old master key after a comma), or send the secrets again.`,
       )
     },
     async write(conversationId, values) {
+      if (unreadable.delete(conversationId)) await setAside(fileOf(conversationId))
       await replaceFile(
         fileOf(conversationId),
         seal(Buffer.from(JSON.stringify(values)), derived()[0]!, conversationId),
@@ -99,6 +102,10 @@ function unseal(sealed: Buffer, key: Buffer, owner: string): Buffer | undefined 
   } catch {
     return undefined // another key, or the file was changed
   }
+}
+
+async function setAside(path: string): Promise<void> {
+  await rename(path, `${path}.unreadable-${Date.now()}`).catch(ignoreMissing)
 }
 
 function ignoreMissing(error: NodeJS.ErrnoException): undefined {

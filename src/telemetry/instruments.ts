@@ -68,16 +68,16 @@ export function createTimer(description: Description & { readonly bounds: readon
   }
 }
 
-/** Asked for when somebody looks. */
-export function createGauge(
-  { name, help }: Pick<Description, 'name' | 'help'>,
+/** For what is counted elsewhere already: asked for when somebody looks. */
+export function createReadout(
+  { name, help, type }: Pick<Instrument, 'name' | 'help' | 'type'>,
   read: () => number | Sample[],
 ): Instrument {
   const samples = () => {
     const now = read()
     return typeof now === 'number' ? [{ labels: {}, value: now }] : now
   }
-  return { name, help, type: 'gauge', samples }
+  return { name, help, type, samples }
 }
 
 function createSeries<T>({ labels: names = [], maxSeries = MAX_SERIES }: Description, create: () => T) {

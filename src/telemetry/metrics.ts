@@ -1,6 +1,6 @@
 /** What this server counts of itself, and the plain functions that others report with. How it is told is in `exposition.ts`. */
 import type { Instrument, Sample } from './instruments.ts'
-import { createCounter, createGauge, createTimer } from './instruments.ts'
+import { createCounter, createReadout, createTimer } from './instruments.ts'
 
 export type StreamKind = 'sse' | 'websocket'
 
@@ -21,7 +21,6 @@ export type Metrics = {
   readonly appended: (ms: number) => void
   /** Answers what to call, once, when the stream is over. */
   readonly streamOpened: (kind: StreamKind) => (end: { readonly lagged: boolean }) => void
-  readonly callbackAttempted: (outcome: 'delivered' | 'failed' | 'refused' | 'unreachable', ms: number) => void
   readonly keyRefused: () => void
   readonly answered: (status: number) => void
   /** What is read when somebody looks; a name that is watched again is read from the later source. */
@@ -40,9 +39,11 @@ export type Sources = {
   readonly conversationsByStatus: () => Readonly<Record<string, number>>
   readonly activeRuns: () => number
   readonly queuedRuns: () => number
-  /** Events that callbacks still have to deliver, and the age of the oldest of them in seconds; 0 when there is none. */
-  readonly callbackBacklog: () => number
-  readonly callbackQueueAge: () => number
+  /** Attempts to deliver so far, by outcome. */
+  readonly callbackAttempts: () => Readonly<Record<string, number>>
+  readonly callbacksUnderWay: () => number
+  /** Age of the oldest event that a callback could not be given yet, milliseconds; 0 without one. */
+  readonly callbackWaitMs: () => number
 }
 
 /** Seconds. What a server does by itself takes milliseconds at most; what a model does, seconds to minutes. */
@@ -101,12 +102,6 @@ export function createMetrics(): Metrics {
     help: 'Streams that were cut off because their reader was too slow.',
     labels: ['kind'],
   })
-  const callbacks = createTimer({
-    name: 'agent_server_callback_attempt_seconds',
-    help: 'Attempts to deliver an event to a callback; the _count by outcome is how many there were.',
-    labels: ['outcome'],
-    bounds: MODEL_WORK,
-  })
   const refusedKeys = createCounter({ name: 'agent_server_refused_keys_total', help: 'Requests without a right key.' })
   const requests = createCounter({
     name: 'agent_server_http_requests_total',
@@ -115,7 +110,8 @@ export function createMetrics(): Metrics {
   })
 
   let sources: Partial<Sources> = {}
-  const gauge = (name: string, help: string, read: () => number | Sample[]) => createGauge({ name, help }, read)
+  const gauge = (name: string, help: string, read: () => number | Sample[]) =>
+    createReadout({ name, help, type: 'gauge' }, read)
   const byLabel = (label: string, counts: Readonly<Record<string, number>>) =>
     Object.entries(counts).map(([value, count]) => ({ labels: { [label]: value }, value: count }))
 
@@ -143,7 +139,6 @@ export function createMetrics(): Metrics {
         if (end.lagged) lagged.add([kind])
       }
     },
-    callbackAttempted: (outcome, ms) => callbacks.observe([outcome], ms),
     keyRefused: () => refusedKeys.add([]),
     answered: (status) => requests.add([STATUS_CLASSES[Math.floor(status / 100)] ?? OTHER_STATUS]),
     watch: (more) => void (sources = { ...sources, ...more }),
@@ -168,16 +163,23 @@ export function createMetrics(): Metrics {
       appends,
       gauge('agent_server_streams', 'Streams that are open.', () => byLabel('kind', open)),
       lagged,
-      callbacks,
+      createReadout(
+        {
+          name: 'agent_server_callback_attempts_total',
+          help: 'Attempts to deliver an event to a callback, by outcome.',
+          type: 'counter',
+        },
+        () => byLabel('outcome', sources.callbackAttempts?.() ?? {}),
+      ),
       gauge(
-        'agent_server_callback_backlog',
-        'Events that callbacks still have to deliver.',
-        () => sources.callbackBacklog?.() ?? 0,
+        'agent_server_callback_attempts_under_way',
+        'Attempts that wait for an answer.',
+        () => sources.callbacksUnderWay?.() ?? 0,
       ),
       gauge(
         'agent_server_callback_queue_age_seconds',
-        'Age of the oldest of those events; 0 when there is none.',
-        () => sources.callbackQueueAge?.() ?? 0,
+        'Age of the oldest event that a callback could not be given yet; 0 without one.',
+        () => (sources.callbackWaitMs?.() ?? 0) / 1000,
       ),
       refusedKeys,
       requests,

@@ -8,6 +8,8 @@ import { CreateConversation } from '../../src/contract/conversation.ts'
 import type { Event, EventOf, EventType } from '../../src/contract/event.ts'
 import { createAssembler } from '../../src/conversations/assembly.ts'
 import type { AssemblyDeps } from '../../src/conversations/assemble.ts'
+import { createCallbackDispatcher } from '../../src/conversations/callbacks/dispatcher.ts'
+import type { CallbackDispatcher, DispatcherOptions } from '../../src/conversations/callbacks/dispatcher.ts'
 import { createCatalog } from '../../src/conversations/catalog.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import { createRunSlots } from '../../src/conversations/run-slots.ts'
@@ -19,6 +21,7 @@ import type { Script } from '../../src/llm/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted-model.ts'
 import type { ScriptedModel } from '../../src/llm/scripted-model.ts'
 import { createRedactor } from '../../src/security/redactor.ts'
+import { createSafeFetch } from '../../src/security/safe-fetch.ts'
 import { createSecretStore } from '../../src/security/secret-store.ts'
 import type { Metrics } from '../../src/telemetry/metrics.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
@@ -34,11 +37,15 @@ export type BenchOptions = {
   readonly roots?: readonly string[]
   readonly secretKeys?: readonly [string, ...string[]]
   readonly maxRuns?: number
+  /** How callbacks are delivered; receivers are on this machine unless `fetch` says otherwise. */
+  readonly callbacks?: Partial<DispatcherOptions>
 }
 
 export type Bench = AsyncDisposable & {
   /** The one that runs now: `restart` brings another. */
   readonly manager: ConversationManager
+  /** Of the manager that runs now. */
+  readonly dispatcher: CallbackDispatcher
   readonly model: ScriptedModel
   readonly dataDir: string
   readonly workdirBase: string
@@ -65,6 +72,7 @@ export async function setBench({
   roots = [],
   secretKeys = ['key-material-of-the-tests'],
   maxRuns = 256,
+  callbacks = {},
 }: BenchOptions = {}): Promise<Bench> {
   const home = await mkdtemp(join(tmpdir(), 'conversations-'))
   const [dataDir, workdirBase] = [join(home, 'data'), join(home, 'work')]
@@ -74,13 +82,18 @@ export async function setBench({
   const metrics = createMetrics()
   const logger = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) })
 
+  const dispatchers: CallbackDispatcher[] = []
   const start = async (keyMaterial: readonly [string, ...string[]]) => {
     const sessions = join(dataDir, 'sessions')
     const catalog = await createCatalog(dataDir)
+    const fetch = createSafeFetch({ allow: ['127.0.0.1'] })
+    const dispatcher = createCallbackDispatcher({ fetch, userAgent: 'test', ...callbacks })
+    dispatchers.push(dispatcher)
     const assembler = createAssembler({
       store: createJsonlStore({ directory: sessions }),
       catalog,
       secretStore: createSecretStore({ directory: sessions, keyMaterial }),
+      dispatcher,
       workdirRules: { base: workdirBase, roots, forbidden: dataDir, unholdable: [] },
       llmDefaults: {},
       version: '0.0.0-test',
@@ -98,6 +111,7 @@ export async function setBench({
     })
     const manager = new ConversationManager({ catalog, assembler, workdirBase, logger, endOrphans: async () => [] })
     await manager.start()
+    await manager.resumeDeliveries()
     return manager
   }
 
@@ -110,6 +124,9 @@ export async function setBench({
   return {
     get manager() {
       return manager
+    },
+    get dispatcher() {
+      return dispatchers.at(-1)!
     },
     model,
     dataDir,
@@ -128,6 +145,7 @@ export async function setBench({
     async [Symbol.asyncDispose]() {
       await model.close()
       for (const each of [manager, ...dropped]) await each.close()
+      for (const each of dispatchers) await each.close()
       await rm(home, { recursive: true, force: true, maxRetries: 3 })
     },
   }

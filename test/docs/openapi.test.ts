@@ -16,8 +16,8 @@ type Operation = {
 }
 const document = JSON.parse(committed) as {
   tags: { name: string; description?: string }[]
-  webhooks: Record<string, Record<string, Operation>>
   paths: Record<string, Record<string, Operation>>
+  webhooks: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, object>; securitySchemes: object }
 }
 const operations = Object.entries(document.paths).flatMap(([path, methods]) => {
@@ -39,6 +39,26 @@ test.each(operations)('%s has a name, a summary, a tag and a schema for every an
   }
   expect(Object.keys(operation.responses)[0]).toMatch(/^2/)
   expect(Object.keys(operation.responses).some((status) => status.startsWith('4'))).toBe(true)
+})
+
+test('what is delivered to callbacks is described as a webhook, with its headers, its body and what answers mean', () => {
+  const { post } = document.webhooks['event']!
+  expect(post).toMatchObject({
+    tags: ['callbacks'],
+    security: [],
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/WebhookBody' } } },
+    },
+    responses: {
+      '2XX': expect.anything(),
+      '4XX': { description: expect.stringContaining('410') },
+      '5XX': expect.anything(),
+    },
+  })
+  const headers = (post as unknown as { parameters: { name: string; in: string; required: boolean }[] }).parameters
+  for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature'])
+    expect(headers).toContainEqual(expect.objectContaining({ name, in: 'header', required: true }))
 })
 
 test('operation ids are unique', () => {
@@ -123,12 +143,9 @@ test('main requests and answers have examples, and each is one that its schema t
   }
 })
 
-test('a stream is described frame by frame, a delivery as a webhook', () => {
+test('a stream is described frame by frame', () => {
   const stream = document.paths['/conversations/{id}/events/stream']!['get']!
   expect(stream.responses['200']?.content).toEqual({
     'text/event-stream': { schema: { $ref: '#/components/schemas/StreamFrame' } },
-  })
-  expect(document.webhooks['event']!['post']).toMatchObject({
-    requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/WebhookBody' } } } },
   })
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createExposition } from '../../src/telemetry/exposition.ts'
-import { createCounter, createGauge, createTimer } from '../../src/telemetry/instruments.ts'
+import { createCounter, createReadout, createTimer } from '../../src/telemetry/instruments.ts'
 
 /** Lines of the page that are about this instrument. */
 async function linesOf(name: string, instrument: Parameters<typeof createExposition>[0][number]): Promise<string[]> {
@@ -47,7 +47,7 @@ test('a timer takes milliseconds and tells seconds, in buckets that each hold al
 
 test('a gauge is read when somebody looks', async () => {
   let now = 1
-  const gauge = createGauge({ name: 'g', help: 'h' }, () => now)
+  const gauge = createReadout({ name: 'g', help: 'h', type: 'gauge' }, () => now)
   const { text } = await createExposition([gauge])
   now = 7
   expect(await text()).toContain('# HELP g h\n# TYPE g gauge\ng 7\n')
