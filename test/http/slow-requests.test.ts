@@ -22,7 +22,9 @@ async function drip(beginning: string): Promise<string> {
   } catch {
     // It is over.
   }
-  return await answer
+  const said = await answer
+  expect(http.bench.logged.join(''), 'it is the client’s fault').not.toMatch(/"level":[5-6]0|"level":"(error|fatal)"/)
+  return said
 }
 
 const head = (type: string) =>
@@ -53,4 +55,28 @@ test('a request that comes in time is not ended for those that do not', async ()
     headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
   })
   expect(response.status).toBe(201)
+})
+
+test('a large body may take its time as long as it comes, and is ended when nothing of it does', async () => {
+  await using http = await setHttp({ http: { times: TIMES } })
+  http.app.addContentTypeParser('application/octet-stream', (_request, payload, done) => {
+    text(payload).then((body) => done(null, body), done)
+  })
+  http.app.post('/take', async (request) => ({ bytes: String(request.body).length }))
+  const { port, hostname } = new URL(await http.listen())
+  const head = `POST /take HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/octet-stream\r\n`
+  const send = (bytes: number) => {
+    const socket = connect(Number(port), hostname)
+    socket.write(`${head}Content-Length: ${bytes}\r\n\r\n`)
+    return socket
+  }
+  const slow = send(10)
+  const answer = text(slow)
+  let sent = 0
+  for await (const _ of every(80)) {
+    slow.write('x')
+    if (++sent === 10) break
+  }
+  expect(await answer).toContain('{"bytes":10}')
+  expect(await text(send(10))).toMatch(/^HTTP\/1\.1 408 /)
 })
