@@ -70,28 +70,28 @@ export const UploadFiles = z.strictObject({
     ),
 })
 
-export const SearchFiles = z
-  .strictObject({
-    q: z
-      .string()
-      .min(1)
-      .max(1000)
-      .optional()
-      .describe(
-        'Part of a name, in any case; or a pattern, when it has `*`, `?` or `[`: for the name, or, when it has a `/`, for the path. `**` is any number of directories.',
-      ),
-    content: z
-      .string()
-      .min(1)
-      .max(1000)
-      .regex(/^[^\n\r\0]*$/, 'is text of one line')
-      .optional()
-      .describe('Text that a line of the file holds, as it is. Files with NUL bytes at their beginning are left out.'),
-    ignore_case: Flag.default(false).describe('Of ASCII letters in `content`.'),
-    path: Directory,
-    limit: PageLimit,
-  })
-  .refine(({ q, content }) => q !== undefined || content !== undefined, { error: 'needs q or content, or both' })
+export const SearchFiles = z.strictObject({
+  q: z
+    .string()
+    .min(1)
+    .max(1000)
+    .optional()
+    .describe(
+      'Part of a name, in any case; or a pattern, when it has `*`, `?` or `[`: for the name, or, when it has a `/`, for the path. `**` is any number of directories.',
+    ),
+  content: z
+    .string()
+    .min(1)
+    .max(1000)
+    .regex(/^[^\n\r\0]*$/, 'is text of one line')
+    .optional()
+    .describe(
+      'Text that a line of the file holds, as it is; needed where there is no `q`. Files with NUL bytes at their beginning are left out.',
+    ),
+  ignore_case: Flag.default(false).describe('Of ASCII letters in `content`.'),
+  path: Directory,
+  limit: PageLimit,
+})
 export type SearchFiles = z.infer<typeof SearchFiles>
 
 export const FileMatch = z

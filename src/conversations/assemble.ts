@@ -10,6 +10,7 @@ import type { Redactor } from '../security/redactor.ts'
 import type { SecretStore } from '../security/secret-store.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { withRedaction } from '../telemetry/logger.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { FileRules } from '../workspace/file-gate.ts'
@@ -29,6 +30,8 @@ import type { ConversationSecrets, SecretCommands } from './secrets.ts'
 import { secretCommands } from './secrets.ts'
 import type { LlmDefaults } from './settings.ts'
 import { withLlmSecrets } from './settings.ts'
+import { createMeter } from './meter.ts'
+import type { RunSlots } from './run-slots.ts'
 import type { State } from './state.ts'
 import type { WorkdirRules } from './workdir.ts'
 import { whyClosed } from './why-closed.ts'
@@ -42,6 +45,8 @@ export type AssemblyDeps = {
   readonly llmDefaults: LlmDefaults
   readonly version: string
   readonly isolation: 'bubblewrap' | 'none'
+  readonly slots: RunSlots
+  readonly metrics: Metrics
   readonly logger: Logger
   /** A redactor that knows the server's own secrets already. */
   readonly createRedactor: () => Redactor
@@ -106,6 +111,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
   const log: EventLog = createEventLog({
     log: stored,
     onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed'),
+    onAppended: deps.metrics.appended,
     guard: (append) => mark.during(append, callbackSet.hasEnabled),
   })
   const callbackSet: CallbackSet = new CallbackSet(
@@ -120,6 +126,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     },
     parts.callbacks,
   )
+  const meter = createMeter(deps.metrics, state)
   let shells: Shells | undefined
   const workdir = () => conversation.state.settings.workdir
   const currentShells = () =>
@@ -155,11 +162,12 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
   const conversation: Conversation = new Conversation({
     log,
     state,
+    slots: deps.slots,
     toolCalls,
     redact,
     createLlm: (stored) => {
       const config = withLlmSecrets(stored, secrets.llm(), deps.llmDefaults)
-      return createRedactedLlm(deps.createLlm({ ...redactor, config, conversationId: id }), redactor)
+      return createRedactedLlm(meter.time(deps.createLlm({ ...redactor, config, conversationId: id })), redactor)
     },
     logger,
     markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),
@@ -174,6 +182,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     directory: stateDirectory,
     redact,
   })
+  log.subscribe({ onEvents: (events) => events.forEach(({ event }) => meter.take(event)) })
   if (state.settings.visualize)
     log.subscribe({
       onEvents: (events) => events.forEach(({ event }) => logger.info({ conversation_id: id }, describeEvent(event))),

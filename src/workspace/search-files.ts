@@ -34,6 +34,8 @@ export async function searchFiles(
   query: SearchFiles,
   deps: SearchDeps,
 ): Promise<FileMatches> {
+  if (query.q === undefined && query.content === undefined)
+    throw new Problem('invalid_request', 'Send q or content, or both: what to search for.')
   await using directory = await openDirectoryIn(jail, path.names)
   const items: FileMatch[] = []
   const matches =

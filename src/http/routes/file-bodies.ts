@@ -36,6 +36,7 @@ export const fileBodyRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
   app.post(
     '/conversations/:id/files/upload',
     {
+      config: { takesFiles: true },
       schema: {
         ...describe('uploadFiles', 'Upload one or several files: all of them, or none', [
           ...TAKES_FILES,
@@ -62,13 +63,14 @@ export const fileBodyRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
   app.put(
     '/conversations/:id/files/*',
     {
+      config: { takesFiles: true },
       schema: {
         ...describe(
           'putFile',
           'Write a file; an empty body makes one, or only sets the time of one that is there',
           TAKES_FILES,
         ),
-        consumes: ['application/octet-stream'],
+        consumes: ['*/*'],
         params: ByPath,
         headers: z.object({
           'if-match': z.string().optional().describe('Only when the file is still this one.'),
