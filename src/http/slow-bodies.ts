@@ -23,7 +23,7 @@ export function watchBody(request: FastifyRequest, reply: FastifyReply, { jsonMs
   function look(): void {
     if (raw.complete || socket.destroyed) return
     // Refused already: then only the rest of it was waited for.
-    if (reply.raw.headersSent) return void socket.destroy()
+    if (reply.raw.headersSent) return void raw.destroy()
     if (isJson || socket.bytesRead === received) return answerAndClose(socket, tooSlow())
     received = socket.bytesRead
     timer.refresh()

@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readFile, readdir, symlink, truncate, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import type { HttpBench } from './fixtures.ts'
@@ -26,8 +28,8 @@ type FilesBench = AsyncDisposable & {
 
 type Part = { readonly filename?: string; readonly content: string; readonly name?: string }
 
-async function setFiles(fields: object = {}): Promise<FilesBench> {
-  const bench = await setHttp()
+async function setFiles(fields: object = {}, options: Parameters<typeof setHttp>[0] = {}): Promise<FilesBench> {
+  const bench = await setHttp(options)
   const id = await bench.create(fields)
   const base = `/conversations/${id}`
   const { workdir } = (await bench.call('GET', base)).body
@@ -508,6 +510,35 @@ test('a client that waits to be told to go on is told', async () => {
   expect(response.resume().statusCode).toBe(201)
 })
 
+describe('a file that comes slowly', () => {
+  const options = { http: { times: { headersMs: 5000, checkMs: 50, jsonMs: 300, silenceMs: 300 } } }
+  const headOf = (base: string) =>
+    `PUT ${base}/files/a HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n`
+
+  test('may take its time as long as it comes, also when it calls itself JSON', async () => {
+    await using files = await setFiles({}, options)
+    const url = new URL(await files.http.listen())
+    const socket = connect(Number(url.port), url.hostname)
+    socket.write(headOf(files.base))
+    for (let i = 0; i < 10; i++) {
+      await sleep(60)
+      socket.write('x')
+    }
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    socket.destroy()
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 201 /)
+  })
+
+  test('is ended when nothing of it comes, and leaves nothing', async () => {
+    await using files = await setFiles({}, options)
+    const url = new URL(await files.http.listen())
+    const answer = await raw(url, `${headOf(files.base)}half`)
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+    await expect.poll(() => readdir(files.workdir)).toEqual([])
+    expect(files.http.bench.logged.filter((line) => /"level":"?(error|50)/.test(line))).toEqual([])
+  })
+})
+
 describe('an upload that breaks off', () => {
   test.each([
     ['a raw body', (base: string) => [`PUT ${base}/files/d/a HTTP/1.1`, 'Content-Length: 500000']],
@@ -533,7 +564,7 @@ describe('an upload that breaks off', () => {
     socket.destroy()
     await expect.poll(() => readdir(files.workdir)).toEqual([])
     expect(await files.updates()).toEqual([])
-    expect(files.http.bench.logged.filter((line) => line.includes('"level":"error"'))).toEqual([])
+    expect(files.http.bench.logged.filter((line) => /"level":"?(error|50)/.test(line))).toEqual([])
   })
 
   test('because the conversation is deleted, ends with that', async () => {
