@@ -63,14 +63,6 @@ export function createFileViews({ openJail, inJail, ripgrep, redact }: FileViews
 
     open: (path, signal) => inJail(signal, (jail) => openFile(jail, path)),
 
-    async archive(path, signal) {
-      const jail = await openJail(signal)
-      try {
-        return await archiveDirectory(jail, path)
-      } catch (error) {
-        await jail[Symbol.asyncDispose]()
-        throw error
-      }
-    },
+    archive: async (path, signal) => await archiveDirectory(await openJail(signal), path),
   }
 }

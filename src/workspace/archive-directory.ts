@@ -13,19 +13,24 @@ import { walk } from './tree-walk.ts'
 
 /** Owns the jail from here on. Throws when there is no such directory; what cannot be read later on is left out. */
 export async function archiveDirectory(jail: Jail, path: JailPath): Promise<Readable> {
-  // Here, so that what is wrong with the path is told before the first byte.
-  const directory = await openDirectoryIn(jail, path.names)
+  const blocks = tarOf(jail, path)
+  // Here, so that what is wrong with the path is told before the first byte; and only what has begun cleans up.
+  const first = await blocks.next()
+  const all = async function* () {
+    if (!first.done) yield first.value
+    yield* blocks
+  }
   const archive = createGzip()
   // What goes wrong is told to whoever reads the archive: it ends before its end.
-  pipeline(Readable.from(tarOf(jail, directory), { objectMode: false }), archive, () => {
-    void directory.handle.close()
-    void jail[Symbol.asyncDispose]()
-  })
+  pipeline(Readable.from(all(), { objectMode: false }), archive, () => void blocks.return())
   return archive
 }
 
-async function* tarOf(jail: Jail, start: Met['directory']): AsyncGenerator<Buffer> {
-  for await (const met of walk(jail, start, { recursive: true })) {
+/** Directories are closed here and nowhere else: never while something is on its way through them. */
+async function* tarOf(jail: Jail, path: JailPath): AsyncGenerator<Buffer, void, void> {
+  await using _jail = jail
+  await using directory = await openDirectoryIn(jail, path.names)
+  for await (const met of walk(jail, directory, { recursive: true })) {
     await using entry = await lookAt(jail, met)
     if (entry) yield* tarOfEntry(jail, met, entry)
   }

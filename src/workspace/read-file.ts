@@ -21,7 +21,12 @@ export async function openFile(jail: Jail, path: JailPath): Promise<OpenedFile> 
   await using entry = await look(jail, parent, path.names.at(-1) ?? '.')
   if (!entry) throw fileNotFound()
   const file = await openToRead(jail, entry)
-  const stats = await jail.io(() => file.stat({ bigint: true }))
+  const stats = await jail
+    .io(() => file.stat({ bigint: true }))
+    .catch(async (error: unknown) => {
+      await file.close()
+      throw error
+    })
   return {
     stats,
     content(start, end) {
