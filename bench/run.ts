@@ -7,6 +7,7 @@ import { benchCallbacks } from './callbacks.ts'
 import { benchCreate } from './create.ts'
 import { benchDeltas } from './deltas.ts'
 import { benchEventPage } from './event-page.ts'
+import { benchFiles } from './files.ts'
 import { benchStart } from './start.ts'
 import { benchSteps } from './steps.ts'
 import type { Row } from './table.ts'
@@ -16,6 +17,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   steps: benchSteps,
   deltas: benchDeltas,
   create: benchCreate,
+  files: benchFiles,
   callbacks: benchCallbacks,
   start: benchStart,
   'event-page': () => benchEventPage(),

@@ -28,13 +28,15 @@ import { createRedactor } from './security/redactor.ts'
 import type { Redactor } from './security/redactor.ts'
 import { createSafeFetch } from './security/safe-fetch.ts'
 import { createSecretStore } from './security/secret-store.ts'
+import { lazily } from './lib/lazily.ts'
+import { createPermits } from './lib/permits.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { createLogger } from './telemetry/logger.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { TOOL_NAMES, createTools } from './tools/registry.ts'
 import { createEditorFiles } from './workspace/editor-files.ts'
 import type { FileRules } from './workspace/file-gate.ts'
-import { findBubblewrap } from './workspace/find-launcher.ts'
+import { findBubblewrap, findProgram } from './workspace/find-launcher.ts'
 import { hostLauncher } from './workspace/host-launcher.ts'
 import { endOrphans } from './workspace/marked-processes.ts'
 import type { ShellLauncher } from './workspace/shell.ts'
@@ -57,6 +59,8 @@ export type App = {
 /** How long connections that do not end by themselves are waited for at a stop, milliseconds. */
 const DRAIN_TIMEOUT_MS = 1000
 
+/** Waits for the file system on behalf of clients' file requests at a time; of the threads there are, the others are for the logs. */
+const FILE_OPERATIONS = 8
 const LOCKED_KEYS =
   'some secrets were encrypted under a key that is not set now, and cannot be read; start with it after a comma in OPENHANDS_MASTER_KEY, or set the OPENHANDS_SECRET_KEY of then'
 
@@ -195,8 +199,10 @@ async function createManager(config: Config, parts: ManagerParts): Promise<Conve
         launcher,
         limits: { outputBytes: config.maxOutputBytes },
       }),
+    files: { io: createPermits(FILE_OPERATIONS), ripgrep: lazily(() => findProgram('rg', env['PATH']!)) },
+    fileRules: (conversation) => fileRules(config, launcher, conversation),
     createTools: (names, deps) =>
-      createTools(names, { ...deps, files: createEditorFiles(() => editorRules(config, launcher, deps)) }),
+      createTools(names, { ...deps, files: createEditorFiles(() => fileRules(config, launcher, deps)) }),
   })
   return new ConversationManager({
     catalog,
@@ -208,11 +214,11 @@ async function createManager(config: Config, parts: ManagerParts): Promise<Conve
 }
 
 /**
- * The editor works in this process. So nothing of `/proc` is for it, where `self` is the server and `environ` its
+ * The editor and the routes for files work in this process. So nothing of `/proc` is for it, where `self` is the server and `environ` its
  * secrets; nor are the server's files, but the workdirs among them and the full outputs that results name. With a wall it
  * stays behind that, as the shells do: it would else write where they cannot, and what it wrote there would run.
  */
-function editorRules(config: Config, { isolation }: ShellLauncher, conversation: Places): FileRules {
+function fileRules(config: Config, { isolation }: ShellLauncher, conversation: Places): FileRules {
   const { dataDir, workdirBase, secretFiles } = config
   const outputs = outputsOf(conversation.stateDirectory)
   if (isolation === 'none') {
@@ -256,6 +262,7 @@ function infoOf(config: Config, { isolation }: ShellLauncher): Info {
     isolation,
     limits: {
       max_body_bytes: config.maxBodyBytes,
+      max_upload_bytes: config.maxUploadBytes,
       max_header_bytes: MAX_HEADER_BYTES,
       max_output_bytes: config.maxOutputBytes,
       stream_buffer_bytes: config.streamBufferBytes,

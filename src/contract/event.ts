@@ -187,6 +187,16 @@ export const SecretsUpdate = Envelope.extend({
   removed: z.array(z.string()).describe('Names.'),
 }).meta({ id: 'SecretsUpdate' })
 
+export const FileUpdate = Envelope.extend({
+  ...byUser,
+  type: z.literal('FileUpdate'),
+  path: z.string().describe('Relative to the workdir.'),
+  action: z.enum(['upload', 'write', 'delete', 'mkdir']),
+  size: z.int().nonnegative().optional().describe('Of the file after the change, bytes.'),
+  idempotency_key: z.string().optional(),
+  body_hash: z.string().optional().describe('Of the request that came with the key.'),
+}).meta({ id: 'FileUpdate' })
+
 export const ErrorEvent = Envelope.extend({
   ...byEnvironment,
   ...InRun,
@@ -224,6 +234,7 @@ export const Event = z
     StatusUpdate,
     ConfigUpdate,
     SecretsUpdate,
+    FileUpdate,
     ErrorEvent,
     Result,
   ])

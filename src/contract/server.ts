@@ -19,6 +19,7 @@ const Limit = z.int().positive()
 export const Limits = z
   .object({
     max_body_bytes: Limit.describe('OPENHANDS_MAX_BODY_BYTES: of one request.'),
+    max_upload_bytes: z.int().nonnegative().describe('OPENHANDS_MAX_UPLOAD_BYTES: of the files of one request.'),
     max_header_bytes: Limit.describe('Of the first line and the headers of one request.'),
     max_output_bytes: Limit.describe('OPENHANDS_MAX_OUTPUT_BYTES: what a result keeps of each stream of a command.'),
     stream_buffer_bytes: Limit.describe('OPENHANDS_STREAM_BUFFER_BYTES: what a stream’s reader may be behind.'),
@@ -49,6 +50,7 @@ export const Info = z
         isolation: 'bubblewrap',
         limits: {
           max_body_bytes: 8_388_608,
+          max_upload_bytes: 1_073_741_824,
           max_header_bytes: 16_384,
           max_output_bytes: 30_000,
           stream_buffer_bytes: 8_388_608,

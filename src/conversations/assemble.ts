@@ -13,6 +13,7 @@ import { withRedaction } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
+import type { FileRules } from '../workspace/file-gate.ts'
 import type { OutputFilter, Shells } from '../workspace/shell.ts'
 import type { CallbackFile } from './callbacks/callback-record.ts'
 import { CallbackSet } from './callbacks/callback-set.ts'
@@ -23,6 +24,8 @@ import { createDueMark } from './callbacks/due-mark.ts'
 import type { Catalog } from './catalog.ts'
 import { Conversation } from './conversation.ts'
 import { describeEvent } from '../contract/describe-event.ts'
+import type { ConversationFiles, FilesDeps } from './files.ts'
+import { createConversationFiles } from './files.ts'
 import type { ConversationSecrets, SecretCommands } from './secrets.ts'
 import { secretCommands } from './secrets.ts'
 import type { LlmDefaults } from './settings.ts'
@@ -31,6 +34,7 @@ import { createMeter } from './meter.ts'
 import type { RunSlots } from './run-slots.ts'
 import type { State } from './state.ts'
 import type { WorkdirRules } from './workdir.ts'
+import { whyClosed } from './why-closed.ts'
 
 export type AssemblyDeps = {
   readonly store: EventStore
@@ -56,6 +60,10 @@ export type AssemblyDeps = {
     secretsEnv: () => Record<string, string>
     createFilter: () => OutputFilter
   }) => Shells
+  /** What of a conversation's files is the same for all. */
+  readonly files: Pick<FilesDeps, 'io' | 'ripgrep'>
+  /** Where its files may be seen and changed, by its tools and by clients. */
+  readonly fileRules: (conversation: { stateDirectory: string; workdir: () => string }) => FileRules
   readonly createTools: (names: readonly string[], deps: ConversationToolDeps) => Tool[]
 }
 
@@ -68,6 +76,7 @@ export type ConversationToolDeps = Omit<ToolDeps, 'files'> & {
 /** An assembled conversation and what only its assembler may touch. */
 export type Opened = {
   readonly conversation: Conversation
+  readonly files: ConversationFiles
   readonly redact: (text: string) => string
   readonly secrets: SecretCommands
   readonly credentials: ConversationSecrets
@@ -164,6 +173,15 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),
     onChange,
   })
+  const stateDirectory = catalog.directoryOf(id)
+  const files = createConversationFiles({
+    ...deps.files,
+    log,
+    workdir,
+    rules: () => deps.fileRules({ stateDirectory, workdir }),
+    directory: stateDirectory,
+    redact,
+  })
   log.subscribe({ onEvents: (events) => events.forEach(({ event }) => meter.take(event)) })
   if (state.settings.visualize)
     log.subscribe({
@@ -172,6 +190,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
 
   return {
     conversation,
+    files,
     redact,
     secrets: secretCommands({ changeSecrets: (store) => conversation.changeSecrets(store) }, secrets),
     credentials: secrets,
@@ -182,6 +201,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
       try {
         // First of all: what is being sent would else hold up the end of the log.
         await callbackSet.close(outcome)
+        await files.close(whyClosed(outcome))
         await conversation.close(outcome)
       } finally {
         await closeShells()

@@ -36,6 +36,7 @@ import type { RunSlots } from './run-slots.ts'
 import type { State } from './state.ts'
 import { fold } from './state.ts'
 import { viewOf } from './view.ts'
+import { whyClosed } from './why-closed.ts'
 
 export type ConversationDeps = {
   readonly log: EventLog
@@ -175,10 +176,7 @@ export class Conversation {
   async close(outcome: 'deleted' | 'closing'): Promise<void> {
     await this.#inbox(async () => {
       if (this.#closed) return
-      this.#closed =
-        outcome === 'deleted'
-          ? new Problem('conversation_deleted', 'The conversation has been deleted.')
-          : new Problem('unavailable', 'The server is stopping; try again when it is up.')
+      this.#closed = whyClosed(outcome)
       await this.#stopRun()
       await this.#deps.toolCalls.interrupt()
       // What waits for somebody goes on waiting at the next start.

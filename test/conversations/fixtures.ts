@@ -17,6 +17,7 @@ import { ConversationManager } from '../../src/conversations/manager.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
 import { createJsonlStore } from '../../src/events/jsonl-store.ts'
 import { createOpenAiChat } from '../../src/llm/openai-chat.ts'
+import { createPermits } from '../../src/lib/permits.ts'
 import type { Script } from '../../src/llm/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted-model.ts'
 import type { ScriptedModel } from '../../src/llm/scripted-model.ts'
@@ -106,6 +107,8 @@ export async function setBench({
       createShells: () => {
         throw new Error('these tests have no shell')
       },
+      files: { io: createPermits(8), ripgrep: () => undefined },
+      fileRules: () => ({ forbidden: [dataDir], permitted: [workdirBase] }),
       createTools: (names) => (names.length ? [...tools] : []),
       ...deps,
     })
