@@ -8,6 +8,7 @@ import { benchChurn } from './churn.ts'
 import { benchCreate } from './create.ts'
 import { benchDeltas } from './deltas.ts'
 import { benchEventPage } from './event-page.ts'
+import { benchFiles } from './files.ts'
 import { benchStart } from './start.ts'
 import { benchSteps } from './steps.ts'
 import type { Row } from './table.ts'
@@ -17,6 +18,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   steps: benchSteps,
   deltas: benchDeltas,
   create: benchCreate,
+  files: benchFiles,
   callbacks: benchCallbacks,
   churn: benchChurn,
   start: benchStart,

@@ -8,16 +8,20 @@ export const PROBLEMS = {
   unsupported_field: 400,
   unsupported_frame: 400,
   unsafe_path: 400,
+  token_in_url: 400,
   callback_address_refused: 400,
   unauthorized: 401,
   origin_refused: 403,
+  file_forbidden: 403,
   not_found: 404,
   conversation_not_found: 404,
   event_not_found: 404,
   permission_not_found: 404,
+  file_not_found: 404,
   callback_not_found: 404,
   method_not_allowed: 405,
   not_acceptable: 406,
+  request_timeout: 408,
   conversation_exists: 409,
   already_running: 409,
   waiting_for_confirmation: 409,
@@ -30,11 +34,20 @@ export const PROBLEMS = {
   conversation_running: 409,
   conversation_damaged: 409,
   conversation_from_newer_version: 409,
+  workdir_missing: 409,
+  not_a_file: 409,
+  not_a_directory: 409,
+  directory_not_empty: 409,
   conversation_deleted: 410,
+  precondition_failed: 412,
   body_too_large: 413,
   idempotency_mismatch: 422,
   unsupported_media_type: 415,
+  range_not_satisfiable: 416,
   upgrade_required: 426,
+  too_many_attempts: 429,
+  too_many_streams: 429,
+  headers_too_large: 431,
   internal: 500,
   storage_failed: 500,
   storage_full: 507,
@@ -48,9 +61,18 @@ export const ErrorBody = z
   .object({
     error: z.enum(Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]]),
     message: z.string().describe('A sentence saying what went wrong and what to do.'),
-    details: z.record(z.string(), z.unknown()).optional(),
+    details: z.record(z.string(), z.unknown()).optional().describe('What a program may want to know, by code.'),
   })
-  .meta({ id: 'Error' })
+  .meta({
+    id: 'Error',
+    examples: [
+      {
+        error: 'already_running',
+        message: 'The agent is running already; follow it, or pause it first.',
+        details: { run_id: '0199a1f2-77aa-7c30-8e55-91b0d4f3c2aa' },
+      },
+    ],
+  })
 export type ErrorBody = z.infer<typeof ErrorBody>
 
 /** An expected failure on its way to a client. */

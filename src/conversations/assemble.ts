@@ -10,8 +10,10 @@ import type { Redactor } from '../security/redactor.ts'
 import type { SecretStore } from '../security/secret-store.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { withRedaction } from '../telemetry/logger.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
+import type { FileRules } from '../workspace/file-gate.ts'
 import type { OutputFilter, Shells } from '../workspace/shell.ts'
 import type { CallbackFile } from './callbacks/callback-record.ts'
 import { CallbackSet } from './callbacks/callback-set.ts'
@@ -22,12 +24,17 @@ import { createDueMark } from './callbacks/due-mark.ts'
 import type { Catalog } from './catalog.ts'
 import { Conversation } from './conversation.ts'
 import { describeEvent } from '../contract/describe-event.ts'
+import type { ConversationFiles, FilesDeps } from './files.ts'
+import { createConversationFiles } from './files.ts'
 import type { ConversationSecrets, SecretCommands } from './secrets.ts'
 import { secretCommands } from './secrets.ts'
 import type { LlmDefaults } from './settings.ts'
 import { withLlmSecrets } from './settings.ts'
+import { createMeter } from './meter.ts'
+import type { RunSlots } from './run-slots.ts'
 import type { State } from './state.ts'
 import type { WorkdirRules } from './workdir.ts'
+import { whyClosed } from './why-closed.ts'
 
 export type AssemblyDeps = {
   readonly store: EventStore
@@ -38,6 +45,8 @@ export type AssemblyDeps = {
   readonly llmDefaults: LlmDefaults
   readonly version: string
   readonly isolation: 'bubblewrap' | 'none'
+  readonly slots: RunSlots
+  readonly metrics: Metrics
   readonly logger: Logger
   /** A redactor that knows the server's own secrets already. */
   readonly createRedactor: () => Redactor
@@ -51,6 +60,10 @@ export type AssemblyDeps = {
     secretsEnv: () => Record<string, string>
     createFilter: () => OutputFilter
   }) => Shells
+  /** What of a conversation's files is the same for all. */
+  readonly files: Pick<FilesDeps, 'io' | 'ripgrep'>
+  /** Where its files may be seen and changed, by its tools and by clients. */
+  readonly fileRules: (conversation: { stateDirectory: string; workdir: () => string }) => FileRules
   readonly createTools: (names: readonly string[], deps: ConversationToolDeps) => Tool[]
   /** Told of each log that is opened or made, before anything is appended to it. */
   readonly onLogOpened: (log: EventLog) => void
@@ -65,6 +78,7 @@ export type ConversationToolDeps = Omit<ToolDeps, 'files'> & {
 /** An assembled conversation and what only its assembler may touch. */
 export type Opened = {
   readonly conversation: Conversation
+  readonly files: ConversationFiles
   readonly redact: (text: string) => string
   readonly secrets: SecretCommands
   readonly credentials: ConversationSecrets
@@ -99,6 +113,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
   const log: EventLog = createEventLog({
     log: stored,
     onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed'),
+    onAppended: deps.metrics.appended,
     guard: (append) => mark.during(append, callbackSet.hasEnabled),
   })
   const callbackSet: CallbackSet = new CallbackSet(
@@ -113,6 +128,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     },
     parts.callbacks,
   )
+  const meter = createMeter(deps.metrics, state)
   let shells: Shells | undefined
   const workdir = () => conversation.state.settings.workdir
   const currentShells = () =>
@@ -148,16 +164,27 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
   const conversation: Conversation = new Conversation({
     log,
     state,
+    slots: deps.slots,
     toolCalls,
     redact,
     createLlm: (stored) => {
       const config = withLlmSecrets(stored, secrets.llm(), deps.llmDefaults)
-      return createRedactedLlm(deps.createLlm({ ...redactor, config, conversationId: id }), redactor)
+      return createRedactedLlm(meter.time(deps.createLlm({ ...redactor, config, conversationId: id })), redactor)
     },
     logger,
     markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),
     onChange,
   })
+  const stateDirectory = catalog.directoryOf(id)
+  const files = createConversationFiles({
+    ...deps.files,
+    log,
+    workdir,
+    rules: () => deps.fileRules({ stateDirectory, workdir }),
+    directory: stateDirectory,
+    redact,
+  })
+  log.subscribe({ onEvents: (events) => events.forEach(({ event }) => meter.take(event)) })
   // After the conversation itself: what others are told it knows already.
   deps.onLogOpened(log)
   if (state.settings.visualize)
@@ -167,6 +194,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
 
   return {
     conversation,
+    files,
     redact,
     secrets: secretCommands({ changeSecrets: (store) => conversation.changeSecrets(store) }, secrets),
     credentials: secrets,
@@ -177,6 +205,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
       try {
         // First of all: what is being sent would else hold up the end of the log.
         await callbackSet.close(outcome)
+        await files.close(whyClosed(outcome))
         await conversation.close(outcome)
       } finally {
         await closeShells()

@@ -32,14 +32,17 @@ import { decide } from './commands.ts'
 import type { SecretsChange } from './secrets.ts'
 import { refuseSecretsIn } from './refuse-secrets.ts'
 import { redactParts } from './redact-parts.ts'
+import type { RunSlots } from './run-slots.ts'
 import type { State } from './state.ts'
 import { fold } from './state.ts'
 import { viewOf } from './view.ts'
+import { whyClosed } from './why-closed.ts'
 
 export type ConversationDeps = {
   readonly log: EventLog
   /** The fold of the log as it stands. */
   readonly state: State
+  readonly slots: RunSlots
   readonly toolCalls: ToolCalls
   readonly redact: (text: string) => string
   readonly createLlm: (config: LlmConfig) => Llm
@@ -173,10 +176,7 @@ export class Conversation {
   async close(outcome: 'deleted' | 'closing'): Promise<void> {
     await this.#inbox(async () => {
       if (this.#closed) return
-      this.#closed =
-        outcome === 'deleted'
-          ? new Problem('conversation_deleted', 'The conversation has been deleted.')
-          : new Problem('unavailable', 'The server is stopping; try again when it is up.')
+      this.#closed = whyClosed(outcome)
       await this.#stopRun()
       await this.#deps.toolCalls.interrupt()
       // What waits for somebody goes on waiting at the next start.
@@ -242,10 +242,11 @@ export class Conversation {
   }
 
   #startRun(): void {
-    const { toolCalls, createLlm } = this.#deps
+    const { slots, toolCalls, createLlm } = this.#deps
     const run = new ActiveRun({
       id: this.#state.run!.id,
       log: this.log,
+      slots,
       toolCalls,
       createLlm,
       withoutTools: this.#withoutTools,

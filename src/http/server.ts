@@ -1,5 +1,4 @@
 /** The HTTP server: plugins, hooks and routes put together. What a route does is in `routes/`, what an error says in `problem-handler.ts`. */
-import type { Socket } from 'node:net'
 import { fastifySSE } from '@fastify/sse'
 import type { FastifyBaseLogger, FastifyError, FastifyInstance, FastifySchemaCompiler } from 'fastify'
 import Fastify, { LogController } from 'fastify'
@@ -9,64 +8,101 @@ import type { Info } from '../contract/server.ts'
 import { Problem } from '../contract/problem.ts'
 import type { ConversationManager } from '../conversations/manager.ts'
 import type { Firehose } from '../events/firehose.ts'
-import { uuid7 } from '../lib/uuid7.ts'
 import type { HashBody } from '../security/body-hash.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import type { Authenticate } from './auth.ts'
+import { fingerprintIn } from './auth.ts'
+import { MAX_HEADER_BYTES, answerClientError } from './client-error.ts'
+import { originRule, registerCors } from './cors.ts'
+import { createFailedKeys } from './failed-keys.ts'
 import { createRouteTable } from './route-table.ts'
 import { handleError } from './problem-handler.ts'
+import type { ReadinessProbe } from './readiness.ts'
+import { logRequest, requestIdOf } from './request-log.ts'
+import { SECURITY_HEADERS } from './security-headers.ts'
+import type { BodyTimes } from './slow-bodies.ts'
+import { BODY_TIMES, watchBody } from './slow-bodies.ts'
+import type { StreamSlots } from './stream-slots.ts'
+import { refuseTokensIn } from './url-tokens.ts'
 import { callbackRoutes } from './routes/callbacks.ts'
 import { conversationRoutes } from './routes/conversations.ts'
 import { eventRoutes } from './routes/events.ts'
 import { firehoseRoutes } from './routes/firehose.ts'
+import { fileBodyRoutes } from './routes/file-bodies.ts'
+import { fileRoutes } from './routes/files.ts'
 import { messageRoutes } from './routes/messages.ts'
 import { permissionRoutes } from './routes/permissions.ts'
 import { secretRoutes } from './routes/secrets.ts'
 import { serverRoutes } from './routes/server.ts'
 import { socketRoutes } from './routes/sockets.ts'
+import type { CheckKey } from './socket/first-frame-key.ts'
 import { createFirstFrameKey } from './socket/first-frame-key.ts'
-import { originRule, refuseBadUpgrade, shouldUpgrade, takeUpgrades } from './socket/upgrade.ts'
+import { refuseBadUpgrade, shouldUpgrade, takeUpgrades } from './socket/upgrade.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answers without a key. */
     public?: boolean
+    /** For people to look at in a browser: it has security headers of its own. */
+    page?: boolean
+    /** Its body is a file, or a form of files, of any type and size. */
+    takesFiles?: boolean
   }
 }
 
 export type HttpDeps = {
   readonly manager: ConversationManager
   readonly firehose: Firehose
-  /** Of pages that may connect a socket: exact ones, or `*`. */
-  readonly allowedOrigins: readonly string[]
   readonly authenticate: Authenticate
   readonly hashBody: HashBody
   readonly info: Info
-  readonly isReady: () => boolean
+  readonly readiness: ReadinessProbe
+  readonly metrics: Metrics
+  readonly streamSlots: StreamSlots
+  /** Exact origins whose pages may call, or `*`. */
+  readonly corsOrigins: readonly string[]
+  /** Addresses and networks whose `X-Forwarded-For` is believed. */
+  readonly trustProxy: readonly string[]
+  readonly times?: RequestTimes
   readonly logger: Logger
 }
 
-/** Milliseconds a client may take to send one whole request. */
-const REQUEST_TIMEOUT_MS = 60_000
+/** How long a client may take to send a request, milliseconds. */
+export type RequestTimes = BodyTimes & {
+  readonly headersMs: number
+  /** How often connections are looked at for that. */
+  readonly checkMs: number
+}
+
+const REQUEST_TIMES: RequestTimes = { ...BODY_TIMES, headersMs: 20_000, checkMs: 5000 }
 /** Longer than the usual 60 s of proxies, so that it is they who end an idle connection. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 
 export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance> {
   // By its widest type: a narrower one would run through the types of every plugin and route.
   const logger: FastifyBaseLogger = deps.logger
+  const times = deps.times ?? REQUEST_TIMES
   const app = Fastify({
     loggerInstance: logger,
-    http: { shouldUpgradeCallback: shouldUpgrade },
     // One line per request, of our own, is below.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'req_id' }),
     bodyLimit: deps.info.limits.max_body_bytes,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    http: {
+      shouldUpgradeCallback: shouldUpgrade,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: times.headersMs,
+      connectionsCheckingInterval: times.checkMs,
+    },
+    // A file may take its time, so bodies are watched one by one.
+    requestTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     forceCloseConnections: 'idle',
     // The routes say themselves what still works while the server stops, in the form that all errors have.
     return503OnClosing: false,
     clientErrorHandler: answerClientError,
-    genReqId: () => uuid7(),
+    genReqId: ({ headers }) => requestIdOf(headers),
+    trustProxy: deps.trustProxy.length > 0 && [...deps.trustProxy],
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4096 },
     frameworkErrors: (error, request, reply) => void handleError(error, request, reply),
   })
@@ -86,30 +122,22 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
 
   const routes = createRouteTable()
   app.addHook('onRoute', routes.add)
-  const isAllowedOrigin = originRule(deps.allowedOrigins)
+  app.decorateRequest('keyFingerprint', undefined)
+  app.decorateRequest('isKeyRefused', false)
   app.addHook('onRequest', async (request, reply) => {
-    const { config } = request.routeOptions
-    const isUpgrade = app.upgrades.has(request)
-    // A socket may bring its key in its first frame, for browsers have no other way.
-    const keyComes = isUpgrade && config.socket && request.headers.authorization === undefined
-    if (!config.public && !keyComes) deps.authenticate(request.headers.authorization)
-    if (!isUpgrade) return
-    // For the answer, should it come to that: the connection is of no further use.
-    void reply.header('connection', 'close')
-    refuseBadUpgrade(request, isAllowedOrigin)
+    void reply.header('x-request-id', request.id)
+    if (!request.routeOptions.config.page) void reply.headers(SECURITY_HEADERS)
   })
   app.addHook('onResponse', async (request, reply) => {
-    const { method, routeOptions } = request
-    const facts = {
-      method,
-      route: routeOptions.url,
-      status: reply.statusCode,
-      ms: Math.round(reply.elapsedTime * 10) / 10,
-    }
-    // Probes come every few seconds and say nothing.
-    if (routeOptions.config.public) request.log.debug(facts, 'request')
-    else request.log.info(facts, 'request')
+    deps.metrics.answered(reply.statusCode)
+    logRequest(request, reply)
   })
+  // Before the key is asked for: preflights have none.
+  await registerCors(app, deps.corsOrigins)
+  const checkKey = createKeyCheck(deps)
+  requireKey(app, checkKey)
+  refuseBadUpgrades(app, deps.corsOrigins)
+  app.addHook('onRequest', async (request, reply) => watchBody(request, reply, times))
   app.setNotFoundHandler(async (request) => {
     const allowed = routes.methodsOf(request.url)
     if (!allowed.length) throw new Problem('not_found', 'There is no such route; /openapi.json lists them all.')
@@ -118,7 +146,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     })
   })
 
-  await registerRoutes(app, deps)
+  await registerRoutes(app, { ...deps, checkKey })
   return app
 }
 
@@ -128,17 +156,41 @@ export function cutConnections(app: FastifyInstance): void {
   app.upgrades.cut()
 }
 
-/** What is no request at all never reaches a route; it is answered in the form that all errors have, and the connection ended. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  const problem = new Problem(
-    'invalid_request',
-    'This is no HTTP request that the server can read; check its first line and the size of its headers.',
-  )
-  const body = JSON.stringify(problem.toBody())
-  socket.end(
-    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  )
+/** Throws a `Problem` unless that is a key, and counts those who had none. */
+function createKeyCheck({ authenticate, metrics }: HttpDeps): CheckKey {
+  const countFailedKey = createFailedKeys()
+  return async (request, authorization) => {
+    try {
+      request.keyFingerprint = authenticate(authorization)
+    } catch (error) {
+      request.keyFingerprint = fingerprintIn(authorization)
+      request.isKeyRefused = true
+      metrics.keyRefused()
+      await countFailedKey(request)
+      throw error
+    }
+  }
+}
+
+function requireKey(app: FastifyInstance, checkKey: CheckKey): void {
+  app.addHook('onRequest', async (request) => {
+    refuseTokensIn(request.url)
+    const { config } = request.routeOptions
+    const { authorization } = request.headers
+    // A socket may bring its key in its first frame, for browsers have no other way.
+    const keyComes = config.socket && app.upgrades.has(request) && authorization === undefined
+    if (!config.public && !keyComes) await checkKey(request, authorization)
+  })
+}
+
+function refuseBadUpgrades(app: FastifyInstance, corsOrigins: readonly string[]): void {
+  const isAllowedOrigin = originRule(corsOrigins)
+  app.addHook('onRequest', async (request, reply) => {
+    if (!app.upgrades.has(request)) return
+    // For the answer, should it come to that: the connection is of no further use.
+    void reply.header('connection', 'close')
+    refuseBadUpgrade(request, isAllowedOrigin)
+  })
 }
 
 /** Fastify shows a schema `null` for a body that is not there; to ours it is optional, not null. */
@@ -160,18 +212,23 @@ function acceptJsonOnly(app: FastifyInstance): void {
 /** The routes alone: what the API's description is made from, too. */
 export async function registerRoutes(
   app: FastifyInstance,
-  deps: Pick<HttpDeps, 'manager' | 'firehose' | 'authenticate' | 'info' | 'isReady'>,
+  deps: Pick<HttpDeps, 'manager' | 'firehose' | 'info' | 'readiness' | 'metrics' | 'streamSlots'> & {
+    readonly checkKey: CheckKey
+  },
 ): Promise<void> {
-  const { manager, firehose, info, isReady } = deps
+  const { manager, firehose, info, readiness, metrics, streamSlots } = deps
   const streamBufferBytes = info.limits.stream_buffer_bytes
-  const firstFrameKey = createFirstFrameKey(deps.authenticate)
-  await app.register(serverRoutes, { info, isReady })
+  const firstFrameKey = createFirstFrameKey(deps.checkKey)
+  await app.register(serverRoutes, { info, readiness, metrics })
   await app.register(conversationRoutes, { manager })
   await app.register(messageRoutes, { manager })
   await app.register(permissionRoutes, { manager })
   await app.register(secretRoutes, { manager })
+  await app.register(fileRoutes, { manager })
+  await app.register(fileBodyRoutes, { manager, maxUploadBytes: info.limits.max_upload_bytes })
+  await app.register(eventRoutes, { manager, metrics, streamSlots, streamBufferBytes })
   await app.register(callbackRoutes, { manager })
-  await app.register(eventRoutes, { manager, streamBufferBytes })
-  await app.register(socketRoutes, { manager, firstFrameKey, streamBufferBytes })
-  await app.register(firehoseRoutes, { firehose, firstFrameKey, streamBufferBytes })
+  const streams = { firstFrameKey, metrics, streamBufferBytes }
+  await app.register(socketRoutes, { manager, streamSlots, ...streams })
+  await app.register(firehoseRoutes, { firehose, ...streams })
 }

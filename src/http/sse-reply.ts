@@ -15,6 +15,8 @@ export type StreamOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 
   readonly bufferBytes: number
   /** What the reader comes back with to go on after this position. */
   readonly cursorAt?: (position: number) => string
+  /** Told when it begins; what it answers is told how it ended. */
+  readonly onOpen: () => (end: { readonly lagged: boolean }) => void
 }
 
 /** A reader that takes nothing for so long is cut off, milliseconds. */
@@ -43,12 +45,14 @@ export async function requireEventStream(request: FastifyRequest): Promise<void>
 
 /** Resolves when the stream is over, whoever ended it. Throws a `Problem` only before the first byte. */
 export async function streamEvents(reply: FastifyReply, source: FeedSource, options: StreamOptions): Promise<void> {
-  const { bufferBytes, cursorAt = String, ...following } = options
+  const { bufferBytes, cursorAt = String, onOpen, ...following } = options
   const signal = closeSignal(reply)
   const feed = follow(source, { ...following, signal, limits: feedLimits(bufferBytes) })
 
   // The feed has begun to listen before the client sees the first byte: what it does next, it will hear of.
   let next = feed.next()
+  const onEnd = onOpen()
+  let lagged = false
   let stream: StreamWriter | undefined
   try {
     reply.header('cache-control', 'no-cache, no-transform')
@@ -60,6 +64,7 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
       if (done || signal.aborted) return
       const text = batch.records.length ? sseFrames(batch.records) : heartbeat(batch.reachedSeq, cursorAt)
       if (!stream.write(text)) await untilDrained(stream, reply, signal)
+      lagged = batch.end === 'lagged'
       if (batch.end) return void stream.write(GOODBYE[batch.end])
       next = feed.next()
     }
@@ -73,6 +78,7 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
     if (!(error instanceof Problem)) reply.log.error({ err: error }, 'stream failed')
     if (!signal.aborted) stream?.write(`event: error\ndata: ${JSON.stringify(problem.toBody())}\n\n`)
   } finally {
+    onEnd({ lagged })
     await feed.return()
   }
 }

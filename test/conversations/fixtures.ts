@@ -12,17 +12,21 @@ import { createCallbackDispatcher } from '../../src/conversations/callbacks/disp
 import type { CallbackDispatcher, DispatcherOptions } from '../../src/conversations/callbacks/dispatcher.ts'
 import { createCatalog } from '../../src/conversations/catalog.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
+import { createRunSlots } from '../../src/conversations/run-slots.ts'
 import { ConversationManager } from '../../src/conversations/manager.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
 import { Firehose } from '../../src/events/firehose.ts'
 import { createJsonlStore } from '../../src/events/jsonl-store.ts'
 import { createOpenAiChat } from '../../src/llm/openai-chat.ts'
+import { createPermits } from '../../src/lib/permits.ts'
 import type { Script } from '../../src/llm/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted-model.ts'
 import type { ScriptedModel } from '../../src/llm/scripted-model.ts'
 import { createRedactor } from '../../src/security/redactor.ts'
 import { createSafeFetch } from '../../src/security/safe-fetch.ts'
 import { createSecretStore } from '../../src/security/secret-store.ts'
+import type { Metrics } from '../../src/telemetry/metrics.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
 import { readAll } from '../events/fixtures.ts'
 
@@ -34,6 +38,7 @@ export type BenchOptions = {
   readonly deps?: Partial<AssemblyDeps>
   readonly roots?: readonly string[]
   readonly secretKeys?: readonly [string, ...string[]]
+  readonly maxRuns?: number
   /** How callbacks are delivered; receivers are on this machine unless `fetch` says otherwise. */
   readonly callbacks?: Partial<DispatcherOptions>
 }
@@ -49,6 +54,7 @@ export type Bench = AsyncDisposable & {
   readonly workdirBase: string
   /** Lines of the server's log, as JSON. */
   readonly logged: string[]
+  readonly metrics: Metrics
   /** Makes a conversation with the scripted model; answers its id. */
   readonly create: (fields?: object) => Promise<string>
   /** Makes a conversation and answers its actor. */
@@ -68,6 +74,7 @@ export async function setBench({
   deps = {},
   roots = [],
   secretKeys = ['key-material-of-the-tests'],
+  maxRuns = 256,
   callbacks = {},
 }: BenchOptions = {}): Promise<Bench> {
   const home = await mkdtemp(join(tmpdir(), 'conversations-'))
@@ -75,6 +82,7 @@ export async function setBench({
   await mkdir(dataDir)
   const model = await startScriptedModel(script)
   const logged: string[] = []
+  const metrics = createMetrics()
   const logger = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) })
 
   const dispatchers: CallbackDispatcher[] = []
@@ -100,12 +108,16 @@ export async function setBench({
       llmDefaults: {},
       version: '0.0.0-test',
       isolation: 'none',
+      slots: createRunSlots(maxRuns),
+      metrics,
       logger,
       createRedactor,
       createLlm: ({ config, redact }) => createOpenAiChat({ config, redact, retryBaseMs: 1 }),
       createShells: () => {
         throw new Error('these tests have no shell')
       },
+      files: { io: createPermits(8), ripgrep: () => undefined },
+      fileRules: () => ({ forbidden: [dataDir], permitted: [workdirBase] }),
       createTools: (names) => (names.length ? [...tools] : []),
       onLogOpened: (log) => firehose.attach(log),
       ...deps,
@@ -143,6 +155,7 @@ export async function setBench({
     dataDir,
     workdirBase,
     logged,
+    metrics,
     create,
     converse: async (fields) => await manager.get(await create(fields)),
     sessionOf: (id) => join(dataDir, 'sessions', id),

@@ -85,6 +85,7 @@ describe('a connection', () => {
       types: new Set(['ToolResult']),
       bufferBytes: 65_536,
       heartbeatMs: 30,
+      onOpen: () => () => {},
       greetings: [{ type: 'ready' }],
       reached: (after_seq) => ({ type: 'reached', after_seq }),
     })

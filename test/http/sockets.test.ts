@@ -70,8 +70,8 @@ test('who goes away leaves no subscriber behind, however it went', async () => {
   )
   await log.append([message('for all of them')])
   await Promise.all(sockets.map(({ until }) => until(({ type }) => type === 'UserMessage')))
-  expect(log.subscriberCount).toBe(before + 21)
-  expect(firehose.subscriberCount).toBe(11)
+  await expect.poll(() => log.subscriberCount).toBe(before + 21)
+  await expect.poll(() => firehose.subscriberCount).toBe(11)
   for (const [i, { ws }] of sockets.entries()) {
     if (i % 2 === 0) ws.close()
     else ws.terminate()

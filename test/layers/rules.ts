@@ -23,6 +23,9 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   fastify: 'http',
   '@fastify/multipart': 'http',
   '@fastify/sse': 'http',
+  '@fastify/cors': 'http',
+  '@fastify/helmet': 'http',
+  '@fastify/rate-limit': 'http',
   ws: 'http',
   'fastify-type-provider-zod': 'http',
   openai: 'llm',
@@ -30,6 +33,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   undici: ['llm', 'security'],
   'ipaddr.js': 'security',
   pino: 'telemetry',
+  'prom-client': 'telemetry',
   'node:sqlite': 'events',
 }
 

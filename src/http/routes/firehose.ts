@@ -6,6 +6,7 @@ import { Problem } from '../../contract/problem.ts'
 import type { Firehose, FirehoseReader } from '../../events/firehose.ts'
 import type { Published } from '../../events/sse-frame.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
 import { describeRoute } from '../describe-route.ts'
 import { requireEventStream, streamEvents } from '../sse-reply.ts'
 import type { SocketConnection } from '../socket/connection.ts'
@@ -15,12 +16,13 @@ import { upgradeWith } from '../socket/socket-route.ts'
 
 export type FirehoseDeps = {
   readonly firehose: Firehose
+  readonly metrics: Metrics
   readonly firstFrameKey: FirstFrameKey
   readonly streamBufferBytes: number
 }
 
 export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseDeps> = async (app, deps) => {
-  const { firehose, firstFrameKey, streamBufferBytes: bufferBytes } = deps
+  const { firehose, metrics, firstFrameKey, streamBufferBytes: bufferBytes } = deps
   const describe = describeRoute('events')
 
   const upgrade = upgradeWith(firstFrameKey, {
@@ -37,6 +39,7 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseDeps> = async (app, d
         ...wantedOf(query),
         afterSeq,
         bufferBytes,
+        onOpen: () => metrics.streamOpened('websocket'),
         greetings: [{ type: 'ready', cursor: reader.cursorAt(afterSeq) }],
         reached: (position) => ({ type: 'reached', cursor: reader.cursorAt(position) }),
       })
@@ -78,6 +81,7 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseDeps> = async (app, d
         ...wantedOf(request.query),
         ...withoutUndefined({ afterSeq }),
         bufferBytes,
+        onOpen: () => metrics.streamOpened('sse'),
         cursorAt: reader.cursorAt,
       })
     },

@@ -4,22 +4,27 @@ import type { FastifyRequest } from 'fastify'
 import type { Conversation } from '../../contract/conversation.ts'
 import { CreateConversation } from '../../contract/conversation.ts'
 import { StreamEvents, StreamNewConversation } from '../../contract/events-api.ts'
-import { Problem } from '../../contract/problem.ts'
+import { PROBLEMS, Problem } from '../../contract/problem.ts'
 import type { ConversationCreatedFrame } from '../../contract/socket.ts'
 import { CreateFrame } from '../../contract/socket.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { requireSeq } from '../../events/event-feed.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
 import { tellProblem } from '../problem-handler.ts'
+import { logCommand } from '../request-log.ts'
 import { answerCommand, parseFrame, parseJson } from '../socket/commands.ts'
 import type { SocketConnection } from '../socket/connection.ts'
 import type { FirstFrameKey } from '../socket/first-frame-key.ts'
 import { endWithProblem, sendFeed } from '../socket/send-feed.ts'
 import { socketRoute } from '../socket/socket-route.ts'
+import type { StreamSlots } from '../stream-slots.ts'
 import { ById } from './conversations.ts'
 
 export type SocketDeps = {
   readonly manager: ConversationManager
+  readonly metrics: Metrics
+  readonly streamSlots: StreamSlots
   readonly firstFrameKey: FirstFrameKey
   readonly streamBufferBytes: number
 }
@@ -28,13 +33,16 @@ export type SocketDeps = {
 const CREATE_TIMEOUT_MS = 60_000
 
 export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps) => {
-  const { manager, firstFrameKey } = deps
+  const { manager, streamSlots, firstFrameKey } = deps
 
   app.route({
     url: '/conversations/:id/ws',
     ...socketRoute(firstFrameKey, {
       schema: { params: ById, querystring: StreamEvents },
-      check: async ({ params, query }) => requireSeq((await manager.get(params.id)).log, query.after_seq),
+      async check({ params, query }) {
+        requireSeq((await manager.get(params.id)).log, query.after_seq)
+        streamSlots.take(params.id)() // told before the upgrade that there is none; taken when it is made
+      },
       serve: (socket, { params, query, request }) => talk(deps, socket, request, { ...query, id: params.id }),
     }),
   })
@@ -48,6 +56,7 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
         const { create, ...stream } = query
         const wanted = create === 'frame' ? await firstFrame(socket) : CreateConversation.parse({})
         const made = await manager.create(wanted)
+        logCommand(request, { frame: 'create', status: 201, conversation_id: made.id })
         await talk(deps, socket, request, { ...stream, id: made.id, after_seq: 0, made })
       },
     }),
@@ -62,11 +71,12 @@ type Talk = Omit<StreamEvents, 'after_seq'> & {
 
 /** Events out, commands in, side by side. */
 async function talk(
-  { manager, streamBufferBytes }: SocketDeps,
+  { manager, metrics, streamSlots, streamBufferBytes }: SocketDeps,
   socket: SocketConnection,
   request: FastifyRequest,
   { id, after_seq, types, deltas, made }: Talk,
 ): Promise<void> {
+  const leave = streamSlots.take(id)
   const answering = answerAll(manager, socket, request, id)
   try {
     const { log, state } = await manager.get(id)
@@ -77,6 +87,7 @@ async function talk(
       afterSeq,
       deltas,
       bufferBytes: streamBufferBytes,
+      onOpen: () => metrics.streamOpened('websocket'),
       greetings: made ? [greetingOf(made), ready] : [ready],
       reached: (seq) => ({ type: 'reached', after_seq: seq }),
     })
@@ -84,6 +95,7 @@ async function talk(
     await endWithProblem(socket, tellProblem(error as Error, request, await manager.redactFor(id)))
   }
   await answering
+  leave()
 }
 
 /** Until the connection is gone; never throws. */
@@ -96,7 +108,11 @@ async function answerAll(
   for await (const text of socket.frames) {
     const redact = await manager.redactFor(id)
     const toProblem = (error: unknown) => tellProblem(error as Error, request, redact)
-    await socket.send(await answerCommand(text, { open: () => manager.open(id), toProblem }))
+    const answer = await answerCommand(text, { open: () => manager.open(id), toProblem })
+    const told =
+      answer.type === 'ack' ? { frame: answer.of, status: 200 } : { frame: undefined, status: PROBLEMS[answer.error] }
+    logCommand(request, { ...told, conversation_id: id })
+    await socket.send(answer)
   }
 }
 

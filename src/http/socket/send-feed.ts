@@ -11,6 +11,8 @@ import type { SocketConnection } from './connection.ts'
 export type SendOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas' | 'heartbeatMs'> & {
   /** What the reader may be behind, bytes. */
   readonly bufferBytes: number
+  /** Told when it begins; what it answers is told how it ended. */
+  readonly onOpen: () => (end: { readonly lagged: boolean }) => void
   /** Told first, when nothing that happens from here on can be missed. */
   readonly greetings: readonly object[]
   /** Told after a silence, when a filter has kept back what moved the position here. */
@@ -26,10 +28,12 @@ const GOODBYES: Readonly<Record<Exclude<FeedEnd, 'aborted'>, readonly [frame: ob
 
 /** Resolves when the socket has been told that it is over, or is gone. Throws what the feed throws. */
 export async function sendFeed(socket: SocketConnection, source: FeedSource, options: SendOptions): Promise<void> {
-  const { bufferBytes, greetings, reached, ...following } = options
+  const { bufferBytes, greetings, reached, onOpen, ...following } = options
   const feed = follow(source, { ...following, signal: socket.signal, limits: feedLimits(bufferBytes) })
   let told = following.afterSeq ?? source.head
   let next = feed.next()
+  const onEnd = onOpen()
+  let lagged = false
   try {
     for (const greeting of greetings) await socket.send(greeting)
     for (;;) {
@@ -40,10 +44,12 @@ export async function sendFeed(socket: SocketConnection, source: FeedSource, opt
       else if (reachedSeq > told) await socket.send(reached(reachedSeq))
       // What a filter kept back behind the last record is told with the next sign of life.
       told = records.length > 0 ? (records.findLast(({ seq }) => seq !== undefined)?.seq ?? told) : reachedSeq
+      lagged = end === 'lagged'
       if (end) return end === 'aborted' ? undefined : await socket.end(...GOODBYES[end])
       next = feed.next()
     }
   } finally {
+    onEnd({ lagged })
     next.catch(() => {}) // where the peer went away while it was awaited
     await feed.return()
   }

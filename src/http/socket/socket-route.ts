@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { WebSocket } from 'ws'
 import type { z } from 'zod'
 import { tellProblem } from '../problem-handler.ts'
+import { logSocket } from '../request-log.ts'
 import { SocketConnection } from './connection.ts'
 import type { FirstFrameKey } from './first-frame-key.ts'
 import { endWithProblem } from './send-feed.ts'
@@ -64,8 +65,7 @@ async function live<Params extends z.ZodType, Query extends z.ZodType>(
   logEnd(ws, request)
   const socket = new SocketConnection(ws)
   try {
-    const peer = { ws, socket: request.raw.socket }
-    if (request.headers.authorization === undefined && !(await key.admit(peer, socket.frames))) return
+    if (request.headers.authorization === undefined && !(await key.admit(request, ws, socket.frames))) return
     await route.serve(socket, askedBy(request))
   } catch (error) {
     await endWithProblem(socket, tellProblem(error as Error, request))
@@ -77,13 +77,9 @@ function askedBy<Params extends z.ZodType, Query extends z.ZodType>(request: Fas
   return { params: request.params as z.infer<Params>, query: request.query as z.infer<Query>, request }
 }
 
-/** The one line of this request: it has no other answer. */
-function logEnd(ws: WebSocket, { log, method, routeOptions }: FastifyRequest): void {
+function logEnd(ws: WebSocket, request: FastifyRequest): void {
   const began = performance.now()
   // What a peer sends against the protocol: the library has answered it with a close frame.
-  ws.on('error', (error) => log.debug({ err: error }, 'a socket failed'))
-  ws.once('close', (code) => {
-    const ms = Math.round(performance.now() - began)
-    log.info({ method, route: routeOptions.url, status: 101, close: code, ms }, 'socket closed')
-  })
+  ws.on('error', (error) => request.log.debug({ err: error }, 'a socket failed'))
+  ws.once('close', (close) => logSocket(request, { close, ms: Math.round(performance.now() - began) }))
 }

@@ -8,6 +8,7 @@ import type { Duplex } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { WebSocket, WebSocketServer } from 'ws'
 import { Problem } from '../../contract/problem.ts'
+import type { IsAllowedOrigin } from '../cors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -27,8 +28,6 @@ export type Upgrades = {
   /** Those that have not ended by themselves. */
   readonly cut: () => void
 }
-
-export type IsAllowedOrigin = (origin: string) => boolean
 
 /** How long a peer has to agree to the end of its connection, milliseconds. */
 const CLOSE_TIMEOUT_MS = 5000
@@ -91,11 +90,6 @@ export function refuseBadUpgrade(request: FastifyRequest, isAllowedOrigin: IsAll
 
 export const upgradeRequired = (): Problem =>
   new Problem('upgrade_required', 'This route is a WebSocket; connect to it with a WebSocket client, version 13.')
-
-/** `*` is any; the others have to be the same to the letter. */
-export function originRule(allowed: readonly string[]): IsAllowedOrigin {
-  return (origin) => allowed.includes('*') || allowed.includes(origin)
-}
 
 /** By host and port alone: the scheme is that of the proxy in front, if there is one. */
 function isSameOrigin(origin: string, host: string): boolean {
