@@ -151,7 +151,9 @@ export const CommandOutput = z
     exit_code: z.int().nullable(),
     complete: z
       .boolean()
-      .describe('Nothing follows `next_offset` and nothing will: the command has ended, and so has all that it left behind.'),
+      .describe(
+        'Nothing follows `next_offset` and nothing will: the command has ended, and so has all that it left behind.',
+      ),
   })
   .meta({ id: 'CommandOutput' })
 export type CommandOutput = z.infer<typeof CommandOutput>

@@ -63,8 +63,8 @@ export function commandScript(files: CommandFiles, secrets: Readonly<Record<stri
 }
 
 /** Must be the next line after what it reports on: `$?` is the exit code. */
-export function reportScript(serial: number, lastBackgroundPid: string): string {
-  return `__agent_server_report ${serial} "$?" ${quote(lastBackgroundPid)}\n`
+export function reportScript(token: string, serial: number, lastBackgroundPid: string): string {
+  return `__agent_server_report ${serial} "$?" ${quote(lastBackgroundPid)} ${token}\n`
 }
 
 /**
@@ -77,16 +77,16 @@ function reportFunctions(workdir: string): string {
   [[ -z $__lost ]] || builtin unset -v __agent_server_lost
   [[ $PWD -ef . ]] || __agent_server_find_cwd
   [[ \${!-} == "$3" ]] || ! builtin kill -0 "\${!-}" 2>/dev/null || __new=yes
-  builtin printf '%s\\0' '' '${REPORT}' "$1" "$2" "$PWD" "$__lost" "\${!-}" "$__new" "$$" >&${REPORT_FD}
+  builtin printf '%s\\0' '' '${REPORT}'"$4" "$1" "$2" "$PWD" "$__lost" "\${!-}" "$__new" "$$" >&${REPORT_FD}
   {
-    builtin printf '${STATE}\\0'
+    builtin printf '%s\\0' '${STATE}'"$4"
     builtin declare -px
     builtin declare -pf
     builtin alias -p
     builtin printf 'builtin cd -- %q || __agent_server_lost=%q\\n[[ $1 ]] || return 0\\n' "$PWD" "$PWD"
     builtin shopt -p
     builtin set +o
-    builtin printf '\\0${STATE_END}\\0'
+    builtin printf '\\0%s\\0' '${STATE_END}'"$4"
   } >&${REPORT_FD} 2>/dev/null || :
 }
 __agent_server_find_cwd() {
