@@ -48,15 +48,21 @@ export function exportScript(variables: Readonly<Record<string, string>>): strin
   return assignments && `export ${assignments}\n`
 }
 
-export type CommandFiles = { readonly script: string; readonly stdout: string; readonly stderr: string }
+export type CommandFiles = {
+  readonly script: string
+  /** Nothing to read when undefined. */
+  readonly stdin: string | undefined
+  readonly stdout: string
+  readonly stderr: string
+}
 
 /**
- * Sources the command, so that everything it changes in the shell stays. `secrets` are in its environment and in that
- * of its processes, but not in the shell's own: they are always the current ones, and never in the saved state.
+ * Sources the command, so that everything it changes in the shell stays. `ownEnv` (its secrets) is in its environment and in
+ * that of its processes, but not in the shell's own: they are always the current ones, and never in the saved state.
  */
-export function commandScript(files: CommandFiles, secrets: Readonly<Record<string, string>>): string {
-  const redirections = `</dev/null >${quote(files.stdout)} 2>${quote(files.stderr)} ${REPORT_FD}>&-`
-  const assignments = assign(secrets)
+export function commandScript(files: CommandFiles, ownEnv: Readonly<Record<string, string>>): string {
+  const redirections = `<${quote(files.stdin ?? '/dev/null')} >${quote(files.stdout)} 2>${quote(files.stderr)} ${REPORT_FD}>&-`
+  const assignments = assign(ownEnv)
   // In POSIX mode what is assigned for a special builtin stays in the shell; called so, it is an ordinary one.
   const source = assignments && `${assignments} \\command`
   return `${source} \\. ${quote(files.script)} ${redirections}\n`
