@@ -68,6 +68,7 @@ export function createHistory(render: RenderOutput): History {
         case 'StatusUpdate':
         case 'ConfigUpdate':
         case 'SecretsUpdate':
+        case 'CommandResult':
         case 'ErrorEvent':
         case 'Result':
           return

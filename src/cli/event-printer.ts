@@ -63,6 +63,7 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'StatusUpdate':
       case 'ConfigUpdate':
       case 'SecretsUpdate':
+      case 'CommandResult':
       case 'ToolOutputDelta':
         return
       default:

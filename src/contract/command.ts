@@ -1,5 +1,6 @@
 /** Commands that a client runs in a conversation, its shell sessions and processes: requests, answers and limits on the wire. */
 import { z } from 'zod'
+import { CommandStatus } from './command-status.ts'
 import { PageLimit } from './conversation.ts'
 
 const DEFAULT_TIMEOUT_S = 120
@@ -54,14 +55,6 @@ export type RunCommand = z.infer<typeof RunCommand>
 /** Seconds; undefined is none. */
 export const timeoutOf = ({ timeout, background }: RunCommand): number | undefined =>
   timeout ?? (background ? undefined : DEFAULT_TIMEOUT_S)
-
-export const CommandStatus = z
-  .enum(['queued', 'running', 'exited', 'timed_out', 'killed', 'failed', 'lost'])
-  .describe(
-    '`queued` behind another command of its session; `killed` by a client, or as its session or the server ended; `failed`: no shell could be started; `lost`: the server was killed meanwhile, and how the command ended is not known.',
-  )
-  .meta({ id: 'CommandStatus' })
-export type CommandStatus = z.infer<typeof CommandStatus>
 
 const Outcome = {
   exit_code: z.int().nullable().describe('Null when there is none (yet).'),

@@ -29,6 +29,8 @@ export function describeEvent(event: Event): string {
       return `configured: ${Object.keys(event.changes).join(', ')}`
     case 'SecretsUpdate':
       return `secrets: ${[...event.added, ...event.removed.map((name) => `-${name}`)].join(', ')}`
+    case 'CommandResult':
+      return `command (${event.status}, exit code ${event.exit_code}): ${short(event.command)}`
     case 'ErrorEvent':
       return `error (${event.error_type}): ${short(event.message)}`
     case 'Result':

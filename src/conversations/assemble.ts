@@ -1,4 +1,5 @@
 /** One conversation from its parts: actor, log, tools, shells and secrets tied together, and how they are taken apart again. */
+import { join } from 'node:path'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
 import { createToolCalls } from '../agent/tool-calls.ts'
@@ -14,6 +15,13 @@ import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { OutputFilter, Shells } from '../workspace/shell.ts'
 import type { Catalog } from './catalog.ts'
+import type { ClientCommands, CommandLimits } from './client-commands.ts'
+import { createClientCommands, DEFAULT_COMMAND_LIMITS } from './client-commands.ts'
+import { createCommandRecords } from './command-records.ts'
+import type { ConversationProcesses } from './conversation-processes.ts'
+import { createConversationProcesses } from './conversation-processes.ts'
+import type { ConversationShells } from './conversation-shells.ts'
+import { createConversationShells } from './conversation-shells.ts'
 import { Conversation } from './conversation.ts'
 import { describeEvent } from '../contract/describe-event.ts'
 import type { ConversationSecrets, SecretCommands } from './secrets.ts'
@@ -44,6 +52,8 @@ export type AssemblyDeps = {
     secretsEnv: () => Record<string, string>
     createFilter: () => OutputFilter
   }) => Shells
+  /** Of the commands that clients run; what is absent is as by default. */
+  readonly commandLimits?: Partial<CommandLimits>
   readonly createTools: (names: readonly string[], deps: ConversationToolDeps) => Tool[]
 }
 
@@ -59,6 +69,10 @@ export type Opened = {
   readonly redact: (text: string) => string
   readonly secrets: SecretCommands
   readonly credentials: ConversationSecrets
+  readonly shells: Pick<ConversationShells, 'list' | 'end'>
+  /** Those that clients run, beside the agent. */
+  readonly commands: ClientCommands
+  readonly processes: ConversationProcesses
   /** Ends the shells, so that the next command starts in the workdir that holds then. */
   readonly leaveWorkdir: () => Promise<void>
   /** Takes it apart, with everything it started. */
@@ -85,26 +99,39 @@ export function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor,
     log: stored,
     onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed'),
   })
-  let shells: Shells | undefined
   const workdir = () => conversation.state.settings.workdir
-  const currentShells = () =>
-    (shells ??= deps.createShells({
+  const directory = catalog.directoryOf(id)
+  const shells = createConversationShells(() =>
+    deps.createShells({
       conversationId: id,
       workdir: workdir(),
-      directory: catalog.directoryOf(id),
+      directory,
       secretsEnv: secrets.commandEnv,
       createFilter: redactor.byteStream,
-    }))
-  const closeShells = async () => {
-    const closing = shells
-    shells = undefined
-    await closing?.close()
-  }
+    }),
+  )
+  const limits = { ...DEFAULT_COMMAND_LIMITS, ...deps.commandLimits }
+  const commands = createClientCommands({
+    conversationId: id,
+    shells: shells.current,
+    isAgentIn: shells.isAgentIn,
+    records: createCommandRecords(join(directory, 'commands'), limits),
+    redact,
+    emit: async (draft) => void (await log.append([draft])),
+    publish: (draft) => log.publish(draft),
+    logger,
+    limits,
+  })
+  const processes = createConversationProcesses({
+    find: () => shells.current().processes(),
+    ownerOf: commands.ownerOf,
+    redactCutOff: redactor.redactCutOff,
+  })
 
   const toolCalls = createToolCalls({
     tools: deps.createTools(state.settings.tools, {
-      shells: { get: (sessionId) => currentShells().get(sessionId) },
-      stateDirectory: catalog.directoryOf(id),
+      shells: shells.forAgent,
+      stateDirectory: directory,
       workdir,
       lastOutput: (name) => conversation.state.lastOutputs[name],
       sealer: deps.secretStore.sealerFor(id),
@@ -140,12 +167,17 @@ export function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor,
     redact,
     secrets: secretCommands({ changeSecrets: (store) => conversation.changeSecrets(store) }, secrets),
     credentials: secrets,
-    leaveWorkdir: closeShells,
+    shells,
+    commands,
+    processes,
+    leaveWorkdir: shells.close,
     async dispose(outcome) {
       try {
+        // First, as the log is to tell how they ended.
+        await commands.close()
         await conversation.close(outcome)
       } finally {
-        await closeShells()
+        await shells.close()
       }
     },
   }

@@ -149,6 +149,7 @@ export function fold(state: State, event: Event): State {
         request: event.status === 'running' ? releasedRequest(state.request) : state.request,
       }
     case 'SecretsUpdate':
+    case 'CommandResult':
     case 'ErrorEvent':
     case 'Result':
       return next

@@ -24,7 +24,7 @@ export function handleError(
   const problem = redactProblem(toProblem(error, request, redact), redact)
   if (problem.code === 'unauthorized') void reply.header('www-authenticate', 'Bearer realm="agent-server"')
   if (problem.code === 'method_not_allowed') void reply.header('allow', [problem.details?.['allow']].flat().join(', '))
-  if (problem.status === 503) void reply.header('retry-after', '1')
+  if (problem.status === 503 || problem.status === 429) void reply.header('retry-after', '1')
   return reply.code(problem.status).type('application/json').send(JSON.stringify(problem.toBody()))
 }
 

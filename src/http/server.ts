@@ -14,10 +14,12 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Authenticate } from './auth.ts'
 import { createRouteTable } from './route-table.ts'
 import { handleError } from './problem-handler.ts'
+import { commandRoutes } from './routes/commands.ts'
 import { conversationRoutes } from './routes/conversations.ts'
 import { eventRoutes } from './routes/events.ts'
 import { messageRoutes } from './routes/messages.ts'
 import { permissionRoutes } from './routes/permissions.ts'
+import { processRoutes } from './routes/processes.ts'
 import { secretRoutes } from './routes/secrets.ts'
 import { serverRoutes } from './routes/server.ts'
 
@@ -140,6 +142,8 @@ export async function registerRoutes(
   await app.register(conversationRoutes, { manager })
   await app.register(messageRoutes, { manager })
   await app.register(permissionRoutes, { manager })
+  await app.register(commandRoutes, { manager })
+  await app.register(processRoutes, { manager })
   await app.register(secretRoutes, { manager })
   await app.register(eventRoutes, { manager, streamBufferBytes: info.limits.stream_buffer_bytes })
 }

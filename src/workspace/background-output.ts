@@ -48,7 +48,10 @@ export class BackgroundOutputs {
       for (const pipe of [stdout, stderr]) pipe.close()
       return 'Too many background processes write to their shell: the output of this one is closed. Redirect it to a file.'
     }
-    if (begun) return void this.#goOn({ stdout, stderr }, begun)
+    if (begun) {
+      this.#goOn({ stdout, stderr }, begun)
+      return undefined
+    }
     const directory = join(this.#options.outputDir, BACKGROUND_DIRECTORY)
     mkdirSync(directory, { recursive: true })
     const path = join(directory, `${randomUUID()}.log`)

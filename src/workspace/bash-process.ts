@@ -42,6 +42,8 @@ export class BashProcess {
   #first: ProcessEntry | undefined
   /** Processes that outlived the command that started them, so none of a later command's. */
   #background: ProcessEntry[] = []
+  /** Those of them that nobody has asked for yet. */
+  #newBackground: ProcessEntry[] = []
   #diagnostics = ''
 
   /**
@@ -119,7 +121,15 @@ export class BashProcess {
 
   /** From now on, what runs in it was left there on purpose. */
   markBackground(): void {
-    this.#background = this.descendants()
+    const below = this.descendants()
+    const isNew = (entry: ProcessEntry) => !this.#background.some((known) => isSame(known, entry))
+    this.#newBackground.push(...below.filter(isNew))
+    this.#background = below
+  }
+
+  /** What has come to the background since the last call. */
+  takeNewBackground(): ProcessEntry[] {
+    return this.#newBackground.splice(0)
   }
 
   /** The processes that it consists of, the launcher's among them: they are no command's. */

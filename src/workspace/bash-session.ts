@@ -196,7 +196,7 @@ export class BashSession implements Shell {
       notes: [...before, ...notes],
       backgroundHostPid: report?.isNewAndRunning ? bash.hostPidOf(report.lastBackgroundPid) : undefined,
     })
-    return isHeld ? { ...result, outputsHeld: true } : result
+    return { ...result, left: bash.takeNewBackground(), ...(isHeld && { outputsHeld: true }) }
   }
 
   /** Takes over what the command made of the shell; answers what the reader should know of it. */

@@ -15,7 +15,10 @@ export type Circumstances = {
   readonly backgroundHostPid: number | undefined
 }
 
-export function toCommandResult(finished: FinishedCommand, circumstances: Circumstances): CommandResult {
+export function toCommandResult(
+  finished: FinishedCommand,
+  circumstances: Circumstances,
+): Omit<CommandResult, 'left' | 'outputsHeld'> {
   const { report, stopped, stdout, stderr } = finished
   const { exit, cwd, durationMs, wasEnded, notes, backgroundHostPid } = circumstances
   const fullOutputPath = stdout.fullOutputPath ?? stderr.fullOutputPath
@@ -41,7 +44,7 @@ export function toCommandResult(finished: FinishedCommand, circumstances: Circum
 export function notStarted(cwd: string): CommandResult {
   const nothing = { exitCode: null, stdout: '', stderr: '', durationMs: 0, timedOut: false, truncated: false }
   const outputBytes = { stdout: 0, stderr: 0 }
-  return { ...nothing, outputBytes, cwd, interrupted: true, note: 'The command was not started.' }
+  return { ...nothing, outputBytes, left: [], cwd, interrupted: true, note: 'The command was not started.' }
 }
 
 export const FLOODED = 'The command was ended: it wrote more output than a file may hold.'

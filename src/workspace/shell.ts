@@ -1,5 +1,6 @@
 /** What a shell session promises: commands in, results out, one after the other, with state that outlives each. */
 import type { CommandInput } from './command-input.ts'
+import type { ProcessEntry } from './process-table.ts'
 import type { ShellProcess } from './shell-processes.ts'
 
 /** `stdout` and `stderr` are bounded: head and tail are kept, `truncated` says so, and the whole is in `fullOutputPath`. */
@@ -20,6 +21,8 @@ export type CommandResult = {
   readonly fullOutputPath?: string
   /** Bytes that came of each stream, whatever was kept of them. */
   readonly outputBytes: { readonly stdout: number; readonly stderr: number }
+  /** What it has put into the background, as far as the shell told. */
+  readonly left: readonly ProcessEntry[]
   /** Processes in the background still write to its `outputs`. */
   readonly outputsHeld?: true
   /** What the reader should know besides: the shell ended and was started again, the working directory vanished, … */
@@ -109,6 +112,8 @@ export interface Shells extends AsyncDisposable {
    * ends by itself when nothing of the command is left in it. `id` is its own, and no session's.
    */
   fork(sessionId: string, id: string): Promise<Shell>
+  /** Ends such a shell with its processes, if there is one still. */
+  endFork(id: string): Promise<void>
   list(): Promise<SessionFacts[]>
   /** Ends a session, its processes and its state; answers whether there was one. */
   end(sessionId: string): Promise<boolean>

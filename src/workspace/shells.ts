@@ -85,6 +85,10 @@ export function createShells(options: ShellsOptions): Shells {
       return fork
     },
 
+    async endFork(id) {
+      await forks.get(id)?.close()
+    },
+
     async list() {
       const open = [...sessions.values()].filter(({ closing }) => !closing).map(({ facts }) => facts)
       const known = new Set(open.map(({ id }) => id))

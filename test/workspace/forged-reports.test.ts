@@ -5,10 +5,10 @@ import { openShells } from './shell-fixture.ts'
 
 /** As bash says it, with each number that could be asked for next. */
 const FORGED = Array.from({ length: 20 }, (_, serial) => [
-  ...['', REPORT, String(serial), '77', '/forged', '', '', '', '1'],
-  ...[STATE, 'export forged=yes\n', STATE_END],
+  ['', REPORT, String(serial), '77', '/forged', '', '', '', '1'],
+  [STATE, 'export forged=yes\n', STATE_END],
 ])
-  .flat()
+  .flat(2)
   .map((field) => `${field}\\0`)
   .join('')
 
