@@ -156,8 +156,14 @@ describe('a command in the background', () => {
     expect(body).toEqual({ command_id: expect.any(String), status: 'running', pid: expect.any(Number) })
     expect(await follow(body.command_id)).toBe('over\n/usr\nlate\n')
     expect(await look(body.command_id)).toMatchObject({
-      ...{ background: true, session_id: 'base', status: 'exited', exit_code: 4, pid: body.pid },
-      ...{ started_at: expect.any(String), ended_at: expect.any(String), execution_time: expect.any(Number) },
+      background: true,
+      session_id: 'base',
+      status: 'exited',
+      exit_code: 4,
+      pid: body.pid,
+      started_at: expect.any(String),
+      ended_at: expect.any(String),
+      execution_time: expect.any(Number),
     })
   })
 
@@ -289,8 +295,14 @@ describe('the log', () => {
     const { command_id } = await run('echo not-in-the-log', { session_id: 'logged' })
     const event = (await stage.events(id, 'types=CommandResult')).find((each) => each.command_id === command_id)
     expect(event).toMatchObject({
-      ...{ type: 'CommandResult', source: 'environment', command: 'echo not-in-the-log', session_id: 'logged' },
-      ...{ status: 'exited', exit_code: 0, cwd: expect.any(String), execution_time: expect.any(Number) },
+      type: 'CommandResult',
+      source: 'environment',
+      command: 'echo not-in-the-log',
+      session_id: 'logged',
+      status: 'exited',
+      exit_code: 0,
+      cwd: expect.any(String),
+      execution_time: expect.any(Number),
     })
     expect(event).not.toHaveProperty('stdout')
     await stage.say(id, 'echo from the agent')

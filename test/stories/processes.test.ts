@@ -172,7 +172,11 @@ describe('shell sessions', () => {
     await run('cd /usr; export KNOWN=yes; sleep 361 >/dev/null &', { session_id: 'short' })
     const { items } = (await call('GET', '/shell-sessions')).body
     expect(items).toContainEqual({
-      ...{ session_id: 'short', status: 'idle', used_by_agent: false, cwd: '/usr', pid: expect.any(Number) },
+      session_id: 'short',
+      status: 'idle',
+      used_by_agent: false,
+      cwd: '/usr',
+      pid: expect.any(Number),
     })
     const waiting = run('sleep 362', { session_id: 'short' })
     await expect.poll(async () => linesOf(await list())).toContain('sleep 362')
@@ -186,7 +190,9 @@ describe('shell sessions', () => {
     await run('cd /usr; export OVER=yes', { session_id: 'long' })
     await stage.server.restart()
     expect((await call('GET', '/shell-sessions')).body.items).toContainEqual({
-      ...{ session_id: 'long', status: 'suspended', used_by_agent: false },
+      session_id: 'long',
+      status: 'suspended',
+      used_by_agent: false,
     })
     expect(await run('echo $OVER; pwd', { session_id: 'long' })).toMatchObject({ stdout: 'yes\n/usr\n' })
     expect((await call('DELETE', '/shell-sessions/long')).status).toBe(204)
