@@ -15,7 +15,7 @@ export type SecretStoreDeps = { directory: string; keyMaterial: readonly [string
 export interface SecretStore {
   /** Empty when the conversation has none. Throws a `Problem` when no key opens the file. */
   read(conversationId: string): Promise<SecretValues>
-  /** Replaces all; durable when it resolves. */
+  /** Replaces all; durable when it resolves. A file that could not be read is set aside beside it, for its key may be found again. */
   write(conversationId: string, values: SecretValues): Promise<void>
   /** For other things of a conversation that hold secrets. */
   sealerFor(conversationId: string): Sealer
@@ -36,6 +36,7 @@ export function createSecretStore({ directory, keyMaterial }: SecretStoreDeps): 
   let keys: Buffer[] | undefined
   const derived = () => (keys ??= keyMaterial.map(deriveKey))
   const fileOf = (id: string) => join(directory, id, 'secrets.enc')
+  const unreadable = new Set<string>()
 
   return {
     async read(conversationId) {
@@ -43,12 +44,14 @@ export function createSecretStore({ directory, keyMaterial }: SecretStoreDeps): 
       if (!sealed) return {}
       const text = unsealWithAny(sealed, derived(), conversationId)?.toString()
       if (text !== undefined) return SecretValues.parse(JSON.parse(text))
+      unreadable.add(conversationId)
       throw new Problem(
         'storage_failed',
         `The secrets of conversation ${conversationId} were encrypted with another key; start the server with it (OPENHANDS_SECRET_KEY, or the old master key after a comma), or send the secrets again.`,
       )
     },
     async write(conversationId, values) {
+      if (unreadable.delete(conversationId)) await setAside(fileOf(conversationId))
       await replaceFile(
         fileOf(conversationId),
         seal(Buffer.from(JSON.stringify(values)), derived()[0]!, conversationId),
@@ -93,6 +96,10 @@ function unseal(sealed: Buffer, key: Buffer, owner: string): Buffer | undefined 
   } catch {
     return undefined // another key, or the file was changed
   }
+}
+
+async function setAside(path: string): Promise<void> {
+  await rename(path, `${path}.unreadable-${Date.now()}`).catch(ignoreMissing)
 }
 
 async function replaceFile(path: string, content: Buffer): Promise<void> {
