@@ -44,8 +44,7 @@ export function createCommandRecords(directory: string, limits: RecordLimits): C
   const pathOf = (entry: Entry) => join(directory, nameOf(entry))
   const outputPath = (id: string, stream: string) => join(directory, `${id}.${stream}`)
   const entries = async () => (await namesIn(directory)).flatMap(parseName).sort((a, b) => (a.id < b.id ? -1 : 1))
-  const readEntry = async (entry: Entry) =>
-    CommandRecord.parse(JSON.parse(await readFile(pathOf(entry), 'utf8'))) satisfies CommandRecord
+  const readEntry = async (entry: Entry) => parseRecord(await readFile(pathOf(entry), 'utf8'))
   let isMade = false
   let used: { count: number; bytes: number } | undefined
   const hasRoom = (part: number) => used && used.count < limits.records * part && used.bytes < limits.outputBytes * part
@@ -72,7 +71,7 @@ export function createCommandRecords(directory: string, limits: RecordLimits): C
 
     async withKey(key) {
       const same = (await entries()).filter(({ keyHash }) => keyHash === hashOf(key))
-      return await Promise.all(same.map(readEntry))
+      return (await Promise.all(same.map(readEntry))).filter((record) => record !== undefined)
     },
 
     countOutput(bytes) {
@@ -114,6 +113,15 @@ const nameOf = ({ id, keyHash }: Entry) => (keyHash === undefined ? `${id}.json`
 function parseName(name: string): Entry[] {
   const [, id, keyHash] = /^([0-9a-f-]{36})(?:\.([0-9a-f]{16}))?\.json$/.exec(name) ?? []
   return id === undefined ? [] : [{ id, keyHash }]
+}
+
+/** Undefined for one that a power cut has torn: as it had no key, nobody counts on it. */
+function parseRecord(text: string): CommandRecord | undefined {
+  try {
+    return CommandRecord.parse(JSON.parse(text))
+  } catch {
+    return undefined
+  }
 }
 
 const hashOf = (key: string) => createHash('sha256').update(key).digest('hex').slice(0, 16)

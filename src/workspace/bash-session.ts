@@ -18,7 +18,7 @@ import { SessionState } from './session-state.ts'
 import type { CommandOptions, CommandResult, OutputFilter, OutputFiles, SessionFacts, Shell } from './shell.ts'
 import { ShellFiles, type OutputPipes } from './shell-files.ts'
 import type { ShellLimits } from './shell-limits.ts'
-import { launchBash, setUpBash, type BashPlan } from './start-bash.ts'
+import { startBash, type BashPlan } from './start-bash.ts'
 
 export type BashSessionOptions = Omit<BashPlan, 'sessionId'> & {
   readonly id: string
@@ -244,15 +244,12 @@ export class BashSession implements Shell {
       await this.#tellEnd(this.#bash)
     }
     if (this.#bash) return this.#bash
-    const { workdir } = this.#options
-    const { bash, fixed } = launchBash({ ...this.#options, sessionId: this.id })
-    this.#bash = bash
-    const { script: restore, isWhole } = await this.#state.restore()
-    const report = await setUpBash(bash, { restore, fixed, workdir })
+    const plan = { ...this.#options, sessionId: this.id }
+    const { bash, report, isRestored } = await startBash(plan, this.#state, (launched) => (this.#bash = launched))
     if (!report) return this.#failStart(bash)
     this.#cwd = report.cwd
     if (report.lostCwd !== undefined) this.#news.push(tellLostCwd(report.lostCwd, report.cwd))
-    if (isWhole && !this.#options.isForOne) this.#news.push(RESTORED)
+    if (isRestored && !this.#options.isForOne) this.#news.push(RESTORED)
     this.#state.markRestored()
     return bash
   }

@@ -5,6 +5,7 @@ import type { Report } from './bash-report.ts'
 import { BASH_ARGV, CLOSE_INHERITED, exportScript, setUpScript } from './bash-script.ts'
 import { killShell } from './interrupt.ts'
 import { shellMark } from './marked-processes.ts'
+import type { SessionState } from './session-state.ts'
 import type { ShellLauncher } from './shell.ts'
 
 export type BashPlan = {
@@ -23,8 +24,31 @@ export type BashPlan = {
 
 const START_TIMEOUT_MS = 10_000
 
-/** Throws when there can be no wall, or no directory. `fixed`: variables that it has whatever its saved state says. */
-export function launchBash(plan: BashPlan): { bash: BashProcess; fixed: Readonly<Record<string, string>> } {
+export type StartedBash = {
+  readonly bash: BashProcess
+  /** Its first; nothing when it has ended instead, or did not answer and was ended. */
+  readonly report: Report | undefined
+  /** Whether its state came back, options included. */
+  readonly isRestored: boolean
+}
+
+/** `onLaunch` is called at once, with what may have to be ended before it has started. Throws when there can be no wall. */
+export async function startBash(
+  plan: BashPlan,
+  state: SessionState,
+  onLaunch: (bash: BashProcess) => void,
+): Promise<StartedBash> {
+  const { bash, fixed } = launch(plan)
+  onLaunch(bash)
+  const { script, isWhole } = await state.restore()
+  const timer = setTimeout(() => killShell(bash), START_TIMEOUT_MS)
+  const report = await bash.send(CLOSE_INHERITED + script + exportScript(fixed) + setUpScript(plan.workdir))
+  clearTimeout(timer)
+  return { bash, report, isRestored: isWhole }
+}
+
+/** `fixed`: variables that it has whatever its saved state says. */
+function launch(plan: BashPlan): { bash: BashProcess; fixed: Readonly<Record<string, string>> } {
   const { workdir, outputDir, stateDir, privateDir, launcher, env } = plan
   // A workdir that was deleted is made again: no shell could start without it.
   for (const directory of [workdir, outputDir]) mkdirSync(directory, { recursive: true })
@@ -33,15 +57,4 @@ export function launchBash(plan: BashPlan): { bash: BashProcess; fixed: Readonly
   const fixed = { ...launcher.environment?.(privateDir), ...mark }
   const argv = launcher.wrap(BASH_ARGV, { workdir, visible: [stateDir, outputDir], privateDir })
   return { bash: new BashProcess(argv, { cwd: workdir, env: { ...env, ...fixed } }), fixed }
-}
-
-/** Resolves with its first report, or with nothing when it has ended instead, or did not answer and was ended. */
-export async function setUpBash(
-  bash: BashProcess,
-  { restore, fixed, workdir }: { restore: string; fixed: Readonly<Record<string, string>>; workdir: string },
-): Promise<Report | undefined> {
-  const timer = setTimeout(() => killShell(bash), START_TIMEOUT_MS)
-  const report = await bash.send(CLOSE_INHERITED + restore + exportScript(fixed) + setUpScript(workdir))
-  clearTimeout(timer)
-  return report
 }

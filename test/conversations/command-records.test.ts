@@ -54,6 +54,9 @@ test('that a crash has cut off in the writing are none', async () => {
   const id = await add(records)
   await writeFile(join(directory, `${uuid7()}.json.0123456789ab`), '{"comm')
   expect(await records.ids()).toEqual([id])
+  const torn = uuid7()
+  await writeFile(join(directory, `${torn}.json`), '')
+  expect(await records.read(torn)).toBeUndefined()
 })
 
 test('are bounded in number: the oldest go, with their output, but not those that run', async () => {

@@ -158,9 +158,7 @@ test('a server that stops ends the commands that run, and knows afterwards that 
   for (const each of [waited, command_id])
     expect((await call('GET', `/commands/${each}`)).body).toMatchObject({ status: 'killed' })
   const { items } = (await call('GET', '/events?types=CommandResult&order=desc&limit=2')).body
-  expect(items.map((event: { command_id: string }) => event.command_id).toSorted()).toEqual(
-    [waited, command_id].toSorted(),
-  )
+  expect(new Set(items.map((event: { command_id: string }) => event.command_id))).toEqual(new Set([waited, command_id]))
 })
 
 test('shells for single commands leave nothing on the disk, not even those of a server that was killed', async () => {
