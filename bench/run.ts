@@ -4,6 +4,7 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { benchCommands } from './commands.ts'
+import { benchCallbacks } from './callbacks.ts'
 import { benchCreate } from './create.ts'
 import { benchDeltas } from './deltas.ts'
 import { benchEventPage } from './event-page.ts'
@@ -17,6 +18,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   deltas: benchDeltas,
   create: benchCreate,
   commands: benchCommands,
+  callbacks: benchCallbacks,
   start: benchStart,
   'event-page': () => benchEventPage(),
 }

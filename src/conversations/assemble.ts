@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
 import { createToolCalls } from '../agent/tool-calls.ts'
-import type { LogEnd } from '../events/event-log.ts'
+import type { EventLog, LogEnd } from '../events/event-log.ts'
 import { createEventLog } from '../events/event-log.ts'
 import type { EventStore, StoredLog } from '../events/event-store.ts'
 import type { Llm } from '../llm/llm.ts'
@@ -14,6 +14,12 @@ import { withRedaction } from '../telemetry/logger.ts'
 import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { OutputFilter, Shells } from '../workspace/shell.ts'
+import type { CallbackFile } from './callbacks/callback-record.ts'
+import { CallbackSet } from './callbacks/callback-set.ts'
+import type { CallbackCommands } from './callbacks/callbacks.ts'
+import { callbackCommands } from './callbacks/callbacks.ts'
+import type { CallbackDispatcher } from './callbacks/dispatcher.ts'
+import { createDueMark } from './callbacks/due-mark.ts'
 import type { Catalog } from './catalog.ts'
 import type { ClientCommands, CommandLimits } from './client-commands.ts'
 import { createClientCommands, DEFAULT_COMMAND_LIMITS } from './client-commands.ts'
@@ -35,6 +41,7 @@ export type AssemblyDeps = {
   readonly store: EventStore
   readonly catalog: Catalog
   readonly secretStore: SecretStore
+  readonly dispatcher: CallbackDispatcher
   readonly workdirRules: WorkdirRules
   readonly llmDefaults: LlmDefaults
   readonly version: string
@@ -73,6 +80,9 @@ export type Opened = {
   /** Those that clients run, beside the agent. */
   readonly commands: ClientCommands
   readonly processes: ConversationProcesses
+  readonly callbacks: CallbackCommands
+  /** Who delivers, beside those who ask for it. */
+  readonly deliveries: Pick<CallbackSet, 'start' | 'settle'>
   /** Ends the shells, so that the next command starts in the workdir that holds then. */
   readonly leaveWorkdir: () => Promise<void>
   /** Takes it apart, with everything it started. */
@@ -85,20 +95,36 @@ export type Parts = {
   readonly stored: StoredLog
   readonly state: State
   readonly secrets: ConversationSecrets
+  readonly callbacks: CallbackFile
   readonly redactor: Redactor
   readonly onChange: OnChange
 }
 
-export function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor, onChange }: Parts): Opened {
+export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
+  const { stored, state, secrets, redactor, onChange } = parts
   const id = stored.conversationId
   const { catalog } = deps
   const { redact } = redactor
   const logger = withRedaction(deps.logger, redact)
 
-  const log = createEventLog({
+  const mark = createDueMark({ set: () => catalog.markDue(id), clear: () => catalog.unmarkDue(id) })
+  const log: EventLog = createEventLog({
     log: stored,
     onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed'),
+    guard: (append) => mark.during(append, callbackSet.hasEnabled),
   })
+  const callbackSet: CallbackSet = new CallbackSet(
+    {
+      directory: catalog.directoryOf(id),
+      log,
+      mark,
+      dispatcher: deps.dispatcher,
+      redactor,
+      sealer: deps.secretStore.sealerFor(id),
+      logger,
+    },
+    parts.callbacks,
+  )
   const workdir = () => conversation.state.settings.workdir
   const directory = catalog.directoryOf(id)
   const shells = createConversationShells(() =>
@@ -170,11 +196,15 @@ export function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor,
     shells,
     commands,
     processes,
+    callbacks: callbackCommands({ conversationId: id, set: callbackSet, head: () => log.head, ...deps, redact }),
+    deliveries: callbackSet,
     leaveWorkdir: shells.close,
     async dispose(outcome) {
       try {
-        // First, as the log is to tell how they ended.
+        // First of all, as the log is to tell how they ended.
         await commands.close()
+        // What is being sent would else hold up the end of the log.
+        await callbackSet.close(outcome)
         await conversation.close(outcome)
       } finally {
         await shells.close()

@@ -14,6 +14,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Authenticate } from './auth.ts'
 import { createRouteTable } from './route-table.ts'
 import { handleError } from './problem-handler.ts'
+import { callbackRoutes } from './routes/callbacks.ts'
 import { commandRoutes } from './routes/commands.ts'
 import { conversationRoutes } from './routes/conversations.ts'
 import { eventRoutes } from './routes/events.ts'
@@ -145,5 +146,6 @@ export async function registerRoutes(
   await app.register(commandRoutes, { manager })
   await app.register(processRoutes, { manager })
   await app.register(secretRoutes, { manager })
+  await app.register(callbackRoutes, { manager })
   await app.register(eventRoutes, { manager, streamBufferBytes: info.limits.stream_buffer_bytes })
 }

@@ -1,9 +1,10 @@
 /** Secrets at rest: one AES-256-GCM encrypted file per conversation. The only file that knows the cipher and its keys. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
-import { open, readFile, rename, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
 import { z } from 'zod'
 import { Problem } from '../contract/problem.ts'
+import { replaceFile } from '../lib/replace-file.ts'
 
 /** What is kept: by name, in groups that do not mix (`llm`: the model's credentials). */
 export const SecretValues = z.record(z.string(), z.record(z.string(), z.string()))
@@ -100,21 +101,6 @@ function unseal(sealed: Buffer, key: Buffer, owner: string): Buffer | undefined 
 
 async function setAside(path: string): Promise<void> {
   await rename(path, `${path}.unreadable-${Date.now()}`).catch(ignoreMissing)
-}
-
-async function replaceFile(path: string, content: Buffer): Promise<void> {
-  const temporary = `${path}.${randomBytes(6).toString('hex')}`
-  try {
-    await using file = await open(temporary, 'wx', 0o600)
-    await file.writeFile(content)
-    await file.datasync()
-    await rename(temporary, path)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
-  await using parent = await open(dirname(path), 'r')
-  await parent.sync()
 }
 
 function ignoreMissing(error: NodeJS.ErrnoException): undefined {
