@@ -3,9 +3,9 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import type { CommandRecord } from '../../src/conversations/command-record.ts'
-import type { CommandRecords } from '../../src/conversations/command-records.ts'
-import { createCommandRecords } from '../../src/conversations/command-records.ts'
+import type { CommandRecord } from '../../src/conversations/client-commands/command-record.ts'
+import type { CommandRecords } from '../../src/conversations/client-commands/command-records.ts'
+import { createCommandRecords } from '../../src/conversations/client-commands/command-records.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000

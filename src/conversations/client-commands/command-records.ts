@@ -5,11 +5,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Problem } from '../contract/problem.ts'
-import { syncDirectory } from '../events/sync-directory.ts'
-import { uuid7Time } from '../lib/uuid7.ts'
+import { Problem } from '../../contract/problem.ts'
+import { syncDirectory } from '../../events/sync-directory.ts'
+import { uuid7Time } from '../../lib/uuid7.ts'
 import { CommandRecord } from './command-record.ts'
-import { KEY_LIFETIME_MS } from './idempotency.ts'
+import { KEY_LIFETIME_MS } from '../idempotency.ts'
 
 export type RecordLimits = {
   /** Records kept. */
@@ -44,7 +44,7 @@ export function createCommandRecords(directory: string, limits: RecordLimits): C
   const pathOf = (entry: Entry) => join(directory, nameOf(entry))
   const outputPath = (id: string, stream: string) => join(directory, `${id}.${stream}`)
   const entries = async () => (await namesIn(directory)).flatMap(parseName).sort((a, b) => (a.id < b.id ? -1 : 1))
-  const readEntry = async (entry: Entry) => parseRecord(await readFile(pathOf(entry), 'utf8'))
+  const readEntry = async (entry: Entry) => parseRecord(await readFile(pathOf(entry), 'utf8').catch(ignoreMissing))
   let isMade = false
   let used: { count: number; bytes: number } | undefined
   const hasRoom = (part: number) => used && used.count < limits.records * part && used.bytes < limits.outputBytes * part
@@ -115,10 +115,10 @@ function parseName(name: string): Entry[] {
   return id === undefined ? [] : [{ id, keyHash }]
 }
 
-/** Undefined for one that a power cut has torn: as it had no key, nobody counts on it. */
-function parseRecord(text: string): CommandRecord | undefined {
+/** Undefined for one that has gone meanwhile, or that a power cut has torn: as it had no key, nobody counts on it. */
+function parseRecord(text: string | undefined): CommandRecord | undefined {
   try {
-    return CommandRecord.parse(JSON.parse(text))
+    return CommandRecord.parse(JSON.parse(text ?? ''))
   } catch {
     return undefined
   }
@@ -130,10 +130,11 @@ const hasLiveKey = ({ id, keyHash }: Entry) =>
   keyHash !== undefined && Date.now() - (uuid7Time(id) ?? 0) < KEY_LIFETIME_MS
 
 async function namesIn(directory: string): Promise<string[]> {
-  return await readdir(directory).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return []
-    throw error
-  })
+  return (await readdir(directory).catch(ignoreMissing)) ?? []
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
 }
 
 async function sizeOf(paths: readonly string[]): Promise<number> {

@@ -1,5 +1,5 @@
 /** A client's command while it runs, and while what it left behind may still write. Knows neither disk nor log. */
-import { CommandInput } from '../workspace/command-input.ts'
+import { CommandInput } from '../../workspace/command-input.ts'
 import type { CommandRecord } from './command-record.ts'
 import { isOver } from './command-record.ts'
 

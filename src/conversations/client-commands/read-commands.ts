@@ -1,12 +1,12 @@
 /** How a conversation's commands stand and what they wrote: the same for those that run, those on disk and those that a crash cut off. */
-import type { Command, CommandOutput, CommandPage, ListCommands, ReadOutput } from '../contract/command.ts'
-import { Problem } from '../contract/problem.ts'
-import { decodePageId, encodePageId } from '../lib/page-id.ts'
+import type { Command, CommandOutput, CommandPage, ListCommands, ReadOutput } from '../../contract/command.ts'
+import { Problem } from '../../contract/problem.ts'
+import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import type { CommandRecord } from './command-record.ts'
 import { asLost, viewOf } from './command-record.ts'
 import type { CommandRecords } from './command-records.ts'
 import type { LiveCommand } from './live-command.ts'
-import { readOutputPiece } from './read-command-output.ts'
+import { readOutputPiece } from './read-output.ts'
 
 export interface CommandReader {
   /** Newest first. */

@@ -1,19 +1,19 @@
 /** Commands that clients run in a conversation, beside its agent: run, listed, followed, fed and ended. */
-import type { CommandInput, CommandOutcome, CommandStarted, RunCommand } from '../contract/command.ts'
-import { Problem } from '../contract/problem.ts'
-import { createSerial } from '../lib/serial.ts'
-import { uuid7 } from '../lib/uuid7.ts'
-import type { CommandCarrier, CommandCarrierDeps } from './carry-out-command.ts'
-import { createCommandCarrier } from './carry-out-command.ts'
+import type { CommandInput, CommandOutcome, CommandStarted, RunCommand } from '../../contract/command.ts'
+import { Problem } from '../../contract/problem.ts'
+import { createSerial } from '../../lib/serial.ts'
+import { uuid7 } from '../../lib/uuid7.ts'
+import type { CommandCarrier, CommandCarrierDeps } from './carry-out.ts'
+import { createCommandCarrier } from './carry-out.ts'
 import type { CommandRecord } from './command-record.ts'
 import { outcomeOf, startedOf } from './command-record.ts'
 import type { CommandRecords } from './command-records.ts'
-import type { Idempotency } from './idempotency.ts'
-import { findEarlier, keptOf } from './idempotency.ts'
+import type { Idempotency } from '../idempotency.ts'
+import { findEarlier, keptOf } from '../idempotency.ts'
 import { LiveCommand } from './live-command.ts'
 import type { CommandReader } from './read-commands.ts'
 import { createCommandReader } from './read-commands.ts'
-import { refuseSecretsIn } from './refuse-secrets.ts'
+import { refuseSecretsIn } from '../refuse-secrets.ts'
 
 export type RunOptions = {
   /** Ends the command when it is aborted. */

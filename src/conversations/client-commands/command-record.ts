@@ -1,9 +1,9 @@
 /** What is kept of a client's command, and what of it each answer tells. Pure. */
 import { z } from 'zod'
-import type { CommandOutcome, CommandStarted } from '../contract/command.ts'
-import { Command } from '../contract/command.ts'
-import type { EventDraft } from '../contract/event.ts'
-import type { CommandResult } from '../workspace/shell.ts'
+import type { CommandOutcome, CommandStarted } from '../../contract/command.ts'
+import { Command } from '../../contract/command.ts'
+import type { EventDraft } from '../../contract/event.ts'
+import type { CommandResult } from '../../workspace/shell.ts'
 
 export const CommandRecord = Command.extend({
   /** As the answer had them, shortened. */
