@@ -76,6 +76,21 @@ test('the oldest commands are forgotten, with what they wrote', async () => {
   await expect(opened.commands.get(first.command_id)).rejects.toMatchObject({ code: 'command_not_found' })
 })
 
+test('commands of a session run in the order they came, whatever the disk takes for each', async () => {
+  await using opened = await open()
+  const numbers = Array.from({ length: 12 }, (_, n) => n)
+  const headers = (n: number) => (n % 3 === 0 ? { idempotency: { key: `key ${n}`, bodyHash: 'hash' } } : {})
+  const ran = await Promise.all(
+    numbers.map((n) => opened.commands.run(commandOf(`echo ${n} | tee -a order`), headers(n))),
+  )
+  const { stdout } = await opened.commands.run(commandOf('cat order'))
+  const { items } = await opened.commands.list({ limit: 100 })
+  const ids = items.slice(1).map(({ command_id }) => command_id)
+  // By their ids too: a list tells the order.
+  const byId = ids.toReversed().map((id) => ran.find(({ command_id }) => command_id === id)!.stdout)
+  expect(stdout).toBe(byId.join(''))
+})
+
 test('a shell that cannot be started fails the command, in the log too, and no other', async () => {
   let isBroken = true
   const launcher: ShellLauncher = { isolation: 'none', wrap: (argv) => (isBroken ? ['/nowhere/bash'] : argv) }

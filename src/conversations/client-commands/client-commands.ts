@@ -77,6 +77,7 @@ export function createClientCommands(deps: ClientCommandsDeps): ClientCommands {
   const live = new Map<string, LiveCommand>()
   const reader = createCommandReader({ records, live })
   const inTurn = createSerial()
+  const inLaunch = createSerial()
   let isClosed = false
 
   async function begin(request: RunCommand, options: RunOptions): Promise<LiveCommand | CommandRecord> {
@@ -136,24 +137,35 @@ export function createClientCommands(deps: ClientCommandsDeps): ClientCommands {
     return made
   }
 
-  async function launch(made: LiveCommand, request: RunCommand, { signal, onId }: RunOptions): Promise<LiveCommand> {
+  /** One at a time: they are to begin in the order they came, however long the disk takes for each. */
+  function launch(made: LiveCommand, request: RunCommand, options: RunOptions): Promise<LiveCommand> {
+    return inLaunch(async () => {
+      await note(made)
+      options.onId?.(made.record.command_id)
+      carryOut(made, request, options.signal)
+      return made
+    })
+  }
+
+  /** Before it starts: after a crash it is known that there was one. With a key, after a power cut too. */
+  async function note(made: LiveCommand): Promise<void> {
     const { record } = made
     try {
       await records.makeRoom((id) => live.has(id))
-      // Before it starts: after a crash it is known that there was one. With a key, after a power cut too.
       await records.write(record, { durable: record.idempotency !== undefined })
     } catch (error) {
       live.delete(record.command_id)
       made.markEnded()
       throw error
     }
-    onId?.(record.command_id)
+  }
+
+  function carryOut(made: LiveCommand, request: RunCommand, signal: AbortSignal | undefined): void {
     const onAbort = () => made.abort()
     signal?.addEventListener('abort', onAbort)
     if (signal?.aborted) onAbort()
-    const forget = () => live.delete(record.command_id)
+    const forget = () => live.delete(made.record.command_id)
     void carrier.carryOut(made, request, forget).finally(() => signal?.removeEventListener('abort', onAbort))
-    return made
   }
 
   function refuseBusy(sessionId: string): void {
