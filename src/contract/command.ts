@@ -49,7 +49,13 @@ export const RunCommand = z
     path: ['kill_on_disconnect'],
     error: 'means nothing for a command in the background: nobody waits for its end',
   })
-  .meta({ id: 'RunCommand' })
+  .meta({
+    id: 'RunCommand',
+    examples: [
+      { command: 'npm test', timeout: 300 },
+      { command: 'npm run dev', background: true },
+    ],
+  })
 export type RunCommand = z.infer<typeof RunCommand>
 
 /** Seconds; undefined is none. */
@@ -75,7 +81,22 @@ export const CommandOutcome = z
     stdout: z.string().describe('Its beginning and its end, when it is long.'),
     stderr: z.string(),
   })
-  .meta({ id: 'CommandOutcome' })
+  .meta({
+    id: 'CommandOutcome',
+    examples: [
+      {
+        command_id: '01a1fc93-3457-753a-b22e-748986e28b76',
+        status: 'exited',
+        exit_code: 0,
+        stdout: 'hello\n',
+        stderr: '',
+        execution_time: 0.017,
+        cwd: '/srv/work/totals',
+        truncated: false,
+        timed_out: false,
+      },
+    ],
+  })
 export type CommandOutcome = z.infer<typeof CommandOutcome>
 
 /** The answer for a command in the background. */
@@ -123,7 +144,7 @@ const MAX_WAIT_S = 60
 export const ReadOutput = z.strictObject({
   stream: z.enum(['stdout', 'stderr']).default('stdout'),
   offset: z.coerce.number().int().nonnegative().default(0).describe('Bytes of the stream to pass over.'),
-  limit: z.coerce.number().int().min(4).max(MAX_OUTPUT_CHUNK).default(65_536).describe('Bytes at most.'),
+  max_bytes: z.coerce.number().int().min(4).max(MAX_OUTPUT_CHUNK).default(65_536).describe('Of one answer.'),
   wait: z.coerce
     .number()
     .min(0)

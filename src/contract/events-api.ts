@@ -1,7 +1,8 @@
 /** How events are asked for: the queries of the list, the count and the stream, and their answers. */
 import { z } from 'zod'
 import { PageLimit } from './conversation.ts'
-import { Event, EVENT_TYPES, TRANSIENT_TYPES } from './event.ts'
+import { Event, EVENT_TYPES, TRANSIENT_TYPES, TransientEvent } from './event.ts'
+import { ErrorBody } from './problem.ts'
 
 const Seq = z.coerce.number().int().nonnegative()
 
@@ -44,6 +45,20 @@ export type ListEvents = z.infer<typeof ListEvents>
 export const EventPage = z
   .object({ items: z.array(Event), next_page_id: z.string().nullable() })
   .meta({ id: 'EventPage' })
+
+/** How a stream ends, when it is not the reader who ends it. */
+const STREAM_ENDS = ['deleted', 'server_closing', 'lagged', 'error'] as const
+
+/** One frame of an event stream (SSE), `data` parsed. */
+export const StreamFrame = z
+  .object({
+    id: z.string().optional().describe('The cursor: of a durable event its seq; transient ones have none.'),
+    event: z.enum([...EVENT_TYPES, ...TRANSIENT_TYPES, ...STREAM_ENDS]),
+    data: z
+      .union([Event, TransientEvent, ErrorBody, z.object({})])
+      .describe('JSON: the event; why the stream failed, of `error`; an empty object of the other ends.'),
+  })
+  .meta({ id: 'StreamFrame' })
 
 export const StreamEvents = z.strictObject({
   after_seq: Seq.optional().describe(

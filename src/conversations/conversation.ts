@@ -32,6 +32,7 @@ import { decide } from './commands.ts'
 import type { SecretsChange } from './secrets.ts'
 import { refuseSecretsIn } from './refuse-secrets.ts'
 import { redactParts } from './redact-parts.ts'
+import type { RunSlots } from './run-slots.ts'
 import type { State } from './state.ts'
 import { fold } from './state.ts'
 import { viewOf } from './view.ts'
@@ -40,6 +41,7 @@ export type ConversationDeps = {
   readonly log: EventLog
   /** The fold of the log as it stands. */
   readonly state: State
+  readonly slots: RunSlots
   readonly toolCalls: ToolCalls
   readonly redact: (text: string) => string
   readonly createLlm: (config: LlmConfig) => Llm
@@ -242,10 +244,11 @@ export class Conversation {
   }
 
   #startRun(): void {
-    const { toolCalls, createLlm } = this.#deps
+    const { slots, toolCalls, createLlm } = this.#deps
     const run = new ActiveRun({
       id: this.#state.run!.id,
       log: this.log,
+      slots,
       toolCalls,
       createLlm,
       withoutTools: this.#withoutTools,

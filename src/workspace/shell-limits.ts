@@ -18,6 +18,8 @@ export type ShellLimits = CommandLimits & {
   readonly maxSessions: number
 }
 
+export const MAX_SHELL_SESSIONS = 16
+
 export const DEFAULT_SHELL_LIMITS: ShellLimits = {
   outputBytes: 32 * 1024,
   fullOutputBytes: 1024 ** 3,
@@ -25,5 +27,5 @@ export const DEFAULT_SHELL_LIMITS: ShellLimits = {
   // Three of them stay within the two seconds in which a pause has to answer.
   graceMs: 600,
   idleMs: 10 * 60_000,
-  maxSessions: 16,
+  maxSessions: MAX_SHELL_SESSIONS,
 }

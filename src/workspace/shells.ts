@@ -167,6 +167,6 @@ function checkSessionId(id: string): void {
 
 function tooManySessions(limit: number): Problem {
   return new Problem('limit_reached', `A conversation has at most ${limit} shell sessions: use or close one of them.`, {
-    details: { limit },
+    details: { limit, retry_after: 1 },
   })
 }

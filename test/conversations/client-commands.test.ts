@@ -1,31 +1,16 @@
 /** Commands of clients inside the server: small limits, shells that cannot start, and the way other parts run one. */
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { RunCommand } from '../../src/contract/command.ts'
 import type { AssemblyDeps, Opened } from '../../src/conversations/assemble.ts'
 import type { ShellLauncher } from '../../src/workspace/shell.ts'
 import { hostLauncher } from '../../src/workspace/host-launcher.ts'
-import { shellEnvironment } from '../../src/workspace/shell-environment.ts'
-import { createShells } from '../../src/workspace/shells.ts'
-import { eventsOf, only, setBench } from './fixtures.ts'
-
-const withShells = (launcher: ShellLauncher): AssemblyDeps['createShells'] => {
-  return ({ directory, ...options }) =>
-    createShells({
-      ...options,
-      stateDir: join(directory, 'shells'),
-      outputDir: join(directory, 'outputs'),
-      privateDir: join(directory, 'private'),
-      env: shellEnvironment(process.env),
-      launcher,
-    })
-}
+import { eventsOf, only, realShells, setBench } from './fixtures.ts'
 
 async function open(
   commandLimits: AssemblyDeps['commandLimits'] = {},
   launcher = hostLauncher,
 ): Promise<Opened & AsyncDisposable> {
-  const bench = await setBench({ deps: { createShells: withShells(launcher), commandLimits } })
+  const bench = await setBench({ deps: { createShells: realShells(launcher), commandLimits } })
   const opened = await bench.manager.open(await bench.create())
   return { ...opened, [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose]() }
 }
@@ -34,7 +19,7 @@ const commandOf = (command: string, more: object = {}) => RunCommand.parse({ com
 const SIGNAL = new AbortController().signal
 
 const wholeOf = async ({ commands }: Opened, id: string) => {
-  const query = { stream: 'stdout', offset: 0, limit: 65_536, wait: 0 } as const
+  const query = { stream: 'stdout', offset: 0, max_bytes: 65_536, wait: 0 } as const
   return await commands.output(id, query, SIGNAL)
 }
 

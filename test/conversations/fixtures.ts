@@ -12,6 +12,7 @@ import { createCallbackDispatcher } from '../../src/conversations/callbacks/disp
 import type { CallbackDispatcher, DispatcherOptions } from '../../src/conversations/callbacks/dispatcher.ts'
 import { createCatalog } from '../../src/conversations/catalog.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
+import { createRunSlots } from '../../src/conversations/run-slots.ts'
 import { ConversationManager } from '../../src/conversations/manager.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
 import { createJsonlStore } from '../../src/events/jsonl-store.ts'
@@ -22,7 +23,13 @@ import type { ScriptedModel } from '../../src/llm/scripted-model.ts'
 import { createRedactor } from '../../src/security/redactor.ts'
 import { createSafeFetch } from '../../src/security/safe-fetch.ts'
 import { createSecretStore } from '../../src/security/secret-store.ts'
+import type { Metrics } from '../../src/telemetry/metrics.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
+import { hostLauncher } from '../../src/workspace/host-launcher.ts'
+import type { ShellLauncher } from '../../src/workspace/shell.ts'
+import { shellEnvironment } from '../../src/workspace/shell-environment.ts'
+import { createShells } from '../../src/workspace/shells.ts'
 import { readAll } from '../events/fixtures.ts'
 
 export const MODEL_KEY = 'the-models-own-key-4711'
@@ -33,6 +40,7 @@ export type BenchOptions = {
   readonly deps?: Partial<AssemblyDeps>
   readonly roots?: readonly string[]
   readonly secretKeys?: readonly [string, ...string[]]
+  readonly maxRuns?: number
   /** How callbacks are delivered; receivers are on this machine unless `fetch` says otherwise. */
   readonly callbacks?: Partial<DispatcherOptions>
 }
@@ -47,6 +55,7 @@ export type Bench = AsyncDisposable & {
   readonly workdirBase: string
   /** Lines of the server's log, as JSON. */
   readonly logged: string[]
+  readonly metrics: Metrics
   /** Makes a conversation with the scripted model; answers its id. */
   readonly create: (fields?: object) => Promise<string>
   /** Makes a conversation and answers its actor. */
@@ -66,6 +75,7 @@ export async function setBench({
   deps = {},
   roots = [],
   secretKeys = ['key-material-of-the-tests'],
+  maxRuns = 256,
   callbacks = {},
 }: BenchOptions = {}): Promise<Bench> {
   const home = await mkdtemp(join(tmpdir(), 'conversations-'))
@@ -73,6 +83,7 @@ export async function setBench({
   await mkdir(dataDir)
   const model = await startScriptedModel(script)
   const logged: string[] = []
+  const metrics = createMetrics()
   const logger = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) })
 
   const dispatchers: CallbackDispatcher[] = []
@@ -91,6 +102,8 @@ export async function setBench({
       llmDefaults: {},
       version: '0.0.0-test',
       isolation: 'none',
+      slots: createRunSlots(maxRuns),
+      metrics,
       logger,
       createRedactor,
       createLlm: ({ config, redact }) => createOpenAiChat({ config, redact, retryBaseMs: 1 }),
@@ -123,6 +136,7 @@ export async function setBench({
     dataDir,
     workdirBase,
     logged,
+    metrics,
     create,
     converse: async (fields) => await manager.get(await create(fields)),
     sessionOf: (id) => join(dataDir, 'sessions', id),
@@ -139,6 +153,19 @@ export async function setBench({
       await rm(home, { recursive: true, force: true, maxRetries: 3 })
     },
   }
+}
+
+/** For `deps`, where a test is about shells. */
+export function realShells(launcher: ShellLauncher = hostLauncher): AssemblyDeps['createShells'] {
+  return ({ directory, ...options }) =>
+    createShells({
+      ...options,
+      stateDir: join(directory, 'shells'),
+      outputDir: join(directory, 'outputs'),
+      privateDir: join(directory, 'private'),
+      env: shellEnvironment(process.env),
+      launcher,
+    })
 }
 
 /** Every event there is, from the first. */

@@ -101,14 +101,14 @@ describe('a command that is waited for', () => {
     expect(truncated).toBe(true)
     expect(stdout.length).toBeLessThan(40_000)
     expect(stdout).toContain(`commands/${command_id}/output?stream=stdout`)
-    expect(await follow(command_id, 'limit=10000')).toBe(whole)
+    expect(await follow(command_id, 'max_bytes=10000')).toBe(whole)
   })
 
   test('is cut for nobody inside a character, wherever the reader stops', async () => {
     const { command_id } = await run(`printf '€%.0s' {1..50}`)
-    const first = await output(command_id, 'limit=10')
+    const first = await output(command_id, 'max_bytes=10')
     expect(first).toMatchObject({ text: '€€€', next_offset: 9, complete: false })
-    expect(await output(command_id, 'limit=10&offset=141')).toMatchObject({ text: '€€€', complete: true })
+    expect(await output(command_id, 'max_bytes=10&offset=141')).toMatchObject({ text: '€€€', complete: true })
   })
 })
 
@@ -148,13 +148,14 @@ describe('who goes away', () => {
 describe('a command in the background', () => {
   test('is answered once it has started, and begins as its session stands', async () => {
     await run('cd /usr; export CARRIED=over; greet() { echo "$CARRIED"; }', { session_id: 'base' })
-    const { status, body } = await call('POST', '/commands', {
+    const { status, body, headers } = await call('POST', '/commands', {
       command: 'greet; pwd; sleep 0.2; echo late; (exit 4)',
       background: true,
       session_id: 'base',
     })
     expect(status).toBe(202)
     expect(body).toEqual({ command_id: expect.any(String), status: 'running', pid: expect.any(Number) })
+    expect(headers.get('location')).toBe(`/conversations/${id}/commands/${body.command_id}`)
     expect(await follow(body.command_id)).toBe('over\n/usr\nlate\n')
     expect(await look(body.command_id)).toMatchObject({
       background: true,
@@ -416,7 +417,7 @@ describe('refused is', () => {
     expect([answer.status, answer.body.error]).toEqual([status, error])
   })
 
-  test.each(['stream=stdin', 'offset=-1', 'offset=x', 'limit=1', 'limit=9999999', 'wait=61', 'what=1'])(
+  test.each(['stream=stdin', 'offset=-1', 'offset=x', 'max_bytes=1', 'max_bytes=9999999', 'wait=61', 'what=1'])(
     'output?%s',
     async (query) => {
       const { command_id } = await run('true')

@@ -221,7 +221,9 @@ export function createClientCommands(deps: ClientCommandsDeps): ClientCommands {
         throw new Problem('input_closed', `The command ${why} standard input; start one with keep_stdin_open.`)
       }
       if (!input.write(text)) {
-        throw new Problem('limit_reached', 'The command has not read what was sent before; send the rest later.')
+        throw new Problem('limit_reached', 'The command has not read what was sent before; send the rest later.', {
+          details: { retry_after: 1 },
+        })
       }
       if (eof) input.end()
     },
@@ -262,5 +264,5 @@ const tooMany = (limit: number) =>
   new Problem(
     'limit_reached',
     `At most ${limit} commands of a conversation run at a time, those that wait for their turn included; wait for one, or end it.`,
-    { details: { limit } },
+    { details: { limit, retry_after: 1 } },
   )

@@ -86,7 +86,7 @@ export function createCommandRecords(directory: string, limits: RecordLimits): C
         throw new Problem(
           'limit_reached',
           `A conversation keeps at most ${limits.records} commands, and those of the last day that came with an Idempotency-Key stay: leave the key out, or try again later.`,
-          { details: { limit: limits.records } },
+          { details: { limit: limits.records, retry_after: 60 } },
         )
       }
       const files = (id: string) => STREAMS.map((stream) => outputPath(id, stream))

@@ -59,7 +59,7 @@ export function createCommandReader({ records, live }: CommandReaderDeps): Comma
       }
     },
 
-    async output(id, { stream, offset, limit, wait }, signal) {
+    async output(id, { stream, offset, max_bytes: limit, wait }, signal) {
       const path = records.outputPath(id, stream)
       const giveUp = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(wait * 1000))])
       for (;;) {

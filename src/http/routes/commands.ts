@@ -48,7 +48,11 @@ export const commandRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       const { commands } = await manager.open(request.params.id)
       const idempotency = idempotencyOf(request)
       const { background, kill_on_disconnect } = request.body
-      if (background) return reply.code(202).send(await commands.start(request.body, { idempotency }))
+      if (background) {
+        const started = await commands.start(request.body, { idempotency })
+        const location = `/conversations/${request.params.id}/commands/${started.command_id}`
+        return reply.code(202).header('location', location).send(started)
+      }
       const signal = kill_on_disconnect ? closeSignal(reply) : undefined
       return reply.code(200).send(await commands.run(request.body, { idempotency, signal }))
     },

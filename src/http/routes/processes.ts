@@ -10,7 +10,7 @@ import { ById, CONVERSATION } from './conversations.ts'
 const ByPid = z.strictObject({ id: ConversationId, pid: z.coerce.number().int().positive() })
 
 export const processRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
-  const describe = describeRoute('processes')
+  const describe = describeRoute('commands')
 
   app.get(
     '/conversations/:id/processes',
