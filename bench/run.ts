@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { benchCommands } from './commands.ts'
 import { benchCallbacks } from './callbacks.ts'
 import { benchCreate } from './create.ts'
 import { benchDeltas } from './deltas.ts'
@@ -18,6 +19,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   deltas: benchDeltas,
   create: benchCreate,
   files: benchFiles,
+  commands: benchCommands,
   callbacks: benchCallbacks,
   start: benchStart,
   'event-page': () => benchEventPage(),

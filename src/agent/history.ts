@@ -69,6 +69,7 @@ export function createHistory(render: RenderOutput): History {
         case 'ConfigUpdate':
         case 'SecretsUpdate':
         case 'FileUpdate':
+        case 'CommandResult':
         case 'ErrorEvent':
         case 'Result':
           return

@@ -64,6 +64,7 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'ConfigUpdate':
       case 'SecretsUpdate':
       case 'FileUpdate':
+      case 'CommandResult':
       case 'ToolOutputDelta':
         return
       default:

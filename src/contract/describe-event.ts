@@ -31,6 +31,8 @@ export function describeEvent(event: Event): string {
       return `secrets: ${[...event.added, ...event.removed.map((name) => `-${name}`)].join(', ')}`
     case 'FileUpdate':
       return `${event.action}: ${short(event.path)}`
+    case 'CommandResult':
+      return `command (${event.status}, exit code ${event.exit_code}): ${short(event.command)}`
     case 'ErrorEvent':
       return `error (${event.error_type}): ${short(event.message)}`
     case 'Result':

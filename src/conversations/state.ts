@@ -150,6 +150,7 @@ export function fold(state: State, event: Event): State {
       }
     case 'SecretsUpdate':
     case 'FileUpdate':
+    case 'CommandResult':
     case 'ErrorEvent':
     case 'Result':
       return next

@@ -25,12 +25,14 @@ import { BODY_TIMES, watchBody } from './slow-bodies.ts'
 import type { StreamSlots } from './stream-slots.ts'
 import { refuseTokensIn } from './url-tokens.ts'
 import { callbackRoutes } from './routes/callbacks.ts'
+import { commandRoutes } from './routes/commands.ts'
 import { conversationRoutes } from './routes/conversations.ts'
 import { eventRoutes } from './routes/events.ts'
 import { fileBodyRoutes } from './routes/file-bodies.ts'
 import { fileRoutes } from './routes/files.ts'
 import { messageRoutes } from './routes/messages.ts'
 import { permissionRoutes } from './routes/permissions.ts'
+import { processRoutes } from './routes/processes.ts'
 import { secretRoutes } from './routes/secrets.ts'
 import { serverRoutes } from './routes/server.ts'
 
@@ -182,6 +184,8 @@ export async function registerRoutes(
   await app.register(conversationRoutes, { manager })
   await app.register(messageRoutes, { manager })
   await app.register(permissionRoutes, { manager })
+  await app.register(commandRoutes, { manager })
+  await app.register(processRoutes, { manager })
   await app.register(secretRoutes, { manager })
   await app.register(fileRoutes, { manager })
   await app.register(fileBodyRoutes, { manager, maxUploadBytes: info.limits.max_upload_bytes })
