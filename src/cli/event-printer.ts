@@ -63,6 +63,9 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'StatusUpdate':
       case 'ConfigUpdate':
       case 'SecretsUpdate':
+      case 'TaskUpdate':
+      case 'ForkedFrom':
+      case 'ClientEvent':
       case 'ToolOutputDelta':
         return
       default:

@@ -1,6 +1,7 @@
 /** The events of a conversation: one discriminated union on `type`, durable and transient, and the cursor rules they carry. */
 import { z } from 'zod'
 import { AssistantPart, Usage, UsageByModel, UserPart } from './message.ts'
+import { Runnable, TaskProgress, TaskResult, TaskStatus } from './task.ts'
 
 /** Schema version of the events this server writes. A log with a higher one is read, but not run. */
 export const EVENT_VERSION = 1
@@ -37,6 +38,7 @@ export const StopReason = z
     'server_restart',
     'rejected',
     'superseded',
+    'cancelled',
   ])
   .meta({ id: 'StopReason' })
 export type StopReason = z.infer<typeof StopReason>
@@ -56,6 +58,11 @@ const Envelope = z.object({
 })
 
 const InRun = { run_id: z.uuid().optional() }
+/** Of the request that it came with. */
+const Keyed = {
+  idempotency_key: z.string().optional(),
+  body_hash: z.string().optional().describe('Of the request that came with the key.'),
+}
 const InSubagent = { parent_tool_use_id: z.string().optional(), agent_name: z.string().optional() }
 
 const byUser = { source: z.literal('user') }
@@ -83,8 +90,8 @@ export const UserMessage = Envelope.extend({
   content: z.array(UserPart),
   run: z.boolean().describe('Whether it asked for a run; a run does not end before it has read such a message.'),
   sender: z.string().optional(),
-  idempotency_key: z.string().optional(),
-  body_hash: z.string().optional().describe('Of the request that came with the key.'),
+  task_id: z.uuid().optional().describe('The task it begins.'),
+  ...Keyed,
 }).meta({ id: 'UserMessage' })
 
 export const AssistantMessage = Envelope.extend({
@@ -181,6 +188,38 @@ export const SecretsUpdate = Envelope.extend({
   removed: z.array(z.string()).describe('Names.'),
 }).meta({ id: 'SecretsUpdate' })
 
+export const TaskUpdate = Envelope.extend({
+  source: z.enum(['user', 'environment']),
+  ...InRun,
+  type: z.literal('TaskUpdate'),
+  task_id: z.uuid(),
+  title: z.string(),
+  status: TaskStatus,
+  runnable: Runnable.optional().describe('With the first update, `pending`: what is to be done.'),
+  progress: TaskProgress.optional().describe('While it runs, where it can be counted.'),
+  result: TaskResult.optional().describe('With the last update, where something came of it.'),
+  message: z.string().optional().describe('Why it ended so, where that is not plain.'),
+  ...Keyed,
+}).meta({ id: 'TaskUpdate' })
+
+export const ForkedFrom = Envelope.extend({
+  ...byEnvironment,
+  type: z.literal('ForkedFrom'),
+  from_conversation_id: z.uuid().describe('The conversation that all events before this one were copied from.'),
+  from_seq: z.int().positive().describe('Its last event that was copied; up to there both have the same seqs.'),
+  from_cwd: z.string().describe('Where it worked then.'),
+  cwd: z.string(),
+  options_summary: z.record(z.string(), z.unknown()).describe('The configuration from here on; secret values masked.'),
+}).meta({ id: 'ForkedFrom' })
+
+export const ClientEvent = Envelope.extend({
+  ...byUser,
+  type: z.literal('ClientEvent'),
+  name: z.string(),
+  data: z.unknown().optional().describe('Any JSON, as the client sent it.'),
+  ...Keyed,
+}).meta({ id: 'ClientEvent' })
+
 export const ErrorEvent = Envelope.extend({
   ...byEnvironment,
   ...InRun,
@@ -218,6 +257,9 @@ export const Event = z
     StatusUpdate,
     ConfigUpdate,
     SecretsUpdate,
+    TaskUpdate,
+    ForkedFrom,
+    ClientEvent,
     ErrorEvent,
     Result,
   ])

@@ -3,6 +3,8 @@ import { z } from 'zod'
 import { PageLimit } from './conversation.ts'
 import { Event, EVENT_TYPES, TRANSIENT_TYPES } from './event.ts'
 
+export const MAX_CLIENT_EVENT_BYTES = 256 * 1024
+
 const Seq = z.coerce.number().int().nonnegative()
 
 /** Names separated by commas -> a set. A name that no event has is refused: it would never match. */
@@ -44,6 +46,31 @@ export type ListEvents = z.infer<typeof ListEvents>
 export const EventPage = z
   .object({ items: z.array(Event), next_page_id: z.string().nullable() })
   .meta({ id: 'EventPage' })
+
+const MAX_CLIENT_EVENT_DEPTH = 100
+
+const isDeeperThan = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((item) => isDeeperThan(item, levels - 1)))
+
+/** Names and data are the client's own; the agent does not see them. */
+export const PostClientEvent = z
+  .strictObject({
+    name: z.string().min(1).max(200),
+    data: z
+      .unknown()
+      .optional()
+      .refine((data) => !isDeeperThan(data, MAX_CLIENT_EVENT_DEPTH), 'is nested too deeply')
+      .describe(`Any JSON, up to ${MAX_CLIENT_EVENT_BYTES} bytes.`),
+  })
+  .meta({ id: 'PostClientEvent' })
+export type PostClientEvent = z.infer<typeof PostClientEvent>
+
+export const PostedClientEvent = z
+  .object({ event_id: z.uuid(), seq: z.int().positive() })
+  .meta({ id: 'PostedClientEvent' })
+export type PostedClientEvent = z.infer<typeof PostedClientEvent>
 
 export const StreamEvents = z.strictObject({
   after_seq: Seq.optional().describe(

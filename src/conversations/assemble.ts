@@ -20,6 +20,7 @@ import type { ConversationSecrets, SecretCommands } from './secrets.ts'
 import { secretCommands } from './secrets.ts'
 import type { LlmDefaults } from './settings.ts'
 import { withLlmSecrets } from './settings.ts'
+import { createTaskShells } from './task-shells.ts'
 import type { State } from './state.ts'
 import type { WorkdirRules } from './workdir.ts'
 
@@ -117,6 +118,7 @@ export function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor,
       log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
     onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
   })
+  const runTaskCommand = createTaskShells({ shells: currentShells, redact })
   const conversation: Conversation = new Conversation({
     log,
     state,
@@ -126,6 +128,7 @@ export function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor,
       const config = withLlmSecrets(stored, secrets.llm(), deps.llmDefaults)
       return createRedactedLlm(deps.createLlm({ ...redactor, config, conversationId: id }), redactor)
     },
+    runTaskCommand,
     logger,
     markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),
     onChange,

@@ -10,6 +10,7 @@ import { PostedMessage } from '../contract/conversation.ts'
 import { Status } from '../contract/event.ts'
 import { Decision } from '../contract/permission.ts'
 import { UsageByModel } from '../contract/message.ts'
+import { TaskProgress } from '../contract/task.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
 import { removeTree } from '../lib/remove-tree.ts'
 import type { CreatedKey } from './keyed-creates.ts'
@@ -50,6 +51,18 @@ const Request = z.object({
   ),
 })
 
+const OpenTask = z.object({
+  id: z.string(),
+  type: z.enum(['AgentRun', 'Command', 'Ticker']),
+  title: z.string(),
+  status: z.enum(['pending', 'running']),
+  seq: z.number(),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+  runId: z.string().optional(),
+  progress: TaskProgress.optional(),
+})
+
 const Key = z.object({ key: z.string(), bodyHash: z.string(), id: z.uuid(), at: z.iso.datetime() })
 
 /** `meta.json`: the state as of `lastSeq`, from which a fold of the rest of the log goes on. */
@@ -76,6 +89,8 @@ const Meta = z.object({
   postedKeys: z.array(z.object({ key: z.string(), bodyHash: z.string(), at: z.string(), answer: PostedMessage })),
   // Absent from what an earlier version wrote, which had no tool of that kind.
   lastOutputs: z.record(z.string(), z.unknown()).default({}),
+  // As above: there were no tasks.
+  tasks: z.array(OpenTask).default([]),
   runRequestedAt: z.number(),
   usage: UsageByModel,
   costUsd: z.number().optional(),

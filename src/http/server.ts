@@ -20,6 +20,7 @@ import { messageRoutes } from './routes/messages.ts'
 import { permissionRoutes } from './routes/permissions.ts'
 import { secretRoutes } from './routes/secrets.ts'
 import { serverRoutes } from './routes/server.ts'
+import { taskRoutes } from './routes/tasks.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -141,5 +142,6 @@ export async function registerRoutes(
   await app.register(messageRoutes, { manager })
   await app.register(permissionRoutes, { manager })
   await app.register(secretRoutes, { manager })
+  await app.register(taskRoutes, { manager })
   await app.register(eventRoutes, { manager, streamBufferBytes: info.limits.stream_buffer_bytes })
 }
