@@ -1,5 +1,5 @@
 /** The only file that decides which directory a conversation works in. */
-import { lstat, realpath } from 'node:fs/promises'
+import { lstat, mkdir, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { Problem } from '../contract/problem.ts'
 import { makeDirectories } from '../lib/make-directories.ts'
@@ -24,6 +24,8 @@ export async function prepareWorkdir(
   conversationId: string,
   rules: WorkdirRules,
 ): Promise<string> {
+  const own = wanted === undefined && (await makeOwn(join(rules.base, conversationId)))
+  if (own) return own
   await makeDirectories(rules.base, 0o700)
   if (wanted?.includes('\0')) throw unsafe('it holds a NUL character')
   const path = resolve(rules.base, wanted ?? conversationId)
@@ -38,6 +40,16 @@ export async function prepareWorkdir(
       `The workdir cannot be made (${code}); give a directory the server may write to.`,
       { cause: error },
     )
+  }
+  return await realpath(path)
+}
+
+/** A directory that is new has nothing in it and leads nowhere: there is nothing to check. */
+async function makeOwn(path: string): Promise<string | undefined> {
+  try {
+    await mkdir(path)
+  } catch {
+    return undefined // the long way finds out why, and says so
   }
   return await realpath(path)
 }

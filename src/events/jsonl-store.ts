@@ -1,5 +1,5 @@
 /** The embedded event store: one `<directory>/<id>/events.jsonl` per conversation. Owns which log is the current one. */
-import { mkdir, open, readdir, rm } from 'node:fs/promises'
+import { mkdir, readdir, rm } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Problem } from '../contract/problem.ts'
 import { createKeyedTurns } from '../lib/keyed-turns.ts'
@@ -48,7 +48,7 @@ export function createJsonlStore({ directory, now = Date.now, idleMs = IDLE_MS }
       requireUuid(conversationId)
       return await inTurn(conversationId, async () => {
         const { path, file, index } = fileOf(conversationId)
-        await createFile(path).catch(refuseCreation)
+        await createFile(file, path).catch(refuseCreation)
         return take(conversationId, file, index, { last: undefined, end: 0 })
       })
     },
@@ -79,10 +79,16 @@ export function createJsonlStore({ directory, now = Date.now, idleMs = IDLE_MS }
   }
 }
 
-async function createFile(path: string): Promise<void> {
+async function createFile(file: LogFile, path: string): Promise<void> {
   const directory = dirname(path)
-  const topmost = await mkdir(directory, { recursive: true, mode: 0o700 })
-  await (await open(path, 'wx', 0o600)).close()
+  let topmost: string | undefined
+  try {
+    await file.create()
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    topmost = await mkdir(directory, { recursive: true, mode: 0o700 })
+    await file.create()
+  }
   // The parent in any case: others put files into the directory before us, and need not have synced its own name.
   const depth = topmost === undefined ? 0 : relative(topmost, directory).split('/').filter(Boolean).length
   const parents = [directory]

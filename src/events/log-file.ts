@@ -16,6 +16,8 @@ const fstat = promisify(fs.fstat)
 const ftruncate = promisify(fs.ftruncate)
 const fdatasync = promisify(fs.fdatasync)
 
+const HOW_OPENED = fs.constants.O_RDWR | fs.constants.O_DSYNC
+
 export class LogFile {
   readonly #path: string
   readonly #idleMs: number
@@ -27,7 +29,7 @@ export class LogFile {
   #closed: Error | undefined
   #idle: NodeJS.Timeout | undefined
 
-  /** The file is opened at first use and must exist by then. Idle for `idleMs`, it holds no descriptor. */
+  /** The file is opened at first use, and must exist by then or be made by `create`. Idle for `idleMs`, it holds no descriptor. */
   constructor(path: string, { idleMs, onIdle }: { idleMs: number; onIdle: () => void }) {
     this.#path = path
     this.#idleMs = idleMs
@@ -36,6 +38,13 @@ export class LogFile {
 
   get hasDescriptor(): boolean {
     return this.#descriptor !== undefined
+  }
+
+  /** An empty file; its name is not synced. Throws the system's error, EEXIST when there is one. */
+  async create(): Promise<void> {
+    const { O_CREAT, O_EXCL } = fs.constants
+    this.#descriptor = Promise.resolve(await open(this.#path, HOW_OPENED | O_CREAT | O_EXCL, 0o600))
+    this.#releaseWhenIdle()
   }
 
   size(): Promise<number> {
@@ -97,7 +106,7 @@ export class LogFile {
 
   async #open(): Promise<number> {
     try {
-      return await open(this.#path, fs.constants.O_RDWR | fs.constants.O_DSYNC)
+      return await open(this.#path, HOW_OPENED)
     } catch (error) {
       // Not kept: the next use tries again, out of descriptors (EMFILE) passes.
       this.#descriptor = undefined

@@ -108,6 +108,8 @@ function headersOf(config: LlmConfig, provider: string | undefined): Record<stri
   const extra = Object.entries(config.extra_headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])
   return {
     accept: 'text/event-stream, application/json',
+    // Compressed, some proxies hold a stream back until a block is full.
+    'accept-encoding': 'identity',
     'content-type': 'application/json',
     'user-agent': 'agent-server',
     ...auth,

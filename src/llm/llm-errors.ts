@@ -125,7 +125,8 @@ function fromConnection(error: unknown, code: string, { endpoint, partial }: Err
     const message = `No secure connection to ${origin} (${code}): check llm_config.base_url and the certificate there.`
     return new LlmError('config', message, { cause: error })
   }
-  if (code === '' && /header|credentials|parse url|invalid url/i.test(innermostMessage(error))) {
+  const isUnsent = code === '' || code === 'UND_ERR_INVALID_ARG'
+  if (isUnsent && /header|credentials|parse url|invalid url/i.test(innermostMessage(error))) {
     // The message of such an error quotes the header or the URL, key and all: neither shown nor kept as the cause.
     const message =
       'The request cannot be written: check the characters in llm_config.api_key, extra_headers, base_url.'

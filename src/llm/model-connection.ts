@@ -42,17 +42,17 @@ export async function* exchange(options: Exchange): AsyncGenerator<string, void>
   const silence = createSilenceTimer(limitMs, () => {
     line.abort(new TimedOut(`The model's stream was silent for ${idleMs / 1000} s.`))
   })
-  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+  let chunks: AsyncIterator<Uint8Array> | undefined
   try {
-    reader = await send(client, body, timeoutMs, line.signal)
+    chunks = await send(client, body, timeoutMs, line.signal)
     const decoder = new TextDecoder()
     for (;;) {
-      const { done, value } = await silence.during(reader.read())
+      const { done, value } = await silence.during(chunks.next())
       if (done) break
       const text = decoder.decode(value, { stream: true })
       if (text !== '') yield text
     }
-    reader = undefined
+    chunks = undefined
     const rest = decoder.decode()
     if (rest !== '') yield rest
   } catch (error) {
@@ -62,8 +62,8 @@ export async function* exchange(options: Exchange): AsyncGenerator<string, void>
     clearTimeout(deadline)
     silence.stop()
     signal.removeEventListener('abort', onAbort)
-    if (reader && isOver() && !line.signal.aborted) drain(reader, line)
-    else if (reader) line.abort()
+    if (chunks && isOver() && !line.signal.aborted) drain(chunks, line)
+    else if (chunks) line.abort()
   }
 }
 
@@ -80,14 +80,14 @@ async function send(client: OpenAI, body: string, timeoutMs: number, signal: Abo
     })
     .asResponse()
   if (!response.body) throw new NotAnAnswer('')
-  return response.body.getReader()
+  return response.body[Symbol.asyncIterator]()
 }
 
 /** Cancelling at once would cost the connection, and the next step a handshake, for want of an empty last chunk. */
-function drain(reader: ReadableStreamDefaultReader<Uint8Array>, line: AbortController): void {
+function drain(chunks: AsyncIterator<Uint8Array>, line: AbortController): void {
   const timer = setTimeout(() => line.abort(), DRAIN_MS)
   const untilEnd = async () => {
-    while (!(await reader.read()).done);
+    while (!(await chunks.next()).done);
   }
   void untilEnd()
     // The answer is complete: what happens to its connection now concerns nobody.

@@ -14,7 +14,7 @@ import type { Llm, LlmAnswer, LlmDelta, LlmRequest } from './llm.ts'
 import { refusalOf, toLlmError } from './llm-errors.ts'
 import { exchange, IDLE_TIMEOUT_MS } from './model-connection.ts'
 import { createOpenAiClient } from './openai-client.ts'
-import type { Fetch } from './openai-client.ts'
+import type { Fetch } from './patient-fetch.ts'
 import type { ReplyHeaders } from './retry.ts'
 import { RETRY_BASE_MS, retryWaitMs, waitFor } from './retry.ts'
 

@@ -4,8 +4,8 @@
  */
 import type { OpenAI } from 'openai'
 import type { Endpoint } from './endpoint.ts'
-
-export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>
+import type { Fetch } from './patient-fetch.ts'
+import { patientFetch } from './patient-fetch.ts'
 
 export async function createOpenAiClient(endpoint: Endpoint, fetch: Fetch | undefined): Promise<OpenAI> {
   const { OpenAI } = await import('openai')
@@ -25,19 +25,4 @@ export async function createOpenAiClient(endpoint: Endpoint, fetch: Fetch | unde
     // A redirect is not followed, because it would take the key with it.
     fetch: (url, init) => send(url, { ...init, headers: endpoint.headers, redirect: 'manual' }),
   })
-}
-
-/**
- * Node's own fetch gives up after 300 s without headers or data; a slow model may think for longer, and `timeout` is
- * what decides. One pool of connections serves every conversation.
- */
-let patient: Promise<Fetch> | undefined
-
-function patientFetch(): Promise<Fetch> {
-  patient ??= import('undici').then(({ Agent, fetch }) => {
-    const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 })
-    // The types of undici and of Node describe the same classes under two names.
-    return ((url: string, init: object) => fetch(url, { ...init, dispatcher })) as unknown as Fetch
-  })
-  return patient
 }

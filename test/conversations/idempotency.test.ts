@@ -143,7 +143,8 @@ describe('POST /conversations', () => {
 
 describe('POST messages', () => {
   test('with a key that came before answers the same, and is posted once, also at once and after a restart', async () => {
-    await using bench = await setBench()
+    // A manager that is only dropped writes on when the model answers.
+    await using bench = await setBench({ script: () => ({ delay_ms: 60_000 }) })
     const conversation = await bench.converse()
     const key = { key: 'k', bodyHash: 'h' }
     const post = async () => await (await bench.manager.get(conversation.id)).post(userText('hi', true), key)
