@@ -30,6 +30,7 @@ export const PROBLEMS = {
   conversation_from_newer_version: 409,
   conversation_deleted: 410,
   body_too_large: 413,
+  workdir_too_large: 413,
   idempotency_mismatch: 422,
   unsupported_media_type: 415,
   internal: 500,

@@ -110,6 +110,9 @@ export interface Catalog {
   markActive(id: string): Promise<void>
   unmarkActive(id: string): Promise<void>
   activeIds(): Promise<string[]>
+  /** Notes, durably and before the first file, that the workdir made for it is being filled from another one. */
+  markCopying(id: string): Promise<void>
+  isCopying(id: string): Promise<boolean>
   /** Durable before anything of the conversation is removed; with the key of the request that made it. */
   markDeleted(id: string, key?: CreatedKey): Promise<void>
   isDeleted(id: string): Promise<boolean>
@@ -167,6 +170,11 @@ export async function createCatalog(directory: string): Promise<Catalog> {
     markActive: (id) => touchDurably(active!, id),
     unmarkActive: (id) => rm(join(active!, id), { force: true }),
     activeIds: () => listIds(active!),
+    async markCopying(id) {
+      await touchDurably(join(sessions!, id), COPYING)
+      await syncDirectory(sessions!)
+    },
+    isCopying: (id) => exists(join(sessions!, id, COPYING)),
     async markDeleted(id, key) {
       // Before the mark, and synced with it.
       if (key) await writeFile(join(deleted!, `${id}${KEY_SUFFIX}`), JSON.stringify(key), { mode: 0o600, flush: true })
@@ -196,6 +204,9 @@ async function listIds(directory: string): Promise<string[]> {
   const names = await readdir(directory)
   return names.filter((name) => z.uuid().safeParse(name).success)
 }
+
+/** In the directory of a conversation whose log is not there yet; once it is, it means nothing. */
+const COPYING = 'copying'
 
 /** Of a deleted conversation; the ids beside them have none. */
 const KEY_SUFFIX = '.key'

@@ -18,11 +18,11 @@ const Key = z
 /** For the schema of a route that takes a key. */
 export const KeyHeader = z.object({ 'idempotency-key': Key.optional() })
 
-/** Undefined without the header. */
-export function idempotencyOf(request: FastifyRequest): Idempotency | undefined {
+/** Undefined without the header. `asked` is all that makes the request what it is, beside its route. */
+export function idempotencyOf(request: FastifyRequest, asked: unknown = request.body): Idempotency | undefined {
   const header = request.headers['idempotency-key']
   if (header === undefined) return undefined
-  return { key: Key.parse(header), ...request.server.hashBody(routeOf(request), request.body) }
+  return { key: Key.parse(header), ...request.server.hashBody(routeOf(request), asked) }
 }
 
 const routeOf = ({ method, routeOptions }: FastifyRequest) => `${method} ${routeOptions.url}`

@@ -19,6 +19,7 @@ async function setFullBench(options: BenchOptions) {
   const deps = {
     store: {
       create: async (id) => guard(await (inner ??= store()).create(id)),
+      copy: async (...args) => guard(await (inner ??= store()).copy(...args)),
       open: async (id) => {
         const opened = await (inner ??= store()).open(id)
         return { ...opened, log: guard(opened.log) }

@@ -111,6 +111,7 @@ describe('creating', () => {
     const home = { directory: '' }
     const lazy: EventStore = {
       create: (id) => full(createJsonlStore(home)).create(id),
+      copy: (...args) => createJsonlStore(home).copy(...args),
       open: (id) => createJsonlStore(home).open(id),
       delete: (id) => createJsonlStore(home).delete(id),
     }
@@ -311,6 +312,7 @@ describe('listing', () => {
     const home = { directory: '' }
     const spying: EventStore = {
       create: (id) => createJsonlStore(home).create(id),
+      copy: (...args) => createJsonlStore(home).copy(...args),
       open: (id) => (opened.push(id), createJsonlStore(home).open(id)),
       delete: (id) => createJsonlStore(home).delete(id),
     }

@@ -21,6 +21,7 @@ export function mortalStore(): EventStore & { home: { directory: string }; die: 
   return {
     home,
     create: async (id) => wrap(await createJsonlStore(home).create(id)),
+    copy: async (...args) => wrap(await createJsonlStore(home).copy(...args)),
     async open(id) {
       const opened = await createJsonlStore(home).open(id)
       return { ...opened, log: wrap(opened.log) }
