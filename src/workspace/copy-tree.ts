@@ -120,6 +120,7 @@ const PASSED_OVER: ReadonlySet<string> = new Set([
   'EPERM',
   'ELOOP',
   'ENOTDIR',
+  'EINVAL',
   'ENXIO',
   'ENODEV',
   'ENAMETOOLONG',

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as tick } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createRandom } from '../support/random.ts'
 import { copyTree } from '../../src/workspace/copy-tree.ts'
 
 let home: string
@@ -16,41 +17,60 @@ beforeEach(async () => {
 })
 afterEach(() => rm(home, { recursive: true, force: true }))
 
-const textsIn = async (directory: string): Promise<string[]> => {
-  const entries = await readdir(directory, { recursive: true, withFileTypes: true })
-  const files = entries.filter((entry) => entry.isFile())
-  return await Promise.all(files.map((entry) => readFile(join(entry.parentPath, entry.name), 'utf8')))
+/** Not by a recursive `readdir`: that follows links. */
+async function textsIn(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true })
+  const texts = await Promise.all(
+    entries.map(async (entry) => {
+      const path = join(directory, entry.name)
+      return entry.isDirectory() ? await textsIn(path) : entry.isFile() ? [await readFile(path, 'utf8')] : []
+    }),
+  )
+  return texts.flat()
 }
 
-test('whatever names are swapped for meanwhile, nothing from outside is copied', async () => {
-  await mkdir(join(outside, 'place'))
-  await writeFile(join(outside, 'place/file'), 'from outside')
-  await writeFile(join(outside, 'file'), 'from outside')
-  await mkdir(join(from, 'place'))
-  await writeFile(join(from, 'place/file'), 'mine')
-  await writeFile(join(from, 'file'), 'mine')
-  await symlink(join(outside, 'place'), join(home, 'link to place'))
-  await symlink(join(outside, 'file'), join(home, 'link to file'))
+/** Time passes between the first look at a directory and its turn, the more the more files come before. */
+test.each([
+  ['file', 0],
+  ['place', 20],
+])('a %s that is swapped for a link meanwhile brings nothing from outside', async (name, files) => {
+  const put = async (directory: string, text: string) => {
+    if (name === 'file') return await writeFile(join(directory, name), text)
+    await mkdir(join(directory, name))
+    await writeFile(join(directory, name, 'file'), text)
+  }
+  await put(outside, 'from outside')
+  await put(from, 'mine')
+  for (let n = 0; n < files; n++) await writeFile(join(from, `${n}`), 'mine')
+  const [place, link, kept] = [join(from, name), join(home, 'link'), join(home, 'kept')]
+  await symlink(join(outside, name), link)
   const over = new AbortController()
-  const swap = async (name: string) => {
+  const random = createRandom(1)
+  // Of no even length: the two would come to go in step.
+  const pause = async () => {
+    for (let ticks = random.below(6); ticks > 0; ticks--) await tick()
+  }
+  const swapping = (async () => {
     while (!over.signal.aborted) {
-      await rename(join(from, name), join(home, `kept ${name}`))
-      await rename(join(home, `link to ${name}`), join(from, name))
-      await tick()
-      await rename(join(from, name), join(home, `link to ${name}`))
-      await rename(join(home, `kept ${name}`), join(from, name))
-      await tick()
+      await rename(place, kept)
+      await rename(link, place)
+      await pause()
+      await rename(place, link)
+      await rename(kept, place)
+      await pause()
     }
-  }
-  const swapping = [swap('place'), swap('file')]
+  })()
   const seen = new Set<string>()
-  for (let n = 0; n < 150; n++) {
-    await mkdir(join(to, `${n}`))
-    await copyTree(from, join(to, `${n}`), options)
-    for (const text of await textsIn(join(to, `${n}`))) seen.add(text)
+  try {
+    for (let n = 0; n < 300; n++) {
+      await mkdir(join(to, `${n}`))
+      await copyTree(from, join(to, `${n}`), options)
+      for (const text of await textsIn(join(to, `${n}`))) seen.add(text)
+    }
+  } finally {
+    over.abort()
+    await swapping
   }
-  over.abort()
-  await Promise.all(swapping)
   expect([...seen]).toEqual(['mine'])
 })
 
