@@ -23,6 +23,7 @@ const Flag = z.stringbool({ truthy: ['true', '1'], falsy: ['false', '0'] })
 const EventFilter = {
   types: typeNames(EVENT_TYPES).optional(),
   source: z.enum(['user', 'agent', 'environment']).optional(),
+  q: z.string().min(1).max(200).optional().describe('Part of a text in the event, in any case.'),
   since: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, inclusive.'),
   until: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, exclusive.'),
 }

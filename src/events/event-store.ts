@@ -25,6 +25,8 @@ export type AppendOutcome =
 export type EventFilter = {
   readonly types?: ReadonlySet<string>
   readonly source?: Event['source']
+  /** Part of a text in the event's own fields, in any case; names of fields, ids and times are none, nor are images. */
+  readonly q?: string
   /** RFC 3339; inclusive. */
   readonly since?: string
   /** RFC 3339; exclusive. */

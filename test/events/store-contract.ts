@@ -296,6 +296,31 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
       expect(await reopened.find('no id at all')).toBeUndefined()
     })
 
+    test('finds a text in any case wherever an event has it, and not in names, ids, times and images', async () => {
+      const log = await under.store.create(id)
+      const image = { type: 'image' as const, media_type: 'image/png' as const, data: 'TmVlZGxl' }
+      await append(log, message('a Needle in "quotes"\n'))
+      await append(log, { ...message('x'), content: [{ type: 'text', text: 'none' }, image] } as EventDraft)
+      await append(log, toolResult('hay'), {
+        ...toolResult('x'),
+        output: { lines: [{ deep: 'needle' }] },
+      } as EventDraft)
+      await append(log, { ...message('x'), sender: 'NEEDLE Ünder' } as EventDraft)
+      const seqsWith = async (q: string, more: Partial<ReadOptions> = {}) =>
+        seqsOf((await log.read({ q, limit: 10, ...more })).events)
+      expect(await seqsWith('needle')).toEqual([1, 4, 5])
+      expect(await seqsWith('NEEDLE', { order: 'desc', limit: 2 })).toEqual([5, 4])
+      expect(await seqsWith('needle', { types: new Set(['ToolResult']) })).toEqual([4])
+      expect(await seqsWith('in "QUOTES"\n')).toEqual([1])
+      expect(await seqsWith('üNDER')).toEqual([5])
+      for (const q of ['UserMessage', 'content', '2026', id, 'TmVlZGxl', 'image'])
+        expect(await seqsWith(q), q).toEqual([])
+      expect(await log.count({ q: 'needle' })).toBe(3)
+      expect(await log.count({ q: 'needle', source: 'user' })).toBe(2)
+      const short = await log.read({ q: 'ünder', limit: 10, maxBytes: 1 })
+      expect([short.events, short.scannedTo], 'a search is bounded like any read').toEqual([[], 1])
+    })
+
     test('counts what a filter lets through', async () => {
       const log = await under.store.create(id)
       expect(await log.count()).toBe(0)

@@ -1,6 +1,7 @@
 /** Routes that make, find, configure and delete conversations. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { AgentInfo } from '../../contract/agent-info.ts'
 import {
   Conversation,
   ConversationId,
@@ -79,6 +80,18 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
       },
     },
     (request) => manager.view(request.params.id),
+  )
+
+  app.get(
+    '/conversations/:id/agent-info',
+    {
+      schema: {
+        ...describe('getAgentInfo', 'What the agent is made of: model, tools, prompt, limits', CONVERSATION),
+        params: ById,
+        response: { 200: AgentInfo },
+      },
+    },
+    async (request) => (await manager.open(request.params.id)).agentInfo(),
   )
 
   app.put(
