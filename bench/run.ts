@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { benchCallbacks } from './callbacks.ts'
 import { benchCreate } from './create.ts'
 import { benchDeltas } from './deltas.ts'
 import { benchEventPage } from './event-page.ts'
@@ -15,6 +16,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   steps: benchSteps,
   deltas: benchDeltas,
   create: benchCreate,
+  callbacks: benchCallbacks,
   start: benchStart,
   'event-page': () => benchEventPage(),
 }

@@ -22,7 +22,7 @@ export type ServerProcess = {
   readonly kill: () => Promise<void>
 }
 
-export async function startServerProcess(home: string): Promise<ServerProcess> {
+export async function startServerProcess(home: string, settings: Record<string, string> = {}): Promise<ServerProcess> {
   if (!existsSync(EXECUTABLE)) throw new Error('dist/agent-server is missing: npm run build')
   const env = {
     PATH: process.env['PATH'],
@@ -31,6 +31,7 @@ export async function startServerProcess(home: string): Promise<ServerProcess> {
     OPENHANDS_DATA_DIR: join(home, 'data'),
     OPENHANDS_SERVER_HOST: '127.0.0.1',
     OPENHANDS_SERVER_PORT: String(PORT),
+    ...settings,
   }
   const began = performance.now()
   const server = spawn(EXECUTABLE, ['serve'], { env, stdio: 'ignore' })

@@ -4,6 +4,7 @@ import { STATUS_CODES } from 'node:http'
 import { join } from 'node:path'
 import swagger from '@fastify/swagger'
 import type { SwaggerTransform } from '@fastify/swagger'
+import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import {
   createJsonSchemaTransform,
@@ -12,8 +13,9 @@ import {
 } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import manifest from '../package.json' with { type: 'json' }
+import { WebhookBody, WebhookHeaders } from '../src/contract/callback.ts'
 import type { ProblemCode } from '../src/contract/problem.ts'
-import { errorResponses } from '../src/http/describe-route.ts'
+import { describeRoute, errorResponses } from '../src/http/describe-route.ts'
 import { registerRoutes } from '../src/http/server.ts'
 import type { HttpDeps } from '../src/http/server.ts'
 import { markedRegistry, nameSchemas } from './openapi-names.ts'
@@ -40,14 +42,43 @@ export async function describeApi(): Promise<string> {
       optionalBodies.add(schema.operationId)
   })
   await registerRoutes(app, NEVER_CALLED)
+  describeWebhook(app)
   await app.ready()
-  const document = nameSchemas(app.swagger())
+  const document = withWebhook(nameSchemas(app.swagger()))
   await app.close()
   for (const operation of Object.values(document.paths ?? {}).flatMap((path) => Object.values<Operation>(path))) {
     // The plugin knows required bodies only.
     if (optionalBodies.has(operation.operationId ?? '') && operation.requestBody) operation.requestBody.required = false
   }
   return `${JSON.stringify(document, null, 2)}\n`
+}
+
+/** Described as the routes are, and then put where what the server itself sends belongs. */
+const WEBHOOK_PATH = '/webhook'
+
+function describeWebhook(app: FastifyInstance): void {
+  const describe = describeRoute('callbacks')
+  const { errors: _, ...said } = describe('receiveEvent', 'What a callback receives for each event')
+  const schema = {
+    ...said,
+    description:
+      'Sent to the URL of a callback, in order and at least once, signed as Standard Webhooks has it: verify `webhook-signature` with the secret of the callback, and tell what comes twice by `webhook-id`.',
+    headers: WebhookHeaders,
+    body: WebhookBody,
+    response: {
+      204: z
+        .undefined()
+        .describe(
+          'Any 2xx: received. 410: disable the callback. 400, 413, 415 and 422: this event is refused, and passed over after 8 attempts. Anything else, and no answer within 30 s: try again later; `Retry-After` is honoured, redirects are not followed.',
+        ),
+    },
+  }
+  app.post(WEBHOOK_PATH, { config: { public: true }, schema }, () => undefined)
+}
+
+function withWebhook<T extends { paths?: object }>({ paths, ...document }: T) {
+  const { [WEBHOOK_PATH]: event, ...rest } = paths as Record<string, Record<string, Operation>>
+  return { ...document, paths: rest, webhooks: { event } }
 }
 
 type Operation = { operationId?: string; requestBody?: { required?: boolean } }

@@ -8,6 +8,8 @@ import { ConfigError, sizeThreadPool } from './config.ts'
 import type { Info } from './contract/server.ts'
 import type { AssemblyDeps } from './conversations/assemble.ts'
 import { createAssembler } from './conversations/assembly.ts'
+import { createCallbackDispatcher } from './conversations/callbacks/dispatcher.ts'
+import type { CallbackDispatcher } from './conversations/callbacks/dispatcher.ts'
 import { createCatalog } from './conversations/catalog.ts'
 import { ConversationManager } from './conversations/manager.ts'
 import { lockDataDirectory } from './events/data-lock.ts'
@@ -19,6 +21,7 @@ import { createOpenAiChat } from './llm/openai-chat.ts'
 import { createBodyHash } from './security/body-hash.ts'
 import { createRedactor } from './security/redactor.ts'
 import type { Redactor } from './security/redactor.ts'
+import { createSafeFetch } from './security/safe-fetch.ts'
 import { createSecretStore } from './security/secret-store.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { createLogger } from './telemetry/logger.ts'
@@ -59,7 +62,12 @@ export async function startApp(config: Config): Promise<App> {
     const logger = createLogger({ level: config.logLevel, redact: redactorOf(config).redact })
     started.use(await lockDataDirectory(config.dataDir))
     const { launcher, missing: noWall } = await finding
-    const manager = await createManager(config, logger, launcher)
+    const dispatcher = createCallbackDispatcher({
+      fetch: createSafeFetch({ allow: config.callbackAllow }),
+      userAgent: `agent-server/${VERSION}`,
+    })
+    started.defer(() => dispatcher.close())
+    const manager = await createManager(config, logger, launcher, dispatcher)
 
     let isReady = false
     const http = await createHttpServer({
@@ -75,6 +83,10 @@ export async function startApp(config: Config): Promise<App> {
     await manager.start()
     const url = await http.listen({ host: config.host, port: config.port })
     isReady = true
+    // Beside the first requests: what is due may be in many conversations.
+    manager
+      .resumeDeliveries()
+      .catch((error: unknown) => logger.error({ err: error }, 'deliveries could not be resumed'))
 
     const close = async () => {
       isReady = false
@@ -113,7 +125,12 @@ async function findWall(config: Config): Promise<Wall> {
   return { launcher: hostLauncher, missing: found.missing }
 }
 
-async function createManager(config: Config, logger: Logger, launcher: ShellLauncher): Promise<ConversationManager> {
+async function createManager(
+  config: Config,
+  logger: Logger,
+  launcher: ShellLauncher,
+  dispatcher: CallbackDispatcher,
+): Promise<ConversationManager> {
   // Shells know it by this name, also where a link that leads there is out of their sight.
   const dataDir = await realpath(config.dataDir)
   const sessions = join(dataDir, 'sessions')
@@ -125,6 +142,7 @@ async function createManager(config: Config, logger: Logger, launcher: ShellLaun
     store: createJsonlStore({ directory: sessions }),
     catalog,
     secretStore: createSecretStore({ directory: sessions, keyMaterial: config.secretKeys }),
+    dispatcher,
     workdirRules: {
       base: config.workdirBase,
       roots: config.workdirRoots,

@@ -6,6 +6,7 @@ import { isAbsolute, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { z } from 'zod'
 import { makeDirectories } from './lib/make-directories.ts'
+import { isAddressRule } from './security/public-address.ts'
 import type { LogLevel } from './telemetry/logger.ts'
 import { LOG_LEVELS } from './telemetry/logger.ts'
 
@@ -53,6 +54,10 @@ export const VARIABLES = {
     about: '`true` logs each request to a model and what was understood of its answer, with secret values taken out.',
     default: 'false',
   },
+  OPENHANDS_CALLBACK_ALLOW: {
+    about:
+      'Addresses, CIDR ranges and host names, separated by commas, that callbacks may reach though they are not public.',
+  },
   LLM_MODEL: { about: 'Model of conversations that bring no llm_config of their own.' },
   LLM_API_KEY: { about: 'Key for LLM_BASE_URL; it is never sent anywhere else.', secret: true },
   LLM_BASE_URL: { about: 'OpenAI-compatible endpoint that goes with LLM_MODEL. Default: OpenAI’s own.' },
@@ -81,6 +86,8 @@ export type Config = {
   readonly maxOutputBytes: number
   readonly streamBufferBytes: number
   readonly logLlmPayloads: boolean
+  /** Addresses, CIDR ranges and host names. */
+  readonly callbackAllow: readonly string[]
   /** For conversations that bring none. */
   readonly defaultLlm: { readonly model?: string; readonly api_key?: string; readonly base_url?: string }
   /** The server's own environment, from which the workspace takes what a shell may see. */
@@ -125,6 +132,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     maxOutputBytes: checked('OPENHANDS_MAX_OUTPUT_BYTES', z.coerce.number().int().min(1000).max(10_000_000), read),
     streamBufferBytes: checked('OPENHANDS_STREAM_BUFFER_BYTES', z.coerce.number().int().min(65_536), read),
     logLlmPayloads: checked('OPENHANDS_LOG_LLM_PAYLOADS', z.stringbool(), read),
+    callbackAllow: readCallbackAllow(read('OPENHANDS_CALLBACK_ALLOW')),
     defaultLlm: Object.fromEntries(Object.entries(defaultLlm).filter(([, value]) => value !== undefined)),
     environment: { ...process.env },
   }
@@ -245,6 +253,14 @@ function readRoots(value: string | undefined): string[] {
   const relative = roots.find((root) => !isAbsolute(root))
   if (relative) throw new ConfigError(`OPENHANDS_WORKDIR_ROOTS: ${relative} is not an absolute path.`)
   return roots.map((root) => resolve(root))
+}
+
+function readCallbackAllow(value: string | undefined): string[] {
+  const entries = (value ?? '').split(',').map((entry) => entry.trim())
+  const allowed = entries.filter(Boolean)
+  const wrong = allowed.find((entry) => !isAddressRule(entry))
+  if (wrong === undefined) return allowed
+  throw new ConfigError(`OPENHANDS_CALLBACK_ALLOW: ${wrong} is no address, CIDR range or host name.`)
 }
 
 function defaultDataDir(): string {

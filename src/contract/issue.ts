@@ -6,7 +6,7 @@ export type ToldIssue = { readonly path: string; readonly message: string }
 type Issue = { readonly code?: string; readonly path: readonly PropertyKey[]; readonly message: string }
 
 /** The names below these are the client's own, and may be a secret that stands in the wrong place. */
-const FIELDS_OF_FREE_NAMES = new Set<PropertyKey>(['metadata', 'extra_headers', 'extra_body', 'secrets'])
+const FIELDS_OF_FREE_NAMES = new Set<PropertyKey>(['metadata', 'extra_headers', 'extra_body', 'secrets', 'headers'])
 
 /** `fields`: those there are at `root`, where they are known. */
 export function tellIssue(

@@ -3,7 +3,7 @@ import type { AgentInfo } from '../contract/agent-info.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
 import { createToolCalls } from '../agent/tool-calls.ts'
-import type { LogEnd } from '../events/event-log.ts'
+import type { EventLog, LogEnd } from '../events/event-log.ts'
 import { createEventLog } from '../events/event-log.ts'
 import type { EventStore, StoredLog } from '../events/event-store.ts'
 import type { Llm } from '../llm/llm.ts'
@@ -14,6 +14,12 @@ import { withRedaction } from '../telemetry/logger.ts'
 import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { OutputFilter, Shells } from '../workspace/shell.ts'
+import type { CallbackFile } from './callbacks/callback-record.ts'
+import { CallbackSet } from './callbacks/callback-set.ts'
+import type { CallbackCommands } from './callbacks/callbacks.ts'
+import { callbackCommands } from './callbacks/callbacks.ts'
+import type { CallbackDispatcher } from './callbacks/dispatcher.ts'
+import { createDueMark } from './callbacks/due-mark.ts'
 import type { Catalog } from './catalog.ts'
 import { tellAgent } from './agent-info.ts'
 import { Conversation } from './conversation.ts'
@@ -30,6 +36,7 @@ export type AssemblyDeps = {
   readonly store: EventStore
   readonly catalog: Catalog
   readonly secretStore: SecretStore
+  readonly dispatcher: CallbackDispatcher
   readonly workdirRules: WorkdirRules
   readonly llmDefaults: LlmDefaults
   readonly version: string
@@ -63,6 +70,9 @@ export type Opened = {
   readonly secrets: SecretCommands
   readonly credentials: ConversationSecrets
   readonly agentInfo: () => Promise<AgentInfo>
+  readonly callbacks: CallbackCommands
+  /** Who delivers, beside those who ask for it. */
+  readonly deliveries: Pick<CallbackSet, 'start' | 'settle'>
   /** Ends the shells, so that the next command starts in the workdir that holds then. */
   readonly leaveWorkdir: () => Promise<void>
   /** Takes it apart, with everything it started. */
@@ -75,20 +85,36 @@ export type Parts = {
   readonly stored: StoredLog
   readonly state: State
   readonly secrets: ConversationSecrets
+  readonly callbacks: CallbackFile
   readonly redactor: Redactor
   readonly onChange: OnChange
 }
 
-export function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor, onChange }: Parts): Opened {
+export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
+  const { stored, state, secrets, redactor, onChange } = parts
   const id = stored.conversationId
   const { catalog } = deps
   const { redact } = redactor
   const logger = withRedaction(deps.logger, redact)
 
-  const log = createEventLog({
+  const mark = createDueMark({ set: () => catalog.markDue(id), clear: () => catalog.unmarkDue(id) })
+  const log: EventLog = createEventLog({
     log: stored,
     onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed'),
+    guard: (append) => mark.during(append, callbackSet.hasEnabled),
   })
+  const callbackSet: CallbackSet = new CallbackSet(
+    {
+      directory: catalog.directoryOf(id),
+      log,
+      mark,
+      dispatcher: deps.dispatcher,
+      redactor,
+      sealer: deps.secretStore.sealerFor(id),
+      logger,
+    },
+    parts.callbacks,
+  )
   let shells: Shells | undefined
   const workdir = () => conversation.state.settings.workdir
   const currentShells = () =>
@@ -150,9 +176,13 @@ export function assemble(deps: AssemblyDeps, { stored, state, secrets, redactor,
       const { log, state } = conversation
       return tellAgent({ settings: state.settings, log, tools: toolCalls.descriptions, isolation: deps.isolation })
     },
+    callbacks: callbackCommands({ conversationId: id, set: callbackSet, head: () => log.head, ...deps, redact }),
+    deliveries: callbackSet,
     leaveWorkdir: closeShells,
     async dispose(outcome) {
       try {
+        // First of all: what is being sent would else hold up the end of the log.
+        await callbackSet.close(outcome)
         await conversation.close(outcome)
       } finally {
         await closeShells()

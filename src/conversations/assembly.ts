@@ -9,6 +9,8 @@ import { redactProblem } from '../security/redact-problem.ts'
 import type { Redactor } from '../security/redactor.ts'
 import type { SecretValues } from '../security/secret-store.ts'
 import { DEFAULT_TOOLS, resolveToolNames } from '../tools/registry.ts'
+import { NO_CALLBACKS } from './callbacks/callback-record.ts'
+import { readCallbacks } from './callbacks/callback-set.ts'
 import { createConversationSecrets } from './secrets.ts'
 import { changesOf, llmSecrets, newSettings, parseLlmUpdate, parseNewLlm, shownFields } from './settings.ts'
 import { refuseSecretsIn } from './refuse-secrets.ts'
@@ -81,7 +83,8 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
         })
         await secretsStored
         const stored = await logMade
-        const opened = assemble(deps, { stored, state: { ...EMPTY_STATE, id, settings }, secrets, redactor, onChange })
+        const parts = { stored, state: { ...EMPTY_STATE, id, settings }, secrets, callbacks: NO_CALLBACKS, redactor }
+        const opened = assemble(deps, { ...parts, onChange })
         await opened.conversation.log.append(firstEvents(deps, id, request, settings, secrets.names(), redactor.redact))
         return { opened, warnings }
       } catch (error) {
@@ -149,7 +152,8 @@ async function assembleStored(
     if (!state.createdAt) throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
     const redactor = deps.createRedactor()
     const secrets = secretsOf(deps, id, await readSecrets(deps, id), redactor)
-    return assemble(deps, { stored, state, secrets, redactor, onChange })
+    const callbacks = await readCallbacks(deps.catalog.directoryOf(id), deps.logger)
+    return assemble(deps, { stored, state, secrets, callbacks, redactor, onChange })
   } catch (error) {
     await stored.close()
     throw error

@@ -1,6 +1,6 @@
 /**
- * Which conversations there are, without opening their logs: `meta.json` beside each log, marks of those that are active,
- * and the names of the deleted. All of it but the deletions is a cache or a hint: the logs win.
+ * Which conversations there are, without opening their logs: `meta.json` beside each log, marks of those that are active
+ * or have something to deliver, and the names of the deleted. All of it but the deletions is a cache or a hint: the logs win.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -113,6 +113,10 @@ export interface Catalog {
   /** Notes, durably and before the first file, that the workdir made for it is being filled from another one. */
   markCopying(id: string): Promise<void>
   isCopying(id: string): Promise<boolean>
+  /** Notes, durably, that events of this conversation may wait for delivery to its callbacks. */
+  markDue(id: string): Promise<void>
+  unmarkDue(id: string): Promise<void>
+  dueIds(): Promise<string[]>
   /** Durable before anything of the conversation is removed; with the key of the request that made it. */
   markDeleted(id: string, key?: CreatedKey): Promise<void>
   isDeleted(id: string): Promise<boolean>
@@ -122,10 +126,10 @@ export interface Catalog {
   directoryOf(id: string): string
 }
 
-/** `directory` is the data directory; its `sessions`, `active` and `deleted` are made. */
+/** `directory` is the data directory; its `sessions`, `active`, `due` and `deleted` are made. */
 export async function createCatalog(directory: string): Promise<Catalog> {
-  const [sessions, active, deleted] = await Promise.all(
-    ['sessions', 'active', 'deleted'].map(async (name) => {
+  const [sessions, active, due, deleted] = await Promise.all(
+    ['sessions', 'active', 'due', 'deleted'].map(async (name) => {
       await mkdir(join(directory, name), { recursive: true, mode: 0o700 })
       return join(directory, name)
     }),
@@ -175,6 +179,9 @@ export async function createCatalog(directory: string): Promise<Catalog> {
       await syncDirectory(sessions!)
     },
     isCopying: (id) => exists(join(sessions!, id, COPYING)),
+    markDue: (id) => touchDurably(due!, id),
+    unmarkDue: (id) => rm(join(due!, id), { force: true }),
+    dueIds: () => listIds(due!),
     async markDeleted(id, key) {
       // Before the mark, and synced with it.
       if (key) await writeFile(join(deleted!, `${id}${KEY_SUFFIX}`), JSON.stringify(key), { mode: 0o600, flush: true })

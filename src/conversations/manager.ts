@@ -11,6 +11,7 @@ import { Problem } from '../contract/problem.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
 import type { Opened } from './assemble.ts'
+import { resumeDeliveries } from './callbacks/resume-deliveries.ts'
 import type { Conversation } from './conversation.ts'
 import { viewOf } from './view.ts'
 import type { Idempotency } from './idempotency.ts'
@@ -49,6 +50,11 @@ export class ConversationManager {
     deletedKeys.forEach(this.#keyed.remember)
     for (const summary of summaries) this.#index.set(summary.id, summary)
     await mapBounded(await catalog.activeIds(), START_CONCURRENCY, (id) => this.#recoverOne(id))
+  }
+
+  /** Opens those that have something to deliver to callbacks; what is open delivers by itself. */
+  async resumeDeliveries(): Promise<void> {
+    await resumeDeliveries({ ...this.#deps, open: (id) => this.open(id) })
   }
 
   /** The same key and body again, within a day, is the same conversation: it is answered, and not made a second time. */
@@ -224,7 +230,13 @@ export class ConversationManager {
     try {
       await failed?.dispose('closing')
       const opened = await this.#deps.assembler.open(id, this.#onChange)
-      await opened.conversation.recover()
+      try {
+        await opened.conversation.recover()
+        await opened.deliveries.start()
+      } catch (error) {
+        await opened.dispose('closing')
+        throw error
+      }
       this.#onChange(opened.conversation.state)
       return opened
     } catch (error) {

@@ -16,5 +16,6 @@ export async function stateOnDisk(
 export async function removeData(catalog: Catalog, id: string, state: State | undefined): Promise<void> {
   if (state?.settings.made_workdir !== undefined) await removeTree(state.settings.made_workdir)
   await catalog.unmarkActive(id)
+  await catalog.unmarkDue(id)
   await catalog.remove(id)
 }

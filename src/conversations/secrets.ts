@@ -121,7 +121,8 @@ function createHiddenValues(redactor: Redactor) {
       // Not by the name of the server's own key, which it must not take the place of.
       if (llm['api_key'] !== undefined) add('llm_config.api_key', llm['api_key'])
       for (const [name, value] of Object.entries(keptHeaders(llm))) {
-        if (!PLAIN_HEADER.test(name)) add(`header ${name.replaceAll(/[^A-Za-z0-9-]/g, '_')}`, ...partsOfHeader(value))
+        const parts = secretsInHeader(name, value)
+        if (parts.length) add(`header ${name.replaceAll(/[^A-Za-z0-9-]/g, '_')}`, ...parts)
       }
     },
   }
@@ -131,8 +132,9 @@ function createHiddenValues(redactor: Redactor) {
 const PLAIN_HEADER =
   /^(accept|accept-.*|content-.*|user-agent|referer|http-referer|origin|x-title|x-openrouter-title|.*-version|.*-beta)$/i
 
-/** An echo may leave out the word before a credential. */
-function partsOfHeader(value: string): string[] {
+/** What of a header is to be hidden. An echo may leave out the word before a credential. */
+export function secretsInHeader(name: string, value: string): string[] {
+  if (PLAIN_HEADER.test(name)) return []
   const credential = /^[A-Za-z-]+\s+(\S.*)$/.exec(value)?.[1]
   return credential === undefined ? [value] : [value, credential]
 }

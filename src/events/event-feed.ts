@@ -7,10 +7,8 @@ import type { EventLog } from './event-log.ts'
 import { FEED_LIMITS, FeedBuffer } from './feed-buffer.ts'
 import type { FeedBatch, FeedEnd, FeedLimits } from './feed-buffer.ts'
 
-/** Events read from the store at a time. */
-const PAGE_EVENTS = 256
-/** And bytes looked at: what a reader of the backlog keeps in memory while its socket is slow. */
-const PAGE_BYTES = 1024 * 1024
+/** Events read from the store at a time, and bytes looked at. */
+const PAGE = { limit: 256, maxBytes: 1024 * 1024 }
 const HEARTBEAT_MS = 15_000
 
 export type FollowOptions = {
@@ -23,6 +21,8 @@ export type FollowOptions = {
   /** Ends the feed as soon as it waits for events; a `return()` alone comes through only at the next event. */
   readonly signal?: AbortSignal
   readonly limits?: FeedLimits
+  /** What of the backlog is read at a time: so much a reader that takes its time keeps in memory. */
+  readonly page?: { readonly limit: number; readonly maxBytes: number }
   /** After so long without anything to tell, an empty batch comes: with the seq reached, time for a sign of life. */
   readonly heartbeatMs?: number
 }
@@ -46,7 +46,7 @@ async function* feed(log: EventLog, afterSeq: number, options: FollowOptions): A
   let toldAt = performance.now()
   const isOver = () => log.ended !== undefined || signal?.aborted === true
   while (reachedSeq < log.head && !isOver()) {
-    const batch = await readOn(log, reachedSeq, types)
+    const batch = await readOn(log, reachedSeq, options)
     reachedSeq = batch.reachedSeq
     // A filter may let nothing through for long.
     if (batch.records.length === 0 && performance.now() - toldAt < heartbeatMs) continue
@@ -80,9 +80,9 @@ async function* feed(log: EventLog, afterSeq: number, options: FollowOptions): A
   }
 }
 
-async function readOn(log: EventLog, afterSeq: number, types: ReadonlySet<string> | undefined): Promise<FeedBatch> {
+async function readOn(log: EventLog, afterSeq: number, { types, page = PAGE }: FollowOptions): Promise<FeedBatch> {
   const { head } = log
-  const range = { afterSeq, beforeSeq: head + 1, limit: PAGE_EVENTS, maxBytes: PAGE_BYTES }
+  const range = { afterSeq, beforeSeq: head + 1, ...page }
   try {
     const { events, scannedTo = head } = await log.read({ ...range, ...(types && { types }) })
     return { records: events, reachedSeq: scannedTo }

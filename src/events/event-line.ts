@@ -61,7 +61,18 @@ export function lineEnding(isLastOfWrite: boolean): string {
 
 /** What stands at the beginning of the line at `start` of `bytes`; undefined when this is no line of ours. */
 export function readHeader(bytes: Buffer, start: number, end: number): LineHeader | undefined {
-  const match = HEADER.exec(bytes.toString('latin1', start, Math.min(end, start + HEADER_BYTES)))
+  return parseHeader(bytes.toString('latin1', start, Math.min(end, start + HEADER_BYTES)))
+}
+
+/** The same of a stored event, without parsing it. */
+export function headerOf({ seq, json }: StoredEvent): LineHeader {
+  const header = parseHeader(json.slice(0, HEADER_BYTES))
+  if (!header) throw damagedAt(seq, 'does not begin as an event does')
+  return header
+}
+
+function parseHeader(beginning: string): LineHeader | undefined {
+  const match = HEADER.exec(beginning)
   if (!match) return undefined
   const [, seq, type, id, timestamp, source] = match as unknown as [string, string, string, string, string, string]
   return { seq: Number(seq), type, id, timestamp, source }

@@ -54,11 +54,16 @@ export type EventLogDeps = {
   /** Owned from here on: closed with this log. */
   readonly log: StoredLog
   readonly onListenerError: (error: unknown) => void
+  /**
+   * Around each append, for what has to be durable before it. Calls `append` once: at once, or those that wait in the
+   * order they came. What it throws before, the append throws.
+   */
+  readonly guard?: <T>(append: () => Promise<T>) => Promise<T>
   /** Unix time in milliseconds. */
   readonly now?: () => number
 }
 
-export function createEventLog({ log, onListenerError, now = Date.now }: EventLogDeps): EventLog {
+export function createEventLog({ log, onListenerError, guard, now = Date.now }: EventLogDeps): EventLog {
   const subscribers = new Set<LogSubscriber>()
   const messages = new LiveMessages()
   let failed = false
@@ -66,7 +71,12 @@ export function createEventLog({ log, onListenerError, now = Date.now }: EventLo
   let closing: Promise<void> | undefined
   let lastShown: Promise<unknown> = Promise.resolve()
 
-  async function store(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
+  // Not async: a quiet log starts writing within this very call.
+  function store(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
+    return guard ? guard(() => write(drafts)) : write(drafts)
+  }
+
+  async function write(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
     try {
       const outcome = await log.append(drafts, { epoch: log.epoch })
       if (outcome.kind === 'appended') return outcome.events

@@ -14,6 +14,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Authenticate } from './auth.ts'
 import { createRouteTable } from './route-table.ts'
 import { handleError } from './problem-handler.ts'
+import { callbackRoutes } from './routes/callbacks.ts'
 import { conversationRoutes } from './routes/conversations.ts'
 import { eventRoutes } from './routes/events.ts'
 import { messageRoutes } from './routes/messages.ts'
@@ -143,5 +144,6 @@ export async function registerRoutes(
   await app.register(permissionRoutes, { manager })
   await app.register(secretRoutes, { manager })
   await app.register(taskRoutes, { manager })
+  await app.register(callbackRoutes, { manager })
   await app.register(eventRoutes, { manager, streamBufferBytes: info.limits.stream_buffer_bytes })
 }

@@ -1,5 +1,4 @@
 /** A feed of events as an SSE response: cursors in, frames out, at the pace of the reader. */
-import { once } from 'node:events'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../contract/problem.ts'
 import type { StreamEvents } from '../contract/events-api.ts'
@@ -10,6 +9,8 @@ import type { EventLog } from '../events/event-log.ts'
 import { sseFrames } from '../events/sse-frame.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import { closeSignal } from './close-signal.ts'
+import type { StreamWriter } from './stream-writer.ts'
+import { createStreamWriter } from './stream-writer.ts'
 
 export type StreamOptions = StreamEvents & {
   readonly lastEventId: string | undefined
@@ -51,17 +52,18 @@ export async function streamEvents(reply: FastifyReply, log: EventLog, options: 
 
   // The feed has begun to listen before the client sees the first byte: what it does next, it will hear of.
   let next = feed.next()
+  let stream: StreamWriter | undefined
   try {
     reply.header('cache-control', 'no-cache, no-transform')
     reply.sse.sendHeaders()
-    reply.raw.write(HELLO)
+    stream = createStreamWriter(reply.raw)
+    stream.write(HELLO)
     for (;;) {
       const { value: batch, done } = await next
       if (done || signal.aborted) return
       const text = batch.records.length ? sseFrames(batch.records) : heartbeat(batch.reachedSeq)
-      // Raw writes of frames made once for all readers: formatting each for each reader would halve what 50 readers get.
-      if (!reply.raw.write(text)) await drained(reply, signal)
-      if (batch.end) return void reply.raw.write(GOODBYE[batch.end])
+      if (!stream.write(text)) await untilDrained(stream, reply, signal)
+      if (batch.end) return void stream.write(GOODBYE[batch.end])
       next = feed.next()
     }
   } catch (error) {
@@ -72,7 +74,7 @@ export async function streamEvents(reply: FastifyReply, log: EventLog, options: 
         ? error
         : new Problem('internal', 'The stream failed; come back with the last id.', { cause: error })
     if (!(error instanceof Problem)) reply.log.error({ err: error }, 'stream failed')
-    if (!signal.aborted) reply.raw.write(`event: error\ndata: ${JSON.stringify(problem.toBody())}\n\n`)
+    if (!signal.aborted) stream?.write(`event: error\ndata: ${JSON.stringify(problem.toBody())}\n\n`)
   } finally {
     await feed.return()
   }
@@ -81,9 +83,9 @@ export async function streamEvents(reply: FastifyReply, log: EventLog, options: 
 /** A comment, with the seq reached as the cursor: with a type filter nothing else would move it. */
 const heartbeat = (reachedSeq: number) => `${reachedSeq > 0 ? `id: ${reachedSeq}\n` : ''}: heartbeat\n\n`
 
-async function drained(reply: FastifyReply, signal: AbortSignal): Promise<void> {
+async function untilDrained(stream: StreamWriter, reply: FastifyReply, signal: AbortSignal): Promise<void> {
   try {
-    await once(reply.raw, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(STALL_TIMEOUT_MS)]) })
+    await stream.drained(AbortSignal.any([signal, AbortSignal.timeout(STALL_TIMEOUT_MS)]))
   } catch {
     // It has read nothing for so long that it will not read a farewell either.
     reply.raw.destroy()

@@ -3,11 +3,11 @@
  *
  * Providers cache a prompt by its longest known prefix, and a cached token costs a tenth. So what changes rarely comes
  * first, and the request of a step is the one before plus what was said since, byte for byte: model, tools, then the
- * messages. Each message is serialised once and remembered by its identity, so a step of a long conversation costs a
- * join and not a walk through the whole history.
+ * messages. Each message is serialised once, so a step of a long conversation costs no walk through the whole history.
  */
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { UserPart } from '../contract/message.ts'
+import { createGrownFold } from '../lib/grown-fold.ts'
 import { parseJsonObject } from '../lib/json-object.ts'
 import type { LlmRequest, ModelMessage, ModelTool, ModelToolCall } from './llm.ts'
 import { isOpenAiReasoningModel, wantsReasoningBack } from './models.ts'
@@ -58,8 +58,8 @@ const NO_IMAGES = /image|\bvision\b|multi-?modal|content must be a string|conten
 
 export function createRequestWriter(config: LlmConfig, model: string): RequestWriter {
   const withReasoning = wantsReasoningBack(model)
-  const withImages = createMessageWriter({ withReasoning, withImages: true })
-  const withoutImages = createMessageWriter({ withReasoning, withImages: false })
+  const withImages = createMessagesWriter({ withReasoning, withImages: true })
+  const withoutImages = createMessagesWriter({ withReasoning, withImages: false })
   return ({ system, messages, tools }, dialect) => {
     const head = {
       model,
@@ -67,9 +67,10 @@ export function createRequestWriter(config: LlmConfig, model: string): RequestWr
       ...(tools.length > 0 && { tools: tools.map(toolBody) }),
     }
     const extra = withoutKeys(config.extra_body ?? {}, ['messages'])
-    const systemJson = system === '' ? [] : [JSON.stringify({ role: 'system', content: system })]
-    const list = [...systemJson, ...messages.map(dialect.images ? withImages : withoutImages)]
-    return `${JSON.stringify({ ...head, ...extra }).slice(0, -1)},"messages":[${list.join(',')}]}`
+    const list = (dialect.images ? withImages : withoutImages)(messages)
+    const systemJson = system && JSON.stringify({ role: 'system', content: system })
+    const border = systemJson && list && ','
+    return `${JSON.stringify({ ...head, ...extra }).slice(0, -1)},"messages":[${systemJson}${border}${list}]}`
   }
 }
 
@@ -93,15 +94,12 @@ function toolBody({ name, description, inputSchema }: ModelTool) {
 
 type Shown = { readonly withReasoning: boolean; readonly withImages: boolean }
 
-function createMessageWriter(shown: Shown): (message: ModelMessage) => string {
-  const written = new WeakMap<ModelMessage, string>()
-  return (message) => {
-    const known = written.get(message)
-    if (known !== undefined) return known
-    const json = JSON.stringify(messageBody(message, shown))
-    written.set(message, json)
-    return json
-  }
+/** The messages as the inside of a JSON list. Only those that are new since the last request are written. */
+function createMessagesWriter(shown: Shown): (messages: readonly ModelMessage[]) => string {
+  return createGrownFold(
+    () => '',
+    (list, message) => `${list}${list && ','}${JSON.stringify(messageBody(message, shown))}`,
+  )
 }
 
 function messageBody(message: ModelMessage, { withReasoning, withImages }: Shown) {

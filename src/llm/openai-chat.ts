@@ -2,6 +2,7 @@
 import type { OpenAI } from 'openai'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { Usage } from '../contract/message.ts'
+import { createGrownFold } from '../lib/grown-fold.ts'
 import { mapStrings } from '../lib/map-strings.ts'
 import { createAnswerAssembly } from './answer-assembly.ts'
 import type { AnswerAssembly } from './answer-assembly.ts'
@@ -10,7 +11,7 @@ import type { Dialect, RequestWriter } from './chat-request.ts'
 import { readAnswer } from './chat-stream.ts'
 import { endpointOf } from './endpoint.ts'
 import type { Endpoint } from './endpoint.ts'
-import type { Llm, LlmAnswer, LlmDelta, LlmRequest } from './llm.ts'
+import type { Llm, LlmAnswer, LlmDelta, LlmRequest, ModelMessage } from './llm.ts'
 import { refusalOf, toLlmError } from './llm-errors.ts'
 import { exchange, IDLE_TIMEOUT_MS } from './model-connection.ts'
 import { createOpenAiClient } from './openai-client.ts'
@@ -44,14 +45,15 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
   const { config, redact = (text) => text, redactCutOff = redact, logPayload } = options
   const maxRetries = config.num_retries ?? DEFAULT_RETRIES
   const baseMs = options.retryBaseMs ?? RETRY_BASE_MS
+  const idsOf = createGrownFold(() => new Set<string>(), addIds)
   let target: Target | undefined
 
-  async function* attempt(
+  async function attempt(
     { client }: Target,
     body: string,
     answer: AnswerAssembly,
     signal: AbortSignal,
-  ): AsyncGenerator<LlmDelta, void> {
+  ): Promise<AsyncGenerator<LlmDelta, void>> {
     const texts = exchange({
       client: await client(),
       body,
@@ -60,11 +62,20 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
       signal,
       isOver: () => answer.hasEnded,
     })
-    if (!logPayload) return yield* readAnswer(texts, answer)
-    logPayload({ direction: 'request', body: redact(body) })
+    const deltas = readAnswer(texts, answer)
+    return logPayload ? logged(deltas, body, answer, logPayload) : deltas
+  }
+
+  async function* logged(
+    deltas: AsyncIterable<LlmDelta>,
+    body: string,
+    answer: AnswerAssembly,
+    log: (payload: Payload) => void,
+  ): AsyncGenerator<LlmDelta, void> {
+    log({ direction: 'request', body: redact(body) })
     let failure: string | undefined
     try {
-      yield* readAnswer(texts, answer)
+      yield* deltas
     } catch (error) {
       failure = String(error)
       throw error
@@ -72,7 +83,7 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
       // Put together, not as it came: there a secret may be cut over several chunks, where nothing would find it.
       const said = mapStrings(answer.soFar(), failure === undefined ? redact : redactCutOff) as object
       const error = failure === undefined ? {} : { error: redact(failure) }
-      logPayload({ direction: 'response', body: JSON.stringify({ ...said, ...error }) })
+      log({ direction: 'response', body: JSON.stringify({ ...said, ...error }) })
     }
   }
 
@@ -80,7 +91,7 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
   async function* stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmDelta, LlmAnswer> {
     target ??= targetOf(config, options.fetch)
     const { endpoint, writeRequest } = target
-    const takenIds = idsOf(request)
+    const takenIds = idsOf(request.messages)
     let retries = 0
     let lessons = 0
     for (;;) {
@@ -88,7 +99,8 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
       const answer = createAnswerAssembly({ model: endpoint.model, takenIds, costOf: (usage) => costOf(config, usage) })
       let wasShown = false
       try {
-        for await (const delta of attempt(target, writeRequest(request, target.dialect), answer, signal)) {
+        const deltas = await attempt(target, writeRequest(request, target.dialect), answer, signal)
+        for await (const delta of deltas) {
           wasShown = true
           yield delta
         }
@@ -136,10 +148,9 @@ function targetOf(config: LlmConfig, fetch: Fetch | undefined): Target {
   }
 }
 
-function idsOf({ messages }: LlmRequest): ReadonlySet<string> {
-  return new Set(
-    messages.flatMap((message) => (message.role === 'assistant' ? message.toolCalls : [])).map(({ id }) => id),
-  )
+function addIds(ids: Set<string>, message: ModelMessage): Set<string> {
+  if (message.role === 'assistant') for (const { id } of message.toolCalls) ids.add(id)
+  return ids
 }
 
 /** Without both prices there is none: half a price would pass for the whole. Cached tokens count in full. */

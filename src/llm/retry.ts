@@ -1,6 +1,7 @@
 /** When a failed request may be tried again: backoff with jitter, and what the provider asks for. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ErrorType } from '../contract/event.ts'
+import { isCount, retryAfterMs } from '../lib/retry-after.ts'
 
 /** First wait in milliseconds; each further one doubles. */
 export const RETRY_BASE_MS = 1000
@@ -30,19 +31,12 @@ export function retryWaitMs({ attempt, type, headers, baseMs }: RetryWait): numb
   return Math.min(asked ?? own, MAX_WAIT_MS)
 }
 
-/** `retry-after-ms` as Azure and OpenAI send it, or `Retry-After` in seconds or as an HTTP date (RFC 9110, 10.2.3). */
+/** `retry-after-ms` as Azure and OpenAI send it, or `Retry-After`. */
 function askedWaitMs(headers: ReplyHeaders): number | undefined {
   const ms = headers.get('retry-after-ms')
   if (ms !== null && isCount(ms)) return Number(ms)
   const after = headers.get('retry-after')
-  if (after === null) return undefined
-  if (isCount(after)) return Number(after) * 1000
-  const date = Date.parse(after)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
-}
-
-function isCount(text: string): boolean {
-  return /^\s*\d+(\.\d+)?\s*$/.test(text)
+  return after === null ? undefined : retryAfterMs(after, Date.now())
 }
 
 /** Throws the signal's reason as soon as it is aborted. */

@@ -57,11 +57,17 @@ export function createToolCallAssembly(): ToolCallAssembly {
       return { call: calls.indexOf(call), text }
     },
     finish({ isCertain, takenIds }) {
-      const used = new Set(takenIds)
+      const own = new Set<string>()
+      const uniqueId = (id: string) => {
+        const isTaken = id === '' || own.has(id) || takenIds.has(id)
+        const unique = isTaken ? `call_${randomBytes(12).toString('hex')}` : id
+        own.add(unique)
+        return unique
+      }
       const whole = calls.filter((call) => isCertain || parseJsonObject(call.text))
       return {
         calls: whole.map((call) => ({
-          id: uniqueId(call.id, used),
+          id: uniqueId(call.id),
           name: call.name,
           arguments: /^\s*(null)?\s*$/.test(call.text) ? '{}' : call.text,
         })),
@@ -101,10 +107,4 @@ function looksWhole(text: string): boolean {
 function pieceOf(value: unknown): string {
   if (typeof value === 'string') return value
   return value === null || value === undefined ? '' : JSON.stringify(value)
-}
-
-function uniqueId(id: string, used: Set<string>): string {
-  const unique = id === '' || used.has(id) ? `call_${randomBytes(12).toString('hex')}` : id
-  used.add(unique)
-  return unique
 }

@@ -1,9 +1,10 @@
 /** Secrets at rest: one AES-256-GCM encrypted file per conversation. The only file that knows the cipher and its keys. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
-import { open, readFile, rename, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
 import { z } from 'zod'
 import { Problem } from '../contract/problem.ts'
+import { replaceFile } from '../lib/replace-file.ts'
 
 /** What is kept: by name, in groups that do not mix (`llm`: the model's credentials). */
 export const SecretValues = z.record(z.string(), z.record(z.string(), z.string()))
@@ -15,7 +16,7 @@ export type SecretStoreDeps = { directory: string; keyMaterial: readonly [string
 export interface SecretStore {
   /** Empty when the conversation has none. Throws a `Problem` when no key opens the file. */
   read(conversationId: string): Promise<SecretValues>
-  /** Replaces all; durable when it resolves. */
+  /** Replaces all; durable when it resolves. A file that could not be read is set aside beside it, for its key may be found again. */
   write(conversationId: string, values: SecretValues): Promise<void>
   /** For other things of a conversation that hold secrets. */
   sealerFor(conversationId: string): Sealer
@@ -36,6 +37,7 @@ export function createSecretStore({ directory, keyMaterial }: SecretStoreDeps): 
   let keys: Buffer[] | undefined
   const derived = () => (keys ??= keyMaterial.map(deriveKey))
   const fileOf = (id: string) => join(directory, id, 'secrets.enc')
+  const unreadable = new Set<string>()
 
   return {
     async read(conversationId) {
@@ -43,12 +45,14 @@ export function createSecretStore({ directory, keyMaterial }: SecretStoreDeps): 
       if (!sealed) return {}
       const text = unsealWithAny(sealed, derived(), conversationId)?.toString()
       if (text !== undefined) return SecretValues.parse(JSON.parse(text))
+      unreadable.add(conversationId)
       throw new Problem(
         'storage_failed',
         `The secrets of conversation ${conversationId} were encrypted with another key; start the server with it (OPENHANDS_SECRET_KEY, or the old master key after a comma), or send the secrets again.`,
       )
     },
     async write(conversationId, values) {
+      if (unreadable.delete(conversationId)) await setAside(fileOf(conversationId))
       await replaceFile(
         fileOf(conversationId),
         seal(Buffer.from(JSON.stringify(values)), derived()[0]!, conversationId),
@@ -95,19 +99,8 @@ function unseal(sealed: Buffer, key: Buffer, owner: string): Buffer | undefined 
   }
 }
 
-async function replaceFile(path: string, content: Buffer): Promise<void> {
-  const temporary = `${path}.${randomBytes(6).toString('hex')}`
-  try {
-    await using file = await open(temporary, 'wx', 0o600)
-    await file.writeFile(content)
-    await file.datasync()
-    await rename(temporary, path)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
-  await using parent = await open(dirname(path), 'r')
-  await parent.sync()
+async function setAside(path: string): Promise<void> {
+  await rename(path, `${path}.unreadable-${Date.now()}`).catch(ignoreMissing)
 }
 
 function ignoreMissing(error: NodeJS.ErrnoException): undefined {

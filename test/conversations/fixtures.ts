@@ -8,6 +8,8 @@ import { CreateConversation } from '../../src/contract/conversation.ts'
 import type { Event, EventOf, EventType } from '../../src/contract/event.ts'
 import { createAssembler } from '../../src/conversations/assembly.ts'
 import type { AssemblyDeps } from '../../src/conversations/assemble.ts'
+import { createCallbackDispatcher } from '../../src/conversations/callbacks/dispatcher.ts'
+import type { CallbackDispatcher, DispatcherOptions } from '../../src/conversations/callbacks/dispatcher.ts'
 import { createCatalog } from '../../src/conversations/catalog.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import { ConversationManager } from '../../src/conversations/manager.ts'
@@ -18,6 +20,7 @@ import type { Script } from '../../src/llm/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted-model.ts'
 import type { ScriptedModel } from '../../src/llm/scripted-model.ts'
 import { createRedactor } from '../../src/security/redactor.ts'
+import { createSafeFetch } from '../../src/security/safe-fetch.ts'
 import { createSecretStore } from '../../src/security/secret-store.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
 import { readAll } from '../events/fixtures.ts'
@@ -30,11 +33,15 @@ export type BenchOptions = {
   readonly deps?: Partial<AssemblyDeps>
   readonly roots?: readonly string[]
   readonly secretKeys?: readonly [string, ...string[]]
+  /** How callbacks are delivered; receivers are on this machine unless `fetch` says otherwise. */
+  readonly callbacks?: Partial<DispatcherOptions>
 }
 
 export type Bench = AsyncDisposable & {
   /** The one that runs now: `restart` brings another. */
   readonly manager: ConversationManager
+  /** Of the manager that runs now. */
+  readonly dispatcher: CallbackDispatcher
   readonly model: ScriptedModel
   readonly dataDir: string
   readonly workdirBase: string
@@ -59,6 +66,7 @@ export async function setBench({
   deps = {},
   roots = [],
   secretKeys = ['key-material-of-the-tests'],
+  callbacks = {},
 }: BenchOptions = {}): Promise<Bench> {
   const home = await mkdtemp(join(tmpdir(), 'conversations-'))
   const [dataDir, workdirBase] = [join(home, 'data'), join(home, 'work')]
@@ -67,13 +75,18 @@ export async function setBench({
   const logged: string[] = []
   const logger = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) })
 
+  const dispatchers: CallbackDispatcher[] = []
   const start = async (keyMaterial: readonly [string, ...string[]]) => {
     const sessions = join(dataDir, 'sessions')
     const catalog = await createCatalog(dataDir)
+    const fetch = createSafeFetch({ allow: ['127.0.0.1'] })
+    const dispatcher = createCallbackDispatcher({ fetch, userAgent: 'test', ...callbacks })
+    dispatchers.push(dispatcher)
     const assembler = createAssembler({
       store: createJsonlStore({ directory: sessions }),
       catalog,
       secretStore: createSecretStore({ directory: sessions, keyMaterial }),
+      dispatcher,
       workdirRules: { base: workdirBase, roots, forbidden: dataDir, unholdable: [] },
       llmDefaults: {},
       version: '0.0.0-test',
@@ -89,6 +102,7 @@ export async function setBench({
     })
     const manager = new ConversationManager({ catalog, assembler, workdirBase, logger, endOrphans: async () => [] })
     await manager.start()
+    await manager.resumeDeliveries()
     return manager
   }
 
@@ -101,6 +115,9 @@ export async function setBench({
   return {
     get manager() {
       return manager
+    },
+    get dispatcher() {
+      return dispatchers.at(-1)!
     },
     model,
     dataDir,
@@ -118,6 +135,7 @@ export async function setBench({
     async [Symbol.asyncDispose]() {
       await model.close()
       for (const each of [manager, ...dropped]) await each.close()
+      for (const each of dispatchers) await each.close()
       await rm(home, { recursive: true, force: true, maxRetries: 3 })
     },
   }

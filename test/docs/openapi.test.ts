@@ -14,6 +14,7 @@ type Operation = {
 }
 const document = JSON.parse(committed) as {
   paths: Record<string, Record<string, Operation>>
+  webhooks: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, object>; securitySchemes: object }
 }
 const operations = Object.entries(document.paths).flatMap(([path, methods]) => {
@@ -35,6 +36,22 @@ test.each(operations)('%s has a name, a summary, a tag and a schema for every an
   }
   expect(Object.keys(operation.responses)[0]).toMatch(/^2/)
   expect(Object.keys(operation.responses).some((status) => status.startsWith('4'))).toBe(true)
+})
+
+test('what is delivered to callbacks is described as a webhook, with its headers, its body and what answers mean', () => {
+  const { post } = document.webhooks['event']!
+  expect(post).toMatchObject({
+    tags: ['callbacks'],
+    security: [],
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/WebhookBody' } } },
+    },
+    responses: { 204: { description: expect.stringContaining('Any 2xx') } },
+  })
+  const headers = (post as unknown as { parameters: { name: string; in: string; required: boolean }[] }).parameters
+  for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature'])
+    expect(headers).toContainEqual(expect.objectContaining({ name, in: 'header', required: true }))
 })
 
 test('operation ids are unique', () => {

@@ -45,6 +45,30 @@ describe('An appended event', () => {
     await late.close('closing')
   })
 
+  test('waits for what has to come before it, keeps its place meanwhile, and fails with it', async () => {
+    await using directory = await tempDirectory()
+    const stored = await createJsonlStore({ directory: directory.path }).create(uuid7())
+    const before = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let calls = 0
+    const guarded = createEventLog({
+      log: stored,
+      onListenerError: () => undefined,
+      guard: (append) => before[calls++ < 2 ? 0 : 1]!.promise.then(append),
+    })
+    const shown: string[] = []
+    guarded.subscribe({ onEvents: (events) => shown.push(...events.map(textOf)) })
+    const both = [guarded.append([message('first')]), guarded.append([message('second')])]
+    const refused = guarded.append([message('third')])
+    before[1]!.reject(new Error('not now'))
+    expect(guarded.head).toBe(0)
+    before[0]!.resolve()
+    await Promise.all(both)
+    await expect(refused).rejects.toThrow('not now')
+    expect(shown).toEqual(['first', 'second'])
+    expect(guarded.failed).toBe(false)
+    await guarded.close('closing')
+  })
+
   test('that could not be stored is shown to nobody, and the next ones are', async () => {
     const shown: string[] = []
     log.subscribe({ onEvents: (events) => shown.push(...events.map(textOf)) })

@@ -17,8 +17,8 @@ export const LEVELS = [
   ['main.ts', 'index.ts'],
 ]
 
-/** The one folder that each package lives in; a package that is not here has no home yet. `*`: any. */
-const HOMES: Readonly<Record<string, string>> = {
+/** The folder that each package lives in, or folders; a package that is not here has no home yet. `*`: any. */
+const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   zod: '*',
   fastify: 'http',
   '@fastify/multipart': 'http',
@@ -26,7 +26,8 @@ const HOMES: Readonly<Record<string, string>> = {
   'fastify-type-provider-zod': 'http',
   openai: 'llm',
   execa: 'workspace',
-  undici: 'llm',
+  undici: ['llm', 'security'],
+  'ipaddr.js': 'security',
   pino: 'telemetry',
   'node:sqlite': 'events',
 }
@@ -81,7 +82,9 @@ function breachOfPackage(from: string, name: string): string[] {
   if (unitOf(from) === 'contract' && name !== 'zod') return [`${from} imports ${name}; contract imports zod only`]
   const home = HOMES[name] ?? (name.startsWith('node:') ? '*' : undefined)
   if (home === undefined) return [`${from} imports ${name}, which has no home; add it to HOMES`]
-  return home === '*' || home === unitOf(from) ? [] : [`${from} imports ${name}, which lives in ${home}`]
+  return home === '*' || [home].flat().includes(unitOf(from))
+    ? []
+    : [`${from} imports ${name}, which lives in ${[home].flat().join(' and ')}`]
 }
 
 /** The folder, or the file itself at the top of `src/`. */

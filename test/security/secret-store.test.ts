@@ -1,5 +1,5 @@
 import { copyFile, mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createSecretStore } from '../../src/security/secret-store.ts'
@@ -71,6 +71,18 @@ describe('keys', () => {
       code: 'storage_failed',
       message: expect.stringMatching(/another key.*OPENHANDS_SECRET_KEY.*old master key/),
     })
+  })
+
+  test('with another key it is set aside by the next write, for its own key may be found again', async () => {
+    await using place = await setUp()
+    await place.withKeys(KEY).write(place.id, VALUES)
+    const sealed = await readFile(place.file())
+    const other = place.withKeys('another key')
+    await expect(other.read(place.id)).rejects.toThrow()
+    await other.write(place.id, { env: { A: 'what was sent again' } })
+    expect(await other.read(place.id)).toEqual({ env: { A: 'what was sent again' } })
+    const [aside] = (await readdir(dirname(place.file()))).filter((name) => name.includes('unreadable'))
+    expect(await readFile(join(dirname(place.file()), aside!))).toEqual(sealed)
   })
 
   test('while keys change, each of them opens it and the first closes it', async () => {

@@ -1,0 +1,43 @@
+/** How pieces of a response that streams reach the socket: each as one write of bytes that all its readers share. */
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+
+export type StreamWriter = {
+  /** Answers whether there is room for more; without, await `drained` first. */
+  readonly write: (piece: Buffer | string) => boolean
+  /** Rejects when the signal aborts. */
+  readonly drained: (signal: AbortSignal) => Promise<unknown>
+}
+
+/**
+ * To be called when the head is written. Node's own `write` frames each piece as a chunk anew, for every reader, in three
+ * parts and a turn of the event loop later; with 50 readers that is a third of all the work.
+ */
+export function createStreamWriter(response: ServerResponse): StreamWriter {
+  // Pieces must not overtake it.
+  response.flushHeaders()
+  const { socket } = response
+  // HTTP/1.0 has no chunks, and a pipelined response no socket yet.
+  const isDirect = socket !== null && response.chunkedEncoding
+  const target = isDirect ? socket : response
+  return {
+    write: (piece) => target.write(isDirect ? chunkOf(piece) : piece),
+    drained: (signal) => once(target, 'drain', { signal }),
+  }
+}
+
+/** A chunk lives no longer than the bytes it was made of. */
+const chunks = new WeakMap<Buffer, Buffer>()
+
+const CRLF = Buffer.from('\r\n')
+
+/** RFC 9112, section 7.1: the length in hexadecimal, the bytes. */
+function chunkOf(piece: Buffer | string): Buffer {
+  const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece
+  let chunk = chunks.get(bytes)
+  if (!chunk) {
+    chunk = Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, CRLF])
+    chunks.set(bytes, chunk)
+  }
+  return chunk
+}

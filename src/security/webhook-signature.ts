@@ -1,0 +1,22 @@
+/** Signatures of what is delivered, as the Standard Webhooks specification (standardwebhooks.com) has them. */
+import { createHmac, randomBytes } from 'node:crypto'
+
+const PREFIX = 'whsec_'
+
+/** The specification asks for 24 to 64. */
+const SECRET_BYTES = 32
+
+export function createWebhookSecret(): string {
+  return PREFIX + randomBytes(SECRET_BYTES).toString('base64')
+}
+
+/** The three headers of one attempt. `id` is the same on each attempt, the time is not: old ones cannot be replayed. */
+export function signWebhook(
+  secret: string,
+  { id, body, now }: { id: string; body: string; now: number },
+): Record<string, string> {
+  const timestamp = String(Math.floor(now / 1000))
+  const key = Buffer.from(secret.slice(PREFIX.length), 'base64')
+  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` }
+}

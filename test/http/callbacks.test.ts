@@ -1,0 +1,354 @@
+/** The routes of callbacks: what is accepted, what is told, what never comes out. */
+import { readFile, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { MAX_CALLBACKS } from '../../src/contract/callback.ts'
+import { MASK } from '../../src/contract/llm-config.ts'
+import { uuid7 } from '../../src/lib/uuid7.ts'
+import { createRedactor } from '../../src/security/redactor.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { expectProblem, setHttp } from './fixtures.ts'
+
+const TOKEN = 'a-token-that-nobody-sees'
+
+async function setUp(options: Parameters<typeof setHttp>[0] = {}) {
+  const http = await setHttp(options)
+  const receiver = await startReceiver()
+  const id = await http.create()
+  const path = `/conversations/${id}/callbacks`
+  const create = (fields: object = {}, headers: Record<string, string> = {}) =>
+    http.call('POST', path, { url: receiver.url, ...fields }, headers)
+  const made = async (fields: object = {}) => {
+    const { status, body, text } = await create(fields)
+    expect(status, text).toBe(201)
+    return { ...body, path: `${path}/${body.id}` }
+  }
+  const say = (text: string) =>
+    http.call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: text } })
+  return {
+    http,
+    receiver,
+    id,
+    path,
+    create,
+    made,
+    say,
+    async [Symbol.asyncDispose]() {
+      await http[Symbol.asyncDispose]()
+      await receiver[Symbol.asyncDispose]()
+    },
+  }
+}
+
+test('a callback is told with its secret when it is made, and never again', async () => {
+  await using it = await setUp()
+  const { status, body, headers } = await it.create({
+    events: ['UserMessage', 'UserMessage'],
+    headers: { 'X-Token': TOKEN },
+  })
+  expect(status).toBe(201)
+  expect(body).toMatchObject({
+    url: it.receiver.url,
+    events: ['UserMessage'],
+    headers: { 'x-token': MASK },
+    enabled: true,
+    cursor: 1,
+    secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+  })
+  const { secret, ...rest } = body
+  const one = `${it.path}/${body.id}`
+  expect(headers['location']).toBe(one)
+  expect((await it.http.call('GET', one)).body).toEqual(rest)
+  expect((await it.http.call('GET', it.path)).body).toEqual({ items: [rest], next_page_id: null })
+  const updated = await it.http.call('PUT', one, { enabled: false })
+  expect(updated.body).toEqual({ ...rest, enabled: false, updated_at: expect.any(String) })
+
+  await it.say(`${secret} and ${secret.slice(6)} and ${TOKEN}`)
+  const { bench } = it.http
+  const files = await readdir(bench.sessionOf(it.id))
+  const stored = await Promise.all(files.map((file) => readFile(join(bench.sessionOf(it.id), file), 'latin1')))
+  for (const text of [...stored, ...bench.logged]) {
+    expect(text).not.toContain(secret.slice(6))
+    expect(text).not.toContain(TOKEN)
+  }
+})
+
+test('events are delivered as they are in the log, signed, with the headers; of the types that were asked for', async () => {
+  await using it = await setUp()
+  const { secret } = await it.made({
+    events: ['UserMessage', 'ConfigUpdate'],
+    headers: { Authorization: `Bearer ${TOKEN}` },
+  })
+  it.receiver.secret = secret
+  await it.http.call('POST', `/conversations/${it.id}/run`)
+  await it.say('hello')
+  await it.http.call('PUT', `/conversations/${it.id}/config`, { title: 'other' })
+  await it.receiver.untilReceived((all) => all.length === 2)
+  const { items } = (await it.http.call('GET', `/conversations/${it.id}/events?types=UserMessage,ConfigUpdate`)).body
+  expect(it.receiver.received.map(({ body }) => body)).toEqual(
+    items.map((event: object) => ({ conversation_id: it.id, event })),
+  )
+  for (const [at, { id, headers }] of it.receiver.received.entries()) {
+    expect(id).toBe(items[at].id)
+    expect(headers).toMatchObject({ authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' })
+    expect(JSON.stringify(headers)).not.toContain('the-master-key')
+  }
+})
+
+const RESERVED = [
+  'webhook-id',
+  'Webhook-Signature',
+  'Host',
+  'Content-Length',
+  'content-type',
+  'Transfer-Encoding',
+  'Connection',
+]
+
+describe('is refused', () => {
+  test.each<[string, object]>([
+    ['no url', {}],
+    ['a path', { url: '/hook' }],
+    ['another scheme', { url: 'ftp://example.com/hook' }],
+    ['credentials in the URL', { url: 'https://user:password@example.com/hook' }],
+    ['a URL that is too long', { url: `https://example.com/${'x'.repeat(2048)}` }],
+    ['a type that no event has', { url: 'https://example.com/', events: ['Nothing'] }],
+    ['a type that is never stored', { url: 'https://example.com/', events: ['AssistantDelta'] }],
+    ['no types at all', { url: 'https://example.com/', events: [] }],
+    ['an unknown field', { url: 'https://example.com/', secret: 'whsec_mine' }],
+    ['a header that is no name', { url: 'https://example.com/', headers: { 'no name': 'x' } }],
+    ['a header value that ends the line', { url: 'https://example.com/', headers: { 'x-a': 'b\r\nhost: other' } }],
+    ['two headers of one name', { url: 'https://example.com/', headers: { 'x-a': '1', 'X-A': '2' } }],
+    [
+      'too many headers',
+      {
+        url: 'https://example.com/',
+        headers: Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`x-${n}`, '1'])),
+      },
+    ],
+    ['a value that is too long', { url: 'https://example.com/', headers: { 'x-a': 'x'.repeat(4097) } }],
+    ...RESERVED.map((name): [string, object] => [
+      `the header ${name}`,
+      { url: 'https://example.com/', headers: { [name]: 'x' } },
+    ]),
+  ])('%s', async (_what, body) => {
+    await using http = await setHttp()
+    const id = await http.create()
+    expectProblem(await http.call('POST', `/conversations/${id}/callbacks`, body), 400, 'invalid_request')
+  })
+
+  test.each(['http://127.0.0.2/', 'https://[::1]/', 'http://169.254.169.254/latest', 'http://0x7f.2/'])(
+    'the address of %s, when it is made and when it is changed',
+    async (url) => {
+      await using it = await setUp()
+      const { path } = await it.made()
+      expectProblem(await it.create({ url }), 400, 'callback_address_refused')
+      expectProblem(await it.http.call('PUT', path, { url }), 400, 'callback_address_refused')
+      expect((await it.http.call('GET', path)).body.url).toBe(it.receiver.url)
+    },
+  )
+
+  test('a URL that holds a secret of the conversation, and a header that holds a key of the server', async () => {
+    const knowing = () => {
+      const redactor = createRedactor()
+      redactor.set('OPENHANDS_MASTER_KEY', 'the-master-key-of-these-tests')
+      return redactor
+    }
+    await using it = await setUp({ deps: { createRedactor: knowing } })
+    await it.http.call('PUT', `/conversations/${it.id}/secrets`, { secrets: { TOKEN } })
+    expectProblem(await it.create({ url: `${it.receiver.url}?token=${TOKEN}` }), 400, 'invalid_request')
+    const headers = { authorization: 'Bearer the-master-key-of-these-tests' }
+    const refused = await it.create({ headers })
+    expectProblem(refused, 400, 'invalid_request')
+    expect(refused.text).not.toContain('the-master-key')
+    expect((await it.create({ headers: { 'x-token': TOKEN } })).status).toBe(201)
+  })
+
+  test('one more than there can be', async () => {
+    await using it = await setUp()
+    for (let n = 0; n < MAX_CALLBACKS; n++) await it.made()
+    expectProblem(await it.create(), 400, 'invalid_request')
+  })
+})
+
+test('an unknown callback is 404 on each route, and one of another conversation too', async () => {
+  await using it = await setUp()
+  const other = await it.http.create()
+  const { id } = await it.made()
+  for (const path of [`${it.path}/${uuid7()}`, `/conversations/${other}/callbacks/${id}`]) {
+    expectProblem(await it.http.call('GET', path), 404, 'callback_not_found')
+    expectProblem(await it.http.call('PUT', path, { enabled: true }), 404, 'callback_not_found')
+    expectProblem(await it.http.call('DELETE', path), 404, 'callback_not_found')
+    expectProblem(await it.http.call('GET', `${path}/deliveries`), 404, 'callback_not_found')
+    expectProblem(await it.http.call('POST', `${path}/test`), 404, 'callback_not_found')
+    expectProblem(await it.http.call('POST', `${path}/redeliver`, { from_seq: 1 }), 404, 'callback_not_found')
+  }
+  expectProblem(await it.http.call('GET', `${it.path}/not-an-id`), 400, 'invalid_request')
+})
+
+test('PUT changes what it names: a masked header stays, those not named go, null takes all events', async () => {
+  await using it = await setUp()
+  const { path } = await it.made({ events: ['Result'], headers: { 'x-one': TOKEN, 'x-two': 'two' } })
+  const put = (body: object) => it.http.call('PUT', path, body)
+  expect((await put({})).body).toMatchObject({ events: ['Result'], headers: { 'x-one': MASK, 'x-two': MASK } })
+  const { body } = await put({
+    events: null,
+    headers: { 'x-one': MASK, 'x-three': 'three' },
+    url: `${it.receiver.url}/new`,
+  })
+  expect(body).toMatchObject({ headers: { 'x-one': MASK, 'x-three': MASK }, url: `${it.receiver.url}/new` })
+  expect(body).not.toHaveProperty('events')
+  await it.say('hello')
+  await it.receiver.untilReceived((all) => all.length === 1)
+  const { headers } = it.receiver.received[0]!
+  expect(headers).toMatchObject({ 'x-one': TOKEN, 'x-three': 'three' })
+  expect(headers).not.toHaveProperty('x-two')
+})
+
+test('a disabled one gets nothing, and goes on where it stopped; a deleted one gets nothing any more', async () => {
+  await using it = await setUp()
+  const { path } = await it.made()
+  await it.http.call('PUT', path, { enabled: false })
+  await it.say('one')
+  await it.say('two')
+  const watching = await it.made({ url: `${it.receiver.url}/watching` })
+  await it.say('three')
+  await it.receiver.untilReceived((all) => all.length === 1)
+  expect((await it.http.call('PUT', path, { enabled: true })).body).toMatchObject({ enabled: true, cursor: 1 })
+  await it.receiver.untilReceived((all) => all.length === 4)
+  expect(it.receiver.received.map(({ body }) => body.event.seq)).toEqual([4, 2, 3, 4])
+  expect((await it.http.call('DELETE', path)).status).toBe(204)
+  await it.say('four')
+  await it.receiver.untilReceived((all) => all.length === 5)
+  await expect.poll(async () => (await it.http.call('GET', watching.path)).body.cursor).toBe(5)
+  expect(it.receiver.received).toHaveLength(5)
+  expectProblem(await it.http.call('GET', path), 404, 'callback_not_found')
+})
+
+test('redeliver goes back, never ahead, and tells where the log ends', async () => {
+  await using it = await setUp()
+  const { path } = await it.made()
+  await it.say('one')
+  await it.say('two')
+  await it.receiver.untilReceived((all) => all.length === 2)
+  const redeliver = (from_seq: unknown) => it.http.call('POST', `${path}/redeliver`, { from_seq })
+  expect((await redeliver(1)).status).toBe(202)
+  await it.receiver.untilReceived((all) => all.length === 5)
+  expect(it.receiver.received.map(({ body }) => body.event.seq)).toEqual([2, 3, 1, 2, 3])
+  const [first, , , again] = it.receiver.received
+  expect(again).toMatchObject({ id: first!.id, text: first!.text })
+  expectProblem(await redeliver(4), 409, 'cursor_ahead')
+  expectProblem(await redeliver(0), 400, 'invalid_request')
+})
+
+test('test sends a signed event that is in no log, also from a disabled one, and answers what came of it', async () => {
+  await using it = await setUp()
+  const { path, secret } = await it.made({ headers: { 'x-token': TOKEN } })
+  it.receiver.secret = secret
+  await it.http.call('PUT', path, { enabled: false })
+  const sent = await it.http.call('POST', `${path}/test`)
+  expect(sent.body).toEqual({
+    event_id: expect.any(String),
+    status: 'delivered',
+    response_status: 204,
+    duration_ms: expect.any(Number),
+  })
+  expect(it.receiver.received).toMatchObject([
+    {
+      id: sent.body.event_id,
+      headers: { 'x-token': TOKEN },
+      body: { conversation_id: it.id, event: { type: 'CallbackTest' } },
+    },
+  ])
+  it.receiver.answer = () => 500
+  expect((await it.http.call('POST', `${path}/test`)).body).toMatchObject({
+    status: 'failed',
+    response_status: 500,
+    error: 'answered 500',
+  })
+  await it.receiver.down()
+  const { body } = await it.http.call('POST', `${path}/test`)
+  expect(body).toMatchObject({ status: 'failed', error: expect.stringContaining('connection') })
+  expect(body).not.toHaveProperty('response_status')
+  expect((await it.http.call('GET', `/conversations/${it.id}/events/count`)).body.count).toBe(1)
+})
+
+test('deliveries are told newest first, page by page', async () => {
+  await using it = await setUp()
+  const { path } = await it.made()
+  for (let n = 0; n < 5; n++) await it.say('x')
+  await it.receiver.untilReceived((all) => all.length === 5)
+  await expect.poll(async () => (await it.http.call('GET', path)).body.cursor).toBe(6)
+  const seqs: number[] = []
+  for (let query = '?limit=2'; query;) {
+    const { body } = await it.http.call('GET', `${path}/deliveries${query}`)
+    expect(body.items.length).toBeLessThanOrEqual(2)
+    for (const item of body.items)
+      expect(item).toMatchObject({ type: 'UserMessage', status: 'delivered', attempts: 1, response_status: 204 })
+    seqs.push(...body.items.map((item: { seq: number }) => item.seq))
+    query = body.next_page_id === null ? '' : `?limit=2&page_id=${body.next_page_id}`
+  }
+  expect(seqs).toEqual([6, 5, 4, 3, 2])
+  expect((await it.http.call('GET', `${path}/deliveries?status=failed`)).body.items).toEqual([])
+  expectProblem(await it.http.call('GET', `${path}/deliveries?page_id=nonsense`), 400, 'invalid_cursor')
+  expectProblem(await it.http.call('GET', `${path}/deliveries?limit=0`), 400, 'invalid_request')
+})
+
+describe('with an Idempotency-Key', () => {
+  const key = { 'idempotency-key': 'key-1' }
+
+  test('the same request is one callback, secret and all, also after a restart; another body is refused', async () => {
+    await using it = await setUp()
+    const first = await it.create({}, key)
+    expect((await it.create({}, key)).body).toEqual(first.body)
+    await it.http.bench.restart({ kill: true })
+    const { callbacks } = await it.http.bench.manager.open(it.id)
+    expect(callbacks.list()).toHaveLength(1)
+    const bodyHash = JSON.parse(await readFile(join(it.http.bench.sessionOf(it.id), 'callbacks.json'), 'utf8'))
+      .callbacks[0].idempotency.bodyHash
+    expect(await callbacks.create({ url: it.receiver.url }, { key: 'key-1', bodyHash })).toEqual(first.body)
+    await expect(callbacks.create({ url: it.receiver.url }, { key: 'key-1', bodyHash: 'other' })).rejects.toMatchObject(
+      {
+        code: 'idempotency_mismatch',
+      },
+    )
+  })
+
+  test('of five at once one makes it, and of a deleted one a late request makes no other', async () => {
+    await using it = await setUp()
+    const answers = await Promise.all(Array.from({ length: 5 }, () => it.create({}, key)))
+    const made = answers.filter(({ status }) => status === 201)
+    for (const answer of answers.filter(({ status }) => status !== 201))
+      expectProblem(answer, 409, 'idempotency_in_flight')
+    expect(new Set(made.map(({ body }) => body.id)).size).toBe(1)
+    await it.http.call('DELETE', `${it.path}/${made[0]!.body.id}`)
+    expectProblem(await it.create({}, key), 404, 'callback_not_found')
+    await it.http.bench.restart({ kill: true })
+    const { callbacks } = await it.http.bench.manager.open(it.id)
+    expect(callbacks.list()).toEqual([])
+  })
+})
+
+test('under another key of the server a callback is disabled and says why, and its secret is there again with the old key', async () => {
+  await using it = await setUp()
+  const { id } = await it.made({ headers: { 'x-token': TOKEN } })
+  const { bench } = it.http
+  await bench.restart({ secretKeys: ['another-key-of-the-server'] })
+  const { callbacks } = await bench.manager.open(it.id)
+  expect(callbacks.get(id)).toMatchObject({ enabled: false, disabled_reason: expect.stringContaining('another key') })
+  await expect(callbacks.update(id, { enabled: true })).rejects.toMatchObject({ code: 'storage_failed' })
+  await bench.restart({ secretKeys: ['another-key-of-the-server', 'key-material-of-the-tests'] })
+  expect((await bench.manager.open(it.id)).callbacks.get(id)).toMatchObject({ headers: { 'x-token': MASK } })
+})
+
+test('callbacks that cannot be read are set aside, and the conversation works', async () => {
+  await using it = await setUp()
+  await it.made()
+  const { bench } = it.http
+  const file = join(bench.sessionOf(it.id), 'callbacks.json')
+  await bench.restart({ between: () => writeFile(file, '{"format":1,') })
+  const { callbacks, conversation } = await bench.manager.open(it.id)
+  expect(callbacks.list()).toEqual([])
+  expect(conversation.view().id).toBe(it.id)
+  expect(await readFile(`${file}.damaged`, 'utf8')).toBe('{"format":1,')
+})

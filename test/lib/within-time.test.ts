@@ -1,0 +1,17 @@
+import { getEventListeners } from 'node:events'
+import { expect, test } from 'vitest'
+import { withinTime } from '../../src/lib/within-time.ts'
+
+const untilAborted = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+
+test('work that takes too long is told so, as is work whose signal is aborted; what is done in time is left alone', async () => {
+  const controller = new AbortController()
+  await expect(withinTime(10, controller.signal, untilAborted)).rejects.toMatchObject({ name: 'TimeoutError' })
+  expect(await withinTime(60_000, controller.signal, async () => 'done')).toBe('done')
+  expect(getEventListeners(controller.signal, 'abort')).toEqual([])
+  const broken = withinTime(60_000, controller.signal, untilAborted)
+  controller.abort(new Error('no longer'))
+  await expect(broken).rejects.toThrow('no longer')
+  await expect(withinTime(60_000, controller.signal, untilAborted)).rejects.toThrow('no longer')
+})
