@@ -36,7 +36,7 @@ import { redactParts } from './redact-parts.ts'
 import type { State } from './state.ts'
 import { fold } from './state.ts'
 import type { RunTaskCommand } from './jobs.ts'
-import { isOpen, nextTasks, runningJobs } from './task-state.ts'
+import { nextTasks, runningJobs } from './task-state.ts'
 import type { Tasks } from './tasks.ts'
 import { createTasks } from './tasks.ts'
 import { viewOf } from './view.ts'
@@ -109,11 +109,10 @@ export class Conversation {
     return this.#unstoredEnd ? { ...this.#state, status: 'error', run: undefined } : this.#state
   }
 
-  /** Whether the next start of the server may leave this conversation alone. */
-  get isAtRest(): boolean {
-    const { status, reason, openCalls } = this.#state
-    const hasWork = runningJobs(this.#state).length > 0 || nextTasks(this.#state).length > 0
-    return status !== 'running' && reason !== 'server_closing' && !openCalls.length && !hasWork
+  /** Whether something is done here, or is about to be, that a stop of the server would cut off. */
+  get isWorking(): boolean {
+    const hasTasks = runningJobs(this.#state).length > 0 || nextTasks(this.#state).length > 0
+    return this.#state.status === 'running' || hasTasks
   }
 
   /** Whether the log can't be trusted any more and has to be opened anew. */
@@ -241,13 +240,13 @@ export class Conversation {
     if (drafts instanceof Problem) throw drafts
     if (!drafts.length) return []
     const starts = drafts.some((draft) => draft.type === 'StatusUpdate' && draft.status === 'running')
-    const hasWork = starts || drafts.some((draft) => draft.type === 'TaskUpdate' && isOpen(draft.status))
+    const hasWork = starts || drafts.some((draft) => draft.type === 'TaskUpdate' && draft.status === 'pending')
     // Before the work is in the log: a start of the server opens only the logs that are marked.
     if (hasWork) await this.#deps.markActive(true)
     const events = (await this.log.append(drafts)).map((stored) => stored.event)
     if (starts) this.#startRun()
     // A mark too many costs the next start one look; a command that is in the log must not fail for it.
-    else if (this.isAtRest) await this.#deps.markActive(false).catch(this.#reportStorage)
+    else if (this.#isAtRest()) await this.#deps.markActive(false).catch(this.#reportStorage)
     return events
   }
 
@@ -259,6 +258,12 @@ export class Conversation {
       if (this.#state.status === 'running') this.#unstoredEnd = command
       throw error
     }
+  }
+
+  /** Whether the next start of the server may leave this conversation alone. */
+  #isAtRest(): boolean {
+    const { reason, openCalls } = this.#state
+    return !this.isWorking && reason !== 'server_closing' && !openCalls.length
   }
 
   /** Every durable event passes here, in order, before anyone else hears that it is stored. */

@@ -257,7 +257,7 @@ export class ConversationManager {
       const { status, reason, settings } = conversation.state
       const wasCutOff = status === 'paused' && (reason === 'server_restart' || reason === 'server_closing')
       if (wasCutOff && settings.resume_on_start) await conversation.run()
-      else if (conversation.isAtRest) await catalog.unmarkActive(id)
+      else if (!conversation.isWorking) await catalog.unmarkActive(id)
     } catch (error) {
       logger.error({ err: error, conversation_id: id }, 'this conversation could not be recovered')
     }

@@ -404,7 +404,7 @@ describe('a start of the server', () => {
     const conversation = await bench.manager.get(id)
     await until(conversation, 'TaskUpdate', (event) => event.status === 'completed')
     await crash()
-    expect((await bench.manager.get(id)).isAtRest).toBe(true)
+    expect((await bench.manager.get(id)).isWorking).toBe(false)
   })
 
   test('meta.json restores the open tasks as the log has them', async () => {
