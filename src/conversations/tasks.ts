@@ -56,8 +56,8 @@ export interface Tasks {
 
 export function createTasks(deps: TasksDeps): Tasks {
   const { log, redact, state, inTurn, carryOut } = deps
-  /** Ends of jobs that found no room in the log: they come before anything else, or the tasks would never end. */
-  let unstored: (EndTaskCommand | CancelTaskCommand)[] = []
+  /** Ends of jobs that are not in the log yet. What finds no room there stays here, or the task would never end. */
+  const ends: (EndTaskCommand | CancelTaskCommand)[] = []
 
   const jobs = createJobs({
     runCommand: deps.runTaskCommand,
@@ -66,23 +66,15 @@ export function createTasks(deps: TasksDeps): Tasks {
       inTurn(() => carryOut({ kind: 'tick_task', taskId, progress })).catch(deps.onError)
     },
     onEnd: async (taskId, end) => {
-      await inTurn(() => storeEnd({ kind: 'end_task', taskId, ...end })).catch(deps.onError)
+      ends.push({ kind: 'end_task', taskId, ...end })
+      await inTurn(storeEnds).catch(deps.onError)
     },
   })
 
-  async function storeEnd(command: EndTaskCommand | CancelTaskCommand): Promise<void> {
-    try {
-      await carryOut(command)
-    } catch (error) {
-      unstored.push(command)
-      throw error
-    }
-  }
-
-  async function storeUnstored(): Promise<void> {
-    for (let end = unstored[0]; end; end = unstored[0]) {
+  async function storeEnds(): Promise<void> {
+    for (let end = ends[0]; end; end = ends[0]) {
       await carryOut(end)
-      unstored = unstored.slice(1)
+      ends.shift()
     }
   }
 
@@ -92,8 +84,9 @@ export function createTasks(deps: TasksDeps): Tasks {
       return await deps.endRun({ ...command, stillRunning: await deps.stopAgent(), now: Date.now() })
     }
     const job = await jobs.stop(taskId)
-    if (job?.isOver) return await storeEnd({ kind: 'end_task', taskId, ...job.end })
-    await storeEnd({ ...command, ...(job?.end.result && { result: job.end.result }) })
+    if (!job) return void (await carryOut(command))
+    if (!job.isOver) ends.push({ ...command, ...(job.end.result && { result: job.end.result }) })
+    await storeEnds()
   }
 
   return {
@@ -114,7 +107,7 @@ export function createTasks(deps: TasksDeps): Tasks {
     get: (taskId) => findTask(log, state().tasks, taskId),
     list: (query) => listTasks(log, state().tasks, query),
     async advance() {
-      await storeUnstored()
+      await storeEnds()
       for (const { id, seq } of nextTasks(state())) {
         const { runnable } = await postedAt(log, seq)
         const begun = await carryOut({ kind: 'start_task', taskId: id, runnable, newRunId: uuid7() })
@@ -125,6 +118,7 @@ export function createTasks(deps: TasksDeps): Tasks {
   }
 }
 
+/** Images and times are left as they are. */
 function redactRunnable(runnable: Runnable, redact: (text: string) => string): Runnable {
   if (runnable.type === 'Ticker') return runnable
   if (runnable.type === 'Command') return { ...runnable, command: redact(runnable.command) }

@@ -1,7 +1,9 @@
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { ListConversations } from '../../src/contract/conversation.ts'
 import type { Event, EventOf } from '../../src/contract/event.ts'
 import type { Runnable, TaskStatus } from '../../src/contract/task.ts'
 import { ListTasks } from '../../src/contract/tasks-api.ts'
@@ -379,16 +381,19 @@ describe('a start of the server', () => {
     },
   )
 
-  test('what was posted and not begun begins, without anybody looking at the conversation', async () => {
-    const { bench, crash } = await setMortal({ script: ECHO })
+  test('what was posted and not begun begins without anybody looking, and a kill after that is found, too', async () => {
+    const slow = gate('Slow')
+    const { bench, crash } = await setMortal({
+      script: [{ calls: [call('Slow')] }, { text: 'Done.' }],
+      tools: [slow.tool],
+    })
     await using _ = bench
     const { id } = await bench.converse()
     // As the log is right after a task was stored, and before it has begun.
-    const { dataDir } = bench
     await bench.restart({
       between: async () => {
-        await (await createCatalog(dataDir)).markActive(id)
-        const { log } = await createJsonlStore({ directory: join(dataDir, 'sessions') }).open(id)
+        await (await createCatalog(bench.dataDir)).markActive(id)
+        const { log } = await createJsonlStore({ directory: join(bench.dataDir, 'sessions') }).open(id)
         const posted = {
           type: 'TaskUpdate',
           source: 'user',
@@ -400,11 +405,21 @@ describe('a start of the server', () => {
         await log.close()
       },
     })
-    await expect.poll(() => bench.model.requests.length).toBe(1)
-    const conversation = await bench.manager.get(id)
-    await until(conversation, 'TaskUpdate', (event) => event.status === 'completed')
+    await slow.entered
     await crash()
-    expect((await bench.manager.get(id)).isWorking).toBe(false)
+    const { items } = await bench.manager.list(ListConversations.parse({}))
+    expect(items, 'the list opens nothing').toMatchObject([{ id, status: 'paused' }])
+    slow.open()
+  })
+
+  test('finds a conversation in which a job runs, and leaves one alone in which nothing does', async () => {
+    await using bench = await setBench()
+    const conversation = await bench.converse()
+    const marked = () => readdir(join(bench.dataDir, 'active'))
+    const { task_id } = await conversation.tasks.post({ title: 'tick', runnable: ticker(1000) })
+    expect(await marked()).toEqual([conversation.id])
+    await conversation.tasks.cancel(task_id)
+    expect(await marked()).toEqual([])
   })
 
   test('meta.json restores the open tasks as the log has them', async () => {
