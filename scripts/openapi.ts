@@ -1,11 +1,11 @@
-/** Describes the API from the schemas of its routes; run as a program it writes `openapi/openapi.json`. */
+/** Describes the API from the schemas of its routes; run as a program it writes `openapi/openapi.json`, and `asyncapi.json` beside it. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { STATUS_CODES } from 'node:http'
 import { join } from 'node:path'
 import swagger from '@fastify/swagger'
 import type { SwaggerTransform } from '@fastify/swagger'
-import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import {
   createJsonSchemaTransform,
   createJsonSchemaTransformObject,
@@ -15,9 +15,10 @@ import { z } from 'zod'
 import manifest from '../package.json' with { type: 'json' }
 import { WebhookBody, WebhookHeaders } from '../src/contract/callback.ts'
 import type { ProblemCode } from '../src/contract/problem.ts'
-import { describeRoute, errorResponses } from '../src/http/describe-route.ts'
+import { TAGS, errorResponses } from '../src/http/describe-route.ts'
 import { registerRoutes } from '../src/http/server.ts'
 import type { HttpDeps } from '../src/http/server.ts'
+import { describeChannels } from './asyncapi.ts'
 import { markedRegistry, nameSchemas } from './openapi-names.ts'
 
 /** The OpenAPI document as text: routes in the order they are registered, schemas by name, a newline at the end. */
@@ -29,8 +30,24 @@ export async function describeApi(): Promise<string> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Agent-SDK API', version: manifest.version, description: manifest.description },
-      components: { securitySchemes: { BearerAuth: { type: 'http', scheme: 'bearer' } } },
+      info: {
+        title: 'Agent-SDK API',
+        version: manifest.version,
+        summary: manifest.description,
+        description: INTRODUCTION,
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      servers: [{ url: '/', description: 'The server that this document came from.' }],
+      tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+      components: {
+        securitySchemes: {
+          BearerAuth: {
+            type: 'http',
+            scheme: 'bearer',
+            description: 'The master key of the server, OPENHANDS_MASTER_KEY. Never in a URL.',
+          },
+        },
+      },
       security: [{ BearerAuth: [] }],
     },
     transform: describeWith(createJsonSchemaTransform(schemas)),
@@ -42,57 +59,45 @@ export async function describeApi(): Promise<string> {
       optionalBodies.add(schema.operationId)
   })
   await registerRoutes(app, NEVER_CALLED)
-  describeWebhook(app)
+  registerDelivery(app)
   await app.ready()
   const document = withWebhook(nameSchemas(app.swagger()))
   await app.close()
-  for (const operation of Object.values(document.paths ?? {}).flatMap((path) => Object.values<Operation>(path))) {
+  for (const operation of operationsOf(document)) {
     // The plugin knows required bodies only.
     if (optionalBodies.has(operation.operationId ?? '') && operation.requestBody) operation.requestBody.required = false
   }
-  return `${JSON.stringify(document, null, 2)}\n`
+  const used = new Set(operationsOf(document).flatMap((operation) => operation.tags ?? []))
+  const tags = document.tags?.filter(({ name }) => name === 'callbacks' || used.has(name))
+  return `${JSON.stringify({ ...document, tags }, null, 2)}\n`
 }
 
-/** Described as the routes are, and then put where what the server itself sends belongs. */
-const WEBHOOK_PATH = '/webhook'
+const INTRODUCTION = `Conversations with AI agents: create one, send messages, let the agent work, follow its events.
 
-function describeWebhook(app: FastifyInstance): void {
-  const describe = describeRoute('callbacks')
-  const { errors: _, ...said } = describe('receiveEvent', 'What a callback receives for each event')
-  const schema = {
-    ...said,
-    description:
-      'Sent to the URL of a callback, in order and at least once, signed as Standard Webhooks has it: verify `webhook-signature` with the secret of the callback, and tell what comes twice by `webhook-id`.',
-    headers: WebhookHeaders,
-    body: WebhookBody,
-    response: {
-      204: z
-        .undefined()
-        .describe(
-          'Any 2xx: received. 410: disable the callback. 400, 413, 415 and 422: this event is refused, and passed over after 8 attempts. Anything else, and no answer within 30 s: try again later; `Retry-After` is honoured, redirects are not followed.',
-        ),
-    },
-  }
-  app.post(WEBHOOK_PATH, { config: { public: true }, schema }, () => undefined)
-}
+Every error answer is an \`Error\`; its \`error\` is a code of a closed list. A path that there is not is 404
+\`not_found\`, and one that there is with another method is 405 \`method_not_allowed\` with an \`Allow\` header.
+Each answer has an \`x-request-id\`, which the server's log has too; a request may bring one of its own.
 
-function withWebhook<T extends { paths?: object }>({ paths, ...document }: T) {
-  const { [WEBHOOK_PATH]: event, ...rest } = paths as Record<string, Record<string, Operation>>
-  return { ...document, paths: rest, webhooks: { event } }
-}
+Lists answer \`{items, next_page_id}\`: hand \`next_page_id\` back as \`page_id\` until it is null.
+What goes over WebSockets, event streams and to callbacks is described by \`/asyncapi.json\` in more detail.`
 
-type Operation = { operationId?: string; requestBody?: { required?: boolean } }
+const operationsOf = (document: { paths?: object | undefined }): Operation[] =>
+  Object.values(document.paths ?? {}).flatMap((path: object) =>
+    Object.values<Operation>(path as Record<string, Operation>),
+  )
+
+type Operation = { operationId?: string; tags?: string[]; requestBody?: { required?: boolean } }
 
 /** No route is called, so nothing behind one is needed; only limits are looked at when routes are registered. */
-const NEVER_CALLED = { manager: undefined, info: { limits: {} }, isReady: () => false } as unknown as HttpDeps
+const NEVER_CALLED = { manager: undefined, info: { limits: {} } } as unknown as HttpDeps
 
 /** Adds what `describe-route.ts` notes on a route: its errors; and that a public one asks for no key. */
 function describeWith(toJsonSchema: SwaggerTransform): SwaggerTransform {
   return (document) => {
     const { errors = [], ...schema } = (document.schema ?? {}) as { errors?: readonly ProblemCode[]; response?: object }
     const isPublic = document.route.config?.public === true
-    const possible = isPublic ? errors.filter((code) => code !== 'unauthorized') : errors
-    const response = describeResponses({ ...errorResponses(possible), ...schema.response })
+    const kind = { isPublic, hasBody: 'body' in schema }
+    const response = describeResponses({ ...errorResponses(errors, kind), ...schema.response })
     const described = toJsonSchema({ ...document, schema: { ...schema, response } })
     return isPublic ? { ...described, schema: { ...described.schema, security: [] } } : described
   }
@@ -103,9 +108,54 @@ function describeResponses(response: Record<string, unknown>): Record<string, un
   const described = Object.entries(response).map(([status, schema]) => {
     if (!(schema instanceof z.ZodType) || status === '204') return [status, schema]
     const description = schema.description ?? STATUS_CODES[status] ?? status
-    return [status, { description, content: { 'application/json': { schema } } }]
+    const headers = HEADERS[status]
+    return [status, { description, ...(headers && { headers }), content: { 'application/json': { schema } } }]
   })
   return Object.fromEntries(described)
+}
+
+/** What receivers of callbacks have to answer, described as if it were a route of ours, so that its schemas are named with all others. */
+const DELIVERY = '/delivery'
+
+function registerDelivery(app: FastifyInstance): void {
+  const schema = {
+    tags: ['callbacks'],
+    operationId: 'receiveEvent',
+    summary: 'An event of a conversation, delivered to a callback',
+    description:
+      'Sent to the URL of a callback, in order and at least once, signed as Standard Webhooks has it: verify `webhook-signature` with the secret of the callback, and tell what comes twice by `webhook-id`.',
+    headers: WebhookHeaders,
+    body: WebhookBody,
+  }
+  app.post(DELIVERY, { schema }, () => undefined)
+}
+
+const DELIVERY_RESPONSES = {
+  '2XX': { description: 'It was taken; the next one follows.' },
+  '4XX': {
+    description:
+      '410: the callback is disabled. 400, 413, 415 and 422: this event is refused, and passed over after 8 attempts. Any other is tried again.',
+  },
+  '5XX': {
+    description:
+      'It is tried again, as is no answer within 30 s; `Retry-After` is honoured, redirects are not followed.',
+  },
+}
+
+function withWebhook<T extends { paths?: Record<string, { post?: object } | undefined> | undefined }>(document: T) {
+  const { [DELIVERY]: delivery, ...paths } = document.paths ?? {}
+  const event = { post: { ...delivery?.post, security: [], responses: DELIVERY_RESPONSES } }
+  const { components, ...rest } = { ...document, paths } as typeof document & { components?: object }
+  return { ...rest, webhooks: { event }, components }
+}
+
+const RETRY_AFTER = { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } }
+
+/** By status: what of the answer is not in its body. */
+const HEADERS: Readonly<Record<string, object>> = {
+  401: { 'WWW-Authenticate': { description: '`Bearer realm="agent-server"`', schema: { type: 'string' } } },
+  429: RETRY_AFTER,
+  503: RETRY_AFTER,
 }
 
 function adjustSchema({ zodSchema, jsonSchema }: Parameters<Override>[0]): void {
@@ -121,4 +171,5 @@ if (import.meta.main) {
   const folder = join(import.meta.dirname, '../openapi')
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'openapi.json'), await describeApi())
+  writeFileSync(join(folder, 'asyncapi.json'), describeChannels())
 }

@@ -5,26 +5,32 @@ import { dirname, join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
 import type { Config } from './config.ts'
 import { ConfigError, sizeThreadPool } from './config.ts'
+import { Status } from './contract/event.ts'
 import type { Info } from './contract/server.ts'
 import type { AssemblyDeps } from './conversations/assemble.ts'
 import { createAssembler } from './conversations/assembly.ts'
 import { createCallbackDispatcher } from './conversations/callbacks/dispatcher.ts'
-import type { CallbackDispatcher } from './conversations/callbacks/dispatcher.ts'
 import { createCatalog } from './conversations/catalog.ts'
 import { ConversationManager } from './conversations/manager.ts'
+import { createRunSlots } from './conversations/run-slots.ts'
 import { lockDataDirectory } from './events/data-lock.ts'
 import { createJsonlStore } from './events/jsonl-store.ts'
 import { createAuthenticator } from './http/auth.ts'
 import { registerDocs } from './http/docs.ts'
+import { MAX_HEADER_BYTES } from './http/client-error.ts'
+import { createReadiness } from './http/readiness.ts'
 import { createHttpServer } from './http/server.ts'
+import { createStreamSlots } from './http/stream-slots.ts'
 import { createOpenAiChat } from './llm/openai-chat.ts'
 import { createBodyHash } from './security/body-hash.ts'
+import { openDataKeys } from './security/data-keys.ts'
 import { createRedactor } from './security/redactor.ts'
 import type { Redactor } from './security/redactor.ts'
 import { createSafeFetch } from './security/safe-fetch.ts'
 import { createSecretStore } from './security/secret-store.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { createLogger } from './telemetry/logger.ts'
+import { createMetrics } from './telemetry/metrics.ts'
 import { TOOL_NAMES, createTools } from './tools/registry.ts'
 import { createEditorFiles } from './workspace/editor-files.ts'
 import type { FileRules } from './workspace/file-gate.ts'
@@ -33,7 +39,7 @@ import { hostLauncher } from './workspace/host-launcher.ts'
 import { endOrphans } from './workspace/marked-processes.ts'
 import type { ShellLauncher } from './workspace/shell.ts'
 import { pathsNamedIn, shellEnvironment } from './workspace/shell-environment.ts'
-import { createShells } from './workspace/shells.ts'
+import { MAX_SHELL_SESSIONS, createShells } from './workspace/shells.ts'
 import { hiddenFromShells } from './workspace/wall-mounts.ts'
 
 export const VERSION: string = manifest.version
@@ -51,6 +57,9 @@ export type App = {
 /** How long connections that do not end by themselves are waited for at a stop, milliseconds. */
 const DRAIN_TIMEOUT_MS = 1000
 
+const LOCKED_KEYS =
+  'some secrets were encrypted under a key that is not set now, and cannot be read; start with it after a comma in OPENHANDS_MASTER_KEY, or set the OPENHANDS_SECRET_KEY of then'
+
 /** Resolves when the server takes requests. What was started is taken apart again when a later step fails. */
 export async function startApp(config: Config): Promise<App> {
   sizeThreadPool()
@@ -61,35 +70,53 @@ export async function startApp(config: Config): Promise<App> {
   try {
     const logger = createLogger({ level: config.logLevel, redact: redactorOf(config).redact })
     started.use(await lockDataDirectory(config.dataDir))
+    // Meanwhile the wall is looked for.
+    const dataKeys = await openDataKeys(config.dataDir, config.secretKeys)
+    if (dataKeys.locked > 0) logger.warn(LOCKED_KEYS)
     const { launcher, missing: noWall } = await finding
+    const metrics = createMetrics()
+    const slots = createRunSlots(config.maxConcurrentRuns)
     const dispatcher = createCallbackDispatcher({
       fetch: createSafeFetch({ allow: config.callbackAllow }),
       userAgent: `agent-server/${VERSION}`,
     })
     started.defer(() => dispatcher.close())
-    const manager = await createManager(config, logger, launcher, dispatcher)
+    const parts = { logger, launcher, metrics, slots, dispatcher, keyMaterial: dataKeys.material }
+    const manager = await createManager(config, parts)
+    metrics.watch({
+      conversationsByStatus: () => countByStatus(manager),
+      activeRuns: slots.active,
+      queuedRuns: slots.waiting,
+      callbackAttempts: () => dispatcher.stats().attempts,
+      callbacksUnderWay: () => dispatcher.stats().underWay,
+      callbackWaitMs: () => dispatcher.stats().oldestWaitingMs,
+    })
 
-    let isReady = false
+    let phase: 'starting' | 'running' | 'stopping' = 'starting'
     const http = await createHttpServer({
       manager,
       authenticate: createAuthenticator(config.masterKeys),
-      hashBody: createBodyHash(config.secretKeys),
+      hashBody: createBodyHash(dataKeys.material),
       info: infoOf(config, launcher),
-      isReady: () => isReady,
+      readiness: createReadiness({ dataDir: config.dataDir, phase: () => phase }),
+      metrics,
+      streamSlots: createStreamSlots(config.maxStreamsPerConversation),
+      corsOrigins: config.corsOrigins,
+      trustProxy: config.trustProxy,
       logger,
     })
-    registerDocs(http)
+    await registerDocs(http)
     started.defer(() => manager.close())
     await manager.start()
     const url = await http.listen({ host: config.host, port: config.port })
-    isReady = true
+    phase = 'running'
     // Beside the first requests: what is due may be in many conversations.
     manager
       .resumeDeliveries()
       .catch((error: unknown) => logger.error({ err: error }, 'deliveries could not be resumed'))
 
     const close = async () => {
-      isReady = false
+      phase = 'stopping'
       // It stops listening at once and resolves when every connection is gone; the streams end as the manager closes.
       const drained = http.close()
       await started.disposeAsync()
@@ -125,12 +152,13 @@ async function findWall(config: Config): Promise<Wall> {
   return { launcher: hostLauncher, missing: found.missing }
 }
 
-async function createManager(
-  config: Config,
-  logger: Logger,
-  launcher: ShellLauncher,
-  dispatcher: CallbackDispatcher,
-): Promise<ConversationManager> {
+type ManagerParts = Pick<AssemblyDeps, 'logger' | 'metrics' | 'slots' | 'dispatcher'> & {
+  readonly launcher: ShellLauncher
+  readonly keyMaterial: readonly [string, ...string[]]
+}
+
+async function createManager(config: Config, parts: ManagerParts): Promise<ConversationManager> {
+  const { logger, launcher, metrics, slots, dispatcher, keyMaterial } = parts
   // Shells know it by this name, also where a link that leads there is out of their sight.
   const dataDir = await realpath(config.dataDir)
   const sessions = join(dataDir, 'sessions')
@@ -141,7 +169,7 @@ async function createManager(
   const assembler = createAssembler({
     store: createJsonlStore({ directory: sessions }),
     catalog,
-    secretStore: createSecretStore({ directory: sessions, keyMaterial: config.secretKeys }),
+    secretStore: createSecretStore({ directory: sessions, keyMaterial }),
     dispatcher,
     workdirRules: {
       base: config.workdirBase,
@@ -152,6 +180,8 @@ async function createManager(
     llmDefaults: config.defaultLlm,
     version: VERSION,
     isolation: launcher.isolation,
+    slots,
+    metrics,
     logger,
     createRedactor: () => redactorOf(config),
     createLlm: createLlmWith(config, logger),
@@ -226,8 +256,17 @@ function infoOf(config: Config, { isolation }: ShellLauncher): Info {
     isolation,
     limits: {
       max_body_bytes: config.maxBodyBytes,
+      max_header_bytes: MAX_HEADER_BYTES,
       max_output_bytes: config.maxOutputBytes,
       stream_buffer_bytes: config.streamBufferBytes,
+      max_concurrent_runs: config.maxConcurrentRuns,
+      max_streams_per_conversation: config.maxStreamsPerConversation,
+      max_shell_sessions_per_conversation: MAX_SHELL_SESSIONS,
     },
   }
+}
+
+/** All of them, also those that no conversation has now: a line that comes and goes is hard to watch. */
+function countByStatus(manager: ConversationManager): Record<string, number> {
+  return Object.fromEntries(Status.options.map((status) => [status, manager.count({ status })]))
 }

@@ -1,6 +1,7 @@
 /** The only reader of the environment: variables, `.env` and secret files in, one checked `Config` out. */
 import { readFileSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
+import { isIP } from 'node:net'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
@@ -40,6 +41,22 @@ export const VARIABLES = {
     about:
       'How commands are walled off: `bubblewrap`, which has to be there; `auto`, for that where it works; or `none`.',
     default: 'auto',
+  },
+  OPENHANDS_CORS_ORIGINS: {
+    about:
+      'Origins, separated by commas, whose pages may call the API from a browser; `*` is any. Default: none but this server’s own page.',
+  },
+  OPENHANDS_TRUST_PROXY: {
+    about:
+      'Addresses and networks of proxies, separated by commas, whose `X-Forwarded-For` tells a client’s address. Default: nobody’s is believed.',
+  },
+  OPENHANDS_MAX_CONCURRENT_RUNS: {
+    about: 'Runs that work at the same time, over all conversations; further ones wait for their turn.',
+    default: '256',
+  },
+  OPENHANDS_MAX_STREAMS_PER_CONVERSATION: {
+    about: 'Streams that may be open on one conversation at the same time.',
+    default: '500',
   },
   OPENHANDS_MAX_BODY_BYTES: { about: 'Largest request body, bytes.', default: String(8 * MIB) },
   OPENHANDS_MAX_OUTPUT_BYTES: {
@@ -82,6 +99,12 @@ export type Config = {
   readonly secretKeys: readonly [string, ...string[]]
   /** Files that secrets are read from: the agent's tools keep away from them. */
   readonly secretFiles: readonly string[]
+  /** Exact origins, or `*`. */
+  readonly corsOrigins: readonly string[]
+  /** Addresses and networks. */
+  readonly trustProxy: readonly string[]
+  readonly maxConcurrentRuns: number
+  readonly maxStreamsPerConversation: number
   readonly maxBodyBytes: number
   readonly maxOutputBytes: number
   readonly streamBufferBytes: number
@@ -128,6 +151,14 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     masterKeys,
     secretKeys: secretKey === undefined ? masterKeys : [secretKey, ...masterKeys],
     secretFiles: [DOT_ENV, ...secretFilePaths()].map((path) => resolve(path)),
+    corsOrigins: readOrigins(read('OPENHANDS_CORS_ORIGINS')),
+    trustProxy: readProxies(read('OPENHANDS_TRUST_PROXY')),
+    maxConcurrentRuns: checked('OPENHANDS_MAX_CONCURRENT_RUNS', z.coerce.number().int().min(1).max(100_000), read),
+    maxStreamsPerConversation: checked(
+      'OPENHANDS_MAX_STREAMS_PER_CONVERSATION',
+      z.coerce.number().int().min(1).max(100_000),
+      read,
+    ),
     maxBodyBytes: checked('OPENHANDS_MAX_BODY_BYTES', z.coerce.number().int().min(1024), read),
     maxOutputBytes: checked('OPENHANDS_MAX_OUTPUT_BYTES', z.coerce.number().int().min(1000).max(10_000_000), read),
     streamBufferBytes: checked('OPENHANDS_STREAM_BUFFER_BYTES', z.coerce.number().int().min(65_536), read),
@@ -255,9 +286,42 @@ function readRoots(value: string | undefined): string[] {
   return roots.map((root) => resolve(root))
 }
 
+/** As browsers send them: scheme, host and port, and nothing behind. Another form would never match. */
+function readOrigins(value: string | undefined): string[] {
+  const origins = listOf(value)
+  const wrong = origins.find((origin) => origin !== '*' && !isOrigin(origin))
+  if (wrong === undefined) return origins
+  throw new ConfigError('OPENHANDS_CORS_ORIGINS takes origins such as https://app.example.com, or *.')
+}
+
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text
+}
+
+/** Neither all nor a number of them: whoever reaches the server past its proxies could then say any address. */
+function readProxies(value: string | undefined): string[] {
+  const proxies = listOf(value)
+  if (proxies.every(isNetwork)) return proxies
+  throw new ConfigError('OPENHANDS_TRUST_PROXY takes addresses and networks, such as 127.0.0.1,10.0.0.0/8.')
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0) return false
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128))
+}
+
+function listOf(value: string | undefined): string[] {
+  return (value ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean)
+}
+
 function readCallbackAllow(value: string | undefined): string[] {
-  const entries = (value ?? '').split(',').map((entry) => entry.trim())
-  const allowed = entries.filter(Boolean)
+  const allowed = listOf(value)
   const wrong = allowed.find((entry) => !isAddressRule(entry))
   if (wrong === undefined) return allowed
   throw new ConfigError(`OPENHANDS_CALLBACK_ALLOW: ${wrong} is no address, CIDR range or host name.`)

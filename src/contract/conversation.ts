@@ -10,6 +10,7 @@ export const ConversationId = z.uuid().toLowerCase()
 const Title = z.string().min(1).max(200)
 const MaxIterations = z.int().min(1).max(100_000).describe('Model answers one run may take.')
 const MaxSeconds = z.number().positive().max(2_592_000).describe('Seconds one run may take; unlimited when unset.')
+const Metadata = z.record(z.string(), z.unknown()).describe('Anything of your own, kept as it is.')
 const Workdir = z
   .string()
   .min(1)
@@ -22,7 +23,7 @@ export const CreateConversation = z
     id: ConversationId.optional().describe('A UUID of your own; one is made when not given.'),
     title: Title.optional(),
     user_id: z.string().max(200).optional(),
-    metadata: z.record(z.string(), z.unknown()).optional(),
+    metadata: Metadata.optional(),
     workdir: Workdir.optional(),
     llm_config: LlmConfigInput.optional().describe('Absent: LLM_MODEL, LLM_API_KEY and LLM_BASE_URL of the server.'),
     tools: z
@@ -46,7 +47,20 @@ export const CreateConversation = z
     visualize: z.boolean().optional().describe("Readable event lines in the server's log."),
     secrets: Secrets.optional(),
   })
-  .meta({ id: 'CreateConversation' })
+  .meta({
+    id: 'CreateConversation',
+    examples: [
+      {
+        title: 'totals',
+        llm_config: { model: 'gpt-5', api_key: 'sk-…', base_url: 'https://api.openai.com/v1' },
+        tools: ['Bash', 'FileEditor'],
+        confirmation_mode: true,
+        secrets: { GITHUB_TOKEN: 'ghp_example-value' },
+        initial_message: { role: 'user', content: 'Write total.sh, which adds up a CSV file.' },
+      },
+      {},
+    ],
+  })
 export type CreateConversation = z.infer<typeof CreateConversation>
 
 /** Fields of `POST /conversations` that the agreed API has and this version of the server has not: refused by name. */
@@ -92,7 +106,7 @@ export const UpdateConfig = z
     max_seconds_per_run: MaxSeconds.optional(),
     visualize: z.boolean().optional(),
   })
-  .meta({ id: 'UpdateConfig' })
+  .meta({ id: 'UpdateConfig', examples: [{ llm_config: { api_key: 'sk-…' }, max_iteration_per_run: 50 }] })
 export type UpdateConfig = z.infer<typeof UpdateConfig>
 
 export const ConversationState = z
@@ -112,7 +126,7 @@ export const Conversation = z
     id: z.uuid(),
     title: z.string().optional(),
     user_id: z.string().optional(),
-    metadata: z.record(z.string(), z.unknown()).optional(),
+    metadata: Metadata.optional(),
     workdir: z.string(),
     llm_config: LlmConfig.describe('Secret values masked.'),
     tools: z.array(z.string()),
@@ -120,6 +134,10 @@ export const Conversation = z
     max_seconds_per_run: z.number().optional(),
     state: ConversationState,
     status: Status,
+    queued: z
+      .boolean()
+      .optional()
+      .describe('The run waits for its turn: as many others work as OPENHANDS_MAX_CONCURRENT_RUNS allows.'),
     last_seq: z.int().nonnegative(),
     usage: UsageByModel.describe('Of the whole conversation, by model.'),
     cost_usd: z.number().optional(),
@@ -127,7 +145,33 @@ export const Conversation = z
     updated_at: z.iso.datetime(),
     warnings: z.array(z.string()).optional().describe('What was understood in the request and is not used.'),
   })
-  .meta({ id: 'Conversation' })
+  .meta({
+    id: 'Conversation',
+    examples: [
+      {
+        id: '0199a1f0-5c3e-7d12-9b1a-2f6d8c40a7e1',
+        title: 'totals',
+        workdir: '/data/work/0199a1f0-5c3e-7d12-9b1a-2f6d8c40a7e1',
+        llm_config: { model: 'gpt-5', api_key: '**********', base_url: 'https://api.openai.com/v1' },
+        tools: ['Bash', 'FileEditor'],
+        max_iteration_per_run: 500,
+        state: {
+          id: '0199a1f0-5c3e-7d12-9b1a-2f6d8c40a7e1',
+          agent_finished: false,
+          confirmation_mode: true,
+          agent_waiting_for_confirmation: false,
+          agent_paused: false,
+          event_count: 4,
+          activated_knowledge_microagents: [],
+        },
+        status: 'running',
+        last_seq: 4,
+        usage: { 'gpt-5': { input_tokens: 1200, output_tokens: 80, cached_tokens: 1000, reasoning_tokens: 0 } },
+        created_at: '2026-01-31T12:00:00.000Z',
+        updated_at: '2026-01-31T12:00:07.250Z',
+      },
+    ],
+  })
 export type Conversation = z.infer<typeof Conversation>
 
 export const ConversationPage = z
@@ -157,7 +201,7 @@ export const ListConversations = z.strictObject({
 })
 export type ListConversations = z.infer<typeof ListConversations>
 
-export const Count = z.object({ count: z.int().nonnegative() }).meta({ id: 'Count' })
+export const Count = z.object({ count: z.int().nonnegative() }).meta({ id: 'Count', examples: [{ count: 42 }] })
 
 export const PostMessage = z
   .strictObject({
@@ -167,12 +211,20 @@ export const PostMessage = z
       .default(false)
       .describe('Whether the agent shall run. A run that goes on reads the message either way.'),
   })
-  .meta({ id: 'PostMessage' })
+  .meta({
+    id: 'PostMessage',
+    examples: [{ message: { role: 'user', content: 'Thanks. Do it once more.' }, run: true }],
+  })
 export type PostMessage = z.infer<typeof PostMessage>
 
 export const PostedMessage = z
   .object({ event_id: z.uuid(), seq: z.int().positive(), run_id: z.uuid().optional() })
-  .meta({ id: 'PostedMessage' })
+  .meta({
+    id: 'PostedMessage',
+    examples: [
+      { event_id: '0199a1f2-7701-7a10-b0c4-5d2e3f4a5b6c', seq: 7, run_id: '0199a1f2-77aa-7c30-8e55-91b0d4f3c2aa' },
+    ],
+  })
 export type PostedMessage = z.infer<typeof PostedMessage>
 
 export const RunRequest = z
@@ -181,10 +233,12 @@ export const RunRequest = z
     wait: z.boolean().default(false).describe('Answer when the run has ended or waits for you.'),
     timeout: z.number().positive().max(3600).default(600).describe('Seconds to wait at most.'),
   })
-  .meta({ id: 'RunRequest' })
+  .meta({ id: 'RunRequest', examples: [{ wait: true, timeout: 120 }, { max_steps: 1 }] })
 export type RunRequest = z.infer<typeof RunRequest>
 
-export const RunStarted = z.object({ run_id: z.uuid() }).meta({ id: 'RunStarted' })
+export const RunStarted = z
+  .object({ run_id: z.uuid() })
+  .meta({ id: 'RunStarted', examples: [{ run_id: '0199a1f2-77aa-7c30-8e55-91b0d4f3c2aa' }] })
 
 export const RunOutcome = z
   .object({
@@ -192,7 +246,31 @@ export const RunOutcome = z
     status: Status.describe('`running` when the wait timed out; the run goes on.'),
     result: Result.optional(),
   })
-  .meta({ id: 'RunOutcome' })
+  .meta({
+    id: 'RunOutcome',
+    examples: [
+      {
+        run_id: '0199a1f2-77aa-7c30-8e55-91b0d4f3c2aa',
+        status: 'idle',
+        result: {
+          id: '0199a1f2-7701-7a10-b0c4-5d2e3f4a5b6c',
+          seq: 12,
+          timestamp: '2026-01-31T12:00:09.500Z',
+          conversation_id: '0199a1f0-5c3e-7d12-9b1a-2f6d8c40a7e1',
+          version: 1,
+          source: 'environment',
+          type: 'Result',
+          run_id: '0199a1f2-77aa-7c30-8e55-91b0d4f3c2aa',
+          final_text: 'total.sh adds up the second column.',
+          usage: { 'gpt-5': { input_tokens: 2600, output_tokens: 210, cached_tokens: 2100, reasoning_tokens: 0 } },
+          stop_reason: 'completed',
+          steps: 3,
+          duration_ms: 9400,
+          session_id: '0199a1f0-5c3e-7d12-9b1a-2f6d8c40a7e1',
+        },
+      },
+    ],
+  })
 export type RunOutcome = z.infer<typeof RunOutcome>
 
 export const PauseRequest = z
@@ -202,7 +280,7 @@ export const PauseRequest = z
       .default(false)
       .describe("Also end the running tool's processes; without it the tool finishes."),
   })
-  .meta({ id: 'PauseRequest' })
+  .meta({ id: 'PauseRequest', examples: [{ interrupt: true }] })
 export type PauseRequest = z.infer<typeof PauseRequest>
 
-export const StatusAnswer = z.object({ status: Status }).meta({ id: 'StatusAnswer' })
+export const StatusAnswer = z.object({ status: Status }).meta({ id: 'StatusAnswer', examples: [{ status: 'paused' }] })

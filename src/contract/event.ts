@@ -145,7 +145,7 @@ export const PermissionRequest = Envelope.extend({
     z.object({
       tool_use_id: z.string(),
       name: z.string(),
-      input: z.unknown(),
+      input: z.unknown().describe('The arguments of the call: an object, or text where the model sent none.'),
       input_hash: z.string().describe('SHA-256 of the canonical JSON (RFC 8785) of {name, input}.'),
       reason: z.string(),
     }),
@@ -165,13 +165,19 @@ export const PermissionDecision = Envelope.extend({
   decided_by: z.enum(['user', 'superseded']),
 }).meta({ id: 'PermissionDecision' })
 
+/** Reasons of a `StatusUpdate` that leaves the status `running`: the run waits until fewer others work; it works now. */
+export const QUEUED = 'queued'
+export const DEQUEUED = 'dequeued'
+
 export const StatusUpdate = Envelope.extend({
   ...byEnvironment,
   ...InRun,
   type: z.literal('StatusUpdate'),
   status: Status,
   previous_status: Status,
-  reason: z.string(),
+  reason: z
+    .string()
+    .describe('Why. `queued` and `dequeued` leave the status `running`: the run waits for its turn, and then has it.'),
   max_steps: z.int().positive().optional().describe('Model answers after which the run that begins here pauses.'),
 }).meta({ id: 'StatusUpdate' })
 
@@ -227,7 +233,7 @@ export const ErrorEvent = Envelope.extend({
   error_type: ErrorType,
   message: z.string(),
   retryable: z.boolean(),
-  details: z.record(z.string(), z.unknown()).optional(),
+  details: z.record(z.string(), z.unknown()).optional().describe('What a program may want to know, by type.'),
 }).meta({ id: 'ErrorEvent' })
 
 export const Result = Envelope.extend({

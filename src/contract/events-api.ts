@@ -1,7 +1,8 @@
 /** How events are asked for: the queries of the list, the count and the stream, and their answers. */
 import { z } from 'zod'
 import { PageLimit } from './conversation.ts'
-import { Event, EVENT_TYPES, TRANSIENT_TYPES } from './event.ts'
+import { Event, EVENT_TYPES, TRANSIENT_TYPES, TransientEvent } from './event.ts'
+import { ErrorBody } from './problem.ts'
 
 export const MAX_CLIENT_EVENT_BYTES = 256 * 1024
 
@@ -72,6 +73,19 @@ export const PostedClientEvent = z
   .object({ event_id: z.uuid(), seq: z.int().positive() })
   .meta({ id: 'PostedClientEvent' })
 export type PostedClientEvent = z.infer<typeof PostedClientEvent>
+/** How a stream ends, when it is not the reader who ends it. */
+const STREAM_ENDS = ['deleted', 'server_closing', 'lagged', 'error'] as const
+
+/** One frame of an event stream (SSE), `data` parsed. */
+export const StreamFrame = z
+  .object({
+    id: z.string().optional().describe('The cursor: of a durable event its seq; transient ones have none.'),
+    event: z.enum([...EVENT_TYPES, ...TRANSIENT_TYPES, ...STREAM_ENDS]),
+    data: z
+      .union([Event, TransientEvent, ErrorBody, z.object({})])
+      .describe('JSON: the event; why the stream failed, of `error`; an empty object of the other ends.'),
+  })
+  .meta({ id: 'StreamFrame' })
 
 export const StreamEvents = z.strictObject({
   after_seq: Seq.optional().describe(

@@ -23,7 +23,7 @@ export const LlmConfig = z
     timeout: z.number().positive().max(86_400).describe('Seconds one request may take; 600 when unset.'),
     num_retries: z.int().min(0).max(20).describe('Further attempts after a failure that may pass; 4 when unset.'),
     extra_headers: z.record(z.string(), z.string()).describe('Kept encrypted like the key; told back masked.'),
-    extra_body: z.record(z.string(), z.unknown()),
+    extra_body: z.record(z.string(), z.unknown()).describe('Added to each request to the endpoint as it is.'),
     input_cost_per_token: z.number().nonnegative().describe('USD.'),
     output_cost_per_token: z.number().nonnegative().describe('USD.'),
     tool_choice: z.enum(['auto', 'required', 'none']),

@@ -11,7 +11,7 @@ export const AskedToolUse = z
   .object({
     tool_use_id: z.string(),
     name: z.string(),
-    input: z.unknown(),
+    input: z.unknown().describe('The arguments of the call: an object, or text where the model sent none.'),
     input_hash: Hash,
     reason: z.string().describe('Why it is asked about.'),
   })
@@ -53,9 +53,21 @@ export const ToolDecision = z
   .meta({ id: 'ToolDecision' })
 export type ToolDecision = z.infer<typeof ToolDecision>
 
-export const DecidePermission = z
-  .strictObject({ decisions: z.array(ToolDecision).min(1).max(1000) })
-  .meta({ id: 'DecidePermission' })
+export const DecidePermission = z.strictObject({ decisions: z.array(ToolDecision).min(1).max(1000) }).meta({
+  id: 'DecidePermission',
+  examples: [
+    {
+      decisions: [
+        {
+          tool_use_id: 'call_1',
+          input_hash: '9f2c7e0d4b6a8150c3d2e1f0a9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a1b0',
+          behavior: 'deny',
+          message: 'Not in production.',
+        },
+      ],
+    },
+  ],
+})
 export type DecidePermission = z.infer<typeof DecidePermission>
 
 export const ApproveRequest = z
@@ -65,17 +77,17 @@ export const ApproveRequest = z
       .toLowerCase()
       .describe('Of the request as it was shown: an approval is never of whatever waits now.'),
   })
-  .meta({ id: 'ApproveRequest' })
+  .meta({ id: 'ApproveRequest', examples: [{ request_id: '0199a1f3-1b2c-7d3e-8f40-516273849506' }] })
 
 export const RejectRequest = z
   .strictObject({ reason: z.string().min(1).max(10_000).optional().describe('Told to the agent when it runs again.') })
-  .meta({ id: 'RejectRequest' })
+  .meta({ id: 'RejectRequest', examples: [{ reason: 'Ask me before you touch the database.' }] })
 
 export const SetConfirmation = z
   .strictObject({ enabled: z.boolean().describe('It never decides what waits already.') })
-  .meta({ id: 'SetConfirmation' })
+  .meta({ id: 'SetConfirmation', examples: [{ enabled: true }] })
 
 export const PermissionAnswer = z
   .object({ status: Status, pending: z.int().nonnegative().describe('Calls that still wait.') })
-  .meta({ id: 'PermissionAnswer' })
+  .meta({ id: 'PermissionAnswer', examples: [{ status: 'running', pending: 0 }] })
 export type PermissionAnswer = z.infer<typeof PermissionAnswer>

@@ -7,6 +7,7 @@ export const PROBLEMS = {
   invalid_cursor: 400,
   unsupported_field: 400,
   unsafe_path: 400,
+  token_in_url: 400,
   callback_address_refused: 400,
   unauthorized: 401,
   not_found: 404,
@@ -17,6 +18,7 @@ export const PROBLEMS = {
   callback_not_found: 404,
   method_not_allowed: 405,
   not_acceptable: 406,
+  request_timeout: 408,
   conversation_exists: 409,
   already_running: 409,
   waiting_for_confirmation: 409,
@@ -35,6 +37,9 @@ export const PROBLEMS = {
   workdir_too_large: 413,
   idempotency_mismatch: 422,
   unsupported_media_type: 415,
+  too_many_attempts: 429,
+  too_many_streams: 429,
+  headers_too_large: 431,
   internal: 500,
   storage_failed: 500,
   storage_full: 507,
@@ -48,9 +53,18 @@ export const ErrorBody = z
   .object({
     error: z.enum(Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]]),
     message: z.string().describe('A sentence saying what went wrong and what to do.'),
-    details: z.record(z.string(), z.unknown()).optional(),
+    details: z.record(z.string(), z.unknown()).optional().describe('What a program may want to know, by code.'),
   })
-  .meta({ id: 'Error' })
+  .meta({
+    id: 'Error',
+    examples: [
+      {
+        error: 'already_running',
+        message: 'The agent is running already; follow it, or pause it first.',
+        details: { run_id: '0199a1f2-77aa-7c30-8e55-91b0d4f3c2aa' },
+      },
+    ],
+  })
 export type ErrorBody = z.infer<typeof ErrorBody>
 
 /** An expected failure on its way to a client. */

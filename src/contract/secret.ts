@@ -48,12 +48,14 @@ export const Secrets = z
   )
 export type Secrets = z.infer<typeof Secrets>
 
-export const PutSecrets = z.strictObject({ secrets: Secrets }).meta({ id: 'PutSecrets' })
+export const PutSecrets = z
+  .strictObject({ secrets: Secrets })
+  .meta({ id: 'PutSecrets', examples: [{ secrets: { GITHUB_TOKEN: 'ghp_example-value' } }] })
 
 /** A list like any other; there is only one page of it. */
 export const SecretNames = z
   .object({ items: z.array(z.string()).describe('Names only, sorted.'), next_page_id: z.null() })
-  .meta({ id: 'SecretNames' })
+  .meta({ id: 'SecretNames', examples: [{ items: ['DB_URL', 'GITHUB_TOKEN'], next_page_id: null }] })
 export type SecretNames = z.infer<typeof SecretNames>
 
 function faultOfName(name: string): string | undefined {

@@ -12,6 +12,8 @@ import type { Llm } from '../llm/llm.ts'
 import { callsToAsk } from '../policy/permissions.ts'
 import type { State } from './state.ts'
 import { gatedCalls, modeOf } from './state.ts'
+import type { Place, RunSlots } from './run-slots.ts'
+import { dequeued, queued } from './drafts.ts'
 
 /** `requestedAt` is the log's head at the last model request, 0 when there was none. */
 export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
@@ -19,6 +21,7 @@ export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
 export type ActiveRunDeps = {
   readonly id: string
   readonly log: EventLog
+  readonly slots: RunSlots
   readonly toolCalls: ToolCalls
   readonly createLlm: (config: LlmConfig) => Llm
   /** Models of this conversation that were found to take no tools. */
@@ -43,7 +46,7 @@ export class ActiveRun {
   readonly #deps: ActiveRunDeps
   readonly #abort = new AbortController()
   /** By `performance.now()`: the wall clock may jump. Earlier by as long as the run had worked before it waited. */
-  readonly #startedAt: number
+  #startedAt = 0
   /** Lives no longer than the run: an idle conversation holds no messages in memory. */
   #history: Pick<History, 'add'> | undefined
   #context: Promise<AgentContext> | undefined
@@ -54,7 +57,6 @@ export class ActiveRun {
   constructor(deps: ActiveRunDeps) {
     this.id = deps.id
     this.#deps = deps
-    this.#startedAt = performance.now() - (deps.state().run?.activeMs ?? 0)
   }
 
   start(): void {
@@ -75,10 +77,16 @@ export class ActiveRun {
 
   async #drive(): Promise<void> {
     const { signal } = this.#abort
-    this.#watchDeadline()
+    const place = this.#deps.slots.take(signal)
     try {
+      const waiting = this.#waitFor(place)
+      this.#looping = waiting
+      let failed = await waiting
+      this.#startedAt = performance.now() - (this.#deps.state().run?.activeMs ?? 0)
+      this.#watchDeadline()
       for (;;) {
-        const looping = this.#loopOnce()
+        const looping = failed ? Promise.resolve(failed) : this.#loopOnce()
+        failed = undefined
         this.#looping = looping
         const end = await looping
         if (signal.aborted && signal.reason !== TIME_LIMIT) return // whoever stopped it stores what follows
@@ -86,24 +94,42 @@ export class ActiveRun {
       }
     } finally {
       clearTimeout(this.#deadline)
+      place.leave()
+    }
+  }
+
+  /** While as many runs work as may, the log says that this one waits. Never throws: what could not be stored ends the run. */
+  async #waitFor(place: Place): Promise<LoopEnd | undefined> {
+    if (place.isFree) return undefined
+    const { log, state } = this.#deps
+    try {
+      await log.append([queued(state())])
+      if (await place.given) await log.append([dequeued(state())])
+      return undefined
+    } catch (error) {
+      return this.#failure(error)
     }
   }
 
   /** Never throws: what goes wrong ends the run as an error. */
   async #loopOnce(): Promise<LoopEnd | LoopWait> {
     const { signal } = this.#abort
-    const { log, onError } = this.#deps
+    const { log } = this.#deps
     try {
       const context = await (this.#context ??= this.#createContext())
       const emit = async (drafts: Parameters<EventLog['append']>[0]) => void (await log.append(drafts))
       const end = await runAgent(context, { emit, publish: (draft) => log.publish(draft) }, signal)
       return signal.reason === TIME_LIMIT ? timeLimit() : end
     } catch (error) {
-      onError(error)
-      const message =
-        error instanceof Problem ? error.message : 'The server failed inside the run; its log has the details.'
-      return { stopReason: 'error', failure: { type: 'internal', message, retryable: true } }
+      return this.#failure(error)
     }
+  }
+
+  #failure(error: unknown): LoopEnd {
+    this.#deps.onError(error)
+    const message =
+      error instanceof Problem ? error.message : 'The server failed inside the run; its log has the details.'
+    return { stopReason: 'error', failure: { type: 'internal', message, retryable: true } }
   }
 
   async #createContext(): Promise<AgentContext> {
@@ -150,6 +176,8 @@ export class ActiveRun {
   /** Again after each change of the limit, and when the last timer did not reach so far. */
   #watchDeadline(): void {
     clearTimeout(this.#deadline)
+    // Not while it waits for its turn.
+    if (this.#startedAt === 0) return
     const seconds = this.#deps.state().settings.max_seconds_per_run
     if (seconds === undefined) return
     const left = this.#startedAt + seconds * 1000 - performance.now()

@@ -11,6 +11,7 @@ import type { Redactor } from '../security/redactor.ts'
 import type { SecretStore } from '../security/secret-store.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { withRedaction } from '../telemetry/logger.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { OutputFilter, Shells } from '../workspace/shell.ts'
@@ -29,6 +30,8 @@ import { secretCommands } from './secrets.ts'
 import type { LlmDefaults } from './settings.ts'
 import { withLlmSecrets } from './settings.ts'
 import { createTaskShells } from './task-shells.ts'
+import { createMeter } from './meter.ts'
+import type { RunSlots } from './run-slots.ts'
 import type { State } from './state.ts'
 import type { WorkdirRules } from './workdir.ts'
 
@@ -41,6 +44,8 @@ export type AssemblyDeps = {
   readonly llmDefaults: LlmDefaults
   readonly version: string
   readonly isolation: 'bubblewrap' | 'none'
+  readonly slots: RunSlots
+  readonly metrics: Metrics
   readonly logger: Logger
   /** A redactor that knows the server's own secrets already. */
   readonly createRedactor: () => Redactor
@@ -101,6 +106,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
   const log: EventLog = createEventLog({
     log: stored,
     onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed'),
+    onAppended: deps.metrics.appended,
     guard: (append) => mark.during(append, callbackSet.hasEnabled),
   })
   const callbackSet: CallbackSet = new CallbackSet(
@@ -115,6 +121,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     },
     parts.callbacks,
   )
+  const meter = createMeter(deps.metrics, state)
   let shells: Shells | undefined
   const workdir = () => conversation.state.settings.workdir
   const currentShells = () =>
@@ -151,17 +158,19 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
   const conversation: Conversation = new Conversation({
     log,
     state,
+    slots: deps.slots,
     toolCalls,
     redact,
     createLlm: (stored) => {
       const config = withLlmSecrets(stored, secrets.llm(), deps.llmDefaults)
-      return createRedactedLlm(deps.createLlm({ ...redactor, config, conversationId: id }), redactor)
+      return createRedactedLlm(meter.time(deps.createLlm({ ...redactor, config, conversationId: id })), redactor)
     },
     runTaskCommand,
     logger,
     markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),
     onChange,
   })
+  log.subscribe({ onEvents: (events) => events.forEach(({ event }) => meter.take(event)) })
   if (state.settings.visualize)
     log.subscribe({
       onEvents: (events) => events.forEach(({ event }) => logger.info({ conversation_id: id }, describeEvent(event))),

@@ -33,6 +33,7 @@ import type { Command } from './commands.ts'
 import { decide } from './commands.ts'
 import type { SecretsChange } from './secrets.ts'
 import { redactParts } from './redact-parts.ts'
+import type { RunSlots } from './run-slots.ts'
 import type { State } from './state.ts'
 import { fold } from './state.ts'
 import type { RunTaskCommand } from './jobs.ts'
@@ -45,6 +46,7 @@ export type ConversationDeps = {
   readonly log: EventLog
   /** The fold of the log as it stands. */
   readonly state: State
+  readonly slots: RunSlots
   readonly toolCalls: ToolCalls
   readonly redact: (text: string) => string
   readonly createLlm: (config: LlmConfig) => Llm
@@ -275,10 +277,11 @@ export class Conversation {
   }
 
   #startRun(): void {
-    const { toolCalls, createLlm } = this.#deps
+    const { slots, toolCalls, createLlm } = this.#deps
     const run = new ActiveRun({
       id: this.#state.run!.id,
       log: this.log,
+      slots,
       toolCalls,
       createLlm,
       withoutTools: this.#withoutTools,

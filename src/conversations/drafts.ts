@@ -3,6 +3,7 @@ import type { ToolCall } from '../agent/tool-calls.ts'
 import type { EventDraft, Status, StopReason, ToolErrorType } from '../contract/event.ts'
 import { undecidedCalls } from './approvals.ts'
 import type { Idempotency } from './idempotency.ts'
+import { DEQUEUED, QUEUED } from '../contract/event.ts'
 import type { State } from './state.ts'
 
 type StatusDraft = Extract<EventDraft, { type: 'StatusUpdate' }>
@@ -30,6 +31,9 @@ export function start(state: State, runId: string, reason: string, max_steps?: n
 export function toStatus(state: State, status: Status, reason: string): EventDraft {
   return { type: 'StatusUpdate', source: 'environment', ...inRun(state), status, previous_status: state.status, reason }
 }
+
+export const queued = (state: State) => toStatus(state, 'running', QUEUED)
+export const dequeued = (state: State) => toStatus(state, 'running', DEQUEUED)
 
 export function answerOpenCalls(state: State, type: ToolErrorType, message: string): EventDraft[] {
   return state.openCalls.map((call) => answer(call, type, message))

@@ -10,7 +10,7 @@ import { isAllowed, openRequest, releasedRequest, withDecision } from './approva
 import type { OpenTask } from './task-state.ts'
 import { tasksAfter, tasksInRun } from './task-state.ts'
 import type { Event, EventOf, Status, StopReason } from '../contract/event.ts'
-import { EVENT_VERSION } from '../contract/event.ts'
+import { DEQUEUED, EVENT_VERSION } from '../contract/event.ts'
 import { LlmConfig } from '../contract/llm-config.ts'
 import type { Usage, UsageByModel } from '../contract/message.ts'
 import { NO_USAGE, addUsage } from '../contract/message.ts'
@@ -275,9 +275,11 @@ function runAfter(state: State, event: EventOf<'StatusUpdate'>): Run | undefined
   }
 }
 
-/** While it waits for somebody, its time does not run. */
-function countTime(run: Run, before: Status, { status, timestamp }: EventOf<'StatusUpdate'>): Run {
-  if (status === 'running') return before === 'running' ? run : { ...run, activeSince: timestamp }
+/** While it waits for somebody, or for its turn, its time does not run. */
+function countTime(run: Run, before: Status, { status, reason, timestamp }: EventOf<'StatusUpdate'>): Run {
+  if (status === 'running') {
+    return before === 'running' && reason !== DEQUEUED ? run : { ...run, activeSince: timestamp }
+  }
   if (before !== 'running') return run
   // A clock that was set back must not give time away.
   return { ...run, activeMs: run.activeMs + Math.max(0, Date.parse(timestamp) - Date.parse(run.activeSince)) }

@@ -1,5 +1,6 @@
 /** A conversation as it is told to clients. */
 import type { Conversation } from '../contract/conversation.ts'
+import { QUEUED } from '../contract/event.ts'
 import type { State } from './state.ts'
 
 export function viewOf(state: State): Conversation {
@@ -24,6 +25,7 @@ export function viewOf(state: State): Conversation {
       activated_knowledge_microagents: settings.microagents ?? [],
     },
     status: state.status,
+    ...(state.status === 'running' && state.reason === QUEUED && { queued: true }),
     last_seq: state.lastSeq,
     usage: state.usage,
     ...(state.costUsd !== undefined && { cost_usd: state.costUsd }),

@@ -54,6 +54,8 @@ export type EventLogDeps = {
   /** Owned from here on: closed with this log. */
   readonly log: StoredLog
   readonly onListenerError: (error: unknown) => void
+  /** Told how long it took until events were durable, milliseconds. */
+  readonly onAppended?: (ms: number) => void
   /**
    * Around each append, for what has to be durable before it. Calls `append` once: at once, or those that wait in the
    * order they came. What it throws before, the append throws.
@@ -63,7 +65,7 @@ export type EventLogDeps = {
   readonly now?: () => number
 }
 
-export function createEventLog({ log, onListenerError, guard, now = Date.now }: EventLogDeps): EventLog {
+export function createEventLog({ log, onListenerError, onAppended, guard, now = Date.now }: EventLogDeps): EventLog {
   const subscribers = new Set<LogSubscriber>()
   const messages = new LiveMessages()
   let failed = false
@@ -77,9 +79,13 @@ export function createEventLog({ log, onListenerError, guard, now = Date.now }: 
   }
 
   async function write(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
+    const startedAt = performance.now()
     try {
       const outcome = await log.append(drafts, { epoch: log.epoch })
-      if (outcome.kind === 'appended') return outcome.events
+      if (outcome.kind === 'appended') {
+        onAppended?.(performance.now() - startedAt)
+        return outcome.events
+      }
       throw new Problem('storage_failed', 'Another writer has taken over the log of this conversation.')
     } catch (error) {
       if (error instanceof Problem && error.code === 'storage_failed') failed = true

@@ -3,21 +3,44 @@ import type { z } from 'zod'
 import type { ProblemCode } from '../contract/problem.ts'
 import { ErrorBody, PROBLEMS } from '../contract/problem.ts'
 
-/** What any route behind the key may answer. */
-const EVERYWHERE: readonly ProblemCode[] = ['invalid_request', 'unauthorized', 'internal', 'unavailable']
+/** The areas of the API, in the order in which they are shown. */
+export const TAGS = {
+  conversations: 'Make, find, configure and end conversations.',
+  messages: 'Talk to the agent and steer it.',
+  permissions: 'Decide about calls of tools that wait for it.',
+  events: 'What happened in a conversation: in pages, one by one, counted, and live.',
+  callbacks: 'Have events delivered to a URL, signed, in order and at least once.',
+  files: 'The files in a conversation’s working directory.',
+  commands: 'Run commands in a conversation’s shells, and see to what they left running.',
+  secrets: 'Environment variables of a conversation’s commands: values go in, only names come out.',
+  tasks: 'Work that is done one after the other.',
+  server: 'The server itself: whether it lives, what it is, what it counts.',
+} as const
+
+/** What any route may answer, and what only those behind the key. */
+const EVERYWHERE: readonly ProblemCode[] = ['invalid_request', 'token_in_url', 'internal', 'unavailable']
+const BEHIND_THE_KEY: readonly ProblemCode[] = ['unauthorized', 'too_many_attempts']
+/** What any route with a body may answer. */
+const WITH_BODY: readonly ProblemCode[] = ['body_too_large', 'unsupported_media_type', 'request_timeout']
 
 type Description = { tags: string[]; operationId: string; summary: string; errors: readonly ProblemCode[] }
 
 /** `errors` become responses of the OpenAPI document, by status; at run time they cost nothing. */
-export function describeRoute(tag: string) {
+export function describeRoute(tag: keyof typeof TAGS) {
   return (operationId: string, summary: string, errors: readonly ProblemCode[] = []): Description => {
-    return { tags: [tag], operationId, summary, errors: [...EVERYWHERE, ...errors] }
+    return { tags: [tag], operationId, summary, errors }
   }
 }
 
-/** The error responses of a route, by status, each telling its codes. */
-export function errorResponses(errors: readonly ProblemCode[]): Record<number, z.ZodType> {
-  const byStatus = Map.groupBy(errors, (code) => PROBLEMS[code])
+type RouteKind = { readonly isPublic: boolean; readonly hasBody: boolean }
+
+/** The error responses of a route, by status, each telling its codes: its own, and those that its kind has. */
+export function errorResponses(
+  errors: readonly ProblemCode[],
+  { isPublic, hasBody }: RouteKind,
+): Record<number, z.ZodType> {
+  const all = [...EVERYWHERE, ...(isPublic ? [] : BEHIND_THE_KEY), ...(hasBody ? WITH_BODY : []), ...errors]
+  const byStatus = Map.groupBy(new Set(all), (code) => PROBLEMS[code])
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => [status, ErrorBody.describe(codes.map((code) => `\`${code}\``).join(', '))]),
   )

@@ -2,8 +2,10 @@
  * The OpenAPI document and the page that shows it. The document is the committed `openapi/openapi.json`, so neither a
  * generator nor a template runs in the server; a test keeps that file equal to the routes.
  */
+import helmet from '@fastify/helmet'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { readAsset } from './assets.ts'
+import { PAGE_SECURITY_HEADERS } from './security-headers.ts'
 
 /** Asset of swagger-ui -> content type: what the page loads, and nothing else of that package. */
 const PAGE_FILES = {
@@ -42,42 +44,32 @@ const START = `SwaggerUIBundle({
 })
 `
 
-/** A script that got in here could read the typed key: everything is our own, and nothing may be framed or sent elsewhere. */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+const OPEN = { config: { public: true }, schema: { hide: true } }
+const PAGE_PART = { ...OPEN, config: { public: true, page: true } }
 
-/** Adds `/openapi.json`, `/docs` and what the page loads, all without a key. Files are read when asked for. */
-export function registerDocs(app: FastifyInstance): void {
-  const open = { config: { public: true }, schema: { hide: true } }
+/** Adds `/openapi.json`, `/asyncapi.json`, `/docs` and what the page loads, all without a key. Files are read when asked for. */
+export async function registerDocs(app: FastifyInstance): Promise<void> {
+  for (const file of ['openapi.json', 'asyncapi.json']) {
+    app.get(`/${file}`, OPEN, (_request, reply) => {
+      return reply.type('application/json; charset=utf-8').send(readAsset(`openapi/${file}`))
+    })
+  }
+  await app.register(pageRoutes)
+}
 
-  app.get('/openapi.json', open, (_request, reply) => {
-    return reply.type('application/json; charset=utf-8').send(readAsset('openapi/openapi.json'))
-  })
-  app.get('/docs', open, (request, reply) => {
+async function pageRoutes(app: FastifyInstance): Promise<void> {
+  await app.register(helmet, PAGE_SECURITY_HEADERS)
+  app.get('/docs', PAGE_PART, (request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
     // Under `/docs/` the page's relative links would point one level too deep.
     return path.endsWith('/') ? reply.redirect('../docs') : sendPart(reply, 'text/html; charset=utf-8', PAGE)
   })
-  app.get('/docs/start.js', open, (_request, reply) => sendPart(reply, 'text/javascript; charset=utf-8', START))
+  app.get('/docs/start.js', PAGE_PART, (_request, reply) => sendPart(reply, 'text/javascript; charset=utf-8', START))
   for (const [file, type] of Object.entries(PAGE_FILES)) {
-    app.get(`/docs/${file}`, open, (_request, reply) => sendPart(reply, type, readAsset(`swagger-ui/${file}`)))
+    app.get(`/docs/${file}`, PAGE_PART, (_request, reply) => sendPart(reply, type, readAsset(`swagger-ui/${file}`)))
   }
 }
 
 function sendPart(reply: FastifyReply, type: string, content: string | Buffer): FastifyReply {
-  return reply
-    .header('content-security-policy', CONTENT_SECURITY_POLICY)
-    .header('x-content-type-options', 'nosniff')
-    .header('referrer-policy', 'no-referrer')
-    .header('cache-control', 'no-cache')
-    .type(type)
-    .send(content)
+  return reply.header('cache-control', 'no-cache').type(type).send(content)
 }

@@ -24,7 +24,12 @@ export function handleError(
   const problem = redactProblem(toProblem(error, request, redact), redact)
   if (problem.code === 'unauthorized') void reply.header('www-authenticate', 'Bearer realm="agent-server"')
   if (problem.code === 'method_not_allowed') void reply.header('allow', [problem.details?.['allow']].flat().join(', '))
-  if (problem.status === 503) void reply.header('retry-after', '1')
+  const retryAfter = problem.status === 503 ? 1 : problem.details?.['retry_after']
+  if (typeof retryAfter === 'number') void reply.header('retry-after', retryAfter)
+  // Guessing goes slower with a handshake for each guess.
+  if (problem.code === 'too_many_attempts') void reply.header('connection', 'close')
+  // Also where a request is refused before any hook has run.
+  void reply.header('x-request-id', request.id)
   return reply.code(problem.status).type('application/json').send(JSON.stringify(problem.toBody()))
 }
 

@@ -12,6 +12,8 @@ export function createRouteTable(): RouteTable {
 
   return {
     add({ url, method }) {
+      // Not a route of ours: where preflights are answered.
+      if (url === '*') return
       const known = methods.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() }
       for (const name of [method].flat()) known.methods.add(name)
       methods.set(url, known)

@@ -1,5 +1,4 @@
 /** The HTTP server: plugins, hooks and routes put together. What a route does is in `routes/`, what an error says in `problem-handler.ts`. */
-import type { Socket } from 'node:net'
 import { fastifySSE } from '@fastify/sse'
 import type { FastifyBaseLogger, FastifyError, FastifyInstance, FastifySchemaCompiler } from 'fastify'
 import Fastify, { LogController } from 'fastify'
@@ -8,12 +7,23 @@ import type { z } from 'zod'
 import type { Info } from '../contract/server.ts'
 import { Problem } from '../contract/problem.ts'
 import type { ConversationManager } from '../conversations/manager.ts'
-import { uuid7 } from '../lib/uuid7.ts'
 import type { HashBody } from '../security/body-hash.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import type { Authenticate } from './auth.ts'
+import { fingerprintIn } from './auth.ts'
+import { MAX_HEADER_BYTES, answerClientError } from './client-error.ts'
+import { registerCors } from './cors.ts'
+import { createFailedKeys } from './failed-keys.ts'
 import { createRouteTable } from './route-table.ts'
 import { handleError } from './problem-handler.ts'
+import type { ReadinessProbe } from './readiness.ts'
+import { logRequest, requestIdOf } from './request-log.ts'
+import { SECURITY_HEADERS } from './security-headers.ts'
+import type { BodyTimes } from './slow-bodies.ts'
+import { BODY_TIMES, watchBody } from './slow-bodies.ts'
+import type { StreamSlots } from './stream-slots.ts'
+import { refuseTokensIn } from './url-tokens.ts'
 import { callbackRoutes } from './routes/callbacks.ts'
 import { conversationRoutes } from './routes/conversations.ts'
 import { eventRoutes } from './routes/events.ts'
@@ -27,6 +37,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answers without a key. */
     public?: boolean
+    /** For people to look at in a browser: it has security headers of its own. */
+    page?: boolean
   }
 }
 
@@ -35,30 +47,51 @@ export type HttpDeps = {
   readonly authenticate: Authenticate
   readonly hashBody: HashBody
   readonly info: Info
-  readonly isReady: () => boolean
+  readonly readiness: ReadinessProbe
+  readonly metrics: Metrics
+  readonly streamSlots: StreamSlots
+  /** Exact origins whose pages may call, or `*`. */
+  readonly corsOrigins: readonly string[]
+  /** Addresses and networks whose `X-Forwarded-For` is believed. */
+  readonly trustProxy: readonly string[]
+  readonly times?: RequestTimes
   readonly logger: Logger
 }
 
-/** Milliseconds a client may take to send one whole request. */
-const REQUEST_TIMEOUT_MS = 60_000
+/** How long a client may take to send a request, milliseconds. */
+export type RequestTimes = BodyTimes & {
+  readonly headersMs: number
+  /** How often connections are looked at for that. */
+  readonly checkMs: number
+}
+
+const REQUEST_TIMES: RequestTimes = { ...BODY_TIMES, headersMs: 20_000, checkMs: 5000 }
 /** Longer than the usual 60 s of proxies, so that it is they who end an idle connection. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 
 export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance> {
   // By its widest type: a narrower one would run through the types of every plugin and route.
   const logger: FastifyBaseLogger = deps.logger
+  const times = deps.times ?? REQUEST_TIMES
   const app = Fastify({
     loggerInstance: logger,
     // One line per request, of our own, is below.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'req_id' }),
     bodyLimit: deps.info.limits.max_body_bytes,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    http: {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: times.headersMs,
+      connectionsCheckingInterval: times.checkMs,
+    },
+    // A file may take its time, so bodies are watched one by one.
+    requestTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     forceCloseConnections: 'idle',
     // The routes say themselves what still works while the server stops, in the form that all errors have.
     return503OnClosing: false,
     clientErrorHandler: answerClientError,
-    genReqId: () => uuid7(),
+    genReqId: ({ headers }) => requestIdOf(headers),
+    trustProxy: deps.trustProxy.length > 0 && [...deps.trustProxy],
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4096 },
     frameworkErrors: (error, request, reply) => void handleError(error, request, reply),
   })
@@ -75,21 +108,20 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
 
   const routes = createRouteTable()
   app.addHook('onRoute', routes.add)
-  app.addHook('onRequest', async (request) => {
-    if (!request.routeOptions.config.public) deps.authenticate(request.headers.authorization)
+  app.decorateRequest('keyFingerprint', undefined)
+  app.decorateRequest('isKeyRefused', false)
+  app.addHook('onRequest', async (request, reply) => {
+    void reply.header('x-request-id', request.id)
+    if (!request.routeOptions.config.page) void reply.headers(SECURITY_HEADERS)
   })
   app.addHook('onResponse', async (request, reply) => {
-    const { method, routeOptions } = request
-    const facts = {
-      method,
-      route: routeOptions.url,
-      status: reply.statusCode,
-      ms: Math.round(reply.elapsedTime * 10) / 10,
-    }
-    // Probes come every few seconds and say nothing.
-    if (routeOptions.config.public) request.log.debug(facts, 'request')
-    else request.log.info(facts, 'request')
+    deps.metrics.answered(reply.statusCode)
+    logRequest(request, reply)
   })
+  // Before the key is asked for: preflights have none.
+  await registerCors(app, deps.corsOrigins)
+  requireKey(app, deps)
+  app.addHook('onRequest', async (request) => watchBody(request, times))
   app.setNotFoundHandler(async (request) => {
     const allowed = routes.methodsOf(request.url)
     if (!allowed.length) throw new Problem('not_found', 'There is no such route; /openapi.json lists them all.')
@@ -103,17 +135,22 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   return app
 }
 
-/** What is no request at all never reaches a route; it is answered in the form that all errors have, and the connection ended. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  const problem = new Problem(
-    'invalid_request',
-    'This is no HTTP request that the server can read; check its first line and the size of its headers.',
-  )
-  const body = JSON.stringify(problem.toBody())
-  socket.end(
-    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  )
+function requireKey(app: FastifyInstance, { authenticate, metrics }: HttpDeps): void {
+  const countFailedKey = createFailedKeys()
+  app.addHook('onRequest', async (request) => {
+    refuseTokensIn(request.url)
+    if (request.routeOptions.config.public) return
+    const { authorization } = request.headers
+    try {
+      request.keyFingerprint = authenticate(authorization)
+    } catch (error) {
+      request.keyFingerprint = fingerprintIn(authorization)
+      request.isKeyRefused = true
+      metrics.keyRefused()
+      await countFailedKey(request)
+      throw error
+    }
+  })
 }
 
 /** Fastify shows a schema `null` for a body that is not there; to ours it is optional, not null. */
@@ -135,15 +172,20 @@ function acceptJsonOnly(app: FastifyInstance): void {
 /** The routes alone: what the API's description is made from, too. */
 export async function registerRoutes(
   app: FastifyInstance,
-  deps: Pick<HttpDeps, 'manager' | 'info' | 'isReady'>,
+  deps: Pick<HttpDeps, 'manager' | 'info' | 'readiness' | 'metrics' | 'streamSlots'>,
 ): Promise<void> {
-  const { manager, info, isReady } = deps
-  await app.register(serverRoutes, { info, isReady })
+  const { manager, info, readiness, metrics, streamSlots } = deps
+  await app.register(serverRoutes, { info, readiness, metrics })
   await app.register(conversationRoutes, { manager })
   await app.register(messageRoutes, { manager })
   await app.register(permissionRoutes, { manager })
   await app.register(secretRoutes, { manager })
   await app.register(taskRoutes, { manager })
+  await app.register(eventRoutes, {
+    manager,
+    metrics,
+    streamSlots,
+    streamBufferBytes: info.limits.stream_buffer_bytes,
+  })
   await app.register(callbackRoutes, { manager })
-  await app.register(eventRoutes, { manager, streamBufferBytes: info.limits.stream_buffer_bytes })
 }

@@ -16,6 +16,8 @@ export type StreamOptions = StreamEvents & {
   readonly lastEventId: string | undefined
   /** What the reader may be behind, bytes. */
   readonly bufferBytes: number
+  /** Told when it begins; what it answers is told how it ended. */
+  readonly onOpen: () => (end: { readonly lagged: boolean }) => void
 }
 
 /** A reader that takes nothing for so long is cut off, milliseconds. */
@@ -44,7 +46,7 @@ export async function requireEventStream(request: FastifyRequest): Promise<void>
 
 /** Resolves when the stream is over, whoever ended it. Throws a `Problem` only before the first byte. */
 export async function streamEvents(reply: FastifyReply, log: EventLog, options: StreamOptions): Promise<void> {
-  const { lastEventId, after_seq, types, deltas, bufferBytes } = options
+  const { lastEventId, after_seq, types, deltas, bufferBytes, onOpen } = options
   const signal = closeSignal(reply)
   const afterSeq = lastEventId === undefined ? after_seq : parseEventId(lastEventId)
   const limits = { ...FEED_LIMITS, softBytes: bufferBytes / 16, hardBytes: bufferBytes }
@@ -52,6 +54,8 @@ export async function streamEvents(reply: FastifyReply, log: EventLog, options: 
 
   // The feed has begun to listen before the client sees the first byte: what it does next, it will hear of.
   let next = feed.next()
+  const onEnd = onOpen()
+  let lagged = false
   let stream: StreamWriter | undefined
   try {
     reply.header('cache-control', 'no-cache, no-transform')
@@ -63,6 +67,7 @@ export async function streamEvents(reply: FastifyReply, log: EventLog, options: 
       if (done || signal.aborted) return
       const text = batch.records.length ? sseFrames(batch.records) : heartbeat(batch.reachedSeq)
       if (!stream.write(text)) await untilDrained(stream, reply, signal)
+      lagged = batch.end === 'lagged'
       if (batch.end) return void stream.write(GOODBYE[batch.end])
       next = feed.next()
     }
@@ -76,6 +81,7 @@ export async function streamEvents(reply: FastifyReply, log: EventLog, options: 
     if (!(error instanceof Problem)) reply.log.error({ err: error }, 'stream failed')
     if (!signal.aborted) stream?.write(`event: error\ndata: ${JSON.stringify(problem.toBody())}\n\n`)
   } finally {
+    onEnd({ lagged })
     await feed.return()
   }
 }

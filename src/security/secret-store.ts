@@ -58,16 +58,21 @@ export function createSecretStore({ directory, keyMaterial }: SecretStoreDeps): 
         seal(Buffer.from(JSON.stringify(values)), derived()[0]!, conversationId),
       )
     },
-    sealerFor(conversationId) {
-      // Not `secrets.enc`, and never taken for it.
-      const owner = `${conversationId} content`
-      return {
-        seal: (content) => seal(content, derived()[0]!, owner),
-        unseal: (sealed) => unsealWithAny(sealed, derived(), owner),
-      }
-    },
+    // Not `secrets.enc`, and never taken for it.
+    sealerFor: (conversationId) => sealerWith(derived, `${conversationId} content`),
   }
 }
+
+/** What is sealed for one owner is opened for no other. */
+export function createSealer(keyMaterial: readonly [string, ...string[]], owner: string): Sealer {
+  const keys = keyMaterial.map(deriveKey)
+  return sealerWith(() => keys, owner)
+}
+
+const sealerWith = (keys: () => Buffer[], owner: string): Sealer => ({
+  seal: (content) => seal(content, keys()[0]!, owner),
+  unseal: (sealed) => unsealWithAny(sealed, keys(), owner),
+})
 
 const deriveKey = (material: string) => Buffer.from(hkdfSync('sha256', material, '', 'agent-server secrets v1', 32))
 

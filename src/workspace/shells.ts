@@ -32,12 +32,14 @@ const NO_FILTER: OutputFilter = {
   held: 0,
 }
 
+export const MAX_SHELL_SESSIONS = 16
+
 const DEFAULT_SHELL_LIMITS: ShellLimits = {
   outputBytes: 32 * 1024,
   // Three of them stay within the two seconds in which a pause has to answer.
   graceMs: 600,
   idleMs: 10 * 60_000,
-  maxSessions: 16,
+  maxSessions: MAX_SHELL_SESSIONS,
 }
 
 export function createShells(options: ShellsOptions): Shells {

@@ -12,6 +12,7 @@ import { createCallbackDispatcher } from '../../src/conversations/callbacks/disp
 import type { CallbackDispatcher, DispatcherOptions } from '../../src/conversations/callbacks/dispatcher.ts'
 import { createCatalog } from '../../src/conversations/catalog.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
+import { createRunSlots } from '../../src/conversations/run-slots.ts'
 import { ConversationManager } from '../../src/conversations/manager.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
 import { createJsonlStore } from '../../src/events/jsonl-store.ts'
@@ -22,6 +23,8 @@ import type { ScriptedModel } from '../../src/llm/scripted-model.ts'
 import { createRedactor } from '../../src/security/redactor.ts'
 import { createSafeFetch } from '../../src/security/safe-fetch.ts'
 import { createSecretStore } from '../../src/security/secret-store.ts'
+import type { Metrics } from '../../src/telemetry/metrics.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
 import { readAll } from '../events/fixtures.ts'
 
@@ -33,6 +36,7 @@ export type BenchOptions = {
   readonly deps?: Partial<AssemblyDeps>
   readonly roots?: readonly string[]
   readonly secretKeys?: readonly [string, ...string[]]
+  readonly maxRuns?: number
   /** How callbacks are delivered; receivers are on this machine unless `fetch` says otherwise. */
   readonly callbacks?: Partial<DispatcherOptions>
 }
@@ -47,6 +51,7 @@ export type Bench = AsyncDisposable & {
   readonly workdirBase: string
   /** Lines of the server's log, as JSON. */
   readonly logged: string[]
+  readonly metrics: Metrics
   /** Makes a conversation with the scripted model; answers its id. */
   readonly create: (fields?: object) => Promise<string>
   /** Makes a conversation and answers its actor. */
@@ -66,6 +71,7 @@ export async function setBench({
   deps = {},
   roots = [],
   secretKeys = ['key-material-of-the-tests'],
+  maxRuns = 256,
   callbacks = {},
 }: BenchOptions = {}): Promise<Bench> {
   const home = await mkdtemp(join(tmpdir(), 'conversations-'))
@@ -73,6 +79,7 @@ export async function setBench({
   await mkdir(dataDir)
   const model = await startScriptedModel(script)
   const logged: string[] = []
+  const metrics = createMetrics()
   const logger = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) })
 
   const dispatchers: CallbackDispatcher[] = []
@@ -91,6 +98,8 @@ export async function setBench({
       llmDefaults: {},
       version: '0.0.0-test',
       isolation: 'none',
+      slots: createRunSlots(maxRuns),
+      metrics,
       logger,
       createRedactor,
       createLlm: ({ config, redact }) => createOpenAiChat({ config, redact, retryBaseMs: 1 }),
@@ -123,6 +132,7 @@ export async function setBench({
     dataDir,
     workdirBase,
     logged,
+    metrics,
     create,
     converse: async (fields) => await manager.get(await create(fields)),
     sessionOf: (id) => join(dataDir, 'sessions', id),

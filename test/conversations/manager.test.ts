@@ -676,6 +676,19 @@ describe('the catalog', () => {
           },
         ],
       },
+      tasks: [
+        {
+          id: uuid7(),
+          type: 'AgentRun' as const,
+          title: 'one',
+          status: 'running' as const,
+          seq: 4,
+          createdAt: state.createdAt,
+          updatedAt: state.createdAt,
+          runId: uuid7(),
+          progress: { done: 1, total: 2 },
+        },
+      ],
       postedKeys: [
         {
           key: 'k',

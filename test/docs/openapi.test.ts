@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { describeApi } from '../../scripts/openapi.ts'
 
 const committed = readFileSync(join(import.meta.dirname, '../../openapi/openapi.json'), 'utf8')
@@ -10,9 +11,11 @@ type Operation = {
   operationId?: string
   summary?: string
   tags?: string[]
+  parameters?: { name: string; schema: object }[]
   responses: Record<string, { content?: Record<string, { schema?: object }> }>
 }
 const document = JSON.parse(committed) as {
+  tags: { name: string; description?: string }[]
   paths: Record<string, Record<string, Operation>>
   webhooks: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, object>; securitySchemes: object }
@@ -47,7 +50,11 @@ test('what is delivered to callbacks is described as a webhook, with its headers
       required: true,
       content: { 'application/json': { schema: { $ref: '#/components/schemas/WebhookBody' } } },
     },
-    responses: { 204: { description: expect.stringContaining('Any 2xx') } },
+    responses: {
+      '2XX': expect.anything(),
+      '4XX': { description: expect.stringContaining('410') },
+      '5XX': expect.anything(),
+    },
   })
   const headers = (post as unknown as { parameters: { name: string; in: string; required: boolean }[] }).parameters
   for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature'])
@@ -63,4 +70,82 @@ test('refers to nothing that is not in it', () => {
   const refs = [...committed.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map((match) => match[1]!)
   expect(refs.length).toBeGreaterThan(operations.length)
   expect(new Set(refs)).toEqual(new Set(Object.keys(document.components.schemas)))
+})
+
+test('every area that an operation is in says what it is about', () => {
+  for (const tag of new Set(operations.flatMap(([, operation]) => operation.tags!)))
+    expect(document.tags.find(({ name }) => name === tag)?.description, tag).toMatch(/\.$/)
+})
+
+test('whatever may hold anything says what it holds', () => {
+  const weak: string[] = []
+  const walk = (schema: unknown, path: string, owner: string | undefined): void => {
+    if (typeof schema !== 'object' || schema === null) return
+    const {
+      description = owner,
+      properties,
+      additionalProperties,
+      items,
+      anyOf,
+      oneOf,
+      allOf,
+      ...own
+    } = schema as Schema
+    const isTyped = [anyOf, oneOf, allOf].some(Boolean) || ['type', '$ref', 'enum', 'const'].some((word) => word in own)
+    if (!isTyped && description === undefined) weak.push(path)
+    if (own.type === 'array' && items === undefined) weak.push(path)
+    if (own.type === 'object' && !properties && additionalProperties === undefined && description === undefined)
+      weak.push(path)
+    for (const [name, inner] of Object.entries(properties ?? {})) walk(inner, `${path}.${name}`, undefined)
+    walk(items, `${path}[]`, description)
+    walk(additionalProperties, `${path}.*`, description)
+    for (const [at, inner] of [anyOf, oneOf, allOf].flatMap((some) => some ?? []).entries())
+      walk(inner, `${path}|${at}`, description)
+  }
+  for (const [name, schema] of Object.entries(document.components.schemas)) walk(schema, name, undefined)
+  for (const [route, { parameters = [], responses }] of operations) {
+    for (const { name, schema } of parameters) walk(schema, `${route} ${name}`, undefined)
+    for (const [status, { content = {} }] of Object.entries(responses))
+      for (const media of Object.values(content)) walk(media.schema, `${route} ${status}`, undefined)
+  }
+  expect(weak).toEqual([])
+})
+
+type Schema = {
+  type?: string
+  description?: string
+  properties?: Record<string, object>
+  additionalProperties?: object
+  items?: object
+  anyOf?: object[]
+  oneOf?: object[]
+  allOf?: object[]
+}
+
+test('main requests and answers have examples, and each is one that its schema takes', () => {
+  const withExamples = [...z.globalRegistry._idmap].filter(
+    ([id]) => 'examples' in (document.components.schemas[id] ?? {}),
+  )
+  expect(withExamples.map(([id]) => id)).toEqual(
+    expect.arrayContaining([
+      'CreateConversation',
+      'Conversation',
+      'PostMessage',
+      'RunRequest',
+      'RunOutcome',
+      'Error',
+      'Info',
+    ]),
+  )
+  for (const [id, schema] of withExamples) {
+    for (const example of (z.globalRegistry.get(schema)?.['examples'] ?? []) as unknown[])
+      expect(z.safeParse(schema, example).error, id).toBeUndefined()
+  }
+})
+
+test('a stream is described frame by frame', () => {
+  const stream = document.paths['/conversations/{id}/events/stream']!['get']!
+  expect(stream.responses['200']?.content).toEqual({
+    'text/event-stream': { schema: { $ref: '#/components/schemas/StreamFrame' } },
+  })
 })

@@ -1,17 +1,19 @@
 /** /docs and /openapi.json as a browser meets them. */
-import Fastify from 'fastify'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { registerDocs } from '../../src/http/docs.ts'
+import { setHttp } from '../http/fixtures.ts'
 
-const app = Fastify({ routerOptions: { ignoreTrailingSlash: true } })
-registerDocs(app)
+const http = await setHttp()
+const { app } = http
+await registerDocs(app)
+afterAll(() => http[Symbol.asyncDispose]())
 
 describe('the page', () => {
   test('loads from this server alone, and a content security policy holds it to that', async () => {
     const { body, headers } = await app.inject('/docs')
     expect(headers['content-type']).toBe('text/html; charset=utf-8')
     expect(body).not.toMatch(/https?:|<script>|style=| on\w+=/)
-    expect(headers['content-security-policy']).toContain("default-src 'none'; script-src 'self'; style-src 'self';")
+    expect(headers['content-security-policy']).toMatch(/default-src 'none';.*script-src 'self';style-src 'self'/)
     expect(headers['content-security-policy']).not.toMatch(/unsafe|https?:/)
   })
 

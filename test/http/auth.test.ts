@@ -64,10 +64,17 @@ test.each(['/alive', '/ready'])('%s answers without a key', async (url) => {
   })
 })
 
-test('a key in the URL is no key', async () => {
+test('a key in the URL is refused by the parameter’s name, also beside a right one in the header, and never logged', async () => {
   await using http = await setHttp()
-  for (const name of ['access_token', 'token', 'key', 'api_key'])
-    expectProblem(await http.call('GET', `/info?${name}=${KEY}`, undefined, { authorization: '' }), 401, 'unauthorized')
+  for (const name of ['access_token', 'token', 'api_key', 'key', 'API_KEY', 'to%6ben']) {
+    for (const headers of [{ authorization: '' }, {}]) {
+      const answer = await http.call('GET', `/info?x=1&${name}=hunter2`, undefined, headers)
+      expectProblem(answer, 400, 'token_in_url')
+      expect(answer.text).not.toContain('hunter2')
+    }
+    expectProblem(await http.call('GET', `/alive?${name}=hunter2`), 400, 'token_in_url')
+  }
+  expect(http.bench.logged.join('')).not.toContain('hunter2')
 })
 
 test.each(['Bearer', 'bearer', 'BEARER'])('the scheme may be written %s', async (scheme) => {
@@ -97,13 +104,13 @@ test('the server’s log has a line for each request, and in none of them a key'
   await http.call('POST', '/conversations', { secret_in_the_wrong_place: KEY })
   const lines = http.bench.logged
     .map((line) => JSON.parse(line) as Record<string, unknown>)
-    .filter(({ msg }) => msg === 'request')
-  expect(lines.map(({ method, route, status }) => [method, route, status])).toEqual([
-    ['GET', '/info', 200],
-    ['GET', '/info', 200],
-    ['GET', undefined, 404],
-    ['GET', '/info', 401],
-    ['POST', '/conversations', 400],
+    .filter(({ msg }) => msg === 'request' || msg === 'audit')
+  expect(lines.map(({ msg, method, route, status }) => [msg, method, route, status])).toEqual([
+    ['request', 'GET', '/info', 200],
+    ['request', 'GET', '/info', 400],
+    ['request', 'GET', undefined, 404],
+    ['audit', 'GET', '/info', 401],
+    ['audit', 'POST', '/conversations', 400],
   ])
   expect(http.bench.logged.join('')).not.toContain(KEY)
 })

@@ -5,6 +5,8 @@ import { ErrorBody } from '../../src/contract/problem.ts'
 import type { ProblemCode } from '../../src/contract/problem.ts'
 import { createAuthenticator } from '../../src/http/auth.ts'
 import { createHttpServer } from '../../src/http/server.ts'
+import type { HttpDeps } from '../../src/http/server.ts'
+import { createStreamSlots } from '../../src/http/stream-slots.ts'
 import { createBodyHash } from '../../src/security/body-hash.ts'
 import { MODEL_KEY, setBench } from '../conversations/fixtures.ts'
 import type { Bench, BenchOptions } from '../conversations/fixtures.ts'
@@ -14,12 +16,22 @@ export const OLD_KEY = 'the-key-before-that-one-0000'
 
 export const MAX_BODY_BYTES = 64 * 1024
 
+export const MAX_STREAMS = 5
+
 export const INFO = {
   name: 'agent-server',
   version: '0.0.0-test',
   tools: ['Bash'],
   isolation: 'none',
-  limits: { max_body_bytes: MAX_BODY_BYTES, max_output_bytes: 30_000, stream_buffer_bytes: 65_536 },
+  limits: {
+    max_body_bytes: MAX_BODY_BYTES,
+    max_header_bytes: 16_384,
+    max_output_bytes: 30_000,
+    stream_buffer_bytes: 65_536,
+    max_concurrent_runs: 256,
+    max_streams_per_conversation: MAX_STREAMS,
+    max_shell_sessions_per_conversation: 16,
+  },
 } as const
 
 export type Answer = {
@@ -40,7 +52,9 @@ export type HttpBench = AsyncDisposable & {
   readonly listen: () => Promise<string>
 }
 
-export async function setHttp(options: BenchOptions = {}): Promise<HttpBench> {
+type HttpOptions = BenchOptions & { readonly http?: Partial<HttpDeps> }
+
+export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
   const bench = await setBench(options)
   const readiness = { isReady: true }
   const { pino } = await import('pino')
@@ -50,8 +64,13 @@ export async function setHttp(options: BenchOptions = {}): Promise<HttpBench> {
     authenticate: createAuthenticator([KEY, OLD_KEY]),
     hashBody: createBodyHash([KEY, OLD_KEY]),
     info: { ...INFO, tools: [...INFO.tools] },
-    isReady: () => readiness.isReady,
+    readiness: async () => ({ status: readiness.isReady ? 'ok' : 'unavailable' }),
+    metrics: bench.metrics,
+    streamSlots: createStreamSlots(MAX_STREAMS),
+    corsOrigins: [],
+    trustProxy: [],
     logger,
+    ...options.http,
   })
 
   const call: HttpBench['call'] = async (method, url, body, headers = {}) => {

@@ -335,15 +335,16 @@ test('a failure of the server tells an id to look for in its log, and nothing of
 })
 
 test.each([
-  'no request at all\r\n\r\n',
-  `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`,
-  'GET /\u0000 HTTP/1.1\r\n\r\n',
-])('what is no request is answered like every error', async (bytes) => {
+  ['no request at all\r\n\r\n', 400, 'invalid_request'],
+  [`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`, 431, 'headers_too_large'],
+  [`GET /${'x'.repeat(100_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431, 'headers_too_large'],
+  ['GET /\u0000 HTTP/1.1\r\n\r\n', 400, 'invalid_request'],
+])('what is no request is answered like every error: %.20j', async (bytes, status, error) => {
   await using http = await setHttp()
   const { port, hostname } = new URL(await http.listen())
   const socket = connect(Number(port), hostname)
   socket.write(bytes)
   const [head, body] = (await text(socket)).split('\r\n\r\n')
-  expect(head).toMatch(/^HTTP\/1\.1 400 /)
-  expect(JSON.parse(body!)).toMatchObject({ error: 'invalid_request', message: expect.any(String) })
+  expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+  expect(JSON.parse(body!)).toEqual({ error, message: expect.any(String) })
 })

@@ -16,12 +16,13 @@ import {
 } from '../../src/contract/conversation.ts'
 import { EventPage } from '../../src/contract/events-api.ts'
 import { Event } from '../../src/contract/event.ts'
-import { Alive, Info } from '../../src/contract/server.ts'
+import { Alive, Info, Readiness } from '../../src/contract/server.ts'
 import { closeSignal } from '../../src/http/close-signal.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { MODEL_KEY, call as toolCall, gate, until } from '../conversations/fixtures.ts'
+import { subscribe } from '../support/stream.ts'
 import type { Answer } from './fixtures.ts'
-import { INFO, KEY, expectProblem, setHttp } from './fixtures.ts'
+import { INFO, KEY, MAX_STREAMS, expectProblem, setHttp } from './fixtures.ts'
 
 /** The answer, proven to be what the route's schema says. */
 function checked<T extends z.ZodType>(answer: Answer, status: number, schema: T): z.infer<T> {
@@ -36,10 +37,10 @@ describe('the server itself', () => {
   test('lives, and is ready or says that it is not', async () => {
     await using http = await setHttp()
     expect(checked(await http.call('GET', '/alive'), 200, Alive)).toEqual({ status: 'ok' })
-    expect(checked(await http.call('GET', '/ready'), 200, Alive)).toEqual({ status: 'ok' })
+    expect(checked(await http.call('GET', '/ready'), 200, Readiness)).toEqual({ status: 'ok' })
     http.readiness.isReady = false
     const answer = await http.call('GET', '/ready')
-    expect(checked(answer, 503, Alive)).toEqual({ status: 'unavailable' })
+    expect(checked(answer, 503, Readiness)).toEqual({ status: 'unavailable' })
     expect(answer.headers['retry-after']).toBe('1')
     expect((await http.call('GET', '/alive')).status).toBe(200)
   })
@@ -294,6 +295,24 @@ describe('the stream', () => {
       status,
       code,
     )
+  })
+
+  test('is refused beyond as many as may be open on one conversation, until one of them ends', async () => {
+    await using http = await setHttp()
+    const [id, other] = [await http.create(), await http.create()]
+    const url = await http.listen()
+    const open = (of: string) =>
+      subscribe(url, `/conversations/${of}/events/stream`, { authorization: `Bearer ${KEY}` })
+    const streams = await Promise.all(Array.from({ length: MAX_STREAMS }, () => open(id)))
+    const stream = () => http.call('GET', `/conversations/${id}/events/stream`, undefined, { accept: '*/*' })
+    const refused = await stream()
+    expectProblem(refused, 429, 'too_many_streams')
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+    ;(await open(other)).close()
+    streams[0]!.close()
+    const another = () => open(id).then(streams.push.bind(streams), () => 0)
+    await expect.poll(another).toBeGreaterThan(0)
+    for (const each of streams) each.close()
   })
 
   test('of a client that went away is ended: nobody is left listening', async () => {

@@ -23,12 +23,16 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   fastify: 'http',
   '@fastify/multipart': 'http',
   '@fastify/sse': 'http',
+  '@fastify/cors': 'http',
+  '@fastify/helmet': 'http',
+  '@fastify/rate-limit': 'http',
   'fastify-type-provider-zod': 'http',
   openai: 'llm',
   execa: 'workspace',
   undici: ['llm', 'security'],
   'ipaddr.js': 'security',
   pino: 'telemetry',
+  'prom-client': 'telemetry',
   'node:sqlite': 'events',
 }
 

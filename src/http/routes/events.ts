@@ -10,20 +10,27 @@ import {
   PostClientEvent,
   PostedClientEvent,
   StreamEvents,
+  StreamFrame,
 } from '../../contract/events-api.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { readEventPage } from '../../events/event-page.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
 import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
 import { requireEventStream, streamEvents } from '../sse-reply.ts'
+import type { StreamSlots } from '../stream-slots.ts'
 import { ById, CONVERSATION } from './conversations.ts'
 
-export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager; streamBufferBytes: number }> = async (
-  app,
-  deps,
-) => {
+type EventRouteDeps = {
+  manager: ConversationManager
+  metrics: Metrics
+  streamSlots: StreamSlots
+  streamBufferBytes: number
+}
+
+export const eventRoutes: FastifyPluginAsyncZod<EventRouteDeps> = async (app, deps) => {
   const { manager } = deps
   const describe = describeRoute('events')
 
@@ -119,6 +126,7 @@ export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager; 
           'not_acceptable',
           'invalid_cursor',
           'cursor_ahead',
+          'too_many_streams',
         ]),
         params: ById,
         querystring: StreamEvents,
@@ -129,18 +137,24 @@ export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager; 
           200: {
             description:
               'Events as they become durable, each with its seq as `id`; a comment every 15 s. Ends with `deleted`, `server_closing` or `lagged`.',
-            content: { 'text/event-stream': { schema: z.string() } },
+            content: { 'text/event-stream': { schema: StreamFrame } },
           },
         },
       },
     },
     async (request, reply) => {
       const { log } = await manager.get(request.params.id)
-      await streamEvents(reply, log, {
-        ...request.query,
-        lastEventId: request.headers['last-event-id'],
-        bufferBytes: deps.streamBufferBytes,
-      })
+      const leave = deps.streamSlots.take(log.conversationId)
+      try {
+        await streamEvents(reply, log, {
+          ...request.query,
+          lastEventId: request.headers['last-event-id'],
+          bufferBytes: deps.streamBufferBytes,
+          onOpen: () => deps.metrics.streamOpened('sse'),
+        })
+      } finally {
+        leave()
+      }
     },
   )
 }

@@ -1,12 +1,16 @@
 /** Routes about the server itself: whether it lives, whether it takes work, what it is. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { Alive, Info } from '../../contract/server.ts'
+import { z } from 'zod'
+import { Alive, Info, Readiness } from '../../contract/server.ts'
+import type { Exposition } from '../../telemetry/exposition.ts'
+import { createExposition } from '../../telemetry/exposition.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
 import { describeRoute } from '../describe-route.ts'
+import type { ReadinessProbe } from '../readiness.ts'
 
-export const serverRoutes: FastifyPluginAsyncZod<{ info: Info; isReady: () => boolean }> = async (
-  app,
-  { info, isReady },
-) => {
+type ServerRouteDeps = { info: Info; readiness: ReadinessProbe; metrics: Metrics }
+
+export const serverRoutes: FastifyPluginAsyncZod<ServerRouteDeps> = async (app, { info, readiness, metrics }) => {
   const describe = describeRoute('server')
   const isPublic = { config: { public: true } }
 
@@ -20,17 +24,41 @@ export const serverRoutes: FastifyPluginAsyncZod<{ info: Info; isReady: () => bo
     '/ready',
     {
       ...isPublic,
-      schema: { ...describe('ready', 'Whether the server takes work'), response: { 200: Alive, 503: Alive } },
+      schema: { ...describe('ready', 'Whether the server takes work'), response: { 200: Readiness, 503: Readiness } },
     },
-    async (_, reply) =>
-      isReady()
-        ? reply.send({ status: 'ok' })
-        : reply.code(503).header('retry-after', '1').send({ status: 'unavailable' }),
+    async (_, reply) => {
+      const now = await readiness()
+      return now.status === 'ok' ? reply.send(now) : reply.code(503).header('retry-after', '1').send(now)
+    },
   )
 
   app.get(
     '/info',
     { schema: { ...describe('info', 'Version, tools, isolation and limits'), response: { 200: Info } } },
     async () => info,
+  )
+
+  let exposition: Promise<Exposition> | undefined
+  app.get(
+    '/metrics',
+    {
+      schema: {
+        ...describe('metrics', 'What the server counts of itself, for Prometheus'),
+        response: {
+          200: {
+            description: 'The text format of Prometheus, version 0.0.4.',
+            content: { 'text/plain': { schema: z.string() } },
+          },
+        },
+      },
+    },
+    async (_, reply) => {
+      exposition ??= createExposition(metrics.instruments)
+      const { contentType, text } = await exposition
+      return reply
+        .type(contentType)
+        .serializer(String)
+        .send(await text())
+    },
   )
 }

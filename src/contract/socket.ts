@@ -1,0 +1,196 @@
+/**
+ * What goes over the WebSockets: frames of JSON, one object each, told apart by `type`. Events come as they are stored, named
+ * in PascalCase; the frames that are about the socket itself are named in snake_case.
+ */
+import { z } from 'zod'
+import { CreateConversation, PauseRequest, PostMessage, PostedMessage, RunRequest } from './conversation.ts'
+import { Event, Status, StatusUpdate, TransientEvent } from './event.ts'
+import { DecidePermission, PermissionAnswer } from './permission.ts'
+import { ErrorBody } from './problem.ts'
+
+/** How long a client that sent no `Authorization` header has for its first frame, milliseconds. */
+export const AUTH_TIMEOUT_MS = 5000
+/** And how much it may send until then, bytes. */
+export const MAX_AUTH_BYTES = 4096
+
+/** Close codes beyond those of RFC 6455. Any other from 4400 on is 4000 and the HTTP status of the `error` before it. */
+export const CLOSE_CODES = {
+  /** The server stops: RFC 6455, "going away". */
+  server_closing: 1001,
+  lagged: 4000,
+  deleted: 4410,
+} as const
+
+const InAnswer = z
+  .string()
+  .min(1)
+  .max(200)
+  .optional()
+  .describe('Any text of your own; the `ack` or `problem` that answers this frame has it too.')
+
+export const AuthFrame = z
+  .strictObject({ type: z.literal('auth'), token: z.string().min(1).describe('The master key.') })
+  .meta({ id: 'AuthFrame' })
+export type AuthFrame = z.infer<typeof AuthFrame>
+
+export const CreateFrame = z
+  .strictObject({ type: z.literal('create'), conversation: CreateConversation.describe('As for POST /conversations.') })
+  .meta({ id: 'CreateFrame' })
+export type CreateFrame = z.infer<typeof CreateFrame>
+
+export const MessageFrame = z
+  .strictObject({ type: z.literal('message'), id: InAnswer, ...PostMessage.shape })
+  .meta({ id: 'MessageFrame' })
+
+export const RunFrame = z
+  .strictObject({ type: z.literal('run'), id: InAnswer, max_steps: RunRequest.shape.max_steps })
+  .meta({ id: 'RunFrame' })
+
+export const PauseFrame = z
+  .strictObject({ type: z.literal('pause'), id: InAnswer, ...PauseRequest.shape })
+  .meta({ id: 'PauseFrame' })
+
+export const PermissionFrame = z
+  .strictObject({
+    type: z.literal('permission'),
+    id: InAnswer,
+    request_id: z.uuid().toLowerCase().describe('Of the `PermissionRequest`.'),
+    ...DecidePermission.shape,
+  })
+  .meta({ id: 'PermissionFrame' })
+
+export const AnswerFrame = z
+  .strictObject({
+    type: z.literal('answer'),
+    id: InAnswer,
+    question_id: z.uuid().toLowerCase(),
+    answers: z.record(z.string(), z.unknown()),
+  })
+  .describe('Answered with a `problem`, `unsupported_frame`: no agent of this version asks questions.')
+  .meta({ id: 'AnswerFrame' })
+
+export const TaskFrame = z
+  .strictObject({
+    type: z.literal('task'),
+    id: InAnswer,
+    title: z.string().min(1).max(200),
+    runnable: z.looseObject({ type: z.string() }),
+  })
+  .describe('Answered with a `problem`, `unsupported_frame`, where the server has no tasks.')
+  .meta({ id: 'TaskFrame' })
+
+export const CancelTaskFrame = z
+  .strictObject({ type: z.literal('cancel_task'), id: InAnswer, task_id: z.uuid().toLowerCase() })
+  .describe('Answered with a `problem`, `unsupported_frame`, where the server has no tasks.')
+  .meta({ id: 'CancelTaskFrame' })
+
+/** What a client may say of a conversation once it is connected to it. */
+export const CommandFrame = z
+  .discriminatedUnion('type', [
+    MessageFrame,
+    RunFrame,
+    PauseFrame,
+    PermissionFrame,
+    AnswerFrame,
+    TaskFrame,
+    CancelTaskFrame,
+  ])
+  .meta({ id: 'CommandFrame' })
+export type CommandFrame = z.infer<typeof CommandFrame>
+
+const Cursor = z.string().describe('Opaque; what to come back with.')
+const AfterSeq = z.int().nonnegative().describe('What to come back with as `after_seq`.')
+
+/** The subscription is made: all that happens from here on is told. */
+export const ConversationReadyFrame = z
+  .object({ type: z.literal('ready'), conversation_id: z.uuid(), status: Status, after_seq: AfterSeq })
+  .meta({ id: 'ConversationReadyFrame' })
+
+export const FirehoseReadyFrame = z
+  .object({ type: z.literal('ready'), cursor: Cursor })
+  .meta({ id: 'FirehoseReadyFrame' })
+
+/** The first frame of a socket that made its conversation. No event of the log: it has no `seq`, nor an `id`. */
+export const ConversationCreatedFrame = StatusUpdate.pick({ type: true, status: true, previous_status: true })
+  .extend({ reason: z.literal('created'), conversation_id: z.uuid(), timestamp: z.iso.datetime() })
+  .meta({ id: 'ConversationCreatedFrame' })
+export type ConversationCreatedFrame = z.infer<typeof ConversationCreatedFrame>
+
+export const AckFrame = z
+  .object({
+    type: z.literal('ack'),
+    id: z.string().optional().describe('Of the frame that is answered, where it had one.'),
+    of: z.enum(CommandFrame.options.map((option) => option.shape.type.value)),
+    result: z
+      .union([PostedMessage, z.object({ run_id: z.uuid() }), PermissionAnswer, z.object({ status: Status })])
+      .describe('What the route of the same name answers.'),
+  })
+  .meta({ id: 'AckFrame' })
+export type AckFrame = z.infer<typeof AckFrame>
+
+/** A frame of the client that was not carried out; the socket stays open. */
+export const ProblemFrame = z
+  .object({ type: z.literal('problem'), id: z.string().optional(), ...ErrorBody.shape })
+  .meta({ id: 'ProblemFrame' })
+export type ProblemFrame = z.infer<typeof ProblemFrame>
+
+/** After a silence in which events came that `types` keeps back. */
+export const ConversationReachedFrame = z
+  .object({ type: z.literal('reached'), after_seq: AfterSeq })
+  .meta({ id: 'ConversationReachedFrame' })
+
+export const FirehoseReachedFrame = z
+  .object({ type: z.literal('reached'), cursor: Cursor })
+  .meta({ id: 'FirehoseReachedFrame' })
+
+/** The last frame before the socket is closed, with code 4410. */
+export const DeletedFrame = z.object({ type: z.literal('deleted') }).meta({ id: 'DeletedFrame' })
+
+/** The last frame before the socket is closed, with code 1001. */
+export const ServerClosingFrame = z.object({ type: z.literal('server_closing') }).meta({ id: 'ServerClosingFrame' })
+
+/** The reader was too slow. The last frame before the socket is closed, with code 4000; come back with the cursor you have. */
+export const LaggedFrame = z.object({ type: z.literal('lagged') }).meta({ id: 'LaggedFrame' })
+
+/** The last frame before the socket is closed, with code 4000 and the status of the error. */
+export const ErrorFrame = z.object({ type: z.literal('error'), ...ErrorBody.shape }).meta({ id: 'ErrorFrame' })
+
+/** Shown live on the firehose; events of conversations that are gone are not told to those who come later. */
+export const ConversationDeletedFrame = z
+  .object({ type: z.literal('conversation_deleted'), conversation_id: z.uuid() })
+  .meta({ id: 'ConversationDeletedFrame' })
+
+/** A durable event on the firehose. */
+export const FirehoseEventFrame = z
+  .intersection(z.object({ cursor: Cursor }), Event)
+  .describe('The event as it is stored, and the cursor to come back with.')
+  .meta({ id: 'FirehoseEventFrame' })
+
+const END_FRAMES = [ServerClosingFrame, LaggedFrame, ErrorFrame] as const
+
+/** What the server sends on the socket of a conversation; `TransientEvent` only with `deltas`. */
+export const ConversationServerFrame = z
+  .union([
+    ConversationReadyFrame,
+    ConversationCreatedFrame,
+    Event,
+    TransientEvent,
+    AckFrame,
+    ProblemFrame,
+    ConversationReachedFrame,
+    DeletedFrame,
+    ...END_FRAMES,
+  ])
+  .meta({ id: 'ConversationServerFrame' })
+
+/** What the server sends on the socket of the firehose; `TransientEvent` only with `deltas`. */
+export const FirehoseServerFrame = z
+  .union([
+    FirehoseReadyFrame,
+    FirehoseEventFrame,
+    TransientEvent,
+    ConversationDeletedFrame,
+    FirehoseReachedFrame,
+    ...END_FRAMES,
+  ])
+  .meta({ id: 'FirehoseServerFrame' })

@@ -1,0 +1,41 @@
+/** What never becomes a request, or takes too long to be one: answered in the form that all errors have, and the connection ended. */
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { Problem } from '../contract/problem.ts'
+
+/** Of the first line and the headers together: Node's own, said here because clients are told. */
+export const MAX_HEADER_BYTES = 16 * 1024
+
+export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  answerAndClose(socket, problemOf(error))
+}
+
+/** For a socket on which no answer has begun. */
+export function answerAndClose(socket: Socket, problem: Problem): void {
+  const body = JSON.stringify(problem.toBody())
+  const head = [
+    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  // A client that does not even close is not waited for.
+  socket.destroySoon()
+}
+
+export function tooSlow(): Problem {
+  return new Problem('request_timeout', 'The request took too long to arrive; send it again, faster.')
+}
+
+function problemOf({ code }: NodeJS.ErrnoException): Problem {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return tooSlow()
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return new Problem(
+      'headers_too_large',
+      `The URL and the headers of a request may have ${MAX_HEADER_BYTES} bytes together; send less.`,
+    )
+  }
+  return new Problem('invalid_request', 'This is no HTTP request that the server can read; check its first line.')
+}

@@ -1,0 +1,51 @@
+/** Which origins' pages may call the API from a browser. The only file that decides about origins. */
+import type { FastifyInstance } from 'fastify'
+
+type IsAllowedOrigin = (origin: string) => boolean
+
+/** `*` is any; the others have to be the same to the letter. */
+function originRule(allowed: readonly string[]): IsAllowedOrigin {
+  const exact = new Set(allowed)
+  return exact.has('*') ? () => true : (origin) => exact.has(origin)
+}
+
+/** What pages may send and read beyond what browsers always let them. */
+const REQUEST_HEADERS = ['Authorization', 'Content-Type', 'Idempotency-Key', 'Last-Event-ID', 'X-Request-Id'].concat([
+  'Range',
+  'If-Match',
+  'If-None-Match',
+  'If-Modified-Since',
+  'If-Unmodified-Since',
+  'If-Range',
+])
+const ANSWER_HEADERS = [
+  'Location',
+  'Allow',
+  'Retry-After',
+  'WWW-Authenticate',
+  'X-Request-Id',
+  'Content-Disposition',
+].concat(['ETag', 'Accept-Ranges', 'Content-Range', 'Content-Length', 'Last-Modified'])
+
+/** Seconds for which a browser need not ask again. */
+const PREFLIGHT_LIFETIME_S = 600
+
+/**
+ * Preflights are answered without a key, as browsers send none with them. Nothing is loaded or added where no origin is
+ * allowed. The key is no cookie: without `credentials` a page can only use one that it has.
+ */
+export async function registerCors(app: FastifyInstance, allowed: readonly string[]): Promise<void> {
+  if (allowed.length === 0) return
+  const { default: cors } = await import('@fastify/cors')
+  const isAllowed = originRule(allowed)
+  const any = allowed.includes('*')
+  await app.register(cors, {
+    // False leaves a request as it is: it is answered as if it did not come from a browser.
+    origin: (origin, done) => done(null, origin !== undefined && isAllowed(origin) && (any ? '*' : origin)),
+    methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
+    allowedHeaders: REQUEST_HEADERS,
+    exposedHeaders: ANSWER_HEADERS,
+    maxAge: PREFLIGHT_LIFETIME_S,
+    strictPreflight: false,
+  })
+}

@@ -1,0 +1,37 @@
+/**
+ * Requests without a right key, counted by client address. Only they are ever refused for their number: whoever has the key
+ * gets in, however many others fail behind the same address, as else anybody could lock the operator out.
+ */
+import type { FastifyRequest } from 'fastify'
+import Fastify from 'fastify'
+import { Problem } from '../contract/problem.ts'
+
+export const MAX_FAILED_KEYS = 20
+const WINDOW_MS = 60_000
+
+/** Addresses that are remembered; the one that was seen longest ago is forgotten first. */
+const MAX_ADDRESSES = 10_000
+
+/** Throws `too_many_attempts` instead of returning, once there were too many. */
+export type CountFailedKey = (request: FastifyRequest) => Promise<void>
+
+export function createFailedKeys(): CountFailedKey {
+  let counter: ReturnType<typeof createCounter> | undefined
+  return async (request) => {
+    const count = await (counter ??= createCounter())
+    const outcome = await count(request)
+    if (outcome.isAllowed || !outcome.isExceeded) return
+    throw new Problem('too_many_attempts', 'Too many requests from this address had no right key; wait, or send it.', {
+      details: { retry_after: outcome.ttlInSeconds },
+    })
+  }
+}
+
+/** On an app of its own, when first needed: on the server's it would have to be there from the start, and slow it down. */
+async function createCounter() {
+  const { default: rateLimit } = await import('@fastify/rate-limit')
+  const app = Fastify()
+  // An IPv6 client has a network of addresses: the plugin counts them as one.
+  await app.register(rateLimit, { global: false, cache: MAX_ADDRESSES })
+  return app.createRateLimit({ max: MAX_FAILED_KEYS, timeWindow: WINDOW_MS })
+}

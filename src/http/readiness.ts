@@ -1,0 +1,50 @@
+/** Whether the server takes work: it runs, and its data directory can be written. */
+import { open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Readiness } from '../contract/server.ts'
+
+export type ReadinessProbe = () => Promise<Readiness>
+
+/** Anybody may ask; the disk is asked no more often than this, milliseconds. */
+const ASK_EVERY_MS = 1000
+
+/** A disk that takes longer to write one byte hangs. */
+const TIMEOUT_MS = 2000
+
+export type ReadinessDeps = {
+  readonly dataDir: string
+  readonly phase: () => 'starting' | 'running' | 'stopping'
+}
+
+export function createReadiness({ dataDir, phase }: ReadinessDeps): ReadinessProbe {
+  let asked = { at: -Infinity, writable: Promise.resolve(true) }
+  return async () => {
+    const now = phase()
+    if (now !== 'running') return { status: 'unavailable', reason: now }
+    if (performance.now() - asked.at > ASK_EVERY_MS) asked = { at: performance.now(), writable: isWritable(dataDir) }
+    return (await asked.writable) ? { status: 'ok' } : { status: 'unavailable', reason: 'storage' }
+  }
+}
+
+/** By writing: permissions alone do not tell of a full disk, or of one that was taken away. */
+async function isWritable(directory: string): Promise<boolean> {
+  const late = new AbortController()
+  const write = async () => {
+    const path = join(directory, '.ready')
+    try {
+      await using file = await open(path, 'w', 0o600)
+      await file.write('1')
+      return true
+    } finally {
+      await rm(path, { force: true })
+    }
+  }
+  try {
+    return await Promise.race([write(), sleep(TIMEOUT_MS, false, { signal: late.signal })])
+  } catch {
+    return false
+  } finally {
+    late.abort()
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * One line in the server's log for each request: `request`, or `audit` when it was to change something or had no right
+ * key. Never a URL, a body or a key: what clients put there may be secret.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { uuid7 } from '../lib/uuid7.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The fingerprint of the key it came with, right or wrong. */
+    keyFingerprint: string | undefined
+    /** It came without a right key. */
+    isKeyRefused: boolean
+  }
+}
+
+const CHANGING: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
+
+export function logRequest(request: FastifyRequest, reply: FastifyReply): void {
+  const { method, routeOptions } = request
+  const ms = Math.round(reply.elapsedTime * 10) / 10
+  const facts = { method, route: routeOptions.url, status: reply.statusCode, ms }
+  if (request.isKeyRefused || (CHANGING.has(method) && !routeOptions.config.public)) {
+    const conversation_id = conversationOf(request, reply)
+    return request.log.info({ ...facts, conversation_id, address: request.ip, key: request.keyFingerprint }, 'audit')
+  }
+  // Probes come every few seconds and say nothing.
+  if (routeOptions.config.public) request.log.debug(facts, 'request')
+  else request.log.info(facts, 'request')
+}
+
+const Params = z.object({ id: z.uuid().toLowerCase() })
+
+/** The one that the route names, or that it has made. */
+function conversationOf({ params }: FastifyRequest, reply: FastifyReply): string | undefined {
+  const named = Params.safeParse(params)
+  if (named.success) return named.data.id
+  const location = reply.getHeader('location')
+  return typeof location === 'string' ? /^\/conversations\/([^/]+)$/.exec(location)?.[1] : undefined
+}
+
+/** A client's own, when it is short and plain: it is repeated in a header and in the log. */
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
+
+export function requestIdOf(headers: { readonly [name: string]: string | string[] | undefined }): string {
+  const given = headers['x-request-id']
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : uuid7()
+}

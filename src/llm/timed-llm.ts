@@ -1,0 +1,45 @@
+/** The same model, with what each answer took told to whoever counts. Changes nothing of what is said. */
+import type { ErrorType } from '../contract/event.ts'
+import type { Llm } from './llm.ts'
+import { LlmError } from './llm.ts'
+
+export type LlmTiming = {
+  readonly model: string
+  readonly outcome: 'answered' | 'aborted' | ErrorType
+  /** From the request to the first piece of the answer; undefined when none came. */
+  readonly firstDeltaMs: number | undefined
+  readonly ms: number
+}
+
+export type LlmObserver = { readonly onRequest: () => void; readonly onEnd: (timing: LlmTiming) => void }
+
+export function createTimedLlm(llm: Llm, { onRequest, onEnd }: LlmObserver): Llm {
+  return {
+    model: llm.model,
+    async *stream(request, signal) {
+      onRequest()
+      const startedAt = performance.now()
+      let firstDeltaMs: number | undefined
+      let outcome: LlmTiming['outcome'] = 'aborted'
+      const deltas = llm.stream(request, signal)
+      try {
+        for (;;) {
+          const next = await deltas.next()
+          if (next.done) {
+            outcome = 'answered'
+            return next.value
+          }
+          firstDeltaMs ??= performance.now() - startedAt
+          yield next.value
+        }
+      } catch (error) {
+        if (!signal.aborted) outcome = error instanceof LlmError ? error.type : 'internal'
+        throw error
+      } finally {
+        onEnd({ model: llm.model, outcome, firstDeltaMs, ms: performance.now() - startedAt })
+        // For a reader that leaves early. It returns nothing that anybody would see.
+        await deltas.return(undefined as never)
+      }
+    },
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * The keys that encrypt what is at rest: random ones of the server's own, kept in one file, and themselves encrypted with
+ * the operator's. So the operator's key can change without any other file being written anew.
+ */
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { replaceFile } from '../lib/replace-file.ts'
+import { createSealer } from './secret-store.ts'
+
+export type DataKeys = {
+  /** For everything that takes key material: the first encrypts, each is tried to decrypt; the operator's own come last. */
+  readonly material: readonly [string, ...string[]]
+  /** How many keys in the file none of the operator's opens: what they encrypted cannot be read. */
+  readonly locked: number
+}
+
+const FILE = 'data-keys'
+const OWNER = 'data keys'
+const KEY_BYTES = 32
+
+/**
+ * Makes a key where there is none that can be opened, and encrypts those that can with the first of the operator's keys.
+ * What cannot be opened stays as it is: the key for it may come back.
+ */
+export async function openDataKeys(dataDir: string, operatorKeys: readonly [string, ...string[]]): Promise<DataKeys> {
+  const path = join(dataDir, FILE)
+  const kept = await readLines(path)
+  const [any, first] = [createSealer(operatorKeys, OWNER), createSealer([operatorKeys[0]], OWNER)]
+  const entries = kept.map((line) => ({ line, key: any.unseal(Buffer.from(line, 'base64'))?.toString() }))
+  if (entries.every(({ key }) => key === undefined)) {
+    entries.push({ line: '', key: randomBytes(KEY_BYTES).toString('base64') })
+  }
+  const lines = entries.map(({ line, key }) =>
+    key === undefined || first.unseal(Buffer.from(line, 'base64'))
+      ? line
+      : first.seal(Buffer.from(key)).toString('base64'),
+  )
+  if (lines.join() !== kept.join()) await replaceFile(path, Buffer.from(`${lines.join('\n')}\n`))
+  // The newest first: it encrypts.
+  const keys = entries.flatMap(({ key }) => key ?? []).toReversed()
+  return { material: [keys[0]!, ...keys.slice(1), ...operatorKeys], locked: entries.length - keys.length }
+}
+
+async function readLines(path: string): Promise<string[]> {
+  try {
+    return (await readFile(path, 'utf8')).split('\n').filter(Boolean)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}

@@ -1,0 +1,122 @@
+/** What is counted, kept as plain numbers: adding costs next to nothing, and nothing is put into words before somebody asks. */
+
+/** As Prometheus has them: `suffix` is what a histogram's lines add to its name. */
+export type Sample = {
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+  readonly suffix?: '_bucket' | '_sum' | '_count'
+}
+
+export type Instrument = {
+  readonly name: string
+  readonly help: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly samples: () => Sample[]
+}
+
+export type Counter = Instrument & { readonly add: (labels: readonly string[], amount?: number) => void }
+
+export type Timer = Instrument & { readonly observe: (labels: readonly string[], ms: number) => void }
+
+type Description = {
+  readonly name: string
+  readonly help: string
+  readonly labels?: readonly string[]
+  /** Sets of label values that are kept apart. Whatever comes after them is `other`: names that clients choose are endless. */
+  readonly maxSeries?: number
+}
+
+const MAX_SERIES = 200
+const OTHER = 'other'
+
+export function createCounter(description: Description): Counter {
+  const { name, help, labels: names = [] } = description
+  const series = createSeries(description, () => ({ value: 0 }))
+  return {
+    name,
+    help,
+    type: 'counter',
+    add: (labels, amount = 1) => void (series.of(labels).value += amount),
+    samples() {
+      // One without labels is there from the start, so that its first increase is seen as one.
+      if (names.length === 0) series.of([])
+      return series.all().map(({ labels, kept }) => ({ labels, value: kept.value }))
+    },
+  }
+}
+
+/** Takes milliseconds and tells seconds. `bounds` are in seconds, ascending. */
+export function createTimer(description: Description & { readonly bounds: readonly number[] }): Timer {
+  const { name, help, bounds, labels: names = [] } = description
+  const series = createSeries(description, () => ({ sum: 0, counts: new Float64Array(bounds.length + 1) }))
+  return {
+    name,
+    help,
+    type: 'histogram',
+    observe(labels, ms) {
+      const seconds = ms / 1000
+      const kept = series.of(labels)
+      let at = 0
+      while (at < bounds.length && seconds > bounds[at]!) at++
+      kept.counts[at]!++
+      kept.sum += seconds
+    },
+    samples() {
+      if (names.length === 0) series.of([])
+      return series.all().flatMap(({ labels, kept }) => histogramSamples(labels, bounds, kept))
+    },
+  }
+}
+
+/** For what is counted elsewhere already: asked for when somebody looks. */
+export function createReadout(
+  { name, help, type }: Pick<Instrument, 'name' | 'help' | 'type'>,
+  read: () => number | Sample[],
+): Instrument {
+  const samples = () => {
+    const now = read()
+    return typeof now === 'number' ? [{ labels: {}, value: now }] : now
+  }
+  return { name, help, type, samples }
+}
+
+function createSeries<T>({ labels: names = [], maxSeries = MAX_SERIES }: Description, create: () => T) {
+  const bySeries = new Map<string, { readonly values: readonly string[]; readonly kept: T }>()
+  const other = names.map(() => OTHER)
+
+  function of(values: readonly string[]): T {
+    const key = values.length === 1 ? values[0]! : values.join('\n')
+    const known = bySeries.get(key)
+    if (known) return known.kept
+    if (bySeries.size >= maxSeries && values !== other) return of(other)
+    const kept = create()
+    bySeries.set(key, { values, kept })
+    return kept
+  }
+
+  return {
+    of,
+    all: () =>
+      [...bySeries.values()].map(({ values, kept }) => ({
+        labels: Object.fromEntries(names.map((name, at) => [name, values[at] ?? ''])),
+        kept,
+      })),
+  }
+}
+
+function histogramSamples(
+  labels: Sample['labels'],
+  bounds: readonly number[],
+  { sum, counts }: { readonly sum: number; readonly counts: Float64Array },
+): Sample[] {
+  let count = 0
+  const buckets = Array.from(counts, (own, at): Sample => {
+    count += own
+    return {
+      suffix: '_bucket',
+      labels: { ...labels, le: at < bounds.length ? String(bounds[at]) : '+Inf' },
+      value: count,
+    }
+  })
+  return [...buckets, { suffix: '_sum', labels, value: sum }, { suffix: '_count', labels, value: count }]
+}

@@ -1,0 +1,180 @@
+/** Each operation of the OpenAPI document, asked in every wrong way that fits it: it answers as the document says. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { ErrorBody } from '../../src/contract/problem.ts'
+import { uuid7 } from '../../src/lib/uuid7.ts'
+import type { Answer } from './fixtures.ts'
+import { setHttp } from './fixtures.ts'
+import type { Schema } from './samples.ts'
+import { sampleOf } from './samples.ts'
+
+type Parameter = { name: string; in: string; required?: boolean; schema: Schema }
+
+type Operation = {
+  operationId: string
+  parameters?: Parameter[]
+  requestBody?: { required?: boolean; content: Record<string, { schema: Schema }> }
+  responses: Record<string, { content?: Record<string, { schema: object }> }>
+  security?: unknown[]
+}
+
+const document = JSON.parse(readFileSync(join(import.meta.dirname, '../../openapi/openapi.json'), 'utf8')) as {
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, Schema> }
+}
+
+const METHODS = ['get', 'put', 'post', 'delete', 'patch']
+const operations = Object.entries(document.paths).flatMap(([path, methods]) => {
+  return Object.entries(methods).map(([method, operation]) => {
+    return { name: `${method.toUpperCase()} ${path}`, path, method: method.toUpperCase(), operation }
+  })
+})
+type Case = (typeof operations)[number]
+
+const isPublic = ({ operation }: Case) => operation.security?.length === 0
+const parametersIn = ({ operation }: Case, place: string) =>
+  (operation.parameters ?? []).filter((one) => one.in === place)
+const bodyTypes = ({ operation }: Case) => Object.keys(operation.requestBody?.content ?? {})
+const takesJson = (one: Case) => bodyTypes(one).includes('application/json')
+
+const http = await setHttp({ http: { trustProxy: ['127.0.0.1'] } })
+afterAll(() => http[Symbol.asyncDispose]())
+const existing = await http.create()
+
+/** The path with what the document says its parameters are; those that are no ids get a word. */
+function pathOf({ path, operation }: Case, id: string = existing, other: string = uuid7()): string {
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    if (name === 'id') return id
+    const parameter = operation.parameters?.find((one) => one.name === name)
+    return parameter?.schema.format === 'uuid' ? other : 'WORD'
+  })
+}
+
+/** Of something in a conversation that has an id or a name of its own. */
+const isOfThing = (one: Case) => parametersIn(one, 'path').some(({ name }) => name !== 'id')
+
+const sample = (schema: Schema) => sampleOf(schema, document.components.schemas)
+
+/** Of a body, what the document says; a route that takes any bytes gets some. */
+function validBody(one: Case): unknown {
+  if (bodyTypes(one).length === 0) return undefined
+  return takesJson(one) ? sample(one.operation.requestBody!.content['application/json']!.schema) : 'some bytes'
+}
+
+const validHeaders = (one: Case): Record<string, string> =>
+  bodyTypes(one).length > 0 && !takesJson(one) ? { 'content-type': 'application/octet-stream' } : {}
+
+function validQuery(one: Case): string {
+  const required = parametersIn(one, 'query').filter((parameter) => parameter.required)
+  return required.length
+    ? `?${new URLSearchParams(required.map(({ name, schema }) => [name, String(sample(schema))])).toString()}`
+    : ''
+}
+
+const ask = (one: Case, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+  http.call(one.method, path, body, { accept: '*/*', ...headers })
+
+/** The status is one of those that the document has for this operation, and the body an `Error`. */
+function expectDocumented({ operation, method }: Case, answer: Answer, status: number): void {
+  expect(answer.status, answer.text).toBe(status)
+  expect(Object.keys(operation.responses), operation.operationId).toContain(String(status))
+  if (method !== 'HEAD') expect(ErrorBody.strict().safeParse(answer.body).error, answer.text).toBeUndefined()
+}
+
+const table = (fits: (one: Case) => boolean): [string, Case][] =>
+  operations.filter(fits).map((one): [string, Case] => [one.name, one])
+
+test('there are operations to ask', () => {
+  expect(operations.length).toBeGreaterThan(20)
+})
+
+describe('without a key it is 401, and 200 only where the document asks for none:', () => {
+  test.each(table(() => true))('%s', async (_, one) => {
+    // From an address of its own, each: so many failures of one would be too many.
+    const address = `203.0.113.${operations.indexOf(one) % 256}`
+    const answer = await ask(one, pathOf(one), undefined, { authorization: '', 'x-forwarded-for': address })
+    if (isPublic(one)) expect(answer.status).toBe(200)
+    else expectDocumented(one, answer, 401)
+  })
+})
+
+describe('with a key in the URL it is 400:', () => {
+  test.each(table(() => true))('%s', async (_, one) => {
+    expectDocumented(one, await ask(one, `${pathOf(one)}?access_token=x`), 400)
+  })
+})
+
+/** Also those of paths with a parameter where this one has a word. */
+function methodsThatFit(path: string): string[] {
+  const fits = (pattern: string) => new RegExp(`^${pattern.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path)
+  return Object.entries(document.paths).flatMap(([pattern, methods]) => (fits(pattern) ? Object.keys(methods) : []))
+}
+
+describe('a method that the path has not is 405, with those that it has:', () => {
+  test.each(Object.keys(document.paths))('%s', async (path) => {
+    const known = Object.keys(document.paths[path]!)
+    for (const method of METHODS.filter((method) => !methodsThatFit(path).includes(method))) {
+      const one = operations.find((each) => each.path === path)!
+      const answer = await http.call(method.toUpperCase(), pathOf(one))
+      expect(answer.status, `${method} ${answer.text}`).toBe(405)
+      expect(ErrorBody.strict().parse(answer.body).error).toBe('method_not_allowed')
+      for (const allowed of known) expect(answer.headers['allow']).toContain(allowed.toUpperCase())
+    }
+  })
+})
+
+describe('a body of a type that it does not take is 415:', () => {
+  test.each(table((one) => bodyTypes(one).length > 0 && !bodyTypes(one).includes('*/*')))('%s', async (_, one) => {
+    const answer = await ask(one, pathOf(one), '<a/>', { 'content-type': 'application/xml' })
+    expectDocumented(one, answer, 415)
+  })
+})
+
+describe('a body that is not JSON, or has a field that nobody knows, is 400:', () => {
+  test.each(table(takesJson))('%s', async (_, one) => {
+    expectDocumented(one, await ask(one, pathOf(one), '{"half":'), 400)
+    expectDocumented(one, await ask(one, pathOf(one), { no_such_field: 1 }), 400)
+    if (one.operation.requestBody?.required) expectDocumented(one, await ask(one, pathOf(one)), 400)
+  })
+})
+
+describe('an id that is none is 400:', () => {
+  test.each(table(({ path }) => path.includes('{id}')))('%s', async (_, one) => {
+    expectDocumented(one, await ask(one, pathOf(one, 'not-an-id'), validBody(one)), 400)
+  })
+})
+
+describe('a conversation that there is not is 404:', () => {
+  test.each(table(({ path }) => path.includes('{id}')))('%s', async (_, one) => {
+    expectDocumented(
+      one,
+      await ask(one, pathOf(one, uuid7()) + validQuery(one), validBody(one), validHeaders(one)),
+      404,
+    )
+  })
+})
+
+describe('something in a conversation that there is not is 404, unless to delete it is no error:', () => {
+  test.each(table(isOfThing))('%s', async (_, one) => {
+    const answer = await ask(one, pathOf(one) + validQuery(one), validBody(one), validHeaders(one))
+    // What to do to it may be refused first: nothing waits, say.
+    if (answer.status >= 400) expectDocumented(one, answer, answer.status)
+    else expect(Object.keys(one.operation.responses)).toContain(String(answer.status))
+    expect(answer.status).toBeLessThan(500)
+  })
+})
+
+describe('a limit, a cursor or a parameter that is none is 400:', () => {
+  test.each(table((one) => parametersIn(one, 'query').length > 0))('%s', async (_, one) => {
+    const names = parametersIn(one, 'query').map(({ name }) => name)
+    if (names.includes('limit')) {
+      for (const limit of ['0', '1001', 'many'])
+        expectDocumented(one, await ask(one, `${pathOf(one)}?limit=${limit}`), 400)
+    }
+    // What is paged has to be there first.
+    if (names.includes('page_id') && !isOfThing(one))
+      expectDocumented(one, await ask(one, `${pathOf(one)}?page_id=nonsense`), 400)
+    expectDocumented(one, await ask(one, `${pathOf(one)}?no_such_parameter=1`), 400)
+  })
+})

@@ -1,0 +1,29 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { createReadiness } from '../../src/http/readiness.ts'
+
+test('is ready while it runs and its directory can be written, and leaves nothing there', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'ready-'))
+  expect(await createReadiness({ dataDir, phase: () => 'running' })()).toEqual({ status: 'ok' })
+  expect(await readdir(dataDir)).toEqual([])
+  await rm(dataDir, { recursive: true })
+  expect(await createReadiness({ dataDir, phase: () => 'running' })()).toEqual({
+    status: 'unavailable',
+    reason: 'storage',
+  })
+})
+
+test.each(['starting', 'stopping'] as const)('is not while it is %s, and says so', async (reason) => {
+  const probe = createReadiness({ dataDir: tmpdir(), phase: () => reason })
+  expect(await probe()).toEqual({ status: 'unavailable', reason })
+})
+
+test('asks the disk once for all who want to know at the same time', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'ready-'))
+  const probe = createReadiness({ dataDir, phase: () => 'running' })
+  await probe()
+  await rm(dataDir, { recursive: true })
+  expect(await probe(), 'still what it was a moment ago').toEqual({ status: 'ok' })
+})

@@ -1,0 +1,93 @@
+/** What the server's log and the answers say of each request: who, what, and nothing that may be secret. */
+import { expect, test } from 'vitest'
+import { createAuthenticator } from '../../src/http/auth.ts'
+import { uuid7 } from '../../src/lib/uuid7.ts'
+import { KEY, OLD_KEY, setHttp } from './fixtures.ts'
+import type { HttpBench } from './fixtures.ts'
+
+type Line = Record<string, unknown>
+
+const linesOf = (http: HttpBench, msg: string): Line[] =>
+  http.bench.logged.map((line) => JSON.parse(line) as Line).filter((line) => line['msg'] === msg)
+
+const fingerprint = createAuthenticator([KEY])(`Bearer ${KEY}`)
+
+test('a request that changes something leaves one line of who did what to which conversation, and no body', async () => {
+  await using http = await setHttp()
+  const id = await http.create({ title: 'hunter2' })
+  await http.call(
+    'PUT',
+    `/conversations/${id.toUpperCase()}/config`,
+    { title: 'hunter2' },
+    { 'x-request-id': 'mine-1' },
+  )
+  await http.call('GET', `/conversations/${id}`)
+  await http.call('DELETE', `/conversations/${id}`, undefined, { authorization: `Bearer ${OLD_KEY}` })
+  const lines = linesOf(http, 'audit')
+  expect(lines).toMatchObject([
+    {
+      method: 'POST',
+      route: '/conversations',
+      status: 201,
+      conversation_id: id,
+      address: '127.0.0.1',
+      key: fingerprint,
+    },
+    { method: 'PUT', route: '/conversations/:id/config', status: 200, conversation_id: id, req_id: 'mine-1' },
+    { method: 'DELETE', status: 204, conversation_id: id, key: expect.stringMatching(/^[0-9a-f]{6}$/) },
+  ])
+  expect(lines[2]!['key']).not.toBe(fingerprint)
+  expect(http.bench.logged.join('')).not.toMatch(new RegExp(`hunter2|${KEY}|${OLD_KEY}`))
+})
+
+test('so does a key that is refused, by the fingerprint of what was sent', async () => {
+  await using http = await setHttp()
+  const id = uuid7()
+  await http.call('GET', `/conversations/${id}`, undefined, { authorization: 'Bearer no-such-key' })
+  await http.call('GET', '/info', undefined, { authorization: '' })
+  const [wrong, none] = linesOf(http, 'audit')
+  expect(wrong).toMatchObject({ method: 'GET', status: 401, conversation_id: id, key: expect.any(String) })
+  expect(wrong!['key']).not.toBe(fingerprint)
+  expect(none).toMatchObject({ status: 401, route: '/info' })
+  expect(none).not.toHaveProperty('key')
+  expect(http.bench.logged.join('')).not.toContain('no-such-key')
+})
+
+test('every answer has a request id, which is the one in the log', async () => {
+  await using http = await setHttp()
+  for (const [method, url, headers] of [
+    ['GET', '/info', {}],
+    ['GET', '/alive', {}],
+    ['GET', '/info', { authorization: '' }],
+    ['GET', '/nowhere', {}],
+    ['GET', '/%zz', {}],
+  ] as const) {
+    const own = await http.call(method, url, undefined, { ...headers, 'x-request-id': 'A-client.s_own-1' })
+    expect(own.headers['x-request-id'], url).toBe('A-client.s_own-1')
+    const given = await http.call(method, url, undefined, headers)
+    expect(given.headers['x-request-id'], url).toMatch(/^[0-9a-f]{8}-/)
+    if (url === '/info') expect(http.bench.logged.at(-1)).toContain(String(given.headers['x-request-id']))
+  }
+})
+
+test.each(['', 'x'.repeat(129), 'a b', 'a"b', 'é', '<script>'])(
+  'an id of a client that is not short and plain is not used: %j',
+  async (id) => {
+    await using http = await setHttp()
+    const answer = await http.call('GET', '/info', undefined, { 'x-request-id': id })
+    expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f]{8}-/)
+  },
+)
+
+test('the address is the connection’s, unless a proxy that is trusted says otherwise', async () => {
+  const forwarded = { 'x-forwarded-for': '203.0.113.9, 198.51.100.7', authorization: '' }
+  await using direct = await setHttp()
+  await direct.call('GET', '/info', undefined, forwarded)
+  expect(linesOf(direct, 'audit')[0]).toMatchObject({ address: '127.0.0.1' })
+  await using behind = await setHttp({ http: { trustProxy: ['127.0.0.1'] } })
+  await behind.call('GET', '/info', undefined, forwarded)
+  expect(linesOf(behind, 'audit')[0], 'the nearest that is no proxy of ours').toMatchObject({ address: '198.51.100.7' })
+  await using chain = await setHttp({ http: { trustProxy: ['127.0.0.0/8', '198.51.100.0/24'] } })
+  await chain.call('GET', '/info', undefined, forwarded)
+  expect(linesOf(chain, 'audit')[0]).toMatchObject({ address: '203.0.113.9' })
+})
