@@ -36,6 +36,9 @@ export type CancelTaskCommand = {
   now: number
 }
 
+/** When to look again whether a task has ended. */
+const RETRY_AFTER_S = 1
+
 type TaskDraft = Extract<EventDraft, { type: 'TaskUpdate' }>
 
 export function decidePostTask(state: State, command: PostTaskCommand): EventDraft[] | Problem {
@@ -43,6 +46,7 @@ export function decidePostTask(state: State, command: PostTaskCommand): EventDra
     return new Problem(
       'too_many_tasks',
       `A conversation has at most ${MAX_OPEN_TASKS} tasks that are not over; wait for some of them, or cancel them.`,
+      { details: { retry_after: RETRY_AFTER_S } },
     )
   }
   const { taskId, title, runnable, idempotency } = command
