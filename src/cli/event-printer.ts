@@ -65,6 +65,9 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'SecretsUpdate':
       case 'FileUpdate':
       case 'CommandResult':
+      case 'TaskUpdate':
+      case 'ForkedFrom':
+      case 'ClientEvent':
       case 'ToolOutputDelta':
         return
       default:

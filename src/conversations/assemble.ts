@@ -1,5 +1,6 @@
 /** One conversation from its parts: actor, log, tools, shells and secrets tied together, and how they are taken apart again. */
 import { join } from 'node:path'
+import type { AgentInfo } from '../contract/agent-info.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
 import { createToolCalls } from '../agent/tool-calls.ts'
@@ -30,6 +31,7 @@ import type { ConversationProcesses } from './conversation-processes.ts'
 import { createConversationProcesses } from './conversation-processes.ts'
 import type { ConversationShells } from './conversation-shells.ts'
 import { createConversationShells } from './conversation-shells.ts'
+import { tellAgent } from './agent-info.ts'
 import { Conversation } from './conversation.ts'
 import { describeEvent } from '../contract/describe-event.ts'
 import type { ConversationFiles, FilesDeps } from './files.ts'
@@ -38,6 +40,7 @@ import type { ConversationSecrets, SecretCommands } from './secrets.ts'
 import { secretCommands } from './secrets.ts'
 import type { LlmDefaults } from './settings.ts'
 import { withLlmSecrets } from './settings.ts'
+import { createRunTaskCommand } from './run-task-command.ts'
 import { createMeter } from './meter.ts'
 import type { RunSlots } from './run-slots.ts'
 import type { State } from './state.ts'
@@ -94,6 +97,7 @@ export type Opened = {
   /** Those that clients run, beside the agent. */
   readonly commands: ClientCommands
   readonly processes: ConversationProcesses
+  readonly agentInfo: () => Promise<AgentInfo>
   readonly callbacks: CallbackCommands
   /** Who delivers, beside those who ask for it. */
   readonly deliveries: Pick<CallbackSet, 'start' | 'settle'>
@@ -196,6 +200,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
       const config = withLlmSecrets(stored, secrets.llm(), deps.llmDefaults)
       return createRedactedLlm(meter.time(deps.createLlm({ ...redactor, config, conversationId: id })), redactor)
     },
+    runTaskCommand: createRunTaskCommand(commands),
     logger,
     markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),
     onChange,
@@ -224,6 +229,10 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     shells,
     commands,
     processes,
+    agentInfo: () => {
+      const { log, state } = conversation
+      return tellAgent({ settings: state.settings, log, tools: toolCalls.descriptions, isolation: deps.isolation })
+    },
     callbacks: callbackCommands({ conversationId: id, set: callbackSet, head: () => log.head, ...deps, redact }),
     deliveries: callbackSet,
     leaveWorkdir: shells.close,

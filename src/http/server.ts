@@ -35,6 +35,7 @@ import { permissionRoutes } from './routes/permissions.ts'
 import { processRoutes } from './routes/processes.ts'
 import { secretRoutes } from './routes/secrets.ts'
 import { serverRoutes } from './routes/server.ts'
+import { taskRoutes } from './routes/tasks.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -189,6 +190,7 @@ export async function registerRoutes(
   await app.register(secretRoutes, { manager })
   await app.register(fileRoutes, { manager })
   await app.register(fileBodyRoutes, { manager, maxUploadBytes: info.limits.max_upload_bytes })
+  await app.register(taskRoutes, { manager })
   await app.register(eventRoutes, {
     manager,
     metrics,
