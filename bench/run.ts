@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { benchCommands } from './commands.ts'
 import { benchCallbacks } from './callbacks.ts'
 import { benchChurn } from './churn.ts'
 import { benchCreate } from './create.ts'
@@ -19,6 +20,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   deltas: benchDeltas,
   create: benchCreate,
   files: benchFiles,
+  commands: benchCommands,
   callbacks: benchCallbacks,
   churn: benchChurn,
   start: benchStart,

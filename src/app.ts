@@ -11,6 +11,7 @@ import type { AssemblyDeps } from './conversations/assemble.ts'
 import { createAssembler } from './conversations/assembly.ts'
 import { createCallbackDispatcher } from './conversations/callbacks/dispatcher.ts'
 import { createCatalog } from './conversations/catalog.ts'
+import { DEFAULT_COMMAND_LIMITS } from './conversations/client-commands/client-commands.ts'
 import { ConversationManager } from './conversations/manager.ts'
 import { createRunSlots } from './conversations/run-slots.ts'
 import { lockDataDirectory } from './events/data-lock.ts'
@@ -42,7 +43,8 @@ import { hostLauncher } from './workspace/host-launcher.ts'
 import { endOrphans } from './workspace/marked-processes.ts'
 import type { ShellLauncher } from './workspace/shell.ts'
 import { pathsNamedIn, shellEnvironment } from './workspace/shell-environment.ts'
-import { MAX_SHELL_SESSIONS, createShells } from './workspace/shells.ts'
+import { MAX_SHELL_SESSIONS } from './workspace/shell-limits.ts'
+import { createShells } from './workspace/shells.ts'
 import { hiddenFromShells } from './workspace/wall-mounts.ts'
 
 export const VERSION: string = manifest.version
@@ -286,6 +288,7 @@ function infoOf(config: Config, { isolation }: ShellLauncher): Info {
       max_concurrent_runs: config.maxConcurrentRuns,
       max_streams_per_conversation: config.maxStreamsPerConversation,
       max_shell_sessions_per_conversation: MAX_SHELL_SESSIONS,
+      max_running_commands_per_conversation: DEFAULT_COMMAND_LIMITS.running,
     },
   }
 }

@@ -47,6 +47,9 @@ export function createHistory(render: RenderOutput): History {
         case 'SystemInit':
           system = event.system_prompt
           return
+        case 'ForkedFrom':
+          if (event.cwd !== event.from_cwd) push({ role: 'user', content: [{ type: 'text', text: tellMove(event) }] })
+          return
         case 'UserMessage':
           return push({ role: 'user', content: event.content })
         case 'AssistantMessage':
@@ -69,6 +72,9 @@ export function createHistory(render: RenderOutput): History {
         case 'ConfigUpdate':
         case 'SecretsUpdate':
         case 'FileUpdate':
+        case 'CommandResult':
+        case 'TaskUpdate':
+        case 'ClientEvent':
         case 'ErrorEvent':
         case 'Result':
           return
@@ -77,6 +83,11 @@ export function createHistory(render: RenderOutput): History {
       }
     },
   }
+}
+
+/** In words of its own, at the end: the prompt before it stays as it was, and with it the provider's cache. */
+function tellMove({ from_cwd, cwd }: EventOf<'ForkedFrom'>): string {
+  return `[This is a copy of an earlier conversation. Your working directory is now ${cwd}, a copy of ${from_cwd}: wherever that was said above, use ${cwd} from here on, and leave ${from_cwd} alone. Shells and background processes of before are gone.]`
 }
 
 const IMAGES_OF_TOOLS = 'Here are the images of the tool results above, in their order.'

@@ -64,6 +64,10 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'ConfigUpdate':
       case 'SecretsUpdate':
       case 'FileUpdate':
+      case 'CommandResult':
+      case 'TaskUpdate':
+      case 'ForkedFrom':
+      case 'ClientEvent':
       case 'ToolOutputDelta':
         return
       default:

@@ -75,6 +75,27 @@ export const LATER_FIELDS: ReadonlySet<string> = new Set([
   'setting_sources',
 ])
 
+export const ForkConversation = z
+  .strictObject({
+    at_seq: z
+      .int()
+      .positive()
+      .optional()
+      .describe(
+        'The last event that is copied; all of them when absent. An answer of the model is not parted from its calls: it is left out where some would be missing.',
+      ),
+    workdir: z
+      .enum(['copy', 'share'])
+      .default('copy')
+      .describe(
+        '`copy`: a directory of its own, with what is in the original’s now. `share`: the same directory; it goes with the conversation that it was made for.',
+      ),
+    title: Title.optional().describe('That of the original when absent.'),
+    id: ConversationId.optional().describe('A UUID of your own; one is made when not given.'),
+  })
+  .meta({ id: 'ForkConversation' })
+export type ForkConversation = z.infer<typeof ForkConversation>
+
 /** `PUT config` merges: what is absent stays. */
 export const UpdateConfig = z
   .strictObject({

@@ -1,5 +1,5 @@
 /** An event as one line that people like to read: the terminal and the server's log show it so. */
-import type { Event } from './event.ts'
+import type { Event, EventOf } from './event.ts'
 import { partsOfOutput, textOfParts } from './message.ts'
 
 /** Longer lines are cut: this is for following, the log has the rest. */
@@ -31,6 +31,14 @@ export function describeEvent(event: Event): string {
       return `secrets: ${[...event.added, ...event.removed.map((name) => `-${name}`)].join(', ')}`
     case 'FileUpdate':
       return `${event.action}: ${short(event.path)}`
+    case 'CommandResult':
+      return `command (${event.status}, exit code ${event.exit_code}): ${short(event.command)}`
+    case 'TaskUpdate':
+      return `task ${event.task_id}: ${event.status}${progressOf(event)} (${short(event.title)})`
+    case 'ForkedFrom':
+      return `forked from ${event.from_conversation_id} at ${event.from_seq}`
+    case 'ClientEvent':
+      return `${event.name}: ${short(asText(event.data ?? ''))}`
     case 'ErrorEvent':
       return `error (${event.error_type}): ${short(event.message)}`
     case 'Result':
@@ -39,6 +47,8 @@ export function describeEvent(event: Event): string {
       return event satisfies never
   }
 }
+
+const progressOf = ({ progress }: EventOf<'TaskUpdate'>) => (progress ? ` ${progress.done}/${progress.total}` : '')
 
 /** What a call is about: its command where it has one, with the path that it is for, else all of its input. */
 export function inputText(input: unknown): string {

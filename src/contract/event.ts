@@ -1,6 +1,8 @@
 /** The events of a conversation: one discriminated union on `type`, durable and transient, and the cursor rules they carry. */
 import { z } from 'zod'
+import { CommandStatus } from './command-status.ts'
 import { AssistantPart, Usage, UsageByModel, UserPart } from './message.ts'
+import { Runnable, TaskProgress, TaskResult, TaskStatus } from './task.ts'
 
 /** Schema version of the events this server writes. A log with a higher one is read, but not run. */
 export const EVENT_VERSION = 1
@@ -37,6 +39,7 @@ export const StopReason = z
     'server_restart',
     'rejected',
     'superseded',
+    'cancelled',
   ])
   .meta({ id: 'StopReason' })
 export type StopReason = z.infer<typeof StopReason>
@@ -56,6 +59,11 @@ const Envelope = z.object({
 })
 
 const InRun = { run_id: z.uuid().optional() }
+/** Of the request that it came with. */
+const Keyed = {
+  idempotency_key: z.string().optional(),
+  body_hash: z.string().optional().describe('Of the request that came with the key.'),
+}
 const InSubagent = { parent_tool_use_id: z.string().optional(), agent_name: z.string().optional() }
 
 const byUser = { source: z.literal('user') }
@@ -83,8 +91,8 @@ export const UserMessage = Envelope.extend({
   content: z.array(UserPart),
   run: z.boolean().describe('Whether it asked for a run; a run does not end before it has read such a message.'),
   sender: z.string().optional(),
-  idempotency_key: z.string().optional(),
-  body_hash: z.string().optional().describe('Of the request that came with the key.'),
+  task_id: z.uuid().optional().describe('The task it begins.'),
+  ...Keyed,
 }).meta({ id: 'UserMessage' })
 
 export const AssistantMessage = Envelope.extend({
@@ -197,6 +205,53 @@ export const FileUpdate = Envelope.extend({
   body_hash: z.string().optional().describe('Of the request that came with the key.'),
 }).meta({ id: 'FileUpdate' })
 
+export const CommandResult = Envelope.extend({
+  ...byEnvironment,
+  type: z.literal('CommandResult'),
+  command_id: z.uuid(),
+  command: z.string(),
+  session_id: z.string().describe('The shell session it ran in.'),
+  status: CommandStatus,
+  exit_code: z.int().nullable(),
+  cwd: z.string().describe('Where the session stands afterwards.'),
+  execution_time: z.number().nonnegative().describe('Seconds.'),
+  background_pid: z.int().optional().describe('Of a trailing `&`.'),
+})
+  .meta({ id: 'CommandResult' })
+  .describe('A command that a client ran has ended. What it wrote is not in the log.')
+
+export const TaskUpdate = Envelope.extend({
+  source: z.enum(['user', 'environment']),
+  ...InRun,
+  type: z.literal('TaskUpdate'),
+  task_id: z.uuid(),
+  title: z.string(),
+  status: TaskStatus,
+  runnable: Runnable.optional().describe('With the first update, `pending`: what is to be done.'),
+  progress: TaskProgress.optional().describe('While it runs, where it can be counted.'),
+  result: TaskResult.optional().describe('With the last update, where something came of it.'),
+  message: z.string().optional().describe('Why it ended so, where that is not plain.'),
+  ...Keyed,
+}).meta({ id: 'TaskUpdate' })
+
+export const ForkedFrom = Envelope.extend({
+  ...byEnvironment,
+  type: z.literal('ForkedFrom'),
+  from_conversation_id: z.uuid().describe('The conversation that all events before this one were copied from.'),
+  from_seq: z.int().positive().describe('Its last event that was copied; up to there both have the same seqs.'),
+  from_cwd: z.string().describe('Where it worked then.'),
+  cwd: z.string(),
+  options_summary: z.record(z.string(), z.unknown()).describe('The configuration from here on; secret values masked.'),
+}).meta({ id: 'ForkedFrom' })
+
+export const ClientEvent = Envelope.extend({
+  ...byUser,
+  type: z.literal('ClientEvent'),
+  name: z.string(),
+  data: z.unknown().optional().describe('Any JSON, as the client sent it.'),
+  ...Keyed,
+}).meta({ id: 'ClientEvent' })
+
 export const ErrorEvent = Envelope.extend({
   ...byEnvironment,
   ...InRun,
@@ -235,6 +290,10 @@ export const Event = z
     ConfigUpdate,
     SecretsUpdate,
     FileUpdate,
+    CommandResult,
+    TaskUpdate,
+    ForkedFrom,
+    ClientEvent,
     ErrorEvent,
     Result,
   ])
@@ -270,7 +329,8 @@ export const AssistantAborted = Transient.extend({
 
 export const ToolOutputDelta = Transient.extend({
   type: z.literal('ToolOutputDelta'),
-  tool_use_id: z.string(),
+  tool_use_id: z.string().optional().describe('The call of the agent that wrote it,'),
+  command_id: z.uuid().optional().describe('or the command of a client.'),
   stream: z.enum(['stdout', 'stderr']),
   offset: z.int().nonnegative().describe('Bytes of this stream that came before.'),
   text: z.string(),

@@ -4,6 +4,8 @@ import { ConversationId, PageLimit } from './conversation.ts'
 import { Event, EVENT_TYPES, TRANSIENT_TYPES, TransientEvent } from './event.ts'
 import { ErrorBody } from './problem.ts'
 
+export const MAX_CLIENT_EVENT_BYTES = 256 * 1024
+
 const Seq = z.coerce.number().int().nonnegative()
 
 /** Names separated by commas -> a set. A name that no event has is refused: it would never match. */
@@ -22,6 +24,7 @@ const Flag = z.stringbool({ truthy: ['true', '1'], falsy: ['false', '0'] })
 const EventFilter = {
   types: typeNames(EVENT_TYPES).optional(),
   source: z.enum(['user', 'agent', 'environment']).optional(),
+  q: z.string().min(1).max(200).optional().describe('Part of a text in the event, in any case.'),
   since: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, inclusive.'),
   until: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, exclusive.'),
 }
@@ -46,6 +49,30 @@ export const EventPage = z
   .object({ items: z.array(Event), next_page_id: z.string().nullable() })
   .meta({ id: 'EventPage' })
 
+const MAX_CLIENT_EVENT_DEPTH = 100
+
+const isDeeperThan = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((item) => isDeeperThan(item, levels - 1)))
+
+/** Names and data are the client's own; the agent does not see them. */
+export const PostClientEvent = z
+  .strictObject({
+    name: z.string().min(1).max(200),
+    data: z
+      .unknown()
+      .optional()
+      .refine((data) => !isDeeperThan(data, MAX_CLIENT_EVENT_DEPTH), 'is nested too deeply')
+      .describe(`Any JSON, up to ${MAX_CLIENT_EVENT_BYTES} bytes.`),
+  })
+  .meta({ id: 'PostClientEvent' })
+export type PostClientEvent = z.infer<typeof PostClientEvent>
+
+export const PostedClientEvent = z
+  .object({ event_id: z.uuid(), seq: z.int().positive() })
+  .meta({ id: 'PostedClientEvent' })
+export type PostedClientEvent = z.infer<typeof PostedClientEvent>
 /** How a stream ends, when it is not the reader who ends it. */
 const STREAM_ENDS = ['deleted', 'server_closing', 'lagged', 'error'] as const
 

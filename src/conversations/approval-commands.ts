@@ -3,8 +3,9 @@ import type { EventDraft } from '../contract/event.ts'
 import type { AskedToolUse, Decision, ToolDecision } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
 import { decideCalls, undecidedCalls } from './approvals.ts'
-import { answer, answerOpenCalls, inRun, isWaiting, result, toStatus } from './drafts.ts'
+import { answer, answerOpenCalls, denials, isWaiting, result, toStatus } from './drafts.ts'
 import type { State } from './state.ts'
+import { endOfCurrentTask } from './task-commands.ts'
 
 /** The loop has come to calls that need a decision, and is still. */
 export type AskCommand = { kind: 'ask'; runId: string; requestId: string; toolUses: readonly AskedToolUse[] }
@@ -47,7 +48,8 @@ export function decideReject(state: State, { reason, now }: RejectCommand): Even
   if (!isUndecided(state)) return nothingPending()
   const rejected = [...denials(state, 'user', reason), ...answerOpenCalls(state, 'rejected', tellDenial(reason))]
   if (!isWaiting(state.status)) return rejected
-  return [...rejected, result(state, 'rejected', now), toStatus(state, 'idle', 'rejected')]
+  const ended = [result(state, 'rejected', now), ...endOfCurrentTask(state, 'rejected')]
+  return [...rejected, ...ended, toStatus(state, 'idle', 'rejected')]
 }
 
 const SUPERSEDED = 'superseded: the user wrote a message instead of deciding'
@@ -56,20 +58,6 @@ export const supersede = (state: State): EventDraft[] => [
   ...denials(state, 'superseded', SUPERSEDED),
   ...answerOpenCalls(state, 'rejected', SUPERSEDED),
 ]
-
-function denials(state: State, decided_by: 'user' | 'superseded', message: string): EventDraft[] {
-  return undecidedCalls(state.request).map((call) => ({
-    type: 'PermissionDecision',
-    source: decided_by === 'user' ? 'user' : 'environment',
-    ...inRun(state),
-    request_id: state.request!.id,
-    tool_use_id: call.toolUseId,
-    input_hash: call.inputHash,
-    behavior: 'deny',
-    message,
-    decided_by,
-  }))
-}
 
 const tellDenial = (message: string | undefined) => `The user did not allow this call${message ? `: ${message}` : '.'}`
 

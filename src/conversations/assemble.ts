@@ -1,4 +1,6 @@
 /** One conversation from its parts: actor, log, tools, shells and secrets tied together, and how they are taken apart again. */
+import { join } from 'node:path'
+import type { AgentInfo } from '../contract/agent-info.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
 import { createToolCalls } from '../agent/tool-calls.ts'
@@ -22,6 +24,14 @@ import { callbackCommands } from './callbacks/callbacks.ts'
 import type { CallbackDispatcher } from './callbacks/dispatcher.ts'
 import { createDueMark } from './callbacks/due-mark.ts'
 import type { Catalog } from './catalog.ts'
+import type { ClientCommands, CommandLimits } from './client-commands/client-commands.ts'
+import { createClientCommands, DEFAULT_COMMAND_LIMITS } from './client-commands/client-commands.ts'
+import { createCommandRecords } from './client-commands/command-records.ts'
+import type { ConversationProcesses } from './conversation-processes.ts'
+import { createConversationProcesses } from './conversation-processes.ts'
+import type { ConversationShells } from './conversation-shells.ts'
+import { createConversationShells } from './conversation-shells.ts'
+import { tellAgent } from './agent-info.ts'
 import { Conversation } from './conversation.ts'
 import { describeEvent } from '../contract/describe-event.ts'
 import type { ConversationFiles, FilesDeps } from './files.ts'
@@ -30,6 +40,7 @@ import type { ConversationSecrets, SecretCommands } from './secrets.ts'
 import { secretCommands } from './secrets.ts'
 import type { LlmDefaults } from './settings.ts'
 import { withLlmSecrets } from './settings.ts'
+import { createRunTaskCommand } from './run-task-command.ts'
 import { createMeter } from './meter.ts'
 import type { RunSlots } from './run-slots.ts'
 import type { State } from './state.ts'
@@ -64,6 +75,8 @@ export type AssemblyDeps = {
   readonly files: Pick<FilesDeps, 'io' | 'ripgrep'>
   /** Where its files may be seen and changed, by its tools and by clients. */
   readonly fileRules: (conversation: { stateDirectory: string; workdir: () => string }) => FileRules
+  /** Of the commands that clients run; what is absent is as by default. */
+  readonly commandLimits?: Partial<CommandLimits>
   readonly createTools: (names: readonly string[], deps: ConversationToolDeps) => Tool[]
   /** Told of each log that is opened or made, before anything is appended to it. */
   readonly onLogOpened: (log: EventLog) => void
@@ -82,6 +95,11 @@ export type Opened = {
   readonly redact: (text: string) => string
   readonly secrets: SecretCommands
   readonly credentials: ConversationSecrets
+  readonly shells: Pick<ConversationShells, 'list' | 'end'>
+  /** Those that clients run, beside the agent. */
+  readonly commands: ClientCommands
+  readonly processes: ConversationProcesses
+  readonly agentInfo: () => Promise<AgentInfo>
   readonly callbacks: CallbackCommands
   /** Who delivers, beside those who ask for it. */
   readonly deliveries: Pick<CallbackSet, 'start' | 'settle'>
@@ -129,26 +147,39 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     parts.callbacks,
   )
   const meter = createMeter(deps.metrics, state)
-  let shells: Shells | undefined
   const workdir = () => conversation.state.settings.workdir
-  const currentShells = () =>
-    (shells ??= deps.createShells({
+  const directory = catalog.directoryOf(id)
+  const shells = createConversationShells(() =>
+    deps.createShells({
       conversationId: id,
       workdir: workdir(),
-      directory: catalog.directoryOf(id),
+      directory,
       secretsEnv: secrets.commandEnv,
       createFilter: redactor.byteStream,
-    }))
-  const closeShells = async () => {
-    const closing = shells
-    shells = undefined
-    await closing?.close()
-  }
+    }),
+  )
+  const limits = { ...DEFAULT_COMMAND_LIMITS, ...deps.commandLimits }
+  const commands = createClientCommands({
+    conversationId: id,
+    shells: shells.current,
+    isAgentIn: shells.isAgentIn,
+    records: createCommandRecords(join(directory, 'commands'), limits),
+    redact,
+    emit: async (draft) => void (await log.append([draft])),
+    publish: (draft) => log.publish(draft),
+    logger,
+    limits,
+  })
+  const processes = createConversationProcesses({
+    find: () => shells.current().processes(),
+    ownerOf: commands.ownerOf,
+    redactCutOff: redactor.redactCutOff,
+  })
 
   const toolCalls = createToolCalls({
     tools: deps.createTools(state.settings.tools, {
-      shells: { get: (sessionId) => currentShells().get(sessionId) },
-      stateDirectory: catalog.directoryOf(id),
+      shells: shells.forAgent,
+      stateDirectory: directory,
       workdir,
       lastOutput: (name) => conversation.state.lastOutputs[name],
       sealer: deps.secretStore.sealerFor(id),
@@ -171,6 +202,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
       const config = withLlmSecrets(stored, secrets.llm(), deps.llmDefaults)
       return createRedactedLlm(meter.time(deps.createLlm({ ...redactor, config, conversationId: id })), redactor)
     },
+    runTaskCommand: createRunTaskCommand(commands),
     logger,
     markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),
     onChange,
@@ -198,17 +230,26 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     redact,
     secrets: secretCommands({ changeSecrets: (store) => conversation.changeSecrets(store) }, secrets),
     credentials: secrets,
+    shells,
+    commands,
+    processes,
+    agentInfo: () => {
+      const { log, state } = conversation
+      return tellAgent({ settings: state.settings, log, tools: toolCalls.descriptions, isolation: deps.isolation })
+    },
     callbacks: callbackCommands({ conversationId: id, set: callbackSet, head: () => log.head, ...deps, redact }),
     deliveries: callbackSet,
-    leaveWorkdir: closeShells,
+    leaveWorkdir: shells.close,
     async dispose(outcome) {
       try {
-        // First of all: what is being sent would else hold up the end of the log.
+        // First of all, as the log is to tell how they ended.
+        await commands.close()
+        // What is being sent would else hold up the end of the log.
         await callbackSet.close(outcome)
         await files.close(whyClosed(outcome))
         await conversation.close(outcome)
       } finally {
-        await closeShells()
+        await shells.close()
       }
     },
   }

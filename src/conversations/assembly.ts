@@ -1,5 +1,5 @@
 /** Makes, opens and configures conversations, from what a client asks for or the disk holds. Knows how, not when; `assemble.ts` ties the parts together. */
-import { mkdir, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import type { CreateConversation, UpdateConfig } from '../contract/conversation.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
@@ -21,7 +21,10 @@ import { EMPTY_STATE, fold } from './state.ts'
 import { prepareWorkdir } from './workdir.ts'
 import type { AssemblyDeps, Opened } from './assemble.ts'
 import { assemble } from './assemble.ts'
+import { makeDirectory } from './conversation-directory.ts'
 import { firstEvents } from './first-events.ts'
+import type { ForkOptions } from './fork.ts'
+import { makeFork } from './fork.ts'
 
 type OnChange = (state: State) => void
 
@@ -34,6 +37,12 @@ export interface Assembler {
     id: string,
     request: CreateConversation,
     idempotency: Idempotency | undefined,
+    onChange: OnChange,
+  ): Promise<{ opened: Opened; warnings: readonly string[] }>
+  /** Leaves nothing behind when it throws. */
+  fork(
+    source: Opened,
+    options: ForkOptions,
     onChange: OnChange,
   ): Promise<{ opened: Opened; warnings: readonly string[] }>
   open(id: string, onChange: OnChange): Promise<Opened>
@@ -88,20 +97,13 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
       }
     },
 
+    fork: (source, options, onChange) =>
+      makeFork(deps, source, options, (stored) => assembleStored(deps, stored, undefined, onChange)),
+
     async open(id, onChange) {
       const { log: stored, repaired } = await deps.store.open(id)
-      try {
-        if (repaired) deps.logger.warn({ conversation_id: id }, repaired)
-        const state = await foldLog(stored, await deps.catalog.read(id))
-        if (!state.createdAt) throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
-        const redactor = deps.createRedactor()
-        const secrets = secretsOf(deps, id, await readSecrets(deps, id), redactor)
-        const callbacks = await readCallbacks(deps.catalog.directoryOf(id), deps.logger)
-        return assemble(deps, { stored, state, secrets, callbacks, redactor, onChange })
-      } catch (error) {
-        await stored.close()
-        throw error
-      }
+      if (repaired) deps.logger.warn({ conversation_id: id }, repaired)
+      return await assembleStored(deps, stored, await deps.catalog.read(id), onChange)
     },
 
     async configure(opened, update) {
@@ -138,17 +140,23 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
   }
 }
 
-/** An existing one may hold a conversation that was put there by hand: it is neither used nor, when something fails, removed. */
-async function makeDirectory(path: string): Promise<void> {
+async function assembleStored(
+  deps: AssemblyDeps,
+  stored: StoredLog,
+  noted: State | undefined,
+  onChange: OnChange,
+): Promise<Opened> {
+  const id = stored.conversationId
   try {
-    await mkdir(path, { mode: 0o700 })
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
-    throw new Problem(
-      'conversation_exists',
-      'There is data of a conversation with this id; restart the server to see it, or use another id.',
-      { cause },
-    )
+    const state = await foldLog(stored, noted)
+    if (!state.createdAt) throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
+    const redactor = deps.createRedactor()
+    const secrets = secretsOf(deps, id, await readSecrets(deps, id), redactor)
+    const callbacks = await readCallbacks(deps.catalog.directoryOf(id), deps.logger)
+    return assemble(deps, { stored, state, secrets, callbacks, redactor, onChange })
+  } catch (error) {
+    await stored.close()
+    throw error
   }
 }
 

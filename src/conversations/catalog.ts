@@ -10,6 +10,7 @@ import { PostedMessage } from '../contract/conversation.ts'
 import { Status } from '../contract/event.ts'
 import { Decision } from '../contract/permission.ts'
 import { UsageByModel } from '../contract/message.ts'
+import { TaskProgress } from '../contract/task.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
 import { removeTree } from '../lib/remove-tree.ts'
 import type { CreatedKey } from './keyed-creates.ts'
@@ -50,6 +51,18 @@ const Request = z.object({
   ),
 })
 
+const OpenTask = z.object({
+  id: z.string(),
+  type: z.enum(['AgentRun', 'Command', 'Ticker']),
+  title: z.string(),
+  status: z.enum(['pending', 'running']),
+  seq: z.number(),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+  runId: z.string().optional(),
+  progress: TaskProgress.optional(),
+})
+
 const Key = z.object({ key: z.string(), bodyHash: z.string(), id: z.uuid(), at: z.iso.datetime() })
 
 /** `meta.json`: the state as of `lastSeq`, from which a fold of the rest of the log goes on. */
@@ -76,6 +89,8 @@ const Meta = z.object({
   postedKeys: z.array(z.object({ key: z.string(), bodyHash: z.string(), at: z.string(), answer: PostedMessage })),
   // Absent from what an earlier version wrote, which had no tool of that kind.
   lastOutputs: z.record(z.string(), z.unknown()).default({}),
+  // As above: there were no tasks.
+  tasks: z.array(OpenTask).default([]),
   runRequestedAt: z.number(),
   usage: UsageByModel,
   costUsd: z.number().optional(),
@@ -95,6 +110,9 @@ export interface Catalog {
   markActive(id: string): Promise<void>
   unmarkActive(id: string): Promise<void>
   activeIds(): Promise<string[]>
+  /** Notes, durably and before the first file, that the workdir made for it is being filled from another one. */
+  markCopying(id: string): Promise<void>
+  isCopying(id: string): Promise<boolean>
   /** Notes, durably, that events of this conversation may wait for delivery to its callbacks. */
   markDue(id: string): Promise<void>
   unmarkDue(id: string): Promise<void>
@@ -156,6 +174,11 @@ export async function createCatalog(directory: string): Promise<Catalog> {
     markActive: (id) => touchDurably(active!, id),
     unmarkActive: (id) => rm(join(active!, id), { force: true }),
     activeIds: () => listIds(active!),
+    async markCopying(id) {
+      await touchDurably(join(sessions!, id), COPYING)
+      await syncDirectory(sessions!)
+    },
+    isCopying: (id) => exists(join(sessions!, id, COPYING)),
     markDue: (id) => touchDurably(due!, id),
     unmarkDue: (id) => rm(join(due!, id), { force: true }),
     dueIds: () => listIds(due!),
@@ -188,6 +211,9 @@ async function listIds(directory: string): Promise<string[]> {
   const names = await readdir(directory)
   return names.filter((name) => z.uuid().safeParse(name).success)
 }
+
+/** In the directory of a conversation whose log is not there yet; once it is, it means nothing. */
+const COPYING = 'copying'
 
 /** Of a deleted conversation; the ids beside them have none. */
 const KEY_SUFFIX = '.key'

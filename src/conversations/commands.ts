@@ -6,10 +6,26 @@ import { Problem } from '../contract/problem.ts'
 import type { AskCommand, DecideCommand, RejectCommand } from './approval-commands.ts'
 import { decideAsk, decidePermission, decideReject, isUndecided, supersede } from './approval-commands.ts'
 import { undecidedCalls } from './approvals.ts'
-import { answerOpenCalls, inRun, isWaiting, result, start, toStatus } from './drafts.ts'
+import { answerOpenCalls, inRun, isWaiting, keyOf, result, start, toStatus } from './drafts.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { State } from './state.ts'
 import { STATUS_AFTER } from './state.ts'
+import type {
+  CancelTaskCommand,
+  EndTaskCommand,
+  PostTaskCommand,
+  StartTaskCommand,
+  TickTaskCommand,
+} from './task-commands.ts'
+import {
+  decideCancelTask,
+  decideEndTask,
+  decidePostTask,
+  decideStartTask,
+  decideTickTask,
+  endOfCurrentTask,
+  endOfLostJobs,
+} from './task-commands.ts'
 
 export type RunFailure = { readonly type: ErrorType; readonly message: string; readonly retryable: boolean }
 
@@ -43,6 +59,12 @@ export type Command =
   | AskCommand
   | DecideCommand
   | RejectCommand
+  | PostTaskCommand
+  | StartTaskCommand
+  | TickTaskCommand
+  | EndTaskCommand
+  | CancelTaskCommand
+  | { kind: 'client_event'; name: string; data?: unknown; idempotency?: Idempotency }
   /** The server starts and finds the log as another process left it. */
   | { kind: 'recover'; now: number }
 
@@ -67,6 +89,18 @@ export function decide(state: State, command: Command): EventDraft[] | Problem {
       return refuseNewer(state) ?? decidePermission(state, command)
     case 'reject':
       return decideReject(state, command)
+    case 'post_task':
+      return refuseNewer(state) ?? decidePostTask(state, command)
+    case 'start_task':
+      return decideStartTask(state, command)
+    case 'tick_task':
+      return decideTickTask(state, command)
+    case 'end_task':
+      return decideEndTask(state, command)
+    case 'cancel_task':
+      return decideCancelTask(state, command)
+    case 'client_event':
+      return decideClientEvent(command)
     case 'recover':
       return decideRecover(state, command.now)
     default:
@@ -85,12 +119,14 @@ function decideMessage(state: State, command: CommandOf<'message'>): EventDraft[
     run,
     ...(run && { run_id: state.status === 'running' && state.run ? state.run.id : newRunId }),
     ...(sender !== undefined && { sender }),
-    ...(idempotency && { idempotency_key: idempotency.key, body_hash: idempotency.bodyHash }),
+    ...keyOf(idempotency),
   }
   if (state.status === 'running') return [message]
   if (isWaiting(state.status)) {
     const ended = [...supersede(state), result(state, 'superseded', now)]
-    return [...ended, message, run ? start(state, newRunId, 'message') : toStatus(state, 'idle', 'superseded')]
+    // With a run that follows, the message only steers the task that the agent is at.
+    if (run) return [...ended, message, start(state, newRunId, 'message')]
+    return [...ended, ...endOfCurrentTask(state, 'superseded'), message, toStatus(state, 'idle', 'superseded')]
   }
   // Paused while it waited: words in the place of a decision are none.
   if (isUndecided(state)) return [...supersede(state), message, ...(run ? [start(state, newRunId, 'message')] : [])]
@@ -150,6 +186,10 @@ function decideSecrets({ added, removed }: CommandOf<'secrets'>): EventDraft[] {
   return [{ type: 'SecretsUpdate', source: 'user', added: [...added], removed: [...removed] }]
 }
 
+function decideClientEvent({ name, data, idempotency }: CommandOf<'client_event'>): EventDraft[] {
+  return [{ type: 'ClientEvent', source: 'user', name, ...(data !== undefined && { data }), ...keyOf(idempotency) }]
+}
+
 /**
  * A run ends only here, after a look for messages it has not read: a message that asked for a run is never stranded.
  * No events mean that the run is to go on.
@@ -174,6 +214,7 @@ function decideEnd(state: State, command: CommandOf<'end_run'>): EventDraft[] {
   const ended = [
     ...error,
     result(state, stopReason, now, command.finalText),
+    ...endOfCurrentTask(state, stopReason, command.finalText),
     toStatus(state, STATUS_AFTER[stopReason], stopReason),
   ]
   // Each such message asked for a run of its own when this one could not take it in. But not the one this run was
@@ -189,14 +230,15 @@ function decideEnd(state: State, command: CommandOf<'end_run'>): EventDraft[] {
  * waits for a decision has had none, and goes on waiting; nor has one that was decided while paused.
  */
 function decideRecover(state: State, now: number): EventDraft[] {
-  if (isWaiting(state.status) || isUndecided(state) || isHeldBack(state)) return []
+  const lost = endOfLostJobs(state)
+  if (isWaiting(state.status) || isUndecided(state) || isHeldBack(state)) return lost
   const answered = answerOpenCalls(
     state,
     'interrupted',
     'The server stopped while this call ran; what it did until then is not known.',
   )
-  if (state.status !== 'running') return answered
-  return [...answered, result(state, 'server_restart', now), toStatus(state, 'paused', 'server_restart')]
+  if (state.status !== 'running') return [...lost, ...answered]
+  return [...lost, ...answered, result(state, 'server_restart', now), toStatus(state, 'paused', 'server_restart')]
 }
 
 /** Decided while paused, and nothing of it has run since. */

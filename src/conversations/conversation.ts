@@ -27,14 +27,19 @@ import { createDecisions } from './decisions.ts'
 import { waitForRun } from './wait-for-run.ts'
 import { ActiveRun } from './active-run.ts'
 import type { RunEnd } from './active-run.ts'
+import type { ClientEvents } from './client-events.ts'
+import { createClientEvents } from './client-events.ts'
 import type { Command } from './commands.ts'
 import { decide } from './commands.ts'
 import type { SecretsChange } from './secrets.ts'
-import { refuseSecretsIn } from './refuse-secrets.ts'
 import { redactParts } from './redact-parts.ts'
 import type { RunSlots } from './run-slots.ts'
 import type { State } from './state.ts'
 import { fold } from './state.ts'
+import type { RunTaskCommand } from './jobs.ts'
+import { nextTasks, runningJobs } from './task-state.ts'
+import type { Tasks } from './tasks.ts'
+import { createTasks } from './tasks.ts'
 import { viewOf } from './view.ts'
 import { whyClosed } from './why-closed.ts'
 
@@ -46,6 +51,7 @@ export type ConversationDeps = {
   readonly toolCalls: ToolCalls
   readonly redact: (text: string) => string
   readonly createLlm: (config: LlmConfig) => Llm
+  readonly runTaskCommand: RunTaskCommand
   readonly logger: Logger
   /** Notes durably that a run is about to begin, or that none is under way any more. */
   readonly markActive: (active: boolean) => Promise<void>
@@ -64,6 +70,9 @@ export class Conversation {
   readonly log: EventLog
   /** What of the agent's calls waits for a user, and how it is decided. */
   readonly decisions: Decisions
+  /** What clients have asked to be done, and follow by its id. */
+  readonly tasks: Tasks
+  readonly clientEvents: ClientEvents
   readonly #deps: ConversationDeps
   // Commands wait here for each other, never for the agent: the loop runs beside it and comes back only to end a run.
   readonly #inbox = createSerial()
@@ -78,11 +87,19 @@ export class Conversation {
     this.#deps = deps
     this.log = deps.log
     this.#state = deps.state
-    this.decisions = createDecisions({
+    const parts = {
       ...deps,
       state: () => this.#state,
-      inTurn: (task) => this.#command(task),
-      carryOut: (command) => this.#carryOut(command),
+      inTurn: <T>(work: () => Promise<T>) => this.#command(work),
+      carryOut: (command: Command) => this.#carryOut(command),
+    }
+    this.clientEvents = createClientEvents(parts)
+    this.decisions = createDecisions(parts)
+    this.tasks = createTasks({
+      ...parts,
+      endRun: (command) => this.#storeEnd(command),
+      stopAgent: () => this.#stopAgent(),
+      onError: (error) => (this.#closed ? undefined : this.#reportStorage(error)),
     })
     deps.log.subscribe({ onEvents: (events) => events.forEach((stored) => this.#take(stored.event)) })
   }
@@ -95,6 +112,12 @@ export class Conversation {
     return this.#unstoredEnd ? { ...this.#state, status: 'error', run: undefined } : this.#state
   }
 
+  /** Whether something is done here, or is about to be, that a stop of the server would cut off. */
+  get isWorking(): boolean {
+    const hasTasks = runningJobs(this.#state).length > 0 || nextTasks(this.#state).length > 0
+    return this.#state.status === 'running' || hasTasks
+  }
+
   /** Whether the log can't be trusted any more and has to be opened anew. */
   get failed(): boolean {
     return this.log.failed
@@ -103,9 +126,8 @@ export class Conversation {
   /** The same key and body again, within a day, is the same message: it is answered as it was, and posted once. */
   async post({ message, run }: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
     return await this.#command(async () => {
-      const earlier = idempotency && (await findPosted(this.log, this.#state.postedKeys, idempotency, Date.now()))
+      const earlier = await findPosted({ ...this.#deps, log: this.log }, this.#state.postedKeys, idempotency)
       if (earlier) return earlier.answer
-      refuseSecretsIn({ 'Idempotency-Key': idempotency?.key }, this.#deps.redact)
       const content = redactParts(partsOf(message.content), this.#deps.redact)
       const sender = message.sender === undefined ? {} : { sender: this.#deps.redact(message.sender) }
       const command = { kind: 'message', content, ...sender, run, newRunId: uuid7(), now: Date.now() } as const
@@ -177,8 +199,8 @@ export class Conversation {
     await this.#inbox(async () => {
       if (this.#closed) return
       this.#closed = whyClosed(outcome)
-      await this.#stopRun()
-      await this.#deps.toolCalls.interrupt()
+      await this.tasks.close()
+      await this.#stopAgent()
       // What waits for somebody goes on waiting at the next start.
       const pauses = outcome === 'closing' && this.#state.status === 'running' && !this.failed
       if (pauses)
@@ -198,8 +220,18 @@ export class Conversation {
         await this.#carryOut(this.#unstoredEnd)
         this.#unstoredEnd = undefined
       }
-      return await task()
+      try {
+        return await task()
+      } finally {
+        await this.#advanceTasks()
+      }
     })
+  }
+
+  /** What cannot be started now is tried again with the next command, and at the next start of the server. */
+  async #advanceTasks(): Promise<void> {
+    if (this.#closed || this.failed) return
+    await this.tasks.advance().catch(this.#reportStorage)
   }
 
   /** Decides, stores, and does what the new state asks for. */
@@ -208,8 +240,9 @@ export class Conversation {
     if (drafts instanceof Problem) throw drafts
     if (!drafts.length) return []
     const starts = drafts.some((draft) => draft.type === 'StatusUpdate' && draft.status === 'running')
-    // Before the run is in the log: a start of the server opens only the logs that are marked.
-    if (starts) await this.#deps.markActive(true)
+    const hasWork = starts || drafts.some((draft) => draft.type === 'TaskUpdate' && draft.status === 'pending')
+    // Before the work is in the log: a start of the server opens only the logs that are marked.
+    if (hasWork) await this.#deps.markActive(true)
     const events = (await this.log.append(drafts)).map((stored) => stored.event)
     if (starts) this.#startRun()
     // A mark too many costs the next start one look; a command that is in the log must not fail for it.
@@ -229,8 +262,8 @@ export class Conversation {
 
   /** Whether the next start of the server may leave this conversation alone. */
   #isAtRest(): boolean {
-    const { status, reason, openCalls } = this.#state
-    return status !== 'running' && reason !== 'server_closing' && !openCalls.length
+    const { reason, openCalls } = this.#state
+    return !this.isWorking && reason !== 'server_closing' && !openCalls.length
   }
 
   /** Every durable event passes here, in order, before anyone else hears that it is stored. */
@@ -263,6 +296,14 @@ export class Conversation {
     this.#active = undefined
   }
 
+  /** Its run and its tools. Answers the calls that do not heed it. */
+  async #stopAgent(): Promise<readonly string[]> {
+    const { toolCalls } = this.#deps
+    await this.#stopRun()
+    await toolCalls.interrupt()
+    return this.#state.openCalls.map((call) => call.toolUseId).filter((id) => toolCalls.hasBegun(id))
+  }
+
   /** Answers whether the run goes on. */
   async #endRun(run: ActiveRun, end: RunEnd): Promise<boolean> {
     if (this.#closed || this.#state.run?.id !== run.id || this.#state.status !== 'running') return false
@@ -277,9 +318,12 @@ export class Conversation {
       this.#reportStorage(error)
       return false
     }
-    if (this.#state.run?.id !== run.id || this.#state.status !== 'running') return false
-    this.#active = run
-    return true
+    if (this.#state.run?.id === run.id && this.#state.status === 'running') {
+      this.#active = run
+      return true
+    }
+    await this.#advanceTasks()
+    return false
   }
 
   readonly #reportStorage = (error: unknown): void => {

@@ -1,12 +1,18 @@
-/** The drafts that commands have in common: what a run's start, its end, and an answered call look like in the log. */
+/** The drafts that commands have in common: what a run's start, its end, and a call that is answered or denied look like in the log. */
 import type { ToolCall } from '../agent/tool-calls.ts'
 import type { EventDraft, Status, StopReason, ToolErrorType } from '../contract/event.ts'
+import { undecidedCalls } from './approvals.ts'
+import type { Idempotency } from './idempotency.ts'
 import { DEQUEUED, QUEUED } from '../contract/event.ts'
 import type { State } from './state.ts'
 
 type StatusDraft = Extract<EventDraft, { type: 'StatusUpdate' }>
 
 export const isWaiting = (status: Status) => status === 'waiting_for_confirmation' || status === 'waiting_for_input'
+
+/** How an event keeps the key of the request it came with. */
+export const keyOf = (idempotency: Idempotency | undefined) =>
+  idempotency ? { idempotency_key: idempotency.key, body_hash: idempotency.bodyHash } : {}
 
 export const inRun = (state: State) => (state.run ? { run_id: state.run.id } : {})
 
@@ -45,6 +51,21 @@ export function answer(call: ToolCall, error_type: ToolErrorType, message: strin
     error_message: message,
     duration_ms: 0,
   }
+}
+
+/** Of all that waits for a decision. */
+export function denials(state: State, decided_by: 'user' | 'superseded', message: string): EventDraft[] {
+  return undecidedCalls(state.request).map((call) => ({
+    type: 'PermissionDecision',
+    source: decided_by === 'user' ? 'user' : 'environment',
+    ...inRun(state),
+    request_id: state.request!.id,
+    tool_use_id: call.toolUseId,
+    input_hash: call.inputHash,
+    behavior: 'deny',
+    message,
+    decided_by,
+  }))
 }
 
 /** Without a `finalText` of its own, or with an empty one, the run's last message is its last word. */

@@ -1,6 +1,6 @@
 /** `Idempotency-Key`: which requests came with one, kept with what they made, so that both are stored or neither. Pure. */
 import type { PostedMessage } from '../contract/conversation.ts'
-import type { EventOf } from '../contract/event.ts'
+import type { Event, EventOf, EventType } from '../contract/event.ts'
 import { Problem } from '../contract/problem.ts'
 
 /** What is kept of a request that came with a key. */
@@ -38,14 +38,21 @@ export function findEarlier<T extends KeptKey & { readonly at: string }>(
   return earlier
 }
 
-/** The keys after one more message; those of more than a day ago are forgotten. */
-export function withPostedKey(known: readonly PostedKey[], event: EventOf<'UserMessage'>): readonly PostedKey[] {
+/** What is posted into a conversation, and may come with a key. */
+export const KEYED_TYPES = new Set(['UserMessage', 'TaskUpdate', 'ClientEvent'] as const)
+export type KeyedEvent = EventOf<typeof KEYED_TYPES extends Set<infer T extends EventType> ? T : never>
+
+export const isKeyed = (event: Event): event is KeyedEvent => (KEYED_TYPES as ReadonlySet<string>).has(event.type)
+
+/** The keys after one more event; those of more than a day ago are forgotten. */
+export function withPostedKey(known: readonly PostedKey[], event: KeyedEvent): readonly PostedKey[] {
   if (event.idempotency_key === undefined || event.body_hash === undefined) return known
   const oldest = Date.parse(event.timestamp) - KEY_LIFETIME_MS
   const posted = { key: event.idempotency_key, bodyHash: event.body_hash, at: event.timestamp, answer: answerTo(event) }
   return [...known.filter((one) => Date.parse(one.at) > oldest), posted].slice(-MAX_KEYS)
 }
 
-export function answerTo({ id, seq, run_id }: EventOf<'UserMessage'>): PostedMessage {
-  return { event_id: id, seq, ...(run_id !== undefined && { run_id }) }
+export function answerTo(event: KeyedEvent): PostedMessage {
+  const run = event.type === 'UserMessage' && event.run_id !== undefined ? { run_id: event.run_id } : {}
+  return { event_id: event.id, seq: event.seq, ...run }
 }

@@ -3,6 +3,7 @@ import type {
   Conversation as ConversationView,
   CountConversations,
   CreateConversation,
+  ForkConversation,
   ListConversations,
   UpdateConfig,
 } from '../contract/conversation.ts'
@@ -41,7 +42,7 @@ export class ConversationManager {
   /** Ids on their way in or out, for which nothing else may begin. */
   readonly #busy = new Set<string>()
   readonly #keyed = createKeyedCreates()
-  #closing = false
+  readonly #stopping = new AbortController()
 
   constructor(deps: ManagerDeps) {
     this.#deps = deps
@@ -63,13 +64,27 @@ export class ConversationManager {
 
   /** The same key and body again, within a day, is the same conversation: it is answered, and not made a second time. */
   async create(request: CreateConversation, idempotency?: Idempotency): Promise<ConversationView> {
-    this.#refuseWhenClosing()
-    if (!idempotency) return await this.#create(request, undefined)
-    return await this.#keyed.once(idempotency, {
-      known: this.#keysOf(idempotency.key),
-      make: () => this.#create(request, idempotency),
-      again: (id) => this.#tellAgain(id),
+    return await this.#once(idempotency, () =>
+      this.#make(request.id, (id) => this.#deps.assembler.create(id, request, idempotency, this.#onChange)),
+    )
+  }
+
+  /** A conversation of its own from what another one is by now. With a key as a create. */
+  async fork(sourceId: string, request: ForkConversation, idempotency?: Idempotency): Promise<ConversationView> {
+    const { signal } = this.#stopping
+    return await this.#once(idempotency, async () => {
+      const source = await this.open(sourceId)
+      return await this.#make(request.id, (id) =>
+        this.#deps.assembler.fork(source, { id, request, idempotency, signal }, this.#onChange),
+      )
     })
+  }
+
+  async #once(idempotency: Idempotency | undefined, make: () => Promise<ConversationView>): Promise<ConversationView> {
+    this.#refuseWhenClosing()
+    if (!idempotency) return await make()
+    const known = this.#keysOf(idempotency.key)
+    return await this.#keyed.once(idempotency, { known, make, again: (id) => this.#tellAgain(id) })
   }
 
   #keysOf(key: string): CreatedKey[] {
@@ -82,14 +97,17 @@ export class ConversationManager {
     return { ...conversation.view(), ...(warnings && { warnings }) }
   }
 
-  async #create(request: CreateConversation, idempotency: Idempotency | undefined): Promise<ConversationView> {
-    const id = request.id ?? uuid7()
+  async #make(
+    wantedId: string | undefined,
+    assemble: (id: string) => Promise<{ opened: Opened; warnings: readonly string[] }>,
+  ): Promise<ConversationView> {
+    const id = wantedId ?? uuid7()
     if (this.#index.has(id) || this.#busy.has(id))
       throw new Problem('conversation_exists', `There is a conversation ${id} already.`)
     this.#busy.add(id)
     try {
-      if (request.id !== undefined && (await this.#deps.catalog.isDeleted(id))) throw deleted(id)
-      const made = this.#deps.assembler.create(id, request, idempotency, this.#onChange)
+      if (wantedId !== undefined && (await this.#deps.catalog.isDeleted(id))) throw deleted(id)
+      const made = assemble(id)
       const opening = made.then(({ opened }) => opened)
       // Already now: a stop of the server waits for what is on its way, and closes it.
       this.#openings.set(id, opening)
@@ -184,7 +202,7 @@ export class ConversationManager {
 
   /** Ends every run, stream and process within a bound; nothing can be asked of it afterwards. */
   async close(): Promise<void> {
-    this.#closing = true
+    this.#stopping.abort()
     const closing = Promise.allSettled(
       [...this.#openings.values()].map(async (opening) => (await opening).dispose('closing')),
     )
@@ -245,7 +263,7 @@ export class ConversationManager {
       const { status, reason, settings } = conversation.state
       const wasCutOff = status === 'paused' && (reason === 'server_restart' || reason === 'server_closing')
       if (wasCutOff && settings.resume_on_start) await conversation.run()
-      else await catalog.unmarkActive(id)
+      else if (!conversation.isWorking) await catalog.unmarkActive(id)
     } catch (error) {
       logger.error({ err: error, conversation_id: id }, 'this conversation could not be recovered')
     }
@@ -265,7 +283,8 @@ export class ConversationManager {
   }
 
   #refuseWhenClosing(): void {
-    if (this.#closing) throw new Problem('unavailable', 'The server is stopping; try again when it is up.')
+    if (this.#stopping.signal.aborted)
+      throw new Problem('unavailable', 'The server is stopping; try again when it is up.')
   }
 }
 

@@ -1,13 +1,24 @@
-/** Whether a message came before with the same `Idempotency-Key`: in the state's short memory, or further back in the log. */
+/** Whether something was posted before with the same `Idempotency-Key`: in the state's short memory, or further back in the log. */
 import type { EventLog } from '../events/event-log.ts'
 import type { Idempotency, PostedKey } from './idempotency.ts'
-import { KEY_LIFETIME_MS, MAX_KEYS, findEarlier, withPostedKey } from './idempotency.ts'
+import { KEYED_TYPES, KEY_LIFETIME_MS, MAX_KEYS, findEarlier, isKeyed, withPostedKey } from './idempotency.ts'
+import { refuseSecretsIn } from './refuse-secrets.ts'
 
-const TYPES = new Set(['UserMessage'])
 const PAGE = 1000
 
-/** Throws a `Problem` when the key came with another body. */
+/** Throws a `Problem` when the key came with another body, or is new and holds the value of a secret. */
 export async function findPosted(
+  { log, redact }: { readonly log: EventLog; readonly redact: (text: string) => string },
+  remembered: readonly PostedKey[],
+  idempotency: Idempotency | undefined,
+): Promise<PostedKey | undefined> {
+  if (!idempotency) return undefined
+  const earlier = await find(log, remembered, idempotency, Date.now())
+  if (!earlier) refuseSecretsIn({ 'Idempotency-Key': idempotency.key }, redact)
+  return earlier
+}
+
+async function find(
   log: EventLog,
   remembered: readonly PostedKey[],
   idempotency: Idempotency,
@@ -17,9 +28,9 @@ export async function findPosted(
   // Only what found no place is looked for in the log.
   if (earlier || remembered.length < MAX_KEYS) return earlier
   for (let beforeSeq: number | undefined = remembered[0]!.answer.seq; beforeSeq !== undefined;) {
-    const page = await log.read({ types: TYPES, order: 'desc', beforeSeq, limit: PAGE })
+    const page = await log.read({ types: KEYED_TYPES, order: 'desc', beforeSeq, limit: PAGE })
     for (const { event } of page.events) {
-      if (event.type !== 'UserMessage') continue
+      if (!isKeyed(event)) continue
       if (now - Date.parse(event.timestamp) >= KEY_LIFETIME_MS) return undefined
       const found = findEarlier(withPostedKey([], event), idempotency, now)
       if (found) return found

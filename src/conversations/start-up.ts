@@ -3,6 +3,7 @@ import { rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Problem } from '../contract/problem.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
+import { removeTree } from '../lib/remove-tree.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Assembler } from './assembly.ts'
 import type { Catalog } from './catalog.ts'
@@ -86,9 +87,11 @@ async function summaryOf(deps: StartUpDeps, id: string): Promise<Summary | undef
   }
 }
 
-/** What is left of a create that a crash cut off; the workdir goes only if it is empty, as one nobody worked in is. */
+/** What is left of a create that a crash cut off; the workdir goes only if it is empty, as one nobody worked in is, or a copy that was begun. */
 async function sweep({ catalog, workdirBase }: StartUpDeps, id: string): Promise<undefined> {
+  const workdir = join(workdirBase, id)
+  if (await catalog.isCopying(id)) await removeTree(workdir)
   await catalog.remove(id)
-  await rmdir(join(workdirBase, id)).catch(() => {})
+  await rmdir(workdir).catch(() => {})
   return undefined
 }

@@ -7,6 +7,8 @@ import type { PostedKey } from './idempotency.ts'
 import { withPostedKey } from './idempotency.ts'
 import type { OpenRequest } from './approvals.ts'
 import { isAllowed, openRequest, releasedRequest, withDecision } from './approvals.ts'
+import type { OpenTask } from './task-state.ts'
+import { tasksAfter, tasksInRun } from './task-state.ts'
 import type { Event, EventOf, Status, StopReason } from '../contract/event.ts'
 import { DEQUEUED, EVENT_VERSION } from '../contract/event.ts'
 import { LlmConfig } from '../contract/llm-config.ts'
@@ -70,11 +72,13 @@ export type State = {
   readonly request: OpenRequest | undefined
   /** By tool, for those in `TOOLS_KEPT_IN_LOG`: the output of its last successful call. */
   readonly lastOutputs: Readonly<Record<string, unknown>>
+  /** Those that are not over, in the order they were posted. */
+  readonly tasks: readonly OpenTask[]
   /** Seq of the newest message that asked for a run. */
   readonly runRequestedAt: number
   readonly usage: UsageByModel
   readonly costUsd: number | undefined
-  /** Messages of the last day that came with a key. */
+  /** What was posted in the last day and came with a key. */
   readonly postedKeys: readonly PostedKey[]
   /** Beginning of the first message: what a conversation without a title is found by. */
   readonly preview: string
@@ -98,6 +102,7 @@ export const EMPTY_STATE: State = {
   openCalls: [],
   request: undefined,
   lastOutputs: {},
+  tasks: [],
   runRequestedAt: 0,
   usage: {},
   costUsd: undefined,
@@ -140,16 +145,21 @@ export function fold(state: State, event: Event): State {
       return { ...next, request: openRequest(event) }
     case 'PermissionDecision':
       return afterDecision(next, event)
-    case 'StatusUpdate':
-      return {
-        ...next,
-        status: event.status,
-        reason: event.reason,
-        run: runAfter(state, event),
-        request: event.status === 'running' ? releasedRequest(state.request) : state.request,
-      }
+    case 'StatusUpdate': {
+      const { status, reason } = event
+      const run = runAfter(state, event)
+      const request = status === 'running' ? releasedRequest(state.request) : state.request
+      return { ...next, status, reason, run, request, tasks: tasksInRun(state.tasks, run?.id) }
+    }
+    case 'TaskUpdate':
+      return { ...next, postedKeys: withPostedKey(state.postedKeys, event), tasks: tasksAfter(state.tasks, event) }
+    case 'ClientEvent':
+      return { ...next, postedKeys: withPostedKey(state.postedKeys, event) }
+    case 'ForkedFrom':
+      return afterFork(next, event)
     case 'SecretsUpdate':
     case 'FileUpdate':
+    case 'CommandResult':
     case 'ErrorEvent':
     case 'Result':
       return next
@@ -181,6 +191,7 @@ export const STATUS_AFTER: Readonly<Record<StopReason, Status>> = {
   error: 'error',
   rejected: 'idle',
   superseded: 'idle',
+  cancelled: 'cancelled',
 }
 
 /** What a newer version wrote may mean nothing to us: the conversation is still read, only not run. Ours that does not parse is damage. */
@@ -195,6 +206,12 @@ function readSettings(state: State, event: Event, parse: () => Settings): Settin
       { cause },
     )
   }
+}
+
+/** A conversation of its own from here on: what came before was made, paid for and asked for by another. */
+function afterFork(state: State, event: EventOf<'ForkedFrom'>): State {
+  const settings = readSettings(state, event, () => Settings.parse(event.options_summary))
+  return { ...state, settings, createdAt: event.timestamp, usage: {}, costUsd: undefined, postedKeys: [] }
 }
 
 /** A change as `ConfigUpdate` has it, over settings; `llm_config` merges field by field. */

@@ -42,6 +42,13 @@ export function serialiseDraft(draft: EventDraft, at: { ms: number; conversation
   return { type, json }
 }
 
+/** The line of an event that comes from another log: all of it stays but whose it is, and its id, which is another of the same time. */
+export function serialiseCopy(event: Event, conversationId: string): string {
+  const { seq, type, id: _, timestamp, source, version, conversation_id: __, ...fields } = event
+  const id = uuid7(Date.parse(timestamp))
+  return JSON.stringify({ seq, type, id, timestamp, source, version, conversation_id: conversationId, ...fields })
+}
+
 export type LineWithoutSeq = { readonly type: string; readonly json: string }
 
 export function storedFromDraft(seq: number, line: LineWithoutSeq): StoredEvent {

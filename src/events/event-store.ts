@@ -25,6 +25,8 @@ export type AppendOutcome =
 export type EventFilter = {
   readonly types?: ReadonlySet<string>
   readonly source?: Event['source']
+  /** Part of a text in the event's own fields, in any case; names of fields, ids and times are none, nor are images. */
+  readonly q?: string
   /** RFC 3339; inclusive. */
   readonly since?: string
   /** RFC 3339; exclusive. */
@@ -83,6 +85,12 @@ export type LogView = AsyncDisposable & Pick<StoredLog, 'head' | 'read'>
 export interface EventStore {
   /** A new, empty log, whose place is durable. Throws `conversation_exists`. */
   create(conversationId: string): Promise<StoredLog>
+  /**
+   * A new log that begins with events of another one, from seq 1 on: their seqs, times and contents stay, their ids are
+   * new. `ending` is asked once they are read, and follows them. It is there as a whole and durable, or not at all; what
+   * `events` throws passes through. Throws `conversation_exists`.
+   */
+  copy(conversationId: string, events: AsyncIterable<Event>, ending: () => readonly EventDraft[]): Promise<StoredLog>
   /**
    * Throws `conversation_not_found` or `conversation_damaged`, and never gives a half-read log. Opening cuts a write that
    * was cut short by a crash; what was cut is kept aside and told in `repaired`. A log has one writer at a time: whoever

@@ -92,7 +92,7 @@ export class JsonlLog implements StoredLog {
   }
 
   async count(filter: EventFilter = {}): Promise<number> {
-    const isAll = !filter.types && !filter.source && filter.since === undefined && filter.until === undefined
+    const isAll = Object.values(filter).every((value) => value === undefined)
     return isAll ? this.#snapshot().head : await countEvents(this.#snapshot(), filter)
   }
 

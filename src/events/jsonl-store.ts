@@ -1,9 +1,10 @@
 /** The embedded event store: one `<directory>/<id>/events.jsonl` per conversation. Owns which log is the current one. */
-import { mkdir, readdir, rm } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Problem } from '../contract/problem.ts'
 import { createKeyedTurns } from '../lib/keyed-turns.ts'
 import type { EventStore, LogView, LogViews, StoredLog } from './event-store.ts'
+import { writeCopiedLog } from './copied-log.ts'
 import { JsonlLog } from './jsonl-log.ts'
 import { LogFile, isOutOfRoom } from './log-file.ts'
 import { readPage } from './log-scan.ts'
@@ -52,6 +53,18 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
         const { path, file, index } = fileOf(conversationId)
         await createFile(file, path).catch(refuseCreation)
         return take(conversationId, file, index, { last: undefined, end: 0 })
+      })
+    },
+
+    async copy(conversationId, events, ending) {
+      requireUuid(conversationId)
+      return await inTurn(conversationId, async () => {
+        const { path, file, index } = fileOf(conversationId)
+        if (await exists(path)) refuseCreation(Object.assign(new Error(`${path} exists`), { code: 'EEXIST' }))
+        await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+        await writeCopiedLog(path, { conversationId, events, ending, now })
+        const { tail } = await openFile(file, path, now())
+        return take(conversationId, file, index, tail)
       })
     },
 
@@ -173,6 +186,12 @@ async function removeFiles(directory: string): Promise<void> {
 function requireUuid(conversationId: string): void {
   if (!/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(conversationId)) throw notFound()
 }
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
 
 function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT'

@@ -6,6 +6,7 @@ import type { EventFilter, EventPage, ReadOptions, StoredEvent } from './event-s
 import { blocksBackward, blocksForward } from './line-blocks.ts'
 import type { Block, Source } from './line-blocks.ts'
 import type { SeqIndex } from './seq-index.ts'
+import { createTextSearch } from './text-search.ts'
 
 /** A log up to what was durable at some moment: what is appended meanwhile changes nothing for its readers. */
 export type Snapshot = {
@@ -24,12 +25,14 @@ const MAX_READ_BYTES = 16 * 1024 * 1024
 export async function readPage(log: Snapshot, options: ReadOptions): Promise<EventPage> {
   const { afterSeq = 0, beforeSeq = Infinity, order = 'asc', limit, maxBytes = MAX_READ_BYTES, ...filter } = options
   const range = { first: afterSeq + 1, last: Math.min(beforeSeq - 1, log.head), order, ...timesOf(filter) }
+  const matching = matchText(filter.q)
   const events: StoredEvent[] = []
   let bytes = 0
   let scannedTo: number | undefined
   if (limit < 1) return { events, scannedTo: undefined }
   await scan(log, range, (header, block, i) => {
-    if (matches(header, filter)) events.push(storedFromLine(header, block.bytes, block.starts[i]!, block.ends[i]!))
+    const stored = matches(header, filter) && matching(header, block, i)
+    if (stored) events.push(stored)
     bytes += block.ends[i]! - block.starts[i]!
     if (events.length < limit && bytes < maxBytes) return true
     scannedTo = header.seq
@@ -40,9 +43,10 @@ export async function readPage(log: Snapshot, options: ReadOptions): Promise<Eve
 }
 
 export async function countEvents(log: Snapshot, filter: EventFilter): Promise<number> {
+  const matching = filter.q === undefined ? () => true : matchText(filter.q)
   let count = 0
-  await scan(log, { first: 1, last: log.head, order: 'asc', ...timesOf(filter) }, (header) => {
-    if (matches(header, filter)) count += 1
+  await scan(log, { first: 1, last: log.head, order: 'asc', ...timesOf(filter) }, (header, block, i) => {
+    if (matches(header, filter) && matching(header, block, i)) count += 1
     return true
   })
   return count
@@ -137,6 +141,15 @@ function headerOf(block: Block, i: number, expectedSeq: number | undefined): Lin
 
 function matches({ type, source }: LineHeader, filter: EventFilter): boolean {
   return (!filter.types || filter.types.has(type)) && (!filter.source || filter.source === source)
+}
+
+/** The event of a line, if it has the text. */
+function matchText(q: string | undefined): (header: LineHeader, block: Block, i: number) => StoredEvent | undefined {
+  const contains = q === undefined ? () => true : createTextSearch(q)
+  return (header, { bytes, starts, ends }, i) => {
+    const stored = storedFromLine(header, bytes, starts[i]!, ends[i]!)
+    return contains(stored) ? stored : undefined
+  }
 }
 
 function timesOf({ since, until }: EventFilter): { since: number; until: number } {

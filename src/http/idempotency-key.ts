@@ -18,12 +18,12 @@ const Key = z
 /** For the schema of a route that takes a key. */
 export const KeyHeader = z.object({ 'idempotency-key': Key.optional() })
 
-/** Undefined without the header. */
-export function idempotencyOf(request: FastifyRequest): Idempotency | undefined {
-  return keyOf(request)?.with(request.body)
+/** Undefined without the header. `asked` is all that makes the request what it is, beside its route. */
+export function idempotencyOf(request: FastifyRequest, asked: unknown = request.body): Idempotency | undefined {
+  return keyOf(request)?.with(asked)
 }
 
-/** For a body that is known only when it has come in, or that is not all the request says. Undefined without the header. */
+/** For a body that is known only when it has come in. Undefined without the header. */
 export function keyOf(request: FastifyRequest): Keyed | undefined {
   const header = request.headers['idempotency-key']
   if (header === undefined) return undefined

@@ -26,6 +26,7 @@ import { BODY_TIMES, watchBody } from './slow-bodies.ts'
 import type { StreamSlots } from './stream-slots.ts'
 import { refuseTokensIn } from './url-tokens.ts'
 import { callbackRoutes } from './routes/callbacks.ts'
+import { commandRoutes } from './routes/commands.ts'
 import { conversationRoutes } from './routes/conversations.ts'
 import { eventRoutes } from './routes/events.ts'
 import { firehoseRoutes } from './routes/firehose.ts'
@@ -33,12 +34,14 @@ import { fileBodyRoutes } from './routes/file-bodies.ts'
 import { fileRoutes } from './routes/files.ts'
 import { messageRoutes } from './routes/messages.ts'
 import { permissionRoutes } from './routes/permissions.ts'
+import { processRoutes } from './routes/processes.ts'
 import { secretRoutes } from './routes/secrets.ts'
 import { serverRoutes } from './routes/server.ts'
 import { socketRoutes } from './routes/sockets.ts'
 import type { CheckKey } from './socket/first-frame-key.ts'
 import { createFirstFrameKey } from './socket/first-frame-key.ts'
 import { refuseBadUpgrade, shouldUpgrade, takeUpgrades } from './socket/upgrade.ts'
+import { taskRoutes } from './routes/tasks.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -223,9 +226,12 @@ export async function registerRoutes(
   await app.register(conversationRoutes, { manager })
   await app.register(messageRoutes, { manager })
   await app.register(permissionRoutes, { manager })
+  await app.register(commandRoutes, { manager })
+  await app.register(processRoutes, { manager })
   await app.register(secretRoutes, { manager })
   await app.register(fileRoutes, { manager })
   await app.register(fileBodyRoutes, { manager, maxUploadBytes: info.limits.max_upload_bytes })
+  await app.register(taskRoutes, { manager })
   await app.register(eventRoutes, { manager, metrics, streamSlots, streamBufferBytes })
   await app.register(callbackRoutes, { manager })
   const streams = { firstFrameKey, metrics, streamBufferBytes }

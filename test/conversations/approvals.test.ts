@@ -5,16 +5,14 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Event } from '../../src/contract/event.ts'
 import type { PendingPermissions, ToolDecision } from '../../src/contract/permission.ts'
-import { Problem } from '../../src/contract/problem.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import { EMPTY_STATE, fold } from '../../src/conversations/state.ts'
-import type { EventStore, StoredLog } from '../../src/events/event-store.ts'
-import { createJsonlStore } from '../../src/events/jsonl-store.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import type { ScriptedTurn } from '../../src/llm/script.ts'
 import { hashInput } from '../../src/policy/permissions.ts'
 import type { Tool } from '../../src/tools/tool.ts'
 import type { Bench } from './fixtures.ts'
+import { mortalStore } from './mortal-store.ts'
 import { call, eventsOf, gate, only, setBench, tool, until, userText } from './fixtures.ts'
 
 type Asked = PendingPermissions['items'][number]
@@ -66,36 +64,6 @@ async function setScene(turns: ScriptedTurn[] = [TURN, { text: 'Done.' }], tools
     crash: () => bench.restart({ kill: true, between: store.die }),
     confirm: async (enabled) => void (await (await bench.manager.get(id)).setConfirmation(enabled)),
     [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose](),
-  }
-}
-
-/** Its logs take nothing more once they are of a server that is dead, though its code still runs. */
-function mortalStore(): EventStore & { home: { directory: string }; die: () => Promise<void> } {
-  const home = { directory: '' }
-  const storing = new Set<Promise<unknown>>()
-  let lives = 0
-  const wrap = (log: StoredLog): StoredLog => {
-    const [life, append] = [lives, log.append.bind(log)]
-    log.append = (...args) => {
-      if (life !== lives) return Promise.reject(new Problem('storage_failed', 'The server is dead.'))
-      const stored = append(...args)
-      storing.add(stored)
-      return stored
-    }
-    return log
-  }
-  return {
-    home,
-    create: async (id) => wrap(await createJsonlStore(home).create(id)),
-    async open(id) {
-      const opened = await createJsonlStore(home).open(id)
-      return { ...opened, log: wrap(opened.log) }
-    },
-    delete: (id) => createJsonlStore(home).delete(id),
-    async die() {
-      lives++
-      await Promise.allSettled(storing)
-    },
   }
 }
 

@@ -19,6 +19,7 @@ async function setFullBench(options: BenchOptions) {
   const deps = {
     store: {
       create: async (id) => guard(await (inner ??= store()).create(id)),
+      copy: async (...args) => guard(await (inner ??= store()).copy(...args)),
       open: async (id) => {
         const opened = await (inner ??= store()).open(id)
         return { ...opened, log: guard(opened.log) }
@@ -79,4 +80,32 @@ test('a pause that finds no room still stops the run, and leaves it so that it c
     'paused',
     'completed',
   ])
+})
+
+test('a task whose end finds no room ends once there is room, and no other is started in its place meanwhile', async () => {
+  const slow = gate('Slow')
+  const { bench, disk } = await setFullBench({
+    tools: [slow.tool],
+    script: [{ calls: [call('Slow')] }, { text: 'Done.' }],
+  })
+  await using _ = bench
+  const conversation = await bench.converse()
+  const ticker = { type: 'Ticker', interval: 0.1, count: 1 } as const
+  const agentRun = { type: 'AgentRun', message: { role: 'user', content: 'go' } } as const
+  const post = async (runnable: typeof ticker | typeof agentRun) =>
+    (await conversation.tasks.post({ title: 'task', runnable })).task_id
+  const [tick, one, two] = [await post(ticker), await post(agentRun), await post(agentRun)]
+  await slow.entered
+  disk.isFull = true
+  await expect(conversation.tasks.cancel(one)).rejects.toMatchObject({ code: 'storage_full' })
+  await expect.poll(() => bench.logged.filter((line) => line.includes('could not be stored')).length).toBeGreaterThan(0)
+  await expect(post(ticker)).rejects.toMatchObject({ code: 'storage_full' })
+
+  disk.isFull = false
+  await conversation.post(userText('there is room'))
+  await expect.poll(async () => (await conversation.tasks.get(two)).status).toBe('completed')
+  expect(await conversation.tasks.get(one)).toMatchObject({ status: 'cancelled' })
+  expect(await conversation.tasks.get(tick)).toMatchObject({ status: 'completed', result: { ticks: 1 } })
+  const ends = only(await eventsOf(conversation), 'TaskUpdate').filter((event) => event.result)
+  expect(ends).toHaveLength(3)
 })

@@ -28,6 +28,10 @@ import { createSecretStore } from '../../src/security/secret-store.ts'
 import type { Metrics } from '../../src/telemetry/metrics.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
+import { hostLauncher } from '../../src/workspace/host-launcher.ts'
+import type { ShellLauncher } from '../../src/workspace/shell.ts'
+import { shellEnvironment } from '../../src/workspace/shell-environment.ts'
+import { createShells } from '../../src/workspace/shells.ts'
 import { readAll } from '../events/fixtures.ts'
 
 export const MODEL_KEY = 'the-models-own-key-4711'
@@ -176,6 +180,19 @@ export async function setBench({
       await rm(home, { recursive: true, force: true, maxRetries: 3 })
     },
   }
+}
+
+/** For `deps`, where a test is about shells. */
+export function realShells(launcher: ShellLauncher = hostLauncher): AssemblyDeps['createShells'] {
+  return ({ directory, ...options }) =>
+    createShells({
+      ...options,
+      stateDir: join(directory, 'shells'),
+      outputDir: join(directory, 'outputs'),
+      privateDir: join(directory, 'private'),
+      env: shellEnvironment(process.env),
+      launcher,
+    })
 }
 
 /** Every event there is, from the first. */

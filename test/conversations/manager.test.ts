@@ -111,6 +111,7 @@ describe('creating', () => {
     const home = { directory: '' }
     const lazy: EventStore = {
       create: (id) => full(createJsonlStore(home)).create(id),
+      copy: (...args) => createJsonlStore(home).copy(...args),
       open: (id) => createJsonlStore(home).open(id),
       delete: (id) => createJsonlStore(home).delete(id),
     }
@@ -311,6 +312,7 @@ describe('listing', () => {
     const home = { directory: '' }
     const spying: EventStore = {
       create: (id) => createJsonlStore(home).create(id),
+      copy: (...args) => createJsonlStore(home).copy(...args),
       open: (id) => (opened.push(id), createJsonlStore(home).open(id)),
       delete: (id) => createJsonlStore(home).delete(id),
     }
@@ -674,6 +676,19 @@ describe('the catalog', () => {
           },
         ],
       },
+      tasks: [
+        {
+          id: uuid7(),
+          type: 'AgentRun' as const,
+          title: 'one',
+          status: 'running' as const,
+          seq: 4,
+          createdAt: state.createdAt,
+          updatedAt: state.createdAt,
+          runId: uuid7(),
+          progress: { done: 1, total: 2 },
+        },
+      ],
       postedKeys: [
         {
           key: 'k',

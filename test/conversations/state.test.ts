@@ -241,6 +241,7 @@ test.each(StopReasonSchema.options)('a run that stopped because of %s has a stat
     error: 'error',
     rejected: 'idle',
     superseded: 'idle',
+    cancelled: 'cancelled',
   }
   expect(STATUS_AFTER[reason]).toBe(expected[reason])
 })

@@ -28,6 +28,60 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
 
     const reopen = async (): Promise<StoredLog> => (await under.restart().open(id)).log
 
+    describe('copy', () => {
+      const source = async (texts: string[]) => {
+        const log = await under.store.create(uuid7())
+        for (const text of texts) {
+          await append(log, message(text))
+          clock += 1000
+        }
+        const events = (await readAll(log)).map((stored) => stored.event)
+        return (async function* () {
+          yield* events
+        })()
+      }
+
+      test('begins with the events as they were, under ids of its own, and goes on with its ending', async () => {
+        const copied = await source(['one', 'two'])
+        const log = await under.store.copy(id, copied, () => [message('three')])
+        expect(log.head).toBe(3)
+        await append(log, message('four'))
+        for (const each of [log, await reopen()]) {
+          const events = (await readAll(each)).map((stored) => stored.event)
+          expect(seqsOf(await readAll(each))).toEqual([1, 2, 3, 4])
+          expect((await readAll(each)).map(textOf)).toEqual(['one', 'two', 'three', 'four'])
+          expect(events.map((event) => event.timestamp.slice(17, 19))).toEqual(['00', '01', '02', '02'])
+          for (const event of events) {
+            expect(event.conversation_id).toBe(id)
+            expect(await each.find(event.id)).toMatchObject({ seq: event.seq })
+          }
+        }
+      })
+
+      test('is not there when its events end with an error, or have a gap', async () => {
+        const broken = async function* () {
+          yield* await source(['one'])
+          throw new Error('no more')
+        }
+        await expect(under.store.copy(id, broken(), () => [])).rejects.toThrow('no more')
+        await expect(under.store.open(id)).rejects.toMatchObject({ code: 'conversation_not_found' })
+        const gap = async function* () {
+          for await (const event of await source(['one', 'two'])) if (event.seq === 2) yield event
+        }
+        const other = uuid7()
+        await expect(under.store.copy(other, gap(), () => [])).rejects.toThrow('does not follow')
+        await expect(under.store.open(other)).rejects.toMatchObject({ code: 'conversation_not_found' })
+      })
+
+      test('does not take the place of a log there is', async () => {
+        await append(await under.store.create(id), message('mine'))
+        await expect(under.store.copy(id, await source(['one']), () => [])).rejects.toMatchObject({
+          code: 'conversation_exists',
+        })
+        expect((await readAll(await reopen())).map(textOf)).toEqual(['mine'])
+      })
+    })
+
     describe('append', () => {
       test('adds the envelope and keeps what it was given', async () => {
         const log = await under.store.create(id)
@@ -240,6 +294,31 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
       expect(await reopened.find(uuid7(clock))).toBeUndefined()
       expect(await reopened.find(uuid7(clock + 60_000))).toBeUndefined()
       expect(await reopened.find('no id at all')).toBeUndefined()
+    })
+
+    test('finds a text in any case wherever an event has it, and not in names, ids, times and images', async () => {
+      const log = await under.store.create(id)
+      const image = { type: 'image' as const, media_type: 'image/png' as const, data: 'TmVlZGxl' }
+      await append(log, message('a Needle in "quotes"\n'))
+      await append(log, { ...message('x'), content: [{ type: 'text', text: 'none' }, image] } as EventDraft)
+      await append(log, toolResult('hay'), {
+        ...toolResult('x'),
+        output: { lines: [{ deep: 'needle' }] },
+      } as EventDraft)
+      await append(log, { ...message('x'), sender: 'NEEDLE Ünder' } as EventDraft)
+      const seqsWith = async (q: string, more: Partial<ReadOptions> = {}) =>
+        seqsOf((await log.read({ q, limit: 10, ...more })).events)
+      expect(await seqsWith('needle')).toEqual([1, 4, 5])
+      expect(await seqsWith('NEEDLE', { order: 'desc', limit: 2 })).toEqual([5, 4])
+      expect(await seqsWith('needle', { types: new Set(['ToolResult']) })).toEqual([4])
+      expect(await seqsWith('in "QUOTES"\n')).toEqual([1])
+      expect(await seqsWith('üNDER')).toEqual([5])
+      for (const q of ['UserMessage', 'content', '2026', id, 'TmVlZGxl', 'image'])
+        expect(await seqsWith(q), q).toEqual([])
+      expect(await log.count({ q: 'needle' })).toBe(3)
+      expect(await log.count({ q: 'needle', source: 'user' })).toBe(2)
+      const short = await log.read({ q: 'ünder', limit: 10, maxBytes: 1 })
+      expect([short.events, short.scannedTo], 'a search is bounded like any read').toEqual([[], 1])
     })
 
     test('counts what a filter lets through', async () => {

@@ -33,6 +33,7 @@ export const INFO = {
     max_concurrent_runs: 256,
     max_streams_per_conversation: MAX_STREAMS,
     max_shell_sessions_per_conversation: 16,
+    max_running_commands_per_conversation: 16,
   },
 } as const
 

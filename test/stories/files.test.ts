@@ -109,6 +109,21 @@ test('without room an upload is refused whole, and the file that was there stays
   expect(await readFile(join(workdir, 'a'), 'utf8')).toBe('before')
 })
 
+test('a change that cannot be told in the log any more is said to have been made', async () => {
+  await using server = await startServer({ wrapper: ['bash', '-c', 'ulimit -S -f 64; exec "$@"', 'bash'] })
+  const { id, workdir } = await createOn(server)
+  const post = async (length: number) => {
+    const message = { role: 'user', content: 'x'.repeat(length) }
+    return (await server.call('POST', `/conversations/${id}/messages`, { message })).status
+  }
+  // Until there is no room for a single event.
+  for (const length of [20_000, 2000, 200, 1]) while ((await post(length)) === 202) continue
+  const answer = await put(server, `/conversations/${id}/files/a`, 'made')
+  expect(answer.status).toBe(507)
+  expect(await answer.json()).toMatchObject({ error: 'storage_full', details: { changed: true } })
+  expect(await readFile(join(workdir, 'a'), 'utf8')).toBe('made')
+})
+
 test('in a directory that is shared, the server’s own files are not there', async () => {
   await using server = await startServer({ env: { OPENHANDS_ISOLATION: 'none' } })
   const llm_config = { model: 'none', base_url: 'http://127.0.0.1:9/v1', api_key: 'no-model-key' }

@@ -1,6 +1,7 @@
 /** Routes that make, find, configure and delete conversations. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { AgentInfo } from '../../contract/agent-info.ts'
 import {
   Conversation,
   ConversationId,
@@ -8,6 +9,7 @@ import {
   Count,
   CountConversations,
   CreateConversation,
+  ForkConversation,
   ListConversations,
   UpdateConfig,
 } from '../../contract/conversation.ts'
@@ -80,6 +82,18 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
     (request) => manager.view(request.params.id),
   )
 
+  app.get(
+    '/conversations/:id/agent-info',
+    {
+      schema: {
+        ...describe('getAgentInfo', 'What the agent is made of: model, tools, prompt, limits', CONVERSATION),
+        params: ById,
+        response: { 200: AgentInfo },
+      },
+    },
+    async (request) => (await manager.open(request.params.id)).agentInfo(),
+  )
+
   app.put(
     '/conversations/:id/config',
     {
@@ -96,6 +110,35 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
       },
     },
     (request) => manager.configure(request.params.id, request.body),
+  )
+
+  app.post(
+    '/conversations/:id/fork',
+    {
+      schema: {
+        ...describe('forkConversation', 'Make a conversation that goes on from a point of this one', [
+          ...CONVERSATION,
+          'conversation_exists',
+          'conversation_from_newer_version',
+          'cursor_ahead',
+          'idempotency_in_flight',
+          'idempotency_mismatch',
+          'workdir_too_large',
+          'storage_full',
+        ]),
+        params: ById,
+        headers: KeyHeader,
+        body: ForkConversation.optional(),
+        response: { 201: Conversation },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      const body = request.body ?? ForkConversation.parse({})
+      // Keys of creates and forks share a store, so the original is a part of what was asked for.
+      const fork = await manager.fork(id, body, idempotencyOf(request, { from: id, ...body }))
+      return reply.code(201).header('location', `/conversations/${fork.id}`).send(fork)
+    },
   )
 
   app.delete(

@@ -1,14 +1,23 @@
-/** Routes that read a conversation's events: the list, one, the count, the live stream. */
+/** Routes for a conversation's events: the list, one, the count, the live stream, and a client's own. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ConversationId, Count } from '../../contract/conversation.ts'
 import { Event } from '../../contract/event.ts'
-import { CountEvents, EventPage, ListEvents, StreamEvents, StreamFrame } from '../../contract/events-api.ts'
+import {
+  CountEvents,
+  EventPage,
+  ListEvents,
+  PostClientEvent,
+  PostedClientEvent,
+  StreamEvents,
+  StreamFrame,
+} from '../../contract/events-api.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { readEventPage } from '../../events/event-page.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
 import { requireEventStream, seqAfter, streamEvents } from '../sse-reply.ts'
 import type { StreamSlots } from '../stream-slots.ts'
@@ -44,6 +53,30 @@ export const eventRoutes: FastifyPluginAsyncZod<EventRouteDeps> = async (app, de
         .type('application/json')
         .serializer(String)
         .send(`{"items":[${items}],"next_page_id":${JSON.stringify(nextPageId)}}` as never)
+    },
+  )
+
+  app.post(
+    '/conversations/:id/events',
+    {
+      schema: {
+        ...describe('postEvent', 'Store an event of your own; the agent does not see it', [
+          ...CONVERSATION,
+          'body_too_large',
+          'idempotency_mismatch',
+          'storage_full',
+        ]),
+        params: ById,
+        headers: KeyHeader,
+        body: PostClientEvent,
+        response: { 201: PostedClientEvent },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      const { clientEvents } = await manager.get(id)
+      const posted = await clientEvents.post(request.body, idempotencyOf(request))
+      return reply.code(201).header('location', `/conversations/${id}/events/${posted.event_id}`).send(posted)
     },
   )
 

@@ -1,0 +1,27 @@
+/** What the agent of a conversation is made of. */
+import { z } from 'zod'
+
+export const AgentInfo = z
+  .object({
+    model: z.string().describe('As it was configured.'),
+    provider: z.string(),
+    base_url: z.string().optional().describe('Where requests go; absent where nothing says so.'),
+    system_prompt: z.string(),
+    microagents: z.array(z.string()),
+    tools: z.array(
+      z.object({
+        name: z.string(),
+        description: z.string(),
+        input_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of its arguments.'),
+      }),
+    ),
+    confirmation_mode: z.boolean(),
+    isolation: z.enum(['bubblewrap', 'none']),
+    workdir: z.string(),
+    limits: z.object({
+      max_iteration_per_run: z.int(),
+      max_seconds_per_run: z.number().optional(),
+    }),
+  })
+  .meta({ id: 'AgentInfo' })
+export type AgentInfo = z.infer<typeof AgentInfo>

@@ -1,0 +1,93 @@
+/** Tasks: work that is asked for and followed by its id, as it stands in the log and on the wire. */
+import { z } from 'zod'
+import { UserInput } from './message.ts'
+
+export const TaskStatus = z.enum(['pending', 'running', 'completed', 'error', 'cancelled']).meta({ id: 'TaskStatus' })
+export type TaskStatus = z.infer<typeof TaskStatus>
+
+/** How many ticks, and how long between two of them, a Ticker may ask for. */
+const MAX_TICKS = 3600
+const [MIN_INTERVAL, MAX_INTERVAL] = [0.1, 3600]
+/** A day, seconds. */
+const MAX_COMMAND_SECONDS = 86_400
+
+export const AgentRun = z
+  .strictObject({ type: z.literal('AgentRun'), message: UserInput.describe('What the agent is to do.') })
+  .meta({ id: 'AgentRun' })
+
+export const CommandTask = z
+  .strictObject({
+    type: z.literal('Command'),
+    command: z.string().min(1).max(100_000),
+    timeout: z.number().positive().max(MAX_COMMAND_SECONDS).default(3600).describe('Seconds; then it is ended.'),
+  })
+  .meta({ id: 'CommandTask' })
+
+export const Ticker = z
+  .strictObject({
+    type: z.literal('Ticker'),
+    interval: z.number().min(MIN_INTERVAL).max(MAX_INTERVAL).default(1).describe('Seconds between two ticks.'),
+    count: z.int().min(1).max(MAX_TICKS).default(10).describe('Ticks until it is over.'),
+  })
+  .meta({ id: 'Ticker' })
+
+/** What a task does: a run of the agent, a command in a shell, or nothing but telling that time passes. */
+export const Runnable = z.discriminatedUnion('type', [AgentRun, CommandTask, Ticker]).meta({ id: 'Runnable' })
+export type Runnable = z.infer<typeof Runnable>
+
+export const TaskProgress = z
+  .object({ done: z.int().nonnegative(), total: z.int().positive() })
+  .meta({ id: 'TaskProgress' })
+export type TaskProgress = z.infer<typeof TaskProgress>
+
+const AgentRunResult = z
+  .object({
+    type: z.literal('AgentRun'),
+    run_id: z.uuid().optional().describe('The run it ended with; its `Result` has the rest.'),
+    final_text: z.string(),
+  })
+  .meta({ id: 'AgentRunResult' })
+
+const CommandTaskResult = z
+  .object({
+    type: z.literal('Command'),
+    exit_code: z.int().nullable(),
+    stdout: z.string(),
+    stderr: z.string(),
+    cwd: z.string(),
+    execution_time: z.number().nonnegative().describe('Seconds.'),
+    timed_out: z.boolean(),
+    truncated: z.boolean().describe('Whether something of the output was left out.'),
+  })
+  .meta({ id: 'CommandTaskResult' })
+export type CommandTaskResult = z.infer<typeof CommandTaskResult>
+
+const TickerResult = z.object({ type: z.literal('Ticker'), ticks: z.int().nonnegative() }).meta({ id: 'TickerResult' })
+
+export const TaskResult = z
+  .discriminatedUnion('type', [AgentRunResult, CommandTaskResult, TickerResult])
+  .meta({ id: 'TaskResult' })
+export type TaskResult = z.infer<typeof TaskResult>
+
+const Title = z.string().min(1).max(200)
+
+export const PostTask = z.strictObject({ title: Title, runnable: Runnable }).meta({ id: 'PostTask' })
+export type PostTask = z.infer<typeof PostTask>
+
+export const Task = z
+  .object({
+    task_id: z.uuid(),
+    title: z.string(),
+    status: TaskStatus,
+    runnable: Runnable,
+    run_id: z.uuid().optional().describe('The run of the agent that works on it, or did last.'),
+    progress: TaskProgress.optional(),
+    result: TaskResult.optional(),
+    message: z.string().optional().describe('Why it ended so, where that is not plain.'),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Task' })
+export type Task = z.infer<typeof Task>
+
+export const TaskPage = z.object({ items: z.array(Task), next_page_id: z.string().nullable() }).meta({ id: 'TaskPage' })

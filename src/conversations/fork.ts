@@ -1,0 +1,106 @@
+/** Makes a conversation from another one: its log up to a point, its configuration and secrets as they are now, its workdir. Leaves the original alone. */
+import { mkdir, realpath, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ForkConversation } from '../contract/conversation.ts'
+import { EVENT_VERSION } from '../contract/event.ts'
+import { Problem } from '../contract/problem.ts'
+import { makeDirectories } from '../lib/make-directories.ts'
+import { removeTree } from '../lib/remove-tree.ts'
+import type { StoredLog } from '../events/event-store.ts'
+import { copyTree } from '../workspace/copy-tree.ts'
+import type { AssemblyDeps, Opened } from './assemble.ts'
+import { makeDirectory } from './conversation-directory.ts'
+import { createForkedLog, findBorder } from './forked-log.ts'
+import type { Idempotency } from './idempotency.ts'
+import { keptOf } from './idempotency.ts'
+import { refuseSecretsIn } from './refuse-secrets.ts'
+
+export type ForkOptions = {
+  readonly id: string
+  readonly request: ForkConversation
+  readonly idempotency: Idempotency | undefined
+  /** Ends a copy that takes long. */
+  readonly signal: AbortSignal
+}
+
+/** The log is the last thing that is made: until it is there, nobody sees the copy. Leaves nothing behind when it throws. */
+export async function makeFork(
+  deps: AssemblyDeps,
+  { conversation, redact }: Opened,
+  { id, request, idempotency, signal }: ForkOptions,
+  open: (stored: StoredLog) => Promise<Opened>,
+): Promise<{ opened: Opened; warnings: readonly string[] }> {
+  const { log, state } = conversation
+  const { version, settings: now } = state
+  refuseSecretsIn({ 'Idempotency-Key': idempotency?.key }, redact)
+  if (version > EVENT_VERSION) throw fromNewer()
+  const { at_seq = log.head } = request
+  if (at_seq > log.head) throw beyondEnd(at_seq, log.head)
+  const throughSeq = await findBorder(log, at_seq)
+  if (throughSeq < 1) throw beforeBeginning()
+  const secrets = await deps.secretStore.read(conversation.id)
+
+  await makeDirectory(deps.catalog.directoryOf(id))
+  let copied: string | undefined
+  try {
+    const { made_workdir: _, idempotency: __, title: formerTitle, ...kept } = now
+    const warnings: string[] = []
+    if (request.workdir === 'copy') {
+      copied = await makeWorkdir(deps, id)
+      await deps.catalog.markCopying(id)
+      const { base, forbidden } = deps.workdirRules
+      const without = await Promise.all([base, forbidden].map((path) => realpath(path)))
+      warnings.push(...(await copyTree(now.workdir, copied, { signal, without })).map(redact))
+    }
+    if (Object.values(secrets).some((group) => Object.keys(group).length > 0)) {
+      await deps.secretStore.write(id, secrets)
+    }
+    const title = request.title === undefined ? formerTitle : redact(request.title)
+    const settings = {
+      ...kept,
+      ...(title !== undefined && { title }),
+      ...(copied !== undefined && { made_workdir: copied }),
+      ...(idempotency && { idempotency: { ...keptOf(idempotency), ...(warnings.length > 0 && { warnings }) } }),
+      workdir: copied ?? now.workdir,
+    }
+    const forked = createForkedLog({ log, throughSeq, id, cwd: now.workdir, settings, now: Date.now() })
+    return { opened: await open(await deps.store.copy(id, forked.events, forked.ending)), warnings }
+  } catch (error) {
+    await removeFork(deps, id, copied)
+    throw error
+  }
+}
+
+/** The workdir first: as long as the mark is there, a start of the server knows that it has to go. */
+async function removeFork(deps: AssemblyDeps, id: string, workdir: string | undefined): Promise<void> {
+  if (workdir !== undefined) await removeTree(workdir)
+  await deps.store.delete(id)
+  await rm(deps.catalog.directoryOf(id), { recursive: true, force: true })
+}
+
+/** A new one, never one that is there already: what is in that is somebody's. */
+async function makeWorkdir({ workdirRules }: AssemblyDeps, id: string): Promise<string> {
+  await makeDirectories(workdirRules.base, 0o700)
+  const path = join(workdirRules.base, id)
+  try {
+    await mkdir(path)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
+    throw new Problem('conversation_exists', 'There is a workdir of this id already; use another id.', { cause })
+  }
+  return await realpath(path)
+}
+
+const fromNewer = () =>
+  new Problem(
+    'conversation_from_newer_version',
+    'A newer version of the server wrote this conversation; it can be read here, but not forked.',
+  )
+
+const beyondEnd = (at_seq: number, head: number) =>
+  new Problem('cursor_ahead', `The log ends at event ${head}, before event ${at_seq}. Fork at an earlier one.`, {
+    details: { at_seq, head },
+  })
+
+const beforeBeginning = () =>
+  new Problem('invalid_request', 'at_seq: nothing comes before it that a conversation could begin with.')

@@ -1,0 +1,110 @@
+/** What the log of a copied conversation holds: the events of the original up to a point, and how it comes to rest there. */
+import type { Event, EventDraft, EventOf } from '../contract/event.ts'
+import type { EventLog } from '../events/event-log.ts'
+import { answerOpenCalls, denials, isWaiting, result, toStatus } from './drafts.ts'
+import type { Settings, State } from './state.ts'
+import { EMPTY_STATE, fold } from './state.ts'
+import { leaveTasks } from './task-commands.ts'
+
+type Log = Pick<EventLog, 'read' | 'conversationId'>
+
+/** Events read at a time, and bytes of them. */
+const [PAGE_EVENTS, PAGE_BYTES] = [256, 1024 * 1024]
+
+/**
+ * The last event up to `seq` after which a copy may begin. Calls belong to the answer that made them: where some of them
+ * would be missing, the answer is left out with the others.
+ */
+export async function findBorder(log: Log, seq: number): Promise<number> {
+  let calls = 0
+  for (let beforeSeq = seq + 1; beforeSeq > 1;) {
+    const { events } = await log.read({ order: 'desc', beforeSeq, limit: PAGE_EVENTS, maxBytes: PAGE_BYTES })
+    for (const { event } of events) {
+      if (event.type === 'AssistantMessage') return event.tool_use_ids.length > calls ? event.seq - 1 : seq
+      if (event.type !== 'ToolUse') return seq
+      calls++
+      beforeSeq = event.seq
+    }
+  }
+  return seq
+}
+
+export type ForkPlan = {
+  readonly log: Log
+  /** The last event that is copied. */
+  readonly throughSeq: number
+  readonly id: string
+  /** Of the original as it is now, and of the copy. */
+  readonly cwd: string
+  readonly settings: Settings
+  readonly now: number
+}
+
+export type ForkedLog = {
+  readonly events: AsyncIterable<Event>
+  /** Of the state that the copied events led to; once they are read. */
+  readonly ending: () => EventDraft[]
+}
+
+export function createForkedLog(plan: ForkPlan): ForkedLog {
+  let state = EMPTY_STATE
+  let lastResult: EventOf<'Result'> | undefined
+
+  async function* events(): AsyncGenerator<Event, void, void> {
+    const beforeSeq = plan.throughSeq + 1
+    for (let afterSeq = 0; afterSeq < plan.throughSeq;) {
+      const page = await plan.log.read({ afterSeq, beforeSeq, limit: PAGE_EVENTS, maxBytes: PAGE_BYTES })
+      for (const { event } of page.events) {
+        const own = ownEvent(event, plan.id)
+        state = fold(state, own)
+        if (own.type === 'Result' && !own.parent_tool_use_id) lastResult = own
+        yield own
+      }
+      afterSeq = page.events.at(-1)?.seq ?? plan.throughSeq
+    }
+  }
+
+  return { events: events(), ending: () => endingOf(state, plan, lastResult?.run_id) }
+}
+
+/** As the copy has it: what names the conversation names this one, and keys of requests are not its own. */
+function ownEvent(event: Event, id: string): Event {
+  const own = { ...event, conversation_id: id }
+  switch (own.type) {
+    case 'SystemInit': {
+      // The directory goes with the original: a copy that was damaged before the fork must not take it along.
+      const { idempotency: _, made_workdir: __, ...options_summary } = own.options_summary
+      return { ...own, session_id: id, options_summary }
+    }
+    case 'Result':
+      return { ...own, session_id: id }
+    case 'UserMessage':
+    case 'TaskUpdate':
+    case 'ClientEvent': {
+      const { idempotency_key: _, body_hash: __, ...rest } = own
+      return rest
+    }
+    default:
+      return own
+  }
+}
+
+/** The copy never runs by itself: what was under way in the original is answered or ended here, and goes on there. */
+function endingOf(state: State, plan: ForkPlan, lastResultOf: string | undefined): EventDraft[] {
+  const forked: EventDraft = {
+    type: 'ForkedFrom',
+    source: 'environment',
+    from_conversation_id: plan.log.conversationId,
+    from_seq: plan.throughSeq,
+    from_cwd: plan.cwd,
+    cwd: plan.settings.workdir,
+    options_summary: plan.settings,
+  }
+  const answers = [...denials(state, 'superseded', FORKED), ...answerOpenCalls(state, 'interrupted', FORKED)]
+  const atRest = [forked, ...answers, ...leaveTasks(state)]
+  if (state.status !== 'running' && !isWaiting(state.status)) return atRest
+  const hasResult = lastResultOf === state.run?.id
+  return [...atRest, ...(hasResult ? [] : [result(state, 'paused', plan.now)]), toStatus(state, 'paused', 'forked')]
+}
+
+const FORKED = 'This conversation was copied while the call was open; what it does is for the original only.'

@@ -1,0 +1,24 @@
+/** Whether an event has a text in it: what a person would find who reads it, in any case. */
+import type { StoredEvent } from './event-store.ts'
+
+/** Names of the event and its like, not words. */
+const ENVELOPE = new Set(['id', 'seq', 'timestamp', 'conversation_id', 'source', 'type', 'version'])
+
+export function createTextSearch(text: string): (stored: StoredEvent) => boolean {
+  const wanted = text.toLowerCase()
+  // As JSON writes it: where not even that is found, the event need not be parsed.
+  const written = JSON.stringify(wanted).slice(1, -1)
+  return (stored) => {
+    if (!stored.json.toLowerCase().includes(written)) return false
+    return Object.entries(stored.event).some(([name, value]) => !ENVELOPE.has(name) && holds(value, wanted))
+  }
+}
+
+function holds(value: unknown, wanted: string): boolean {
+  // Loops, not callbacks: one frame to a level, so that whatever could be stored can be searched.
+  if (typeof value === 'string') return value.toLowerCase().includes(wanted)
+  if (typeof value !== 'object' || value === null) return false
+  if ('type' in value && value.type === 'image') return false
+  for (const item of Object.values(value)) if (holds(item, wanted)) return true
+  return false
+}

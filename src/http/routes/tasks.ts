@@ -1,0 +1,82 @@
+/** Routes for tasks: posted, followed and cancelled by their id. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { ConversationId } from '../../contract/conversation.ts'
+import { PostTask, Task, TaskPage } from '../../contract/task.ts'
+import { ListTasks } from '../../contract/tasks-api.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
+import { describeRoute } from '../describe-route.ts'
+import { ById, CONVERSATION } from './conversations.ts'
+
+const OneTask = z.strictObject({ id: ConversationId, task_id: z.uuid().toLowerCase() })
+
+export const taskRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
+  const describe = describeRoute('tasks')
+
+  app.post(
+    '/conversations/:id/tasks',
+    {
+      schema: {
+        ...describe('postTask', 'Have something done: a run of the agent, a command, or a Ticker', [
+          ...CONVERSATION,
+          'conversation_from_newer_version',
+          'too_many_tasks',
+          'idempotency_mismatch',
+          'storage_full',
+        ]),
+        params: ById,
+        headers: KeyHeader,
+        body: PostTask,
+        response: { 201: Task.describe('As it was posted: `pending`.') },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      const { tasks } = await manager.get(id)
+      const task = await tasks.post(request.body, idempotencyOf(request))
+      return reply.code(201).header('location', `/conversations/${id}/tasks/${task.task_id}`).send(task)
+    },
+  )
+
+  app.get(
+    '/conversations/:id/tasks',
+    {
+      schema: {
+        ...describe('listTasks', 'List tasks, page by page', [...CONVERSATION, 'invalid_cursor']),
+        params: ById,
+        querystring: ListTasks,
+        response: { 200: TaskPage },
+      },
+    },
+    async (request) => (await manager.get(request.params.id)).tasks.list(request.query),
+  )
+
+  app.get(
+    '/conversations/:id/tasks/:task_id',
+    {
+      schema: {
+        ...describe('getTask', 'Look at a task', [...CONVERSATION, 'task_not_found']),
+        params: OneTask,
+        response: { 200: Task },
+      },
+    },
+    async (request) => (await manager.get(request.params.id)).tasks.get(request.params.task_id),
+  )
+
+  app.delete(
+    '/conversations/:id/tasks/:task_id',
+    {
+      schema: {
+        ...describe('cancelTask', 'Cancel a task; one that is over stays as it is', [
+          ...CONVERSATION,
+          'task_not_found',
+          'storage_full',
+        ]),
+        params: OneTask,
+        response: { 200: Task.describe('As it is now; nothing of it runs any more.') },
+      },
+    },
+    async (request) => (await manager.get(request.params.id)).tasks.cancel(request.params.task_id),
+  )
+}

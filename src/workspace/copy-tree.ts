@@ -1,0 +1,164 @@
+/**
+ * Copies a directory that somebody may be changing meanwhile. Each name is opened in its open parent and never followed,
+ * so nothing from outside comes along, whatever a name is swapped for.
+ */
+import { constants } from 'node:fs'
+import { chmod, copyFile, lstat, mkdir, open, readdir, readlink, symlink, utimes } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import { join } from 'node:path'
+import { Problem } from '../contract/problem.ts'
+import { mapBounded } from '../lib/map-bounded.ts'
+import { codeOf } from './file-refusal.ts'
+import type { Place } from './open-place.ts'
+import { openAt, openDirectory, within } from './open-place.ts'
+
+export type CopyOptions = {
+  /** Real paths of directories that are left out. */
+  readonly without: readonly string[]
+  readonly signal: AbortSignal
+  readonly limits?: CopyLimits
+}
+
+export type CopyLimits = { readonly entries: number; readonly bytes: number }
+
+const LIMITS: CopyLimits = { entries: 1_000_000, bytes: 50 * 1024 ** 3 }
+
+/** Files of one directory that are copied at the same time. */
+const CONCURRENCY = 8
+/** Each level holds a descriptor while what is below it is copied. */
+const MAX_DEPTH = 256
+/** More would help nobody to see what is missing. */
+const MAX_WARNINGS = 20
+
+/** Who may do what, without what a copy with another owner would turn into a way to become that owner. */
+const MODE_BITS = 0o1777
+
+/**
+ * Into `to`, which has to be there. Links are copied as they are, files share their blocks where the file system can;
+ * what is no file, link or directory is left out, as is what may not be read. Answers what was, in words.
+ * Throws a `Problem` when it is too much, and when the signal ends it; what was copied by then is left to the caller,
+ * and nothing more is written once it has thrown.
+ */
+export async function copyTree(
+  from: string,
+  to: string,
+  { signal, without, limits = LIMITS }: CopyOptions,
+): Promise<string[]> {
+  const warnings = new Set<string>()
+  let [entries, bytes, unnamed] = [0, 0, 0]
+
+  const warn = (path: string, why: string) => {
+    if (warnings.size < MAX_WARNINGS) warnings.add(`${path} was not copied: ${why}`)
+    else unnamed++
+  }
+
+  const count = (size: number) => {
+    if (signal.aborted) throw new Problem('unavailable', 'The server is stopping; try again when it is up.')
+    entries++
+    bytes += size
+    if (entries > limits.entries || bytes > limits.bytes) throw tooLarge(limits)
+  }
+
+  async function copyDirectory(source: Place, path: string, depth: number): Promise<void> {
+    const names = await readdir(`/proc/self/fd/${source.handle.fd}`)
+    const directories: Entry[] = []
+    await forEach(names, async (name) => {
+      const entry: Entry = { source, name, path: join(path, name), target: join(to, path, name) }
+      if ((await orPassedOver(entry, () => copyFlat(entry))) === 'directory') directories.push(entry)
+    })
+    // One after another: side by side, each level would multiply what is open at the same time.
+    for (const entry of directories) await orPassedOver(entry, () => descend(entry, depth))
+  }
+
+  async function copyFlat(entry: Entry): Promise<'directory' | void> {
+    const { source, name, path, target } = entry
+    const facts = await lstat(within(source, name))
+    count(facts.isFile() ? facts.size : 0)
+    if (facts.isDirectory()) return 'directory'
+    if (facts.isSymbolicLink()) return await symlink(await readlink(within(source, name)), target)
+    if (facts.isFile()) return await copyContent(entry)
+    warn(path, 'it is no file, link or directory')
+  }
+
+  async function descend({ source, name, path, target }: Entry, depth: number): Promise<void> {
+    if (depth === MAX_DEPTH) return warn(path, 'it is nested too deeply')
+    await using inner = await openAt(within(source, name), constants.O_DIRECTORY | constants.O_NOFOLLOW)
+    if (without.includes(inner.path)) return warn(path, 'it is the server’s own')
+    await mkdir(target, { mode: 0o700 })
+    await copyDirectory(inner, path, depth + 1)
+    await keepFacts(target, await inner.handle.stat())
+  }
+
+  async function orPassedOver<T>(
+    { name, path }: Pick<Entry, 'name' | 'path'>,
+    work: () => Promise<T>,
+  ): Promise<T | undefined> {
+    try {
+      return await work()
+    } catch (error) {
+      const code = codeOf(error)
+      if (error instanceof Problem || code === undefined || !PASSED_OVER.has(code)) throw error
+      // Gone meanwhile, unless it was its name that could not be read.
+      if (code !== 'ENOENT' || name.includes(NOT_UTF8) || path === from) warn(path, `it cannot be read (${code})`)
+      return undefined
+    }
+  }
+
+  await orPassedOver({ name: from, path: from }, async () => {
+    await using root = await openDirectory(from)
+    await copyDirectory(root, '', 0)
+  })
+  return [...warnings, ...(unnamed > 0 ? [`${unnamed} more were not copied`] : [])]
+}
+
+type Entry = { readonly source: Place; readonly name: string; readonly path: string; readonly target: string }
+
+/** Of what is gone, was swapped for something else, or is not for us. */
+const PASSED_OVER: ReadonlySet<string> = new Set([
+  'ENOENT',
+  'EACCES',
+  'EPERM',
+  'ELOOP',
+  'ENOTDIR',
+  'EINVAL',
+  'ENXIO',
+  'ENODEV',
+  'ENAMETOOLONG',
+])
+
+/** What stands in a name for bytes that are no UTF-8. */
+const NOT_UTF8 = '\uFFFD'
+
+async function copyContent({ source, name, target }: Entry): Promise<void> {
+  // Not held up by a fifo that has come in the file's place.
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+  await using file = await open(within(source, name), flags)
+  const facts = await file.stat()
+  if (!facts.isFile()) return
+  await copyFile(`/proc/self/fd/${file.fd}`, target, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL)
+  await keepFacts(target, facts)
+}
+
+async function keepFacts(target: string, { mode, atime, mtime }: Stats): Promise<void> {
+  await chmod(target, mode & MODE_BITS)
+  await utimes(target, atime, mtime)
+}
+
+/** As `mapBounded`, but no work goes on once it has thrown. */
+async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  let fault: { readonly error: unknown } | undefined
+  await mapBounded(items, CONCURRENCY, async (item) => {
+    try {
+      if (!fault) await work(item)
+    } catch (error) {
+      fault ??= { error }
+    }
+  })
+  if (fault) throw fault.error
+}
+
+const tooLarge = ({ entries, bytes }: CopyLimits) =>
+  new Problem(
+    'workdir_too_large',
+    `The workdir holds more than ${entries} files or ${bytes} bytes, too much for a copy; share it, or make it smaller.`,
+  )
