@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { get } from 'node:http'
 import type { IncomingMessage } from 'node:http'
+import { connect as connectRaw } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { EventLog } from '../../src/events/event-log.ts'
 import { connectAs } from '../support/socket.ts'
@@ -94,3 +95,25 @@ test('an upgrade that was never one asks for the key as any request does', async
     expect((await fetch(url + path)).status).toBe(401)
   }
 })
+
+test('frames that come in one piece with the upgrade are not lost', async () => {
+  const path = `/conversations/${await http.create()}/ws`
+  for (let round = 0; round < 20; round++) {
+    const peer = connectRaw(Number(new URL(url).port), '127.0.0.1')
+    let got = ''
+    peer.setEncoding('latin1').on('data', (piece: string) => (got += piece))
+    const upgrade = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${'A'.repeat(22)}==\r\n\r\n`
+    peer.write(
+      Buffer.concat([Buffer.from(upgrade), textFrame({ type: 'auth', token: KEY }), textFrame({ type: 'pause' })]),
+    )
+    await expect.poll(() => got, { interval: 5 }).toContain('"of":"pause"')
+    expect(got.indexOf('"type":"ready"')).toBeGreaterThan(got.indexOf('101 Switching Protocols'))
+    peer.destroy()
+  }
+})
+
+/** As a client frames it, masked with zeros; RFC 6455, section 5.2. Under 126 bytes. */
+function textFrame(frame: object): Buffer {
+  const payload = Buffer.from(JSON.stringify(frame))
+  return Buffer.concat([Buffer.from([0x81, 0x80 | payload.length, 0, 0, 0, 0]), payload])
+}
