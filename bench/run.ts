@@ -3,10 +3,12 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { benchCommands } from './commands.ts'
 import { benchCallbacks } from './callbacks.ts'
 import { benchCreate } from './create.ts'
 import { benchDeltas } from './deltas.ts'
 import { benchEventPage } from './event-page.ts'
+import { benchFiles } from './files.ts'
 import { benchStart } from './start.ts'
 import { benchSteps } from './steps.ts'
 import type { Row } from './table.ts'
@@ -16,6 +18,8 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   steps: benchSteps,
   deltas: benchDeltas,
   create: benchCreate,
+  files: benchFiles,
+  commands: benchCommands,
   callbacks: benchCallbacks,
   start: benchStart,
   'event-page': () => benchEventPage(),

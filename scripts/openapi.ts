@@ -55,7 +55,9 @@ export async function describeApi(): Promise<string> {
   })
   const optionalBodies = new Set<string>()
   app.addHook('onRoute', ({ schema }) => {
-    if (schema?.operationId && schema.body instanceof z.ZodType && schema.body.isOptional())
+    // A form is read by its route and not by its schema, which therefore takes nothing for one.
+    const isForm = schema?.consumes?.includes('multipart/form-data')
+    if (schema?.operationId && schema.body instanceof z.ZodType && schema.body.isOptional() && !isForm)
       optionalBodies.add(schema.operationId)
   })
   await registerRoutes(app, NEVER_CALLED)
@@ -64,7 +66,9 @@ export async function describeApi(): Promise<string> {
   const document = withWebhook(nameSchemas(app.swagger()))
   await app.close()
   for (const operation of operationsOf(document)) {
-    // The plugin knows required bodies only.
+    // The plugin tells the HEAD of a route by its GET's id.
+    if (operation.operationId) operation.operationId = operation.operationId.replace(/-head$/, '')
+    // It knows required bodies only.
     if (optionalBodies.has(operation.operationId ?? '') && operation.requestBody) operation.requestBody.required = false
   }
   const used = new Set(operationsOf(document).flatMap((operation) => operation.tags ?? []))
@@ -98,15 +102,28 @@ function describeWith(toJsonSchema: SwaggerTransform): SwaggerTransform {
     const isPublic = document.route.config?.public === true
     const kind = { isPublic, hasBody: 'body' in schema }
     const response = describeResponses({ ...errorResponses(errors, kind), ...schema.response })
-    const described = toJsonSchema({ ...document, schema: { ...schema, response } })
+    const described = toJsonSchema(nameWildcard({ ...document, schema: { ...schema, response } }))
     return isPublic ? { ...described, schema: { ...described.schema, security: [] } } : described
+  }
+}
+
+/** What a route calls `*`, the rest of its path, is `path` to those who call it. */
+function nameWildcard<T extends Parameters<SwaggerTransform>[0]>(document: T): T {
+  const { params } = (document.schema ?? {}) as { params?: unknown }
+  if (!document.url.endsWith('/*') || !(params instanceof z.ZodObject)) return document
+  const { '*': path, ...others } = params.shape
+  return {
+    ...document,
+    url: document.url.replace(/\*$/, ':path'),
+    schema: { ...document.schema, params: z.strictObject({ ...others, path: path as z.ZodType }) },
   }
 }
 
 /** Each response says what it means: an error its codes, the others the schema's own words or the name of the status. */
 function describeResponses(response: Record<string, unknown>): Record<string, unknown> {
   const described = Object.entries(response).map(([status, schema]) => {
-    if (!(schema instanceof z.ZodType) || status === '204') return [status, schema]
+    // Nothing is sent with a 204, a 304, or in answer to HEAD.
+    if (!(schema instanceof z.ZodType) || schema instanceof z.ZodUndefined) return [status, schema]
     const description = schema.description ?? STATUS_CODES[status] ?? status
     const headers = HEADERS[status]
     return [status, { description, ...(headers && { headers }), content: { 'application/json': { schema } } }]

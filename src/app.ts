@@ -11,6 +11,7 @@ import type { AssemblyDeps } from './conversations/assemble.ts'
 import { createAssembler } from './conversations/assembly.ts'
 import { createCallbackDispatcher } from './conversations/callbacks/dispatcher.ts'
 import { createCatalog } from './conversations/catalog.ts'
+import { DEFAULT_COMMAND_LIMITS } from './conversations/client-commands/client-commands.ts'
 import { ConversationManager } from './conversations/manager.ts'
 import { createRunSlots } from './conversations/run-slots.ts'
 import { lockDataDirectory } from './events/data-lock.ts'
@@ -28,18 +29,21 @@ import { createRedactor } from './security/redactor.ts'
 import type { Redactor } from './security/redactor.ts'
 import { createSafeFetch } from './security/safe-fetch.ts'
 import { createSecretStore } from './security/secret-store.ts'
+import { lazily } from './lib/lazily.ts'
+import { createPermits } from './lib/permits.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { createLogger } from './telemetry/logger.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { TOOL_NAMES, createTools } from './tools/registry.ts'
 import { createEditorFiles } from './workspace/editor-files.ts'
 import type { FileRules } from './workspace/file-gate.ts'
-import { findBubblewrap } from './workspace/find-launcher.ts'
+import { findBubblewrap, findProgram } from './workspace/find-launcher.ts'
 import { hostLauncher } from './workspace/host-launcher.ts'
 import { endOrphans } from './workspace/marked-processes.ts'
 import type { ShellLauncher } from './workspace/shell.ts'
 import { pathsNamedIn, shellEnvironment } from './workspace/shell-environment.ts'
-import { MAX_SHELL_SESSIONS, createShells } from './workspace/shells.ts'
+import { MAX_SHELL_SESSIONS } from './workspace/shell-limits.ts'
+import { createShells } from './workspace/shells.ts'
 import { hiddenFromShells } from './workspace/wall-mounts.ts'
 
 export const VERSION: string = manifest.version
@@ -57,6 +61,8 @@ export type App = {
 /** How long connections that do not end by themselves are waited for at a stop, milliseconds. */
 const DRAIN_TIMEOUT_MS = 1000
 
+/** Waits for the file system on behalf of clients' file requests at a time; of the threads there are, the others are for the logs. */
+const FILE_OPERATIONS = 8
 const LOCKED_KEYS =
   'some secrets were encrypted under a key that is not set now, and cannot be read; start with it after a comma in OPENHANDS_MASTER_KEY, or set the OPENHANDS_SECRET_KEY of then'
 
@@ -195,8 +201,10 @@ async function createManager(config: Config, parts: ManagerParts): Promise<Conve
         launcher,
         limits: { outputBytes: config.maxOutputBytes },
       }),
+    files: { io: createPermits(FILE_OPERATIONS), ripgrep: lazily(() => findProgram('rg', env['PATH']!)) },
+    fileRules: (conversation) => fileRules(config, launcher, conversation),
     createTools: (names, deps) =>
-      createTools(names, { ...deps, files: createEditorFiles(() => editorRules(config, launcher, deps)) }),
+      createTools(names, { ...deps, files: createEditorFiles(() => fileRules(config, launcher, deps)) }),
   })
   return new ConversationManager({
     catalog,
@@ -208,11 +216,11 @@ async function createManager(config: Config, parts: ManagerParts): Promise<Conve
 }
 
 /**
- * The editor works in this process. So nothing of `/proc` is for it, where `self` is the server and `environ` its
+ * The editor and the routes for files work in this process. So nothing of `/proc` is for it, where `self` is the server and `environ` its
  * secrets; nor are the server's files, but the workdirs among them and the full outputs that results name. With a wall it
  * stays behind that, as the shells do: it would else write where they cannot, and what it wrote there would run.
  */
-function editorRules(config: Config, { isolation }: ShellLauncher, conversation: Places): FileRules {
+function fileRules(config: Config, { isolation }: ShellLauncher, conversation: Places): FileRules {
   const { dataDir, workdirBase, secretFiles } = config
   const outputs = outputsOf(conversation.stateDirectory)
   if (isolation === 'none') {
@@ -256,12 +264,14 @@ function infoOf(config: Config, { isolation }: ShellLauncher): Info {
     isolation,
     limits: {
       max_body_bytes: config.maxBodyBytes,
+      max_upload_bytes: config.maxUploadBytes,
       max_header_bytes: MAX_HEADER_BYTES,
       max_output_bytes: config.maxOutputBytes,
       stream_buffer_bytes: config.streamBufferBytes,
       max_concurrent_runs: config.maxConcurrentRuns,
       max_streams_per_conversation: config.maxStreamsPerConversation,
       max_shell_sessions_per_conversation: MAX_SHELL_SESSIONS,
+      max_running_commands_per_conversation: DEFAULT_COMMAND_LIMITS.running,
     },
   }
 }

@@ -59,6 +59,10 @@ export const VARIABLES = {
     default: '500',
   },
   OPENHANDS_MAX_BODY_BYTES: { about: 'Largest request body, bytes.', default: String(8 * MIB) },
+  OPENHANDS_MAX_UPLOAD_BYTES: {
+    about: 'Largest file, or set of files, that one request may bring, bytes.',
+    default: String(1024 * MIB),
+  },
   OPENHANDS_MAX_OUTPUT_BYTES: {
     about: 'How much of a command’s output a result keeps, bytes per stream; the whole goes to a file.',
     default: '30000',
@@ -106,6 +110,7 @@ export type Config = {
   readonly maxConcurrentRuns: number
   readonly maxStreamsPerConversation: number
   readonly maxBodyBytes: number
+  readonly maxUploadBytes: number
   readonly maxOutputBytes: number
   readonly streamBufferBytes: number
   readonly logLlmPayloads: boolean
@@ -160,6 +165,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
       read,
     ),
     maxBodyBytes: checked('OPENHANDS_MAX_BODY_BYTES', z.coerce.number().int().min(1024), read),
+    maxUploadBytes: checked('OPENHANDS_MAX_UPLOAD_BYTES', z.coerce.number().int().min(0), read),
     maxOutputBytes: checked('OPENHANDS_MAX_OUTPUT_BYTES', z.coerce.number().int().min(1000).max(10_000_000), read),
     streamBufferBytes: checked('OPENHANDS_STREAM_BUFFER_BYTES', z.coerce.number().int().min(65_536), read),
     logLlmPayloads: checked('OPENHANDS_LOG_LLM_PAYLOADS', z.stringbool(), read),

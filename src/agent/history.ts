@@ -73,6 +73,8 @@ export function createHistory(render: RenderOutput): History {
         case 'SecretsUpdate':
         case 'TaskUpdate':
         case 'ClientEvent':
+        case 'FileUpdate':
+        case 'CommandResult':
         case 'ErrorEvent':
         case 'Result':
           return

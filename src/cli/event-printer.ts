@@ -66,6 +66,8 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'TaskUpdate':
       case 'ForkedFrom':
       case 'ClientEvent':
+      case 'FileUpdate':
+      case 'CommandResult':
       case 'ToolOutputDelta':
         return
       default:

@@ -35,6 +35,10 @@ export function describeEvent(event: Event): string {
       return `forked from ${event.from_conversation_id} at ${event.from_seq}`
     case 'ClientEvent':
       return `${event.name}: ${short(asText(event.data ?? ''))}`
+    case 'FileUpdate':
+      return `${event.action}: ${short(event.path)}`
+    case 'CommandResult':
+      return `command (${event.status}, exit code ${event.exit_code}): ${short(event.command)}`
     case 'ErrorEvent':
       return `error (${event.error_type}): ${short(event.message)}`
     case 'Result':

@@ -1,5 +1,6 @@
 /** The events of a conversation: one discriminated union on `type`, durable and transient, and the cursor rules they carry. */
 import { z } from 'zod'
+import { CommandStatus } from './command-status.ts'
 import { AssistantPart, Usage, UsageByModel, UserPart } from './message.ts'
 import { Runnable, TaskProgress, TaskResult, TaskStatus } from './task.ts'
 
@@ -225,6 +226,28 @@ export const ClientEvent = Envelope.extend({
   data: z.unknown().optional().describe('Any JSON, as the client sent it.'),
   ...Keyed,
 }).meta({ id: 'ClientEvent' })
+export const FileUpdate = Envelope.extend({
+  ...byUser,
+  type: z.literal('FileUpdate'),
+  path: z.string().describe('Relative to the workdir.'),
+  action: z.enum(['upload', 'write', 'delete', 'mkdir']),
+  size: z.int().nonnegative().optional().describe('Of the file after the change, bytes.'),
+  ...Keyed,
+}).meta({ id: 'FileUpdate' })
+export const CommandResult = Envelope.extend({
+  ...byEnvironment,
+  type: z.literal('CommandResult'),
+  command_id: z.uuid(),
+  command: z.string(),
+  session_id: z.string().describe('The shell session it ran in.'),
+  status: CommandStatus,
+  exit_code: z.int().nullable(),
+  cwd: z.string().describe('Where the session stands afterwards.'),
+  execution_time: z.number().nonnegative().describe('Seconds.'),
+  background_pid: z.int().optional().describe('Of a trailing `&`.'),
+})
+  .meta({ id: 'CommandResult' })
+  .describe('A command that a client ran has ended. What it wrote is not in the log.')
 
 export const ErrorEvent = Envelope.extend({
   ...byEnvironment,
@@ -266,6 +289,8 @@ export const Event = z
     TaskUpdate,
     ForkedFrom,
     ClientEvent,
+    FileUpdate,
+    CommandResult,
     ErrorEvent,
     Result,
   ])
@@ -301,7 +326,8 @@ export const AssistantAborted = Transient.extend({
 
 export const ToolOutputDelta = Transient.extend({
   type: z.literal('ToolOutputDelta'),
-  tool_use_id: z.string(),
+  tool_use_id: z.string().optional().describe('The call of the agent that wrote it,'),
+  command_id: z.uuid().optional().describe('or the command of a client.'),
   stream: z.enum(['stdout', 'stderr']),
   offset: z.int().nonnegative().describe('Bytes of this stream that came before.'),
   text: z.string(),

@@ -19,12 +19,14 @@ const Limit = z.int().positive()
 export const Limits = z
   .object({
     max_body_bytes: Limit.describe('OPENHANDS_MAX_BODY_BYTES: of one request.'),
+    max_upload_bytes: z.int().nonnegative().describe('OPENHANDS_MAX_UPLOAD_BYTES: of the files of one request.'),
     max_header_bytes: Limit.describe('Of the first line and the headers of one request.'),
     max_output_bytes: Limit.describe('OPENHANDS_MAX_OUTPUT_BYTES: what a result keeps of each stream of a command.'),
     stream_buffer_bytes: Limit.describe('OPENHANDS_STREAM_BUFFER_BYTES: what a stream’s reader may be behind.'),
     max_concurrent_runs: Limit.describe('OPENHANDS_MAX_CONCURRENT_RUNS: of all conversations; others are queued.'),
     max_streams_per_conversation: Limit.describe('OPENHANDS_MAX_STREAMS_PER_CONVERSATION: open at the same time.'),
     max_shell_sessions_per_conversation: Limit.describe('Shells that one conversation may have at the same time.'),
+    max_running_commands_per_conversation: Limit.describe('Commands of clients that run or wait for their turn.'),
   })
   .meta({ id: 'Limits' })
 export type Limits = z.infer<typeof Limits>
@@ -49,12 +51,14 @@ export const Info = z
         isolation: 'bubblewrap',
         limits: {
           max_body_bytes: 8_388_608,
+          max_upload_bytes: 1_073_741_824,
           max_header_bytes: 16_384,
           max_output_bytes: 30_000,
           stream_buffer_bytes: 8_388_608,
           max_concurrent_runs: 256,
           max_streams_per_conversation: 500,
           max_shell_sessions_per_conversation: 16,
+          max_running_commands_per_conversation: 16,
         },
       },
     ],

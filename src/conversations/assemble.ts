@@ -1,5 +1,6 @@
 /** One conversation from its parts: actor, log, tools, shells and secrets tied together, and how they are taken apart again. */
 import type { AgentInfo } from '../contract/agent-info.ts'
+import { join } from 'node:path'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
 import { createToolCalls } from '../agent/tool-calls.ts'
@@ -14,6 +15,7 @@ import { withRedaction } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
+import type { FileRules } from '../workspace/file-gate.ts'
 import type { OutputFilter, Shells } from '../workspace/shell.ts'
 import type { CallbackFile } from './callbacks/callback-record.ts'
 import { CallbackSet } from './callbacks/callback-set.ts'
@@ -23,8 +25,17 @@ import type { CallbackDispatcher } from './callbacks/dispatcher.ts'
 import { createDueMark } from './callbacks/due-mark.ts'
 import type { Catalog } from './catalog.ts'
 import { tellAgent } from './agent-info.ts'
+import type { ClientCommands, CommandLimits } from './client-commands/client-commands.ts'
+import { createClientCommands, DEFAULT_COMMAND_LIMITS } from './client-commands/client-commands.ts'
+import { createCommandRecords } from './client-commands/command-records.ts'
+import type { ConversationProcesses } from './conversation-processes.ts'
+import { createConversationProcesses } from './conversation-processes.ts'
+import type { ConversationShells } from './conversation-shells.ts'
+import { createConversationShells } from './conversation-shells.ts'
 import { Conversation } from './conversation.ts'
 import { describeEvent } from '../contract/describe-event.ts'
+import type { ConversationFiles, FilesDeps } from './files.ts'
+import { createConversationFiles } from './files.ts'
 import type { ConversationSecrets, SecretCommands } from './secrets.ts'
 import { secretCommands } from './secrets.ts'
 import type { LlmDefaults } from './settings.ts'
@@ -34,6 +45,7 @@ import { createMeter } from './meter.ts'
 import type { RunSlots } from './run-slots.ts'
 import type { State } from './state.ts'
 import type { WorkdirRules } from './workdir.ts'
+import { whyClosed } from './why-closed.ts'
 
 export type AssemblyDeps = {
   readonly store: EventStore
@@ -59,6 +71,12 @@ export type AssemblyDeps = {
     secretsEnv: () => Record<string, string>
     createFilter: () => OutputFilter
   }) => Shells
+  /** What of a conversation's files is the same for all. */
+  readonly files: Pick<FilesDeps, 'io' | 'ripgrep'>
+  /** Where its files may be seen and changed, by its tools and by clients. */
+  readonly fileRules: (conversation: { stateDirectory: string; workdir: () => string }) => FileRules
+  /** Of the commands that clients run; what is absent is as by default. */
+  readonly commandLimits?: Partial<CommandLimits>
   readonly createTools: (names: readonly string[], deps: ConversationToolDeps) => Tool[]
 }
 
@@ -71,10 +89,15 @@ export type ConversationToolDeps = Omit<ToolDeps, 'files'> & {
 /** An assembled conversation and what only its assembler may touch. */
 export type Opened = {
   readonly conversation: Conversation
+  readonly files: ConversationFiles
   readonly redact: (text: string) => string
   readonly secrets: SecretCommands
   readonly credentials: ConversationSecrets
   readonly agentInfo: () => Promise<AgentInfo>
+  readonly shells: Pick<ConversationShells, 'list' | 'end'>
+  /** Those that clients run, beside the agent. */
+  readonly commands: ClientCommands
+  readonly processes: ConversationProcesses
   readonly callbacks: CallbackCommands
   /** Who delivers, beside those who ask for it. */
   readonly deliveries: Pick<CallbackSet, 'start' | 'settle'>
@@ -122,26 +145,39 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     parts.callbacks,
   )
   const meter = createMeter(deps.metrics, state)
-  let shells: Shells | undefined
   const workdir = () => conversation.state.settings.workdir
-  const currentShells = () =>
-    (shells ??= deps.createShells({
+  const directory = catalog.directoryOf(id)
+  const shells = createConversationShells(() =>
+    deps.createShells({
       conversationId: id,
       workdir: workdir(),
-      directory: catalog.directoryOf(id),
+      directory,
       secretsEnv: secrets.commandEnv,
       createFilter: redactor.byteStream,
-    }))
-  const closeShells = async () => {
-    const closing = shells
-    shells = undefined
-    await closing?.close()
-  }
+    }),
+  )
+  const limits = { ...DEFAULT_COMMAND_LIMITS, ...deps.commandLimits }
+  const commands = createClientCommands({
+    conversationId: id,
+    shells: shells.current,
+    isAgentIn: shells.isAgentIn,
+    records: createCommandRecords(join(directory, 'commands'), limits),
+    redact,
+    emit: async (draft) => void (await log.append([draft])),
+    publish: (draft) => log.publish(draft),
+    logger,
+    limits,
+  })
+  const processes = createConversationProcesses({
+    find: () => shells.current().processes(),
+    ownerOf: commands.ownerOf,
+    redactCutOff: redactor.redactCutOff,
+  })
 
   const toolCalls = createToolCalls({
     tools: deps.createTools(state.settings.tools, {
-      shells: { get: (sessionId) => currentShells().get(sessionId) },
-      stateDirectory: catalog.directoryOf(id),
+      shells: shells.forAgent,
+      stateDirectory: directory,
       workdir,
       lastOutput: (name) => conversation.state.lastOutputs[name],
       sealer: deps.secretStore.sealerFor(id),
@@ -154,7 +190,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
       log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
     onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
   })
-  const runTaskCommand = createTaskShells({ shells: currentShells, redact })
+  const runTaskCommand = createTaskShells({ shells: shells.current, redact })
   const conversation: Conversation = new Conversation({
     log,
     state,
@@ -170,6 +206,15 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),
     onChange,
   })
+  const stateDirectory = catalog.directoryOf(id)
+  const files = createConversationFiles({
+    ...deps.files,
+    log,
+    workdir,
+    rules: () => deps.fileRules({ stateDirectory, workdir }),
+    directory: stateDirectory,
+    redact,
+  })
   log.subscribe({ onEvents: (events) => events.forEach(({ event }) => meter.take(event)) })
   if (state.settings.visualize)
     log.subscribe({
@@ -178,6 +223,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
 
   return {
     conversation,
+    files,
     redact,
     secrets: secretCommands({ changeSecrets: (store) => conversation.changeSecrets(store) }, secrets),
     credentials: secrets,
@@ -185,16 +231,22 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
       const { log, state } = conversation
       return tellAgent({ settings: state.settings, log, tools: toolCalls.descriptions, isolation: deps.isolation })
     },
+    shells,
+    commands,
+    processes,
     callbacks: callbackCommands({ conversationId: id, set: callbackSet, head: () => log.head, ...deps, redact }),
     deliveries: callbackSet,
-    leaveWorkdir: closeShells,
+    leaveWorkdir: shells.close,
     async dispose(outcome) {
       try {
-        // First of all: what is being sent would else hold up the end of the log.
+        // First of all, as the log is to tell how they ended.
+        await commands.close()
+        // What is being sent would else hold up the end of the log.
         await callbackSet.close(outcome)
+        await files.close(whyClosed(outcome))
         await conversation.close(outcome)
       } finally {
-        await closeShells()
+        await shells.close()
       }
     },
   }

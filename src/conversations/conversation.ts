@@ -41,6 +41,7 @@ import { nextTasks, runningJobs } from './task-state.ts'
 import type { Tasks } from './tasks.ts'
 import { createTasks } from './tasks.ts'
 import { viewOf } from './view.ts'
+import { whyClosed } from './why-closed.ts'
 
 export type ConversationDeps = {
   readonly log: EventLog
@@ -197,10 +198,7 @@ export class Conversation {
   async close(outcome: 'deleted' | 'closing'): Promise<void> {
     await this.#inbox(async () => {
       if (this.#closed) return
-      this.#closed =
-        outcome === 'deleted'
-          ? new Problem('conversation_deleted', 'The conversation has been deleted.')
-          : new Problem('unavailable', 'The server is stopping; try again when it is up.')
+      this.#closed = whyClosed(outcome)
       await this.tasks.close()
       await this.#stopAgent()
       // What waits for somebody goes on waiting at the next start.

@@ -9,6 +9,9 @@ export type KeptKey = { readonly key: string; readonly bodyHash: string }
 /** The request itself; `formerHashes`: what is kept of the same body from before the server's key was changed. */
 export type Idempotency = KeptKey & { readonly formerHashes?: readonly string[] }
 
+/** A key whose request is not known as a whole yet. */
+export type Keyed = { readonly key: string; readonly with: (body: unknown) => Idempotency }
+
 export const keptOf = ({ key, bodyHash }: Idempotency): KeptKey => ({ key, bodyHash })
 
 export type PostedKey = KeptKey & { readonly at: string; readonly answer: PostedMessage }

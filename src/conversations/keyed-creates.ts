@@ -1,7 +1,7 @@
 /** Creates that come with an `Idempotency-Key`: which are under way, and which conversations that are gone had one. */
-import { Problem } from '../contract/problem.ts'
 import type { Idempotency, KeptKey } from './idempotency.ts'
 import { KEY_LIFETIME_MS, findEarlier } from './idempotency.ts'
+import { createInFlight } from './in-flight.ts'
 
 /** Which conversation a key made; `at` is when, RFC 3339. */
 export type CreatedKey = KeptKey & { readonly id: string; readonly at: string }
@@ -21,7 +21,7 @@ type Steps<T> = {
 }
 
 export function createKeyedCreates(): KeyedCreates {
-  const underWay = new Set<string>()
+  const inFlight = createInFlight()
   let gone: CreatedKey[] = []
 
   return {
@@ -29,18 +29,7 @@ export function createKeyedCreates(): KeyedCreates {
       const same = [...known, ...gone].filter(({ key }) => key === idempotency.key)
       const earlier = findEarlier(same, idempotency, Date.now())
       if (earlier) return await again(earlier.id)
-      if (underWay.has(idempotency.key)) {
-        throw new Problem(
-          'idempotency_in_flight',
-          'A request with this Idempotency-Key is under way; wait for its answer.',
-        )
-      }
-      underWay.add(idempotency.key)
-      try {
-        return await make()
-      } finally {
-        underWay.delete(idempotency.key)
-      }
+      return await inFlight(idempotency.key, make)
     },
     remember(key) {
       const oldest = Date.now() - KEY_LIFETIME_MS

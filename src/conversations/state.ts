@@ -158,6 +158,8 @@ export function fold(state: State, event: Event): State {
     case 'ForkedFrom':
       return afterFork(next, event)
     case 'SecretsUpdate':
+    case 'FileUpdate':
+    case 'CommandResult':
     case 'ErrorEvent':
     case 'Result':
       return next

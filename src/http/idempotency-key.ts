@@ -1,7 +1,7 @@
 /** The `Idempotency-Key` header of a request, with the hash of the body it came with. */
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import type { Idempotency } from '../conversations/idempotency.ts'
+import type { Idempotency, Keyed } from '../conversations/idempotency.ts'
 import type { HashBody } from '../security/body-hash.ts'
 
 declare module 'fastify' {
@@ -18,11 +18,17 @@ const Key = z
 /** For the schema of a route that takes a key. */
 export const KeyHeader = z.object({ 'idempotency-key': Key.optional() })
 
-/** Undefined without the header. `asked` is all that makes the request what it is, beside its route. */
-export function idempotencyOf(request: FastifyRequest, asked: unknown = request.body): Idempotency | undefined {
+/** Undefined without the header. */
+export function idempotencyOf(request: FastifyRequest): Idempotency | undefined {
+  return keyOf(request)?.with(request.body)
+}
+
+/** For a body that is known only when it has come in, or that is not all the request says. Undefined without the header. */
+export function keyOf(request: FastifyRequest): Keyed | undefined {
   const header = request.headers['idempotency-key']
   if (header === undefined) return undefined
-  return { key: Key.parse(header), ...request.server.hashBody(routeOf(request), asked) }
+  const key = Key.parse(header)
+  return { key, with: (body) => ({ key, ...request.server.hashBody(routeOf(request), body) }) }
 }
 
 const routeOf = ({ method, routeOptions }: FastifyRequest) => `${method} ${routeOptions.url}`

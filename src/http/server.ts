@@ -25,10 +25,14 @@ import { BODY_TIMES, watchBody } from './slow-bodies.ts'
 import type { StreamSlots } from './stream-slots.ts'
 import { refuseTokensIn } from './url-tokens.ts'
 import { callbackRoutes } from './routes/callbacks.ts'
+import { commandRoutes } from './routes/commands.ts'
 import { conversationRoutes } from './routes/conversations.ts'
 import { eventRoutes } from './routes/events.ts'
+import { fileBodyRoutes } from './routes/file-bodies.ts'
+import { fileRoutes } from './routes/files.ts'
 import { messageRoutes } from './routes/messages.ts'
 import { permissionRoutes } from './routes/permissions.ts'
+import { processRoutes } from './routes/processes.ts'
 import { secretRoutes } from './routes/secrets.ts'
 import { serverRoutes } from './routes/server.ts'
 import { taskRoutes } from './routes/tasks.ts'
@@ -39,6 +43,8 @@ declare module 'fastify' {
     public?: boolean
     /** For people to look at in a browser: it has security headers of its own. */
     page?: boolean
+    /** Its body is a file, or a form of files, of any type and size. */
+    takesFiles?: boolean
   }
 }
 
@@ -121,7 +127,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   // Before the key is asked for: preflights have none.
   await registerCors(app, deps.corsOrigins)
   requireKey(app, deps)
-  app.addHook('onRequest', async (request) => watchBody(request, times))
+  app.addHook('onRequest', async (request, reply) => watchBody(request, reply, times))
   app.setNotFoundHandler(async (request) => {
     const allowed = routes.methodsOf(request.url)
     if (!allowed.length) throw new Problem('not_found', 'There is no such route; /openapi.json lists them all.')
@@ -179,8 +185,12 @@ export async function registerRoutes(
   await app.register(conversationRoutes, { manager })
   await app.register(messageRoutes, { manager })
   await app.register(permissionRoutes, { manager })
+  await app.register(commandRoutes, { manager })
+  await app.register(processRoutes, { manager })
   await app.register(secretRoutes, { manager })
   await app.register(taskRoutes, { manager })
+  await app.register(fileRoutes, { manager })
+  await app.register(fileBodyRoutes, { manager, maxUploadBytes: info.limits.max_upload_bytes })
   await app.register(eventRoutes, {
     manager,
     metrics,

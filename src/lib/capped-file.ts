@@ -3,18 +3,33 @@ import { createWriteStream, openSync, type WriteStream } from 'node:fs'
 
 const BUFFERED_BYTES = 1024 * 1024
 
+export type CappedFileOptions = {
+  readonly path: string
+  /** Bytes. */
+  readonly limit: number
+  readonly length?: number
+  readonly onDrain: () => void
+  readonly onWritten?: () => void
+}
+
 /** A file that cannot be written (a full disk) does not throw: what follows is dropped, and `error` says why. */
 export class CappedFile {
   readonly path: string
   error: Error | undefined
   readonly #limit: number
+  readonly #onWritten: () => void
   readonly #stream: WriteStream | undefined
   #length = 0
 
-  /** Makes the file at once. `onDrain` is called when writing may go on after `write` answered false. */
-  constructor({ path, limit, onDrain }: { path: string; limit: number; onDrain: () => void }) {
+  /**
+   * Makes the file at once, or goes on behind what it holds: that counts for `limit` only as `length`. `onDrain` is
+   * called when writing may go on after `write` answered false, `onWritten` when more of it can be read.
+   */
+  constructor({ path, limit, length = 0, onDrain, onWritten = () => {} }: CappedFileOptions) {
     this.path = path
     this.#limit = limit
+    this.#length = length
+    this.#onWritten = onWritten
     this.#stream = this.#open()
     this.#stream?.on('drain', onDrain)
     this.#stream?.on('error', (error) => {
@@ -32,7 +47,7 @@ export class CappedFile {
     const room = Math.min(bytes.length, this.#limit - this.#length)
     if (room <= 0 || this.error || !this.#stream) return true
     this.#length += room
-    return this.#stream.write(Buffer.from(bytes.subarray(0, room)))
+    return this.#stream.write(Buffer.from(bytes.subarray(0, room)), this.#onWritten)
   }
 
   /** Resolves when all is written, or failed. */

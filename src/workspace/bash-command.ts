@@ -5,11 +5,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { BashProcess } from './bash-process.ts'
 import type { Report } from './bash-report.ts'
 import { commandScript, exportScript } from './bash-script.ts'
-import { CommandOutput, type FinishedOutput } from './command-output.ts'
+import { readSlowly } from './background-output.ts'
+import { CommandOutput, type CommandOutputOptions, type FinishedOutput } from './command-output.ts'
 import { interruptCommand } from './interrupt.ts'
 import type { OutputFifo } from './output-fifo.ts'
 import type { CommandOptions } from './shell.ts'
 import type { OutputPipes, ShellFiles } from './shell-files.ts'
+import type { CommandLimits } from './shell-limits.ts'
 
 export type BashCommand = {
   readonly bash: BashProcess
@@ -17,11 +19,12 @@ export type BashCommand = {
   readonly pipes: OutputPipes
   readonly command: string
   readonly options: CommandOptions
+  /** A pipe to read from. */
+  readonly stdin: string | undefined
   readonly secrets: Readonly<Record<string, string>>
-  /** Where the whole of a long output goes. */
+  /** Where the whole of a long output goes, when `options` names no files. */
   readonly outputDir: string
-  readonly keptBytes: number
-  readonly graceMs: number
+  readonly limits: CommandLimits
 }
 
 /** A child in the background has the pipes for a moment even when its own output goes elsewhere: until it gets to run. */
@@ -45,10 +48,15 @@ export async function runBashCommand(run: BashCommand): Promise<FinishedCommand>
   const flood = new AbortController()
   const stdout = connectOutput('stdout', pipes.stdout, run, flood)
   const stderr = connectOutput('stderr', pipes.stderr, run, flood)
-  const paths = { script: files.scriptPath, stdout: pipes.stdout.path, stderr: pipes.stderr.path }
-  const ended = bash.send(exportScript(options.env ?? {}) + commandScript(paths, run.secrets))
+  const { stdin } = run
+  const paths = { script: files.scriptPath, stdin, stdout: pipes.stdout.path, stderr: pipes.stderr.path }
+  const ownEnv = { ...run.secrets, ...options.ownEnv }
+  const ended = bash.send(exportScript(options.env ?? {}) + commandScript(paths, ownEnv))
+  const fed = stdin === undefined ? undefined : options.input?.connect(stdin)
   const stopped = await stopWhenNeeded(bash, ended, run, flood.signal)
   const report = await ended
+  options.input?.close()
+  await fed
   const pipesAre = await drain(pipes)
   pipes.stdout.endText(pipesAre)
   pipes.stderr.endText(pipesAre)
@@ -76,38 +84,53 @@ async function drain({ stdout, stderr }: OutputPipes): Promise<'free' | 'held'> 
 function connectOutput(
   stream: 'stdout' | 'stderr',
   pipe: OutputFifo,
-  { options, keptBytes, outputDir }: BashCommand,
+  run: BashCommand,
   flood: AbortController,
 ): CommandOutput {
-  const { onOutput } = options
+  const { onOutput, outputs } = run.options
   const output = new CommandOutput({
-    keptBytes,
-    fullOutputPath: join(outputDir, `${stream}-${randomUUID()}.txt`),
+    keptBytes: run.limits.outputBytes,
+    file: fileFor(stream, run),
     onText: onOutput && ((text, offset) => onOutput(stream, text, offset)),
     onDrain: () => pipe.resume(),
-    onFull: () => flood.abort(),
+    ...(outputs && { onWritten: outputs.onWritten }),
+    onFull() {
+      if (outputs?.whenFull === 'drop') return readSlowly(pipe)
+      flood.abort()
+      return true
+    },
   })
   pipe.receive((bytes) => output.write(bytes))
   return output
+}
+
+function fileFor(
+  stream: 'stdout' | 'stderr',
+  { options: { outputs }, outputDir, limits }: BashCommand,
+): CommandOutputOptions['file'] {
+  if (outputs) return { ...outputs[stream], limit: outputs.limit, from: 'first-byte' }
+  const path = join(outputDir, `${stream}-${randomUUID()}.txt`)
+  return { path, toldAs: path, limit: limits.fullOutputBytes, from: 'overflow' }
 }
 
 /** Resolves when the command has ended: by itself (with nothing), or because it was made to (with why). */
 async function stopWhenNeeded(
   bash: BashProcess,
   ended: Promise<unknown>,
-  { options, graceMs }: BashCommand,
+  { options, limits }: BashCommand,
   flood: AbortSignal,
 ): Promise<StopReason | undefined> {
   const reason = Promise.withResolvers<StopReason | undefined>()
   const onAbort = () => reason.resolve('abort')
-  const timer = setTimeout(() => reason.resolve('timeout'), options.timeout * 1000)
+  const isTimed = Number.isFinite(options.timeout)
+  const timer = isTimed ? setTimeout(() => reason.resolve('timeout'), options.timeout * 1000) : undefined
   flood.addEventListener('abort', () => reason.resolve('flood'))
   options.signal.addEventListener('abort', onAbort)
   if (options.signal.aborted) onAbort()
   void ended.then(() => reason.resolve(undefined))
   try {
     const why = await reason.promise
-    if (why) await interruptCommand(bash, ended, graceMs)
+    if (why) await interruptCommand(bash, ended, limits.graceMs)
     return why
   } finally {
     clearTimeout(timer)

@@ -1,5 +1,6 @@
 /** One running bash: lines in, a report after each, what it saved last, and how it ended. Knows nothing of sessions. */
 import { spawn, type ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import type { Readable, Writable } from 'node:stream'
 import { readReports, type Report } from './bash-report.ts'
@@ -13,6 +14,7 @@ import {
   type ProcessEntry,
 } from './process-table.ts'
 
+const TOKEN_BYTES = 16
 const MAX_DIAGNOSTICS = 2000
 const HANG_UP_MS = 1000
 /** For what the process wrote just before its end. */
@@ -21,12 +23,15 @@ const LINGER_MS = 50
 const NAMESPACE_END_MS = 2000
 const NAMESPACE_LOOK_MS = 1
 
+type Asked = { readonly token: string; readonly resolve: (report: Report | undefined) => void }
+
 export type BashExit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
 
 export class BashProcess {
   readonly #child: ChildProcess
   readonly #input: Writable
-  readonly #pending = new Map<number, (report: Report | undefined) => void>()
+  /** By their number. */
+  readonly #pending = new Map<number, Asked>()
   #serial = 0
   #isGone = false
   #hasReported = false
@@ -37,6 +42,8 @@ export class BashProcess {
   #first: ProcessEntry | undefined
   /** Processes that outlived the command that started them, so none of a later command's. */
   #background: ProcessEntry[] = []
+  /** Those of them that nobody has asked for yet. */
+  #newBackground: ProcessEntry[] = []
   #diagnostics = ''
 
   /**
@@ -69,6 +76,7 @@ export class BashProcess {
     reports.on(
       'data',
       readReports({
+        isExpected: (token) => this.#pending.values().some((asked) => asked.token === token),
         onReport: (report) => this.#handleReport(report),
         onState: (state) => (this.savedState = state),
       }),
@@ -89,8 +97,9 @@ export class BashProcess {
   send(lines: string): Promise<Report | undefined> {
     if (this.#isGone) return Promise.resolve(undefined)
     const serial = ++this.#serial
-    this.#input.write(lines + reportScript(serial, this.#lastBackgroundPid))
-    return new Promise((resolve) => this.#pending.set(serial, resolve))
+    const token = randomBytes(TOKEN_BYTES).toString('hex')
+    this.#input.write(lines + reportScript(token, serial, this.#lastBackgroundPid))
+    return new Promise((resolve) => this.#pending.set(serial, { token, resolve }))
   }
 
   /** What runs in it now but what earlier commands left running. */
@@ -112,7 +121,25 @@ export class BashProcess {
 
   /** From now on, what runs in it was left there on purpose. */
   markBackground(): void {
-    this.#background = this.descendants()
+    const below = this.descendants()
+    const isNew = (entry: ProcessEntry) => !this.#background.some((known) => isSame(known, entry))
+    this.#newBackground.push(...below.filter(isNew))
+    this.#background = below
+  }
+
+  /** What has come to the background since the last call. */
+  takeNewBackground(): ProcessEntry[] {
+    return this.#newBackground.splice(0)
+  }
+
+  /** The processes that it consists of, the launcher's among them: they are no command's. */
+  get ownPids(): number[] {
+    return [this.#child.pid, this.#first?.pid, this.#pid].filter((pid) => pid !== undefined)
+  }
+
+  /** The pid on this side of a wall of what the shell itself counts as `ownPid`. */
+  hostPidOf(ownPid: string): number | undefined {
+    return this.#pid === undefined ? undefined : findByOwnPid(this.#first?.pid ?? this.#pid, ownPid)
   }
 
   get entry(): ProcessEntry | undefined {
@@ -164,7 +191,7 @@ export class BashProcess {
 
   #release(): void {
     this.#isGone = true
-    for (const resolve of this.#pending.values()) resolve(undefined)
+    for (const { resolve } of this.#pending.values()) resolve(undefined)
     this.#pending.clear()
     // Children may hold the other ends of these for ever.
     setTimeout(() => this.#child.stdio.forEach((stream) => stream?.destroy()), LINGER_MS).unref()
@@ -183,7 +210,7 @@ export class BashProcess {
     this.#lastBackgroundPid = report.lastBackgroundPid
     if (isNewBackground) this.markBackground()
     // An interrupt can eat the line that asks for a report; the next one then answers for it too.
-    for (const [serial, resolve] of this.#pending) {
+    for (const [serial, { resolve }] of this.#pending) {
       if (serial > report.serial) continue
       this.#pending.delete(serial)
       resolve(report)

@@ -1,4 +1,10 @@
-/** What bash says after each command, and how it is read from the stream that bash says it on. */
+/**
+ * What bash says after each command, and how it is read from the stream that bash says it on. Programs cannot write
+ * there: the descriptor is closed to them, and being a socket it cannot be opened through /proc. The shell itself and
+ * its forks (`(…)`, `{ …; } &`) hold it while a command runs, so each report carries a token that the shell is told
+ * only behind the command: what they say beforehand, or of a later command, counts for nothing. What remains: the text
+ * of a command is the shell's own, and may redefine what reports or read the lines behind it. It can lie about itself.
+ */
 import { splitNulFields } from '../lib/nul-fields.ts'
 
 export type Report = {
@@ -16,8 +22,9 @@ export type Report = {
 }
 
 /**
- * NUL-separated fields: `REPORT` and its own, then `STATE`, the state and `STATE_END`. An interrupt can cut any of it
- * short: then the next `REPORT` begins anew, and a state without its end is not used.
+ * NUL-separated fields: `REPORT` and the token, and its own; then `STATE` and the token, the state, `STATE_END` and the
+ * token. An interrupt can cut any of it short: then the next `REPORT` begins anew, and a state without its end is not
+ * used.
  */
 export const REPORT = '<agent-server:report>'
 export const STATE = '<agent-server:state>'
@@ -28,19 +35,24 @@ const REPORT_FIELDS = 7
 const MAX_STATE_BYTES = 1024 * 1024
 
 export type ReportHandlers = {
+  /** Whether a report with this token was asked for. */
+  readonly isExpected: (token: string) => boolean
   readonly onReport: (report: Report) => void
   /** A script that brings the state back. */
   readonly onState: (state: Buffer) => void
 }
 
 /** Answers a function to be given each chunk of the stream. */
-export function readReports({ onReport, onState }: ReportHandlers): (chunk: Uint8Array) => void {
+export function readReports({ isExpected, onReport, onState }: ReportHandlers): (chunk: Uint8Array) => void {
+  let token = ''
   let report: string[] | undefined
   let state: Buffer | 'next' | undefined
+  const begins = (text: string) => text.startsWith(REPORT) && isExpected(text.slice(REPORT.length))
 
   return splitNulFields(MAX_STATE_BYTES, (field) => {
-    const text = field && field.length < 64 ? field.toString() : undefined
-    if (text === REPORT) {
+    const text = field && field.length < 64 ? field.toString() : ''
+    if (begins(text)) {
+      token = text.slice(REPORT.length)
       report = []
       state = undefined
     } else if (report) {
@@ -48,11 +60,11 @@ export function readReports({ onReport, onState }: ReportHandlers): (chunk: Uint
       if (report.length < REPORT_FIELDS) return
       onReport(parseReport(report))
       report = undefined
-    } else if (text === STATE) {
+    } else if (text === STATE + token) {
       state = 'next'
     } else if (state === 'next') {
       state = field
-    } else if (text === STATE_END && state) {
+    } else if (text === STATE_END + token && state) {
       onState(state)
     }
   })

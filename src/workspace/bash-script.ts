@@ -48,23 +48,29 @@ export function exportScript(variables: Readonly<Record<string, string>>): strin
   return assignments && `export ${assignments}\n`
 }
 
-export type CommandFiles = { readonly script: string; readonly stdout: string; readonly stderr: string }
+export type CommandFiles = {
+  readonly script: string
+  /** Nothing to read when undefined. */
+  readonly stdin: string | undefined
+  readonly stdout: string
+  readonly stderr: string
+}
 
 /**
- * Sources the command, so that everything it changes in the shell stays. `secrets` are in its environment and in that
- * of its processes, but not in the shell's own: they are always the current ones, and never in the saved state.
+ * Sources the command, so that everything it changes in the shell stays. `ownEnv` (its secrets) is in its environment and in
+ * that of its processes, but not in the shell's own: they are always the current ones, and never in the saved state.
  */
-export function commandScript(files: CommandFiles, secrets: Readonly<Record<string, string>>): string {
-  const redirections = `</dev/null >${quote(files.stdout)} 2>${quote(files.stderr)} ${REPORT_FD}>&-`
-  const assignments = assign(secrets)
+export function commandScript(files: CommandFiles, ownEnv: Readonly<Record<string, string>>): string {
+  const redirections = `<${quote(files.stdin ?? '/dev/null')} >${quote(files.stdout)} 2>${quote(files.stderr)} ${REPORT_FD}>&-`
+  const assignments = assign(ownEnv)
   // In POSIX mode what is assigned for a special builtin stays in the shell; called so, it is an ordinary one.
   const source = assignments && `${assignments} \\command`
   return `${source} \\. ${quote(files.script)} ${redirections}\n`
 }
 
 /** Must be the next line after what it reports on: `$?` is the exit code. */
-export function reportScript(serial: number, lastBackgroundPid: string): string {
-  return `__agent_server_report ${serial} "$?" ${quote(lastBackgroundPid)}\n`
+export function reportScript(token: string, serial: number, lastBackgroundPid: string): string {
+  return `__agent_server_report ${serial} "$?" ${quote(lastBackgroundPid)} ${token}\n`
 }
 
 /**
@@ -77,16 +83,16 @@ function reportFunctions(workdir: string): string {
   [[ -z $__lost ]] || builtin unset -v __agent_server_lost
   [[ $PWD -ef . ]] || __agent_server_find_cwd
   [[ \${!-} == "$3" ]] || ! builtin kill -0 "\${!-}" 2>/dev/null || __new=yes
-  builtin printf '%s\\0' '' '${REPORT}' "$1" "$2" "$PWD" "$__lost" "\${!-}" "$__new" "$$" >&${REPORT_FD}
+  builtin printf '%s\\0' '' '${REPORT}'"$4" "$1" "$2" "$PWD" "$__lost" "\${!-}" "$__new" "$$" >&${REPORT_FD}
   {
-    builtin printf '${STATE}\\0'
+    builtin printf '%s\\0' '${STATE}'"$4"
     builtin declare -px
     builtin declare -pf
     builtin alias -p
     builtin printf 'builtin cd -- %q || __agent_server_lost=%q\\n[[ $1 ]] || return 0\\n' "$PWD" "$PWD"
     builtin shopt -p
     builtin set +o
-    builtin printf '\\0${STATE_END}\\0'
+    builtin printf '\\0%s\\0' '${STATE_END}'"$4"
   } >&${REPORT_FD} 2>/dev/null || :
 }
 __agent_server_find_cwd() {

@@ -1,12 +1,8 @@
 /** One persistent shell session: commands in turn, each with its result, and a state that outlives the bash that holds it. */
-import { randomUUID } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { createTurns, type InTurn } from '../lib/turns.ts'
 import { BackgroundOutputs } from './background-output.ts'
 import { runBashCommand, type FinishedCommand } from './bash-command.ts'
-import { BashProcess } from './bash-process.ts'
-import { BASH_ARGV, CLOSE_INHERITED, exportScript, restoreScript, setUpScript } from './bash-script.ts'
+import type { BashProcess } from './bash-process.ts'
 import {
   FLOODED,
   notStarted,
@@ -17,62 +13,46 @@ import {
   toCommandResult,
 } from './command-result.ts'
 import { killShell } from './interrupt.ts'
-import { endMarkedProcesses, shellMark } from './marked-processes.ts'
-import type { CommandOptions, CommandResult, OutputFilter, Shell, ShellLauncher } from './shell.ts'
+import { endMarkedProcesses } from './marked-processes.ts'
+import { SessionState } from './session-state.ts'
+import type { CommandOptions, CommandResult, OutputFilter, OutputFiles, SessionFacts, Shell } from './shell.ts'
 import { ShellFiles, type OutputPipes } from './shell-files.ts'
+import type { ShellLimits } from './shell-limits.ts'
+import { startBash, type BashPlan } from './start-bash.ts'
 
-export type ShellLimits = {
-  /** Bytes of each output stream that a result holds. */
-  readonly outputBytes: number
-  /** After each of SIGINT, SIGTERM and SIGKILL. */
-  readonly graceMs: number
-  /** A shell without processes closes after this; its state is kept. */
-  readonly idleMs: number
-  readonly maxSessions: number
-}
-
-export type BashSessionOptions = {
+export type BashSessionOptions = Omit<BashPlan, 'sessionId'> & {
   readonly id: string
-  readonly conversationId: string
-  readonly workdir: string
-  /** The session's own directory for pipes, the command and the saved state. */
-  readonly stateDir: string
-  /** Full and background outputs, where the agent can read them. */
-  readonly outputDir: string
-  /** See `LaunchOptions`. */
-  readonly privateDir: string
-  readonly env: Readonly<Record<string, string>>
   readonly secrets: () => Readonly<Record<string, string>>
   readonly createFilter: () => OutputFilter
-  readonly launcher: ShellLauncher
   readonly limits: ShellLimits
   /** The end of a session that used the same directory. */
   readonly after?: Promise<unknown> | undefined
+  /** It is for one command: it says nothing of how it came by its state, and ends with the last process of that command. */
+  readonly isForOne?: boolean
+  /** Called when it has ended for good, with its files. */
+  readonly onEnd?: () => void
 }
 
-const START_TIMEOUT_MS = 10_000
-const SAVE_AFTER_MS = 2000
-/** Within the output directory. */
-export const BACKGROUND_DIRECTORY = 'background'
+/** How often it is looked whether a command has left anything in the shell that is its own. */
+const LAST_LOOK_MS = 1000
 
 export class BashSession implements Shell {
   readonly id: string
   readonly #options: BashSessionOptions
   readonly #files: ShellFiles
-  readonly #background = new BackgroundOutputs()
+  readonly #state: SessionState
+  readonly #background: BackgroundOutputs
   #cwd: string
   #bash: BashProcess | undefined
   #pipes: OutputPipes | undefined
   readonly #inTurn: InTurn
   #closing: Promise<void> | undefined
   #isClosed = false
-  #isBusy = false
+  /** Commands that run or wait for their turn. */
+  #commands = 0
+  #isRunning = false
   #restartsAsked = 0
   #idleTimer: NodeJS.Timeout | undefined
-  #saveTimer: NodeJS.Timeout | undefined
-  #savedState: Buffer | undefined
-  /** Whether `set` and `shopt` options come back too: not after a shell's end, of which one may be the cause (`-e`). */
-  #restoresOptions = true
   /** What happened since the last result, for the note of the next. */
   #news: string[] = []
 
@@ -80,12 +60,25 @@ export class BashSession implements Shell {
     this.id = options.id
     this.#options = options
     this.#files = new ShellFiles(options.stateDir, options.createFilter)
+    this.#state = new SessionState(this.#files)
+    this.#background = new BackgroundOutputs(options)
     this.#cwd = options.workdir
     this.#inTurn = createTurns(options.after)
   }
 
   get cwd(): string {
     return this.#cwd
+  }
+
+  get facts(): SessionFacts {
+    const pid = this.#bash?.entry?.pid
+    const status = this.#commands > 0 ? 'busy' : pid === undefined ? 'suspended' : 'idle'
+    return { id: this.id, status, cwd: this.#cwd, ...(pid !== undefined && { pid }) }
+  }
+
+  /** The bash that holds the state now. */
+  get bash(): BashProcess | undefined {
+    return this.#bash?.exit ? undefined : this.#bash
   }
 
   /** Once it is being closed: when that is done. */
@@ -95,17 +88,12 @@ export class BashSession implements Shell {
 
   async run(command: string, options: CommandOptions): Promise<CommandResult> {
     if (this.#isClosed) throw new Error(`Shell session ${this.id} is closed.`)
-    return this.#inTurn(async () => {
-      if (options.signal.aborted || this.#endedBy) return notStarted(this.#cwd)
-      clearTimeout(this.#idleTimer)
-      this.#isBusy = true
-      try {
-        return await this.#runNow(command, options)
-      } finally {
-        this.#isBusy = false
-        this.#closeWhenIdle()
-      }
-    }, options.signal)
+    this.#commands++
+    try {
+      return await this.#inTurn(() => this.#runInTurn(command, options), options.signal)
+    } finally {
+      this.#commands--
+    }
   }
 
   async restart(): Promise<void> {
@@ -123,6 +111,16 @@ export class BashSession implements Shell {
     })
   }
 
+  /** Resolves when the state is on disk as the last command left it; of one that runs, as it was before. */
+  async keepState(): Promise<void> {
+    if (this.#commands > 0) return await this.#state.save(this.#bash)
+    await this.#inTurn(async () => {
+      // The state comes after the report that ended the command: this one's comes after it.
+      await this.bash?.send('')
+      await this.#state.save(this.#bash)
+    })
+  }
+
   /** Ends the session, its processes and its state. */
   close(): Promise<void> {
     return (this.#closing ??= this.#close())
@@ -132,8 +130,8 @@ export class BashSession implements Shell {
   async suspend(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#idleTimer)
-    clearTimeout(this.#saveTimer)
-    if (this.#bash && this.#isBusy) killShell(this.#bash)
+    this.#state.stop()
+    if (this.#bash && this.#isRunning) killShell(this.#bash)
     await this.#inTurn(async () => {
       await this.#endShell()
       this.#background.close()
@@ -147,62 +145,89 @@ export class BashSession implements Shell {
   async #close(): Promise<void> {
     this.#isClosed = true
     await this.#endProcesses()
+    await this.#retire()
+  }
+
+  async #retire(): Promise<void> {
     await this.suspend()
     await this.#files.removeAll()
+    this.#options.onEnd?.()
   }
 
   async #beginAnew(): Promise<void> {
     await this.#endProcesses()
     await this.#endShell()
-    clearTimeout(this.#saveTimer)
-    this.#saveTimer = undefined
-    await this.#files.forgetState()
+    await this.#state.forget()
     this.#news = []
     this.#cwd = this.#options.workdir
+  }
+
+  async #runInTurn(command: string, options: CommandOptions): Promise<CommandResult> {
+    if (options.signal.aborted || this.#endedBy) return notStarted(this.#cwd)
+    clearTimeout(this.#idleTimer)
+    this.#isRunning = true
+    try {
+      return await this.#runNow(command, options)
+    } finally {
+      this.#isRunning = false
+      this.#closeWhenIdle(this.#options.isForOne ? 0 : this.#options.limits.idleMs)
+    }
   }
 
   async #runNow(command: string, options: CommandOptions): Promise<CommandResult> {
     const startedAt = performance.now()
     const bash = await this.#start()
     const pipes = (this.#pipes ??= await this.#files.makePipes())
+    const stdin = options.input && (await this.#files.makeInputPipe())
     // From here to the first line sent there is no pause in which the session could be ended unseen.
     if (!bash || this.#endedBy) return notStarted(this.#cwd)
+    options.onStart?.(bash.entry?.pid)
     const { outputDir, secrets, limits } = this.#options
-    const { outputBytes: keptBytes, graceMs } = limits
-    const run = { bash, files: this.#files, pipes, command, options, secrets: secrets(), outputDir, keptBytes, graceMs }
+    const run = { bash, files: this.#files, pipes, command, options, stdin, secrets: secrets(), outputDir, limits }
     const finished = await runBashCommand(run)
-    const notes = [...this.#news.splice(0), ...(await this.#follow(finished, bash))]
-    const durationMs = performance.now() - startedAt
-    const wasEnded = !finished.report && this.#endedBy !== undefined
-    return toCommandResult(finished, { exit: bash.exit, cwd: this.#cwd, durationMs, wasEnded, notes })
+    const before = this.#news.splice(0)
+    const { notes, isHeld } = await this.#follow(finished, bash, options.outputs)
+    const { report } = finished
+    const result = toCommandResult(finished, {
+      exit: bash.exit,
+      cwd: this.#cwd,
+      durationMs: performance.now() - startedAt,
+      wasEnded: !report && this.#endedBy !== undefined,
+      notes: [...before, ...notes],
+      backgroundHostPid: report?.isNewAndRunning ? bash.hostPidOf(report.lastBackgroundPid) : undefined,
+    })
+    return { ...result, left: bash.takeNewBackground(), ...(isHeld && { outputsHeld: true }) }
   }
 
   /** Takes over what the command made of the shell; answers what the reader should know of it. */
-  async #follow({ report, pipesHeld, stopped }: FinishedCommand, bash: BashProcess): Promise<string[]> {
+  async #follow(
+    finished: FinishedCommand,
+    bash: BashProcess,
+    outputs: OutputFiles | undefined,
+  ): Promise<{ notes: string[]; isHeld: boolean }> {
+    const { report, pipesHeld, stopped } = finished
     const notes: string[] = []
     if (report) this.#cwd = report.cwd
     if (report?.lostCwd !== undefined) notes.push(tellLostCwd(report.lostCwd, report.cwd))
-    if (pipesHeld) notes.push(this.#leaveToBackground(bash))
+    let isHeld = false
+    if (pipesHeld) {
+      bash.markBackground()
+      const note = this.#background.adopt(this.#pipes!, outputs && { outputs, finished })
+      this.#pipes = undefined
+      if (note === undefined) isHeld = true
+      else notes.push(note)
+    }
     if (stopped === 'flood') notes.push(FLOODED)
-    if (report) this.#saveSoon()
+    if (report) this.#state.saveSoon(() => this.#bash)
     else notes.push(await this.#tellEnd(bash))
-    return notes
-  }
-
-  #leaveToBackground(bash: BashProcess): string {
-    bash.markBackground()
-    const { stdout, stderr } = this.#pipes!
-    this.#pipes = undefined
-    const directory = join(this.#options.outputDir, BACKGROUND_DIRECTORY)
-    mkdirSync(directory, { recursive: true })
-    return this.#background.adopt([stdout, stderr], join(directory, `${randomUUID()}.log`))
+    return { notes, isHeld }
   }
 
   /** After a bash that ended by itself. */
   async #tellEnd(bash: BashProcess): Promise<string> {
     const exit = await bash.ended
     await this.#endShell()
-    this.#restoresOptions = false
+    this.#state.leaveOutOptions()
     if (this.#endedBy) return `The shell was ${this.#endedBy} while the command ran.`
     return tellEnd(exit, { cwd: this.#cwd, endedBackground: bash.endedBackground })
   }
@@ -219,24 +244,13 @@ export class BashSession implements Shell {
       await this.#tellEnd(this.#bash)
     }
     if (this.#bash) return this.#bash
-    const { workdir, outputDir, stateDir, privateDir, launcher, env, conversationId } = this.#options
-    // A workdir that was deleted is made again: no shell could start without it.
-    for (const directory of [workdir, outputDir]) mkdirSync(directory, { recursive: true })
-    mkdirSync(stateDir, { recursive: true, mode: 0o700 })
-    const fixed = { ...launcher.environment?.(privateDir), ...shellMark(conversationId, this.id, stateDir) }
-    const argv = launcher.wrap(BASH_ARGV, { workdir, visible: [stateDir, outputDir], privateDir })
-    const bash = new BashProcess(argv, { cwd: workdir, env: { ...env, ...fixed } })
-    this.#bash = bash
-    const hasState = await this.#files.hasState()
-    const restore = hasState ? restoreScript(this.#files.statePath, { withOptions: this.#restoresOptions }) : ''
-    const timer = setTimeout(() => killShell(bash), START_TIMEOUT_MS)
-    const report = await bash.send(CLOSE_INHERITED + restore + exportScript(fixed) + setUpScript(workdir))
-    clearTimeout(timer)
+    const plan = { ...this.#options, sessionId: this.id }
+    const { bash, report, isRestored } = await startBash(plan, this.#state, (launched) => (this.#bash = launched))
     if (!report) return this.#failStart(bash)
     this.#cwd = report.cwd
     if (report.lostCwd !== undefined) this.#news.push(tellLostCwd(report.lostCwd, report.cwd))
-    if (hasState && this.#restoresOptions) this.#news.push(RESTORED)
-    this.#restoresOptions = true
+    if (isRestored && !this.#options.isForOne) this.#news.push(RESTORED)
+    this.#state.markRestored()
     return bash
   }
 
@@ -246,19 +260,21 @@ export class BashSession implements Shell {
     throw new Error(`The shell did not start: ${await bash.complaint()}`)
   }
 
-  #closeWhenIdle(): void {
+  #closeWhenIdle(ms: number): void {
     clearTimeout(this.#idleTimer)
     if (this.#isClosed) return
     // A state that cannot be saved is no reason to fail: the shell stays open, and the next command tries again.
     const close = () => void this.#inTurn(() => this.#closeIdle()).catch(() => {})
-    this.#idleTimer = setTimeout(close, this.#options.limits.idleMs).unref()
+    this.#idleTimer = setTimeout(close, ms).unref()
   }
 
   async #closeIdle(): Promise<void> {
-    if (!this.#bash || this.#bash.exit) return
-    const isInUse = this.#bash.descendants().length > 0 || !this.#background.isEmpty
-    if (isInUse) return this.#closeWhenIdle()
-    await this.#save()
+    const { isForOne, limits } = this.#options
+    const isInUse = (this.bash?.descendants().length ?? 0) > 0 || !this.#background.isEmpty
+    if (isInUse) return this.#closeWhenIdle(isForOne ? LAST_LOOK_MS : limits.idleMs)
+    if (isForOne) return void this.#retire().catch(() => {}) // not awaited: it is done in a turn of its own
+    if (!this.bash) return
+    await this.#state.save(this.#bash)
     await this.#endShell()
   }
 
@@ -268,9 +284,9 @@ export class BashSession implements Shell {
     if (bash) {
       await bash.end()
       // The result of a command that was run must not be lost for this.
-      await this.#save().catch((error: unknown) =>
-        this.#news.push(`The shell's state could not be saved: ${String(error)}.`),
-      )
+      await this.#state
+        .save(bash)
+        .catch((error: unknown) => this.#news.push(`The shell's state could not be saved: ${String(error)}.`))
     }
     this.#bash = undefined
     this.#pipes?.stdout.close()
@@ -282,21 +298,5 @@ export class BashSession implements Shell {
   async #endProcesses(): Promise<void> {
     if (this.#bash) killShell(this.#bash)
     await endMarkedProcesses(this.#options.conversationId, this.id)
-  }
-
-  #saveSoon(): void {
-    const save = () => {
-      this.#saveTimer = undefined
-      // Tried again after the next command and at the end of the shell.
-      this.#save().catch(() => {})
-    }
-    this.#saveTimer ??= setTimeout(save, SAVE_AFTER_MS).unref()
-  }
-
-  async #save(): Promise<void> {
-    const state = this.#bash?.savedState
-    if (!state || state === this.#savedState) return
-    await this.#files.saveState(state)
-    this.#savedState = state
   }
 }

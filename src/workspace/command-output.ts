@@ -1,23 +1,37 @@
-/** One output stream of one command: shown live, kept bounded for the result, and whole in a file when it is long. */
+/** One output stream of one command: shown live, kept bounded for the result, and whole in a file when that is asked for or it is long. */
 import { CappedFile } from '../lib/capped-file.ts'
 import { HeadTail } from '../lib/head-tail.ts'
 import { completeUtf8Length, firstUtf8Start } from '../lib/utf8-border.ts'
 
-export type FinishedOutput = { readonly text: string; readonly fullOutputPath?: string; readonly note?: string }
+export type FinishedOutput = {
+  readonly text: string
+  /** What came of the stream. */
+  readonly bytes: number
+  /** Not all of it is in `text`, but here. */
+  readonly fullOutputPath?: string
+  readonly note?: string
+}
 
 export type CommandOutputOptions = {
   /** Bytes kept for the result, half of them from the end. */
   readonly keptBytes: number
-  /** Where the whole goes when that is exceeded. */
-  readonly fullOutputPath: string
+  /** Where the whole goes: from the first byte on, or when the result cannot keep all. */
+  readonly file: {
+    readonly path: string
+    /** What readers of the result are told of where it is. */
+    readonly toldAs: string
+    readonly limit: number
+    readonly from: 'first-byte' | 'overflow'
+  }
   readonly onText: ((text: string, offset: number) => void) | undefined
   /** The file has caught up after `write` answered false. */
   readonly onDrain: () => void
-  /** The file is full: nothing more of this stream is kept. */
-  readonly onFull: () => void
+  /** More of the file can be read. */
+  readonly onWritten?: () => void
+  /** The file is full: nothing more of this stream is kept in it. Answers whether more is taken at once all the same. */
+  readonly onFull: () => boolean
 }
 
-const MAX_FULL_OUTPUT_BYTES = 1024 ** 3
 /** Who watches live has seen enough after this; the rest is in the result and its file. */
 const MAX_LIVE_BYTES = 16 * 1024 ** 2
 
@@ -38,41 +52,49 @@ export class CommandOutput {
   /** Answers false when the writer should wait for `onDrain`. */
   write(bytes: Uint8Array): boolean {
     this.#show(bytes)
-    const begun = this.#kept.total + bytes.length > this.#options.keptBytes ? this.#openFile() : undefined
+    const file = this.#needsFile(bytes.length) ? this.#openFile() : undefined
     this.#kept.push(bytes)
-    if (!begun) return true
-    const mayGoOn = begun.write(bytes)
-    if (begun.isFull) this.#options.onFull()
-    return mayGoOn
+    if (!file) return true
+    const mayGoOn = file.write(bytes)
+    return file.isFull ? this.#options.onFull() : mayGoOn
   }
 
   async finish(): Promise<FinishedOutput> {
     this.#showPartial()
     await this.#file?.end()
-    if (!this.#file) return { text: Buffer.concat([this.#kept.head(), this.#kept.tail()]).toString() }
+    const isWhole = this.#kept.omitted === 0
     return {
-      text: this.#shortened(this.#file.path),
-      fullOutputPath: this.#file.path,
-      ...(this.#file.error && { note: `The full output could not be written: ${this.#file.error.message}.` }),
+      text: isWhole ? this.#whole() : this.#shortened(),
+      bytes: this.#kept.total,
+      ...(!isWhole && { fullOutputPath: this.#options.file.path }),
+      ...(this.#file?.error && { note: `The full output could not be written: ${this.#file.error.message}.` }),
     }
+  }
+
+  #needsFile(more: number): boolean {
+    return this.#options.file.from === 'first-byte' || this.#kept.total + more > this.#options.keptBytes
   }
 
   #openFile(): CappedFile {
     if (this.#file) return this.#file
-    const { fullOutputPath: path, onDrain } = this.#options
-    this.#file = new CappedFile({ path, limit: MAX_FULL_OUTPUT_BYTES, onDrain })
+    const { file, onDrain, onWritten } = this.#options
+    this.#file = new CappedFile({ ...file, onDrain, ...(onWritten && { onWritten }) })
     this.#file.write(this.#kept.head())
     this.#file.write(this.#kept.tail())
     return this.#file
   }
 
-  #shortened(path: string): string {
+  #whole(): string {
+    return Buffer.concat([this.#kept.head(), this.#kept.tail()]).toString()
+  }
+
+  #shortened(): string {
     const head = this.#kept.head()
     const tail = this.#kept.tail()
     const wholeHead = head.subarray(0, completeUtf8Length(head))
     const wholeTail = tail.subarray(firstUtf8Start(tail))
     const omitted = this.#kept.total - wholeHead.length - wholeTail.length
-    return `${wholeHead.toString()}\n[… ${omitted} bytes left out; the whole output is in ${path} …]\n${wholeTail.toString()}`
+    return `${wholeHead.toString()}\n[… ${omitted} bytes left out; the whole output is in ${this.#options.file.toldAs} …]\n${wholeTail.toString()}`
   }
 
   #show(bytes: Uint8Array): void {

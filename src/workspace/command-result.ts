@@ -11,11 +11,16 @@ export type Circumstances = {
   /** The session was closed or restarted meanwhile. */
   readonly wasEnded: boolean
   readonly notes: readonly string[]
+  /** Of the background process that the report tells of. */
+  readonly backgroundHostPid: number | undefined
 }
 
-export function toCommandResult(finished: FinishedCommand, circumstances: Circumstances): CommandResult {
+export function toCommandResult(
+  finished: FinishedCommand,
+  circumstances: Circumstances,
+): Omit<CommandResult, 'left' | 'outputsHeld'> {
   const { report, stopped, stdout, stderr } = finished
-  const { exit, cwd, durationMs, wasEnded, notes } = circumstances
+  const { exit, cwd, durationMs, wasEnded, notes, backgroundHostPid } = circumstances
   const fullOutputPath = stdout.fullOutputPath ?? stderr.fullOutputPath
   const note = [...notes, stdout.note, stderr.note].filter((sentence) => sentence !== undefined).join(' ')
   return {
@@ -28,6 +33,8 @@ export function toCommandResult(finished: FinishedCommand, circumstances: Circum
     interrupted: stopped === 'abort' || wasEnded,
     truncated: fullOutputPath !== undefined,
     ...(report?.isNewAndRunning && { backgroundPid: Number(report.lastBackgroundPid) }),
+    ...(backgroundHostPid !== undefined && { backgroundHostPid }),
+    outputBytes: { stdout: stdout.bytes, stderr: stderr.bytes },
     ...(fullOutputPath !== undefined && { fullOutputPath }),
     ...(note && { note }),
   }
@@ -36,7 +43,8 @@ export function toCommandResult(finished: FinishedCommand, circumstances: Circum
 /** Of a command that was aborted, or whose session ended, before its turn. */
 export function notStarted(cwd: string): CommandResult {
   const nothing = { exitCode: null, stdout: '', stderr: '', durationMs: 0, timedOut: false, truncated: false }
-  return { ...nothing, cwd, interrupted: true, note: 'The command was not started.' }
+  const outputBytes = { stdout: 0, stderr: 0 }
+  return { ...nothing, outputBytes, left: [], cwd, interrupted: true, note: 'The command was not started.' }
 }
 
 export const FLOODED = 'The command was ended: it wrote more output than a file may hold.'

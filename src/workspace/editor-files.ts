@@ -9,8 +9,7 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
-import { access, link, lstat, open, rename, unlink } from 'node:fs/promises'
-import type { FileHandle } from 'node:fs/promises'
+import { access, lstat, open, rename, unlink } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import type { Listing } from './directory-listing.ts'
 import { listTwoLevels } from './directory-listing.ts'
@@ -19,6 +18,8 @@ import { createGate } from './file-gate.ts'
 import { FileRefusal, codeOf, told } from './file-refusal.ts'
 import type { Place } from './open-place.ts'
 import { findMissing, makeDirectory, openAt, openDirectory, openUnmoved, within } from './open-place.ts'
+import type { Ownership } from './publish-file.ts'
+import { makeAlike, publishNew } from './publish-file.ts'
 
 /** What is at a path. `path` is the real one: absolute, and free of links. */
 export type Found =
@@ -147,8 +148,6 @@ async function refuseChanged(target: string, { path, version }: FoundFile): Prom
   return now
 }
 
-type Ownership = { readonly mode: bigint; readonly uid: bigint; readonly gid: bigint }
-
 /** Has the bytes on disk under a name of their own, and hands it to `publish`; whatever happens, the name is gone afterwards. */
 async function withTemporary(
   directory: Place,
@@ -167,32 +166,6 @@ async function withTemporary(
   } finally {
     await unlink(temporary).catch(() => {}) // after a rename there is none
   }
-}
-
-/** By a link and not a rename, which would replace what has come to be there meanwhile. */
-async function publishNew(temporary: string, target: string): Promise<void> {
-  try {
-    await link(temporary, target)
-  } catch (error) {
-    if (!NO_LINKS.has(codeOf(error) ?? '')) throw error
-    const isFree = await lstat(target).then(
-      () => false,
-      (missing: unknown) => codeOf(missing) === 'ENOENT',
-    )
-    if (!isFree) throw error
-    await rename(temporary, target)
-  }
-}
-
-/** What file systems without hard links answer, FAT and shared folders of virtual machines among them. */
-const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
-
-async function makeAlike(file: FileHandle, { mode, uid, gid }: Ownership): Promise<void> {
-  const own = await file.stat({ bigint: true })
-  // Only root may give files away; for others the new file stays theirs.
-  if (own.uid !== uid || own.gid !== gid) await file.chown(Number(uid), Number(gid)).catch(() => {})
-  // Last: a change of owner takes the set-user-id bit away.
-  await file.chmod(Number(mode & 0o7777n))
 }
 
 function nameKind(stats: BigIntStats): string {

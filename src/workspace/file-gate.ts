@@ -1,4 +1,4 @@
-/** The only file that decides which paths the editor may touch. */
+/** The only file that decides which paths the editor, or a client of the API, may touch: the server's own are not for them. */
 import { FileRefusal } from './file-refusal.ts'
 import { openAt } from './open-place.ts'
 
@@ -17,17 +17,9 @@ export type Gate = { check(realPath: string, access: 'read' | 'write'): Promise<
 export function createGate(rules: () => FileRules): Gate {
   return {
     async check(realPath, access) {
-      // The roots' real paths each time: they too can be made, or come to be links, at any moment.
-      const real = await Promise.all(
-        listRules(rules()).map(async (rule) => ({ ...rule, root: await realRoot(rule.root) })),
-      )
-      const holding = real.filter(({ root }) => isInside(realPath, root))
-      const deciding = holding.reduce<(typeof real)[number] | undefined>(
-        (inner, rule) => (inner && inner.root.length > rule.root.length ? inner : rule),
-        undefined,
-      )
-      if (!deciding || deciding[access]) return
-      const why = deciding.read
+      const judged = (await readRules(rules())).judge(realPath)
+      if (judged[access]) return
+      const why = judged.read
         ? 'can be viewed, but not changed'
         : 'is not open to this tool, as it belongs to the server'
       throw new FileRefusal(`${realPath} ${why}; work in your own directory.`, { isForbidden: true })
@@ -35,7 +27,37 @@ export function createGate(rules: () => FileRules): Gate {
   }
 }
 
-type Rule = { readonly root: string; readonly read: boolean; readonly write: boolean }
+export type Access = { readonly read: boolean; readonly write: boolean }
+
+/** The rules as they are at one moment; for many paths at once. */
+export type Judge = {
+  readonly judge: (realPath: string) => Access
+  /** Whether there is anything in a directory that must not be changed. */
+  readonly holdsForbidden: (realPath: string) => boolean
+}
+
+export async function readRules(rules: FileRules): Promise<Judge> {
+  // The roots' real paths each time: they too can be made, or come to be links, at any moment.
+  const real = await Promise.all(listRules(rules).map(async (rule) => ({ ...rule, root: await realRoot(rule.root) })))
+  return {
+    judge(realPath) {
+      const holding = real.filter(({ root }) => isInside(realPath, root))
+      return (
+        holding.reduce<Rule | undefined>(
+          (inner, rule) => (inner && inner.root.length > rule.root.length ? inner : rule),
+          undefined,
+        ) ?? OPEN
+      )
+    },
+    holdsForbidden: (realPath) =>
+      real.some(({ root, write }) => !write && root !== realPath && isInside(root, realPath)),
+  }
+}
+
+/** What no rule is about. */
+const OPEN: Access = { read: true, write: true }
+
+type Rule = Access & { readonly root: string }
 
 function listRules({ forbidden, permitted = [], readable = [] }: FileRules): Rule[] {
   return [

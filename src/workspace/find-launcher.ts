@@ -33,7 +33,7 @@ function complaintOf(file: string, args: readonly string[], env: Record<string, 
 }
 
 /** Not among the programs of packages and projects (npm puts those first on PATH): agents write there. */
-function findProgram(name: string, path: string): string | undefined {
+export function findProgram(name: string, path: string): string | undefined {
   const isOfProject = (directory: string) =>
     /\/node_modules(\/|$)/.test(directory) || isInside(directory, process.cwd())
   const directories = path.split(':').filter((directory) => isAbsolute(directory) && !isOfProject(directory))

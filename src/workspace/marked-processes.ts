@@ -4,10 +4,18 @@
  */
 import { sep } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { findByEnvironment, readEnvironments, signalProcess, type ProcessEntry } from './process-table.ts'
+import {
+  findByEnvironment,
+  findDescendants,
+  isAlive,
+  readEnvironments,
+  signalProcess,
+  type ProcessEntry,
+} from './process-table.ts'
 
 const MARK = 'AGENT_SERVER_SHELL'
 const STATE_MARK = 'AGENT_SERVER_STATE_DIR'
+const COMMAND_MARK = 'AGENT_SERVER_COMMAND'
 const MAX_ROUNDS = 200
 const ROUND_MS = 5
 /** One look can miss a process: while it executes a program it has no environment, and its child may be too new. */
@@ -16,6 +24,48 @@ const EMPTY_ROUNDS = 3
 /** The variables that every process of a shell session is started with. */
 export function shellMark(conversationId: string, sessionId: string, stateDir: string): Record<string, string> {
   return { [MARK]: `${conversationId}/${sessionId}`, [STATE_MARK]: stateDir }
+}
+
+/** The variables that every process of one command is started with, beside those of its shell. */
+export function commandMark(commandId: string): Record<string, string> {
+  return { [COMMAND_MARK]: commandId }
+}
+
+export type MarkedProcess = {
+  readonly entry: ProcessEntry
+  readonly sessionId: string
+  readonly commandId: string | undefined
+}
+
+/** Of one conversation, as far as its shells have their directories in `stateDir`. */
+export async function findMarkedProcesses(conversationId: string, stateDir: string): Promise<MarkedProcess[]> {
+  const found: MarkedProcess[] = []
+  await readEnvironments((environment, entry) => {
+    const [id, sessionId] = valueIn(environment, MARK)?.split('/') ?? []
+    if (id !== conversationId || sessionId === undefined) return
+    if (!valueIn(environment, STATE_MARK)?.startsWith(stateDir + sep)) return
+    found.push({ entry, sessionId, commandId: valueIn(environment, COMMAND_MARK) })
+  })
+  return found
+}
+
+/** Ends those very processes and all below them; resolves when none of them lives. Answers which they were. */
+export async function endTrees(roots: readonly ProcessEntry[]): Promise<ProcessEntry[]> {
+  const ended = new Map<string, ProcessEntry>()
+  await endAll(() => {
+    const alive = roots.filter(isAlive).flatMap((root) => [root, ...findDescendants(root.pid)])
+    // What was below a root may outlive it, and have children of its own by now.
+    const orphans = [...ended.values()].filter(isAlive).flatMap((one) => [one, ...findDescendants(one.pid)])
+    const found = [...alive, ...orphans].filter(({ isZombie }) => !isZombie)
+    for (const process of found) ended.set(keyOf(process), process)
+    return Promise.resolve(found)
+  })
+  return [...ended.values()]
+}
+
+/** Ends all processes of a command, also those that have left the tree of its shell. */
+export async function endMarkedCommand(commandId: string): Promise<void> {
+  await endAll(() => findByEnvironment(`${COMMAND_MARK}=${commandId}`, { prefix: false }))
 }
 
 /**
@@ -55,6 +105,8 @@ async function endAll(find: () => Promise<ProcessEntry[]>): Promise<void> {
   }
 }
 
+const keyOf = ({ pid, startTime }: ProcessEntry) => `${pid} ${startTime}`
+
 function valueIn(environment: string, name: string): string | undefined {
   const entry = environment.split('\0').find((each) => each.startsWith(`${name}=`))
   return entry?.slice(name.length + 1)
@@ -64,7 +116,7 @@ function valueIn(environment: string, name: string): string | undefined {
 async function freezeAll(find: () => Promise<ProcessEntry[]>): Promise<ProcessEntry[]> {
   const frozen = new Map<string, ProcessEntry>()
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const found = (await find()).map((process) => [`${process.pid} ${process.startTime}`, process] as const)
+    const found = (await find()).map((process) => [keyOf(process), process] as const)
     const running = found.filter(([key]) => !frozen.has(key))
     if (running.length === 0) break
     for (const [key, process] of running) {

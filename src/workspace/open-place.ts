@@ -6,7 +6,7 @@ import { basename, dirname, join } from 'node:path'
 import { FileRefusal, codeOf } from './file-refusal.ts'
 
 /** Stands for a place without opening what is there; Linux's number, which Node has no name for. */
-const O_PATH = 0o10000000
+export const O_PATH = 0o10000000
 
 /** An open place, and where the kernel says it is. */
 export type Place = AsyncDisposable & { readonly handle: FileHandle; readonly path: string }
@@ -25,7 +25,7 @@ export async function openAt(path: string, flags = 0): Promise<Place> {
 export const openDirectory = (path: string) => openAt(path, constants.O_DIRECTORY)
 
 /** A name in an open directory, whatever the directory's own name has come to mean. */
-export const within = ({ handle }: Place, name: string) => `/proc/self/fd/${handle.fd}/${name}`
+export const within = ({ handle }: Pick<Place, 'handle'>, name: string) => `/proc/self/fd/${handle.fd}/${name}`
 
 /** The real path of what does not exist: its nearest directory that does, and the rest as given. */
 export async function findMissing(path: string): Promise<string> {

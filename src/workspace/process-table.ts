@@ -12,7 +12,10 @@ export type ProcessEntry = {
   readonly pid: number
   /** Of its executable; after a fork still that of its parent. */
   readonly name: string
+  readonly parentId: number
   readonly groupId: number
+  /** As proc(5) has it: `R`, `S`, `D`, … */
+  readonly state: string
   readonly isZombie: boolean
   /** Clock ticks since boot. With the pid it names one process for ever; a pid alone is used again. */
   readonly startTime: string
@@ -26,7 +29,31 @@ export function findProcess(pid: number): ProcessEntry | undefined {
   const nameEnd = stat.lastIndexOf(')')
   const name = stat.slice(stat.indexOf('(') + 1, nameEnd)
   const fields = stat.slice(nameEnd + 2).split(' ')
-  return { pid, name, groupId: Number(fields[2]), isZombie: fields[0] === 'Z', startTime: fields[19] ?? '' }
+  const [state = '', parentId, groupId] = fields
+  const isZombie = state === 'Z'
+  return {
+    pid,
+    name,
+    parentId: Number(parentId),
+    groupId: Number(groupId),
+    state,
+    isZombie,
+    startTime: fields[19] ?? '',
+  }
+}
+
+/** What it was started with, arguments separated by spaces; its name, of one that has none. */
+export function commandLineOf({ pid, name }: ProcessEntry): string {
+  return readProc(`/proc/${pid}/cmdline`)?.replace(/\0+$/, '').replaceAll('\0', ' ') || `[${name}]`
+}
+
+/** Linux tells user space all times in hundredths of a second. */
+const TICKS_PER_SECOND = 100
+
+/** Unix time, milliseconds. */
+export function startedAt({ startTime }: ProcessEntry): number {
+  const bootedAt = Number(/^btime (\d+)$/m.exec(readProc('/proc/stat') ?? '')?.[1] ?? 0)
+  return (bootedAt + Number(startTime) / TICKS_PER_SECOND) * 1000
 }
 
 /** All processes below `pid`, parents first, without those for which `skip` holds and what is below them. */
@@ -113,7 +140,7 @@ function taskIds(pid: number): string[] {
 /** `undefined` also when the process vanishes while it is read (ESRCH). */
 function readProc(path: string): string | undefined {
   try {
-    return readFileSync(path, 'latin1')
+    return readFileSync(path, 'utf8')
   } catch {
     return undefined
   }

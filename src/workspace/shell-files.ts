@@ -8,6 +8,9 @@ import type { OutputFilter } from './shell.ts'
 
 const SYSTEM_PATH = '/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin:/run/current-system/profile/bin'
 
+/** Name of the saved state, within a session's directory. */
+export const STATE_FILE = 'state'
+
 export type OutputPipes = { readonly stdout: OutputFifo; readonly stderr: OutputFifo }
 
 export class ShellFiles {
@@ -27,7 +30,7 @@ export class ShellFiles {
   }
 
   get statePath(): string {
-    return join(this.#directory, 'state')
+    return join(this.#directory, STATE_FILE)
   }
 
   /** The same file is written over: to make or truncate one takes a millisecond on ext4, this takes a microsecond. */
@@ -47,12 +50,20 @@ export class ShellFiles {
     const paths = [join(this.#directory, `stdout-${number}`), join(this.#directory, `stderr-${number}`)] as const
     await rm(paths[0], { force: true })
     await rm(paths[1], { force: true })
-    // Not by the search path of the shells, which may begin with a directory that agents write in.
-    await execa('mkfifo', ['-m', '600', ...paths], { env: { PATH: SYSTEM_PATH } })
+    await makeFifos(paths)
     return {
       stdout: new OutputFifo(paths[0], this.#createFilter()),
       stderr: new OutputFifo(paths[1], this.#createFilter()),
     }
+  }
+
+  /** For a command to read from; whoever connects to it removes its name. */
+  async makeInputPipe(): Promise<string> {
+    mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    const path = join(this.#directory, `stdin-${++this.#pipesMade}`)
+    await rm(path, { force: true })
+    await makeFifos([path])
+    return path
   }
 
   /** Filtered too: a command may have copied a secret into a variable of its own. */
@@ -85,4 +96,9 @@ export class ShellFiles {
   async removeAll(): Promise<void> {
     await rm(this.#directory, { recursive: true, force: true })
   }
+}
+
+/** Not by the search path of the shells, which may begin with a directory that agents write in. */
+async function makeFifos(paths: readonly string[]): Promise<void> {
+  await execa('mkfifo', ['-m', '600', ...paths], { env: { PATH: SYSTEM_PATH } })
 }

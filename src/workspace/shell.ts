@@ -1,4 +1,7 @@
 /** What a shell session promises: commands in, results out, one after the other, with state that outlives each. */
+import type { CommandInput } from './command-input.ts'
+import type { ProcessEntry } from './process-table.ts'
+import type { ShellProcess } from './shell-processes.ts'
 
 /** `stdout` and `stderr` are bounded: head and tail are kept, `truncated` says so, and the whole is in `fullOutputPath`. */
 export type CommandResult = {
@@ -10,16 +13,24 @@ export type CommandResult = {
   readonly durationMs: number
   readonly timedOut: boolean
   readonly interrupted: boolean
-  /** Of a trailing `&`. */
+  /** Of a trailing `&`, as the shell counts. */
   readonly backgroundPid?: number
+  /** The same as the host counts; undefined also when it has ended by now. */
+  readonly backgroundHostPid?: number
   readonly truncated: boolean
   readonly fullOutputPath?: string
+  /** Bytes that came of each stream, whatever was kept of them. */
+  readonly outputBytes: { readonly stdout: number; readonly stderr: number }
+  /** What it has put into the background, as far as the shell told. */
+  readonly left: readonly ProcessEntry[]
+  /** Processes in the background still write to its `outputs`. */
+  readonly outputsHeld?: true
   /** What the reader should know besides: the shell ended and was started again, the working directory vanished, … */
   readonly note?: string
 }
 
 export type CommandOptions = {
-  /** Seconds; then the command's processes are ended. */
+  /** Seconds, or Infinity; then the command's processes are ended. */
   readonly timeout: number
   readonly signal: AbortSignal
   /**
@@ -29,6 +40,31 @@ export type CommandOptions = {
   readonly onOutput?: (stream: 'stdout' | 'stderr', text: string, offset: number) => void
   /** Extra variables exported before this command; they stay. */
   readonly env?: Readonly<Record<string, string>>
+  /** Variables of this command and its processes alone. */
+  readonly ownEnv?: Readonly<Record<string, string>>
+  /** What it reads; without it, nothing. */
+  readonly input?: CommandInput
+  /** Where all of its output goes; without it, only what is too long for the result, to a file of the server's choice. */
+  readonly outputs?: OutputFiles
+  /** Called when it is its turn and there is a shell: it begins now. `pid` is the shell's, as the host counts. */
+  readonly onStart?: (pid: number | undefined) => void
+}
+
+/** `toldAs` is what readers of the result are told of where the file is. */
+export type OutputPlace = { readonly path: string; readonly toldAs: string }
+
+/** Files that take the whole output of one command, also what its processes write after its end. */
+export type OutputFiles = {
+  readonly stdout: OutputPlace
+  readonly stderr: OutputPlace
+  /** Bytes each of them holds. */
+  readonly limit: number
+  /** What comes of a command that writes more: it is ended, or the rest is dropped. */
+  readonly whenFull: 'end' | 'drop'
+  /** More can be read of one of them. */
+  readonly onWritten: () => void
+  /** After the result, and once: nothing more will come, as nobody holds them any longer. */
+  readonly onClosed: () => void
 }
 
 /**
@@ -57,12 +93,32 @@ export interface Shell extends AsyncDisposable {
   close(): Promise<void>
 }
 
+/** `suspended`: no process holds it, but the state that its next one begins with is kept. */
+export type SessionFacts = {
+  readonly id: string
+  readonly status: 'busy' | 'idle' | 'suspended'
+  readonly cwd?: string
+  readonly pid?: number
+}
+
 /**
  * The shell sessions of one conversation. `get` makes the session when it is new (up to a limit: throws a `Problem`).
  * `close` ends all of the conversation's processes, those that called `setsid` too, and resolves when they are dead.
  */
 export interface Shells extends AsyncDisposable {
   get(sessionId: string): Shell
+  /**
+   * A shell for one command alone, that begins as the session stands now: directory, exports, functions, options. It
+   * ends by itself when nothing of the command is left in it. `id` is its own, and no session's.
+   */
+  fork(sessionId: string, id: string): Promise<Shell>
+  /** Ends such a shell with its processes, if there is one still. */
+  endFork(id: string): Promise<void>
+  list(): Promise<SessionFacts[]>
+  /** Ends a session, its processes and its state; answers whether there was one. */
+  end(sessionId: string): Promise<boolean>
+  /** What runs in the conversation, but for the shells of its sessions. */
+  processes(): Promise<ShellProcess[]>
   close(): Promise<void>
 }
 

@@ -1,10 +1,14 @@
 /** The shell sessions of one conversation: made when asked for, bounded in number, ended together. */
-import { rm } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Problem } from '../contract/problem.ts'
-import { BACKGROUND_DIRECTORY, BashSession, type ShellLimits } from './bash-session.ts'
+import { BACKGROUND_DIRECTORY } from './background-output.ts'
+import { BashSession, type BashSessionOptions } from './bash-session.ts'
 import { endMarkedProcesses } from './marked-processes.ts'
-import type { OutputFilter, Shell, ShellLauncher, Shells } from './shell.ts'
+import type { OutputFilter, SessionFacts, Shell, ShellLauncher, Shells } from './shell.ts'
+import { STATE_FILE } from './shell-files.ts'
+import { DEFAULT_SHELL_LIMITS, type ShellLimits } from './shell-limits.ts'
+import { commandIdOf, forkIdOf, listShellProcesses } from './shell-processes.ts'
 
 export type ShellsOptions = {
   readonly conversationId: string
@@ -32,42 +36,94 @@ const NO_FILTER: OutputFilter = {
   held: 0,
 }
 
-export const MAX_SHELL_SESSIONS = 16
-
-const DEFAULT_SHELL_LIMITS: ShellLimits = {
-  outputBytes: 32 * 1024,
-  // Three of them stay within the two seconds in which a pause has to answer.
-  graceMs: 600,
-  idleMs: 10 * 60_000,
-  maxSessions: MAX_SHELL_SESSIONS,
-}
-
 export function createShells(options: ShellsOptions): Shells {
   const limits = { ...DEFAULT_SHELL_LIMITS, ...options.limits }
   const sessions = new Map<string, BashSession>()
+  /** Shells that are for one command; by that. */
+  const forks = new Map<string, BashSession>()
+  let swept: Promise<void> | undefined
+  const all = () => [...sessions.values(), ...forks.values()]
   let isClosed = false
+
+  const openSession = (id: string, more: Partial<BashSessionOptions> = {}) => {
+    const { conversationId, workdir, outputDir, privateDir, env, launcher } = options
+    const stateDir = join(options.stateDir, id)
+    const secrets = options.secretsEnv ?? (() => ({}))
+    const createFilter = options.createFilter ?? (() => NO_FILTER)
+    const places = { workdir, stateDir, outputDir, privateDir }
+    return new BashSession({ id, conversationId, ...places, env, secrets, createFilter, launcher, limits, ...more })
+  }
+  const refuseWhenClosed = () => {
+    if (isClosed) throw new Problem('unavailable', 'The conversation is closed.')
+  }
 
   return {
     get(sessionId: string): Shell {
       const session = sessions.get(sessionId)
       if (session && !session.closing) return session
-      if (isClosed) throw new Problem('unavailable', 'The conversation is closed.')
+      refuseWhenClosed()
       checkSessionId(sessionId)
       const open = [...sessions.values()].filter(({ closing }) => !closing)
       if (open.length >= limits.maxSessions) throw tooManySessions(limits.maxSessions)
-      const opened = openSession(sessionId, options, limits, session?.closing)
+      const opened = openSession(sessionId, { after: session?.closing })
       sessions.set(sessionId, opened)
       return opened
+    },
+
+    async fork(sessionId, id) {
+      checkSessionId(sessionId)
+      await (swept ??= removeOldForks(options.stateDir))
+      await sessions.get(sessionId)?.keepState()
+      const forkId = forkIdOf(id)
+      const directory = join(options.stateDir, forkId)
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      await copyFile(join(options.stateDir, sessionId, STATE_FILE), join(directory, STATE_FILE)).catch(ignoreMissing)
+      // Only now: what is opened after the end would be ended by nobody.
+      refuseWhenClosed()
+      const fork = openSession(forkId, { isForOne: true, onEnd: () => forks.delete(id) })
+      forks.set(id, fork)
+      return fork
+    },
+
+    async endFork(id) {
+      await forks.get(id)?.close()
+    },
+
+    async list() {
+      const open = [...sessions.values()].filter(({ closing }) => !closing).map(({ facts }) => facts)
+      const known = new Set(open.map(({ id }) => id))
+      const kept = (await keptSessions(options.stateDir)).filter((id) => !known.has(id))
+      return [...open, ...kept.map((id): SessionFacts => ({ id, status: 'suspended' }))].sort(byId)
+    },
+
+    async end(sessionId) {
+      const session = sessions.get(sessionId)
+      const isKept = (await keptSessions(options.stateDir)).includes(sessionId)
+      if ((!session || session.closing) && !isKept) return false
+      if (session) await session.close()
+      else await rm(join(options.stateDir, sessionId), { recursive: true, force: true })
+      return true
+    },
+
+    processes() {
+      const { conversationId, stateDir } = options
+      const shells = all().flatMap(({ id, bash }) =>
+        bash ? [{ sessionId: id, commandId: commandIdOf(id), bash }] : [],
+      )
+      return listShellProcesses({ conversationId, stateDir, shells })
     },
 
     async close() {
       isClosed = true
       try {
-        await Promise.all([...sessions.values()].map((session) => session.suspend()))
+        await Promise.all(all().map((session) => session.suspend()))
       } finally {
         // What left the shells' process trees.
-        if (sessions.size > 0) await endMarkedProcesses(options.conversationId)
+        if (all().length > 0) await endMarkedProcesses(options.conversationId)
       }
+      for (const fork of forks.keys())
+        await rm(join(options.stateDir, forkIdOf(fork)), { recursive: true, force: true })
+      forks.clear()
       sessions.clear()
       await rm(join(options.outputDir, BACKGROUND_DIRECTORY), { recursive: true, force: true })
     },
@@ -78,13 +134,26 @@ export function createShells(options: ShellsOptions): Shells {
   }
 }
 
-function openSession(id: string, options: ShellsOptions, limits: ShellLimits, after?: Promise<void>): BashSession {
-  const { conversationId, workdir, outputDir, privateDir, env, launcher } = options
-  const stateDir = join(options.stateDir, id)
-  const secrets = options.secretsEnv ?? (() => ({}))
-  const createFilter = options.createFilter ?? (() => NO_FILTER)
-  const places = { workdir, stateDir, outputDir, privateDir }
-  return new BashSession({ id, conversationId, ...places, env, secrets, createFilter, launcher, limits, after })
+/** Those that have a state to begin with; the shells of single commands are no sessions. */
+async function keptSessions(stateDir: string): Promise<string[]> {
+  const paths = await readdir(stateDir, { recursive: true }).catch(() => [])
+  return paths
+    .filter((path) => path.endsWith(`/${STATE_FILE}`))
+    .map((path) => path.slice(0, -STATE_FILE.length - 1))
+    .filter((id) => commandIdOf(id) === undefined)
+}
+
+/** What a server that was killed has left. */
+async function removeOldForks(stateDir: string): Promise<void> {
+  const names = await readdir(stateDir).catch(() => [])
+  const forks = names.filter((name) => commandIdOf(name) !== undefined)
+  await Promise.all(forks.map((name) => rm(join(stateDir, name), { recursive: true, force: true })))
+}
+
+const byId = (a: SessionFacts, b: SessionFacts) => (a.id < b.id ? -1 : 1)
+
+function ignoreMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
 }
 
 /** It names a directory. */
@@ -97,5 +166,7 @@ function checkSessionId(id: string): void {
 }
 
 function tooManySessions(limit: number): Problem {
-  return new Problem('invalid_request', `A conversation has at most ${limit} shell sessions: use or close one of them.`)
+  return new Problem('limit_reached', `A conversation has at most ${limit} shell sessions: use or close one of them.`, {
+    details: { limit, retry_after: 1 },
+  })
 }

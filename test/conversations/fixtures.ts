@@ -17,6 +17,7 @@ import { ConversationManager } from '../../src/conversations/manager.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
 import { createJsonlStore } from '../../src/events/jsonl-store.ts'
 import { createOpenAiChat } from '../../src/llm/openai-chat.ts'
+import { createPermits } from '../../src/lib/permits.ts'
 import type { Script } from '../../src/llm/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted-model.ts'
 import type { ScriptedModel } from '../../src/llm/scripted-model.ts'
@@ -26,6 +27,10 @@ import { createSecretStore } from '../../src/security/secret-store.ts'
 import type { Metrics } from '../../src/telemetry/metrics.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
+import { hostLauncher } from '../../src/workspace/host-launcher.ts'
+import type { ShellLauncher } from '../../src/workspace/shell.ts'
+import { shellEnvironment } from '../../src/workspace/shell-environment.ts'
+import { createShells } from '../../src/workspace/shells.ts'
 import { readAll } from '../events/fixtures.ts'
 
 export const MODEL_KEY = 'the-models-own-key-4711'
@@ -106,6 +111,8 @@ export async function setBench({
       createShells: () => {
         throw new Error('these tests have no shell')
       },
+      files: { io: createPermits(8), ripgrep: () => undefined },
+      fileRules: () => ({ forbidden: [dataDir], permitted: [workdirBase] }),
       createTools: (names) => (names.length ? [...tools] : []),
       ...deps,
     })
@@ -149,6 +156,19 @@ export async function setBench({
       await rm(home, { recursive: true, force: true, maxRetries: 3 })
     },
   }
+}
+
+/** For `deps`, where a test is about shells. */
+export function realShells(launcher: ShellLauncher = hostLauncher): AssemblyDeps['createShells'] {
+  return ({ directory, ...options }) =>
+    createShells({
+      ...options,
+      stateDir: join(directory, 'shells'),
+      outputDir: join(directory, 'outputs'),
+      privateDir: join(directory, 'private'),
+      env: shellEnvironment(process.env),
+      launcher,
+    })
 }
 
 /** Every event there is, from the first. */

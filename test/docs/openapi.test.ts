@@ -28,14 +28,15 @@ test('is what the routes say; after a change run: npm run openapi', async () => 
   expect(await describeApi()).toBe(committed)
 })
 
-test.each(operations)('%s has a name, a summary, a tag and a schema for every answer', (_route, operation) => {
+test.each(operations)('%s has a name, a summary, a tag and a schema for every answer', (route, operation) => {
   expect(operation).toMatchObject({
     operationId: expect.stringMatching(/^[a-z][A-Za-z]+$/),
     summary: expect.any(String),
     tags: [expect.any(String)],
   })
   for (const [status, { content }] of Object.entries(operation.responses)) {
-    if (status !== '204') expect(Object.values(content ?? {})[0]?.schema, status).toBeTypeOf('object')
+    const isEmpty = status === '204' || status === '304' || (route.startsWith('HEAD ') && status === '200')
+    if (!isEmpty) expect(Object.values(content ?? {})[0]?.schema, status).toBeTypeOf('object')
   }
   expect(Object.keys(operation.responses)[0]).toMatch(/^2/)
   expect(Object.keys(operation.responses).some((status) => status.startsWith('4'))).toBe(true)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { ErrorBody } from '../../src/contract/problem.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
+import { realShells } from '../conversations/fixtures.ts'
 import type { Answer } from './fixtures.ts'
 import { setHttp } from './fixtures.ts'
 import type { Schema } from './samples.ts'
@@ -38,15 +39,19 @@ const parametersIn = ({ operation }: Case, place: string) =>
 const bodyTypes = ({ operation }: Case) => Object.keys(operation.requestBody?.content ?? {})
 const takesJson = (one: Case) => bodyTypes(one).includes('application/json')
 
-const http = await setHttp({ http: { trustProxy: ['127.0.0.1'] } })
+const http = await setHttp({ http: { trustProxy: ['127.0.0.1'] }, deps: { createShells: realShells() } })
 afterAll(() => http[Symbol.asyncDispose]())
 const existing = await http.create()
+
+/** More than Linux counts to. */
+const NO_PID = '4194305'
 
 /** The path with what the document says its parameters are; those that are no ids get a word. */
 function pathOf({ path, operation }: Case, id: string = existing, other: string = uuid7()): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     if (name === 'id') return id
     const parameter = operation.parameters?.find((one) => one.name === name)
+    if (parameter?.schema.type === 'integer') return NO_PID
     return parameter?.schema.format === 'uuid' ? other : 'WORD'
   })
 }

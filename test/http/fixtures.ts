@@ -16,6 +16,7 @@ export const OLD_KEY = 'the-key-before-that-one-0000'
 
 export const MAX_BODY_BYTES = 64 * 1024
 
+export const MAX_UPLOAD_BYTES = 1024 * 1024
 export const MAX_STREAMS = 5
 
 export const INFO = {
@@ -25,12 +26,14 @@ export const INFO = {
   isolation: 'none',
   limits: {
     max_body_bytes: MAX_BODY_BYTES,
+    max_upload_bytes: MAX_UPLOAD_BYTES,
     max_header_bytes: 16_384,
     max_output_bytes: 30_000,
     stream_buffer_bytes: 65_536,
     max_concurrent_runs: 256,
     max_streams_per_conversation: MAX_STREAMS,
     max_shell_sessions_per_conversation: 16,
+    max_running_commands_per_conversation: 16,
   },
 } as const
 

@@ -1,5 +1,6 @@
 /** Clients that send slowly, over real sockets: none holds a connection for ever. */
 import { connect } from 'node:net'
+import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { setInterval as every } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -59,9 +60,9 @@ test('a request that comes in time is not ended for those that do not', async ()
 
 test('a large body may take its time as long as it comes, and is ended when nothing of it does', async () => {
   await using http = await setHttp({ http: { times: TIMES } })
-  http.app.addContentTypeParser('application/octet-stream', (_request, payload, done) => {
-    text(payload).then((body) => done(null, body), done)
-  })
+  http.app.addContentTypeParser('application/octet-stream', async (_request: unknown, payload: Readable) =>
+    text(payload),
+  )
   http.app.post('/take', async (request) => ({ bytes: String(request.body).length }))
   const { port, hostname } = new URL(await http.listen())
   const head = `POST /take HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/octet-stream\r\n`

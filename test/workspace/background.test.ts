@@ -74,6 +74,16 @@ test('a flood from the background does not hold up the command that started it',
   expect((await run('kill %1; echo killed')).stdout).toBe('killed\n')
 })
 
+test('what the background writes beyond its file is dropped: it goes on, held to a slow pace', async () => {
+  const limit = 100_000
+  const { run } = await openShells({ limits: { backgroundBytes: limit } })
+  const { note, backgroundPid } = await run('{ sleep 0.2; yes | head -c 300000; echo over >done; sleep 30; } &')
+  const file = backgroundFile(note)
+  await eventually(async () => (await run('cat done 2>/dev/null')).stdout === 'over\n')
+  expect((await readFile(file)).length).toBe(limit)
+  expect((await run(`kill -0 ${backgroundPid} && echo runs`)).stdout).toBe('runs\n')
+})
+
 /** With a user namespace of its own, it takes no rights to make one. */
 const WALL = ['unshare', '--user', '--map-root-user', '--pid', '--fork', '--mount-proc', '--kill-child']
 

@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest'
 import { readReports, REPORT, STATE, STATE_END } from '../../src/workspace/bash-report.ts'
 
+const TOKEN = 'token-of-these-tests'
+
 function read(...fields: string[]): unknown[] {
   const seen: unknown[] = []
   const take = readReports({
+    isExpected: (token) => token === TOKEN,
     onReport: ({ serial, exitCode, cwd }) => seen.push([serial, exitCode, cwd]),
     onState: (state) => seen.push(state.toString()),
   })
@@ -11,8 +14,8 @@ function read(...fields: string[]): unknown[] {
   return seen
 }
 
-const report = (serial: number) => ['', REPORT, `${serial}`, '0', '/w', '', '', '', '42']
-const state = (text: string) => [STATE, text, STATE_END]
+const report = (serial: number, token = TOKEN) => ['', REPORT + token, `${serial}`, '0', '/w', '', '', '', '42']
+const state = (text: string, token = TOKEN) => [STATE + token, text, STATE_END + token]
 
 test('a report and the state after it are read', () => {
   expect(read(...report(1), ...state('a'), ...report(2), ...state('b'), '')).toEqual([
@@ -25,6 +28,8 @@ test('a report and the state after it are read', () => {
 
 test.each([
   ['in the report', report(1).slice(0, 4)],
+  ['by a report that nobody asked for', report(1, 'made-up')],
+  ['by a state that nobody asked for', [...report(1), ...state('half a st', 'made-up')]],
   ['before the state', report(1)],
   ['in the state', [...report(1), STATE, 'half a st']],
   ['after the state', [...report(1), STATE, 'whole']],

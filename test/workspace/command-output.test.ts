@@ -96,4 +96,20 @@ describe('output', () => {
     expect((await stat(result.fullOutputPath!)).size).toBe(100_000_012)
     expect(peak - before).toBeLessThan(100 * MiB)
   })
+
+  test('of more than a file may hold ends the command, and what came until then is in the file', async () => {
+    const { run } = await openShells({ limits: { outputBytes: 1000, fullOutputBytes: MiB } })
+    const result = await run('export BEFORE=kept; trap "" INT; yes; echo survived')
+    expect(result).toMatchObject({ truncated: true, timedOut: false })
+    expect(result.note).toMatch(/more output than a file may hold/)
+    expect((await stat(result.fullOutputPath!)).size).toBe(MiB)
+    expect((await run('echo $BEFORE')).stdout).toBe('kept\n')
+  })
+
+  test('of just what a file may hold ends nothing', async () => {
+    const { run } = await openShells({ limits: { outputBytes: 1000, fullOutputBytes: MiB } })
+    const result = await run(`head -c ${MiB - 1} /dev/zero`)
+    expect(result).toMatchObject({ exitCode: 0, truncated: true })
+    expect(result.note).toBeUndefined()
+  })
 })

@@ -1,0 +1,24 @@
+/** Files over a bare Node server, streamed and nothing else: what sending and receiving costs at the least. A process of its own. */
+import { createReadStream, createWriteStream } from 'node:fs'
+import { rename, stat } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+
+const directory = process.argv[2]!
+
+const server = createServer((request, response) => {
+  void answer(join(directory, request.url!))
+
+  async function answer(path: string): Promise<void> {
+    if (request.method === 'PUT') {
+      await pipeline(request, createWriteStream(`${path}.tmp`, { flush: true }))
+      await rename(`${path}.tmp`, path)
+      return void response.end()
+    }
+    response.setHeader('content-length', (await stat(path)).size)
+    await pipeline(createReadStream(path), response)
+  }
+})
+server.listen(0, '127.0.0.1', () => process.send!(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))

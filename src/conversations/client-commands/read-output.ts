@@ -1,0 +1,34 @@
+/** Reads what a command wrote, from any byte on, while it is still being written or long after. */
+import { open } from 'node:fs/promises'
+import { completeUtf8Length } from '../../lib/utf8-border.ts'
+
+export type OutputPiece = { readonly text: string; readonly nextOffset: number; readonly isEnd: boolean }
+
+/**
+ * `isWhole`: nothing will be added to the file. Until then the first bytes of a character are left for the next piece,
+ * which has the others.
+ */
+export async function readOutputPiece(
+  path: string,
+  { offset, limit, isWhole }: { offset: number; limit: number; isWhole: boolean },
+): Promise<OutputPiece> {
+  const { bytes, size } = await readBytes(path, offset, limit)
+  const reachesEnd = offset + bytes.length >= size
+  const length = reachesEnd && isWhole ? bytes.length : completeUtf8Length(bytes)
+  const nextOffset = offset + length
+  return { text: bytes.subarray(0, length).toString(), nextOffset, isEnd: isWhole && nextOffset >= size }
+}
+
+/** A command that has written nothing has no file. */
+async function readBytes(path: string, offset: number, limit: number): Promise<{ bytes: Buffer; size: number }> {
+  try {
+    await using file = await open(path, 'r')
+    const { size } = await file.stat()
+    const buffer = Buffer.alloc(Math.max(0, Math.min(limit, size - offset)))
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, offset)
+    return { bytes: buffer.subarray(0, bytesRead), size }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return { bytes: Buffer.alloc(0), size: 0 }
+  }
+}

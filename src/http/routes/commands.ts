@@ -1,0 +1,138 @@
+/** Routes for the commands that clients run in a conversation: run, list, follow, feed, end. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import {
+  Command,
+  CommandInput,
+  CommandOutcome,
+  CommandOutput,
+  CommandPage,
+  CommandStarted,
+  ListCommands,
+  ReadOutput,
+  RunCommand,
+} from '../../contract/command.ts'
+import { ConversationId } from '../../contract/conversation.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { closeSignal } from '../close-signal.ts'
+import { describeRoute } from '../describe-route.ts'
+import { idempotencyOf, KeyHeader } from '../idempotency-key.ts'
+import { ById, CONVERSATION } from './conversations.ts'
+
+const ByCommand = z.strictObject({ id: ConversationId, command_id: z.uuid().toLowerCase() })
+
+export const commandRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
+  const describe = describeRoute('commands')
+  const oneCommand = [...CONVERSATION, 'command_not_found'] as const
+
+  app.post(
+    '/conversations/:id/commands',
+    {
+      schema: {
+        ...describe('runCommand', 'Run a command in a shell session, or in the background', [
+          ...CONVERSATION,
+          'session_busy',
+          'limit_reached',
+          'idempotency_in_flight',
+          'idempotency_mismatch',
+          'outcome_unknown',
+          'storage_full',
+        ]),
+        params: ById,
+        headers: KeyHeader,
+        body: RunCommand,
+        response: { 200: CommandOutcome, 202: CommandStarted.describe('With `background`.') },
+      },
+    },
+    async (request, reply) => {
+      const { commands } = await manager.open(request.params.id)
+      const idempotency = idempotencyOf(request)
+      const { background, kill_on_disconnect } = request.body
+      if (background) {
+        const started = await commands.start(request.body, { idempotency })
+        const location = `/conversations/${request.params.id}/commands/${started.command_id}`
+        return reply.code(202).header('location', location).send(started)
+      }
+      const signal = kill_on_disconnect ? closeSignal(reply) : undefined
+      return reply.code(200).send(await commands.run(request.body, { idempotency, signal }))
+    },
+  )
+
+  app.get(
+    '/conversations/:id/commands',
+    {
+      schema: {
+        ...describe('listCommands', 'List commands, newest first', [...CONVERSATION, 'invalid_cursor']),
+        params: ById,
+        querystring: ListCommands,
+        response: { 200: CommandPage },
+      },
+    },
+    async (request) => (await manager.open(request.params.id)).commands.list(request.query),
+  )
+
+  app.get(
+    '/conversations/:id/commands/:command_id',
+    {
+      schema: {
+        ...describe('getCommand', 'Look at a command', oneCommand),
+        params: ByCommand,
+        response: { 200: Command },
+      },
+    },
+    async (request) => (await manager.open(request.params.id)).commands.get(request.params.command_id),
+  )
+
+  app.get(
+    '/conversations/:id/commands/:command_id/output',
+    {
+      schema: {
+        ...describe('readCommandOutput', 'Read what a command wrote, from any byte on, also while it runs', oneCommand),
+        params: ByCommand,
+        querystring: ReadOutput,
+        response: { 200: CommandOutput },
+      },
+    },
+    async (request, reply) => {
+      const { commands } = await manager.open(request.params.id)
+      return await commands.output(request.params.command_id, request.query, closeSignal(reply))
+    },
+  )
+
+  app.post(
+    '/conversations/:id/commands/:command_id/input',
+    {
+      schema: {
+        ...describe('writeCommandInput', 'Write to the standard input of a command', [
+          ...oneCommand,
+          'input_closed',
+          'limit_reached',
+        ]),
+        params: ByCommand,
+        body: CommandInput,
+        response: { 204: z.undefined().describe('It is on its way to the command.') },
+      },
+    },
+    async (request, reply) => {
+      const { commands } = await manager.open(request.params.id)
+      await commands.feed(request.params.command_id, request.body)
+      return reply.code(204).send()
+    },
+  )
+
+  app.delete(
+    '/conversations/:id/commands/:command_id',
+    {
+      schema: {
+        ...describe('endCommand', 'End a command and all that it started; one that has ended is no error', oneCommand),
+        params: ByCommand,
+        response: { 204: z.undefined().describe('None of its processes lives. What is known of it stays.') },
+      },
+    },
+    async (request, reply) => {
+      const { commands } = await manager.open(request.params.id)
+      await commands.end(request.params.command_id)
+      return reply.code(204).send()
+    },
+  )
+}

@@ -1,0 +1,93 @@
+/** Routes that take files: their bodies are streams of any size, and read as they come. */
+import multipart from '@fastify/multipart'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { UploadFiles, UploadedFiles, WrittenFile } from '../../contract/files.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { parseJailPath } from '../../workspace/jail-path.ts'
+import { closeSignal } from '../close-signal.ts'
+import { describeRoute } from '../describe-route.ts'
+import { pathOf } from '../file-path.ts'
+import { KeyHeader, keyOf } from '../idempotency-key.ts'
+import { contentOf, filesOf } from '../incoming-files.ts'
+import { publishingOf } from '../preconditions.ts'
+import { ById } from './conversations.ts'
+import { ByPath, PATH } from './files.ts'
+
+const TAKES_FILES = [...PATH, 'not_a_file', 'body_too_large', 'precondition_failed', 'storage_full'] as const
+
+const Binary = z.unknown().meta({ type: 'string', format: 'binary' })
+
+const Form = z.unknown().meta({
+  type: 'object',
+  properties: { file: { type: 'array', items: { type: 'string', format: 'binary' } } },
+  required: ['file'],
+})
+
+export const fileBodyRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager; maxUploadBytes: number }> = async (
+  app,
+  { manager, maxUploadBytes: maxBytes },
+) => {
+  const describe = describeRoute('files')
+  app.removeAllContentTypeParsers()
+  await app.register(multipart)
+  app.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
+
+  app.post(
+    '/conversations/:id/files/upload',
+    {
+      config: { takesFiles: true },
+      schema: {
+        ...describe('uploadFiles', 'Upload one or several files: all of them, or none', [
+          ...TAKES_FILES,
+          'unsupported_media_type',
+          'idempotency_in_flight',
+          'idempotency_mismatch',
+        ]),
+        consumes: ['multipart/form-data'],
+        params: ById,
+        querystring: UploadFiles,
+        headers: KeyHeader,
+        body: Form,
+        response: { 201: UploadedFiles },
+      },
+    },
+    async (request, reply) => {
+      const { files } = await manager.open(request.params.id)
+      const incoming = { content: filesOf(request, maxBytes), maxBytes, signal: closeSignal(reply) }
+      const items = await files.upload(parseJailPath(request.query.path), incoming, keyOf(request))
+      return reply.code(201).send({ items })
+    },
+  )
+
+  app.put(
+    '/conversations/:id/files/*',
+    {
+      config: { takesFiles: true },
+      schema: {
+        ...describe(
+          'putFile',
+          'Write a file; an empty body makes one, or only sets the time of one that is there',
+          TAKES_FILES,
+        ),
+        consumes: ['*/*'],
+        params: ByPath,
+        headers: z.object({
+          'if-match': z.string().optional().describe('Only when the file is still this one.'),
+          'if-none-match': z.string().optional().describe('`*`: only when nothing is there.'),
+        }),
+        body: Binary,
+        response: { 200: WrittenFile.describe('It was there before.'), 201: WrittenFile },
+      },
+    },
+    async (request, reply) => {
+      const { files } = await manager.open(request.params.id)
+      const incoming = { content: contentOf(request, maxBytes), maxBytes, signal: closeSignal(reply) }
+      const { file, created, etag } = await files.write(pathOf(request), incoming, publishingOf(request.headers))
+      return reply
+        .code(created ? 201 : 200)
+        .header('etag', etag)
+        .send(file)
+    },
+  )
+}

@@ -1,0 +1,231 @@
+/**
+ * The only file that decides whether what a client names is inside the workdir.
+ *
+ * Nothing is decided by a name: names can be swapped for links at any moment. From the workdir on, each directory is
+ * opened in the one before it, and never through a link; what is done last is done in the directory that is open then.
+ * Links are therefore never followed, wherever they lead. Linux only.
+ */
+import { constants } from 'node:fs'
+import type { BigIntStats } from 'node:fs'
+import { mkdir, open, readlink } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { Problem } from '../contract/problem.ts'
+import type { Permits } from '../lib/permits.ts'
+import type { FileRules, Judge } from './file-gate.ts'
+import { readRules } from './file-gate.ts'
+import { codeOf } from './file-refusal.ts'
+import { unsafePath } from './jail-path.ts'
+import type { Place } from './open-place.ts'
+import { O_PATH, openDirectory, within } from './open-place.ts'
+
+/** On disk a name is bytes, and need not be text. */
+export type Name = string | Buffer
+
+export type JailOptions = {
+  /** Absolute and free of links. */
+  readonly workdir: string
+  readonly rules: FileRules
+  /** Every wait for the file system goes through it. */
+  readonly io: Permits
+  readonly signal: AbortSignal
+}
+
+/** The workdir, held open for one request. */
+export type Jail = AsyncDisposable & {
+  readonly root: Place
+  readonly rules: Judge
+  readonly io: <T>(work: () => Promise<T>) => Promise<T>
+}
+
+export type Kind = 'file' | 'directory' | 'symlink' | 'other'
+
+/** What is at a name, held without being opened: looking at a pipe or a device has no effect on it. */
+export type Entry = Place & { readonly kind: Kind; readonly stats: BigIntStats }
+
+/** Every operation throws a `Problem` for what is not inside, not there, or not allowed. */
+export async function openJail({ workdir, rules, io: permits, signal }: JailOptions): Promise<Jail> {
+  const io: Jail['io'] = (work) => permits(work, signal)
+  const judge = await io(() => readRules(rules))
+  const root = await io(() => openDirectory(workdir)).catch((cause: unknown) => {
+    throw new Problem('workdir_missing', WORKDIR_MISSING, { cause })
+  })
+  // A name on the way was swapped for a link, or the directory has been moved or removed.
+  if (root.path !== workdir) {
+    await root.handle.close()
+    throw new Problem('workdir_missing', WORKDIR_MISSING)
+  }
+  return { root, rules: judge, io, [Symbol.asyncDispose]: () => root.handle.close() }
+}
+
+const WORKDIR_MISSING =
+  'The working directory of the conversation is not there any more; make it again, or give the conversation another one.'
+
+/** The directory at the path; all of it has to be there. */
+export async function openDirectoryIn(jail: Jail, names: readonly Name[]): Promise<Place> {
+  const { place, missing } = await walkAsFarAs(jail, names)
+  if (missing.length === 0) return place
+  await place.handle.close()
+  throw fileNotFound()
+}
+
+/** As far as there are directories; `missing` are the names that are not there. */
+export async function walkAsFarAs(
+  jail: Jail,
+  names: readonly Name[],
+): Promise<{ place: Place; missing: readonly Name[] }> {
+  let place = (await enter(jail, jail.root, '.'))!
+  for (const [at, name] of names.entries()) {
+    const next = await closingOnFailure(place, () => enter(jail, place, name))
+    if (!next) return { place, missing: names.slice(at) }
+    await place.handle.close()
+    place = next
+  }
+  return { place, missing: [] }
+}
+
+/** Opens the directory at the path, making what is missing of it; `made` says whether that was anything. */
+export async function makeDirectoriesIn(jail: Jail, names: readonly Name[]): Promise<{ place: Place; made: boolean }> {
+  const { place: deepest, missing } = await walkAsFarAs(jail, names)
+  let place = deepest
+  for (const name of missing) {
+    const next = await closingOnFailure(place, async () => {
+      refuseForbidden(jail, pathOf(place, name), 'write')
+      await told(() => jail.io(() => mkdir(entryPath(place, name)))).catch(passOver('EEXIST'))
+      await syncDirectory(jail, place)
+      return await enter(jail, place, name)
+    })
+    await place.handle.close()
+    if (!next) throw fileNotFound()
+    place = next
+  }
+  return { place, made: missing.length > 0 }
+}
+
+/** A directory in an open one; undefined when there is none of that name. */
+export async function enter(jail: Jail, directory: Place, name: Name): Promise<Place | undefined> {
+  const path = pathOf(directory, name)
+  refuseForbidden(jail, path, 'read')
+  const flags = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW
+  try {
+    return placeAt(await jail.io(() => open(entryPath(directory, name), flags)), path)
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ENOENT') return undefined
+    if (code !== 'ENOTDIR') throw problemOf(error)
+    await using entry = await look(jail, directory, name)
+    throw entry?.kind === 'symlink' ? isLink() : notADirectory()
+  }
+}
+
+/** What is at a name of an open directory, links themselves included; undefined when nothing is. */
+export async function look(jail: Jail, directory: Place, name: Name): Promise<Entry | undefined> {
+  const path = pathOf(directory, name)
+  refuseForbidden(jail, path, 'read')
+  try {
+    const flags = O_PATH | constants.O_NOFOLLOW
+    const place = placeAt(await jail.io(() => open(entryPath(directory, name), flags)), path)
+    const stats = await closingOnFailure(place, () => jail.io(() => place.handle.stat({ bigint: true })))
+    return { ...place, stats, kind: kindOf(stats) }
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw problemOf(error)
+  }
+}
+
+/** Opens for reading what was looked at, whatever its name leads to by now. Throws for all but files. */
+export async function openToRead(jail: Jail, entry: Entry): Promise<FileHandle> {
+  requireFile(entry)
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY
+  return await told(() => jail.io(() => open(`/proc/self/fd/${entry.handle.fd}`, flags)))
+}
+
+export function requireFile({ kind }: Pick<Entry, 'kind'>): void {
+  if (kind === 'symlink') throw isLink()
+  if (kind === 'directory')
+    throw new Problem('not_a_file', 'This is a directory; list it, or get it with ?format=tar.gz.')
+  if (kind === 'other') throw new Problem('not_a_file', 'This is a pipe, a socket or a device; such are not opened.')
+}
+
+/** Has the names of what is in there on the disk. */
+export async function syncDirectory(jail: Jail, directory: Place): Promise<void> {
+  await jail.io(async () => {
+    await using handle = await open(entryPath(directory, '.'), 'r')
+    await handle.sync()
+  })
+}
+
+export async function readLink(jail: Jail, directory: Place, name: Name): Promise<Buffer> {
+  return await told(() => jail.io(() => readlink(entryPath(directory, name), { encoding: 'buffer' })))
+}
+
+/** Refuses what belongs to the server, also where it lies in the workdir. */
+export function refuseForbidden({ rules }: Pick<Jail, 'rules'>, path: string, access: 'read' | 'write'): void {
+  if (!rules.judge(path)[access]) throw unsafePath('what is there belongs to the server')
+}
+
+/** A name in an open directory, whatever the directory's own name has come to mean. */
+export function entryPath(directory: Place, name: Name): Name {
+  return typeof name === 'string' ? within(directory, name) : Buffer.concat([Buffer.from(within(directory, '')), name])
+}
+
+export const pathOf = (directory: Pick<Place, 'path'>, name: Name): string =>
+  name === '.' ? directory.path : `${directory.path === '/' ? '' : directory.path}/${String(name)}`
+
+function kindOf(stats: BigIntStats): Kind {
+  if (stats.isFile()) return 'file'
+  if (stats.isDirectory()) return 'directory'
+  return stats.isSymbolicLink() ? 'symlink' : 'other'
+}
+
+const placeAt = (handle: FileHandle, path: string): Place => ({
+  handle,
+  path,
+  [Symbol.asyncDispose]: () => handle.close(),
+})
+
+async function closingOnFailure<T>({ handle }: Pick<Place, 'handle'>, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+/** What the system refuses, as a `Problem`. */
+export async function told<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw problemOf(error)
+  }
+}
+
+function problemOf(cause: unknown): unknown {
+  const make = PROBLEM_OF_CODE[codeOf(cause) ?? '']
+  return make && !(cause instanceof Problem) ? Object.assign(make(), { cause }) : cause
+}
+
+export const fileNotFound = () => new Problem('file_not_found', 'There is nothing at this path in the workdir.')
+const isLink = () => unsafePath('a symbolic link is on it, and links are not followed')
+const notADirectory = () => new Problem('not_a_directory', 'A part of this path is a file and not a directory.')
+const forbidden = () =>
+  new Problem('file_forbidden', 'The server’s user may not do this here; see to the owner and the rights of the file.')
+
+const PROBLEM_OF_CODE: Readonly<Record<string, () => Problem>> = {
+  ENOENT: fileNotFound,
+  ENOTDIR: notADirectory,
+  ELOOP: isLink,
+  ENAMETOOLONG: () => unsafePath('it is longer than the file system takes'),
+  EACCES: forbidden,
+  EPERM: forbidden,
+  EROFS: forbidden,
+  ETXTBSY: forbidden,
+}
+
+/** For an error that `told` has passed on as it is. */
+function passOver(code: string): (error: unknown) => void {
+  return (error) => {
+    if (codeOf(error) !== code) throw error
+  }
+}

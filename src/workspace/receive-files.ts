@@ -1,0 +1,119 @@
+/** Files that come in together: each to a name of its own first, none to its place before all of them are there. */
+import { createHash } from 'node:crypto'
+import { Problem } from '../contract/problem.ts'
+import type { JailPath } from './jail-path.ts'
+import { parseJailPath } from './jail-path.ts'
+import type { Jail } from './path-jail.ts'
+import { look, walkAsFarAs } from './path-jail.ts'
+import type { UnfinishedFiles } from './unfinished-files.ts'
+import type { Staged } from './write-file.ts'
+import { ANY_FILE, checkTarget, publish, stage } from './write-file.ts'
+
+/** A file as its sender names it: a path of several names, too. */
+export type IncomingFile = { readonly filename: string | undefined; readonly content: AsyncIterable<Uint8Array> }
+
+export type ReceivedFile = {
+  readonly path: string
+  readonly size: number
+  readonly sha256: string | undefined
+  /** Takes its place; durable when it resolves. */
+  readonly publish: () => Promise<void>
+}
+
+/** Disposing removes those that were not published. */
+export type Received = AsyncDisposable & { readonly files: readonly ReceivedFile[] }
+
+export type ReceiveOptions = {
+  /** Told of each piece before it is kept; throws to stop. */
+  readonly count: (bytes: number) => void
+  readonly withHash: boolean
+  readonly unfinished: UnfinishedFiles
+  /** Else they are only looked at, and cannot be published. */
+  readonly isKept: boolean
+}
+
+/** Each is held open until it takes its place. */
+const MAX_FILES = 100
+
+/**
+ * One file goes to `path`, or into it where that is a directory or written as one; several go into it.
+ * Throws a `Problem`, having left nothing behind.
+ */
+export async function receiveFiles(
+  jail: Jail,
+  path: JailPath,
+  incoming: AsyncIterable<IncomingFile>,
+  options: ReceiveOptions,
+): Promise<Received> {
+  await using staged = new AsyncDisposableStack()
+  const isInto = await isDirectory(jail, path)
+  const parts: { names: readonly string[]; content: Content }[] = []
+  for await (const { filename = '', content } of incoming) {
+    if (parts.length === MAX_FILES) throw new Problem('invalid_request', `Send at most ${MAX_FILES} files at a time.`)
+    const { names } = parseJailPath(filename)
+    const parent = isInto ? [...path.names, ...names.slice(0, -1)] : path.names.slice(0, -1)
+    parts.push({ names, content: await receive(jail, parent, content, options, staged) })
+  }
+  if (parts.length === 0) throw new Problem('invalid_request', 'Send at least one file.')
+  const isTarget = parts.length === 1 && !isInto
+  const targets = parts.map(({ names }) => (isTarget ? path.names : insideOf(path, names)))
+  if (new Set(targets.map((names) => names.join('/'))).size < targets.length)
+    throw new Problem('invalid_request', 'Two of the files have the same name.')
+  // All of them before the first takes its place.
+  if (options.isKept) for (const names of targets) await checkTarget(jail, names, ANY_FILE)
+  const files = parts.map(({ content: { size, sha256, staged: own } }, at) => ({
+    path: targets[at]!.join('/'),
+    size,
+    sha256,
+    publish: async () => void (own && (await publish(jail, own, targets[at]!, ANY_FILE))),
+  }))
+  const owned = staged.move()
+  return { files, [Symbol.asyncDispose]: () => owned.disposeAsync() }
+}
+
+async function isDirectory(jail: Jail, { names, endsInSlash }: JailPath): Promise<boolean> {
+  const name = names.at(-1)
+  if (name === undefined || endsInSlash) return true
+  const { place, missing } = await walkAsFarAs(jail, names.slice(0, -1))
+  await using parent = place
+  if (missing.length > 0) return false
+  await using entry = await look(jail, parent, name)
+  return entry?.kind === 'directory'
+}
+
+function insideOf({ names }: JailPath, own: readonly string[]): string[] {
+  if (own.length === 0) throw new Problem('invalid_request', 'Each file needs a filename, or the only one a path.')
+  return [...names, ...own]
+}
+
+type Content = { readonly size: number; readonly sha256: string | undefined; readonly staged?: Staged }
+
+async function receive(
+  jail: Jail,
+  parent: readonly string[],
+  incoming: AsyncIterable<Uint8Array>,
+  { count, withHash, isKept, unfinished }: ReceiveOptions,
+  all: AsyncDisposableStack,
+): Promise<Content> {
+  const content = counted(incoming, count)
+  if (!isKept) return await measure(content)
+  const staged = all.use(await stage(jail, parent, { content, withHash, unfinished }))
+  return { size: staged.size, sha256: staged.sha256, staged }
+}
+
+async function* counted(content: AsyncIterable<Uint8Array>, count: ReceiveOptions['count']) {
+  for await (const piece of content) {
+    count(piece.length)
+    yield piece
+  }
+}
+
+async function measure(content: AsyncIterable<Uint8Array>): Promise<Content> {
+  const hash = createHash('sha256')
+  let size = 0
+  for await (const piece of content) {
+    hash.update(piece)
+    size += piece.length
+  }
+  return { size, sha256: hash.digest('hex') }
+}

@@ -1,0 +1,96 @@
+/** Removes files, links and directories of the workdir; never what a link leads to. */
+import { chmod, opendir, rmdir, unlink } from 'node:fs/promises'
+import { Problem } from '../contract/problem.ts'
+import { codeOf } from './file-refusal.ts'
+import { unsafePath } from './jail-path.ts'
+import type { Place } from './open-place.ts'
+import type { Jail, Name } from './path-jail.ts'
+import {
+  enter,
+  entryPath,
+  fileNotFound,
+  look,
+  openDirectoryIn,
+  pathOf,
+  refuseForbidden,
+  syncDirectory,
+  told,
+} from './path-jail.ts'
+import { etagOf } from './file-version.ts'
+import type { Precondition } from './write-file.ts'
+
+/** Levels of directories: each is held open while the next one is emptied. */
+export const MAX_DEPTH = 256
+
+export async function remove(
+  jail: Jail,
+  names: readonly string[],
+  { recursive, precondition }: { recursive: boolean; precondition: Precondition },
+): Promise<void> {
+  const name = names.at(-1)
+  if (name === undefined)
+    throw new Problem('invalid_request', 'The working directory itself stays; name something in it.')
+  await using parent = await openDirectoryIn(jail, names.slice(0, -1))
+  await using entry = await look(jail, parent, name)
+  if (!entry) throw fileNotFound()
+  precondition(etagOf(entry.stats))
+  refuseForbidden(jail, entry.path, 'write')
+  if (entry.kind !== 'directory') await told(() => jail.io(() => unlink(entryPath(parent, name))))
+  else if (recursive) await removeDirectory(jail, parent, name, 0)
+  else await removeEmpty(jail, parent, name)
+  await syncDirectory(jail, parent)
+}
+
+async function removeEmpty(jail: Jail, parent: Place, name: Name): Promise<void> {
+  try {
+    await told(() => jail.io(() => rmdir(entryPath(parent, name))))
+  } catch (error) {
+    if (codeOf(error) !== 'ENOTEMPTY' && codeOf(error) !== 'EEXIST') throw error
+    throw new Problem('directory_not_empty', 'The directory is not empty; send recursive=true to remove all of it.', {
+      cause: error,
+    })
+  }
+}
+
+async function removeDirectory(jail: Jail, parent: Place, name: Name, depth: number): Promise<void> {
+  if (depth > MAX_DEPTH) throw unsafePath(`it has more than ${MAX_DEPTH} levels`)
+  if (jail.rules.holdsForbidden(pathOf(parent, name))) throw unsafePath('what is in there belongs to the server')
+  {
+    await using directory = await enter(jail, parent, name)
+    if (!directory) return
+    await makeWritable(jail, directory)
+    await emptyDirectory(jail, directory, depth)
+  }
+  await removeEmpty(jail, parent, name)
+}
+
+/** Its owner may have taken the right away, as the module cache of Go does. */
+async function makeWritable(jail: Jail, directory: Place): Promise<void> {
+  const { mode } = await jail.io(() => directory.handle.stat())
+  if ((mode & 0o700) !== 0o700) await told(() => jail.io(() => chmod(entryPath(directory, '.'), mode | 0o700)))
+}
+
+async function emptyDirectory(jail: Jail, directory: Place, depth: number): Promise<void> {
+  const listing = await told(() => jail.io(() => opendir(entryPath(directory, '.'), { encoding: 'buffer' as never })))
+  try {
+    for (;;) {
+      const entry = await told(() => jail.io(() => listing.read()))
+      if (!entry) return
+      await removeEntry(jail, directory, entry.name, depth)
+    }
+  } finally {
+    await listing.close()
+  }
+}
+
+/** What it is, the system says at the removal itself. */
+async function removeEntry(jail: Jail, directory: Place, name: Name, depth: number): Promise<void> {
+  try {
+    await jail.io(() => unlink(entryPath(directory, name)))
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ENOENT') return
+    if (code !== 'EISDIR') return await told(() => Promise.reject(error as Error))
+    await removeDirectory(jail, directory, name, depth + 1)
+  }
+}

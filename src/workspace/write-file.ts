@@ -1,0 +1,167 @@
+/** Writes a file as it comes in: to a name of its own first, so that nobody ever sees a half of it, then to the one it is for. */
+import { createHash, randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { access, open, rename, unlink, utimes } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { Problem } from '../contract/problem.ts'
+import { etagOf } from './file-version.ts'
+import { codeOf } from './file-refusal.ts'
+import type { Place } from './open-place.ts'
+import type { Entry, Jail } from './path-jail.ts'
+import {
+  entryPath,
+  fileNotFound,
+  look,
+  makeDirectoriesIn,
+  refuseForbidden,
+  pathOf,
+  requireFile,
+  syncDirectory,
+  told,
+  walkAsFarAs,
+} from './path-jail.ts'
+import { makeAlike, publishNew } from './publish-file.ts'
+import type { UnfinishedFiles } from './unfinished-files.ts'
+
+/** Content on disk, all of it, under a name of its own. Disposing removes what was not published. */
+export type Staged = AsyncDisposable & {
+  readonly directory: Place
+  readonly name: string
+  readonly file: FileHandle
+  readonly size: number
+  /** Of the content, when it was asked for. */
+  readonly sha256: string | undefined
+}
+
+export type StageOptions = {
+  readonly content: AsyncIterable<Uint8Array>
+  readonly unfinished: UnfinishedFiles
+  readonly withHash: boolean
+}
+
+/** What a file has to be before it is replaced, by its entity tag; undefined when there is none. Throws to refuse. */
+export type Precondition = (etag: string | undefined) => void
+
+/** `isNew`: only where nothing is. */
+export type Publishing = { readonly precondition: Precondition; readonly isNew: boolean }
+
+/** Whatever is there or not. */
+export const ANY_FILE: Publishing = { precondition: () => {}, isNew: false }
+
+/** Beside the target, or in the nearest directory above it that exists: what is missing is made when all is there. */
+export async function stage(jail: Jail, parent: readonly string[], options: StageOptions): Promise<Staged> {
+  const { unfinished } = options
+  const { place: directory, missing } = await walkAsFarAs(jail, parent)
+  const name = `.upload-${randomBytes(8).toString('hex')}.tmp`
+  let file: FileHandle | undefined
+  const discard = async () => {
+    await file?.close()
+    // After a rename there is none of this name.
+    if (file) await unlink(entryPath(directory, name)).catch(() => {})
+    await directory.handle.close()
+    await unfinished.forget(name)
+  }
+  try {
+    refuseForbidden(jail, pathOf(directory, name), 'write')
+    await unfinished.note(parent.slice(0, parent.length - missing.length), name)
+    const target = await told(() => jail.io(() => open(entryPath(directory, name), 'wx', 0o666)))
+    file = target
+    const { size, sha256 } = await writeAll(jail, target, options)
+    // Before it takes its name, or a power cut could leave an empty file there.
+    await told(() => jail.io(() => target.sync()))
+    return { directory, name, file: target, size, sha256, [Symbol.asyncDispose]: discard }
+  } catch (error) {
+    await discard()
+    throw error
+  }
+}
+
+async function writeAll(jail: Jail, file: FileHandle, { content, withHash }: StageOptions) {
+  const hash = withHash ? createHash('sha256') : undefined
+  let size = 0
+  for await (const chunk of content) {
+    hash?.update(chunk)
+    for (let done = 0; done < chunk.length;) {
+      const { bytesWritten } = await told(() => jail.io(() => file.write(chunk, done)))
+      done += bytesWritten
+    }
+    size += chunk.length
+  }
+  return { size, sha256: hash?.digest('hex') }
+}
+
+/** Throws, before anything is written, what would be thrown at the end. */
+export async function checkTarget(jail: Jail, names: readonly string[], publishing: Publishing): Promise<void> {
+  await using parent = await openParent(jail, names)
+  await using existing = parent && (await look(jail, parent, names.at(-1)!))
+  judgeTarget(existing, publishing)
+}
+
+/** The staged content becomes the file at the path, with what is missing of the way to it; durable when this resolves. */
+export async function publish(
+  jail: Jail,
+  staged: Staged,
+  names: readonly string[],
+  publishing: Publishing,
+): Promise<{ created: boolean; etag: string }> {
+  const name = names.at(-1)!
+  await checkTarget(jail, names, publishing)
+  await using parent = (await makeDirectoriesIn(jail, names.slice(0, -1))).place
+  refuseForbidden(jail, pathOf(parent, name), 'write')
+  await using existing = await look(jail, parent, name)
+  judgeTarget(existing, publishing)
+  const [from, to] = [entryPath(staged.directory, staged.name), entryPath(parent, name)]
+  if (existing) await takeAfter(jail, staged.file, existing)
+  await jail
+    .io(() => (publishing.isNew ? publishNew(from, to) : rename(from, to)))
+    .catch((error: unknown) => {
+      throw toldConflict(error)
+    })
+  await syncDirectory(jail, parent)
+  const etag = etagOf(await jail.io(() => staged.file.stat({ bigint: true })))
+  return { created: !existing, etag }
+}
+
+/** Makes an empty file, or says of the one that is there that it was changed now; what it holds stays. */
+export async function touch(jail: Jail, names: readonly string[], { precondition }: Publishing) {
+  await using parent = await openParent(jail, names)
+  await using existing = parent && (await look(jail, parent, names.at(-1)!))
+  if (!existing) return undefined
+  refuseForbidden(jail, existing.path, 'write')
+  judgeTarget(existing, { precondition, isNew: false })
+  const now = new Date()
+  // Through the descriptor: it is that very file, and never where a link leads.
+  await told(() => jail.io(() => utimes(`/proc/self/fd/${existing.handle.fd}`, now, now)))
+  const stats = await jail.io(() => existing.handle.stat({ bigint: true }))
+  return { size: Number(stats.size), etag: etagOf(stats) }
+}
+
+async function openParent(jail: Jail, names: readonly string[]): Promise<Place | undefined> {
+  const { place, missing } = await walkAsFarAs(jail, names.slice(0, -1))
+  if (missing.length === 0) return place
+  await place.handle.close()
+  return undefined
+}
+
+function judgeTarget(existing: Entry | undefined, { precondition, isNew }: Publishing): void {
+  if (existing && isNew) throw fileExists()
+  if (existing) requireFile(existing)
+  precondition(existing && etagOf(existing.stats))
+}
+
+/** Keeps mode and, where it may, owner. Who takes the right to write from a file means the file, not its directory. */
+async function takeAfter(jail: Jail, file: FileHandle, existing: Entry): Promise<void> {
+  await told(() => jail.io(() => access(`/proc/self/fd/${existing.handle.fd}`, constants.W_OK)))
+  await told(() => jail.io(() => makeAlike(file, existing.stats)))
+}
+
+/** What has come to be there since it was looked at. */
+function toldConflict(error: unknown): unknown {
+  const code = codeOf(error)
+  if (code === 'EEXIST') return fileExists()
+  if (code === 'EISDIR' || code === 'ENOTEMPTY') return new Problem('not_a_file', 'This is a directory.')
+  return code === 'ENOENT' ? fileNotFound() : error
+}
+
+const fileExists = () =>
+  new Problem('precondition_failed', 'There is something at this path already; nothing was written.')

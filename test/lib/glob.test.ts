@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest'
+import { matchesGlob } from '../../src/lib/glob.ts'
+
+describe('a pattern', () => {
+  test.each([
+    ['*.ts', 'a.ts', true],
+    ['*.ts', 'deep/in/a.ts', true],
+    ['*.ts', 'a.tsx', false],
+    ['a*', 'b/a', true],
+    ['a*b*c', 'aXbXbc', true],
+    ['a*b*c', 'aXcXb', false],
+    ['?', 'é', true],
+    ['?', '😀', true],
+    ['?', 'ab', false],
+    ['[a-c]x', 'bx', true],
+    ['[a-c]x', 'dx', false],
+    ['[!a-c]x', 'dx', true],
+    ['[]]', ']', true],
+    ['[a-]', '-', true],
+    ['[', '[', true],
+    ['[a', '[a', true],
+    ['a.b', 'aXb', false],
+    ['$^+()|', '$^+()|', true],
+    ['*', '', true],
+    ['src/*.ts', 'src/a.ts', true],
+    ['src/*.ts', 'src/in/a.ts', false],
+    ['src/**/*.ts', 'src/a.ts', true],
+    ['src/**/*.ts', 'src/in/deep/a.ts', true],
+    ['**/test/**', 'a/test/b/c', true],
+    ['**/test/**', 'a/tests/b', false],
+    ['src/**', 'src', false],
+    ['src/**', 'src/a/b', true],
+    ['**/a', 'a', true],
+    ['/a.ts', 'a.ts', true],
+    ['/a.ts', 'in/a.ts', false],
+  ])('%s and %s: %s', (pattern, path, fits) => {
+    expect(matchesGlob(path, pattern)).toBe(fits)
+  })
+
+  test('takes its time by its length, however it is made', () => {
+    const started = process.cpuUsage().user
+    expect(matchesGlob('a'.repeat(250), `${'*a'.repeat(200)}b`)).toBe(false)
+    expect(matchesGlob('a/'.repeat(1000), `${'**/a/'.repeat(190)}b`)).toBe(false)
+    expect(process.cpuUsage().user - started).toBeLessThan(2_000_000)
+  })
+})
