@@ -53,7 +53,6 @@ export const PROBLEMS = {
   limit_reached: 429,
   too_many_attempts: 429,
   too_many_streams: 429,
-  too_many_tasks: 429,
   headers_too_large: 431,
   internal: 500,
   storage_failed: 500,
