@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { benchCommands } from './commands.ts'
 import { benchCallbacks } from './callbacks.ts'
+import { benchChurn } from './churn.ts'
 import { benchCreate } from './create.ts'
 import { benchDeltas } from './deltas.ts'
 import { benchEventPage } from './event-page.ts'
@@ -21,6 +22,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   files: benchFiles,
   commands: benchCommands,
   callbacks: benchCallbacks,
+  churn: benchChurn,
   start: benchStart,
   'event-page': () => benchEventPage(),
 }

@@ -17,7 +17,6 @@ import { WebhookBody, WebhookHeaders } from '../src/contract/callback.ts'
 import type { ProblemCode } from '../src/contract/problem.ts'
 import { TAGS, errorResponses } from '../src/http/describe-route.ts'
 import { registerRoutes } from '../src/http/server.ts'
-import type { HttpDeps } from '../src/http/server.ts'
 import { describeChannels } from './asyncapi.ts'
 import { markedRegistry, nameSchemas } from './openapi-names.ts'
 
@@ -93,7 +92,7 @@ const operationsOf = (document: { paths?: object | undefined }): Operation[] =>
 type Operation = { operationId?: string; tags?: string[]; requestBody?: { required?: boolean } }
 
 /** No route is called, so nothing behind one is needed; only limits are looked at when routes are registered. */
-const NEVER_CALLED = { manager: undefined, info: { limits: {} } } as unknown as HttpDeps
+const NEVER_CALLED = { manager: undefined, info: { limits: {} } } as unknown as Parameters<typeof registerRoutes>[1]
 
 /** Adds what `describe-route.ts` notes on a route: its errors; and that a public one asks for no key. */
 function describeWith(toJsonSchema: SwaggerTransform): SwaggerTransform {

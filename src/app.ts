@@ -15,12 +15,13 @@ import { DEFAULT_COMMAND_LIMITS } from './conversations/client-commands/client-c
 import { ConversationManager } from './conversations/manager.ts'
 import { createRunSlots } from './conversations/run-slots.ts'
 import { lockDataDirectory } from './events/data-lock.ts'
+import { Firehose } from './events/firehose.ts'
 import { createJsonlStore } from './events/jsonl-store.ts'
 import { createAuthenticator } from './http/auth.ts'
 import { registerDocs } from './http/docs.ts'
 import { MAX_HEADER_BYTES } from './http/client-error.ts'
 import { createReadiness } from './http/readiness.ts'
-import { createHttpServer } from './http/server.ts'
+import { createHttpServer, cutConnections } from './http/server.ts'
 import { createStreamSlots } from './http/stream-slots.ts'
 import { createOpenAiChat } from './llm/openai-chat.ts'
 import { createBodyHash } from './security/body-hash.ts'
@@ -88,7 +89,7 @@ export async function startApp(config: Config): Promise<App> {
     })
     started.defer(() => dispatcher.close())
     const parts = { logger, launcher, metrics, slots, dispatcher, keyMaterial: dataKeys.material }
-    const manager = await createManager(config, parts)
+    const { manager, firehose } = await createManager(config, parts)
     metrics.watch({
       conversationsByStatus: () => countByStatus(manager),
       activeRuns: slots.active,
@@ -101,6 +102,7 @@ export async function startApp(config: Config): Promise<App> {
     let phase: 'starting' | 'running' | 'stopping' = 'starting'
     const http = await createHttpServer({
       manager,
+      firehose,
       authenticate: createAuthenticator(config.masterKeys),
       hashBody: createBodyHash(dataKeys.material),
       info: infoOf(config, launcher),
@@ -112,6 +114,8 @@ export async function startApp(config: Config): Promise<App> {
       logger,
     })
     await registerDocs(http)
+    // After the conversations: their last events are told too.
+    started.defer(() => firehose.close())
     started.defer(() => manager.close())
     await manager.start()
     const url = await http.listen({ host: config.host, port: config.port })
@@ -126,7 +130,7 @@ export async function startApp(config: Config): Promise<App> {
       // It stops listening at once and resolves when every connection is gone; the streams end as the manager closes.
       const drained = http.close()
       await started.disposeAsync()
-      const timer = setTimeout(() => http.server.closeAllConnections(), DRAIN_TIMEOUT_MS)
+      const timer = setTimeout(() => cutConnections(http), DRAIN_TIMEOUT_MS)
       await drained
       clearTimeout(timer)
     }
@@ -163,7 +167,10 @@ type ManagerParts = Pick<AssemblyDeps, 'logger' | 'metrics' | 'slots' | 'dispatc
   readonly keyMaterial: readonly [string, ...string[]]
 }
 
-async function createManager(config: Config, parts: ManagerParts): Promise<ConversationManager> {
+async function createManager(
+  config: Config,
+  parts: ManagerParts,
+): Promise<{ manager: ConversationManager; firehose: Firehose }> {
   const { logger, launcher, metrics, slots, dispatcher, keyMaterial } = parts
   // Shells know it by this name, also where a link that leads there is out of their sight.
   const dataDir = await realpath(config.dataDir)
@@ -172,8 +179,15 @@ async function createManager(config: Config, parts: ManagerParts): Promise<Conve
   const catalog = await createCatalog(dataDir)
   const env = shellEnvironment(config.environment)
   const hidden = [sessions, config.workdirBase, ...config.secretFiles.map(dirname)]
+  const store = createJsonlStore({ directory: sessions })
+  const firehose = new Firehose({
+    path: join(dataDir, 'firehose'),
+    store,
+    conversationIds: () => catalog.ids(),
+    onFault: (error, id) => logger.error({ err: error, conversation_id: id }, 'the firehose cannot tell all events'),
+  })
   const assembler = createAssembler({
-    store: createJsonlStore({ directory: sessions }),
+    store,
     catalog,
     secretStore: createSecretStore({ directory: sessions, keyMaterial }),
     dispatcher,
@@ -205,14 +219,17 @@ async function createManager(config: Config, parts: ManagerParts): Promise<Conve
     fileRules: (conversation) => fileRules(config, launcher, conversation),
     createTools: (names, deps) =>
       createTools(names, { ...deps, files: createEditorFiles(() => fileRules(config, launcher, deps)) }),
+    onLogOpened: (log) => firehose.attach(log),
   })
-  return new ConversationManager({
+  const manager = new ConversationManager({
     catalog,
     assembler,
     workdirBase: config.workdirBase,
     endOrphans: (isOurs) => endOrphans(dataDir, isOurs),
+    onDeleted: (id) => firehose.announceDeleted(id),
     logger,
   })
+  return { manager, firehose }
 }
 
 /**

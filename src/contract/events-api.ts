@@ -1,6 +1,6 @@
 /** How events are asked for: the queries of the list, the count and the stream, and their answers. */
 import { z } from 'zod'
-import { PageLimit } from './conversation.ts'
+import { ConversationId, PageLimit } from './conversation.ts'
 import { Event, EVENT_TYPES, TRANSIENT_TYPES, TransientEvent } from './event.ts'
 import { ErrorBody } from './problem.ts'
 
@@ -95,3 +95,34 @@ export const StreamEvents = z.strictObject({
   deltas: Flag.default(false).describe('Also transient events, such as the text while the model writes it.'),
 })
 export type StreamEvents = z.infer<typeof StreamEvents>
+
+/** For the socket that makes its conversation: what there is of it is all told. */
+export const StreamNewConversation = StreamEvents.omit({ after_seq: true }).extend({
+  create: z
+    .enum(['defaults', 'frame'])
+    .default('defaults')
+    .describe(
+      '`frame`: the first frame is `create`, with the body of POST /conversations. `defaults`: as for an empty body.',
+    ),
+})
+export type StreamNewConversation = z.infer<typeof StreamNewConversation>
+
+const MAX_CONVERSATIONS = 100
+
+export const StreamFirehose = StreamEvents.omit({ after_seq: true }).extend({
+  cursor: z
+    .string()
+    .max(100)
+    .optional()
+    .describe(
+      'Start after this `id` of the firehose: 0 is from the beginning, absent is live only. `Last-Event-ID` wins over it.',
+    ),
+  conversation_ids: z
+    .string()
+    .transform((ids) => ids.split(',').map((id) => id.trim().toLowerCase()))
+    .pipe(z.array(ConversationId).max(MAX_CONVERSATIONS))
+    .transform((ids): ReadonlySet<string> => new Set(ids))
+    .optional()
+    .describe('Of these conversations only; comma-separated.'),
+})
+export type StreamFirehose = z.infer<typeof StreamFirehose>

@@ -7,6 +7,7 @@ import { CreateConversation, PauseRequest, PostMessage, PostedMessage, RunReques
 import { Event, Status, StatusUpdate, TransientEvent } from './event.ts'
 import { DecidePermission, PermissionAnswer } from './permission.ts'
 import { ErrorBody } from './problem.ts'
+import { PostTask, Task } from './task.ts'
 
 /** How long a client that sent no `Authorization` header has for its first frame, milliseconds. */
 export const AUTH_TIMEOUT_MS = 5000
@@ -73,15 +74,12 @@ export const TaskFrame = z
   .strictObject({
     type: z.literal('task'),
     id: InAnswer,
-    title: z.string().min(1).max(200),
-    runnable: z.looseObject({ type: z.string() }),
+    ...PostTask.shape,
   })
-  .describe('Answered with a `problem`, `unsupported_frame`, where the server has no tasks.')
   .meta({ id: 'TaskFrame' })
 
 export const CancelTaskFrame = z
   .strictObject({ type: z.literal('cancel_task'), id: InAnswer, task_id: z.uuid().toLowerCase() })
-  .describe('Answered with a `problem`, `unsupported_frame`, where the server has no tasks.')
   .meta({ id: 'CancelTaskFrame' })
 
 /** What a client may say of a conversation once it is connected to it. */
@@ -122,7 +120,7 @@ export const AckFrame = z
     id: z.string().optional().describe('Of the frame that is answered, where it had one.'),
     of: z.enum(CommandFrame.options.map((option) => option.shape.type.value)),
     result: z
-      .union([PostedMessage, z.object({ run_id: z.uuid() }), PermissionAnswer, z.object({ status: Status })])
+      .union([PostedMessage, z.object({ run_id: z.uuid() }), PermissionAnswer, Task, z.object({ status: Status })])
       .describe('What the route of the same name answers.'),
   })
   .meta({ id: 'AckFrame' })

@@ -78,6 +78,8 @@ export type AssemblyDeps = {
   /** Of the commands that clients run; what is absent is as by default. */
   readonly commandLimits?: Partial<CommandLimits>
   readonly createTools: (names: readonly string[], deps: ConversationToolDeps) => Tool[]
+  /** Told of each log that is opened or made, before anything is appended to it. */
+  readonly onLogOpened: (log: EventLog) => void
 }
 
 /** What tools get that differs from conversation to conversation. */
@@ -215,6 +217,8 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     redact,
   })
   log.subscribe({ onEvents: (events) => events.forEach(({ event }) => meter.take(event)) })
+  // After the conversation itself: what others are told it knows already.
+  deps.onLogOpened(log)
   if (state.settings.visualize)
     log.subscribe({
       onEvents: (events) => events.forEach(({ event }) => logger.info({ conversation_id: id }, describeEvent(event))),

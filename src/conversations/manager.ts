@@ -30,8 +30,13 @@ const START_CONCURRENCY = 64
 /** How long a stop of the server waits for its conversations, milliseconds. */
 const CLOSE_TIMEOUT_MS = 8000
 
+export type ManagerDeps = StartUpDeps & {
+  /** Told when a conversation is gone for good. */
+  readonly onDeleted: (id: string) => void
+}
+
 export class ConversationManager {
-  readonly #deps: StartUpDeps
+  readonly #deps: ManagerDeps
   readonly #index = new Map<string, Summary>()
   readonly #openings = new Map<string, Promise<Opened>>()
   /** Ids on their way in or out, for which nothing else may begin. */
@@ -39,7 +44,7 @@ export class ConversationManager {
   readonly #keyed = createKeyedCreates()
   readonly #stopping = new AbortController()
 
-  constructor(deps: StartUpDeps) {
+  constructor(deps: ManagerDeps) {
     this.#deps = deps
   }
 
@@ -189,6 +194,7 @@ export class ConversationManager {
       await opened?.dispose('deleted')
       await this.#deps.endOrphans((each) => each === id)
       await removeData(catalog, id, state)
+      this.#deps.onDeleted(id)
     } finally {
       this.#busy.delete(id)
     }

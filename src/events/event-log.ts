@@ -5,6 +5,7 @@
 import type { EventDraft, TransientDraft } from '../contract/event.ts'
 import { Problem } from '../contract/problem.ts'
 import type { EventFilter, EventPage, ReadOptions, StoredEvent, StoredLog } from './event-store.ts'
+import type { Notice } from './firehose-record.ts'
 import { LiveMessages } from './live-messages.ts'
 import type { TransientRecord } from './transient-record.ts'
 import { createTransientRecord } from './transient-record.ts'
@@ -17,8 +18,10 @@ export type LogSubscriber = {
   /** Events appended together, durable, in the order of their seqs and without gaps from call to call. */
   readonly onEvents: (events: readonly StoredEvent[]) => void
   readonly onTransient?: (record: TransientRecord) => void
-  /** Once, as the last call. */
-  readonly onClose?: (end: LogEnd) => void
+  /** What the reader is told, and is no event. Only the firehose has it. */
+  readonly onNotice?: (notice: Notice) => void
+  /** Once, as the last call. `lagged`, of the firehose only: what comes next can be read, and is not shown. */
+  readonly onClose?: (end: LogEnd | 'lagged') => void
 }
 
 export interface EventLog {

@@ -76,6 +76,9 @@ export interface StoredLog {
   close(): Promise<void>
 }
 
+/** A log as it was found by someone who only looks: `read` never goes beyond that `head`. */
+export type LogView = AsyncDisposable & Pick<StoredLog, 'head' | 'read'>
+
 /**
  * Where logs live. Ids are lower-case UUIDs; any other is `conversation_not_found`.
  */
@@ -96,4 +99,13 @@ export interface EventStore {
   open(conversationId: string): Promise<{ log: StoredLog; repaired: string | undefined }>
   /** Removes the log, there or not; nothing of it can be read when this resolves. */
   delete(conversationId: string): Promise<void>
+}
+
+/** The same store for those who only look. */
+export interface LogViews {
+  /**
+   * Looks at a log beside its writer, if there is one, and takes nothing over; what a crash has torn off it leaves as it
+   * is. All it shows is durable. Throws as `open` does; its `read` throws `unavailable` when the writer it looks at closes.
+   */
+  view(conversationId: string): Promise<LogView>
 }

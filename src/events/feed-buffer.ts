@@ -1,5 +1,6 @@
 /** What one live reader has not taken yet: bounded, so that a slow reader costs a known amount and nobody else anything. */
 import type { StoredEvent } from './event-store.ts'
+import type { Notice } from './firehose-record.ts'
 import type { Published } from './sse-frame.ts'
 import type { TransientRecord } from './transient-record.ts'
 
@@ -28,16 +29,23 @@ export type FeedLimits = {
 /** The records are shared by all readers, so what a slow one adds is mostly how long they are kept. */
 export const FEED_LIMITS: FeedLimits = { softBytes: 256 * 1024, hardBytes: 4 * 1024 * 1024, hardRecords: 10_000 }
 
+/** With what `OPENHANDS_STREAM_BUFFER_BYTES` allows. */
+export function feedLimits(bufferBytes: number): FeedLimits {
+  return { ...FEED_LIMITS, softBytes: bufferBytes / 16, hardBytes: bufferBytes }
+}
+
 export type FeedBufferOptions = {
   /** Events up to this one are known to the reader. */
   readonly reachedSeq: number
   readonly types: ReadonlySet<string> | undefined
+  readonly only: ((record: Published) => boolean) | undefined
   readonly limits: FeedLimits
   readonly heartbeatMs: number
 }
 
 export class FeedBuffer {
   readonly #types: ReadonlySet<string> | undefined
+  readonly #only: (record: Published) => boolean
   readonly #limits: FeedLimits
   readonly #heartbeatMs: number
   #reachedSeq: number
@@ -50,10 +58,11 @@ export class FeedBuffer {
   #wake: (() => void) | undefined
   #heartbeat: NodeJS.Timeout | undefined
 
-  constructor({ reachedSeq, types, limits, heartbeatMs }: FeedBufferOptions) {
+  constructor({ reachedSeq, types, only = () => true, limits, heartbeatMs }: FeedBufferOptions) {
     this.#reachedSeq = reachedSeq
     this.#toldSeq = reachedSeq
     this.#types = types
+    this.#only = only
     this.#limits = limits
     this.#heartbeatMs = heartbeatMs
   }
@@ -67,12 +76,12 @@ export class FeedBuffer {
       // Known from the backlog, which may have been read further than subscribers had been told of.
       if (event.seq <= this.#reachedSeq) continue
       this.#reachedSeq = event.seq
-      if (!this.#types || this.#types.has(event.type)) this.#add(event)
+      if ((!this.#types || this.#types.has(event.type)) && this.#only(event)) this.#add(event)
     }
   }
 
-  addTransient(record: TransientRecord): void {
-    if (!this.#end && !this.#isOver(this.#limits.softBytes)) this.#add(record)
+  addTransient(record: TransientRecord | Notice): void {
+    if (!this.#end && !this.#isOver(this.#limits.softBytes) && this.#only(record)) this.#add(record)
   }
 
   /** A reader that is cut off gets nothing more: it is gone, or comes back with its cursor. Others get the rest first. */

@@ -3,10 +3,11 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Problem } from '../contract/problem.ts'
 import { createKeyedTurns } from '../lib/keyed-turns.ts'
-import type { EventStore, StoredLog } from './event-store.ts'
 import { writeCopiedLog } from './copied-log.ts'
+import type { EventStore, LogView, LogViews, StoredLog } from './event-store.ts'
 import { JsonlLog } from './jsonl-log.ts'
 import { LogFile, isOutOfRoom } from './log-file.ts'
+import { readPage } from './log-scan.ts'
 import { SeqIndex } from './seq-index.ts'
 import { syncDirectory } from './sync-directory.ts'
 import { cutTail, findTail } from './tail-repair.ts'
@@ -24,7 +25,8 @@ export type JsonlStoreOptions = {
   readonly idleMs?: number
 }
 
-export function createJsonlStore({ directory, now = Date.now, idleMs = IDLE_MS }: JsonlStoreOptions): EventStore {
+export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogViews {
+  const { directory, now = Date.now, idleMs = IDLE_MS } = options
   // Two objects writing one file would each overwrite what the other stored. So whoever opens a log takes it over from
   // the one who had it, and per conversation that happens strictly in turn.
   const current = new Map<string, JsonlLog>()
@@ -81,6 +83,14 @@ export function createJsonlStore({ directory, now = Date.now, idleMs = IDLE_MS }
       })
     },
 
+    async view(conversationId) {
+      requireUuid(conversationId)
+      return await inTurn(conversationId, async () => {
+        const writer = current.get(conversationId)
+        return writer ? viewOf(writer) : await viewFile(fileOf(conversationId))
+      })
+    },
+
     async delete(conversationId) {
       requireUuid(conversationId)
       await inTurn(conversationId, async () => {
@@ -90,6 +100,38 @@ export function createJsonlStore({ directory, now = Date.now, idleMs = IDLE_MS }
       })
     },
   }
+}
+
+/** Up to what is durable now; the writer's own bounds, for the file holds more while it writes. */
+function viewOf(writer: JsonlLog): LogView {
+  const { head } = writer
+  return {
+    head,
+    read: (options) => writer.read({ ...options, beforeSeq: Math.min(options.beforeSeq ?? Infinity, head + 1) }),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  }
+}
+
+async function viewFile({ file, index }: { file: LogFile; index: SeqIndex }): Promise<LogView> {
+  try {
+    const tail = await findTail(file, await syncedSize(file))
+    const snapshot = { source: file, index, head: tail.last?.seq ?? 0, end: tail.end }
+    return {
+      head: snapshot.head,
+      read: (options) => readPage(snapshot, options),
+      [Symbol.asyncDispose]: () => file.close(notFound()),
+    }
+  } catch (error) {
+    await file.close(notFound())
+    throw isMissing(error) ? notFound() : error
+  }
+}
+
+/** What a killed server wrote may be readable and yet not on the disk: nobody is shown it before it is. */
+async function syncedSize(file: LogFile): Promise<number> {
+  const size = await file.size()
+  await file.sync()
+  return size
 }
 
 async function createFile(file: LogFile, path: string): Promise<void> {
@@ -121,9 +163,7 @@ async function openFile(
   path: string,
   now: number,
 ): Promise<{ tail: Tail; repaired: string | undefined }> {
-  const size = await file.size()
-  // What a killed server wrote may be readable and yet not on the disk: nobody is shown it before it is.
-  await file.sync()
+  const size = await syncedSize(file)
   const tail = await findTail(file, size)
   return tail.end === size
     ? { tail, repaired: undefined }

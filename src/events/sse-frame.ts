@@ -1,9 +1,10 @@
 /** How a record looks on the wire of an event stream: made once, whatever the number of its readers. */
 import type { StoredEvent } from './event-store.ts'
+import type { FirehoseEvent, Notice } from './firehose-record.ts'
 import type { TransientRecord } from './transient-record.ts'
 
-/** What readers of a log are shown: durable events, which have a `seq`, and transient ones, which have none. */
-export type Published = StoredEvent | TransientRecord
+/** What readers are shown: durable events, which have a `seq`, and what is not stored, which has none. */
+export type Published = StoredEvent | FirehoseEvent | TransientRecord | Notice
 
 // Beside the records, not in them: most are never streamed, and a frame lives no longer than its record.
 const frames = new WeakMap<Published, Buffer>()
@@ -15,7 +16,7 @@ const frames = new WeakMap<Published, Buffer>()
 export function sseFrame(record: Published): Buffer {
   let frame = frames.get(record)
   if (!frame) {
-    const id = record.seq === undefined ? '' : `id: ${record.seq}\n`
+    const id = record.seq === undefined ? '' : `id: ${'cursor' in record ? record.cursor : record.seq}\n`
     frame = Buffer.from(`${id}event: ${record.type}\ndata: ${record.json}\n\n`)
     frames.set(record, frame)
   }

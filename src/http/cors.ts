@@ -1,10 +1,10 @@
 /** Which origins' pages may call the API from a browser. The only file that decides about origins. */
 import type { FastifyInstance } from 'fastify'
 
-type IsAllowedOrigin = (origin: string) => boolean
+export type IsAllowedOrigin = (origin: string) => boolean
 
 /** `*` is any; the others have to be the same to the letter. */
-function originRule(allowed: readonly string[]): IsAllowedOrigin {
+export function originRule(allowed: readonly string[]): IsAllowedOrigin {
   const exact = new Set(allowed)
   return exact.has('*') ? () => true : (origin) => exact.has(origin)
 }

@@ -21,9 +21,10 @@ export function handleError(
   reply: FastifyReply,
   redact: (text: string) => string = (text) => text,
 ): FastifyReply {
-  const problem = redactProblem(toProblem(error, request, redact), redact)
+  const problem = tellProblem(error, request, redact)
   if (problem.code === 'unauthorized') void reply.header('www-authenticate', 'Bearer realm="agent-server"')
   if (problem.code === 'method_not_allowed') void reply.header('allow', [problem.details?.['allow']].flat().join(', '))
+  if (problem.code === 'upgrade_required') void reply.header('upgrade', 'websocket').header('connection', 'upgrade')
   const retryAfter = problem.status === 503 ? 1 : problem.details?.['retry_after']
   if (typeof retryAfter === 'number') void reply.header('retry-after', retryAfter)
   // Guessing goes slower with a handshake for each guess.
@@ -31,6 +32,15 @@ export function handleError(
   // Also where a request is refused before any hook has run.
   void reply.header('x-request-id', request.id)
   return reply.code(problem.status).type('application/json').send(JSON.stringify(problem.toBody()))
+}
+
+/** What a client may be told of it. */
+export function tellProblem(
+  error: FastifyError | Error,
+  request: FastifyRequest,
+  redact: (text: string) => string = (text) => text,
+): Problem {
+  return redactProblem(toProblem(error, request, redact), redact)
 }
 
 function toProblem(error: FastifyError | Error, request: FastifyRequest, redact: (text: string) => string): Problem {
@@ -104,14 +114,15 @@ function invalidRequest(
     return tellIssue(issue, [context], fields)
   })
   const later = (validation as readonly Issue[]).flatMap(laterFields)
-  if (later.length) {
-    const fields = later.join(', ')
-    return new Problem('unsupported_field', `This version of the server has no ${fields} yet; leave it out.`, {
-      details: { fields: later },
-    })
-  }
+  if (later.length) return unsupportedFields(later)
   return new Problem('invalid_request', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), {
     details: { issues },
+  })
+}
+
+export function unsupportedFields(fields: readonly string[]): Problem {
+  return new Problem('unsupported_field', `This version of the server has no ${fields.join(', ')} yet; leave it out.`, {
+    details: { fields },
   })
 }
 

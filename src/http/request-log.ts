@@ -30,6 +30,24 @@ export function logRequest(request: FastifyRequest, reply: FastifyReply): void {
   else request.log.info(facts, 'request')
 }
 
+/** A socket has no answer but its end. */
+export function logSocket(request: FastifyRequest, end: { readonly close: number; readonly ms: number }): void {
+  const { method, routeOptions } = request
+  const facts = { method, route: routeOptions.url, status: 101, ...end }
+  if (!request.isKeyRefused) return request.log.info(facts, 'request')
+  request.log.info({ ...facts, address: request.ip, key: request.keyFingerprint }, 'audit')
+}
+
+/** What a client had done over a socket, or was refused: `frame` is undefined for what was none. */
+export function logCommand(
+  request: FastifyRequest,
+  command: { readonly frame: string | undefined; readonly status: number; readonly conversation_id: string },
+): void {
+  const { method, routeOptions } = request
+  const facts = { method, route: routeOptions.url, ...command }
+  request.log.info({ ...facts, address: request.ip, key: request.keyFingerprint }, 'audit')
+}
+
 const Params = z.object({ id: z.uuid().toLowerCase() })
 
 /** The one that the route names, or that it has made. */

@@ -7,13 +7,14 @@ import type { z } from 'zod'
 import type { Info } from '../contract/server.ts'
 import { Problem } from '../contract/problem.ts'
 import type { ConversationManager } from '../conversations/manager.ts'
+import type { Firehose } from '../events/firehose.ts'
 import type { HashBody } from '../security/body-hash.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Authenticate } from './auth.ts'
 import { fingerprintIn } from './auth.ts'
 import { MAX_HEADER_BYTES, answerClientError } from './client-error.ts'
-import { registerCors } from './cors.ts'
+import { originRule, registerCors } from './cors.ts'
 import { createFailedKeys } from './failed-keys.ts'
 import { createRouteTable } from './route-table.ts'
 import { handleError } from './problem-handler.ts'
@@ -28,6 +29,7 @@ import { callbackRoutes } from './routes/callbacks.ts'
 import { commandRoutes } from './routes/commands.ts'
 import { conversationRoutes } from './routes/conversations.ts'
 import { eventRoutes } from './routes/events.ts'
+import { firehoseRoutes } from './routes/firehose.ts'
 import { fileBodyRoutes } from './routes/file-bodies.ts'
 import { fileRoutes } from './routes/files.ts'
 import { messageRoutes } from './routes/messages.ts'
@@ -36,6 +38,10 @@ import { processRoutes } from './routes/processes.ts'
 import { secretRoutes } from './routes/secrets.ts'
 import { serverRoutes } from './routes/server.ts'
 import { taskRoutes } from './routes/tasks.ts'
+import { socketRoutes } from './routes/sockets.ts'
+import type { CheckKey } from './socket/first-frame-key.ts'
+import { createFirstFrameKey } from './socket/first-frame-key.ts'
+import { refuseBadUpgrade, shouldUpgrade, takeUpgrades } from './socket/upgrade.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -50,6 +56,7 @@ declare module 'fastify' {
 
 export type HttpDeps = {
   readonly manager: ConversationManager
+  readonly firehose: Firehose
   readonly authenticate: Authenticate
   readonly hashBody: HashBody
   readonly info: Info
@@ -85,6 +92,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'req_id' }),
     bodyLimit: deps.info.limits.max_body_bytes,
     http: {
+      shouldUpgradeCallback: shouldUpgrade,
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: times.headersMs,
       connectionsCheckingInterval: times.checkMs,
@@ -112,6 +120,9 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   app.decorate('hashBody', deps.hashBody)
   acceptJsonOnly(app)
 
+  await app.register(fastifySSE)
+  takeUpgrades(app, deps.info.limits.max_body_bytes)
+
   const routes = createRouteTable()
   app.addHook('onRoute', routes.add)
   app.decorateRequest('keyFingerprint', undefined)
@@ -126,7 +137,9 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   })
   // Before the key is asked for: preflights have none.
   await registerCors(app, deps.corsOrigins)
-  requireKey(app, deps)
+  const checkKey = createKeyCheck(deps)
+  requireKey(app, checkKey)
+  refuseBadUpgrades(app, deps.corsOrigins)
   app.addHook('onRequest', async (request, reply) => watchBody(request, reply, times))
   app.setNotFoundHandler(async (request) => {
     const allowed = routes.methodsOf(request.url)
@@ -136,17 +149,20 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     })
   })
 
-  await app.register(fastifySSE)
-  await registerRoutes(app, deps)
+  await registerRoutes(app, { ...deps, checkKey })
   return app
 }
 
-function requireKey(app: FastifyInstance, { authenticate, metrics }: HttpDeps): void {
+/** Those that have not ended by now, and the sockets, which HTTP does not count among its connections. */
+export function cutConnections(app: FastifyInstance): void {
+  app.server.closeAllConnections()
+  app.upgrades.cut()
+}
+
+/** Throws a `Problem` unless that is a key, and counts those who had none. */
+function createKeyCheck({ authenticate, metrics }: HttpDeps): CheckKey {
   const countFailedKey = createFailedKeys()
-  app.addHook('onRequest', async (request) => {
-    refuseTokensIn(request.url)
-    if (request.routeOptions.config.public) return
-    const { authorization } = request.headers
+  return async (request, authorization) => {
     try {
       request.keyFingerprint = authenticate(authorization)
     } catch (error) {
@@ -156,6 +172,27 @@ function requireKey(app: FastifyInstance, { authenticate, metrics }: HttpDeps): 
       await countFailedKey(request)
       throw error
     }
+  }
+}
+
+function requireKey(app: FastifyInstance, checkKey: CheckKey): void {
+  app.addHook('onRequest', async (request) => {
+    refuseTokensIn(request.url)
+    const { config } = request.routeOptions
+    const { authorization } = request.headers
+    // A socket may bring its key in its first frame, for browsers have no other way.
+    const keyComes = config.socket && app.upgrades.has(request) && authorization === undefined
+    if (!config.public && !keyComes) await checkKey(request, authorization)
+  })
+}
+
+function refuseBadUpgrades(app: FastifyInstance, corsOrigins: readonly string[]): void {
+  const isAllowedOrigin = originRule(corsOrigins)
+  app.addHook('onRequest', async (request, reply) => {
+    if (!app.upgrades.has(request)) return
+    // For the answer, should it come to that: the connection is of no further use.
+    void reply.header('connection', 'close')
+    refuseBadUpgrade(request, isAllowedOrigin)
   })
 }
 
@@ -178,9 +215,13 @@ function acceptJsonOnly(app: FastifyInstance): void {
 /** The routes alone: what the API's description is made from, too. */
 export async function registerRoutes(
   app: FastifyInstance,
-  deps: Pick<HttpDeps, 'manager' | 'info' | 'readiness' | 'metrics' | 'streamSlots'>,
+  deps: Pick<HttpDeps, 'manager' | 'firehose' | 'info' | 'readiness' | 'metrics' | 'streamSlots'> & {
+    readonly checkKey: CheckKey
+  },
 ): Promise<void> {
-  const { manager, info, readiness, metrics, streamSlots } = deps
+  const { manager, firehose, info, readiness, metrics, streamSlots } = deps
+  const streamBufferBytes = info.limits.stream_buffer_bytes
+  const firstFrameKey = createFirstFrameKey(deps.checkKey)
   await app.register(serverRoutes, { info, readiness, metrics })
   await app.register(conversationRoutes, { manager })
   await app.register(messageRoutes, { manager })
@@ -191,11 +232,9 @@ export async function registerRoutes(
   await app.register(fileRoutes, { manager })
   await app.register(fileBodyRoutes, { manager, maxUploadBytes: info.limits.max_upload_bytes })
   await app.register(taskRoutes, { manager })
-  await app.register(eventRoutes, {
-    manager,
-    metrics,
-    streamSlots,
-    streamBufferBytes: info.limits.stream_buffer_bytes,
-  })
+  await app.register(eventRoutes, { manager, metrics, streamSlots, streamBufferBytes })
   await app.register(callbackRoutes, { manager })
+  const streams = { firstFrameKey, metrics, streamBufferBytes }
+  await app.register(socketRoutes, { manager, streamSlots, ...streams })
+  await app.register(firehoseRoutes, { firehose, ...streams })
 }

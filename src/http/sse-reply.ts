@@ -1,21 +1,20 @@
 /** A feed of events as an SSE response: cursors in, frames out, at the pace of the reader. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../contract/problem.ts'
-import type { StreamEvents } from '../contract/events-api.ts'
+import type { FeedSource, FollowOptions } from '../events/event-feed.ts'
 import { follow } from '../events/event-feed.ts'
 import type { FeedEnd } from '../events/feed-buffer.ts'
-import { FEED_LIMITS } from '../events/feed-buffer.ts'
-import type { EventLog } from '../events/event-log.ts'
+import { feedLimits } from '../events/feed-buffer.ts'
 import { sseFrames } from '../events/sse-frame.ts'
-import { withoutUndefined } from '../lib/without-undefined.ts'
 import { closeSignal } from './close-signal.ts'
 import type { StreamWriter } from './stream-writer.ts'
 import { createStreamWriter } from './stream-writer.ts'
 
-export type StreamOptions = StreamEvents & {
-  readonly lastEventId: string | undefined
+export type StreamOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas'> & {
   /** What the reader may be behind, bytes. */
   readonly bufferBytes: number
+  /** What the reader comes back with to go on after this position. */
+  readonly cursorAt?: (position: number) => string
   /** Told when it begins; what it answers is told how it ended. */
   readonly onOpen: () => (end: { readonly lagged: boolean }) => void
 }
@@ -45,12 +44,10 @@ export async function requireEventStream(request: FastifyRequest): Promise<void>
 }
 
 /** Resolves when the stream is over, whoever ended it. Throws a `Problem` only before the first byte. */
-export async function streamEvents(reply: FastifyReply, log: EventLog, options: StreamOptions): Promise<void> {
-  const { lastEventId, after_seq, types, deltas, bufferBytes, onOpen } = options
+export async function streamEvents(reply: FastifyReply, source: FeedSource, options: StreamOptions): Promise<void> {
+  const { bufferBytes, cursorAt = String, onOpen, ...following } = options
   const signal = closeSignal(reply)
-  const afterSeq = lastEventId === undefined ? after_seq : parseEventId(lastEventId)
-  const limits = { ...FEED_LIMITS, softBytes: bufferBytes / 16, hardBytes: bufferBytes }
-  const feed = follow(log, { ...withoutUndefined({ afterSeq, types }), deltas, signal, limits })
+  const feed = follow(source, { ...following, signal, limits: feedLimits(bufferBytes) })
 
   // The feed has begun to listen before the client sees the first byte: what it does next, it will hear of.
   let next = feed.next()
@@ -65,7 +62,7 @@ export async function streamEvents(reply: FastifyReply, log: EventLog, options: 
     for (;;) {
       const { value: batch, done } = await next
       if (done || signal.aborted) return
-      const text = batch.records.length ? sseFrames(batch.records) : heartbeat(batch.reachedSeq)
+      const text = batch.records.length ? sseFrames(batch.records) : heartbeat(batch.reachedSeq, cursorAt)
       if (!stream.write(text)) await untilDrained(stream, reply, signal)
       lagged = batch.end === 'lagged'
       if (batch.end) return void stream.write(GOODBYE[batch.end])
@@ -87,7 +84,8 @@ export async function streamEvents(reply: FastifyReply, log: EventLog, options: 
 }
 
 /** A comment, with the seq reached as the cursor: with a type filter nothing else would move it. */
-const heartbeat = (reachedSeq: number) => `${reachedSeq > 0 ? `id: ${reachedSeq}\n` : ''}: heartbeat\n\n`
+const heartbeat = (reachedSeq: number, cursorAt: (position: number) => string) =>
+  `${reachedSeq > 0 ? `id: ${cursorAt(reachedSeq)}\n` : ''}: heartbeat\n\n`
 
 async function untilDrained(stream: StreamWriter, reply: FastifyReply, signal: AbortSignal): Promise<void> {
   try {
@@ -96,6 +94,11 @@ async function untilDrained(stream: StreamWriter, reply: FastifyReply, signal: A
     // It has read nothing for so long that it will not read a farewell either.
     reply.raw.destroy()
   }
+}
+
+/** Where a client goes on in a log; undefined for what happens from now on. */
+export function seqAfter(lastEventId: string | undefined, after_seq: number | undefined): number | undefined {
+  return lastEventId === undefined ? after_seq : parseEventId(lastEventId)
 }
 
 function parseEventId(text: string): number {

@@ -15,6 +15,7 @@ import type { Conversation } from '../../src/conversations/conversation.ts'
 import { createRunSlots } from '../../src/conversations/run-slots.ts'
 import { ConversationManager } from '../../src/conversations/manager.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
+import { Firehose } from '../../src/events/firehose.ts'
 import { createJsonlStore } from '../../src/events/jsonl-store.ts'
 import { createOpenAiChat } from '../../src/llm/openai-chat.ts'
 import { createPermits } from '../../src/lib/permits.ts'
@@ -49,6 +50,7 @@ export type BenchOptions = {
 export type Bench = AsyncDisposable & {
   /** The one that runs now: `restart` brings another. */
   readonly manager: ConversationManager
+  readonly firehose: Firehose
   /** Of the manager that runs now. */
   readonly dispatcher: CallbackDispatcher
   readonly model: ScriptedModel
@@ -91,11 +93,18 @@ export async function setBench({
   const start = async (keyMaterial: readonly [string, ...string[]]) => {
     const sessions = join(dataDir, 'sessions')
     const catalog = await createCatalog(dataDir)
+    const store = createJsonlStore({ directory: sessions })
+    const firehose = new Firehose({
+      path: join(dataDir, 'firehose'),
+      store,
+      conversationIds: () => catalog.ids(),
+      onFault: (error) => logger.error({ err: error }, 'the firehose failed'),
+    })
     const fetch = createSafeFetch({ allow: ['127.0.0.1'] })
     const dispatcher = createCallbackDispatcher({ fetch, userAgent: 'test', ...callbacks })
     dispatchers.push(dispatcher)
     const assembler = createAssembler({
-      store: createJsonlStore({ directory: sessions }),
+      store,
       catalog,
       secretStore: createSecretStore({ directory: sessions, keyMaterial }),
       dispatcher,
@@ -114,15 +123,23 @@ export async function setBench({
       files: { io: createPermits(8), ripgrep: () => undefined },
       fileRules: () => ({ forbidden: [dataDir], permitted: [workdirBase] }),
       createTools: (names) => (names.length ? [...tools] : []),
+      onLogOpened: (log) => firehose.attach(log),
       ...deps,
     })
-    const manager = new ConversationManager({ catalog, assembler, workdirBase, logger, endOrphans: async () => [] })
+    const manager = new ConversationManager({
+      catalog,
+      assembler,
+      workdirBase,
+      logger,
+      endOrphans: async () => [],
+      onDeleted: (id) => firehose.announceDeleted(id),
+    })
     await manager.start()
     await manager.resumeDeliveries()
-    return manager
+    return { manager, firehose }
   }
 
-  let manager = await start(secretKeys)
+  let { manager, firehose } = await start(secretKeys)
   const dropped: ConversationManager[] = []
   const create: Bench['create'] = async (fields = {}) => {
     const llm_config = { model: 'scripted', base_url: model.baseUrl, api_key: MODEL_KEY, num_retries: 0 }
@@ -131,6 +148,9 @@ export async function setBench({
   return {
     get manager() {
       return manager
+    },
+    get firehose() {
+      return firehose
     },
     get dispatcher() {
       return dispatchers.at(-1)!
@@ -145,14 +165,18 @@ export async function setBench({
     sessionOf: (id) => join(dataDir, 'sessions', id),
     async restart({ kill = false, between, secretKeys: keys = secretKeys } = {}) {
       if (kill) dropped.push(manager)
-      else await manager.close()
+      else {
+        await manager.close()
+        await firehose.close()
+      }
       await between?.()
-      manager = await start(keys)
+      ;({ manager, firehose } = await start(keys))
     },
     async [Symbol.asyncDispose]() {
       await model.close()
       for (const each of [manager, ...dropped]) await each.close()
       for (const each of dispatchers) await each.close()
+      await firehose.close()
       await rm(home, { recursive: true, force: true, maxRetries: 3 })
     },
   }

@@ -3,14 +3,14 @@ import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { EVENT_VERSION } from '../../src/contract/event.ts'
 import type { Event, EventDraft } from '../../src/contract/event.ts'
-import type { EventStore, ReadOptions, StoredEvent, StoredLog } from '../../src/events/event-store.ts'
+import type { EventStore, LogViews, ReadOptions, StoredEvent, StoredLog } from '../../src/events/event-store.ts'
 import { uuid7, uuid7Time } from '../../src/lib/uuid7.ts'
 import { append, message, readAll, seqsOf, textOf, toolResult } from './fixtures.ts'
 
 export type StoreUnderTest = AsyncDisposable & {
-  readonly store: EventStore
+  readonly store: EventStore & LogViews
   /** The same storage as another process would find it. */
-  restart(): EventStore
+  restart(): EventStore & LogViews
 }
 
 export function describeStore(name: string, makeStore: (now: () => number) => Promise<StoreUnderTest>): void {
@@ -331,6 +331,47 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
       expect(await log.count()).toBe(90)
       expect(await log.count({ types: new Set(['ToolResult']) })).toBe(30)
       expect(await log.count({ source: 'user', since: '2026-01-01T00:00:10Z', until: '2026-01-01T00:00:20Z' })).toBe(20)
+    })
+
+    describe('view', () => {
+      test('shows what is durable, beside the writer or without one, and takes nothing over', async () => {
+        const log = await under.store.create(id)
+        await append(log, message('a'), message('b'))
+        await using beside = await under.store.view(id)
+        await using alone = await under.restart().view(id)
+        await append(log, message('c'))
+        for (const view of [beside, alone]) {
+          expect(view.head).toBe(2)
+          expect((await readAll(view)).map(textOf)).toEqual(['a', 'b'])
+        }
+        await using later = await under.store.view(id)
+        expect((await later.read({ afterSeq: 1, limit: 1 })).events.map(textOf)).toEqual(['b'])
+        expect(later.head).toBe(3)
+        await append(log, message('d'))
+        expect(log.head).toBe(4)
+      })
+
+      test('never shows an event before it is durable, nor one that comes in while it is read', async () => {
+        const log = await under.store.create(id)
+        const appends = Array.from({ length: 50 }, (_, i) => append(log, message(`${i}`)))
+        for (let round = 0; round < 20; round++) {
+          await using view = await under.store.view(id)
+          expect(view.head).toBeLessThanOrEqual(log.head)
+          expect(seqsOf(await readAll(view))).toEqual(Array.from({ length: view.head }, (_, i) => i + 1))
+        }
+        await Promise.all(appends)
+      })
+
+      test('finds no log that was never made, or is deleted; one under which the writer closes says so', async () => {
+        await expect(under.store.view(id)).rejects.toMatchObject({ code: 'conversation_not_found' })
+        const log = await under.store.create(id)
+        await append(log, message('a'))
+        await using view = await under.store.view(id)
+        await log.close()
+        await expect(view.read({ limit: 1 })).rejects.toMatchObject({ code: 'unavailable' })
+        await under.store.delete(id)
+        await expect(under.store.view(id)).rejects.toMatchObject({ code: 'conversation_not_found' })
+      })
     })
 
     describe('lives and dies:', () => {

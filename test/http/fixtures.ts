@@ -64,6 +64,7 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
   const logger = pino({ level: 'debug' }, { write: (line: string) => void bench.logged.push(line) })
   const app = await createHttpServer({
     manager: bench.manager,
+    firehose: bench.firehose,
     authenticate: createAuthenticator([KEY, OLD_KEY]),
     hashBody: createBodyHash([KEY, OLD_KEY]),
     info: { ...INFO, tools: [...INFO.tools] },

@@ -26,6 +26,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   '@fastify/cors': 'http',
   '@fastify/helmet': 'http',
   '@fastify/rate-limit': 'http',
+  ws: 'http',
   'fastify-type-provider-zod': 'http',
   openai: 'llm',
   execa: 'workspace',

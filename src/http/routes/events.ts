@@ -19,7 +19,7 @@ import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
-import { requireEventStream, streamEvents } from '../sse-reply.ts'
+import { requireEventStream, seqAfter, streamEvents } from '../sse-reply.ts'
 import type { StreamSlots } from '../stream-slots.ts'
 import { ById, CONVERSATION } from './conversations.ts'
 
@@ -144,11 +144,13 @@ export const eventRoutes: FastifyPluginAsyncZod<EventRouteDeps> = async (app, de
     },
     async (request, reply) => {
       const { log } = await manager.get(request.params.id)
+      const { after_seq, types, deltas } = request.query
+      const afterSeq = seqAfter(request.headers['last-event-id'], after_seq)
       const leave = deps.streamSlots.take(log.conversationId)
       try {
         await streamEvents(reply, log, {
-          ...request.query,
-          lastEventId: request.headers['last-event-id'],
+          ...withoutUndefined({ afterSeq, types }),
+          deltas,
           bufferBytes: deps.streamBufferBytes,
           onOpen: () => deps.metrics.streamOpened('sse'),
         })

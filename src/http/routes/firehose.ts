@@ -1,0 +1,108 @@
+/** The firehose: the events of all conversations, as an event stream and as a WebSocket. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { StreamFirehose } from '../../contract/events-api.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { Firehose, FirehoseReader } from '../../events/firehose.ts'
+import type { Published } from '../../events/sse-frame.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { describeRoute } from '../describe-route.ts'
+import { requireEventStream, streamEvents } from '../sse-reply.ts'
+import type { SocketConnection } from '../socket/connection.ts'
+import type { FirstFrameKey } from '../socket/first-frame-key.ts'
+import { sendFeed } from '../socket/send-feed.ts'
+import { upgradeWith } from '../socket/socket-route.ts'
+
+export type FirehoseDeps = {
+  readonly firehose: Firehose
+  readonly metrics: Metrics
+  readonly firstFrameKey: FirstFrameKey
+  readonly streamBufferBytes: number
+}
+
+export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseDeps> = async (app, deps) => {
+  const { firehose, metrics, firstFrameKey, streamBufferBytes: bufferBytes } = deps
+  const describe = describeRoute('events')
+
+  const upgrade = upgradeWith(firstFrameKey, {
+    schema: { querystring: StreamFirehose },
+    async check({ query }) {
+      using reader = await firehose.open()
+      positionIn(reader, query.cursor)
+    },
+    async serve(socket, { query }) {
+      using reader = await firehose.open()
+      const afterSeq = positionIn(reader, query.cursor) ?? reader.head
+      const answering = refuseAll(socket)
+      await sendFeed(socket, reader, {
+        ...wantedOf(query),
+        afterSeq,
+        bufferBytes,
+        onOpen: () => metrics.streamOpened('websocket'),
+        greetings: [{ type: 'ready', cursor: reader.cursorAt(afterSeq) }],
+        reached: (position) => ({ type: 'reached', cursor: reader.cursorAt(position) }),
+      })
+      await answering
+    },
+  })
+
+  app.route({
+    method: 'GET',
+    url: '/firehose',
+    sse: { kind: 'only', heartbeat: false },
+    config: { socket: true },
+    exposeHeadRoute: false, // a HEAD would hold the line and never say a word
+    schema: {
+      ...describe('streamFirehose', 'Follow the events of all conversations live (SSE; also a WebSocket)', [
+        'not_acceptable',
+        'invalid_cursor',
+        'cursor_ahead',
+        'origin_refused',
+        'storage_failed',
+      ]),
+      querystring: StreamFirehose,
+      headers: z.object({
+        'last-event-id': z.string().optional().describe('The last `id` seen: the stream goes on after it.'),
+      }),
+      response: {
+        200: {
+          description:
+            'Events as they become durable, each with the cursor of the firehose as `id`; in order within a conversation. `conversation_deleted` tells of one that is gone, whose earlier events are not told any more. A comment every 15 s. Ends with `server_closing` or `lagged`.',
+          content: { 'text/event-stream': { schema: z.string() } },
+        },
+      },
+    },
+    preHandler: [upgrade, requireEventStream],
+    async handler(request, reply) {
+      using reader = await firehose.open()
+      const afterSeq = positionIn(reader, request.headers['last-event-id'] ?? request.query.cursor)
+      await streamEvents(reply, reader, {
+        ...wantedOf(request.query),
+        ...withoutUndefined({ afterSeq }),
+        bufferBytes,
+        onOpen: () => metrics.streamOpened('sse'),
+        cursorAt: reader.cursorAt,
+      })
+    },
+  })
+}
+
+/** Undefined for what happens from now on. */
+function positionIn(reader: FirehoseReader, cursor: string | undefined): number | undefined {
+  return cursor === undefined ? undefined : reader.positionOf(cursor)
+}
+
+function wantedOf({ types, deltas, conversation_ids: ids }: StreamFirehose) {
+  const only = ids && ((record: Published) => ids.has(record.event.conversation_id))
+  return { ...withoutUndefined({ types, only }), deltas }
+}
+
+/** Until the connection is gone. */
+async function refuseAll(socket: SocketConnection): Promise<void> {
+  const problem = new Problem(
+    'unsupported_frame',
+    'The firehose takes no frames; connect to a conversation to say something.',
+  )
+  for await (const _ of socket.frames) await socket.send({ type: 'problem', ...problem.toBody() })
+}

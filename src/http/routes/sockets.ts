@@ -1,0 +1,136 @@
+/** WebSockets of one conversation: on one that there is, and one that makes its own. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import type { FastifyRequest } from 'fastify'
+import type { Conversation } from '../../contract/conversation.ts'
+import { CreateConversation } from '../../contract/conversation.ts'
+import { StreamEvents, StreamNewConversation } from '../../contract/events-api.ts'
+import { PROBLEMS, Problem } from '../../contract/problem.ts'
+import type { ConversationCreatedFrame } from '../../contract/socket.ts'
+import { CreateFrame } from '../../contract/socket.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { requireSeq } from '../../events/event-feed.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { tellProblem } from '../problem-handler.ts'
+import { logCommand } from '../request-log.ts'
+import { answerCommand, parseFrame, parseJson } from '../socket/commands.ts'
+import type { SocketConnection } from '../socket/connection.ts'
+import type { FirstFrameKey } from '../socket/first-frame-key.ts'
+import { endWithProblem, sendFeed } from '../socket/send-feed.ts'
+import { socketRoute } from '../socket/socket-route.ts'
+import type { StreamSlots } from '../stream-slots.ts'
+import { ById } from './conversations.ts'
+
+export type SocketDeps = {
+  readonly manager: ConversationManager
+  readonly metrics: Metrics
+  readonly streamSlots: StreamSlots
+  readonly firstFrameKey: FirstFrameKey
+  readonly streamBufferBytes: number
+}
+
+/** Until the frame comes that says what to make, milliseconds. */
+const CREATE_TIMEOUT_MS = 60_000
+
+export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps) => {
+  const { manager, streamSlots, firstFrameKey } = deps
+
+  app.route({
+    url: '/conversations/:id/ws',
+    ...socketRoute(firstFrameKey, {
+      schema: { params: ById, querystring: StreamEvents },
+      async check({ params, query }) {
+        requireSeq((await manager.get(params.id)).log, query.after_seq)
+        streamSlots.take(params.id)() // told before the upgrade that there is none; taken when it is made
+      },
+      serve: (socket, { params, query, request }) => talk(deps, socket, request, { ...query, id: params.id }),
+    }),
+  })
+
+  app.route({
+    url: '/conversations/ws',
+    ...socketRoute(firstFrameKey, {
+      schema: { querystring: StreamNewConversation },
+      check: async () => {},
+      async serve(socket, { query, request }) {
+        const { create, ...stream } = query
+        const wanted = create === 'frame' ? await firstFrame(socket) : CreateConversation.parse({})
+        const made = await manager.create(wanted)
+        logCommand(request, { frame: 'create', status: 201, conversation_id: made.id })
+        await talk(deps, socket, request, { ...stream, id: made.id, after_seq: 0, made })
+      },
+    }),
+  })
+}
+
+type Talk = Omit<StreamEvents, 'after_seq'> & {
+  readonly id: string
+  readonly after_seq?: number | undefined
+  readonly made?: Conversation
+}
+
+/** Events out, commands in, side by side. */
+async function talk(
+  { manager, metrics, streamSlots, streamBufferBytes }: SocketDeps,
+  socket: SocketConnection,
+  request: FastifyRequest,
+  { id, after_seq, types, deltas, made }: Talk,
+): Promise<void> {
+  const leave = streamSlots.take(id)
+  const answering = answerAll(manager, socket, request, id)
+  try {
+    const { log, state } = await manager.get(id)
+    const afterSeq = after_seq ?? log.head
+    const ready = { type: 'ready', conversation_id: id, status: state.status, after_seq: afterSeq }
+    await sendFeed(socket, log, {
+      ...withoutUndefined({ types }),
+      afterSeq,
+      deltas,
+      bufferBytes: streamBufferBytes,
+      onOpen: () => metrics.streamOpened('websocket'),
+      greetings: made ? [greetingOf(made), ready] : [ready],
+      reached: (seq) => ({ type: 'reached', after_seq: seq }),
+    })
+  } catch (error) {
+    await endWithProblem(socket, tellProblem(error as Error, request, await manager.redactFor(id)))
+  }
+  await answering
+  leave()
+}
+
+/** Until the connection is gone; never throws. */
+async function answerAll(
+  manager: ConversationManager,
+  socket: SocketConnection,
+  request: FastifyRequest,
+  id: string,
+): Promise<void> {
+  for await (const text of socket.frames) {
+    const redact = await manager.redactFor(id)
+    const toProblem = (error: unknown) => tellProblem(error as Error, request, redact)
+    const answer = await answerCommand(text, { open: () => manager.open(id), toProblem })
+    const told =
+      answer.type === 'ack' ? { frame: answer.of, status: 200 } : { frame: undefined, status: PROBLEMS[answer.error] }
+    logCommand(request, { ...told, conversation_id: id })
+    await socket.send(answer)
+  }
+}
+
+function greetingOf({ id, status, created_at }: Conversation): ConversationCreatedFrame {
+  const about = { status, previous_status: status, reason: 'created' as const }
+  return { type: 'StatusUpdate', ...about, conversation_id: id, timestamp: created_at }
+}
+
+async function firstFrame(socket: SocketConnection): Promise<CreateConversation> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(noCreate()), CREATE_TIMEOUT_MS)
+  try {
+    const { value: frame, done } = await Promise.race([socket.frames.next(), late])
+    if (done) throw noCreate()
+    return parseFrame(CreateFrame, parseJson(frame)).conversation
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const noCreate = () => new Problem('invalid_request', 'With create=frame the first frame has to say what to make.')

@@ -1,0 +1,82 @@
+/** What a client says on the socket of a conversation: parsed, carried out one after the other, each answered. */
+import type { z } from 'zod'
+import { LATER_FIELDS } from '../../contract/conversation.ts'
+import { tellIssue } from '../../contract/issue.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { AckFrame, ProblemFrame } from '../../contract/socket.ts'
+import { CommandFrame } from '../../contract/socket.ts'
+import type { Opened } from '../../conversations/assemble.ts'
+import { unsupportedFields } from '../problem-handler.ts'
+
+/** More would not help anyone to mend the frame. */
+const MAX_ISSUES = 20
+
+export type CommandDeps = {
+  /** Opened when it is needed: a socket may outlive a log that failed. */
+  readonly open: () => Promise<Opened>
+  /** For what was thrown. */
+  readonly toProblem: (error: unknown) => Problem
+}
+
+/** Never throws. */
+export async function answerCommand(text: string, deps: CommandDeps): Promise<AckFrame | ProblemFrame> {
+  let id: string | undefined
+  try {
+    const json = parseJson(text)
+    id = idOf(json)
+    const frame = parseFrame(CommandFrame, json)
+    return { type: 'ack', ...withId(id), of: frame.type, result: await carryOut(frame, await deps.open()) }
+  } catch (error) {
+    return { type: 'problem', ...withId(id), ...deps.toProblem(error).toBody() }
+  }
+}
+
+async function carryOut(frame: CommandFrame, { conversation }: Opened): Promise<AckFrame['result']> {
+  switch (frame.type) {
+    case 'message':
+      return await conversation.post({ message: frame.message, run: frame.run })
+    case 'run':
+      return {
+        run_id: await conversation.run({ ...(frame.max_steps !== undefined && { max_steps: frame.max_steps }) }),
+      }
+    case 'pause':
+      return { status: await conversation.pause({ interrupt: frame.interrupt }) }
+    case 'permission':
+      return await conversation.decisions.decide(frame.request_id, frame.decisions)
+    case 'answer':
+      throw new Problem('unsupported_frame', 'An answer is of no use: no agent of this version asks questions.')
+    case 'task':
+      return await conversation.tasks.post({ title: frame.title, runnable: frame.runnable })
+    case 'cancel_task':
+      return await conversation.tasks.cancel(frame.task_id)
+  }
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new Problem('invalid_request', 'A frame is one JSON object, sent as text.', { cause })
+  }
+}
+
+/** Throws a `Problem` that tells where it is wrong, and repeats nothing of it. */
+export function parseFrame<T>(schema: z.ZodType<T>, json: unknown): T {
+  const parsed = schema.safeParse(json)
+  if (parsed.success) return parsed.data
+  const unknown = parsed.error.issues.flatMap((issue) => (issue.code === 'unrecognized_keys' ? issue.keys : []))
+  const later = unknown.filter((name) => LATER_FIELDS.has(name))
+  if (later.length > 0) throw unsupportedFields(later)
+  const issues = parsed.error.issues.slice(0, MAX_ISSUES).map((issue) => tellIssue(issue, ['frame']))
+  throw new Problem('invalid_request', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), {
+    details: { issues },
+  })
+}
+
+/** Also of a frame that is wrong otherwise: its sender waits for the answer to it. */
+function idOf(json: unknown): string | undefined {
+  const id = typeof json === 'object' && json !== null && 'id' in json ? json.id : undefined
+  return typeof id === 'string' && id.length > 0 && id.length <= 200 ? id : undefined
+}
+
+const withId = (id: string | undefined) => (id === undefined ? {} : { id })

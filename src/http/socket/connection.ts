@@ -1,0 +1,117 @@
+/** One open WebSocket: frames in and out at the pace of the peer, its signs of life, and its end. Knows nothing of what is said. */
+import type { RawData, WebSocket } from 'ws'
+
+/** Milliseconds; a peer that has not answered a ping when the next is due is gone. */
+const PING_MS = 15_000
+/** A peer that takes nothing for so long is cut off, milliseconds. */
+const STALL_TIMEOUT_MS = 60_000
+
+/** Beyond it, bytes, the next is sent when what was sent before has left. */
+const HIGH_WATER_BYTES = 64 * 1024
+/** Frames of the peer that wait, and their bytes, beyond which nothing more is read from it. */
+const MAX_WAITING = 16
+const MAX_WAITING_BYTES = 1024 * 1024
+
+const TEXT = { binary: false } as const
+
+export type ConnectionOptions = { readonly pingMs?: number; readonly stallMs?: number }
+
+export class SocketConnection {
+  /** The peer's, one after the other as they are asked for; they end with the connection. A binary one is empty. */
+  readonly frames: AsyncIterableIterator<string, void, void> = this.#take()
+  readonly #ws: WebSocket
+  readonly #stallMs: number
+  readonly #gone = new AbortController()
+  readonly #waiting: Buffer[] = []
+  #waitingBytes = 0
+  #wake: (() => void) | undefined
+  #isAlive = true
+
+  constructor(ws: WebSocket, { pingMs = PING_MS, stallMs = STALL_TIMEOUT_MS }: ConnectionOptions = {}) {
+    this.#ws = ws
+    this.#stallMs = stallMs
+    ws.on('message', (data, isBinary) => this.#put(data, isBinary))
+    ws.on('pong', () => (this.#isAlive = true))
+    const pinging = setInterval(() => this.#ping(), pingMs)
+    ws.on('close', () => {
+      clearInterval(pinging)
+      this.#gone.abort()
+      this.#wake?.()
+    })
+  }
+
+  /** Aborted when the connection is gone. */
+  get signal(): AbortSignal {
+    return this.#gone.signal
+  }
+
+  async *#take(): AsyncGenerator<string, void, void> {
+    while (!this.signal.aborted) {
+      const frame = this.#waiting.shift()
+      if (frame) {
+        this.#waitingBytes -= frame.length
+        if (this.#ws.isPaused && this.#hasRoom()) this.#ws.resume()
+        yield frame.toString()
+        continue
+      }
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#wake = resolve
+      await promise
+    }
+  }
+
+  async send(frame: object): Promise<void> {
+    await this.sendAll([Buffer.from(JSON.stringify(frame))])
+  }
+
+  /** Resolves when the peer can take more, or is gone. The buffers are sent as they are, and may be shared. */
+  async sendAll(frames: readonly Buffer[]): Promise<void> {
+    const last = frames.at(-1)
+    if (!last || this.#ws.readyState !== this.#ws.OPEN) return
+    for (const frame of frames.slice(0, -1)) this.#ws.send(frame, TEXT)
+    const { promise: left, resolve } = Promise.withResolvers<void>()
+    // An error means that it is gone, which `signal` tells.
+    this.#ws.send(last, TEXT, () => resolve())
+    if (this.#ws.bufferedAmount > HIGH_WATER_BYTES) await this.#orStalled(left)
+  }
+
+  /** Tells why it is over, and closes with this code: the peer has what was sent before, if it still reads. */
+  async end(frame: object, code: number): Promise<void> {
+    if (this.#ws.readyState === this.#ws.OPEN) {
+      const { promise: left, resolve } = Promise.withResolvers<void>()
+      this.#ws.send(JSON.stringify(frame), TEXT, () => resolve())
+      await this.#orStalled(left)
+    }
+    this.#ws.close(code)
+  }
+
+  #put(data: RawData, isBinary: boolean): void {
+    this.#isAlive = true
+    // As `binaryType` has it when nobody changes that.
+    const frame = isBinary ? EMPTY : (data as Buffer)
+    this.#waiting.push(frame)
+    this.#waitingBytes += frame.length
+    if (!this.#hasRoom()) this.#ws.pause()
+    this.#wake?.()
+  }
+
+  #hasRoom(): boolean {
+    return this.#waiting.length < MAX_WAITING && this.#waitingBytes < MAX_WAITING_BYTES
+  }
+
+  /** While nothing is read from it, its answers are not either. */
+  #ping(): void {
+    if (this.#ws.isPaused) return
+    if (!this.#isAlive) return this.#ws.terminate()
+    this.#isAlive = false
+    this.#ws.ping()
+  }
+
+  async #orStalled(left: Promise<void>): Promise<void> {
+    const timer = setTimeout(() => this.#ws.terminate(), this.#stallMs)
+    await left
+    clearTimeout(timer)
+  }
+}
+
+const EMPTY = Buffer.alloc(0)

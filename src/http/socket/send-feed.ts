@@ -1,0 +1,61 @@
+/** A feed of events on a socket: what `sse-reply.ts` is for event streams. */
+import type { Problem } from '../../contract/problem.ts'
+import { CLOSE_CODES } from '../../contract/socket.ts'
+import type { FeedSource, FollowOptions } from '../../events/event-feed.ts'
+import { follow } from '../../events/event-feed.ts'
+import type { FeedEnd } from '../../events/feed-buffer.ts'
+import { feedLimits } from '../../events/feed-buffer.ts'
+import { socketFrame } from '../../events/socket-frame.ts'
+import type { SocketConnection } from './connection.ts'
+
+export type SendOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas' | 'heartbeatMs'> & {
+  /** What the reader may be behind, bytes. */
+  readonly bufferBytes: number
+  /** Told when it begins; what it answers is told how it ended. */
+  readonly onOpen: () => (end: { readonly lagged: boolean }) => void
+  /** Told first, when nothing that happens from here on can be missed. */
+  readonly greetings: readonly object[]
+  /** Told after a silence, when a filter has kept back what moved the position here. */
+  readonly reached: (position: number) => object
+}
+
+/** How the socket says why it is over; a reader that went away by itself is told nothing. */
+const GOODBYES: Readonly<Record<Exclude<FeedEnd, 'aborted'>, readonly [frame: object, code: number]>> = {
+  deleted: [{ type: 'deleted' }, CLOSE_CODES.deleted],
+  closing: [{ type: 'server_closing' }, CLOSE_CODES.server_closing],
+  lagged: [{ type: 'lagged' }, CLOSE_CODES.lagged],
+}
+
+/** Resolves when the socket has been told that it is over, or is gone. Throws what the feed throws. */
+export async function sendFeed(socket: SocketConnection, source: FeedSource, options: SendOptions): Promise<void> {
+  const { bufferBytes, greetings, reached, onOpen, ...following } = options
+  const feed = follow(source, { ...following, signal: socket.signal, limits: feedLimits(bufferBytes) })
+  let told = following.afterSeq ?? source.head
+  let next = feed.next()
+  const onEnd = onOpen()
+  let lagged = false
+  try {
+    for (const greeting of greetings) await socket.send(greeting)
+    for (;;) {
+      const { value: batch, done } = await next
+      if (done || socket.signal.aborted) return
+      const { records, reachedSeq, end } = batch
+      if (records.length > 0) await socket.sendAll(records.map(socketFrame))
+      else if (reachedSeq > told) await socket.send(reached(reachedSeq))
+      // What a filter kept back behind the last record is told with the next sign of life.
+      told = records.length > 0 ? (records.findLast(({ seq }) => seq !== undefined)?.seq ?? told) : reachedSeq
+      lagged = end === 'lagged'
+      if (end) return end === 'aborted' ? undefined : await socket.end(...GOODBYES[end])
+      next = feed.next()
+    }
+  } finally {
+    onEnd({ lagged })
+    next.catch(() => {}) // where the peer went away while it was awaited
+    await feed.return()
+  }
+}
+
+/** The socket is closed with 4000 and the status: as near to HTTP as its codes come. */
+export async function endWithProblem(socket: SocketConnection, problem: Problem): Promise<void> {
+  await socket.end({ type: 'error', ...problem.toBody() }, 4000 + problem.status)
+}

@@ -1,0 +1,85 @@
+/** What all routes of WebSockets have in common: who is let in, and the life of a socket from its upgrade to its end. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { WebSocket } from 'ws'
+import type { z } from 'zod'
+import { tellProblem } from '../problem-handler.ts'
+import { logSocket } from '../request-log.ts'
+import { SocketConnection } from './connection.ts'
+import type { FirstFrameKey } from './first-frame-key.ts'
+import { endWithProblem } from './send-feed.ts'
+import { upgradeRequired } from './upgrade.ts'
+
+export type SocketRoute<Params extends z.ZodType, Query extends z.ZodType> = {
+  readonly schema: { readonly params?: Params; readonly querystring: Query }
+  /** What would be thrown later, before the upgrade: the client then gets it as an HTTP error. */
+  readonly check: (asked: Asked<Params, Query>) => Promise<unknown>
+  /** Resolves when all is told. What it throws is told, too, and the socket closed. */
+  readonly serve: (socket: SocketConnection, asked: Asked<Params, Query>) => Promise<void>
+}
+
+export type Asked<Params extends z.ZodType, Query extends z.ZodType> = {
+  readonly params: z.infer<Params>
+  readonly query: z.infer<Query>
+  readonly request: FastifyRequest
+}
+
+/** The options of a route that is nothing else but a socket. */
+export function socketRoute<Params extends z.ZodType, Query extends z.ZodType>(
+  key: FirstFrameKey,
+  route: SocketRoute<Params, Query>,
+) {
+  return {
+    method: 'GET',
+    config: { socket: true },
+    exposeHeadRoute: false,
+    schema: { hide: true, ...route.schema },
+    preHandler: upgradeWith(key, route),
+    handler: (): never => {
+      throw upgradeRequired()
+    },
+  } as const
+}
+
+/** A `preHandler`, which leaves requests that are not upgraded to the route's handler. */
+export function upgradeWith<Params extends z.ZodType, Query extends z.ZodType>(
+  key: FirstFrameKey,
+  route: SocketRoute<Params, Query>,
+) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const { upgrades } = request.server
+    if (!upgrades.has(request)) return
+    // Before a key is seen nothing is told of what there is.
+    if (request.headers.authorization === undefined) key.requireRoom()
+    else await route.check(askedBy(request))
+    void live(await upgrades.accept(request, reply), request, key, route)
+  }
+}
+
+/** From the upgrade to the end; never rejects. */
+async function live<Params extends z.ZodType, Query extends z.ZodType>(
+  ws: WebSocket,
+  request: FastifyRequest,
+  key: FirstFrameKey,
+  route: SocketRoute<Params, Query>,
+): Promise<void> {
+  logEnd(ws, request)
+  const socket = new SocketConnection(ws)
+  try {
+    if (request.headers.authorization === undefined && !(await key.admit(request, ws, socket.frames))) return
+    await route.serve(socket, askedBy(request))
+  } catch (error) {
+    await endWithProblem(socket, tellProblem(error as Error, request))
+  }
+}
+
+/** Both are what the schemas of the route have made of them. */
+function askedBy<Params extends z.ZodType, Query extends z.ZodType>(request: FastifyRequest): Asked<Params, Query> {
+  return { params: request.params as z.infer<Params>, query: request.query as z.infer<Query>, request }
+}
+
+function logEnd(ws: WebSocket, request: FastifyRequest): void {
+  const began = performance.now()
+  // What a peer sends against the protocol: the library has answered it with a close frame.
+  ws.on('error', (error) => request.log.debug({ err: error }, 'a socket failed'))
+  ws.once('close', (close) => logSocket(request, { close, ms: Math.round(performance.now() - began) }))
+}

@@ -1,0 +1,187 @@
+/**
+ * Many subscribers that come and go: each follows a conversation, or all of them, as an event stream or over a socket, is
+ * gone at moments that a seed chooses, and comes back with its cursor. What it is sent is checked as it comes.
+ */
+import http from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { WebSocket } from 'ws'
+import type { Random } from './random.ts'
+import { createRandom } from './random.ts'
+
+export type ChurnPlan = {
+  readonly url: string
+  readonly key: string
+  readonly conversations: readonly string[]
+  readonly subscribers: number
+  readonly seconds: number
+  readonly seed: number
+}
+
+export type ChurnOutcome = {
+  readonly connections: number
+  readonly events: number
+  /** Of every gap and every duplicate, and of who did not come to the end. */
+  readonly faults: readonly string[]
+}
+
+/** One in so many follows all conversations: each of these is sent everything. */
+const FIREHOSES = 100
+const WRITERS = 8
+const LONGEST_STAY_MS = 4000
+const LONGEST_ABSENCE_MS = 500
+/** How long the last of them may take to come to the end. */
+const CATCH_UP_MS = 30_000
+
+/** Resolves when every subscriber has come to the end of what it follows, and all are gone. */
+export async function churn(plan: ChurnPlan): Promise<ChurnOutcome> {
+  const random = createRandom(plan.seed)
+  const subscribers = Array.from({ length: plan.subscribers }, (_, i) => {
+    const isFirehose = i % FIREHOSES === 0
+    const followed = isFirehose ? undefined : random.pick(plan.conversations)
+    return createSubscriber(plan, `subscriber ${i}`, followed, i % 2 === 0 ? connectEvents : connectSocket)
+  })
+  const until = performance.now() + plan.seconds * 1000
+  const writing = Array.from({ length: WRITERS }, () => write(plan, random, until))
+  await Promise.all(subscribers.map((each, i) => each.comeAndGo(createRandom(plan.seed + i), until)))
+  const heads = new Map<string, number>()
+  for (const written of await Promise.all(writing)) {
+    for (const [id, seq] of written) heads.set(id, Math.max(seq, heads.get(id) ?? 0))
+  }
+  await Promise.all(subscribers.map((each) => each.comeToTheEnd(heads)))
+  return {
+    connections: subscribers.reduce((sum, each) => sum + each.connections(), 0),
+    events: subscribers.reduce((sum, each) => sum + each.events(), 0),
+    faults: subscribers.flatMap((each) => each.faults),
+  }
+}
+
+/** Answers the last seq of each conversation that it was told of. */
+async function write(
+  { url, key, conversations }: ChurnPlan,
+  random: Random,
+  until: number,
+): Promise<Map<string, number>> {
+  const heads = new Map<string, number>()
+  while (performance.now() < until) {
+    const id = random.pick(conversations)
+    const response = await fetch(`${url}/conversations/${id}/messages`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ message: { role: 'user', content: 'x'.repeat(random.below(2000) + 1) } }),
+    })
+    const { seq } = (await response.json()) as { seq: number }
+    heads.set(id, Math.max(seq, heads.get(id) ?? 0))
+    await sleep(random.below(20))
+  }
+  return heads
+}
+
+type Told = { readonly cursor: string; readonly conversation: string; readonly seq: number }
+
+/** Answers how to break it off. `onEnd` is called once, whoever ended it. */
+type Connect = (plan: ChurnPlan, path: string, onTold: (told: Told) => void, onEnd: () => void) => () => void
+
+function createSubscriber(plan: ChurnPlan, name: string, followed: string | undefined, connect: Connect) {
+  const faults: string[] = []
+  const reached = new Map<string, number>()
+  let cursor = '0'
+  let connections = 0
+  let events = 0
+  let onTold = () => {}
+
+  const take = (told: Told) => {
+    const before = reached.get(told.conversation) ?? 0
+    if (told.seq !== before + 1) faults.push(`${name}: ${told.conversation} ${told.seq} after ${before}`)
+    reached.set(told.conversation, told.seq)
+    cursor = told.cursor
+    events += 1
+    onTold()
+  }
+  const come = () => {
+    connections += 1
+    let isGone = false
+    const { promise: ended, resolve } = Promise.withResolvers<void>()
+    // What is on its way when it leaves is not seen.
+    const breakOff = connect(plan, pathOf(followed, connect, cursor), (told) => isGone || take(told), resolve)
+    const leave = () => {
+      isGone = true
+      breakOff()
+    }
+    return { ended, leave }
+  }
+  const hasReached = (heads: ReadonlyMap<string, number>) =>
+    (followed === undefined ? [...heads] : [[followed, heads.get(followed) ?? 1] as const]).every(
+      ([id, head]) => (reached.get(id) ?? 0) >= head,
+    )
+
+  return {
+    faults,
+    connections: () => connections,
+    events: () => events,
+    async comeAndGo(random: Random, until: number) {
+      while (performance.now() < until) {
+        const { ended, leave } = come()
+        // Some are gone before they are connected.
+        await sleep(random.below(8) === 0 ? random.below(3) : random.below(LONGEST_STAY_MS))
+        leave()
+        await ended
+        await sleep(random.below(LONGEST_ABSENCE_MS))
+      }
+    },
+    async comeToTheEnd(heads: ReadonlyMap<string, number>) {
+      const deadline = performance.now() + CATCH_UP_MS
+      while (!hasReached(heads) && performance.now() < deadline) {
+        const { ended, leave } = come()
+        const { promise: done, resolve } = Promise.withResolvers<void>()
+        onTold = () => hasReached(heads) && resolve()
+        await Promise.race([done, ended, sleep(deadline - performance.now())])
+        leave()
+        await ended
+      }
+      if (!hasReached(heads)) faults.push(`${name} did not come to the end: ${cursor}`)
+    },
+  }
+}
+
+function pathOf(followed: string | undefined, connect: Connect, cursor: string): string {
+  if (followed === undefined) return `/firehose?cursor=${cursor}`
+  return `/conversations/${followed}/${connect === connectSocket ? 'ws' : 'events/stream'}?after_seq=${cursor}`
+}
+
+/** Without an agent: each has a connection of its own, which breaks when it leaves. */
+const connectEvents: Connect = ({ url, key }, path, onTold, onEnd) => {
+  const request = http.get(url + path, { agent: false, headers: { authorization: `Bearer ${key}` } })
+  request.on('error', () => {}).on('close', onEnd)
+  request.on('response', (response) => {
+    let rest = ''
+    response.setEncoding('utf8').on('error', () => {})
+    response.on('data', (piece: string) => {
+      const frames = (rest + piece).split('\n\n')
+      rest = frames.pop()!
+      for (const frame of frames) {
+        const [, cursor, json] = /^id: (.*)\nevent: .*\ndata: (.*)$/.exec(frame) ?? []
+        if (json !== undefined) tell(cursor!, json, onTold)
+      }
+    })
+  })
+  return () => void request.destroy()
+}
+
+const connectSocket: Connect = ({ url, key }, path, onTold, onEnd) => {
+  const headers = { authorization: `Bearer ${key}` }
+  const socket = new WebSocket(url.replace('http', 'ws') + path, { headers, perMessageDeflate: false })
+  socket.on('error', () => {}).on('close', onEnd)
+  socket.on('message', (data: Buffer) => {
+    const json = data.toString()
+    const [, cursor, seq] = /^\{(?:"cursor":"([^"]+)",)?"seq":(\d+)/.exec(json) ?? []
+    if (seq !== undefined) tell(cursor ?? seq, json, onTold)
+  })
+  return () => socket.terminate()
+}
+
+/** From the first bytes: a thousand that parse what they get would be most of the work. */
+function tell(cursor: string, json: string, onTold: (told: Told) => void): void {
+  const seq = /"seq":(\d+)/.exec(json)![1]!
+  const conversation = /"conversation_id":"([^"]+)"/.exec(json)![1]!
+  onTold({ cursor, conversation, seq: Number(seq) })
+}
