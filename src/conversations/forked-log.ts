@@ -80,6 +80,7 @@ function ownEvent(event: Event, id: string): Event {
       return { ...own, session_id: id }
     case 'UserMessage':
     case 'TaskUpdate':
+    case 'FileUpdate':
     case 'ClientEvent': {
       const { idempotency_key: _, body_hash: __, ...rest } = own
       return rest

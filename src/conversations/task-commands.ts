@@ -44,9 +44,9 @@ type TaskDraft = Extract<EventDraft, { type: 'TaskUpdate' }>
 export function decidePostTask(state: State, command: PostTaskCommand): EventDraft[] | Problem {
   if (state.tasks.length >= MAX_OPEN_TASKS) {
     return new Problem(
-      'too_many_tasks',
+      'limit_reached',
       `A conversation has at most ${MAX_OPEN_TASKS} tasks that are not over; wait for some of them, or cancel them.`,
-      { details: { retry_after: RETRY_AFTER_S } },
+      { details: { limit: MAX_OPEN_TASKS, retry_after: RETRY_AFTER_S } },
     )
   }
   const { taskId, title, runnable, idempotency } = command

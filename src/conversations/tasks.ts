@@ -1,6 +1,7 @@
 /** The tasks of one conversation: posted, cancelled and looked at by clients, and started one by one when their turn comes. */
 import type { Event } from '../contract/event.ts'
 import { partsOf } from '../contract/message.ts'
+import { Problem } from '../contract/problem.ts'
 import type { PostTask, Runnable, Task } from '../contract/task.ts'
 import type { ListTasks } from '../contract/tasks-api.ts'
 import type { EventLog } from '../events/event-log.ts'
@@ -118,10 +119,19 @@ export function createTasks(deps: TasksDeps): Tasks {
   }
 }
 
+/** With something else in its place the command would do something else. */
+const HOLDS_SECRET = new Problem(
+  'invalid_request',
+  'runnable.command holds the value of a secret, and everybody who sees the conversation would see it; say $NAME instead.',
+)
+
 /** Images and times are left as they are. */
 function redactRunnable(runnable: Runnable, redact: (text: string) => string): Runnable {
   if (runnable.type === 'Ticker') return runnable
-  if (runnable.type === 'Command') return { ...runnable, command: redact(runnable.command) }
+  if (runnable.type === 'Command') {
+    if (redact(runnable.command) !== runnable.command) throw HOLDS_SECRET
+    return runnable
+  }
   const { content, sender, role } = runnable.message
   const message = { role, content: redactParts(partsOf(content), redact) }
   return { type: 'AgentRun', message: { ...message, ...(sender !== undefined && { sender: redact(sender) }) } }

@@ -37,11 +37,11 @@ import { permissionRoutes } from './routes/permissions.ts'
 import { processRoutes } from './routes/processes.ts'
 import { secretRoutes } from './routes/secrets.ts'
 import { serverRoutes } from './routes/server.ts'
+import { taskRoutes } from './routes/tasks.ts'
 import { socketRoutes } from './routes/sockets.ts'
 import type { CheckKey } from './socket/first-frame-key.ts'
 import { createFirstFrameKey } from './socket/first-frame-key.ts'
 import { refuseBadUpgrade, shouldUpgrade, takeUpgrades } from './socket/upgrade.ts'
-import { taskRoutes } from './routes/tasks.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -24,6 +24,20 @@ async function forkOf(bench: Bench, id: string, fields: Partial<ForkRequest> = {
   return { view, conversation: await bench.manager.get(view.id) }
 }
 
+/** Once it is there: it is written when the fork has been answered. */
+async function metaOf(bench: Bench, id: string): Promise<string> {
+  const path = join(bench.sessionOf(id), 'meta.json')
+  await expect
+    .poll(() =>
+      stat(path).then(
+        () => true,
+        () => false,
+      ),
+    )
+    .toBe(true)
+  return path
+}
+
 const quick = tool('Quick', () => ({ output: 'ok' }))
 /** These turns, by the number of answers before, and then words for ever. */
 const inTurn =
@@ -99,7 +113,8 @@ describe('the log of a fork', () => {
     const { state } = conversation
     await bench.restart()
     expect((await bench.manager.get(view.id)).state).toEqual(state)
-    await bench.restart({ between: () => rm(join(bench.sessionOf(view.id), 'meta.json')) })
+    const meta = await metaOf(bench, view.id)
+    await bench.restart({ between: () => rm(meta) })
     expect((await bench.manager.get(view.id)).state).toEqual(state)
     expect(await bench.manager.view(view.id)).toEqual(view)
   })
@@ -365,6 +380,7 @@ describe('a fork that fails or is cut off', () => {
     const original = await bench.converse()
     await writeFile(join(original.state.settings.workdir, 'file'), 'x')
     const { view } = await forkOf(bench, original.id)
+    await metaOf(bench, view.id)
     // As it is on disk right before the log is there.
     await bench.restart({
       between: async () => {

@@ -1,5 +1,6 @@
 import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import {
   CountConversations,
@@ -270,6 +271,8 @@ describe('listing', () => {
   test('filters, and counts by the same filters', async () => {
     await using bench = await setBench({ script: [{ text: 'Hello.' }] })
     await titled(bench, 4)
+    // Two creates may well be of the same millisecond.
+    await sleep(2)
     const named = await bench.create({ title: 'Quarterly REPORT' })
     const talked = await bench.converse()
     await say(talked, 'Please write the report')

@@ -298,7 +298,10 @@ test('a message that the ended run did not read gets a run of its own, without t
 
 test('a conversation has so many open tasks and no more', () => {
   const full = folded([...Array(MAX_OPEN_TASKS).keys()].map((n) => posted(`task ${n}`)))
-  expect(decide(full, COMMANDS['post a task'])).toMatchObject({ code: 'too_many_tasks' })
+  expect(decide(full, COMMANDS['post a task'])).toMatchObject({
+    code: 'limit_reached',
+    details: { limit: MAX_OPEN_TASKS },
+  })
   expect(decide(folded([update('task 7', 'cancelled')], full), COMMANDS['post a task'])).toHaveLength(1)
 })
 

@@ -333,6 +333,15 @@ describe('an Idempotency-Key', () => {
   })
 })
 
+test('a command with a secret in it is refused: with something else in its place it would do something else', async () => {
+  await using bench = await setBench()
+  const { tasks, log } = await bench.converse({ secrets: { TOKEN: 'a-secret-of-the-tests' } })
+  const runnable: Runnable = { type: 'Command', command: 'echo a-secret-of-the-tests', timeout: 5 }
+  const { head } = log
+  await expect(tasks.post({ title: 'x', runnable })).rejects.toMatchObject({ code: 'invalid_request' })
+  expect(log.head).toBe(head)
+})
+
 test('a task is redacted when it is posted, and the agent reads it so', async () => {
   await using bench = await setBench({ script: ECHO })
   const conversation = await bench.converse({ secrets: { TOKEN: 'a-secret-of-the-tests' } })

@@ -289,7 +289,8 @@ describe('the processes of an agent', () => {
     await using scene = await setScene()
     const id = await scene.create()
     await scene.attempt(id, `${DAEMON.replace('$0', String(seconds))}; nohup sleep ${seconds} >/dev/null 2>&1 &`)
-    expect(await isAlive(seconds)).toBe(true)
+    // The shell does not wait until what it leaves behind has begun.
+    await expect.poll(() => isAlive(seconds)).toBe(true)
     await end(scene, id)
     // After a kill there is nobody to wait for it.
     for (let i = 0; i < 100 && (await isAlive(seconds)); i++) await sleep(10)
@@ -401,6 +402,7 @@ describe('what a killed server has left without a wall', () => {
         }),
       )
       await scene.attempt(id, LEAVE)
+      await expect.poll(left).toBe(2)
       await scene.server.stop('SIGKILL')
       expect(await left()).toBe(2)
       await scene.server.restart()

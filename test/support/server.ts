@@ -4,7 +4,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -140,11 +139,20 @@ async function callApi(
 }
 
 /** A port nobody listens on: the one a short-lived listener was given. */
+/** Below those that the system gives to outgoing connections: one of them could take it before the server does. */
+const [FIRST_PORT, PORTS] = [10_000, 20_000]
+
 export async function freePort(): Promise<number> {
-  const listener = createServer().listen(0, '127.0.0.1')
-  await once(listener, 'listening')
-  const { port } = listener.address() as AddressInfo
-  listener.close()
-  await once(listener, 'close')
-  return port
+  for (;;) {
+    const port = FIRST_PORT + Math.floor(Math.random() * PORTS)
+    const listener = createServer().listen(port, '127.0.0.1')
+    const isFree = await once(listener, 'listening').then(
+      () => true,
+      () => false,
+    )
+    if (!isFree) continue
+    listener.close()
+    await once(listener, 'close')
+    return port
+  }
 }

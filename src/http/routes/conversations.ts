@@ -14,7 +14,7 @@ import {
   UpdateConfig,
 } from '../../contract/conversation.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
-import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
+import { KeyHeader, idempotencyOf, keyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
 
 export const ById = z.strictObject({ id: ConversationId })
@@ -136,7 +136,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
       const { id } = request.params
       const body = request.body ?? ForkConversation.parse({})
       // Keys of creates and forks share a store, so the original is a part of what was asked for.
-      const fork = await manager.fork(id, body, idempotencyOf(request, { from: id, ...body }))
+      const fork = await manager.fork(id, body, keyOf(request)?.with({ from: id, ...body }))
       return reply.code(201).header('location', `/conversations/${fork.id}`).send(fork)
     },
   )

@@ -21,7 +21,7 @@ export const taskRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
         ...describe('postTask', 'Have something done: a run of the agent, a command, or a Ticker', [
           ...CONVERSATION,
           'conversation_from_newer_version',
-          'too_many_tasks',
+          'limit_reached',
           'idempotency_mismatch',
           'storage_full',
         ]),
