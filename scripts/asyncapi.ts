@@ -3,11 +3,12 @@ import { z } from 'zod'
 import manifest from '../package.json' with { type: 'json' }
 import { WebhookBody, WebhookHeaders } from '../src/contract/callback.ts'
 import { Event, TransientEvent } from '../src/contract/event.ts'
-import { StreamEvents } from '../src/contract/events-api.ts'
+import { StreamEvents, StreamFirehose, StreamNewConversation } from '../src/contract/events-api.ts'
 import { ErrorBody } from '../src/contract/problem.ts'
 import {
   AuthFrame,
   CommandFrame,
+  ConversationDeletedFrame,
   ConversationServerFrame,
   CreateFrame,
   FirehoseServerFrame,
@@ -27,6 +28,11 @@ const MESSAGES = {
     title: 'Transient event',
     summary: 'Shown live with `deltas`, never stored.',
     payload: TransientEvent,
+  },
+  ConversationDeleted: {
+    title: 'Conversation deleted',
+    summary: 'Shown live on the firehose.',
+    payload: ConversationDeletedFrame,
   },
   StreamError: {
     title: 'Error',
@@ -85,7 +91,9 @@ const CHANNELS: Readonly<Record<string, Channel>> = {
   conversationSocket: {
     address: '/conversations/{id}/ws',
     title: 'A conversation (WebSocket)',
-    description: 'The same events as JSON frames, and commands in the other direction.',
+    description:
+      'The same events as JSON frames, after a `ready`; and commands in the other direction, each answered with an `ack` or a `problem`.',
+    query: StreamEvents,
     sends: ['ConversationServerFrame'],
     takes: ['AuthFrame', 'CommandFrame'],
     isWebSocket: true,
@@ -93,15 +101,27 @@ const CHANNELS: Readonly<Record<string, Channel>> = {
   newConversationSocket: {
     address: '/conversations/ws',
     title: 'A new conversation (WebSocket)',
-    description: 'Makes a conversation and connects to it.',
+    description:
+      'Makes a conversation and connects to it. The first frame of the server is a `StatusUpdate` with its conversation_id.',
+    query: StreamNewConversation,
     sends: ['ConversationServerFrame'],
     takes: ['AuthFrame', 'CreateFrame', 'CommandFrame'],
     isWebSocket: true,
+  },
+  firehoseStream: {
+    address: '/firehose',
+    title: 'Events of all conversations (SSE)',
+    description:
+      'As the events of one conversation, but that the `id` is a cursor of the firehose. In each conversation they come in the order of their seqs.',
+    query: StreamFirehose,
+    sends: ['Event', 'TransientEvent', 'ConversationDeleted', 'StreamError'],
+    isWebSocket: false,
   },
   firehoseSocket: {
     address: '/firehose',
     title: 'Events of all conversations (WebSocket)',
     description: 'Each with a cursor to come back with. The same address answers SSE to a plain GET.',
+    query: StreamFirehose,
     sends: ['FirehoseServerFrame'],
     takes: ['AuthFrame'],
     isWebSocket: true,

@@ -203,6 +203,11 @@ export type ListConversations = z.infer<typeof ListConversations>
 
 export const Count = z.object({ count: z.int().nonnegative() }).meta({ id: 'Count', examples: [{ count: 42 }] })
 
+export const IdempotencyKey = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,255}$/, 'has 1 to 255 visible ASCII characters')
+  .describe('Send the same again, after a lost answer, to get that answer: for a day, the request is carried out once.')
+
 export const PostMessage = z
   .strictObject({
     message: UserInput,

@@ -3,7 +3,16 @@
  * in PascalCase; the frames that are about the socket itself are named in snake_case.
  */
 import { z } from 'zod'
-import { CreateConversation, PauseRequest, PostMessage, PostedMessage, RunRequest } from './conversation.ts'
+import {
+  CreateConversation,
+  IdempotencyKey,
+  PauseRequest,
+  PostMessage,
+  PostedMessage,
+  RunRequest,
+  RunStarted,
+  StatusAnswer,
+} from './conversation.ts'
 import { Event, Status, StatusUpdate, TransientEvent } from './event.ts'
 import { DecidePermission, PermissionAnswer } from './permission.ts'
 import { ErrorBody } from './problem.ts'
@@ -40,7 +49,12 @@ export const CreateFrame = z
 export type CreateFrame = z.infer<typeof CreateFrame>
 
 export const MessageFrame = z
-  .strictObject({ type: z.literal('message'), id: InAnswer, ...PostMessage.shape })
+  .strictObject({
+    type: z.literal('message'),
+    id: InAnswer,
+    idempotency_key: IdempotencyKey.optional(),
+    ...PostMessage.shape,
+  })
   .meta({ id: 'MessageFrame' })
 
 export const RunFrame = z
@@ -74,6 +88,7 @@ export const TaskFrame = z
   .strictObject({
     type: z.literal('task'),
     id: InAnswer,
+    idempotency_key: IdempotencyKey.optional(),
     ...PostTask.shape,
   })
   .meta({ id: 'TaskFrame' })
@@ -120,7 +135,7 @@ export const AckFrame = z
     id: z.string().optional().describe('Of the frame that is answered, where it had one.'),
     of: z.enum(CommandFrame.options.map((option) => option.shape.type.value)),
     result: z
-      .union([PostedMessage, z.object({ run_id: z.uuid() }), PermissionAnswer, Task, z.object({ status: Status })])
+      .union([PostedMessage, RunStarted, PermissionAnswer, StatusAnswer, Task])
       .describe('What the route of the same name answers.'),
   })
   .meta({ id: 'AckFrame' })

@@ -10,7 +10,7 @@ import { Problem } from '../contract/problem.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
 import { createSerial } from '../lib/serial.ts'
 import type { EventLog, LogSubscriber } from './event-log.ts'
-import type { LogViews, StoredEvent } from './event-store.ts'
+import type { EventPage, LogViews, StoredEvent } from './event-store.ts'
 import { readBacklog } from './firehose-backlog.ts'
 import { FirehoseIndex } from './firehose-index.ts'
 import type { FirehoseEvent, Notice } from './firehose-record.ts'
@@ -39,9 +39,13 @@ export type FirehoseReader = Disposable &
 const COMPLETE_CONCURRENCY = 32
 /** Records added at a time then: a log that is new to the index may hold a million events. */
 const COMPLETE_STEP = 10_000
+/** Events of a gap read at a time. */
+const GAP_PAGE = 256
 
-/** Told in one order. */
-type Record = FirehoseEvent | TransientRecord | Notice
+/** Told in one order. A gap is what a log held before it told us of it: to be read from there. */
+type Waiting = FirehoseEvent | TransientRecord | Notice | Gap
+
+type Gap = { readonly after: number; readonly to: number }
 
 type Subscription = LogSubscriber & {
   /** What passed before is known to it: it came with `messagesSoFar`. */
@@ -60,7 +64,7 @@ export class Firehose {
   /** Records up to this one may be told. */
   #head = 0
   /** In their order; events wait until they are in the index, and what passes waits for the events before it. */
-  #waiting: Record[] = []
+  #waiting: Waiting[] = []
   /** How many have been shown, ever. */
   #shown = 0
   #flushing: Promise<void> | undefined
@@ -195,9 +199,8 @@ export class Firehose {
     // Restored from a backup, say. What it stores next is told, under seqs that were told before.
     if (head < known) return index.shorten(conversationId, head)
     if (head === known) return
-    index.add(conversationId, head)
-    // Who follows live would miss it, and has it by coming back.
-    this.#endAll('lagged')
+    const to = index.add(conversationId, head)
+    if (this.#subscriptions.size > 0) this.#waiting.push({ after: to - (head - known), to })
     void this.#flush()
   }
 
@@ -216,8 +219,8 @@ export class Firehose {
 
   #pass(record: TransientRecord | Notice): void {
     if (this.#subscriptions.size === 0) return
-    this.#waiting.push(record)
-    if (!this.#flushing) this.#show(this.#waiting.length)
+    if (this.#flushing) this.#waiting.push(record)
+    else this.#tellPassing(record, this.#shown++)
   }
 
   /** Never rejects. */
@@ -234,7 +237,7 @@ export class Firehose {
         await this.#index?.write()
         if (this.#readers > 0) await this.#index?.sync()
         this.#head = this.#index?.count ?? 0
-        this.#show(count)
+        await this.#show(count)
       } while (this.#waiting.length > 0 || this.#index?.hasWaiting)
     } catch (error) {
       this.#giveUp(error)
@@ -243,15 +246,34 @@ export class Firehose {
   }
 
   /** The first so many of those that wait; those behind them came while these were stored. */
-  #show(count: number): void {
+  async #show(count: number): Promise<void> {
     const before = this.#shown
-    const runs = runsOf(this.#waiting.splice(0, count))
     this.#shown += count
+    for (const { at, events, other } of runsOf(this.#waiting.splice(0, count))) {
+      if (events) this.#tellEvents(events)
+      else if ('to' in other) await this.#tellGap(other)
+      else this.#tellPassing(other, before + at)
+    }
+  }
+
+  #tellEvents(events: readonly StoredEvent[]): void {
+    for (const subscription of Array.from(this.#subscriptions)) subscription.onEvents(events)
+  }
+
+  #tellPassing(record: TransientRecord | Notice, at: number): void {
     for (const subscription of Array.from(this.#subscriptions)) {
-      for (const { at, events, passing } of runs) {
-        if (events) subscription.onEvents(events)
-        else if (before + at >= subscription.from) tell(subscription, passing)
-      }
+      if (at < subscription.from) continue
+      if (record.type === 'conversation_deleted') subscription.onNotice?.(record)
+      else subscription.onTransient?.(record)
+    }
+  }
+
+  async #tellGap({ after, to }: Gap): Promise<void> {
+    const backlog = { ...this.#deps, index: this.#index!, head: this.#head }
+    for (let afterSeq: number | undefined = after; afterSeq !== undefined && this.#subscriptions.size > 0;) {
+      const page: EventPage = await readBacklog(backlog, { afterSeq, beforeSeq: to + 1, limit: GAP_PAGE })
+      if (page.events.length > 0) this.#tellEvents(page.events)
+      afterSeq = page.scannedTo
     }
   }
 
@@ -282,26 +304,21 @@ export class Firehose {
   }
 }
 
-/** Events that follow on each other, or one record that is none; `at` is the place of the first. */
+/** Events that follow on each other, or one thing that is none; `at` is the place of the first. */
 type Run = { readonly at: number } & (
-  | { readonly events: FirehoseEvent[]; readonly passing?: never }
-  | { readonly events?: never; readonly passing: TransientRecord | Notice }
+  | { readonly events: FirehoseEvent[]; readonly other?: never }
+  | { readonly events?: never; readonly other: TransientRecord | Notice | Gap }
 )
 
-function runsOf(records: readonly Record[]): Run[] {
+function runsOf(waiting: readonly Waiting[]): Run[] {
   const runs: Run[] = []
-  for (const [at, record] of records.entries()) {
+  for (const [at, one] of waiting.entries()) {
     const last = runs.at(-1)
-    if (record.seq === undefined) runs.push({ at, passing: record })
-    else if (last?.events) last.events.push(record)
-    else runs.push({ at, events: [record] })
+    if ('to' in one || one.seq === undefined) runs.push({ at, other: one })
+    else if (last?.events) last.events.push(one)
+    else runs.push({ at, events: [one] })
   }
   return runs
-}
-
-function tell(subscription: Subscription, record: TransientRecord | Notice): void {
-  if (record.type === 'conversation_deleted') subscription.onNotice?.(record)
-  else subscription.onTransient?.(record)
 }
 
 const isGone = (error: unknown): boolean =>

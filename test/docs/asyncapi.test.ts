@@ -14,11 +14,12 @@ test('is what the schemas say; after a change run: npm run openapi', () => {
   expect(describeChannels()).toBe(committed)
 })
 
-test('has the event stream, the sockets and the callbacks', () => {
+test('has the event streams, the sockets and the callbacks', () => {
   expect(Object.values(document.channels).map(({ address }) => address)).toEqual([
     '/conversations/{id}/events/stream',
     '/conversations/{id}/ws',
     '/conversations/ws',
+    '/firehose',
     '/firehose',
     null,
   ])

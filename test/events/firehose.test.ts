@@ -241,19 +241,21 @@ describe('the firehose', () => {
     expect(seen.early).toEqual(['one', 'UserMessage', 'two', 'three'])
   })
 
-  test('what came into a log unseen ends those who follow live as lagged, and they have it by coming back', async () => {
-    const log = await life.create(ids[0]!)
+  test('what came into a log unseen, as a fork has it from the start, is told in its place among the others', async () => {
+    const [log, other] = [await life.create(ids[0]!), await life.create(ids[1]!)]
     await log.append([message('a')])
-    const first = await take(life.firehose, 1, '0')
     using reader = await life.firehose.open()
-    const feed = follow(reader)
-    const next = feed.next()
-    const { log: other } = await life.store.open(ids[0]!)
-    await other.append([message('unseen')])
-    await other.close()
-    await life.open(ids[0]!)
-    expect((await next).value).toMatchObject({ records: [], end: 'lagged' })
-    expect(keysOf(await take(life.firehose, 1, first[0]!.cursor))).toEqual(keys(ids[0]!, 2, 2))
+    const live: Seen[] = []
+    reader.subscribe({ onEvents: (events) => live.push(...events.map((event) => seenOf(event as FirehoseEvent))) })
+    const { log: unseen } = await life.store.open(ids[0]!)
+    for (let i = 0; i < 300; i++) await unseen.append([message(`unseen ${i}`)])
+    await unseen.close()
+    const before = other.append([message('before')])
+    const again = await life.open(ids[0]!)
+    await Promise.all([before, again.append([message('behind')]), other.append([message('after')])])
+    await expect.poll(() => live.length).toBe(303)
+    expect(live).toEqual((await take(life.firehose, 304, '0')).slice(1))
+    expect(keysOf(live).filter((key) => key.startsWith(ids[0]!))).toEqual(keys(ids[0]!, 2, 302))
   })
 
   test('leaves no subscriber behind, and does nothing while nobody has asked for it', async () => {

@@ -1,13 +1,14 @@
 import { once } from 'node:events'
 import { get } from 'node:http'
 import type { IncomingMessage } from 'node:http'
+import { connect as connectRaw } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { EventLog } from '../../src/events/event-log.ts'
 import { connectAs } from '../support/socket.ts'
 import type { SocketClient } from '../support/socket.ts'
 import { message, toolResult } from '../events/fixtures.ts'
 import type { HttpBench } from './fixtures.ts'
-import { KEY, setHttp } from './fixtures.ts'
+import { KEY, MAX_STREAMS, setHttp } from './fixtures.ts'
 
 let http: HttpBench
 let url: string
@@ -60,7 +61,7 @@ test('who goes away leaves no subscriber behind, however it went', async () => {
   const { firehose } = http.bench
   const before = log.subscriberCount
   const paths = [`/conversations/${id}/ws?deltas=true`, `/conversations/${id}/ws?after_seq=0`, '/firehose']
-  const sockets = await Promise.all(Array.from({ length: 30 }, (_, i) => connect(paths[i % 3]!)))
+  const sockets = await Promise.all([...paths, ...paths, '/firehose?cursor=0'].map((path) => connect(path)))
   const streams = await Promise.all(
     [`/conversations/${id}/events/stream`, '/firehose?cursor=0'].map(async (path) => {
       const abort = new AbortController()
@@ -70,8 +71,8 @@ test('who goes away leaves no subscriber behind, however it went', async () => {
   )
   await log.append([message('for all of them')])
   await Promise.all(sockets.map(({ until }) => until(({ type }) => type === 'UserMessage')))
-  await expect.poll(() => log.subscriberCount).toBe(before + 21)
-  await expect.poll(() => firehose.subscriberCount).toBe(11)
+  await expect.poll(() => log.subscriberCount).toBe(before + 5)
+  await expect.poll(() => firehose.subscriberCount).toBe(4)
   for (const [i, { ws }] of sockets.entries()) {
     if (i % 2 === 0) ws.close()
     else ws.terminate()
@@ -79,6 +80,35 @@ test('who goes away leaves no subscriber behind, however it went', async () => {
   for (const abort of streams) abort.abort()
   await expect.poll(() => log.subscriberCount).toBe(before)
   await expect.poll(() => firehose.subscriberCount).toBe(0)
+})
+
+test('a conversation has so many streams, sockets among them, and who has no place is told before or after the upgrade', async () => {
+  const { id } = await converse()
+  const path = `/conversations/${id}/ws`
+  const sockets = await Promise.all(Array.from({ length: MAX_STREAMS }, () => connect(path)))
+  await expect(connect(path)).rejects.toMatchObject({ status: 429, body: { error: 'too_many_streams' } })
+  const late = await connectAs(url, path, {})
+  late.say({ type: 'auth', token: KEY })
+  expect(await late.closed).toBe(4429)
+  expect(late.frames).toMatchObject([{ type: 'error', error: 'too_many_streams' }])
+  for (const { close } of sockets) close()
+  await expect.poll(() => connect(path).then(({ close }) => close(), String)).toBeUndefined()
+})
+
+test('keys that are wrong are counted, in a frame as in a header', async () => {
+  const codes: number[] = []
+  for (let i = 0; i < 25; i++) {
+    const socket = await connectAs(url, '/firehose', {})
+    socket.say({ type: 'auth', token: `wrong-key-number-${i}-of-many` })
+    codes.push(await socket.closed)
+  }
+  expect(new Set(codes.slice(0, 20))).toEqual(new Set([4401]))
+  expect(new Set(codes.slice(20))).toEqual(new Set([4429]))
+  const right = await connectAs(url, '/firehose', {})
+  right.say({ type: 'auth', token: KEY })
+  expect(await right.until(() => true)).toMatchObject({ type: 'ready' })
+  right.close()
+  expect(http.bench.logged.filter((line) => line.includes('"msg":"audit"')).length).toBeGreaterThanOrEqual(25)
 })
 
 test('an HTTP client that offers another protocol is answered as if it had not', async () => {
@@ -94,3 +124,25 @@ test('an upgrade that was never one asks for the key as any request does', async
     expect((await fetch(url + path)).status).toBe(401)
   }
 })
+
+test('frames that come in one piece with the upgrade are not lost', async () => {
+  const path = `/conversations/${await http.create()}/ws`
+  for (let round = 0; round < 20; round++) {
+    const peer = connectRaw(Number(new URL(url).port), '127.0.0.1')
+    let got = ''
+    peer.setEncoding('latin1').on('data', (piece: string) => (got += piece))
+    const upgrade = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${'A'.repeat(22)}==\r\n\r\n`
+    peer.write(
+      Buffer.concat([Buffer.from(upgrade), textFrame({ type: 'auth', token: KEY }), textFrame({ type: 'pause' })]),
+    )
+    await expect.poll(() => got, { interval: 5 }).toContain('"of":"pause"')
+    expect(got.indexOf('"type":"ready"')).toBeGreaterThan(got.indexOf('101 Switching Protocols'))
+    peer.destroy()
+  }
+})
+
+/** As a client frames it, masked with zeros; RFC 6455, section 5.2. Under 126 bytes. */
+function textFrame(frame: object): Buffer {
+  const payload = Buffer.from(JSON.stringify(frame))
+  return Buffer.concat([Buffer.from([0x81, 0x80 | payload.length, 0, 0, 0, 0]), payload])
+}

@@ -6,6 +6,7 @@ import { readFile, readdir, readlink } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { setStage } from '../support/agent.ts'
 import { churn } from '../support/churn.ts'
+import type { TestServer } from '../support/server.ts'
 import { KEY } from '../support/server.ts'
 
 const SECONDS = Number(process.env['CHURN_SECONDS'] ?? 5)
@@ -17,6 +18,15 @@ const SUBSCRIBERS = 1000
  * logs that were read for them, and the allocator keeps that room; it does not grow with how often they come.
  */
 const MAX_GROWTH_MB = 320
+
+/** What the server itself counts. */
+async function streamsIn({ url }: TestServer): Promise<string[]> {
+  const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${KEY}` } })
+  return (await response.text())
+    .split('\n')
+    .filter((line) => line.startsWith('agent_server_streams{'))
+    .toSorted()
+}
 
 async function socketsOf(pid: number): Promise<number> {
   const names = await readdir(`/proc/${pid}/fd`)
@@ -42,6 +52,9 @@ test(
     expect(connections).toBeGreaterThan(SUBSCRIBERS)
     expect(events).toBeGreaterThan(SUBSCRIBERS)
 
+    await expect
+      .poll(() => streamsIn(server))
+      .toEqual(['agent_server_streams{kind="sse"} 0', 'agent_server_streams{kind="websocket"} 0'])
     await expect.poll(() => socketsOf(server.pid)).toBeLessThan(before.sockets + 10)
     const growth = async () => (await megabytesOf(server.pid)) - before.megabytes
     await expect.poll(growth, { timeout: 20_000, interval: 500 }).toBeLessThan(MAX_GROWTH_MB)

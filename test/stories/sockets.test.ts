@@ -73,16 +73,25 @@ test('the agent is steered over the socket: approve by hash, run, pause; each fr
   await expect.poll(async () => (await ask({ type: 'run' })).type).toBe('ack')
   await expect.poll(async () => (await ask({ type: 'pause' })).result?.status).toBe('paused')
 
-  const ticker = { type: 'Ticker', interval: 60, count: 2 }
-  const { result: task } = await ask({ type: 'task', title: 'T', runnable: ticker })
-  expect(task).toMatchObject({ title: 'T', status: 'pending', runnable: ticker })
-  const { task_id } = task
-  expect(await ask({ type: 'cancel_task', task_id })).toMatchObject({ result: { task_id, status: 'cancelled' } })
-  expect(await ask({ type: 'cancel_task', task_id: request_id })).toMatchObject({ error: 'task_not_found' })
-  expect(await ask({ type: 'answer', question_id: request_id, answers: {} })).toMatchObject({
-    type: 'problem',
-    error: 'unsupported_frame',
+  const task = await ask({ type: 'task', title: 'Slow', runnable: { type: 'Ticker', interval: 60, count: 60 } })
+  expect(task).toMatchObject({ type: 'ack', of: 'task', result: { title: 'Slow', status: 'pending' } })
+  const { task_id } = task.result
+  expect(await ask({ type: 'cancel_task', task_id })).toMatchObject({
+    of: 'cancel_task',
+    result: { status: 'cancelled' },
   })
+  expect(await ask({ type: 'cancel_task', task_id: request_id })).toMatchObject({ error: 'task_not_found' })
+  const answer = { type: 'answer', question_id: request_id, answers: {} }
+  expect(await ask(answer)).toMatchObject({ type: 'problem', error: 'unsupported_frame' })
+
+  // A key is good for a message whichever way it is sent again.
+  const message = { message: { role: 'user', content: 'only once' } }
+  const posted = await ask({ type: 'message', ...message, idempotency_key: 'once' })
+  expect(await ask({ type: 'message', ...message, idempotency_key: 'once' })).toMatchObject({ result: posted.result })
+  const again = await server.call('POST', `/conversations/${id}/messages`, message, { 'idempotency-key': 'once' })
+  expect(again.body).toEqual(posted.result)
+  const other = { type: 'message', message: { role: 'user', content: 'another' }, idempotency_key: 'once' }
+  expect(await ask(other)).toMatchObject({ type: 'problem', error: 'idempotency_mismatch' })
   const wrong = await ask({ type: 'message', message: { role: 'user', content: '' }, secret: 'hunter2hunter2' })
   expect(wrong).toMatchObject({ error: 'invalid_request', details: { issues: expect.any(Array) } })
   expect(JSON.stringify(wrong)).not.toContain('hunter2')

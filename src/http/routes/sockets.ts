@@ -12,7 +12,9 @@ import { requireSeq } from '../../events/event-feed.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { tellProblem } from '../problem-handler.ts'
+import { idempotencyIn } from '../idempotency-key.ts'
 import { logCommand } from '../request-log.ts'
+import type { CommandDeps } from '../socket/commands.ts'
 import { answerCommand, parseFrame, parseJson } from '../socket/commands.ts'
 import type { SocketConnection } from '../socket/connection.ts'
 import type { FirstFrameKey } from '../socket/first-frame-key.ts'
@@ -105,10 +107,11 @@ async function answerAll(
   request: FastifyRequest,
   id: string,
 ): Promise<void> {
+  const keyed: CommandDeps['keyed'] = (key, route, body) => idempotencyIn(request, key, route, body)
   for await (const text of socket.frames) {
     const redact = await manager.redactFor(id)
     const toProblem = (error: unknown) => tellProblem(error as Error, request, redact)
-    const answer = await answerCommand(text, { open: () => manager.open(id), toProblem })
+    const answer = await answerCommand(text, { open: () => manager.open(id), keyed, toProblem })
     const told =
       answer.type === 'ack' ? { frame: answer.of, status: 200 } : { frame: undefined, status: PROBLEMS[answer.error] }
     logCommand(request, { ...told, conversation_id: id })

@@ -6,6 +6,7 @@ import { Problem } from '../../contract/problem.ts'
 import type { AckFrame, ProblemFrame } from '../../contract/socket.ts'
 import { CommandFrame } from '../../contract/socket.ts'
 import type { Opened } from '../../conversations/assemble.ts'
+import type { Idempotency } from '../../conversations/idempotency.ts'
 import { unsupportedFields } from '../problem-handler.ts'
 
 /** More would not help anyone to mend the frame. */
@@ -14,6 +15,8 @@ const MAX_ISSUES = 20
 export type CommandDeps = {
   /** Opened when it is needed: a socket may outlive a log that failed. */
   readonly open: () => Promise<Opened>
+  /** Of what another route does, and was asked for with this key. */
+  readonly keyed: (key: string | undefined, route: string, body: unknown) => Idempotency | undefined
   /** For what was thrown. */
   readonly toProblem: (error: unknown) => Problem
 }
@@ -25,16 +28,22 @@ export async function answerCommand(text: string, deps: CommandDeps): Promise<Ac
     const json = parseJson(text)
     id = idOf(json)
     const frame = parseFrame(CommandFrame, json)
-    return { type: 'ack', ...withId(id), of: frame.type, result: await carryOut(frame, await deps.open()) }
+    return { type: 'ack', ...withId(id), of: frame.type, result: await carryOut(frame, await deps.open(), deps.keyed) }
   } catch (error) {
     return { type: 'problem', ...withId(id), ...deps.toProblem(error).toBody() }
   }
 }
 
-async function carryOut(frame: CommandFrame, { conversation }: Opened): Promise<AckFrame['result']> {
+async function carryOut(
+  frame: CommandFrame,
+  { conversation }: Opened,
+  keyed: CommandDeps['keyed'],
+): Promise<AckFrame['result']> {
   switch (frame.type) {
-    case 'message':
-      return await conversation.post({ message: frame.message, run: frame.run })
+    case 'message': {
+      const { message, run, idempotency_key: key } = frame
+      return await conversation.post({ message, run }, keyed(key, 'POST /conversations/:id/messages', { message, run }))
+    }
     case 'run':
       return {
         run_id: await conversation.run({ ...(frame.max_steps !== undefined && { max_steps: frame.max_steps }) }),
@@ -43,12 +52,15 @@ async function carryOut(frame: CommandFrame, { conversation }: Opened): Promise<
       return { status: await conversation.pause({ interrupt: frame.interrupt }) }
     case 'permission':
       return await conversation.decisions.decide(frame.request_id, frame.decisions)
-    case 'answer':
-      throw new Problem('unsupported_frame', 'An answer is of no use: no agent of this version asks questions.')
-    case 'task':
-      return await conversation.tasks.post({ title: frame.title, runnable: frame.runnable })
+    case 'task': {
+      const { title, runnable, idempotency_key: key } = frame
+      const task = { title, runnable }
+      return await conversation.tasks.post(task, keyed(key, 'POST /conversations/:id/tasks', task))
+    }
     case 'cancel_task':
       return await conversation.tasks.cancel(frame.task_id)
+    case 'answer':
+      throw new Problem('unsupported_frame', 'There is nothing to answer: no agent of this version asks questions.')
   }
 }
 

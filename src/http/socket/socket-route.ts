@@ -51,11 +51,11 @@ export function upgradeWith<Params extends z.ZodType, Query extends z.ZodType>(
     // Before a key is seen nothing is told of what there is.
     if (request.headers.authorization === undefined) key.requireRoom()
     else await route.check(askedBy(request))
-    void live(await upgrades.accept(request, reply), request, key, route)
+    await upgrades.accept(request, reply, (ws) => void live(ws, request, key, route))
   }
 }
 
-/** From the upgrade to the end; never rejects. */
+/** From the upgrade to the end; listens from the start, and never rejects. */
 async function live<Params extends z.ZodType, Query extends z.ZodType>(
   ws: WebSocket,
   request: FastifyRequest,

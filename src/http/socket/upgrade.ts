@@ -23,8 +23,11 @@ declare module 'fastify' {
 export type Upgrades = {
   /** Whether the connection really is on its way to another protocol: headers alone can pretend it. */
   readonly has: (request: FastifyRequest) => boolean
-  /** Ends what Fastify would do with the request. Never resolves when the client is gone by then. */
-  readonly accept: (request: FastifyRequest, reply: FastifyReply) => Promise<WebSocket>
+  /**
+   * Ends what Fastify would do with the request. `onOpen` is called before the first frame can come, so that it has to
+   * listen within the call; never when the client is gone by then.
+   */
+  readonly accept: (request: FastifyRequest, reply: FastifyReply, onOpen: (ws: WebSocket) => void) => Promise<void>
   /** Those that have not ended by themselves. */
   readonly cut: () => void
 }
@@ -55,13 +58,11 @@ export function takeUpgrades(app: FastifyInstance, maxFrameBytes: number): void 
 
   app.decorate('upgrades', {
     has: ({ raw }) => heads.has(raw),
-    async accept({ raw }, reply) {
+    async accept({ raw }, reply, onOpen) {
       reply.hijack()
       reply.raw.detachSocket(raw.socket)
       server ??= await createServer(maxFrameBytes)
-      const { promise, resolve } = Promise.withResolvers<WebSocket>()
-      server.handleUpgrade(raw, raw.socket, heads.get(raw)!, resolve)
-      return await promise
+      server.handleUpgrade(raw, raw.socket, heads.get(raw)!, onOpen)
     },
     cut() {
       for (const socket of server?.clients ?? []) socket.terminate()
