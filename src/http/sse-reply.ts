@@ -6,6 +6,7 @@ import { follow } from '../events/event-feed.ts'
 import type { FeedEnd } from '../events/feed-buffer.ts'
 import { feedLimits } from '../events/feed-buffer.ts'
 import { sseFrames } from '../events/sse-frame.ts'
+import { withinTime } from '../lib/within-time.ts'
 import { closeSignal } from './close-signal.ts'
 import type { StreamWriter } from './stream-writer.ts'
 import { createStreamWriter } from './stream-writer.ts'
@@ -89,7 +90,7 @@ const heartbeat = (reachedSeq: number, cursorAt: (position: number) => string) =
 
 async function untilDrained(stream: StreamWriter, reply: FastifyReply, signal: AbortSignal): Promise<void> {
   try {
-    await stream.drained(AbortSignal.any([signal, AbortSignal.timeout(STALL_TIMEOUT_MS)]))
+    await withinTime(STALL_TIMEOUT_MS, signal, (inTime) => stream.drained(inTime))
   } catch {
     // It has read nothing for so long that it will not read a farewell either.
     reply.raw.destroy()
