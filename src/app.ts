@@ -18,7 +18,7 @@ import { lockDataDirectory } from './events/data-lock.ts'
 import { Firehose } from './events/firehose.ts'
 import { createJsonlStore } from './events/jsonl-store.ts'
 import { createAuthenticator } from './http/auth.ts'
-import { registerDocs } from './http/docs.ts'
+import { pageRoutes } from './http/docs.ts'
 import { MAX_HEADER_BYTES } from './http/client-error.ts'
 import { createReadiness } from './http/readiness.ts'
 import { createHttpServer, cutConnections } from './http/server.ts'
@@ -113,7 +113,7 @@ export async function startApp(config: Config): Promise<App> {
       trustProxy: config.trustProxy,
       logger,
     })
-    await registerDocs(http)
+    await http.register(pageRoutes)
     // After the conversations: their last events are told too.
     started.defer(() => firehose.close())
     started.defer(() => manager.close())

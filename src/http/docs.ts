@@ -4,7 +4,10 @@
  */
 import helmet from '@fastify/helmet'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
 import { readAsset } from './assets.ts'
+import { describeRoute } from './describe-route.ts'
 import { PAGE_SECURITY_HEADERS } from './security-headers.ts'
 
 /** Asset of swagger-ui -> content type: what the page loads, and nothing else of that package. */
@@ -44,20 +47,28 @@ const START = `SwaggerUIBundle({
 })
 `
 
-const OPEN = { config: { public: true }, schema: { hide: true } }
-const PAGE_PART = { ...OPEN, config: { public: true, page: true } }
+const PAGE_PART = { config: { public: true, page: true }, schema: { hide: true } }
 
-/** Adds `/openapi.json`, `/asyncapi.json`, `/docs` and what the page loads, all without a key. Files are read when asked for. */
-export async function registerDocs(app: FastifyInstance): Promise<void> {
-  for (const file of ['openapi.json', 'asyncapi.json']) {
-    app.get(`/${file}`, OPEN, (_request, reply) => {
-      return reply.type('application/json; charset=utf-8').send(readAsset(`openapi/${file}`))
-    })
-  }
-  await app.register(pageRoutes)
+const DOCUMENTS = {
+  openapi: 'The description of this API, as OpenAPI 3.1',
+  asyncapi: 'The description of streams, sockets and deliveries, as AsyncAPI 3',
 }
 
-async function pageRoutes(app: FastifyInstance): Promise<void> {
+/** `/openapi.json` and `/asyncapi.json`, without a key: there is nothing secret in them. Files are read when asked for. */
+export const documentRoutes: FastifyPluginAsyncZod = async (app) => {
+  const describe = describeRoute('server')
+  for (const [name, summary] of Object.entries(DOCUMENTS)) {
+    const response = { 200: z.record(z.string(), z.unknown()).describe(summary) }
+    const options = { config: { public: true }, schema: { ...describe(name, summary), response } }
+    app.get(`/${name}.json`, options, async (_request, reply) => {
+      // As it is, not parsed and written again.
+      return reply.type('application/json; charset=utf-8').send(readAsset(`openapi/${name}.json`) as never)
+    })
+  }
+}
+
+/** `/docs` and what the page loads, without a key. */
+export async function pageRoutes(app: FastifyInstance): Promise<void> {
   await app.register(helmet, PAGE_SECURITY_HEADERS)
   app.get('/docs', PAGE_PART, (request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''

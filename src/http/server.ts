@@ -16,6 +16,7 @@ import { fingerprintIn } from './auth.ts'
 import { MAX_HEADER_BYTES, answerClientError } from './client-error.ts'
 import { originRule, registerCors } from './cors.ts'
 import { createFailedKeys } from './failed-keys.ts'
+import { documentRoutes } from './docs.ts'
 import { createRouteTable } from './route-table.ts'
 import { handleError } from './problem-handler.ts'
 import type { ReadinessProbe } from './readiness.ts'
@@ -223,6 +224,7 @@ export async function registerRoutes(
   const streamBufferBytes = info.limits.stream_buffer_bytes
   const firstFrameKey = createFirstFrameKey(deps.checkKey)
   await app.register(serverRoutes, { info, readiness, metrics })
+  await app.register(documentRoutes)
   await app.register(conversationRoutes, { manager })
   await app.register(messageRoutes, { manager })
   await app.register(permissionRoutes, { manager })

@@ -1,11 +1,11 @@
 /** /docs and /openapi.json as a browser meets them. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { registerDocs } from '../../src/http/docs.ts'
+import { pageRoutes } from '../../src/http/docs.ts'
 import { setHttp } from '../http/fixtures.ts'
 
 const http = await setHttp()
 const { app } = http
-await registerDocs(app)
+await app.register(pageRoutes)
 afterAll(() => http[Symbol.asyncDispose]())
 
 describe('the page', () => {
