@@ -12,10 +12,22 @@ export function findLeaks(secrets: Readonly<Record<string, string>>, evidence: r
   const forms = Object.entries(secrets).flatMap(([name, value]) =>
     formsOf(value).map(({ as, form }) => ({ name, as, form })),
   )
-  const leaks = evidence.flatMap(({ where, text }) =>
-    forms.flatMap(({ name, as, form }) => {
-      const at = text.indexOf(form)
-      return at < 0 ? [] : [{ where, name, as, around: text.slice(Math.max(0, at - 60), at + form.length + 40) }]
+  // By length, so that each place of a text is looked up once, and not each of a thousand forms in all of it.
+  const tables = [...Map.groupBy(forms, ({ form }) => form.length)].map(
+    ([length, some]) => [length, new Map(some.map((one) => [one.form, one]))] as const,
+  )
+  // Much of it comes to light more than once.
+  const different = new Map(evidence.map((one) => [one.text, one])).values()
+  const leaks = different.toArray().flatMap(({ where, text }) =>
+    tables.flatMap(([length, table]) => {
+      const found: Leak[] = []
+      for (let at = 0; at + length <= text.length; at++) {
+        const form = table.get(text.slice(at, at + length))
+        if (!form) continue
+        const { name, as } = form
+        found.push({ where, name, as, around: text.slice(Math.max(0, at - 60), at + length + 40) })
+      }
+      return found
     }),
   )
   return [...new Map(leaks.map((leak) => [`${leak.where} ${leak.name}`, leak])).values()].slice(0, 8)
