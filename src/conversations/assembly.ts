@@ -67,8 +67,9 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
       // so a create that is cut off anywhere leaves no conversation.
       const workdirMade = prepareWorkdir(request.workdir, id, deps.workdirRules)
       const hasSecrets = Object.values(kept).some((group) => Object.keys(group).length > 0)
-      const secretsStored = hasSecrets ? deps.secretStore.write(id, kept) : undefined
-      const logMade = deps.store.create(id)
+      const secretsStored = hasSecrets ? deps.secretStore.create(id, kept) : undefined
+      // After the secrets: it syncs the directory, and their name with its own.
+      const logMade = Promise.resolve(secretsStored).then(() => deps.store.create(id))
       try {
         await Promise.allSettled([workdirMade, secretsStored, logMade])
         const workdir = await workdirMade

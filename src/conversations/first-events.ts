@@ -16,8 +16,9 @@ export function firstEvents(
   redact: (text: string) => string,
 ): EventDraft[] {
   const { workdir, tools, microagents = [] } = settings
-  const extensions = request.system_prompt_extensions ?? []
-  const base = request.system_prompt === undefined ? {} : { base: request.system_prompt }
+  // Of the prompt, what others have said; the server's own text has no secrets, and is long.
+  const extensions = (request.system_prompt_extensions ?? []).map(redact)
+  const base = request.system_prompt === undefined ? {} : { base: redact(request.system_prompt) }
   const init: EventDraft = {
     type: 'SystemInit',
     source: 'environment',
@@ -28,7 +29,7 @@ export function firstEvents(
     enabled_tools: [...tools],
     enabled_providers: [settings.llm_config.custom_llm_provider ?? 'openai'],
     mcp_servers: [],
-    system_prompt: redact(buildSystemPrompt({ workdir, tools, ...base, extensions, microagents })),
+    system_prompt: buildSystemPrompt({ workdir, tools, ...base, extensions, microagents }),
     isolation: deps.isolation,
   }
   const secrets: EventDraft = { type: 'SecretsUpdate', source: 'user', added: [...secretNames], removed: [] }

@@ -1,6 +1,6 @@
 /** Secrets at rest: one AES-256-GCM encrypted file per conversation. The only file that knows the cipher and its keys. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
-import { readFile, rename } from 'node:fs/promises'
+import { constants, open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { Problem } from '../contract/problem.ts'
@@ -16,6 +16,8 @@ export type SecretStoreDeps = { directory: string; keyMaterial: readonly [string
 export interface SecretStore {
   /** Empty when the conversation has none. Throws a `Problem` when no key opens the file. */
   read(conversationId: string): Promise<SecretValues>
+  /** The first of a conversation that is being made: durable when its directory, which is new, is synced after it. */
+  create(conversationId: string, values: SecretValues): Promise<void>
   /** Replaces all; durable when it resolves. A file that could not be read is set aside beside it, for its key may be found again. */
   write(conversationId: string, values: SecretValues): Promise<void>
   /** For other things of a conversation that hold secrets. */
@@ -38,6 +40,7 @@ export function createSecretStore({ directory, keyMaterial }: SecretStoreDeps): 
   const derived = () => (keys ??= keyMaterial.map(deriveKey))
   const fileOf = (id: string) => join(directory, id, 'secrets.enc')
   const unreadable = new Set<string>()
+  const sealFor = (id: string, values: SecretValues) => seal(Buffer.from(JSON.stringify(values)), derived()[0]!, id)
 
   return {
     async read(conversationId) {
@@ -51,12 +54,14 @@ export function createSecretStore({ directory, keyMaterial }: SecretStoreDeps): 
         `The secrets of conversation ${conversationId} were encrypted with another key; start the server with it (OPENHANDS_SECRET_KEY, or the old master key after a comma), or send the secrets again.`,
       )
     },
+    async create(conversationId, values) {
+      const { O_WRONLY, O_CREAT, O_EXCL, O_DSYNC } = constants
+      await using file = await open(fileOf(conversationId), O_WRONLY | O_CREAT | O_EXCL | O_DSYNC, 0o600)
+      await file.writeFile(sealFor(conversationId, values))
+    },
     async write(conversationId, values) {
       if (unreadable.delete(conversationId)) await setAside(fileOf(conversationId))
-      await replaceFile(
-        fileOf(conversationId),
-        seal(Buffer.from(JSON.stringify(values)), derived()[0]!, conversationId),
-      )
+      await replaceFile(fileOf(conversationId), sealFor(conversationId, values))
     },
     // Not `secrets.enc`, and never taken for it.
     sealerFor: (conversationId) => sealerWith(derived, `${conversationId} content`),

@@ -213,6 +213,7 @@ test('a full disk leaves the secrets as they were', async () => {
       secretStore: {
         ...createSecretStore({ directory: '/nonexistent', keyMaterial: ['the key of the tests'] }),
         read: async () => ({}),
+        create: async () => {},
         write: async () => {
           if (isFull) throw full
         },
