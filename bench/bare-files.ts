@@ -9,7 +9,8 @@ import { pipeline } from 'node:stream/promises'
 const directory = process.argv[2]!
 
 const server = createServer((request, response) => {
-  void answer(join(directory, request.url!))
+  // A client that has seen enough is no failure.
+  answer(join(directory, request.url!)).catch((error: unknown) => response.destroy(error as Error))
 
   async function answer(path: string): Promise<void> {
     if (request.method === 'PUT') {
