@@ -8,6 +8,8 @@
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { UserPart } from '../contract/message.ts'
 import { createGrownFold } from '../lib/grown-fold.ts'
+import type { GrowingBytes } from '../lib/growing-bytes.ts'
+import { createGrowingBytes } from '../lib/growing-bytes.ts'
 import { parseJsonObject } from '../lib/json-object.ts'
 import type { LlmRequest, ModelMessage, ModelTool, ModelToolCall } from './llm.ts'
 import { isOpenAiReasoningModel, wantsReasoningBack } from './models.ts'
@@ -21,7 +23,7 @@ export type Dialect = {
   readonly images: boolean
 }
 
-export type RequestWriter = (request: LlmRequest, dialect: Dialect) => string
+export type RequestWriter = (request: LlmRequest, dialect: Dialect) => Buffer
 
 /**
  * OpenAI deprecated `max_tokens` and its reasoning models refuse it, wherever they are hosted; most other servers know
@@ -67,10 +69,11 @@ export function createRequestWriter(config: LlmConfig, model: string): RequestWr
       ...(tools.length > 0 && { tools: tools.map(toolBody) }),
     }
     const extra = withoutKeys(config.extra_body ?? {}, ['messages'])
-    const list = (dialect.images ? withImages : withoutImages)(messages)
+    const list = (dialect.images ? withImages : withoutImages)(messages).bytes()
     const systemJson = system && JSON.stringify({ role: 'system', content: system })
-    const border = systemJson && list && ','
-    return `${JSON.stringify({ ...head, ...extra }).slice(0, -1)},"messages":[${systemJson}${border}${list}]}`
+    const border = systemJson && list.length > 0 ? ',' : ''
+    const before = `${JSON.stringify({ ...head, ...extra }).slice(0, -1)},"messages":[${systemJson}${border}`
+    return Buffer.concat([Buffer.from(before), list, Buffer.from(']}')])
   }
 }
 
@@ -94,12 +97,12 @@ function toolBody({ name, description, inputSchema }: ModelTool) {
 
 type Shown = { readonly withReasoning: boolean; readonly withImages: boolean }
 
-/** The messages as the inside of a JSON list. Only those that are new since the last request are written. */
-function createMessagesWriter(shown: Shown): (messages: readonly ModelMessage[]) => string {
-  return createGrownFold(
-    () => '',
-    (list, message) => `${list}${list && ','}${JSON.stringify(messageBody(message, shown))}`,
-  )
+/** The messages as the inside of a JSON list. Only those that are new since the last request are written, and encoded. */
+function createMessagesWriter(shown: Shown): (messages: readonly ModelMessage[]) => GrowingBytes {
+  return createGrownFold(createGrowingBytes, (list, message) => {
+    list.append(`${list.isEmpty ? '' : ','}${JSON.stringify(messageBody(message, shown))}`)
+    return list
+  })
 }
 
 function messageBody(message: ModelMessage, { withReasoning, withImages }: Shown) {

@@ -16,7 +16,7 @@ const DRAIN_MS = 1000
 
 export type Exchange = {
   readonly client: OpenAI
-  readonly body: string
+  readonly body: Buffer
   readonly timeoutMs: number
   readonly idleMs: number
   readonly signal: AbortSignal
@@ -67,10 +67,10 @@ export async function* exchange(options: Exchange): AsyncGenerator<string, void>
   }
 }
 
-async function send(client: OpenAI, body: string, timeoutMs: number, signal: AbortSignal) {
+async function send(client: OpenAI, body: Buffer, timeoutMs: number, signal: AbortSignal) {
   const response = await client
     .post('/chat/completions', {
-      // Text goes out as it is; of an object the SDK would make its own.
+      // Bytes go out as they are; of an object the SDK would make its own.
       body,
       headers: { 'content-type': 'application/json' },
       stream: true,

@@ -50,7 +50,7 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
 
   async function attempt(
     { client }: Target,
-    body: string,
+    body: Buffer,
     answer: AnswerAssembly,
     signal: AbortSignal,
   ): Promise<AsyncGenerator<LlmDelta, void>> {
@@ -68,11 +68,11 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
 
   async function* logged(
     deltas: AsyncIterable<LlmDelta>,
-    body: string,
+    body: Buffer,
     answer: AnswerAssembly,
     log: (payload: Payload) => void,
   ): AsyncGenerator<LlmDelta, void> {
-    log({ direction: 'request', body: redact(body) })
+    log({ direction: 'request', body: redact(body.toString()) })
     let failure: string | undefined
     try {
       yield* deltas

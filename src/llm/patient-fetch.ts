@@ -22,10 +22,10 @@ export function patientFetch(): Promise<Fetch> {
   return patient
 }
 
-/** What the SDK asks with when it is given text and plain headers. */
+/** What the SDK asks with when it is given bytes and plain headers. */
 type PlainInit = {
   readonly method: Dispatcher.HttpMethod
-  readonly body: string
+  readonly body: Buffer
   readonly headers: Record<string, string>
   readonly signal: AbortSignal
 }
