@@ -56,11 +56,16 @@ export function createFirstFrameKey(checkKey: CheckKey): FirstFrameKey {
  */
 function cutOffBeyond(bytes: number, ws: WebSocket, socket: Socket): () => void {
   let left = bytes
-  const stop = () => socket.off('data', count)
-  // The library has had the chunk before us: what stands behind the first frame in it is of one that may be larger.
+  let isWhole = false
+  const stop = () => {
+    isWhole = true
+    socket.off('data', count)
+  }
+  // The library has had the chunk before us: what stands behind the first frame in it is of one that may be larger. A
+  // listener that is taken off meanwhile is called for that chunk all the same.
   const count = (chunk: Buffer) => {
     left -= chunk.length
-    if (left >= 0) return
+    if (isWhole || left >= 0) return
     stop()
     ws.close(TOO_BIG)
     ws.pause()
