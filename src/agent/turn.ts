@@ -1,5 +1,6 @@
 /** One answer of the model: streamed out as transient deltas, then stored whole, together with the calls it makes. */
-import type { EventDraft, TransientDraft } from '../contract/event.ts'
+import type { EventDraft } from '../contract/event.ts'
+import type { TransientDraft } from '../contract/transient-event.ts'
 import type { Llm, LlmAnswer, LlmDelta, LlmRequest, ModelToolCall } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
 import { uuid7 } from '../lib/uuid7.ts'

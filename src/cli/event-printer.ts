@@ -1,6 +1,7 @@
 /** Events as a person at a terminal likes to read them, while they come. */
 import { inputText } from '../contract/describe-event.ts'
-import type { Event, EventOf, TransientEvent } from '../contract/event.ts'
+import type { Event, EventOf } from '../contract/event.ts'
+import type { TransientEvent } from '../contract/transient-event.ts'
 import { partsOfOutput, textOfParts } from '../contract/message.ts'
 
 export type EventPrinter = {

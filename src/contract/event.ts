@@ -58,7 +58,7 @@ const Envelope = z.object({
   version: z.int().positive().describe('Schema version of the event.'),
 })
 
-const InRun = { run_id: z.uuid().optional() }
+export const InRun = { run_id: z.uuid().optional() }
 /** Of the request that it came with. */
 const Keyed = {
   idempotency_key: z.string().optional(),
@@ -308,41 +308,3 @@ export const EVENT_TYPES = Event.options.map((option) => option.shape.type.value
 export type EventDraft = {
   [T in EventType]: Omit<EventOf<T>, 'id' | 'seq' | 'timestamp' | 'conversation_id' | 'version'>
 }[EventType]
-
-const Transient = z.object({ conversation_id: z.uuid(), timestamp: z.iso.datetime(), ...InRun })
-
-export const AssistantDelta = Transient.extend({
-  type: z.literal('AssistantDelta'),
-  message_id: z.uuid(),
-  index: z.int().nonnegative().describe('Which part of the message; for tool input, which call.'),
-  offset: z.int().nonnegative().describe('Characters of this part (UTF-16 units) that came before.'),
-  text_delta: z.string().optional(),
-  reasoning_delta: z.string().optional(),
-  tool_input_delta: z.string().optional(),
-}).meta({ id: 'AssistantDelta' })
-export type AssistantDelta = z.infer<typeof AssistantDelta>
-
-export const AssistantAborted = Transient.extend({
-  type: z.literal('AssistantAborted'),
-  message_id: z.uuid().describe('A failed attempt: forget its deltas.'),
-}).meta({ id: 'AssistantAborted' })
-
-export const ToolOutputDelta = Transient.extend({
-  type: z.literal('ToolOutputDelta'),
-  tool_use_id: z.string().optional().describe('The call of the agent that wrote it,'),
-  command_id: z.uuid().optional().describe('or the command of a client.'),
-  stream: z.enum(['stdout', 'stderr']),
-  offset: z.int().nonnegative().describe('Bytes of this stream that came before.'),
-  text: z.string(),
-}).meta({ id: 'ToolOutputDelta' })
-export type ToolOutputDelta = z.infer<typeof ToolOutputDelta>
-
-/** Shown live to those who ask for deltas; without `seq`, never stored, never replayed. */
-export const TransientEvent = z
-  .discriminatedUnion('type', [AssistantDelta, AssistantAborted, ToolOutputDelta])
-  .meta({ id: 'TransientEvent' })
-export type TransientEvent = z.infer<typeof TransientEvent>
-export type TransientDraft = {
-  [T in TransientEvent['type']]: Omit<Extract<TransientEvent, { type: T }>, 'conversation_id' | 'timestamp'>
-}[TransientEvent['type']]
-export const TRANSIENT_TYPES = TransientEvent.options.map((option) => option.shape.type.value)

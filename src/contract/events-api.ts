@@ -1,7 +1,8 @@
 /** How events are asked for: the queries of the list, the count and the stream, and their answers. */
 import { z } from 'zod'
 import { ConversationId, PageLimit } from './conversation.ts'
-import { Event, EVENT_TYPES, TRANSIENT_TYPES, TransientEvent } from './event.ts'
+import { Event, EVENT_TYPES } from './event.ts'
+import { TRANSIENT_TYPES, TransientEvent } from './transient-event.ts'
 import { ErrorBody } from './problem.ts'
 
 export const MAX_CLIENT_EVENT_BYTES = 256 * 1024

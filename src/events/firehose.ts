@@ -12,8 +12,10 @@ import { createSerial } from '../lib/serial.ts'
 import type { EventLog, LogSubscriber } from './event-log.ts'
 import type { EventPage, LogViews, StoredEvent } from './event-store.ts'
 import { readBacklog } from './firehose-backlog.ts'
+import type { Gap, Waiting } from './firehose-waiting.ts'
+import { runsOf } from './firehose-waiting.ts'
 import { FirehoseIndex } from './firehose-index.ts'
-import type { FirehoseEvent, Notice } from './firehose-record.ts'
+import type { Notice } from './firehose-record.ts'
 import { decodeCursor, deletedNotice, encodeCursor, firehoseEvent } from './firehose-record.ts'
 import type { TransientRecord } from './transient-record.ts'
 
@@ -41,11 +43,6 @@ const COMPLETE_CONCURRENCY = 32
 const COMPLETE_STEP = 10_000
 /** Events of a gap read at a time. */
 const GAP_PAGE = 256
-
-/** Told in one order. A gap is what a log held before it told us of it: to be read from there. */
-type Waiting = FirehoseEvent | TransientRecord | Notice | Gap
-
-type Gap = { readonly after: number; readonly to: number }
 
 type Subscription = LogSubscriber & {
   /** What passed before is known to it: it came with `messagesSoFar`. */
@@ -302,23 +299,6 @@ export class Firehose {
     this.#subscriptions.clear()
     for (const subscription of subscriptions) subscription.onClose?.(why)
   }
-}
-
-/** Events that follow on each other, or one thing that is none; `at` is the place of the first. */
-type Run = { readonly at: number } & (
-  | { readonly events: FirehoseEvent[]; readonly other?: never }
-  | { readonly events?: never; readonly other: TransientRecord | Notice | Gap }
-)
-
-function runsOf(waiting: readonly Waiting[]): Run[] {
-  const runs: Run[] = []
-  for (const [at, one] of waiting.entries()) {
-    const last = runs.at(-1)
-    if ('to' in one || one.seq === undefined) runs.push({ at, other: one })
-    else if (last?.events) last.events.push(one)
-    else runs.push({ at, events: [one] })
-  }
-  return runs
 }
 
 const isGone = (error: unknown): boolean =>

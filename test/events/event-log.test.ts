@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { AssistantDelta } from '../../src/contract/event.ts'
+import type { AssistantDelta } from '../../src/contract/transient-event.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
 import { createEventLog } from '../../src/events/event-log.ts'
 import { createJsonlStore } from '../../src/events/jsonl-store.ts'

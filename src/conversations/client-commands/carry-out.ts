@@ -1,7 +1,8 @@
 /** Carries one client's command out: in its session's shell or one of its own, with its files, record and event. */
 import type { RunCommand } from '../../contract/command.ts'
 import { timeoutOf } from '../../contract/command.ts'
-import type { EventDraft, TransientDraft } from '../../contract/event.ts'
+import type { EventDraft } from '../../contract/event.ts'
+import type { TransientDraft } from '../../contract/transient-event.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import { commandMark, endMarkedCommand, endTrees } from '../../workspace/marked-processes.ts'
 import { isAlive, type ProcessEntry } from '../../workspace/process-table.ts'
