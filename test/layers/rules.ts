@@ -10,6 +10,7 @@ export const LEVELS = [
   ['agent'],
   ['conversations'],
   ['http'],
+  ['config-variables.ts'],
   ['config.ts'],
   ['app.ts'],
   ['sdk'],

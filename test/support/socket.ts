@@ -1,5 +1,6 @@
 /** A WebSocket client that keeps what it is sent. */
 import { WebSocket } from 'ws'
+import { createFrames } from './frames.ts'
 import { KEY } from './server.ts'
 
 export type Frame = any // eslint-disable-line typescript/no-explicit-any
@@ -42,46 +43,23 @@ export async function connectAsBrowser(url: string, path: string, headers: Recor
 /** Without a key. */
 export async function connectAs(url: string, path: string, options: SocketOptions): Promise<SocketClient> {
   const ws = new WebSocket(url.replace('http', 'ws') + path, { perMessageDeflate: false, ...options })
-  const frames: Frame[] = []
-  const waiting = new Set<() => void>()
-  const wakeAll = () => {
-    for (const wake of Array.from(waiting)) wake()
-  }
+  const frames = createFrames<Frame>(({ type }) => type)
   const { promise: closed, resolve: onClose } = Promise.withResolvers<number>()
-  let isOver = false
   ws.on('message', (data: Buffer) => {
-    frames.push(JSON.parse(data.toString()))
-    wakeAll()
+    frames.add(JSON.parse(data.toString()))
   })
   ws.on('close', (code) => {
-    isOver = true
     onClose(code)
-    wakeAll()
+    frames.end()
   })
   await opened(ws)
   return {
-    frames,
+    frames: frames.seen,
     ws,
     closed,
     say: (frame) => ws.send(typeof frame === 'string' ? frame : JSON.stringify(frame)),
     close: () => ws.terminate(),
-    async until(fits, timeoutMs = 20_000) {
-      const deadline = Date.now() + timeoutMs
-      for (let at = 0; ;) {
-        for (; at < frames.length; at++) if (fits(frames[at])) return frames[at]
-        if (isOver || Date.now() >= deadline)
-          throw new Error(`no such frame; seen: ${frames.map((frame) => frame.type).join(' ')}`)
-        await new Promise<void>((resolve) => {
-          const wake = () => {
-            waiting.delete(wake)
-            clearTimeout(timer)
-            resolve()
-          }
-          const timer = setTimeout(wake, Math.max(1, deadline - Date.now()))
-          waiting.add(wake)
-        })
-      }
-    },
+    until: frames.until,
   }
 }
 

@@ -1,5 +1,6 @@
 /** An SSE subscriber that keeps what it is sent. */
 import { createSseDecoder } from '../../src/lib/sse-decoder.ts'
+import { createFrames } from './frames.ts'
 import { KEY } from './server.ts'
 
 export type Frame = { readonly event: string; readonly id: string; readonly data: any } // eslint-disable-line typescript/no-explicit-any
@@ -23,12 +24,9 @@ export async function subscribe(url: string, path: string, headers: Record<strin
   if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
   const decoder = createSseDecoder()
-  const frames: Frame[] = []
-  const waiting = new Set<() => void>()
-  let isOver = false
+  const frames = createFrames<Frame>(({ event }) => event)
   const take = (text: string) => {
-    for (const { event, id, data } of decoder.push(text)) frames.push({ event, id, data: JSON.parse(data) })
-    for (const wake of waiting) wake()
+    frames.add(...decoder.push(text).map(({ event, id, data }) => ({ event, id, data: JSON.parse(data) })))
   }
 
   take((await reader.read()).value ?? '')
@@ -38,31 +36,14 @@ export async function subscribe(url: string, path: string, headers: Record<strin
     } catch (error) {
       if (!abort.signal.aborted && !(error instanceof TypeError)) throw error // a TypeError is a connection that broke
     } finally {
-      isOver = true
-      for (const wake of waiting) wake()
+      frames.end()
     }
   })()
 
   return {
-    frames,
+    frames: frames.seen,
     ended,
     close: () => abort.abort(),
-    async until(fits, timeoutMs = 20_000) {
-      const deadline = Date.now() + timeoutMs
-      for (let at = 0; ;) {
-        for (; at < frames.length; at++) if (fits(frames[at]!)) return frames[at]!
-        if (isOver || Date.now() >= deadline)
-          throw new Error(`no such frame; seen: ${frames.map((frame) => frame.event).join(' ')}`)
-        await new Promise<void>((resolve) => {
-          const wake = () => {
-            waiting.delete(wake)
-            clearTimeout(timer)
-            resolve()
-          }
-          const timer = setTimeout(wake, Math.max(1, deadline - Date.now()))
-          waiting.add(wake)
-        })
-      }
-    },
+    until: frames.until,
   }
 }

@@ -1,0 +1,73 @@
+/** Every variable of the environment there is, what it is for, and its default. What its values mean is in `config.ts`. */
+
+const MIB = 1024 * 1024
+
+export type Variable = { readonly about: string; readonly default?: string; readonly secret?: true }
+
+/** Every variable there is. A `secret` one may also be given as `NAME_FILE`, the path of a file that holds it. */
+export const VARIABLES = {
+  OPENHANDS_MASTER_KEY: {
+    about:
+      'Bearer key of the API, at least 16 characters. Several, separated by commas, while keys change: each is accepted, the first encrypts.',
+    secret: true,
+  },
+  OPENHANDS_SERVER_HOST: { about: 'Address to listen on.', default: '0.0.0.0' },
+  OPENHANDS_SERVER_PORT: { about: 'Port to listen on; 0 takes a free one.', default: '8000' },
+  OPENHANDS_LOG_LEVEL: { about: 'DEBUG, INFO, WARN, ERROR or CRITICAL.', default: 'INFO' },
+  OPENHANDS_DATA_DIR: {
+    about: 'Where conversations are kept. Default: the user data directory of the operating system.',
+  },
+  OPENHANDS_WORKDIR_BASE: { about: 'Where working directories are made. Default: `work` in the data directory.' },
+  OPENHANDS_WORKDIR_ROOTS: {
+    about:
+      'Directories, separated by colons, that an absolute workdir must lie in. Default: any directory is accepted.',
+  },
+  OPENHANDS_SECRET_KEY: { about: 'Encrypts secrets at rest. Default: derived from the master key.', secret: true },
+  OPENHANDS_ISOLATION: {
+    about:
+      'How commands are walled off: `bubblewrap`, which has to be there; `auto`, for that where it works; or `none`.',
+    default: 'auto',
+  },
+  OPENHANDS_CORS_ORIGINS: {
+    about:
+      'Origins, separated by commas, whose pages may call the API from a browser; `*` is any. Default: none but this server’s own page.',
+  },
+  OPENHANDS_TRUST_PROXY: {
+    about:
+      'Addresses and networks of proxies, separated by commas, whose `X-Forwarded-For` tells a client’s address. Default: nobody’s is believed.',
+  },
+  OPENHANDS_MAX_CONCURRENT_RUNS: {
+    about: 'Runs that work at the same time, over all conversations; further ones wait for their turn.',
+    default: '256',
+  },
+  OPENHANDS_MAX_STREAMS_PER_CONVERSATION: {
+    about: 'Streams that may be open on one conversation at the same time.',
+    default: '500',
+  },
+  OPENHANDS_MAX_BODY_BYTES: { about: 'Largest request body, bytes.', default: String(8 * MIB) },
+  OPENHANDS_MAX_UPLOAD_BYTES: {
+    about: 'Largest file, or set of files, that one request may bring, bytes.',
+    default: String(1024 * MIB),
+  },
+  OPENHANDS_MAX_OUTPUT_BYTES: {
+    about: 'How much of a command’s output a result keeps, bytes per stream; the whole goes to a file.',
+    default: '30000',
+  },
+  OPENHANDS_STREAM_BUFFER_BYTES: {
+    about: 'What a slow stream reader may be behind before it is cut off, bytes.',
+    default: String(8 * MIB),
+  },
+  OPENHANDS_LOG_LLM_PAYLOADS: {
+    about: '`true` logs each request to a model and what was understood of its answer, with secret values taken out.',
+    default: 'false',
+  },
+  OPENHANDS_CALLBACK_ALLOW: {
+    about:
+      'Addresses, CIDR ranges and host names, separated by commas, that callbacks may reach though they are not public.',
+  },
+  LLM_MODEL: { about: 'Model of conversations that bring no llm_config of their own.' },
+  LLM_API_KEY: { about: 'Key for LLM_BASE_URL; it is never sent anywhere else.', secret: true },
+  LLM_BASE_URL: { about: 'OpenAI-compatible endpoint that goes with LLM_MODEL. Default: OpenAI’s own.' },
+} as const satisfies Record<string, Variable>
+
+export type Name = keyof typeof VARIABLES
