@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import type { Readable, Writable } from 'node:stream'
+import type { Launch } from './shell.ts'
 import { readReports, type Report } from './bash-report.ts'
 import { reportScript, REPORT_STDIO_INDEX } from './bash-script.ts'
 import {
@@ -55,18 +56,19 @@ export class BashProcess {
   /** A script that brings back the state after the last command. */
   savedState: Buffer | undefined
 
-  /** `argv` as the launcher wants it. */
-  constructor(argv: readonly string[], options: { cwd: string; env: Readonly<Record<string, string>> }) {
-    const [file = '', ...args] = argv
+  /** Starts it at once. */
+  constructor(launch: Launch, env: Readonly<Record<string, string>>) {
+    const [file = '', ...args] = launch.argv
     // Not execa: its promise waits for the pipes, which a shell's background children may hold for ever.
     this.#child = spawn(file, args, {
-      cwd: options.cwd,
-      env: options.env,
+      cwd: launch.cwd,
+      env,
       detached: true,
-      stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'ignore', 'pipe', 'pipe', ...launch.descriptors],
     })
     this.#pid = this.#child.pid
     this.ended = this.#watchEnd()
+    if (launch.onEnded) void this.ended.then(launch.onEnded, launch.onEnded)
     this.#input = this.#child.stdin!
     // A shell that ended is told by `ended`.
     this.#input.on('error', () => {})
@@ -140,6 +142,11 @@ export class BashProcess {
   /** The pid on this side of a wall of what the shell itself counts as `ownPid`. */
   hostPidOf(ownPid: string): number | undefined {
     return this.#pid === undefined ? undefined : findByOwnPid(this.#first?.pid ?? this.#pid, ownPid)
+  }
+
+  /** Of the program that was started, which need not be the shell itself; undefined when the start failed. */
+  get launchedPid(): number | undefined {
+    return this.#child.pid
   }
 
   get entry(): ProcessEntry | undefined {

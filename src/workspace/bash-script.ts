@@ -12,15 +12,18 @@ export const BASH_ARGV = ['bash', '--noprofile', '--norc', '--noediting', '-i'] 
 export const REPORT_STDIO_INDEX = 3
 
 /**
- * What the server itself was started with may be open here too (`exec 5<key`; Node closes only what it opened): closed
- * before anything that an earlier shell has left is read.
+ * Comes first. What the server itself was started with may be open here too (`exec 5<key`; Node closes only what it
+ * opened): closed before anything that an earlier shell has left is read.
  */
-export const CLOSE_INHERITED = `for __agent_server_fd in /proc/self/fd/*; do
+export function beginScript(workdir: string): string {
+  return `for __agent_server_fd in /proc/self/fd/*; do
   __agent_server_fd=\${__agent_server_fd##*/}
   case $__agent_server_fd in [0-${REPORT_STDIO_INDEX}] | *[!0-9]*) ;; *) eval "exec $__agent_server_fd>&-" ;; esac
 done
-unset __agent_server_fd
+cd -P -- ${quote(workdir)}
+unset __agent_server_fd OLDPWD
 `
+}
 
 /**
  * `-i` because a non-interactive bash dies with a foreground job that was interrupted; what else it brings (prompts,

@@ -32,12 +32,18 @@ export type Wall = WallPlan & {
 export function createBubblewrapLauncher(wall: Wall): ShellLauncher {
   return {
     isolation: 'bubblewrap',
-    environment: (privateDir) => ({ HOME: privatePlaces(privateDir).home, TMPDIR: '/tmp' }),
-    wrap(argv, { workdir, visible, privateDir }) {
+    launch(argv, { workdir, visible, privateDir }) {
       const places = { workdir, visible, ...privatePlaces(privateDir) }
       makeHome(places.home, wall.home)
       makeScratch(places.scratch)
-      return [wall.bwrap, ...baseArguments(), ...mountArguments(wall, places), '--chdir', workdir, '--', ...argv]
+      return Promise.resolve({
+        argv: [wall.bwrap, ...baseArguments(), ...mountArguments(wall, places), '--chdir', workdir, '--', ...argv],
+        cwd: '/',
+        env: { HOME: places.home, TMPDIR: '/tmp' },
+        descriptors: [],
+        generations: 2,
+        [Symbol.asyncDispose]: () => Promise.resolve(),
+      })
     },
   }
 }

@@ -1,7 +1,12 @@
-/** The launcher without a wall: shells run on the host as the server's user. */
-import type { ShellLauncher } from './shell.ts'
+/** The launcher without a sandbox: shells run on the host as the server's user. */
+import type { Launch, ShellLauncher } from './shell.ts'
 
 export const hostLauncher: ShellLauncher = {
   isolation: 'none',
-  wrap: (argv) => argv,
+  launch: (argv) => Promise.resolve(launchOnHost(argv)),
+}
+
+/** Starts `argv` as it is. `generations` as in `Launch`. */
+export function launchOnHost(argv: readonly string[], generations: Launch['generations'] = 0): Launch {
+  return { argv, cwd: '/', env: {}, descriptors: [], generations, [Symbol.asyncDispose]: () => Promise.resolve() }
 }

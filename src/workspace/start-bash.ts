@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { BashProcess } from './bash-process.ts'
 import type { Report } from './bash-report.ts'
-import { BASH_ARGV, CLOSE_INHERITED, exportScript, setUpScript } from './bash-script.ts'
+import { BASH_ARGV, beginScript, exportScript, setUpScript } from './bash-script.ts'
 import { killShell } from './interrupt.ts'
 import { shellMark } from './marked-processes.ts'
 import type { SessionState } from './session-state.ts'
@@ -38,23 +38,27 @@ export async function startBash(
   state: SessionState,
   onLaunch: (bash: BashProcess) => void,
 ): Promise<StartedBash> {
-  const { bash, fixed } = launch(plan)
-  onLaunch(bash)
+  const { bash, fixed } = await launchBash(plan, onLaunch)
   const { script, isWhole } = await state.restore()
   const timer = setTimeout(() => killShell(bash), START_TIMEOUT_MS)
-  const report = await bash.send(CLOSE_INHERITED + script + exportScript(fixed) + setUpScript(plan.workdir))
+  const report = await bash.send(beginScript(plan.workdir) + script + exportScript(fixed) + setUpScript(plan.workdir))
   clearTimeout(timer)
   return { bash, report, isRestored: isWhole }
 }
 
 /** `fixed`: variables that it has whatever its saved state says. */
-function launch(plan: BashPlan): { bash: BashProcess; fixed: Readonly<Record<string, string>> } {
+async function launchBash(
+  plan: BashPlan,
+  onLaunch: (bash: BashProcess) => void,
+): Promise<{ bash: BashProcess; fixed: Readonly<Record<string, string>> }> {
   const { workdir, outputDir, stateDir, privateDir, launcher, env } = plan
   // A workdir that was deleted is made again: no shell could start without it.
   for (const directory of [workdir, outputDir]) mkdirSync(directory, { recursive: true })
   mkdirSync(stateDir, { recursive: true, mode: 0o700 })
-  const mark = shellMark(plan.conversationId, plan.sessionId, stateDir)
-  const fixed = { ...launcher.environment?.(privateDir), ...mark }
-  const argv = launcher.wrap(BASH_ARGV, { workdir, visible: [stateDir, outputDir], privateDir })
-  return { bash: new BashProcess(argv, { cwd: workdir, env: { ...env, ...fixed } }), fixed }
+  await using launch = await launcher.launch(BASH_ARGV, { workdir, visible: [stateDir, outputDir], privateDir })
+  const fixed = { ...launch.env, ...shellMark(plan.conversationId, plan.sessionId, stateDir) }
+  const bash = new BashProcess(launch, { ...env, ...fixed })
+  onLaunch(bash)
+  if (bash.launchedPid !== undefined) await launch.onSpawned?.(bash.launchedPid)
+  return { bash, fixed }
 }

@@ -1,0 +1,10 @@
+/** Launchers of the tests' own, that start shells on the host by another command line. */
+import { launchOnHost } from '../../src/workspace/host-launcher.ts'
+import type { Launch, ShellLauncher } from '../../src/workspace/shell.ts'
+
+export function launcherOf(
+  argvOf: (argv: readonly string[]) => readonly string[],
+  generations?: Launch['generations'],
+): ShellLauncher {
+  return { isolation: 'none', launch: async (argv) => launchOnHost(argvOf(argv), generations) }
+}
