@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config'
 
 /** What holds for shells holds behind a wall too: these run again there. */
 const SHELL_TESTS = [
-  'test/workspace/{background,bash-session,command-output,forged-reports,interrupt,output-filter,shells}.test.ts',
+  'test/workspace/{background,bash-session,command-ends,command-output,forged-reports,interrupt,output-filter,shells}.test.ts',
   'test/tools/bash.test.ts',
   'test/stories/processes.test.ts',
 ]

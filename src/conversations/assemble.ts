@@ -242,6 +242,8 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     leaveWorkdir: shells.close,
     async dispose(outcome) {
       try {
+        // Of what is deleted nothing has to end in good order, and no command may hold the delete up.
+        if (outcome === 'deleted') await shells.close()
         // First of all, as the log is to tell how they ended.
         await commands.close()
         // What is being sent would else hold up the end of the log.

@@ -3,6 +3,7 @@
  * started, and all of them die with it; what it sees of the files is in `wall-mounts.ts`.
  */
 import { chmodSync, existsSync, mkdirSync, symlinkSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ShellLauncher } from './shell.ts'
 import { mountArguments, TOOLCHAINS, type WallPlan } from './wall-mounts.ts'
@@ -32,18 +33,19 @@ export type Wall = WallPlan & {
 export function createBubblewrapLauncher(wall: Wall): ShellLauncher {
   return {
     isolation: 'bubblewrap',
-    launch(argv, { workdir, visible, privateDir }) {
+    async launch(argv, { workdir, visible, privateDir }) {
+      await mkdir(workdir, { recursive: true })
       const places = { workdir, visible, ...privatePlaces(privateDir) }
       makeHome(places.home, wall.home)
       makeScratch(places.scratch)
-      return Promise.resolve({
+      return {
         argv: [wall.bwrap, ...baseArguments(), ...mountArguments(wall, places), '--chdir', workdir, '--', ...argv],
         cwd: '/',
         env: { HOME: places.home, TMPDIR: '/tmp' },
         descriptors: [],
         generations: 2,
         [Symbol.asyncDispose]: () => Promise.resolve(),
-      })
+      }
     },
   }
 }
