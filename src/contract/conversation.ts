@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Result, Status } from './event.ts'
 import { LlmConfig, LlmConfigInput } from './llm-config.ts'
 import { UsageByModel, UserInput } from './message.ts'
+import { RequestedLimits } from './resource-limits.ts'
 import { Secrets } from './secret.ts'
 
 export const ConversationId = z.uuid().toLowerCase()
@@ -46,6 +47,7 @@ export const CreateConversation = z
       .describe('Whether a run that a stop of the server cut off goes on at the next start.'),
     visualize: z.boolean().optional().describe("Readable event lines in the server's log."),
     secrets: Secrets.optional(),
+    limits: RequestedLimits.optional(),
   })
   .meta({
     id: 'CreateConversation',
@@ -132,6 +134,7 @@ export const Conversation = z
     tools: z.array(z.string()),
     max_iteration_per_run: z.int(),
     max_seconds_per_run: z.number().optional(),
+    limits: RequestedLimits.optional().describe('As it was made with; `agent-info` shows what is in force.'),
     state: ConversationState,
     status: Status,
     queued: z

@@ -1,5 +1,6 @@
 /** What the server tells of itself. */
 import { z } from 'zod'
+import { ResourceLimits } from './resource-limits.ts'
 
 export const Alive = z.object({ status: z.literal('ok') }).meta({ id: 'Alive', examples: [{ status: 'ok' }] })
 
@@ -40,6 +41,7 @@ export const Info = z
       .enum(['bubblewrap', 'none'])
       .describe('What stands between the agent’s commands and the server; `none`: nothing.'),
     limits: Limits,
+    resource_limits: ResourceLimits,
   })
   .meta({
     id: 'Info',
@@ -59,6 +61,13 @@ export const Info = z
           max_streams_per_conversation: 500,
           max_shell_sessions_per_conversation: 16,
           max_running_commands_per_conversation: 16,
+        },
+        resource_limits: {
+          memory_bytes: 8_589_934_592,
+          processes: 2048,
+          cpus: null,
+          disk_bytes: null,
+          enforced_by: { memory: 'cgroup_v2', processes: 'cgroup_v2', cpu: 'cgroup_v2', io: 'none', disk: 'none' },
         },
       },
     ],

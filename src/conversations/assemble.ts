@@ -16,6 +16,9 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { FileRules } from '../workspace/file-gate.ts'
+import type { ConversationLimits } from '../workspace/limits/conversation-limits.ts'
+import type { DiskQuota } from '../workspace/limits/disk-quota.ts'
+import type { ResourceLimiter } from '../workspace/limits/resource-limits.ts'
 import type { OutputFilter, Shells } from '../workspace/shell.ts'
 import type { CallbackFile } from './callbacks/callback-record.ts'
 import { CallbackSet } from './callbacks/callback-set.ts'
@@ -56,6 +59,13 @@ export type AssemblyDeps = {
   readonly llmDefaults: LlmDefaults
   readonly version: string
   readonly isolation: 'bubblewrap' | 'none'
+  readonly resources: Pick<ResourceLimiter, 'check' | 'inForce'>
+  readonly limitConversation: (options: {
+    conversationId: string
+    requested: State['settings']['limits']
+    workdir: () => string
+    directory: string
+  }) => ConversationLimits
   readonly slots: RunSlots
   readonly metrics: Metrics
   readonly logger: Logger
@@ -70,6 +80,7 @@ export type AssemblyDeps = {
     directory: string
     secretsEnv: () => Record<string, string>
     createFilter: () => OutputFilter
+    limits: ConversationLimits
   }) => Shells
   /** What of a conversation's files is the same for all. */
   readonly files: Pick<FilesDeps, 'io' | 'ripgrep'>
@@ -86,6 +97,7 @@ export type AssemblyDeps = {
 export type ConversationToolDeps = Omit<ToolDeps, 'files'> & {
   /** The one that holds now. */
   readonly workdir: () => string
+  readonly quota: DiskQuota | undefined
 }
 
 /** An assembled conversation and what only its assembler may touch. */
@@ -149,6 +161,8 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
   const meter = createMeter(deps.metrics, state)
   const workdir = () => conversation.state.settings.workdir
   const directory = catalog.directoryOf(id)
+  const requested = state.settings.limits
+  const resources = deps.limitConversation({ conversationId: id, requested, workdir, directory })
   const shells = createConversationShells(() =>
     deps.createShells({
       conversationId: id,
@@ -156,6 +170,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
       directory,
       secretsEnv: secrets.commandEnv,
       createFilter: redactor.byteStream,
+      limits: resources,
     }),
   )
   const limits = { ...DEFAULT_COMMAND_LIMITS, ...deps.commandLimits }
@@ -181,6 +196,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
       shells: shells.forAgent,
       stateDirectory: directory,
       workdir,
+      quota: resources.quota,
       lastOutput: (name) => conversation.state.lastOutputs[name],
       sealer: deps.secretStore.sealerFor(id),
       redact,
@@ -214,6 +230,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     workdir,
     rules: () => deps.fileRules({ stateDirectory, workdir }),
     directory: stateDirectory,
+    quota: resources.quota,
     redact,
   })
   log.subscribe({ onEvents: (events) => events.forEach(({ event }) => meter.take(event)) })
@@ -235,7 +252,13 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     processes,
     agentInfo: () => {
       const { log, state } = conversation
-      return tellAgent({ settings: state.settings, log, tools: toolCalls.descriptions, isolation: deps.isolation })
+      return tellAgent({
+        settings: state.settings,
+        log,
+        tools: toolCalls.descriptions,
+        isolation: deps.isolation,
+        resourceLimits: deps.resources.inForce(requested),
+      })
     },
     callbacks: callbackCommands({ conversationId: id, set: callbackSet, head: () => log.head, ...deps, redact }),
     deliveries: callbackSet,

@@ -56,6 +56,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
   return {
     async create(id, request, idempotency, onChange) {
       const llm = parseNewLlm(request.llm_config, deps.llmDefaults)
+      if (request.limits) deps.resources.check(request.limits)
       const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
       const kept: SecretValues = { llm: llmSecrets(llm.config), env: request.secrets ?? {} }
       const redactor = deps.createRedactor()

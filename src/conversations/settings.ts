@@ -119,6 +119,7 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
     confirmation_mode,
     resume_on_start,
     visualize,
+    limits,
     max_seconds_per_run,
     max_iteration_per_run,
   } = request
@@ -132,6 +133,7 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
     max_seconds_per_run,
     resume_on_start,
     visualize,
+    limits,
     made_workdir: request.workdir === undefined ? workdir : undefined,
   })
   return { ...words, ...plain, workdir, llm_config: maskLlmConfig(llm), tools: [...tools], max_iteration_per_run }

@@ -15,6 +15,7 @@ export function viewOf(state: State): Conversation {
     tools: settings.tools,
     max_iteration_per_run: settings.max_iteration_per_run,
     ...(settings.max_seconds_per_run !== undefined && { max_seconds_per_run: settings.max_seconds_per_run }),
+    ...(settings.limits && { limits: settings.limits }),
     state: {
       id: state.id,
       agent_finished: state.status === 'finished',

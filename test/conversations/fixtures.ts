@@ -31,6 +31,7 @@ import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
 import { hostLauncher } from '../../src/workspace/host-launcher.ts'
 import type { ShellLauncher } from '../../src/workspace/shell.ts'
 import { shellEnvironment } from '../../src/workspace/shell-environment.ts'
+import { createResourceLimiter } from '../../src/workspace/limits/resource-limits.ts'
 import { createShells } from '../../src/workspace/shells.ts'
 import { readAll } from '../events/fixtures.ts'
 
@@ -100,6 +101,7 @@ export async function setBench({
       conversationIds: () => catalog.ids(),
       onFault: (error) => logger.error({ err: error }, 'the firehose failed'),
     })
+    const resources = await createResourceLimiter({ limits: {}, dataDir, onError: (error) => logger.error(error) })
     const fetch = createSafeFetch({ allow: ['127.0.0.1'] })
     const dispatcher = createCallbackDispatcher({ fetch, userAgent: 'test', ...callbacks })
     dispatchers.push(dispatcher)
@@ -112,6 +114,9 @@ export async function setBench({
       llmDefaults: {},
       version: '0.0.0-test',
       isolation: 'none',
+      resources,
+      limitConversation: ({ directory, ...options }) =>
+        resources.limit({ ...options, stateDir: join(directory, 'shells'), roots: () => [options.workdir()] }),
       slots: createRunSlots(maxRuns),
       metrics,
       logger,
@@ -184,15 +189,17 @@ export async function setBench({
 
 /** For `deps`, where a test is about shells. */
 export function realShells(launcher: ShellLauncher = hostLauncher): AssemblyDeps['createShells'] {
-  return ({ directory, ...options }) =>
-    createShells({
-      ...options,
-      stateDir: join(directory, 'shells'),
-      outputDir: join(directory, 'outputs'),
-      privateDir: join(directory, 'private'),
-      env: shellEnvironment(process.env),
-      launcher,
-    })
+  return ({ directory, limits, ...options }) =>
+    limits.limitShells(
+      createShells({
+        ...options,
+        stateDir: join(directory, 'shells'),
+        outputDir: join(directory, 'outputs'),
+        privateDir: join(directory, 'private'),
+        env: shellEnvironment(process.env),
+        launcher: limits.limitLauncher(launcher),
+      }),
+    )
 }
 
 /** Every event there is, from the first. */

@@ -142,7 +142,8 @@ async function sweep(dataDir: string, prefix: string, places: readonly CgroupPla
   const record = join(dataDir, RECORD)
   const now = places.map(({ version, directory }) => `${version} ${directory}`)
   const before = readIfAny(record).split('\n').filter(Boolean)
-  if (now.join('\n') !== before.join('\n')) writeFileSync(record, now.map((line) => `${line}\n`).join(''), { mode: 0o600 })
+  if (now.join('\n') !== before.join('\n'))
+    writeFileSync(record, now.map((line) => `${line}\n`).join(''), { mode: 0o600 })
   await Promise.all([...new Set([...before, ...now])].map((line) => sweepPlace(line, prefix)))
 }
 

@@ -2,7 +2,7 @@
 import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { CgroupPlace } from './cgroup-places.ts'
+import type { CgroupPlace, Controller } from './cgroup-places.ts'
 import { isWritable, readIfAny } from './cgroup-places.ts'
 import type { LimitValues } from './limit-values.ts'
 
@@ -12,7 +12,7 @@ const WEIGHT = 25
 /** The same for processors in version 1, where a process outside of all groups counts 1024. */
 const SHARES = 256
 /** Processes end soon after their SIGKILL; one that is stuck in the kernel is not waited for. */
-const END_TIMEOUT_MS = 3000
+const END_TIMEOUT_MS = 1000
 const LOOK_MS = 10
 
 /** What has happened in it since it was made. */
@@ -41,7 +41,7 @@ export class Cgroup {
       for (const place of this.#places) {
         mkdirSync(this.#in(place), { recursive: true })
         for (const [file, value, isOptional] of settingsFor(place, this.#limits))
-          this.#set(place, file, value, isOptional)
+          this.#set(place, file, String(value), isOptional)
       }
     } catch (error) {
       this.#removeNow()
@@ -52,6 +52,12 @@ export class Cgroup {
   /** Whoever writes `0` to each of them is in the group, and so is all that it starts. */
   get doors(): string[] {
     return this.#places.map((place) => join(this.#in(place), 'cgroup.procs'))
+  }
+
+  /** Processes and threads; 0 where nobody counts them. */
+  get count(): number {
+    const pids = this.#find('pids')
+    return Number((pids && this.#read(pids, 'pids.current')) ?? 0)
   }
 
   get events(): CgroupEvents {
@@ -120,58 +126,59 @@ export class Cgroup {
   }
 }
 
-type Setting = readonly [file: string, value: string, isOptional: boolean]
+/** An optional one is passed over where the kernel has no such file. */
+type Setting = readonly [file: string, value: string | number, isOptional: boolean]
 
 function settingsFor({ version, controllers }: CgroupPlace, limits: LimitValues): Setting[] {
   const settings = version === 2 ? settingsV2(limits) : settingsV1(limits)
   return [...controllers].flatMap((controller) => settings[controller])
 }
 
-function settingsV2({ memoryBytes, processes, cpus }: LimitValues) {
+type Settings = Readonly<Record<Controller, readonly Setting[]>>
+
+function settingsV2({ memoryBytes, processes, cpus }: LimitValues): Settings {
   return {
-    memory:
-      memoryBytes === undefined
-        ? []
-        : [
-            ['memory.max', String(memoryBytes), false],
-            // Else what does not fit goes to the disk, and takes the time of all.
-            ['memory.swap.max', '0', true],
-          ],
-    pids: processes === undefined ? [] : [['pids.max', String(processes), false]],
+    // Without swap: what does not fit would go to the disk, and take the time of all.
+    memory: given(memoryBytes, (bytes) => [
+      ['memory.max', bytes, false],
+      ['memory.swap.max', 0, true],
+    ]),
+    pids: given(processes, (count) => [['pids.max', count, false]]),
     cpu: [
-      ['cpu.weight', String(WEIGHT), true],
-      ...(cpus === undefined ? [] : [['cpu.max', `${Math.round(cpus * PERIOD_US)} ${PERIOD_US}`, false] as const]),
+      ['cpu.weight', WEIGHT, true],
+      ...given(cpus, (count) => [['cpu.max', `${quotaOf(count)} ${PERIOD_US}`, false]]),
     ],
-    io: [['io.weight', String(WEIGHT), true]],
-  } satisfies Record<string, Setting[]>
+    io: [['io.weight', WEIGHT, true]],
+  }
 }
 
-function settingsV1({ memoryBytes, processes, cpus }: LimitValues) {
+function settingsV1({ memoryBytes, processes, cpus }: LimitValues): Settings {
   return {
-    memory:
-      memoryBytes === undefined
-        ? []
-        : [
-            ['memory.limit_in_bytes', String(memoryBytes), false],
-            // Memory and swap together.
-            ['memory.memsw.limit_in_bytes', String(memoryBytes), true],
-          ],
-    pids: processes === undefined ? [] : [['pids.max', String(processes), false]],
+    // The second is for memory and swap together.
+    memory: given(memoryBytes, (bytes) => [
+      ['memory.limit_in_bytes', bytes, false],
+      ['memory.memsw.limit_in_bytes', bytes, true],
+    ]),
+    pids: given(processes, (count) => [['pids.max', count, false]]),
     cpu: [
-      ['cpu.shares', String(SHARES), true],
-      ...(cpus === undefined
-        ? []
-        : [
-            ['cpu.cfs_period_us', String(PERIOD_US), false] as const,
-            ['cpu.cfs_quota_us', String(Math.round(cpus * PERIOD_US)), false] as const,
-          ]),
+      ['cpu.shares', SHARES, true],
+      ...given(cpus, (count) => [
+        ['cpu.cfs_period_us', PERIOD_US, false],
+        ['cpu.cfs_quota_us', quotaOf(count), false],
+      ]),
     ],
     io: [
-      ['blkio.weight', String(WEIGHT), true],
-      ['blkio.bfq.weight', String(WEIGHT), true],
+      ['blkio.weight', WEIGHT, true],
+      ['blkio.bfq.weight', WEIGHT, true],
     ],
-  } satisfies Record<string, Setting[]>
+  }
 }
+
+function given(limit: number | undefined, settings: (limit: number) => readonly Setting[]): readonly Setting[] {
+  return limit === undefined ? [] : settings(limit)
+}
+
+const quotaOf = (cpus: number) => Math.round(cpus * PERIOD_US)
 
 const numberIn = (text: string | undefined, pattern: RegExp) => Number(pattern.exec(text ?? '')?.[1] ?? 0)
 

@@ -3,18 +3,20 @@
  * its disks has shrunk enough to matter, or after a while; between two measurements what the server writes is added.
  */
 import { statfs } from 'node:fs/promises'
-import { setTimeout as delay } from 'node:timers/promises'
+import { settlesWithin } from '../../lib/settles-within.ts'
 import type { Programs } from './disk-usage.ts'
 import { ENTRY_BYTES, findLargest, measureDisk, measureNameless } from './disk-usage.ts'
 import { tellBytes } from './limit-values.ts'
 
 /** The free space may stay the same while one conversation writes what another deletes. */
-const MAX_AGE_MS = 30_000
+const MAX_AGE_MS = { whenIdle: 30_000, whenBusy: 2000 }
+/** Measuring without that reason takes at most this part of the time. */
+const IDLE_DUTY = 0.05
 /** The part of what is left that may be used up before it is measured again. */
 const PART = 0.25
 /** Measuring takes at most this part of the time, however long it takes. */
 const DUTY = 0.25
-const MIN_PAUSE_MS = 200
+const MIN_PAUSE_MS = 50
 /** Less than this is not looked for among files without a name. */
 const UNEXPLAINED_BYTES = 16 * 1024 ** 2
 /** A result does not wait longer for the measurement after its command. */
@@ -27,6 +29,8 @@ export type DiskQuotaOptions = {
   readonly programs: Programs
   /** Of all that runs in the conversation. */
   readonly pids: () => Promise<readonly number[]>
+  /** Whether a command runs. */
+  readonly isBusy: () => boolean
 }
 
 export class DiskQuota {
@@ -35,11 +39,14 @@ export class DiskQuota {
   /** Undefined until it was measured. */
   #usedBytes: number | undefined
   #why: string | undefined
-  #freeBytes = 0
+  /** By root, at the last measurement. */
+  #freeBytes: ReadonlyMap<string, number> = new Map()
   #measuredAt = -Infinity
   #tookMs = 0
   #measuring: Promise<void> | undefined
   #largest = ''
+  /** Files without a name were found, the last time. */
+  #hasNameless = false
 
   constructor(options: DiskQuotaOptions) {
     this.#options = options
@@ -72,16 +79,14 @@ export class DiskQuota {
     return true
   }
 
-  /** The same, but returns in time; the measurement goes on. */
-  async lookBriefly(): Promise<void> {
-    const timer = new AbortController()
-    const tooLong = delay(PATIENCE_MS, undefined, { signal: timer.signal }).catch(() => {})
-    await Promise.race([this.look(), tooLong]).finally(() => timer.abort())
+  /** Measures when there is reason to, or when it is said to be needed, but returns in time; the measurement goes on. */
+  async lookBriefly({ isNeeded }: { isNeeded: boolean }): Promise<void> {
+    await settlesWithin(PATIENCE_MS, isNeeded ? this.#lookNow() : this.look())
   }
 
   /** Bytes that may still be written. */
   async room(): Promise<number> {
-    await this.look()
+    await this.lookBriefly({ isNeeded: this.isOver })
     return this.isOver ? 0 : this.limitBytes - this.usedBytes
   }
 
@@ -90,11 +95,19 @@ export class DiskQuota {
     if (this.#usedBytes !== undefined) this.#usedBytes += bytes + ENTRY_BYTES
   }
 
+  async #lookNow(): Promise<void> {
+    // What is under way may have begun before.
+    await this.#measuring
+    await this.#measure()
+  }
+
   async #isDue(): Promise<boolean> {
     const age = performance.now() - this.#measuredAt
     if (age < Math.max(MIN_PAUSE_MS, this.#tookMs / DUTY)) return false
-    if (this.#usedBytes === undefined || age > MAX_AGE_MS || this.isOver) return true
-    const shrunkBy = this.#freeBytes - (await this.#readFree())
+    if (this.#usedBytes === undefined || this.isOver) return true
+    const maxAge = this.#options.isBusy() ? MAX_AGE_MS.whenBusy : MAX_AGE_MS.whenIdle
+    if (age > Math.max(maxAge, this.#tookMs / IDLE_DUTY)) return true
+    const shrunkBy = this.#shrunkBy(await this.#readFree())
     return shrunkBy > (this.limitBytes - this.usedBytes) * PART
   }
 
@@ -107,7 +120,7 @@ export class DiskQuota {
     const before = this.#usedBytes
     const began = performance.now()
     const free = await this.#readFree()
-    const shrunkBy = this.#freeBytes - free
+    const shrunkBy = this.#shrunkBy(free)
     const measured = await measureDisk(programs, roots()).catch((error: unknown) => ({ error }))
     if ('error' in measured) {
       this.#why = 'what it uses could not be counted in time: there are too many files'
@@ -132,16 +145,25 @@ export class DiskQuota {
     return bytes
   }
 
-  #hasNameless = false
-
   async #tellLargest(): Promise<string> {
     const largest = await findLargest(this.#options.programs, this.#options.roots())
     return largest.map(([path, bytes]) => `${JSON.stringify(path)} (${tellBytes(bytes)})`).join(', ')
   }
 
-  /** Of all the disks that there are roots on; one with two of them counts twice, which measures too often at worst. */
-  async #readFree(): Promise<number> {
-    const all = await Promise.allSettled(this.#options.roots().map((root) => statfs(root)))
-    return all.reduce((sum, each) => sum + (each.status === 'fulfilled' ? each.value.bavail * each.value.bsize : 0), 0)
+  /** Where several roots are on one disk it counts for each, which measures too often at worst. */
+  #shrunkBy(free: ReadonlyMap<string, number>): number {
+    const changes = [...free].map(([root, bytes]) => Math.max((this.#freeBytes.get(root) ?? bytes) - bytes, 0))
+    return changes.reduce((sum, change) => sum + change, 0)
+  }
+
+  async #readFree(): Promise<Map<string, number>> {
+    const free = new Map<string, number>()
+    const read = async (root: string) => {
+      const { bavail, bsize } = await statfs(root)
+      free.set(root, bavail * bsize)
+    }
+    // Those that do not exist yet hold nothing.
+    await Promise.allSettled(this.#options.roots().map(read))
+    return free
   }
 }

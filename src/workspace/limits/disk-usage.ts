@@ -12,6 +12,8 @@ const MAX_OUTPUT_BYTES = 8 * 1024 ** 2
 /** What a file or directory counts besides its blocks: an empty one has none, and still takes its place. */
 export const ENTRY_BYTES = 1024
 const LARGEST = 3
+/** Parts of the largest. */
+const WORTH_NAMING = 0.05
 const READ_CONCURRENCY = 8
 
 export type DiskUsage = {
@@ -34,18 +36,25 @@ export async function measureDisk({ du, find }: Programs, roots: readonly string
 }
 
 /** The largest that lie directly in one of the roots, with their sizes in bytes. None when there are too many to tell. */
-export async function findLargest({ du }: Programs, roots: readonly string[]): Promise<[path: string, bytes: number][]> {
+export async function findLargest(
+  { du }: Programs,
+  roots: readonly string[],
+): Promise<[path: string, bytes: number][]> {
   const { stdout } = await run(du, ['-a', '-x', '-k', '-0', '-d', '1', '--', ...roots]).catch(() => ({ stdout: '' }))
   const all = stdout.split('\0').flatMap((line): [string, number][] => {
     const [size = '', ...path] = line.split('\t')
     return path.length > 0 && !roots.includes(path.join('\t')) ? [[path.join('\t'), Number(size) * 1024]] : []
   })
-  return all.toSorted(([, a], [, b]) => b - a).slice(0, LARGEST)
+  const sorted = all.toSorted(([, a], [, b]) => b - a)
+  const most = sorted[0]?.[1] ?? 0
+  return sorted.slice(0, LARGEST).filter(([, bytes]) => bytes > 0 && bytes >= most * WORTH_NAMING)
 }
 
 /** Bytes of files without a name that these processes hold open on the same disks as the roots: du(1) cannot see them. */
 export async function measureNameless(pids: readonly number[], roots: readonly string[]): Promise<number> {
-  const devices = new Set((await Promise.all(roots.map((root) => stat(root).catch(() => undefined)))).map((s) => s?.dev))
+  const devices = new Set(
+    (await Promise.all(roots.map((root) => stat(root).catch(() => undefined)))).map((s) => s?.dev),
+  )
   const sizes = new Map<string, number>()
   await mapBounded(pids, READ_CONCURRENCY, async (pid) => {
     const names = await readdir(`/proc/${pid}/fd`).catch(() => [])
@@ -67,7 +76,12 @@ async function hasUnreadable(find: string, roots: readonly string[]): Promise<bo
 /** Files vanish while they are counted, so the exit code says little. What is missing says so in `stderr`. */
 function run(file: string, args: readonly string[]): Promise<{ stdout: string; stderr: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ stdout: string; stderr: string }>()
-  const options = { env: { LC_ALL: 'C' }, timeout: TIMEOUT_MS, maxBuffer: MAX_OUTPUT_BYTES, killSignal: 'SIGKILL' } as const
+  const options = {
+    env: { LC_ALL: 'C' },
+    timeout: TIMEOUT_MS,
+    maxBuffer: MAX_OUTPUT_BYTES,
+    killSignal: 'SIGKILL',
+  } as const
   execFile(file, [...args], options, (error, stdout, stderr) => {
     if (error && (error.killed || typeof error.code !== 'number')) reject(error)
     else resolve({ stdout, stderr })
