@@ -197,12 +197,13 @@ export class ConversationLimits {
       options.onStart?.(pid)
     }
     const result = await shell.run(command, { ...options, signal: running.signal, onStart })
+    // From here on it does not run: what it has left over the limit is told, and not ended, with it.
+    const told = running.finish(result)
     if (this.quota) {
-      const isNeeded = result.exitCode === FILE_TOO_LARGE || this.quota.isOver
-      await this.quota.lookBriefly({ isNeeded })
+      await this.quota.settle({ isNeeded: result.exitCode === FILE_TOO_LARGE })
       await this.#followDisk()
     }
-    return this.#withDisk(running.finish(result))
+    return this.#withDisk(told)
   }
 
   #withDisk(result: CommandResult): CommandResult {

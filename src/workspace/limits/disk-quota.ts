@@ -45,6 +45,8 @@ export class DiskQuota {
   #tookMs = 0
   #measuring: Promise<void> | undefined
   #largest = ''
+  /** A command has ended since, and may have written. */
+  #isOwed = false
   /** Files without a name were found, the last time. */
   #hasNameless = false
 
@@ -86,8 +88,14 @@ export class DiskQuota {
 
   /** Bytes that may still be written. */
   async room(): Promise<number> {
-    await this.lookBriefly({ isNeeded: this.isOver })
+    await this.lookBriefly({ isNeeded: this.isOver || this.#isOwed })
     return this.isOver ? 0 : this.limitBytes - this.usedBytes
+  }
+
+  /** A command has ended: what it wrote is measured, now or soon. */
+  async settle({ isNeeded }: { isNeeded: boolean }): Promise<void> {
+    this.#isOwed = true
+    await this.lookBriefly({ isNeeded: isNeeded || this.isOver })
   }
 
   /** What the server itself has written. */
@@ -105,7 +113,7 @@ export class DiskQuota {
     const age = performance.now() - this.#measuredAt
     if (age < Math.max(MIN_PAUSE_MS, this.#tookMs / DUTY)) return false
     if (this.#usedBytes === undefined || this.isOver) return true
-    const maxAge = this.#options.isBusy() ? MAX_AGE_MS.whenBusy : MAX_AGE_MS.whenIdle
+    const maxAge = this.#isOwed ? 0 : this.#options.isBusy() ? MAX_AGE_MS.whenBusy : MAX_AGE_MS.whenIdle
     if (age > Math.max(maxAge, this.#tookMs / IDLE_DUTY)) return true
     const shrunkBy = this.#shrunkBy(await this.#readFree())
     return shrunkBy > (this.limitBytes - this.usedBytes) * PART
@@ -119,6 +127,7 @@ export class DiskQuota {
     const { programs, roots, limitBytes } = this.#options
     const before = this.#usedBytes
     const began = performance.now()
+    this.#isOwed = false
     const free = await this.#readFree()
     const shrunkBy = this.#shrunkBy(free)
     const measured = await measureDisk(programs, roots()).catch((error: unknown) => ({ error }))
