@@ -64,21 +64,20 @@ async function enablePlaceV2(): Promise<CgroupPlace | undefined> {
   const place = findPlaceV2()
   if (!place) return undefined
   const control = join(place.directory, 'cgroup.subtree_control')
-  const enable = () => {
-    // One by one: a kernel refuses all of a line for one that it cannot enable.
-    for (const controller of place.controllers) writeIfPossible(control, `+${controller}`)
-    return namesEnabled(control, place.controllers)
+  const enabled = () => place.controllers.intersection(new Set(readIfAny(control).trim().split(' ')))
+  const before = enabled()
+  // First of all: with processes in it, some controllers could be enabled, but no group below could be entered then.
+  if (before.size < place.controllers.size && isBelowRoot(place.directory) && !(await moveToLeaf(place.directory))) {
+    moveBack(place.directory)
+    return before.size > 0 ? { ...place, controllers: before } : undefined
   }
-  let enabled = enable()
-  // A group with processes of its own cannot limit those of groups below it, so these move to one beside them.
-  if (enabled.size < place.controllers.size && (await moveToLeaf(place.directory))) enabled = enable()
-  if (enabled.size === 0) moveBack(place.directory)
-  return enabled.size > 0 ? { ...place, controllers: enabled } : undefined
+  // One by one: a kernel refuses all of a line for one that it cannot enable.
+  for (const controller of place.controllers) writeIfPossible(control, `+${controller}`)
+  return enabled().size > 0 ? { ...place, controllers: enabled() } : undefined
 }
 
-function namesEnabled(control: string, wanted: ReadonlySet<Controller>): ReadonlySet<Controller> {
-  return wanted.intersection(new Set(readIfAny(control).trim().split(' ')))
-}
+/** The root of all groups may have processes, and groups with limits beside them. It has no type. */
+const isBelowRoot = (directory: string) => readIfAny(join(directory, 'cgroup.type')) !== ''
 
 /**
  * Moves the server, who started it and what it has started. Not when others are in the group: it was not made for the

@@ -60,6 +60,7 @@ export class ConversationLimits {
   readonly #trees: ShellTrees
   readonly #running: RunningCommands
   #group: Cgroup | undefined
+  #ending: Promise<void> | undefined
   #fullLooks = 0
   #kills = { since: 0, count: 0 }
   #overBytes = Infinity
@@ -91,6 +92,8 @@ export class ConversationLimits {
     return {
       isolation: launcher.isolation,
       launch: async (argv, options) => {
+        // Nothing can start in a group that is being emptied, and what did would be ended too.
+        await this.#ending
         const doors = this.#openGroup()?.doors ?? []
         const { inside, outside } = this.#rlimits(launcher)
         const limited = inside ? [SHELL, ...enterArguments({ rlimits: inside }, argv)] : argv
@@ -265,7 +268,8 @@ export class ConversationLimits {
   async #endAll(exceeded: Exceeded): Promise<void> {
     this.#fullLooks = 0
     this.#running.tellAll(exceeded)
-    await (this.#group ?? this.#trees).killAll()
+    this.#ending = (this.#group ?? this.#trees).killAll()
+    await this.#ending
   }
 
   async #pids(): Promise<number[]> {
