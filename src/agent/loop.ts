@@ -18,7 +18,7 @@ export type AgentContext = {
   readonly llm: () => Llm
   /** Calls that have no result yet, in order. */
   readonly openCalls: () => readonly ToolCall[]
-  /** Those of them that need a decision first: while there is one, none of the turn runs. */
+  /** Those of them that have not begun and need a decision first: while there is one, no further call begins. */
   readonly callsToAsk: () => readonly AskedToolUse[]
   /** Models found to take no tools: told once, and asked without from then on. */
   readonly withoutTools: Set<string>
@@ -56,15 +56,10 @@ export async function runAgent(
   signal: AbortSignal,
 ): Promise<LoopEnd | LoopWait> {
   for (;;) {
-    // What a pause left running comes to its end first: while a call waits for a decision, none of its turn runs.
-    const begun = await runCalls(context, (call) => context.toolCalls.hasBegun(call.toolUseId), signal)
-    if (!begun) return { stopReason: 'paused' }
-    const asked = context.callsToAsk()
-    if (asked.length) return { asks: asked }
-    const ran = await runCalls(context, () => true, signal)
+    const ran = await runOpenCalls(context, signal)
     if (!ran) return { stopReason: 'paused' }
-    const last = ran.finishes ? ran : begun
-    if (last.finishes) return { stopReason: 'finished', finalText: last.finalText }
+    if ('asks' in ran) return ran
+    if (ran.finishes) return { stopReason: 'finished', finalText: ran.finalText }
     const limit = metLimit(context)
     if (limit) return limit
 
@@ -82,19 +77,25 @@ export async function runAgent(
 }
 
 /** One after the other, in the order of the turn. Undefined when the signal came in between. */
-async function runCalls(
-  { openCalls, toolCalls }: AgentContext,
-  isMeant: (call: ToolCall) => boolean,
-  signal: AbortSignal,
-): Promise<FinishedCall | undefined> {
+async function runOpenCalls(context: AgentContext, signal: AbortSignal): Promise<FinishedCall | LoopWait | undefined> {
+  const { toolCalls } = context
   let last: FinishedCall = { finishes: false }
-  for (const call of openCalls().filter(isMeant)) {
+  for (let call = nextCall(context); call; call = nextCall(context)) {
     if (signal.aborted) return undefined
+    // Nothing is awaited between this look and the start of the call: a mode that is stored by now holds for it.
+    const asks = toolCalls.hasBegun(call.toolUseId) ? [] : context.callsToAsk()
+    if (asks.length) return { asks }
     const finished = await orAborted(toolCalls.run(call), signal)
     if (!finished) return undefined
     if (finished.finishes) last = finished
   }
   return last
+}
+
+/** What a pause left running ends before another call begins, so of a turn at most one call is ever under way. */
+function nextCall({ openCalls, toolCalls }: AgentContext): ToolCall | undefined {
+  const open = openCalls()
+  return open.find((call) => toolCalls.hasBegun(call.toolUseId)) ?? open[0]
 }
 
 /** Finish reasons of an answer that was cut off, as vendors name it. */

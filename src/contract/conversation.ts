@@ -283,7 +283,9 @@ export const PauseRequest = z
     interrupt: z
       .boolean()
       .default(false)
-      .describe("Also end the running tool's processes; without it the tool finishes."),
+      .describe(
+        "Also end the running tool's processes, and give up the calls of the turn that have not begun: each gets an `interrupted` result. Without it the tool finishes, and the calls begin with the next `run`.",
+      ),
   })
   .meta({ id: 'PauseRequest', examples: [{ interrupt: true }] })
 export type PauseRequest = z.infer<typeof PauseRequest>

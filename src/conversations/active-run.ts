@@ -148,7 +148,10 @@ export class ActiveRun {
         return llm.instance
       },
       openCalls: () => state().openCalls,
-      callsToAsk: () => callsToAsk(gatedCalls(state()), modeOf(state()), (call) => toolCalls.isHarmless(call)),
+      callsToAsk: () => {
+        const notBegun = gatedCalls(state()).filter((call) => !toolCalls.hasBegun(call.toolUseId))
+        return callsToAsk(notBegun, modeOf(state()), (call) => toolCalls.isHarmless(call))
+      },
       steps: () => state().run?.steps ?? 0,
       limits: () => ({ maxSteps: state().run?.maxSteps, maxIterations: state().settings.max_iteration_per_run }),
       onRequest: () => void (this.#requestedAt = state().lastSeq),

@@ -13,7 +13,7 @@ export type DecideCommand = { kind: 'decide'; requestId: string; decisions: read
 /** `reason` may be empty. `now` is milliseconds since 1970. */
 export type RejectCommand = { kind: 'reject'; reason: string; now: number }
 
-/** All calls of a turn are decided before any of them runs. */
+/** All calls of a turn that have not begun are decided before any of them runs. */
 export function decideAsk(state: State, { runId, requestId, toolUses }: AskCommand): EventDraft[] {
   if (state.status !== 'running' || state.run?.id !== runId) return []
   const request: EventDraft = {

@@ -39,6 +39,18 @@ export function answerOpenCalls(state: State, type: ToolErrorType, message: stri
   return state.openCalls.map((call) => answer(call, type, message))
 }
 
+/**
+ * Gives each open call that has not begun its result, so that it never runs. `begun` are the ids of those whose result
+ * comes from their tool. What waits for a decision is denied: nothing is left that the decision could be about.
+ */
+export function interruptCalls(state: State, begun: readonly string[], message: string): EventDraft[] {
+  const notBegun = state.openCalls.filter((call) => !begun.includes(call.toolUseId))
+  return [...denials(state, 'superseded', message), ...notBegun.map((call) => answer(call, 'interrupted', message))]
+}
+
+/** Why a call did not run that was open when the user wrote. */
+export const BEFORE_MESSAGE = 'interrupted: the user wrote a message before this call began; it did not run'
+
 export function answer(call: ToolCall, error_type: ToolErrorType, message: string): EventDraft {
   return {
     type: 'ToolResult',

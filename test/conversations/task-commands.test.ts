@@ -87,27 +87,27 @@ const nameOf = (draft: EventDraft) =>
   draft.type === 'TaskUpdate' ? `${keyOf(draft.task_id)} ${draft.status}` : draft.type
 const keyOf = (id: string) => Object.entries(ids).find(([, each]) => each === id)?.[0] ?? id
 
-const cancel = (taskId: string, stillRunning: string[] = []): Command => {
-  return { kind: 'cancel_task', taskId, stillRunning, now }
+const cancel = (taskId: string, begun: string[] = []): Command => {
+  return { kind: 'cancel_task', taskId, begun, now }
 }
 const end = (stopReason: StopReason): Command => {
-  return { kind: 'end_run', runId, stopReason, requestedAt: 1000, newRunId, now }
+  return { kind: 'end_run', runId, stopReason, requestedAt: 1000, begun: [], newRunId, now }
 }
 const message = (run: boolean): Command => {
-  return { kind: 'message', content: [{ type: 'text', text: 'no' }], run, newRunId, now }
+  return { kind: 'message', content: [{ type: 'text', text: 'no' }], run, begun: [], newRunId, now }
 }
 
 const COMMANDS = {
   'cancel the current one': cancel(ids.current),
   'cancel the queued one': cancel(ids.queued),
   'cancel the job': cancel(ids.job),
-  pause: { kind: 'pause', reason: 'pause', now },
+  pause: { kind: 'pause', reason: 'pause', interrupt: false, begun: [], now },
   run: { kind: 'run', newRunId },
   message: message(false),
   'message with run': message(true),
   reject: { kind: 'reject', reason: '', now },
   'post a task': { kind: 'post_task', taskId: newRunId, title: 'more', runnable: agentRun() },
-  'start the queued one': { kind: 'start_task', taskId: ids.queued, runnable: agentRun(), newRunId },
+  'start the queued one': { kind: 'start_task', taskId: ids.queued, runnable: agentRun(), begun: [], newRunId },
   tick: { kind: 'tick_task', taskId: ids.job, progress: { done: 1, total: 2 } },
   'end the job': { kind: 'end_task', taskId: ids.job, status: 'completed' },
   'end the current one as a job': { kind: 'end_task', taskId: ids.current, status: 'completed' },
