@@ -15,6 +15,7 @@ import type { Bench, Gate } from './fixtures.ts'
 import { call, eventsOf, gate, only, setBench, tool, until, userText } from './fixtures.ts'
 import { mortalStore } from './mortal-store.ts'
 import { expectWholeTurns } from './wire.ts'
+import { effort } from '../support/patience.ts'
 
 type Asked = PendingPermissions['items'][number]
 
@@ -597,13 +598,12 @@ test('property: whatever is done in whatever order, no call runs that was not al
     }),
     // One of which it is known that something is allowed, whatever chance brings.
     {
-      numRuns: 60,
-      interruptAfterTimeLimit: 15_000,
+      numRuns: effort(30, 600),
       examples: [[[{ kind: 'rest' }, { kind: 'approve' }, { kind: 'rest' }]]],
     },
   )
   expect(runs, 'some were allowed').toBeGreaterThan(0)
-}, 30_000)
+})
 
 async function carryOut(scene: Scene, deed: Deed): Promise<void> {
   const conversation = await scene.conversation()
