@@ -19,7 +19,8 @@ type Deed =
   | { kind: 'wait'; ms: number }
   | { kind: 'decide'; use: number; allow: boolean }
   | { kind: 'run' | 'reject' | 'approve' | 'task' | 'cancel' }
-  | { kind: 'crash' | 'stop' }
+  | { kind: 'crash' }
+  | { kind: 'stop' }
 
 const deeds = fc.array(
   fc.oneof(

@@ -318,3 +318,11 @@ test('the state holds what a list needs of an open task, and nothing that may be
   expect(folded([update(ids.current, 'cancelled')], folded([posted(ids.current)])).tasks).toEqual([])
   expect(folded([posted(ids.current)]).id).toBe(conversationId)
 })
+
+test('the message that a task begins with is read before what an ended run has left open', () => {
+  const ended = folded([update(ids.current, 'error'), status('error', 'running')], inCall)
+  const start = { ...COMMANDS['start the queued one'], begun: ['a'] }
+  const outcome = decide(ended, start) as EventDraft[]
+  expect(outcome.map(nameOf)).toEqual(['queued running', 'ToolResult', 'UserMessage', 'StatusUpdate'])
+  expect(outcome[1]).toMatchObject({ tool_use_id: 'b', error_type: 'interrupted' })
+})
