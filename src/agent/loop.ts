@@ -25,8 +25,8 @@ export type AgentContext = {
   /** Model answers so far in this run. */
   readonly steps: () => number
   readonly limits: () => { readonly maxSteps: number | undefined; readonly maxIterations: number }
-  /** Told right before each model request: messages stored later are not part of it. */
-  readonly onRequest: () => void
+  /** Told right before each model request: messages stored later are not part of it. Returns the seq of the last event that is. */
+  readonly onRequest: () => number
 }
 
 /** Where events go. `emit` resolves when they are durable; `publish` is for what is only shown. */
@@ -116,8 +116,8 @@ async function askModel(context: AgentContext, output: Output, signal: AbortSign
   const llm = context.llm()
   const { history, toolCalls, runId } = context
   const ask = (tools: readonly ModelTool[]) => {
-    context.onRequest()
-    return takeTurn(llm, { system: history.system, messages: history.messages, tools }, { runId, ...output }, signal)
+    const deps = { runId, readThrough: context.onRequest(), ...output }
+    return takeTurn(llm, { system: history.system, messages: history.messages, tools }, deps, signal)
   }
   try {
     return await ask(context.withoutTools.has(llm.model) ? [] : toolCalls.descriptions)

@@ -108,6 +108,11 @@ export const AssistantMessage = Envelope.extend({
   usage: Usage,
   cost_usd: z.number().nonnegative().optional(),
   stop_reason: z.string().describe("The provider's finish reason."),
+  read_through: z
+    .int()
+    .nonnegative()
+    .optional()
+    .describe('Seq of the last event that the model had read when it gave this answer.'),
   partial: z.boolean().optional().describe('The model failed after it had said this much.'),
 }).meta({ id: 'AssistantMessage' })
 

@@ -63,6 +63,11 @@ export class ActiveRun {
     this.#drive().catch(this.#deps.onError)
   }
 
+  /** The log's head at the last model request, 0 when there was none. */
+  get requestedAt(): number {
+    return this.#requestedAt
+  }
+
   /** Resolves when the loop is still; only until then, for its end would wait for the inbox of whoever waits here. */
   async stop(): Promise<void> {
     this.#abort.abort()
@@ -154,7 +159,7 @@ export class ActiveRun {
       },
       steps: () => state().run?.steps ?? 0,
       limits: () => ({ maxSteps: state().run?.maxSteps, maxIterations: state().settings.max_iteration_per_run }),
-      onRequest: () => void (this.#requestedAt = state().lastSeq),
+      onRequest: () => (this.#requestedAt = state().lastSeq),
     }
   }
 

@@ -6,7 +6,18 @@ import { Problem } from '../contract/problem.ts'
 import type { AskCommand, DecideCommand, RejectCommand } from './approval-commands.ts'
 import { decideAsk, decidePermission, decideReject, isUndecided, supersede } from './approval-commands.ts'
 import { undecidedCalls } from './approvals.ts'
-import { answer, BEFORE_MESSAGE, inRun, interruptCalls, isWaiting, keyOf, result, start, toStatus } from './drafts.ts'
+import {
+  answer,
+  BEFORE_MESSAGE,
+  inRun,
+  interruptCalls,
+  isWaiting,
+  keyOf,
+  result,
+  start,
+  startForUnread,
+  toStatus,
+} from './drafts.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { State } from './state.ts'
 import { STATUS_AFTER } from './state.ts'
@@ -132,7 +143,8 @@ function decideMessage(state: State, command: CommandOf<'message'>): EventDraft[
     const ended = [...supersede(state), result(state, 'superseded', now)]
     // With a run that follows, the message only steers the task that the agent is at.
     if (run) return [...ended, message, start(state, newRunId, 'message')]
-    return [...ended, ...endOfCurrentTask(state, 'superseded'), message, toStatus(state, 'idle', 'superseded')]
+    const atRest = [...endOfCurrentTask(state, 'superseded'), message, toStatus(state, 'idle', 'superseded')]
+    return [...ended, ...atRest, ...startForUnread(state, 'idle', state.readThrough, newRunId)]
   }
   // The model reads the message before anything else happens: it may well say that the rest of the turn must not run.
   const told = [...interruptCalls(state, begun, BEFORE_MESSAGE), message]
@@ -205,8 +217,10 @@ function decideClientEvent({ name, data, idempotency }: CommandOf<'client_event'
  */
 function decideEnd(state: State, command: CommandOf<'end_run'>): EventDraft[] {
   const { stopReason, failure, begun, now } = command
-  const hasUnread = (since: number) => state.runRequestedAt > since
-  if (hasUnread(command.requestedAt) && (stopReason === 'completed' || stopReason === 'finished')) return []
+  // The run may have asked the model before it waited for somebody: then only the log knows.
+  const requestedAt = Math.max(command.requestedAt, state.readThrough)
+  const isUnread = state.runRequestedAt > requestedAt
+  if (isUnread && (stopReason === 'completed' || stopReason === 'finished')) return []
 
   const error: EventDraft[] = failure
     ? [
@@ -222,17 +236,16 @@ function decideEnd(state: State, command: CommandOf<'end_run'>): EventDraft[] {
     : []
   // Each such message asked for a run of its own when this one could not take it in. But not the one this run was
   // started for: a run that fails before its first request would start itself again for ever.
-  const startsAnother = hasUnread(Math.max(command.requestedAt, state.run?.startSeq ?? 0))
-  const ended = [
+  const readThrough = Math.max(requestedAt, state.run?.startSeq ?? 0)
+  const another = startForUnread(state, STATUS_AFTER[stopReason], readThrough, command.newRunId)
+  return [
     ...error,
-    ...givenUpAtEnd(state, stopReason, begun, startsAnother),
+    ...givenUpAtEnd(state, stopReason, begun, another.length > 0),
     result(state, stopReason, now, command.finalText),
     ...endOfCurrentTask(state, stopReason, command.finalText),
     toStatus(state, STATUS_AFTER[stopReason], stopReason),
+    ...another,
   ]
-  return startsAnother
-    ? [...ended, start({ ...state, status: STATUS_AFTER[stopReason] }, command.newRunId, 'message')]
-    : ended
 }
 
 const BEFORE_TIME_LIMIT = 'interrupted: the run reached its time limit before this call began; it did not run'

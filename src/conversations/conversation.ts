@@ -300,10 +300,12 @@ export class Conversation {
     this.#active = undefined
   }
 
-  /** Its run and its tools, but for those that do not heed it. */
-  async #stopAgent(): Promise<void> {
+  /** Its run and its tools, but for those that do not heed it. Returns the log's head at the last model request, 0 when there was none. */
+  async #stopAgent(): Promise<number> {
+    const requestedAt = this.#active?.requestedAt ?? 0
     await this.#stopRun()
     await this.#deps.toolCalls.interrupt()
+    return requestedAt
   }
 
   /** The open calls whose result comes from their tool. While no run is at work, no other begins. */

@@ -28,6 +28,14 @@ export function start(state: State, runId: string, reason: string, max_steps?: n
   }
 }
 
+/**
+ * For a run that is over and has come to this status: a message that asked for a run, and that the model has not read,
+ * gets a run of its own. `readThrough` is the seq of the last event that counts as read.
+ */
+export function startForUnread(state: State, status: Status, readThrough: number, newRunId: string): EventDraft[] {
+  return state.runRequestedAt > readThrough ? [start({ ...state, status }, newRunId, 'message')] : []
+}
+
 export function toStatus(state: State, status: Status, reason: string): EventDraft {
   return { type: 'StatusUpdate', source: 'environment', ...inRun(state), status, previous_status: state.status, reason }
 }

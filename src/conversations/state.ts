@@ -76,6 +76,8 @@ export type State = {
   readonly tasks: readonly OpenTask[]
   /** Seq of the newest message that asked for a run. */
   readonly runRequestedAt: number
+  /** Seq of the last event that the model had read when it answered last. */
+  readonly readThrough: number
   readonly usage: UsageByModel
   readonly costUsd: number | undefined
   /** What was posted in the last day and came with a key. */
@@ -104,6 +106,7 @@ export const EMPTY_STATE: State = {
   lastOutputs: {},
   tasks: [],
   runRequestedAt: 0,
+  readThrough: 0,
   usage: {},
   costUsd: undefined,
   postedKeys: [],
@@ -230,9 +233,11 @@ function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
     costUsd: addCost(state.run.costUsd, event.cost_usd),
     finalText: event.text,
   }
+  // What an earlier version wrote does not tell: then all that came before the answer counts as read.
+  const readThrough = event.read_through ?? event.seq
   return event.parent_tool_use_id
     ? { ...state, usage: count(state.usage), costUsd: addCost(state.costUsd, event.cost_usd) }
-    : { ...state, run, usage: count(state.usage), costUsd: addCost(state.costUsd, event.cost_usd) }
+    : { ...state, run, readThrough, usage: count(state.usage), costUsd: addCost(state.costUsd, event.cost_usd) }
 }
 
 function afterResult(state: State, event: EventOf<'ToolResult'>): State {

@@ -3,7 +3,7 @@ import type { EventDraft, StopReason } from '../contract/event.ts'
 import type { Runnable, TaskProgress, TaskResult } from '../contract/task.ts'
 import { partsOf } from '../contract/message.ts'
 import { Problem } from '../contract/problem.ts'
-import { BEFORE_MESSAGE, inRun, interruptCalls, keyOf, result, start, toStatus } from './drafts.ts'
+import { BEFORE_MESSAGE, inRun, interruptCalls, keyOf, result, start, startForUnread, toStatus } from './drafts.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { State } from './state.ts'
 import type { OpenTask } from './task-state.ts'
@@ -38,6 +38,10 @@ export type CancelTaskCommand = {
   kind: 'cancel_task'
   taskId: string
   begun: readonly string[]
+  /** The log's head at the last model request of the run that it takes with it, 0 when there was none. */
+  requestedAt: number
+  /** For a message that waits to be read. */
+  newRunId: string
   result?: TaskResult
   now: number
 }
@@ -107,13 +111,16 @@ export function decideEndTask(state: State, command: EndTaskCommand): EventDraft
 export function decideCancelTask(state: State, command: CancelTaskCommand): EventDraft[] {
   const task = state.tasks.find(({ id }) => id === command.taskId)
   if (!task) return []
-  const { result: ran, begun, now } = command
+  const { result: ran, begun, requestedAt, newRunId, now } = command
   if (task !== currentTask(state)) return [{ ...cancelled(task), ...(ran && { result: ran }) }]
+  // What began the run goes with it; a message that came later asked for more than what is cancelled.
+  const readThrough = Math.max(requestedAt, state.readThrough, state.run?.startSeq ?? 0)
   return [
     ...interruptCalls(state, begun, CANCELLED),
     ...(state.run ? [result(state, 'cancelled', now)] : []),
     { ...cancelled(task), ...inRunOf(task), result: resultOf(state, task) },
     toStatus(state, 'cancelled', 'cancel'),
+    ...(state.run ? startForUnread(state, 'cancelled', readThrough, newRunId) : []),
   ]
 }
 

@@ -36,8 +36,8 @@ export type TasksDeps = {
   readonly carryOut: (command: TaskCommand) => Promise<readonly Event[]>
   /** As `carryOut`, for what ends a run; in turn only. */
   readonly endRun: (command: CancelTaskCommand) => Promise<void>
-  /** Ends what the agent does; in turn only. Tools that do not heed it go on. */
-  readonly stopAgent: () => Promise<void>
+  /** Ends what the agent does; in turn only. Tools that do not heed it go on. Returns the log's head at the last model request, 0 when there was none. */
+  readonly stopAgent: () => Promise<number>
   /** The open calls whose result comes from their tool. */
   readonly begunCalls: () => readonly string[]
   readonly onError: (error: unknown) => void
@@ -82,10 +82,17 @@ export function createTasks(deps: TasksDeps): Tasks {
   }
 
   async function cancelNow(taskId: string): Promise<void> {
-    const command = { kind: 'cancel_task', taskId, begun: [], now: Date.now() } as const
+    const command = {
+      kind: 'cancel_task',
+      taskId,
+      begun: [],
+      requestedAt: 0,
+      newRunId: uuid7(),
+      now: Date.now(),
+    } as const
     if (currentTask(state())?.id === taskId) {
-      await deps.stopAgent()
-      return await deps.endRun({ ...command, begun: deps.begunCalls(), now: Date.now() })
+      const requestedAt = await deps.stopAgent()
+      return await deps.endRun({ ...command, requestedAt, begun: deps.begunCalls(), now: Date.now() })
     }
     const job = await jobs.stop(taskId)
     if (!job) return void (await carryOut(command))

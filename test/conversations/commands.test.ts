@@ -90,7 +90,7 @@ const commandOf = {
   'allow all': { kind: 'decide', requestId, decisions: [decision('b'), decision('a')] },
   'deny all': { kind: 'decide', requestId, decisions: [decision('a', 'deny'), decision('b', 'deny')] },
   'decide another request': { kind: 'decide', requestId: newRunId, decisions: [decision('a')] },
-  reject: { kind: 'reject', reason: '', now },
+  reject: { kind: 'reject', reason: '', newRunId, now },
   recover: { kind: 'recover', now },
 } as const satisfies Record<string, Command>
 
@@ -413,13 +413,41 @@ describe('the end of a run', () => {
     })
   })
 
+  describe('while calls wait, with a message that came during the model call and asked for a run', () => {
+    const unread = folded([
+      userMessage('go', true),
+      status('running'),
+      userMessage('and then?', true),
+      { ...answered({ calls: ['a'] }), read_through: 2 },
+      toolUse('a'),
+      asked(['a']),
+      status('waiting_for_confirmation', 'running'),
+    ])
+
+    test.each(['reject', 'message'] as const)('%s: the run ends, and the message gets one of its own', (name) => {
+      const outcome = decide(unread, commandOf[name]) as EventDraft[]
+      expect(outcome.slice(-2)).toMatchObject([
+        { type: 'StatusUpdate', status: 'idle' },
+        { type: 'StatusUpdate', status: 'running', previous_status: 'idle', reason: 'message', run_id: newRunId },
+      ])
+    })
+
+    test('a message that the model has read gets none', () => {
+      const { readThrough, runRequestedAt } = waiting
+      expect(readThrough).toBeGreaterThan(runRequestedAt)
+      expect(folded(decide(waiting, commandOf.reject) as EventDraft[], waiting).status).toBe('idle')
+    })
+  })
+
   describe('of a run that came to no model request', () => {
+    const begun = folded([userMessage('go', true), status('running')])
+
     test('a failure ends it: the message that started it does not start it again and again', () => {
-      expect(typesOf(decide(running, end('error', 0)))).toEqual(['Result', 'StatusUpdate'])
+      expect(typesOf(decide(begun, end('error', 0)))).toEqual(['Result', 'StatusUpdate'])
     })
 
     test('a message that came after its start gets a run of its own', () => {
-      expect(typesOf(decide(folded([userMessage('more', true)], running), end('error', 0)))).toEqual([
+      expect(typesOf(decide(folded([userMessage('more', true)], begun), end('error', 0)))).toEqual([
         'Result',
         'StatusUpdate',
         'StatusUpdate',
@@ -427,7 +455,11 @@ describe('the end of a run', () => {
     })
 
     test('a tool that finishes does not: the message that started it has not been read', () => {
-      expect(decide(running, end('finished', 0))).toEqual([])
+      expect(decide(begun, end('finished', 0))).toEqual([])
+    })
+
+    test('a tool that finishes after a wait ends it: the model had read the message before', () => {
+      expect(typesOf(decide(running, end('finished', 0)))).toEqual(['Result', 'StatusUpdate'])
     })
   })
 })

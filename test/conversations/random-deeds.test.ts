@@ -65,8 +65,9 @@ async function play(plan: readonly Deed[]): Promise<{ events: Event[]; begun: Be
     live = await bench.manager.get(id)
   }
   const last = live
-  // Else a run is stranded.
+  // Else a run is stranded, or a message that asked for one.
   await expect.poll(() => last.state.status).not.toBe('running')
+  if (last.state.status === 'idle') expect(last.state.runRequestedAt).toBeLessThanOrEqual(last.state.readThrough)
   await last.pause({ interrupt: true })
   return { events: await eventsOf(last), begun, requests: bench.model.requests.map(({ body }) => body.messages) }
 }

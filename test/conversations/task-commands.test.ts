@@ -72,7 +72,7 @@ const situations: Record<Situation, State> = {
   running: folded([answered({ text: 'so far' })], begun),
   'in a call': inCall,
   waiting_for_confirmation: waiting,
-  waiting_for_input: folded([status('waiting_for_input', 'running')], begun),
+  waiting_for_input: folded([answered({ text: 'which?' }), status('waiting_for_input', 'running')], begun),
   paused: folded([status('paused', 'running')], begun),
   'paused, undecided': folded([status('paused', 'waiting_for_confirmation')], waiting),
 }
@@ -87,8 +87,8 @@ const nameOf = (draft: EventDraft) =>
   draft.type === 'TaskUpdate' ? `${keyOf(draft.task_id)} ${draft.status}` : draft.type
 const keyOf = (id: string) => Object.entries(ids).find(([, each]) => each === id)?.[0] ?? id
 
-const cancel = (taskId: string, begun: string[] = []): Command => {
-  return { kind: 'cancel_task', taskId, begun, now }
+const cancel = (taskId: string, begun: string[] = []) => {
+  return { kind: 'cancel_task', taskId, begun, requestedAt: 0, newRunId, now } as const
 }
 const end = (stopReason: StopReason): Command => {
   return { kind: 'end_run', runId, stopReason, requestedAt: 1000, begun: [], newRunId, now }
@@ -105,7 +105,7 @@ const COMMANDS = {
   run: { kind: 'run', newRunId },
   message: message(false),
   'message with run': message(true),
-  reject: { kind: 'reject', reason: '', now },
+  reject: { kind: 'reject', reason: '', newRunId, now },
   'post a task': { kind: 'post_task', taskId: newRunId, title: 'more', runnable: agentRun() },
   'start the queued one': { kind: 'start_task', taskId: ids.queued, runnable: agentRun(), begun: [], newRunId },
   tick: { kind: 'tick_task', taskId: ids.job, progress: { done: 1, total: 2 } },
@@ -294,6 +294,28 @@ test('a message that the ended run did not read gets a run of its own, without t
   const outcome = decide(unread, { ...end('error'), requestedAt: 1 } as Command) as EventDraft[]
   expect(outcome.map(nameOf)).toEqual(['Result', 'current error', 'StatusUpdate', 'StatusUpdate'])
   expect(currentTask(folded(outcome, unread))).toBeUndefined()
+})
+
+describe('a message that came during the run of a task that is cancelled, and asked for a run', () => {
+  const unread = folded([userMessage('and then?', true)], begun)
+
+  test('gets one of its own when the model has not read it', () => {
+    const outcome = decide(unread, { ...COMMANDS['cancel the current one'], requestedAt: begun.lastSeq })
+    expect((outcome as EventDraft[]).slice(-2)).toMatchObject([
+      { type: 'StatusUpdate', status: 'cancelled' },
+      { type: 'StatusUpdate', status: 'running', previous_status: 'cancelled', run_id: newRunId },
+    ])
+  })
+
+  test('goes with the run when it was part of the request that is cancelled', () => {
+    const outcome = decide(unread, { ...COMMANDS['cancel the current one'], requestedAt: unread.lastSeq })
+    expect(folded(outcome as EventDraft[], unread).status).toBe('cancelled')
+  })
+
+  test('is not the message that the task began with', () => {
+    const outcome = decide(begun, COMMANDS['cancel the current one'])
+    expect(folded(outcome as EventDraft[], begun).status).toBe('cancelled')
+  })
 })
 
 test('a conversation has so many open tasks and no more', () => {
