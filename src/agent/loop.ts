@@ -5,6 +5,7 @@ import type { AskedToolUse } from '../contract/permission.ts'
 import type { Llm, ModelTool } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
 import type { History } from './history.ts'
+import { STUCK_AT } from './repeats.ts'
 import type { FinishedCall, ToolCall, ToolCalls } from './tool-calls.ts'
 import type { Turn } from './turn.ts'
 import { takeTurn } from './turn.ts'
@@ -24,6 +25,8 @@ export type AgentContext = {
   readonly withoutTools: Set<string>
   /** Model answers so far in this run. */
   readonly steps: () => number
+  /** How often the same failing calls came in a row. */
+  readonly repeats: () => number
   readonly limits: () => { readonly maxSteps: number | undefined; readonly maxIterations: number }
   /** Told right before each model request: messages stored later are not part of it. Returns the seq of the last event that is. */
   readonly onRequest: () => number
@@ -136,12 +139,22 @@ function warnOfMissingTools(model: string, run_id: string): EventDraft {
 
 function metLimit(context: AgentContext): LoopEnd | undefined {
   const { maxSteps, maxIterations } = context.limits()
+  if (context.repeats() >= STUCK_AT) return STUCK
   if (maxSteps !== undefined && context.steps() >= maxSteps) return { stopReason: 'max_steps' }
   if (context.steps() >= maxIterations) {
     const message = `The run took ${maxIterations} steps without an end; raise max_iteration_per_run, or run it again.`
     return { stopReason: 'iteration_limit', failure: { type: 'config', message, retryable: true } }
   }
   return undefined
+}
+
+const STUCK: LoopEnd = {
+  stopReason: 'stuck',
+  failure: {
+    type: 'tool',
+    message: `The agent made the same failing calls ${STUCK_AT} times in a row, with the same results. Tell it what to do differently, or run it again.`,
+    retryable: false,
+  },
 }
 
 export function timeLimit(): LoopEnd {

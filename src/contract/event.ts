@@ -26,7 +26,7 @@ export const ErrorType = z
   .meta({ id: 'ErrorType' })
 export type ErrorType = z.infer<typeof ErrorType>
 
-/** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool; `superseded` by a message. */
+/** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool; `superseded` by a message; `stuck`: the agent repeated the same failing calls. */
 export const StopReason = z
   .enum([
     'completed',
@@ -35,6 +35,7 @@ export const StopReason = z
     'max_steps',
     'iteration_limit',
     'time_limit',
+    'stuck',
     'error',
     'server_restart',
     'rejected',
@@ -140,6 +141,7 @@ export const ToolResult = Envelope.extend({
   truncated: z.boolean().optional(),
   ran_input: z.unknown().optional().describe('What ran, where a decision changed the input.'),
   full_output_path: z.string().optional().describe('Where the whole output is, when it was truncated.'),
+  advice: z.string().optional().describe('What the server tells the model behind the output.'),
 }).meta({ id: 'ToolResult' })
 
 export const PermissionRequest = Envelope.extend({

@@ -3,6 +3,7 @@ import type { AgentContext, LoopEnd, LoopWait } from '../agent/loop.ts'
 import { runAgent, timeLimit } from '../agent/loop.ts'
 import type { History } from '../agent/history.ts'
 import { createHistory } from '../agent/history.ts'
+import { countRepeats } from '../agent/repeats.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
 import type { Event } from '../contract/event.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
@@ -158,6 +159,7 @@ export class ActiveRun {
         return callsToAsk(notBegun, modeOf(state()), (call) => toolCalls.isHarmless(call))
       },
       steps: () => state().run?.steps ?? 0,
+      repeats: () => countRepeats(state().repeats),
       limits: () => ({ maxSteps: state().run?.maxSteps, maxIterations: state().settings.max_iteration_per_run }),
       onRequest: () => (this.#requestedAt = state().lastSeq),
     }

@@ -94,6 +94,7 @@ const Meta = z.object({
   runRequestedAt: z.number(),
   // As above: all that there was counts as read.
   readThrough: z.number().optional(),
+  repeats: z.object({ failures: z.array(z.string()), open: z.array(z.string()).optional() }).default({ failures: [] }),
   usage: UsageByModel,
   costUsd: z.number().optional(),
   preview: z.string(),

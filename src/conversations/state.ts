@@ -1,5 +1,7 @@
 /** What a conversation is, as a pure fold over its events. The only file that says which event leads to which status. */
 import { z } from 'zod'
+import type { Repeats } from '../agent/repeats.ts'
+import { NO_REPEATS, repeatsAfter } from '../agent/repeats.ts'
 import type { ToolCall } from '../agent/tool-calls.ts'
 import type { GatedCall, PermissionMode } from '../policy/permissions.ts'
 import { hashInput } from '../policy/permissions.ts'
@@ -78,6 +80,8 @@ export type State = {
   readonly runRequestedAt: number
   /** Seq of the last event that the model had read when it answered last. */
   readonly readThrough: number
+  /** Failing calls of this run that came again and again. */
+  readonly repeats: Repeats
   readonly usage: UsageByModel
   readonly costUsd: number | undefined
   /** What was posted in the last day and came with a key. */
@@ -107,6 +111,7 @@ export const EMPTY_STATE: State = {
   tasks: [],
   runRequestedAt: 0,
   readThrough: 0,
+  repeats: NO_REPEATS,
   usage: {},
   costUsd: undefined,
   postedKeys: [],
@@ -123,6 +128,7 @@ export function fold(state: State, event: Event): State {
     createdAt: state.createdAt || event.timestamp,
     updatedAt: event.timestamp,
     version: Math.max(state.version, event.version),
+    repeats: repeatsAfter(state.repeats, event, state.openCalls),
   }
   switch (event.type) {
     case 'SystemInit':
@@ -152,7 +158,8 @@ export function fold(state: State, event: Event): State {
       const { status, reason } = event
       const run = runAfter(state, event)
       const request = status === 'running' ? releasedRequest(state.request) : state.request
-      return { ...next, status, reason, run, request, tasks: tasksInRun(state.tasks, run?.id) }
+      const repeats = run?.id === state.run?.id ? state.repeats : NO_REPEATS
+      return { ...next, status, reason, run, request, repeats, tasks: tasksInRun(state.tasks, run?.id) }
     }
     case 'TaskUpdate':
       return { ...next, postedKeys: withPostedKey(state.postedKeys, event), tasks: tasksAfter(state.tasks, event) }
@@ -190,6 +197,7 @@ export const STATUS_AFTER: Readonly<Record<StopReason, Status>> = {
   max_steps: 'paused',
   server_restart: 'paused',
   iteration_limit: 'error',
+  stuck: 'error',
   time_limit: 'error',
   error: 'error',
   rejected: 'idle',
