@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { KEY, startServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
-import { findCommand } from '../../scripts/test-programs.ts'
+import { BROWSERS, findCommand } from '../../scripts/provide.mjs'
 
 let browser: Browser
 let server: TestServer
@@ -13,7 +13,7 @@ let server: TestServer
 beforeAll(async () => {
   server = await startServer()
   browser = await chromium.launch({
-    executablePath: findCommand(['chromium', 'chromium-browser', 'google-chrome'])!,
+    executablePath: findCommand(BROWSERS)!,
     args: ['--no-sandbox'],
     timeout: PATIENCE_MS,
   })
