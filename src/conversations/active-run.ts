@@ -69,9 +69,14 @@ export class ActiveRun {
     return this.#requestedAt
   }
 
+  /** Nothing more begins: neither a call nor a model request. `stop` is to follow. */
+  abort(): void {
+    this.#abort.abort()
+  }
+
   /** Resolves when the loop is still; only until then, for its end would wait for the inbox of whoever waits here. */
   async stop(): Promise<void> {
-    this.#abort.abort()
+    this.abort()
     await this.#looping
   }
 

@@ -243,6 +243,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     deliveries: callbackSet,
     leaveWorkdir: shells.close,
     async dispose(outcome) {
+      conversation.halt()
       try {
         // First of all, as the log is to tell how they ended.
         await commands.close()

@@ -199,6 +199,11 @@ export class Conversation {
     await this.#command(() => this.#carryOut({ kind: 'recover', now: Date.now() }))
   }
 
+  /** From now on the agent begins nothing: for what has to end before `close` can be called, and may take its time. */
+  halt(): void {
+    this.#active?.abort()
+  }
+
   /** Ends the run, its tools and all readers; nothing of the conversation runs when this resolves. */
   async close(outcome: 'deleted' | 'closing'): Promise<void> {
     await this.#inbox(async () => {

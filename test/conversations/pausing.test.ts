@@ -1,10 +1,13 @@
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { RunCommand } from '../../src/contract/command.ts'
 import type { EventOf } from '../../src/contract/event.ts'
+import type { ClientCommands } from '../../src/conversations/client-commands/client-commands.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import type { ScriptedTurn } from '../../src/llm/script.ts'
 import type { Bench, Gate } from './fixtures.ts'
-import { call, endOf, eventsOf, gate, only, setBench, tool, until, userText } from './fixtures.ts'
+import { call, endOf, eventsOf, gate, only, realShells, setBench, tool, until, userText } from './fixtures.ts'
 import { mortalStore } from './mortal-store.ts'
 import { expectWholeTurns } from './wire.ts'
 
@@ -290,3 +293,33 @@ describe('a run that its time limit has ended in a turn', () => {
     expect(scene.acted).toEqual([])
   })
 })
+
+test.each(['closing', 'deleted'] as const)(
+  'no call begins in a conversation that is %s, also while other things of it still end',
+  async (how) => {
+    const acted: unknown[] = []
+    const act = tool('Act', async (input) => {
+      await sleep(1)
+      return { output: `acted ${acted.push(input)}` }
+    })
+    const calls = Array.from({ length: 1000 }, (_, n) => call('Act', { n }))
+    await using bench = await setBench({ deps: { createShells: realShells() }, tools: [act], script: [{ calls }] })
+    const id = await bench.create()
+    const { conversation, commands, dispose } = await bench.manager.open(id)
+    // It takes a while to end: it heeds none of the signals that it is sent first.
+    const stubborn = `trap '' INT TERM HUP; echo on; while :; do sleep 0.1; done`
+    const { command_id } = await commands.start(RunCommand.parse({ command: stubborn, background: true }))
+    await expect.poll(async () => (await outputOf(commands, command_id)).text).toContain('on')
+    await conversation.post(userText('go', true))
+    await expect.poll(() => acted.length).toBeGreaterThan(2)
+    const ended = dispose(how)
+    const begun = acted.length + 1
+    await ended
+    expect(acted.length).toBeLessThanOrEqual(begun)
+  },
+)
+
+const outputOf = (commands: ClientCommands, id: string) => {
+  const query = { stream: 'stdout', offset: 0, max_bytes: 1000, wait: 0 } as const
+  return commands.output(id, query, new AbortController().signal)
+}
