@@ -131,7 +131,11 @@ test.each([
 
 /** A network of its own, without IPv6. */
 const WITHOUT_IPV6 = [
-  ...['unshare', '--map-root-user', '--net', 'sh', '-c'],
+  'unshare',
+  '--map-root-user',
+  '--net',
+  'sh',
+  '-c',
   'ip link set lo up && echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 && exec "$@"',
   'sh',
 ]
