@@ -23,7 +23,7 @@ import { MAX_HEADER_BYTES } from './http/client-error.ts'
 import { createReadiness } from './http/readiness.ts'
 import { listenOn } from './http/listen.ts'
 import { createHttpServer, cutConnections } from './http/server.ts'
-import { createStreamSlots } from './http/stream-slots.ts'
+import { createFirehoseSlots, createStreamSlots } from './http/stream-slots.ts'
 import { createOpenAiChat } from './llm/openai-chat.ts'
 import { createBodyHash } from './security/body-hash.ts'
 import { openDataKeys } from './security/data-keys.ts'
@@ -110,6 +110,7 @@ export async function startApp(config: Config): Promise<App> {
       readiness: createReadiness({ dataDir: config.dataDir, phase: () => phase }),
       metrics,
       streamSlots: createStreamSlots(config.maxStreamsPerConversation),
+      firehoseSlots: createFirehoseSlots(config.maxFirehoseStreams),
       corsOrigins: config.corsOrigins,
       trustProxy: config.trustProxy,
       logger,
@@ -289,6 +290,7 @@ function infoOf(config: Config, { isolation }: ShellLauncher): Info {
       stream_buffer_bytes: config.streamBufferBytes,
       max_concurrent_runs: config.maxConcurrentRuns,
       max_streams_per_conversation: config.maxStreamsPerConversation,
+      max_firehose_streams: config.maxFirehoseStreams,
       max_shell_sessions_per_conversation: MAX_SHELL_SESSIONS,
       max_running_commands_per_conversation: DEFAULT_COMMAND_LIMITS.running,
     },

@@ -48,6 +48,10 @@ export const VARIABLES = {
     about: 'Streams that may be open on one conversation at the same time.',
     default: '500',
   },
+  OPENHANDS_MAX_FIREHOSE_STREAMS: {
+    about: 'Streams that may be open on the firehose at the same time, sockets among them.',
+    default: '100',
+  },
   OPENHANDS_MAX_BODY_BYTES: { about: 'Largest request body, bytes.', default: String(8 * MIB) },
   OPENHANDS_MAX_UPLOAD_BYTES: {
     about: 'Largest file, or set of files, that one request may bring, bytes.',

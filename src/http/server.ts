@@ -26,7 +26,7 @@ import { logRequest, requestIdOf } from './request-log.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import type { BodyTimes } from './slow-bodies.ts'
 import { BODY_TIMES, hasBody, watchBodies } from './slow-bodies.ts'
-import type { StreamSlots } from './stream-slots.ts'
+import type { FirehoseSlots, StreamSlots } from './stream-slots.ts'
 import { refuseTokensIn } from './url-tokens.ts'
 import { callbackRoutes } from './routes/callbacks.ts'
 import { commandRoutes } from './routes/commands.ts'
@@ -66,6 +66,7 @@ export type HttpDeps = {
   readonly readiness: ReadinessProbe
   readonly metrics: Metrics
   readonly streamSlots: StreamSlots
+  readonly firehoseSlots: FirehoseSlots
   /** Exact origins whose pages may call, or `*`. */
   readonly corsOrigins: readonly string[]
   /** Addresses and networks whose `X-Forwarded-For` is believed. */
@@ -240,11 +241,11 @@ function acceptJsonOnly(app: FastifyInstance): void {
 /** The routes alone: what the API's description is made from, too. */
 export async function registerRoutes(
   app: FastifyInstance,
-  deps: Pick<HttpDeps, 'manager' | 'firehose' | 'info' | 'readiness' | 'metrics' | 'streamSlots'> & {
+  deps: Pick<HttpDeps, 'manager' | 'firehose' | 'info' | 'readiness' | 'metrics' | 'streamSlots' | 'firehoseSlots'> & {
     readonly checkKey: CheckKey
   },
 ): Promise<void> {
-  const { manager, firehose, info, readiness, metrics, streamSlots } = deps
+  const { manager, firehose, info, readiness, metrics, streamSlots, firehoseSlots } = deps
   const streamBufferBytes = info.limits.stream_buffer_bytes
   const firstFrameKey = createFirstFrameKey(deps.checkKey)
   await app.register(serverRoutes, { info, readiness, metrics })
@@ -262,5 +263,5 @@ export async function registerRoutes(
   await app.register(callbackRoutes, { manager })
   const streams = { firstFrameKey, metrics, streamBufferBytes }
   await app.register(socketRoutes, { manager, streamSlots, ...streams })
-  await app.register(firehoseRoutes, { firehose, ...streams })
+  await app.register(firehoseRoutes, { firehose, slots: firehoseSlots, ...streams })
 }

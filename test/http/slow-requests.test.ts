@@ -89,7 +89,7 @@ test('a client that does not read its answer is not waited for', async () => {
   socket.pause()
   socket.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n')
   const open = () => new Promise<number>((resolve) => http.app.server.getConnections((_error, count) => resolve(count)))
-  await expect.poll(open).toBe(1)
+  await expect.poll(open, { timeout: 20_000 }).toBe(1)
   await expect.poll(open, { timeout: 20_000 }).toBe(0)
   socket.destroy()
 })
