@@ -117,7 +117,7 @@ test('the firehose has so many readers, of both kinds, and gives their places ba
   const own = await connect(`/conversations/${id}/ws`)
   abort.abort()
   const open = () => connect('/firehose').then(({ close }) => close(), String)
-  await expect.poll(open, { timeout: 20_000 }).toBeUndefined()
+  await expect.poll(open).toBeUndefined()
   for (const { close } of [...sockets, own]) close()
 })
 
@@ -209,9 +209,7 @@ describe('a socket that has not shown a key', () => {
   test('counts as a request without a right key, whether it is ended or goes', async () => {
     for (let n = 0; n < MAX_FAILED_KEYS; n++) (await silent()).close()
     await expect
-      .poll(async () => (await fetch(`${url}/info`, { headers: { authorization: 'Bearer wrong' } })).status, {
-        timeout: 20_000,
-      })
+      .poll(async () => (await fetch(`${url}/info`, { headers: { authorization: 'Bearer wrong' } })).status)
       .toBe(429)
     const late = await silent()
     expect(await late.closed).toBe(4429)

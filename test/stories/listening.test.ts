@@ -82,7 +82,7 @@ test('a free port is the same one on both addresses', async () => {
     env: { OPENHANDS_DATA_DIR: join(home, 'generated') },
     cwd: home,
   })
-  await expect.poll(output, { timeout: 15_000 }).toContain('curl')
+  await expect.poll(output).toContain('curl')
   const port = new URL(/listens on (\S+),/.exec(output())![1]!).port
   for (const address of BOTH) expect((await fetch(`http://${address}:${port}/alive`)).status, address).toBe(200)
   child.kill('SIGTERM')
@@ -121,7 +121,7 @@ test.each([
     env: { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: join(home, 'one') },
     cwd: home,
   })
-  await expect.poll(output, { timeout: 15_000 }).toContain('"ready"')
+  await expect.poll(output).toContain('"ready"')
   expect(output()).toContain(`${shown}:${port} is left free`)
   expect(await takeover(port, free)).toBeUndefined()
   expect(await takeover(port, host)).toBe('EADDRINUSE')
@@ -148,7 +148,7 @@ test.runIf(spawnSync(WITHOUT_IPV6[0]!, [...WITHOUT_IPV6.slice(1), 'true']).statu
       cwd: home,
       wrapper: WITHOUT_IPV6,
     })
-    await expect.poll(output, { timeout: 15_000 }).toContain('"ready"')
+    await expect.poll(output).toContain('"ready"')
     expect(output()).toContain('This machine has no ::1')
     expect(output()).toContain('Server listening at http://127.0.0.1:8000')
     child.kill('SIGTERM')
