@@ -1,6 +1,6 @@
 /** The events of a conversation: one discriminated union on `type`, durable and transient, and the cursor rules they carry. */
 import { z } from 'zod'
-import { CommandStatus } from './command-status.ts'
+import { CommandStatus, KilledBy } from './command-status.ts'
 import { AssistantPart, Usage, UsageByModel, UserPart } from './message.ts'
 import { Runnable, TaskProgress, TaskResult, TaskStatus } from './task.ts'
 
@@ -219,6 +219,7 @@ export const CommandResult = Envelope.extend({
   command: z.string(),
   session_id: z.string().describe('The shell session it ran in.'),
   status: CommandStatus,
+  killed_by: KilledBy.optional(),
   exit_code: z.int().nullable(),
   cwd: z.string().describe('Where the session stands afterwards.'),
   execution_time: z.number().nonnegative().describe('Seconds.'),

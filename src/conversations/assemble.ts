@@ -40,6 +40,7 @@ import { createConversationFiles } from './files.ts'
 import type { ConversationSecrets, SecretCommands } from './secrets.ts'
 import { secretCommands } from './secrets.ts'
 import type { LlmDefaults } from './settings.ts'
+import { originOf } from './llm-origin.ts'
 import { withLlmSecrets } from './settings.ts'
 import { createRunTaskCommand } from './run-task-command.ts'
 import { createMeter } from './meter.ts'
@@ -201,7 +202,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     toolCalls,
     redact,
     createLlm: (stored) => {
-      const config = withLlmSecrets(stored, secrets.llm(), deps.llmDefaults)
+      const config = withLlmSecrets(stored, secrets.llmFor(originOf(stored)), deps.llmDefaults)
       return createRedactedLlm(meter.time(deps.createLlm({ ...redactor, config, conversationId: id })), redactor)
     },
     runTaskCommand: createRunTaskCommand(commands),

@@ -13,7 +13,7 @@ import type { OpenTask } from './task-state.ts'
 import { tasksAfter, tasksInRun } from './task-state.ts'
 import type { Event, EventOf, Status, StopReason } from '../contract/event.ts'
 import { DEQUEUED, EVENT_VERSION } from '../contract/event.ts'
-import { LlmConfig } from '../contract/llm-config.ts'
+import { DroppedCredential, LlmConfig } from '../contract/llm-config.ts'
 import type { Usage, UsageByModel } from '../contract/message.ts'
 import { NO_USAGE, addUsage } from '../contract/message.ts'
 import { Problem } from '../contract/problem.ts'
@@ -225,10 +225,12 @@ function afterFork(state: State, event: EventOf<'ForkedFrom'>): State {
   return { ...state, settings, createdAt: event.timestamp, usage: {}, costUsd: undefined, postedKeys: [] }
 }
 
-/** A change as `ConfigUpdate` has it, over settings; `llm_config` merges field by field. */
+/** A change as `ConfigUpdate` has it, over settings; `llm_config` merges field by field, over what was not dropped. */
 function withChanges(settings: Settings, changes: Record<string, unknown>): Settings {
-  const { llm_config, ...rest } = changes
-  const merged = llm_config ? { ...settings.llm_config, ...LlmConfig.parse(llm_config) } : settings.llm_config
+  const { llm_config, dropped, ...rest } = changes
+  const names = new Set<string>(z.array(DroppedCredential).default([]).parse(dropped))
+  const kept = Object.fromEntries(Object.entries(settings.llm_config).filter(([name]) => !names.has(name)))
+  const merged = llm_config ? { ...kept, ...LlmConfig.parse(llm_config) } : kept
   return Settings.parse({ ...settings, ...rest, llm_config: merged })
 }
 
