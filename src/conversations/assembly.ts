@@ -12,6 +12,7 @@ import { DEFAULT_TOOLS, resolveToolNames } from '../tools/registry.ts'
 import { NO_CALLBACKS } from './callbacks/callback-record.ts'
 import { readCallbacks } from './callbacks/callback-set.ts'
 import { createConversationSecrets } from './secrets.ts'
+import { checkEndpoint } from './check-endpoint.ts'
 import { changesOf, llmSecrets, newSettings, parseLlmUpdate, parseNewLlm, shownFields } from './settings.ts'
 import { refuseSecretsIn } from './refuse-secrets.ts'
 import type { Idempotency } from './idempotency.ts'
@@ -56,6 +57,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
   return {
     async create(id, request, idempotency, onChange) {
       const llm = parseNewLlm(request.llm_config, deps.llmDefaults)
+      await checkEndpoint(llm.config, deps.endpointRefusal)
       const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
       const kept: SecretValues = { llm: llmSecrets(llm.config), env: request.secrets ?? {} }
       const redactor = deps.createRedactor()
@@ -113,6 +115,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
         // First of all: another field may repeat them.
         if (llm) opened.credentials.hideLlm(llm.config)
         refuseSecretsIn({ workdir: update.workdir, ...shownFields(llm?.config) }, opened.redact)
+        if (llm) await checkEndpoint({ ...state.settings.llm_config, ...llm.config }, deps.endpointRefusal)
         const workdir =
           update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, deps.workdirRules)
         return {
