@@ -1,10 +1,10 @@
 /** Reads JSON that somebody else wrote. The only file that decides how deep and how large the values in it may be. */
 
 /** Code that walks a value calls itself once for each level, and the stack ends somewhere. */
-export const MAX_JSON_DEPTH = 100
+const MAX_JSON_DEPTH = 100
 
 /** Small values cost far more than their characters: ten million characters of `[],` take a second to parse. */
-export const MAX_JSON_VALUES = 50_000
+const MAX_JSON_VALUES = 50_000
 
 /** The text is not read; the message is a clause that says why, and repeats nothing of it. */
 export class ComplexJson extends Error {

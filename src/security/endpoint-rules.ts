@@ -10,7 +10,7 @@ export interface EndpointRules {
   connector(): Promise<Connector>
 }
 
-export class EndpointRefused extends Error {
+class EndpointRefused extends Error {
   override readonly name = 'EndpointRefused'
   readonly code = 'ENDPOINT_REFUSED'
 }

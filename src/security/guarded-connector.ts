@@ -30,7 +30,7 @@ const CONNECT_TIMEOUT_MS = 10_000
 const FORESEE_TIMEOUT_MS = 3000
 
 /** Those that may be connected to, at least one. Throws `AddressRefused` when there is none. */
-export async function permittedAddresses(rules: AddressRules, lookup: Lookup, hostname: string) {
+async function permittedAddresses(rules: AddressRules, lookup: Lookup, hostname: string) {
   const addresses = await lookup(hostname)
   const refusals = addresses.map(({ address }) => rules.refusal(address, hostname))
   const open = addresses.filter((_, at) => refusals[at] === undefined)
