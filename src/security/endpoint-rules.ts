@@ -47,7 +47,8 @@ export function isEndpointRule(entry: string): boolean {
   if (entry === PUBLIC) return true
   if (entry.startsWith('*.')) return WILDCARD.test(entry)
   const url = URL.parse(entry)
-  return url !== null && /^https?:$/.test(url.protocol) && url.origin === entry.replace(/\/$/, '').toLowerCase()
+  // Nothing behind the host, and nobody before it: what would be ignored was meant to limit something.
+  return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` && !entry.includes('*')
 }
 
 const WILDCARD = /^\*(\.[a-z\d]([a-z\d-]{0,61}[a-z\d])?){1,10}$/i
