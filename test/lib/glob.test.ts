@@ -19,6 +19,13 @@ describe('a pattern', () => {
     ['[a-]', '-', true],
     ['[', '[', true],
     ['[a', '[a', true],
+    ['[[', '[[', true],
+    ['[]', '[]', true],
+    ['[!]', '[!]', true],
+    ['[a]]', 'a]', true],
+    ['[]a]', 'a', true],
+    ['[!]a]', 'b', true],
+    ['[!]a]', ']', false],
     ['a.b', 'aXb', false],
     ['$^+()|', '$^+()|', true],
     ['*', '', true],
@@ -35,6 +42,13 @@ describe('a pattern', () => {
     ['/a.ts', 'in/a.ts', false],
   ])('%s and %s: %s', (pattern, path, fits) => {
     expect(compileGlob(pattern)(path)).toBe(fits)
+  })
+
+  test('of nothing but brackets is read once for all the names there are', () => {
+    const started = process.cpuUsage().user
+    const matches = compileGlob('['.repeat(999))
+    for (let at = 0; at < 40_000; at++) expect(matches(`name-${at}`)).toBe(false)
+    expect(process.cpuUsage().user - started).toBeLessThan(5_000_000)
   })
 
   test('takes its time by its length, however it is made', () => {
