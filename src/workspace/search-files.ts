@@ -80,8 +80,8 @@ async function goesOn({ slices, signal }: Search): Promise<boolean> {
 }
 
 async function* byName(search: Search, directory: Place): AsyncGenerator<FileMatch> {
-  const { jail, base, fits } = search
-  for await (const met of walk(jail, directory, { recursive: true })) {
+  const { jail, base, fits, signal } = search
+  for await (const met of walk(jail, directory, { recursive: true, isOver: () => signal.aborted })) {
     if (!(await goesOn(search))) return
     const path = pathOfMet(base, met)
     if (fits(relative(path, base))) yield { path, type: met.kind }
@@ -129,7 +129,7 @@ async function* linesOfLarge(search: Search, candidate: Candidate, needle: Needl
 type Candidate = { readonly names: readonly Buffer[]; readonly open: () => Promise<Entry | undefined> }
 
 async function* allFiles({ jail, signal }: Search, directory: Place): AsyncGenerator<Candidate> {
-  for await (const met of walk(jail, directory, { recursive: true })) {
+  for await (const met of walk(jail, directory, { recursive: true, isOver: () => signal.aborted })) {
     if (signal.aborted) return
     // By its place, which is open until the next is asked for; a large file is opened later, and so by its names.
     if (met.kind === 'file') yield { names: met.names, open: () => lookAt(jail, met) }

@@ -1,4 +1,5 @@
 /** Endpoints that send too much, too deep or without an end: what is read of it is bounded, and the error says why. */
+import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -58,8 +59,11 @@ test('arguments too deep for anyone are the text they are; the call is answered 
 
 test('the body of an error is read to 64 KiB, and its connection ended', async () => {
   let sent = 0
-  const server = createServer(async (request, response) => {
+  const server = createServer((request, response) => {
     request.resume()
+    void flood(response)
+  }).listen(0, '127.0.0.1')
+  async function flood(response: ServerResponse): Promise<void> {
     const gone = new AbortController()
     response.on('close', () => gone.abort())
     response.writeHead(400, { 'content-type': 'application/json' })
@@ -69,7 +73,7 @@ test('the body of an error is read to 64 KiB, and its connection ended', async (
         await once(response, 'drain', { signal: gone.signal }).catch(() => {})
     }
     response.end()
-  }).listen(0, '127.0.0.1')
+  }
   await once(server, 'listening')
   const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
   const before = process.memoryUsage().rss

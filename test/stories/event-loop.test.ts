@@ -3,10 +3,10 @@
  * is, `/alive` goes on answering. The target is a tenth of a second for 10 MB on a machine that does nothing else; what is
  * asserted leaves room for one that does. `FUZZ_BYTES=10000000` is the size of the soak test, `FUZZ_SECONDS` its length.
  */
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import type { ScriptedTurn } from '../../src/llm/script.ts'
 import { HOSTILE_TEXTS, brokenBytes } from '../hostile/inputs.ts'
@@ -141,9 +141,9 @@ test(
       const [turn = '', name = ''] = asked.split('/')
       return body.messages.at(-1)?.role === 'tool' ? { text: 'Done.' } : TURNS[turn]!(HOSTILE_TEXTS[name]!(BYTES))
     })
-    const poller = new Worker(join(import.meta.dirname, '../hostile/alive-poller.ts'), { workerData: stage.server.url })
+    const poller = fork(join(import.meta.dirname, '../hostile/children/alive-poller.ts'), [stage.server.url])
     const longestGap = async () => {
-      poller.postMessage('')
+      poller.send('')
       const [ms] = (await once(poller, 'message')) as [number]
       return ms
     }
@@ -151,7 +151,8 @@ test(
       await longestGap()
       const gaps: { readonly input: string; readonly ms: number }[] = []
       for (const [way, name] of inputs()) {
-        await WAYS[way]!(stage, HOSTILE_TEXTS[name]!(BYTES), name)
+        // A body that is too large may be refused before all of it was sent, and then the connection is closed.
+        await WAYS[way]!(stage, HOSTILE_TEXTS[name]!(BYTES), name).catch(passOverClosed)
         gaps.push({ input: `${way}, ${name}`, ms: await longestGap() })
       }
       const worst = gaps.toSorted((a, b) => b.ms - a.ms).slice(0, 10)
@@ -160,11 +161,15 @@ test(
       if (SECONDS > 0) console.log(report)
       expect(worst.filter(({ ms }) => ms > MAX_GAP_MS)).toEqual([])
     } finally {
-      await poller.terminate()
+      poller.disconnect()
     }
   },
   240_000 + SECONDS * 20_000,
 )
+
+function passOverClosed(error: unknown): void {
+  if (!(error instanceof TypeError && error.message === 'fetch failed')) throw error
+}
 
 /** Each way once, each text at least once; then by chance while there is time. */
 function* inputs(): Generator<readonly [way: string, text: string]> {
