@@ -5,6 +5,7 @@ import type { EventDraft, ToolErrorType } from '../contract/event.ts'
 import type { UserPart } from '../contract/message.ts'
 import { partsOfOutput } from '../contract/message.ts'
 import type { ModelTool } from '../llm/llm.ts'
+import { ComplexJson, parseForeignJson } from '../lib/foreign-json.ts'
 import { mapStrings } from '../lib/map-strings.ts'
 import type { Redactor } from '../security/redactor.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
@@ -231,9 +232,10 @@ function tellIssues(error: z.ZodError): string {
 
 function jsonFault(text: string): string {
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parseForeignJson(text)
     return `it is ${value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`}`
   } catch (error) {
+    if (error instanceof ComplexJson) return `it ${error.message}`
     return error instanceof Error ? error.message : String(error)
   }
 }

@@ -3,6 +3,7 @@ import type { EventDraft } from '../contract/event.ts'
 import type { TransientDraft } from '../contract/transient-event.ts'
 import type { Llm, LlmAnswer, LlmDelta, LlmRequest, ModelToolCall } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
+import { parseJsonObject } from '../lib/json-object.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 
 export type TurnDeps = {
@@ -101,10 +102,5 @@ function assistantMessage(answer: LlmAnswer, messageId: string, { runId, readThr
 
 /** The arguments as an object, or the text as it came where it is none: the call's result will say what is wrong. */
 function parseInput({ arguments: text }: ModelToolCall): unknown {
-  try {
-    const input: unknown = JSON.parse(text)
-    return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : text
-  } catch {
-    return text
-  }
+  return parseJsonObject(text) ?? text
 }

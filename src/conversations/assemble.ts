@@ -56,6 +56,8 @@ export type AssemblyDeps = {
   readonly dispatcher: CallbackDispatcher
   readonly workdirRules: WorkdirRules
   readonly llmDefaults: LlmDefaults
+  /** Why the operator lets no model request go there, as a clause. */
+  readonly endpointRefusal: (url: string) => Promise<string | undefined>
   readonly version: string
   readonly isolation: 'bubblewrap' | 'none'
   readonly slots: RunSlots
