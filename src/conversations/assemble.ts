@@ -1,6 +1,7 @@
 /** One conversation from its parts: actor, log, tools, shells and secrets tied together, and how they are taken apart again. */
 import { join } from 'node:path'
 import type { AgentInfo } from '../contract/agent-info.ts'
+import type { Sandbox } from '../contract/sandbox.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
 import { createToolCalls } from '../agent/tool-calls.ts'
@@ -56,6 +57,7 @@ export type AssemblyDeps = {
   readonly llmDefaults: LlmDefaults
   readonly version: string
   readonly isolation: 'bubblewrap' | 'none'
+  readonly sandbox?: Sandbox | undefined
   readonly slots: RunSlots
   readonly metrics: Metrics
   readonly logger: Logger
