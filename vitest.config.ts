@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 const SHELL_TESTS = [
   'test/workspace/{background,bash-session,command-ends,command-output,forged-reports,interrupt,output-filter,shells}.test.ts',
   'test/tools/bash.test.ts',
-  'test/stories/processes.test.ts',
+  'test/stories/{ending,processes}.test.ts',
 ]
 
 export default defineConfig({
