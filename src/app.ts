@@ -25,8 +25,11 @@ import { listenOn } from './http/listen.ts'
 import { createHttpServer, cutConnections } from './http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from './http/stream-slots.ts'
 import { createOpenAiChat } from './llm/openai-chat.ts'
+import { createPatientFetch } from './llm/patient-fetch.ts'
 import { createBodyHash } from './security/body-hash.ts'
 import { openDataKeys } from './security/data-keys.ts'
+import { createEndpointRules } from './security/endpoint-rules.ts'
+import type { EndpointRules } from './security/endpoint-rules.ts'
 import { createRedactor } from './security/redactor.ts'
 import type { Redactor } from './security/redactor.ts'
 import { createSafeFetch } from './security/safe-fetch.ts'
@@ -181,6 +184,7 @@ async function createManager(
   await mkdir(config.workdirBase, { recursive: true, mode: 0o700 })
   const catalog = await createCatalog(dataDir)
   const env = shellEnvironment(config.environment)
+  const endpoints = config.llmAllow.length > 0 ? createEndpointRules(config.llmAllow) : undefined
   const hidden = [sessions, config.workdirBase, ...config.secretFiles.map(dirname)]
   const store = createJsonlStore({ directory: sessions })
   const firehose = new Firehose({
@@ -207,7 +211,8 @@ async function createManager(
     metrics,
     logger,
     createRedactor: () => redactorOf(config),
-    createLlm: createLlmWith(config, logger),
+    createLlm: createLlmWith(config, logger, endpoints),
+    endpointRefusal: async (url) => await endpoints?.refusal(url),
     createShells: ({ directory, ...options }) =>
       createShells({
         ...options,
@@ -260,10 +265,16 @@ type Places = { readonly stateDirectory: string; readonly workdir: () => string 
 const privateOf = (conversationDirectory: string) => join(conversationDirectory, 'private')
 const outputsOf = (conversationDirectory: string) => join(conversationDirectory, 'outputs')
 
-function createLlmWith({ logLlmPayloads }: Config, logger: Logger): AssemblyDeps['createLlm'] {
+/** All of them share one pool of connections. */
+function createLlmWith(
+  { logLlmPayloads }: Config,
+  logger: Logger,
+  endpoints: EndpointRules | undefined,
+): AssemblyDeps['createLlm'] {
+  const fetch = createPatientFetch(endpoints && { connector: () => endpoints.connector() })
   return ({ conversationId, ...options }) => {
     const logPayload = (payload: object) => logger.info({ conversation_id: conversationId, ...payload }, 'llm payload')
-    return createOpenAiChat({ ...options, ...(logLlmPayloads && { logPayload }) })
+    return createOpenAiChat({ ...options, fetch, ...(logLlmPayloads && { logPayload }) })
   }
 }
 

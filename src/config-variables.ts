@@ -73,6 +73,10 @@ export const VARIABLES = {
     about:
       'Addresses, CIDR ranges and host names, separated by commas, that callbacks may reach though they are not public.',
   },
+  OPENHANDS_LLM_ALLOW: {
+    about:
+      'Where model requests may go, separated by commas: origins such as `https://api.openai.com`, wildcard hosts such as `*.example.org`, and `public` for every public address. Default: anywhere.',
+  },
   LLM_MODEL: { about: 'Model of conversations that bring no llm_config of their own.' },
   LLM_API_KEY: { about: 'Key for LLM_BASE_URL; it is never sent anywhere else.', secret: true },
   LLM_BASE_URL: { about: 'OpenAI-compatible endpoint that goes with LLM_MODEL. Default: OpenAI’s own.' },

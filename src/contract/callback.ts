@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { PageLimit } from './conversation.ts'
 import { EVENT_TYPES, Event } from './event.ts'
+import { faultOfHeaderName } from './http-header.ts'
 import { MASK } from './llm-config.ts'
 
 /** Of one conversation. */
@@ -188,8 +189,9 @@ function hasCredentials(url: string): boolean {
 }
 
 function faultOfHeader(name: string, value: string): string | undefined {
-  if (!/^[\w!#$%&'*+.^`|~-]{1,128}$/.test(name)) return 'a name is that of an HTTP header'
   if (RESERVED_HEADER.test(name)) return `the server sets ${name.toLowerCase()} itself, or the connection does`
+  const fault = faultOfHeaderName(name)
+  if (fault !== undefined) return fault
   if (value.length > MAX_HEADER_LENGTH) return `a value has at most ${MAX_HEADER_LENGTH} characters`
   if (!/^[\t\x20-\x7e]*$/.test(value)) return 'a value holds visible ASCII characters and spaces'
   return undefined

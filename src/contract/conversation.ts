@@ -52,7 +52,7 @@ export const CreateConversation = z
     examples: [
       {
         title: 'totals',
-        llm_config: { model: 'gpt-5', api_key: 'sk-…', base_url: 'https://api.openai.com/v1' },
+        llm_config: { model: 'gpt-5', api_key: 'sk-example-key', base_url: 'https://api.openai.com/v1' },
         tools: ['Bash', 'FileEditor'],
         confirmation_mode: true,
         secrets: { GITHUB_TOKEN: 'ghp_example-value' },
@@ -108,7 +108,7 @@ export const UpdateConfig = z
     max_seconds_per_run: MaxSeconds.optional(),
     visualize: z.boolean().optional(),
   })
-  .meta({ id: 'UpdateConfig', examples: [{ llm_config: { api_key: 'sk-…' }, max_iteration_per_run: 50 }] })
+  .meta({ id: 'UpdateConfig', examples: [{ llm_config: { api_key: 'sk-example-key' }, max_iteration_per_run: 50 }] })
 export type UpdateConfig = z.infer<typeof UpdateConfig>
 
 export const ConversationState = z
@@ -291,7 +291,9 @@ export const PauseRequest = z
     interrupt: z
       .boolean()
       .default(false)
-      .describe("Also end the running tool's processes; without it the tool finishes."),
+      .describe(
+        "Also end the running tool's processes, and give up the calls of the turn that have not begun: each gets an `interrupted` result. Without it the tool finishes, and the calls begin with the next `run`.",
+      ),
   })
   .meta({ id: 'PauseRequest', examples: [{ interrupt: true }] })
 export type PauseRequest = z.infer<typeof PauseRequest>

@@ -108,6 +108,10 @@ export const FileMatches = z
   .object({
     items: z.array(FileMatch),
     truncated: z.boolean().describe('Whether there may be more: `limit` was reached, or the search took too long.'),
+    skipped: z
+      .array(FilePath)
+      .optional()
+      .describe('Large files that there was no time to search to their end; at most 20 are named.'),
   })
   .meta({ id: 'FileMatches' })
 export type FileMatches = z.infer<typeof FileMatches>

@@ -10,6 +10,7 @@ export const PROBLEMS = {
   unsafe_path: 400,
   token_in_url: 400,
   callback_address_refused: 400,
+  llm_endpoint_refused: 400,
   unauthorized: 401,
   origin_refused: 403,
   file_forbidden: 403,

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { AgentInfo } from '../contract/agent-info.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
+import { adviceFor } from '../agent/repeats.ts'
 import { createToolCalls } from '../agent/tool-calls.ts'
 import type { EventLog, LogEnd } from '../events/event-log.ts'
 import { createEventLog } from '../events/event-log.ts'
@@ -55,6 +56,8 @@ export type AssemblyDeps = {
   readonly dispatcher: CallbackDispatcher
   readonly workdirRules: WorkdirRules
   readonly llmDefaults: LlmDefaults
+  /** Why the operator lets no model request go there, as a clause. */
+  readonly endpointRefusal: (url: string) => Promise<string | undefined>
   readonly version: string
   readonly isolation: 'bubblewrap' | 'none'
   readonly slots: RunSlots
@@ -189,6 +192,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     context: () => ({ conversationId: id, workdir: workdir() }),
     redactor,
     emit: async (drafts) => void (await log.append(drafts)),
+    adviceFor: (result) => adviceFor(conversation.state.repeats, result, conversation.state.openCalls),
     onOutput: (tool_use_id, stream, text, offset) =>
       log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
     onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
@@ -242,6 +246,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     deliveries: callbackSet,
     leaveWorkdir: shells.close,
     async dispose(outcome) {
+      conversation.halt()
       try {
         // First of all, as the log is to tell how they ended.
         await commands.close()

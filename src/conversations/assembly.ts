@@ -13,6 +13,7 @@ import { NO_CALLBACKS } from './callbacks/callback-record.ts'
 import { readCallbacks } from './callbacks/callback-set.ts'
 import { boundTo, changeOf, originOf } from './llm-origin.ts'
 import { createConversationSecrets } from './secrets.ts'
+import { checkEndpoint } from './check-endpoint.ts'
 import { changesOf, llmSecrets, newSettings, parseLlmUpdate, parseNewLlm, shownFields } from './settings.ts'
 import { refuseSecretsIn } from './refuse-secrets.ts'
 import type { Idempotency } from './idempotency.ts'
@@ -64,6 +65,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
   return {
     async create(id, request, idempotency, onChange) {
       const llm = parseNewLlm(request.llm_config, deps.llmDefaults)
+      await checkEndpoint(llm.config, deps.endpointRefusal)
       const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
       const credentials = llmSecrets(llm.config)
       const isEmpty = Object.keys(credentials).length === 0
@@ -129,6 +131,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
         // First of all: another field may repeat them.
         if (llm) opened.credentials.hideLlm(llm.config)
         refuseSecretsIn({ workdir: update.workdir, ...shownFields(llm?.config) }, opened.redact)
+        if (llm) await checkEndpoint({ ...state.settings.llm_config, ...llm.config }, deps.endpointRefusal)
         const workdir =
           update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, deps.workdirRules)
         return {

@@ -162,12 +162,17 @@ export function shownFields(llm: LlmConfig | undefined): Record<string, unknown>
   return Object.fromEntries(Object.entries(shown).map(([name, value]) => [`llm_config.${name}`, value]))
 }
 
+/** More would not help anyone to mend the request. */
+const MAX_ISSUES = 20
+
 function parseLlm(dump: Record<string, unknown> | undefined): ParsedLlm {
   const { used, unused } = splitDump(dump ?? {})
   const parsed = LlmConfig.safeParse(used)
   if (parsed.success)
     return { config: parsed.data, warnings: unused.map((name) => `llm_config.${name} is not used by this server`) }
-  const issues = parsed.error.issues.map((issue) => tellIssue(issue, ['llm_config'], Object.keys(LlmConfig.shape)))
+  const issues = parsed.error.issues
+    .slice(0, MAX_ISSUES)
+    .map((issue) => tellIssue(issue, ['llm_config'], Object.keys(LlmConfig.shape)))
   throw new Problem('invalid_request', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), {
     details: { issues },
   })

@@ -8,6 +8,7 @@ import type { Info } from '../contract/server.ts'
 import { Problem } from '../contract/problem.ts'
 import type { ConversationManager } from '../conversations/manager.ts'
 import type { Firehose } from '../events/firehose.ts'
+import { refuseComplexJson } from '../lib/foreign-json.ts'
 import type { HashBody } from '../security/body-hash.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -233,8 +234,14 @@ function acceptJsonOnly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body.length === 0) done(null, undefined)
-    else void parse(request, String(body), done)
+    const text = String(body)
+    if (text.length === 0) return done(null, undefined)
+    try {
+      refuseComplexJson(text)
+    } catch (error) {
+      return done(new Problem('invalid_request', `The body ${(error as Error).message}.`, { cause: error }))
+    }
+    void parse(request, text, done)
   })
 }
 

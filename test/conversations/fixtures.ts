@@ -111,6 +111,7 @@ export async function setBench({
       dispatcher,
       workdirRules: { base: workdirBase, roots, forbidden: dataDir, unholdable: [] },
       llmDefaults: {},
+      endpointRefusal: async () => undefined,
       version: '0.0.0-test',
       isolation: 'none',
       slots: createRunSlots(maxRuns),
