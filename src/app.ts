@@ -21,8 +21,9 @@ import { createAuthenticator } from './http/auth.ts'
 import { pageRoutes } from './http/docs.ts'
 import { MAX_HEADER_BYTES } from './http/client-error.ts'
 import { createReadiness } from './http/readiness.ts'
+import { listenOn } from './http/listen.ts'
 import { createHttpServer, cutConnections } from './http/server.ts'
-import { createStreamSlots } from './http/stream-slots.ts'
+import { createFirehoseSlots, createStreamSlots } from './http/stream-slots.ts'
 import { createOpenAiChat } from './llm/openai-chat.ts'
 import { createPatientFetch } from './llm/patient-fetch.ts'
 import { createBodyHash } from './security/body-hash.ts'
@@ -112,6 +113,7 @@ export async function startApp(config: Config): Promise<App> {
       readiness: createReadiness({ dataDir: config.dataDir, phase: () => phase }),
       metrics,
       streamSlots: createStreamSlots(config.maxStreamsPerConversation),
+      firehoseSlots: createFirehoseSlots(config.maxFirehoseStreams),
       corsOrigins: config.corsOrigins,
       trustProxy: config.trustProxy,
       logger,
@@ -121,7 +123,8 @@ export async function startApp(config: Config): Promise<App> {
     started.defer(() => firehose.close())
     started.defer(() => manager.close())
     await manager.start()
-    const url = await http.listen({ host: config.host, port: config.port })
+    const listening = await listenOn(http, config)
+    if (listening.warning !== undefined) logger.warn(listening.warning)
     phase = 'running'
     // Beside the first requests: what is due may be in many conversations.
     manager
@@ -131,14 +134,14 @@ export async function startApp(config: Config): Promise<App> {
     const close = async () => {
       phase = 'stopping'
       // It stops listening at once and resolves when every connection is gone; the streams end as the manager closes.
-      const drained = http.close()
+      const drained = listening.close()
       await started.disposeAsync()
       const timer = setTimeout(() => cutConnections(http), DRAIN_TIMEOUT_MS)
       await drained
       clearTimeout(timer)
     }
     let closing: Promise<void> | undefined
-    return { url, logger, noWall, close: () => (closing ??= close()) }
+    return { url: listening.url, logger, noWall, close: () => (closing ??= close()) }
   } catch (error) {
     await started.disposeAsync()
     throw error
@@ -298,6 +301,7 @@ function infoOf(config: Config, { isolation }: ShellLauncher): Info {
       stream_buffer_bytes: config.streamBufferBytes,
       max_concurrent_runs: config.maxConcurrentRuns,
       max_streams_per_conversation: config.maxStreamsPerConversation,
+      max_firehose_streams: config.maxFirehoseStreams,
       max_shell_sessions_per_conversation: MAX_SHELL_SESSIONS,
       max_running_commands_per_conversation: DEFAULT_COMMAND_LIMITS.running,
     },

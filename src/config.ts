@@ -41,6 +41,7 @@ export type Config = {
   readonly trustProxy: readonly string[]
   readonly maxConcurrentRuns: number
   readonly maxStreamsPerConversation: number
+  readonly maxFirehoseStreams: number
   readonly maxBodyBytes: number
   readonly maxUploadBytes: number
   readonly maxOutputBytes: number
@@ -98,6 +99,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
       z.coerce.number().int().min(1).max(100_000),
       read,
     ),
+    maxFirehoseStreams: checked('OPENHANDS_MAX_FIREHOSE_STREAMS', z.coerce.number().int().min(1).max(100_000), read),
     maxBodyBytes: checked('OPENHANDS_MAX_BODY_BYTES', z.coerce.number().int().min(1024), read),
     maxUploadBytes: checked('OPENHANDS_MAX_UPLOAD_BYTES', z.coerce.number().int().min(0), read),
     maxOutputBytes: checked('OPENHANDS_MAX_OUTPUT_BYTES', z.coerce.number().int().min(1000).max(10_000_000), read),

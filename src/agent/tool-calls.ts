@@ -29,6 +29,8 @@ export type ToolCallsDeps = {
   /** What a tool says passes here, whole or as it comes, before anyone reads it. */
   readonly redactor: Pick<Redactor, 'redact' | 'stream'>
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
+  /** What to tell the model with this result, where there is something. */
+  readonly adviceFor: (result: ResultDraft) => string | undefined
   readonly onOutput: (toolUseId: string, stream: 'stdout' | 'stderr', text: string, offset: number) => void
   readonly onCrash: (error: unknown, call: ToolCall) => void
 }
@@ -63,8 +65,13 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
   // A call that ran and whose result could not be stored (the disk was full) must not run again: only its storing is repeated.
   const unstored = new Map<string, ResultDraft>()
 
+  const advised = (result: ResultDraft): ResultDraft => {
+    const advice = deps.adviceFor(result)
+    return advice === undefined ? result : { ...result, advice }
+  }
+
   const settle = async (call: ToolCall, signal: AbortSignal): Promise<FinishedCall> => {
-    const result = unstored.get(call.toolUseId) ?? (await runTool(deps, byName.get(call.name), call, signal))
+    const result = unstored.get(call.toolUseId) ?? advised(await runTool(deps, byName.get(call.name), call, signal))
     unstored.set(call.toolUseId, result)
     await deps.emit([result])
     unstored.delete(call.toolUseId)

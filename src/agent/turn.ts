@@ -8,6 +8,8 @@ import { uuid7 } from '../lib/uuid7.ts'
 
 export type TurnDeps = {
   readonly runId: string
+  /** Seq of the last event that the request is made from. */
+  readonly readThrough: number
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
   readonly publish: (draft: TransientDraft) => void
 }
@@ -77,7 +79,7 @@ async function storePartial(said: LlmAnswer, messageId: string, deps: TurnDeps):
   await deps.emit([{ ...assistantMessage({ ...said, toolCalls: [] }, messageId, deps), partial: true }])
 }
 
-function assistantMessage(answer: LlmAnswer, messageId: string, { runId }: TurnDeps) {
+function assistantMessage(answer: LlmAnswer, messageId: string, { runId, readThrough }: TurnDeps) {
   const { text, reasoning } = answer
   return {
     type: 'AssistantMessage',
@@ -94,6 +96,7 @@ function assistantMessage(answer: LlmAnswer, messageId: string, { runId }: TurnD
     usage: answer.usage,
     ...(answer.costUsd !== undefined && { cost_usd: answer.costUsd }),
     stop_reason: answer.stopReason,
+    read_through: readThrough,
   } as const satisfies EventDraft
 }
 

@@ -59,6 +59,11 @@ export const LlmConfig = z
   .meta({ id: 'LlmConfig' })
 export type LlmConfig = z.infer<typeof LlmConfig>
 
+/** What of a configuration is secret, and is dropped when the configuration leads to another origin. */
+export const DROPPED_CREDENTIALS = ['api_key', 'extra_headers'] as const
+export const DroppedCredential = z.enum(DROPPED_CREDENTIALS)
+export type DroppedCredential = z.infer<typeof DroppedCredential>
+
 /** Fields of an OpenHands LLM dump that this server knows and does not use: told in `warnings`, not refused. */
 const UNUSED_FIELDS = new Set([
   'aws_access_key_id',

@@ -53,6 +53,7 @@ export const PROBLEMS = {
   idempotency_mismatch: 422,
   unsupported_media_type: 415,
   range_not_satisfiable: 416,
+  expectation_failed: 417,
   limit_reached: 429,
   upgrade_required: 426,
   too_many_attempts: 429,
