@@ -45,11 +45,11 @@ import type { FileRules } from './workspace/file-gate.ts'
 import { findBubblewrap, findProgram } from './workspace/find-launcher.ts'
 import { hostLauncher } from './workspace/host-launcher.ts'
 import { endOrphans } from './workspace/marked-processes.ts'
-import type { ShellLauncher } from './workspace/shell.ts'
+import type { ShellLauncher } from './workspace/launch.ts'
 import { pathsNamedIn, shellEnvironment } from './workspace/shell-environment.ts'
 import { MAX_SHELL_SESSIONS } from './workspace/shell-limits.ts'
 import { createShells } from './workspace/shells.ts'
-import { hiddenFromShells } from './workspace/wall-mounts.ts'
+import { hiddenFromShells, readableByShells } from './workspace/sandbox-mounts.ts'
 
 export const VERSION: string = manifest.version
 
@@ -161,6 +161,7 @@ async function findWall(config: Config): Promise<Wall> {
     home: homedir(),
     path: env['PATH']!,
     named: pathsNamedIn(env),
+    readable: config.sandboxReadable,
   })
   if ('launcher' in found) return found
   if (config.isolation === 'bubblewrap')
@@ -207,6 +208,7 @@ async function createManager(
     llmDefaults: config.defaultLlm,
     version: VERSION,
     isolation: launcher.isolation,
+    sandbox: launcher.sandbox,
     slots,
     metrics,
     logger,
@@ -246,7 +248,7 @@ async function createManager(
  * stays behind that, as the shells do: it would else write where they cannot, and what it wrote there would run.
  */
 function fileRules(config: Config, { isolation }: ShellLauncher, conversation: Places): FileRules {
-  const { dataDir, workdirBase, secretFiles } = config
+  const { dataDir, workdirBase, secretFiles, sandboxReadable } = config
   const outputs = outputsOf(conversation.stateDirectory)
   if (isolation === 'none') {
     return { forbidden: [dataDir, '/proc', ...secretFiles], permitted: [workdirBase], readable: [outputs] }
@@ -254,9 +256,9 @@ function fileRules(config: Config, { isolation }: ShellLauncher, conversation: P
   const workdir = conversation.workdir()
   const hidden = hiddenFromShells({ dataDir, workdirBase, keyFiles: secretFiles, home: homedir() })
   return {
-    forbidden: hidden.filter((path) => path !== workdir),
+    forbidden: [...hidden.filter((path) => path !== workdir), ...(sandboxReadable ? ['/'] : [])],
     permitted: [workdir, privateOf(conversation.stateDirectory)],
-    readable: ['/', outputs],
+    readable: [...(sandboxReadable ? readableByShells(sandboxReadable) : ['/']), outputs],
   }
 }
 
@@ -287,12 +289,13 @@ function redactorOf({ masterKeys, secretKeys, defaultLlm }: Config): Redactor {
   return redactor
 }
 
-function infoOf(config: Config, { isolation }: ShellLauncher): Info {
+function infoOf(config: Config, { isolation, sandbox }: ShellLauncher): Info {
   return {
     name: 'agent-server',
     version: VERSION,
     tools: [...TOOL_NAMES],
     isolation,
+    ...(sandbox && { sandbox }),
     limits: {
       max_body_bytes: config.maxBodyBytes,
       max_upload_bytes: config.maxUploadBytes,

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { CommandStatus, KilledBy } from './command-status.ts'
 import { AssistantPart, Usage, UsageByModel, UserPart } from './message.ts'
 import { Runnable, TaskProgress, TaskResult, TaskStatus } from './task.ts'
+import { Sandbox } from './sandbox.ts'
 
 /** Schema version of the events this server writes. A log with a higher one is read, but not run. */
 export const EVENT_VERSION = 1
@@ -83,6 +84,7 @@ export const SystemInit = Envelope.extend({
   mcp_servers: z.array(z.object({ name: z.string(), status: z.string() })),
   system_prompt: z.string(),
   isolation: z.enum(['bubblewrap', 'none']),
+  sandbox: Sandbox.optional().describe('Absent when there was none, and in events of older servers.'),
 }).meta({ id: 'SystemInit' })
 
 export const UserMessage = Envelope.extend({

@@ -1,5 +1,6 @@
 /** What the server tells of itself. */
 import { z } from 'zod'
+import { Sandbox } from './sandbox.ts'
 
 export const Alive = z.object({ status: z.literal('ok') }).meta({ id: 'Alive', examples: [{ status: 'ok' }] })
 
@@ -40,6 +41,7 @@ export const Info = z
     isolation: z
       .enum(['bubblewrap', 'none'])
       .describe('What stands between the agent’s commands and the server; `none`: nothing.'),
+    sandbox: Sandbox.optional().describe('Absent when there is none.'),
     limits: Limits,
   })
   .meta({
@@ -50,6 +52,7 @@ export const Info = z
         version: '0.1.0',
         tools: ['Bash', 'FileEditor', 'TaskTracker', 'Finish', 'Think'],
         isolation: 'bubblewrap',
+        sandbox: { file_system: 'host_read_only', seccomp: true },
         limits: {
           max_body_bytes: 8_388_608,
           max_upload_bytes: 1_073_741_824,

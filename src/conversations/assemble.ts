@@ -1,6 +1,7 @@
 /** One conversation from its parts: actor, log, tools, shells and secrets tied together, and how they are taken apart again. */
 import { join } from 'node:path'
 import type { AgentInfo } from '../contract/agent-info.ts'
+import type { Sandbox } from '../contract/sandbox.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
 import { adviceFor } from '../agent/repeats.ts'
@@ -60,6 +61,7 @@ export type AssemblyDeps = {
   readonly endpointRefusal: (url: string) => Promise<string | undefined>
   readonly version: string
   readonly isolation: 'bubblewrap' | 'none'
+  readonly sandbox?: Sandbox | undefined
   readonly slots: RunSlots
   readonly metrics: Metrics
   readonly logger: Logger
@@ -248,6 +250,8 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     async dispose(outcome) {
       conversation.halt()
       try {
+        // Of what is deleted nothing has to end in good order, and no command may hold the delete up.
+        if (outcome === 'deleted') await shells.close()
         // First of all, as the log is to tell how they ended.
         await commands.close()
         // What is being sent would else hold up the end of the log.

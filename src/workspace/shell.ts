@@ -123,22 +123,3 @@ export interface Shells extends AsyncDisposable {
   processes(): Promise<ShellProcess[]>
   close(): Promise<void>
 }
-
-export type LaunchOptions = {
-  readonly workdir: string
-  /** Directories of the server that exist and that the shell reads. It need not, and behind a wall cannot, write there. */
-  readonly visible: readonly string[]
-  /** The conversation's own, for what a wall gives it in place of the host's; made when it is needed. */
-  readonly privateDir: string
-}
-
-/**
- * How a shell's process is started: on the host, or behind a wall. Gets the shell's argv and answers the argv
- * to execute instead. `isolation` is what the wall honestly is. `wrap` throws when there could be no wall.
- */
-export interface ShellLauncher {
-  readonly isolation: 'bubblewrap' | 'none'
-  /** Variables that every shell has, whatever its saved state says. */
-  environment?(privateDir: string): Readonly<Record<string, string>>
-  wrap(argv: readonly string[], options: LaunchOptions): readonly string[]
-}

@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest'
 import { RunCommand } from '../../src/contract/command.ts'
 import type { AssemblyDeps, Opened } from '../../src/conversations/assemble.ts'
-import type { ShellLauncher } from '../../src/workspace/shell.ts'
 import { hostLauncher } from '../../src/workspace/host-launcher.ts'
 import { eventsOf, only, realShells, setBench } from './fixtures.ts'
+import { launcherOf } from '../support/launcher.ts'
 
 async function open(
   commandLimits: AssemblyDeps['commandLimits'] = {},
@@ -79,7 +79,7 @@ test('commands of a session run in the order they came, whatever the disk takes 
 
 test('a shell that cannot be started fails the command, in the log too, and no other', async () => {
   let isBroken = true
-  const launcher: ShellLauncher = { isolation: 'none', wrap: (argv) => (isBroken ? ['/nowhere/bash'] : argv) }
+  const launcher = launcherOf((argv) => (isBroken ? ['/nowhere/bash'] : argv))
   await using opened = await open({}, launcher)
   for (const background of [false, true]) {
     const command = commandOf('true', { background })
