@@ -28,6 +28,18 @@ export const VARIABLES = {
       'How commands are walled off: `bubblewrap`, which has to be there; `auto`, for that where it works; or `none`.',
     default: 'auto',
   },
+  OPENHANDS_NETWORK: {
+    about:
+      'What commands of conversations without a policy of their own may reach: `open`, `none`, or `allowlist:` and hosts, separated by commas. Default: `OPENHANDS_NETWORK_CEILING`.',
+  },
+  OPENHANDS_NETWORK_CEILING: {
+    about: 'The most that any conversation may reach, in the same form; a conversation can only be stricter.',
+    default: 'open',
+  },
+  OPENHANDS_NETWORK_PRIVATE_ALLOW: {
+    about:
+      'Addresses that are not public and that the network proxy may connect to, separated by commas: `address`, `network/bits`, or `name=address`, each with `:port`.',
+  },
   OPENHANDS_CORS_ORIGINS: {
     about:
       'Origins, separated by commas, whose pages may call the API from a browser; `*` is any. Default: none but this server’s own page.',

@@ -1,5 +1,6 @@
 /** What the server tells of itself. */
 import { z } from 'zod'
+import { ServerNetwork } from './network.ts'
 
 export const Alive = z.object({ status: z.literal('ok') }).meta({ id: 'Alive', examples: [{ status: 'ok' }] })
 
@@ -39,6 +40,7 @@ export const Info = z
     isolation: z
       .enum(['bubblewrap', 'none'])
       .describe('What stands between the agent’s commands and the server; `none`: nothing.'),
+    network: ServerNetwork,
     limits: Limits,
   })
   .meta({
@@ -49,6 +51,11 @@ export const Info = z
         version: '0.1.0',
         tools: ['Bash', 'FileEditor', 'TaskTracker', 'Finish', 'Think'],
         isolation: 'bubblewrap',
+        network: {
+          default: { mode: 'open' },
+          ceiling: { mode: 'open' },
+          modes: ['none', 'allowlist', 'open'],
+        },
         limits: {
           max_body_bytes: 8_388_608,
           max_upload_bytes: 1_073_741_824,

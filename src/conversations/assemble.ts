@@ -16,7 +16,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { FileRules } from '../workspace/file-gate.ts'
-import type { OutputFilter, Shells } from '../workspace/shell.ts'
+import type { OutputFilter, ShellNetwork, Shells } from '../workspace/shell.ts'
 import type { CallbackFile } from './callbacks/callback-record.ts'
 import { CallbackSet } from './callbacks/callback-set.ts'
 import type { CallbackCommands } from './callbacks/callbacks.ts'
@@ -42,6 +42,8 @@ import type { LlmDefaults } from './settings.ts'
 import { withLlmSecrets } from './settings.ts'
 import { createRunTaskCommand } from './run-task-command.ts'
 import { createMeter } from './meter.ts'
+import type { NetworkDeps } from './network.ts'
+import { ConversationNetwork } from './network.ts'
 import type { RunSlots } from './run-slots.ts'
 import type { State } from './state.ts'
 import type { WorkdirRules } from './workdir.ts'
@@ -56,6 +58,7 @@ export type AssemblyDeps = {
   readonly llmDefaults: LlmDefaults
   readonly version: string
   readonly isolation: 'bubblewrap' | 'none'
+  readonly network: NetworkDeps
   readonly slots: RunSlots
   readonly metrics: Metrics
   readonly logger: Logger
@@ -68,6 +71,7 @@ export type AssemblyDeps = {
     conversationId: string
     workdir: string
     directory: string
+    network: () => ShellNetwork
     secretsEnv: () => Record<string, string>
     createFilter: () => OutputFilter
   }) => Shells
@@ -96,6 +100,8 @@ export type Opened = {
   readonly secrets: SecretCommands
   readonly credentials: ConversationSecrets
   readonly shells: Pick<ConversationShells, 'list' | 'end'>
+  /** What its commands may reach. */
+  readonly network: ConversationNetwork
   /** Those that clients run, beside the agent. */
   readonly commands: ClientCommands
   readonly processes: ConversationProcesses
@@ -103,8 +109,8 @@ export type Opened = {
   readonly callbacks: CallbackCommands
   /** Who delivers, beside those who ask for it. */
   readonly deliveries: Pick<CallbackSet, 'start' | 'settle'>
-  /** Ends the shells, so that the next command starts in the workdir that holds then. */
-  readonly leaveWorkdir: () => Promise<void>
+  /** Ends the shells, so that the next command starts in the workdir, and in the network, that hold then. */
+  readonly endShells: () => Promise<void>
   /** Takes it apart, with everything it started. */
   readonly dispose: (outcome: LogEnd) => Promise<void>
 }
@@ -154,10 +160,23 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
       conversationId: id,
       workdir: workdir(),
       directory,
+      network: () => ({ mode: network.mode, adopt: (listener) => network.adopt(listener) }),
       secretsEnv: secrets.commandEnv,
       createFilter: redactor.byteStream,
     }),
   )
+  const network = new ConversationNetwork({
+    ...deps.network,
+    policy: () => conversation.state.settings.network,
+    runId: () => conversation.state.run?.id,
+    emit: async (drafts) => void (await log.append([...drafts])),
+    configure: async (policy) => {
+      await conversation.configure(async () => ({ changes: { network: policy } }))
+      network.recheck()
+    },
+    onFault: (error) =>
+      logger.error({ err: error, conversation_id: id }, 'an event of the network could not be stored'),
+  })
   const limits = { ...DEFAULT_COMMAND_LIMITS, ...deps.commandLimits }
   const commands = createClientCommands({
     conversationId: id,
@@ -231,17 +250,21 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     secrets: secretCommands({ changeSecrets: (store) => conversation.changeSecrets(store) }, secrets),
     credentials: secrets,
     shells,
+    network,
     commands,
     processes,
     agentInfo: () => {
       const { log, state } = conversation
-      return tellAgent({ settings: state.settings, log, tools: toolCalls.descriptions, isolation: deps.isolation })
+      const { isolation } = deps
+      const parts = { log, tools: toolCalls.descriptions, isolation, network: network.shown }
+      return tellAgent({ settings: state.settings, ...parts })
     },
     callbacks: callbackCommands({ conversationId: id, set: callbackSet, head: () => log.head, ...deps, redact }),
     deliveries: callbackSet,
-    leaveWorkdir: shells.close,
+    endShells: shells.close,
     async dispose(outcome) {
       try {
+        network.close()
         // First of all, as the log is to tell how they ended.
         await commands.close()
         // What is being sent would else hold up the end of the log.

@@ -11,6 +11,7 @@ import type { SecretValues } from '../security/secret-store.ts'
 import { DEFAULT_TOOLS, resolveToolNames } from '../tools/registry.ts'
 import { NO_CALLBACKS } from './callbacks/callback-record.ts'
 import { readCallbacks } from './callbacks/callback-set.ts'
+import { changesNetworkMode } from './commands.ts'
 import { createConversationSecrets } from './secrets.ts'
 import { changesOf, llmSecrets, newSettings, parseLlmUpdate, parseNewLlm, shownFields } from './settings.ts'
 import { refuseSecretsIn } from './refuse-secrets.ts'
@@ -18,6 +19,7 @@ import type { Idempotency } from './idempotency.ts'
 import { keptOf } from './idempotency.ts'
 import type { State } from './state.ts'
 import { EMPTY_STATE, fold } from './state.ts'
+import { checkPolicy } from '../network/server-policy.ts'
 import { prepareWorkdir } from './workdir.ts'
 import type { AssemblyDeps, Opened } from './assemble.ts'
 import { assemble } from './assemble.ts'
@@ -57,6 +59,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
     async create(id, request, idempotency, onChange) {
       const llm = parseNewLlm(request.llm_config, deps.llmDefaults)
       const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
+      if (request.network) checkPolicy(request.network, deps.network.server)
       const kept: SecretValues = { llm: llmSecrets(llm.config), env: request.secrets ?? {} }
       const redactor = deps.createRedactor()
       const secrets = secretsOf(deps, id, kept, redactor)
@@ -109,6 +112,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
 
     async configure(opened, update) {
       const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
+      if (update.network) checkPolicy(update.network, deps.network.server)
       await opened.conversation.configure(async (state) => {
         // First of all: another field may repeat them.
         if (llm) opened.credentials.hideLlm(llm.config)
@@ -119,7 +123,11 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
           changes: changesOf({ update, llm: llm?.config, workdir, redact: opened.redact }),
           // Before the log tells of them: a change that is told holds.
           prepare: () => opened.credentials.updateLlm(llm?.config ?? {}),
-          afterwards: async () => (workdir === undefined ? undefined : await opened.leaveWorkdir()),
+          afterwards: async () => {
+            if (update.network) opened.network.recheck()
+            if (workdir !== undefined || changesNetworkMode(state, { network: update.network }))
+              await opened.endShells()
+          },
         }
       })
       const { settings } = opened.conversation.state

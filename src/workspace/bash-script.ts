@@ -51,6 +51,13 @@ export function exportScript(variables: Readonly<Record<string, string>>): strin
   return assignments && `export ${assignments}\n`
 }
 
+/** Unsets those that have these values; another value is somebody's own. */
+export function unsetStaleScript(variables: Readonly<Record<string, string>> = {}): string {
+  return Object.entries(variables)
+    .map(([name, value]) => `[[ \${${name}-} != ${quote(value)} ]] || unset -v ${name}\n`)
+    .join('')
+}
+
 export type CommandFiles = {
   readonly script: string
   /** Nothing to read when undefined. */

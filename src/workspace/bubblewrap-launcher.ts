@@ -4,6 +4,7 @@
  */
 import { chmodSync, existsSync, mkdirSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { networkLaunch } from './network-launch.ts'
 import type { ShellLauncher } from './shell.ts'
 import { mountArguments, TOOLCHAINS, type WallPlan } from './wall-mounts.ts'
 
@@ -29,17 +30,30 @@ export type Wall = WallPlan & {
   readonly bwrap: string
 }
 
-export function createBubblewrapLauncher(wall: Wall): ShellLauncher {
+export function createBubblewrapLauncher(wall: Wall, isolatesNetwork: boolean): ShellLauncher {
   return {
     isolation: 'bubblewrap',
-    launch(argv, { workdir, visible, privateDir }) {
+    isolatesNetwork,
+    launch(argv, { workdir, visible, privateDir, network }) {
       const places = { workdir, visible, ...privatePlaces(privateDir) }
       makeHome(places.home, wall.home)
       makeScratch(places.scratch)
+      const { env, stale, onChannel, ...net } = networkLaunch(network, argv)
       return Promise.resolve({
-        argv: [wall.bwrap, ...baseArguments(), ...mountArguments(wall, places), '--chdir', workdir, '--', ...argv],
+        argv: [
+          wall.bwrap,
+          ...baseArguments(),
+          ...mountArguments(wall, places),
+          ...net.arguments,
+          '--chdir',
+          workdir,
+          '--',
+          ...net.argv,
+        ],
         cwd: '/',
-        env: { HOME: places.home, TMPDIR: '/tmp' },
+        env: { HOME: places.home, TMPDIR: '/tmp', ...env },
+        stale,
+        ...(onChannel && { onChannel }),
         descriptors: [],
         generations: 2,
         [Symbol.asyncDispose]: () => Promise.resolve(),
@@ -49,8 +63,8 @@ export function createBubblewrapLauncher(wall: Wall): ShellLauncher {
 }
 
 /** The same wall around no conversation: to find out whether there can be one. */
-export function trialArguments(wall: WallPlan): string[] {
-  return [...baseArguments(), ...mountArguments(wall), '--', 'true']
+export function trialArguments(wall: WallPlan, more: readonly string[] = []): string[] {
+  return [...baseArguments(), ...mountArguments(wall), ...more, '--', 'true']
 }
 
 function baseArguments(): string[] {

@@ -17,8 +17,11 @@ export async function findBubblewrap(plan: WallPlan): Promise<Found> {
   const bwrap = findProgram('bwrap', plan.path)
   if (bwrap === undefined) return { missing: 'bubblewrap is not installed: there is no bwrap on PATH' }
   const wall = { ...plan, bwrap }
-  const complaint = await complaintOf(bwrap, trialArguments(wall), { PATH: plan.path })
-  if (complaint === undefined) return { launcher: createBubblewrapLauncher(wall) }
+  const complain = (more: readonly string[]) => complaintOf(bwrap, trialArguments(wall, more), { PATH: plan.path })
+  if ((await complain(['--unshare-net'])) === undefined) return { launcher: createBubblewrapLauncher(wall, true) }
+  // Some containers permit all namespaces but this one.
+  const complaint = await complain([])
+  if (complaint === undefined) return { launcher: createBubblewrapLauncher(wall, false) }
   return { missing: `bubblewrap does not work here: ${oneLine(complaint)}` }
 }
 

@@ -3,7 +3,11 @@ import type { Launch, ShellLauncher } from './shell.ts'
 
 export const hostLauncher: ShellLauncher = {
   isolation: 'none',
-  launch: (argv) => Promise.resolve(launchOnHost(argv)),
+  async launch(argv, { network }) {
+    if (network.mode !== 'open')
+      throw new Error(`Without a sandbox no shell is started in the network mode ${network.mode}.`)
+    return launchOnHost(argv)
+  },
 }
 
 /** Starts `argv` as it is. `generations` as in `Launch`. */

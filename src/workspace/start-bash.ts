@@ -2,11 +2,11 @@
 import { mkdirSync } from 'node:fs'
 import { BashProcess } from './bash-process.ts'
 import type { Report } from './bash-report.ts'
-import { BASH_ARGV, beginScript, exportScript, setUpScript } from './bash-script.ts'
+import { BASH_ARGV, beginScript, exportScript, setUpScript, unsetStaleScript } from './bash-script.ts'
 import { killShell } from './interrupt.ts'
 import { shellMark } from './marked-processes.ts'
 import type { SessionState } from './session-state.ts'
-import type { ShellLauncher } from './shell.ts'
+import type { Launch, ShellLauncher, ShellNetwork } from './shell.ts'
 
 export type BashPlan = {
   readonly sessionId: string
@@ -20,6 +20,8 @@ export type BashPlan = {
   readonly privateDir: string
   readonly env: Readonly<Record<string, string>>
   readonly launcher: ShellLauncher
+  /** Asked for at each start of a bash. */
+  readonly network: () => ShellNetwork
 }
 
 const START_TIMEOUT_MS = 10_000
@@ -38,10 +40,11 @@ export async function startBash(
   state: SessionState,
   onLaunch: (bash: BashProcess) => void,
 ): Promise<StartedBash> {
-  const { bash, fixed } = await launchBash(plan, onLaunch)
+  const { bash, fixed, stale } = await launchBash(plan, onLaunch)
   const { script, isWhole } = await state.restore()
   const timer = setTimeout(() => killShell(bash), START_TIMEOUT_MS)
-  const report = await bash.send(beginScript(plan.workdir) + script + exportScript(fixed) + setUpScript(plan.workdir))
+  const variables = unsetStaleScript(stale) + exportScript(fixed)
+  const report = await bash.send(beginScript(plan.workdir) + script + variables + setUpScript(plan.workdir))
   clearTimeout(timer)
   return { bash, report, isRestored: isWhole }
 }
@@ -50,15 +53,16 @@ export async function startBash(
 async function launchBash(
   plan: BashPlan,
   onLaunch: (bash: BashProcess) => void,
-): Promise<{ bash: BashProcess; fixed: Readonly<Record<string, string>> }> {
+): Promise<{ bash: BashProcess; fixed: Readonly<Record<string, string>>; stale: Launch['stale'] }> {
   const { workdir, outputDir, stateDir, privateDir, launcher, env } = plan
   // A workdir that was deleted is made again: no shell could start without it.
   for (const directory of [workdir, outputDir]) mkdirSync(directory, { recursive: true })
   mkdirSync(stateDir, { recursive: true, mode: 0o700 })
-  await using launch = await launcher.launch(BASH_ARGV, { workdir, visible: [stateDir, outputDir], privateDir })
+  const places = { workdir, visible: [stateDir, outputDir], privateDir }
+  await using launch = await launcher.launch(BASH_ARGV, { ...places, network: plan.network() })
   const fixed = { ...launch.env, ...shellMark(plan.conversationId, plan.sessionId, stateDir) }
   const bash = new BashProcess(launch, { ...env, ...fixed })
   onLaunch(bash)
   if (bash.launchedPid !== undefined) await launch.onSpawned?.(bash.launchedPid)
-  return { bash, fixed }
+  return { bash, fixed, stale: launch.stale }
 }
