@@ -63,16 +63,19 @@ async function bundle(input: string): Promise<string> {
   // Minified: 10 MB less resident memory. Names are kept for stack traces.
   await bundler.write({ file, format: 'esm', codeSplitting: false, minify: true, keepNames: true, comments: false })
   await bundler.close()
-  writeFileSync(file, inAscii(LISTENER + withoutFacades(readFileSync(file, 'utf8'))))
+  writeFileSync(file, inAscii(listenerFirst(withoutFacades(readFileSync(file, 'utf8')))))
   return file
 }
 
 /** Each sandbox with a proxy waits for it at its start: it comes before the server, of which it needs nothing. */
-const LISTENER = `if (process.argv[2] === '${LISTENER_COMMAND}') {
+function listenerFirst(code: string): string {
+  const listener = `if (process.argv[2] === '${LISTENER_COMMAND}') {
   (${offerListener.toString()})(Number(process.argv[3]));
   await new Promise(() => {});
 }
 `
+  return code.replace(/^(?:#![^\n]*\n)?/, (hashbang) => hashbang + listener)
+}
 
 /**
  * Takes Node's own modules without `import`, which asks each for all it exports: `node:http` loads its lazy parts at that,

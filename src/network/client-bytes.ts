@@ -24,10 +24,9 @@ export class ClientBytes {
     this.#unused = this.#unused.subarray(count)
   }
 
-  /** What came and is not used goes back into the socket, before what comes next. */
-  release(): void {
-    if (this.#unused.length > 0) this.#socket.unshift(this.#unused)
-    this.#unused = Buffer.alloc(0)
+  /** What came and is not used. The socket, which may have ended by now, has only what comes next. */
+  get rest(): Uint8Array {
+    return this.#unused
   }
 
   async #readMore(signal: AbortSignal): Promise<boolean> {

@@ -79,7 +79,7 @@ export class NetworkProxy {
 
   /** Ends the connections that are not permitted any more. */
   recheck(): void {
-    for (const { client, target } of this.#live) if (target && !this.#deps.isStillAllowed(target)) client.destroy()
+    for (const { client, target } of this.#live) if (target && !this.#deps.isStillAllowed(target)) client.resetAndDestroy()
   }
 
   close(): void {
@@ -123,9 +123,8 @@ export class NetworkProxy {
       socket.destroy()
       return void client.destroy()
     }
-    bytes.release()
     if (request.accepted.length > 0) client.write(request.accepted)
-    if (request.head.length > 0) socket.write(request.head)
+    socket.write(Buffer.concat([request.head, bytes.rest]))
     await splice(client, socket, { idleMs: IDLE_MS, halfOpenMs: HALF_OPEN_MS })
   }
 

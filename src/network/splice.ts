@@ -1,5 +1,4 @@
 /** Passes bytes between two sockets in both directions, with backpressure, until both have ended or neither says anything. */
-import { once } from 'node:events'
 import type { Socket } from 'node:net'
 
 export type SpliceLimits = {
@@ -19,9 +18,10 @@ export async function splice(client: Socket, target: Socket, { idleMs, halfOpenM
     from.once('end', () => pair.forEach((socket) => socket.setTimeout(halfOpenMs)))
     // The end of what it says is passed on by the pipe.
     from.pipe(to)
-    if (!from.closed) await once(from, 'close')
-    // A connection that broke off breaks the other one.
-    if (!from.readableEnded) to.destroy()
+    // Not `once` of node:events, which rejects for an error.
+    if (!from.closed) await new Promise((resolve) => from.once('close', resolve))
+    // A connection that broke off breaks the other one: an end would make what came look whole.
+    if (!from.readableEnded) to.resetAndDestroy()
   }
   await Promise.all([join(client, target), join(target, client)])
 }
