@@ -13,6 +13,8 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    // A condition is waited for as long as the machine may be busy with something else.
+    expect: { poll: { timeout: 20_000 } },
     reporters: ['default'],
     projects: [
       { extends: true, test: { name: 'all', include: ['test/**/*.test.ts'], provide: { isolation: 'none' } } },

@@ -170,10 +170,8 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     policy: () => conversation.state.settings.network,
     runId: () => conversation.state.run?.id,
     emit: async (drafts) => void (await log.append([...drafts])),
-    configure: async (policy) => {
-      await conversation.configure(async () => ({ changes: { network: policy } }))
-      network.recheck()
-    },
+    configure: (change) =>
+      conversation.configure(async ({ settings }) => ({ changes: { network: change(settings.network) } })),
     onFault: (error) =>
       logger.error({ err: error, conversation_id: id }, 'an event of the network could not be stored'),
   })

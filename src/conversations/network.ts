@@ -38,8 +38,8 @@ export type ConversationNetworkDeps = NetworkDeps & {
   readonly policy: () => NetworkPolicy | undefined
   readonly runId: () => string | undefined
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
-  /** Changes the policy, durably. */
-  readonly configure: (policy: NetworkPolicy) => Promise<void>
+  /** Changes the policy, durably. `change` is called when it is its turn, with the policy that holds then. */
+  readonly configure: (change: (policy: NetworkPolicy | undefined) => NetworkPolicy) => Promise<void>
   readonly onFault: (error: unknown) => void
 }
 
@@ -115,6 +115,7 @@ export class ConversationNetwork {
     // First the policy: the answer lets the connection go on.
     if (remember) await this.#remember(ask, behavior)
     this.#asks.answer(ask, behavior)
+    if (remember) this.recheck()
     return { behavior, pending: this.#asks.pending.length }
   }
 
@@ -151,9 +152,11 @@ export class ConversationNetwork {
   }
 
   async #remember({ host, port }: Ask, behavior: Answer['behavior']): Promise<void> {
-    const policy = this.#deps.policy() ?? this.#deps.server.default
     const list = behavior === 'allow' ? 'allow' : 'deny'
-    await this.#deps.configure({ ...policy, [list]: [...(policy[list] ?? []), tellTarget(host, port)] })
+    await this.#deps.configure((policy = this.#deps.server.default) => ({
+      ...policy,
+      [list]: [...(policy[list] ?? []), tellTarget(host, port)],
+    }))
   }
 
   #noteAnswer(ask: Ask, { behavior, by }: Answer): void {

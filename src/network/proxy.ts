@@ -79,7 +79,8 @@ export class NetworkProxy {
 
   /** Ends the connections that are not permitted any more. */
   recheck(): void {
-    for (const { client, target } of this.#live) if (target && !this.#deps.isStillAllowed(target)) client.resetAndDestroy()
+    for (const { client, target } of this.#live)
+      if (target && !this.#deps.isStillAllowed(target)) client.resetAndDestroy()
   }
 
   close(): void {

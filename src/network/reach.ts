@@ -26,6 +26,7 @@ export type ReachOptions = {
   readonly resolve?: (name: string, signal: AbortSignal) => Promise<readonly string[]>
 }
 
+const LOCAL_NAME = /(^|\.)localhost$/
 const CONNECT_TIMEOUT_MS = 15_000
 const DNS_TIMEOUT_MS = 4000
 const DNS_TRIES = 2
@@ -51,7 +52,9 @@ export function createReach({ privateRules, resolve = askNameServers }: ReachOpt
 
   const addressesOfName = async (name: string, signal: AbortSignal): Promise<readonly string[]> => {
     const given = addressesOf(privateRules, name)
-    return given.length > 0 ? given : await resolve(name, signal)
+    if (given.length > 0) return given
+    // That is what these names mean, whatever a name server says (RFC 6761).
+    return LOCAL_NAME.test(name) ? ['127.0.0.1', '::1'] : await resolve(name, signal)
   }
 
   return {

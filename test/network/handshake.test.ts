@@ -4,7 +4,12 @@ import { createHandshake, MAX_HANDSHAKE_BYTES } from '../../src/network/handshak
 import { tellTarget } from '../../src/network/host.ts'
 import type { Request, Step } from '../../src/network/proxy-request.ts'
 
-type Outcome = { readonly replies: Buffer; readonly request?: Request; readonly rest: Buffer; readonly isFault: boolean }
+type Outcome = {
+  readonly replies: Buffer
+  readonly request?: Request
+  readonly rest: Buffer
+  readonly isFault: boolean
+}
 
 /** As a connection would be read, in pieces of these sizes. */
 function shakeHands(bytes: Buffer, size = bytes.length): Outcome {
@@ -12,7 +17,7 @@ function shakeHands(bytes: Buffer, size = bytes.length): Outcome {
   let [unused, replies] = [Buffer.alloc(0), Buffer.alloc(0)]
   for (let at = 0; at < bytes.length; at += size) {
     unused = Buffer.concat([unused, bytes.subarray(at, at + size)])
-    for (let step: Step | undefined; (step = parse(unused)); ) {
+    for (let step: Step | undefined; (step = parse(unused));) {
       if (step.kind === 'fault') return { replies: Buffer.concat([replies, step.bytes]), rest: unused, isFault: true }
       unused = unused.subarray(step.used)
       const rest = Buffer.concat([unused, bytes.subarray(at + size)])
@@ -43,8 +48,16 @@ describe.each([
     ['a whole URL with a port', http('POST http://example.com:8080 HTTP/1.1'), 'example.com:8080'],
     ['SOCKS with a name', socks(3, named('Example.com'), 443), 'example.com:443'],
     ['SOCKS with an IPv4 address', socks(1, Buffer.from([203, 0, 113, 7]), 80), '203.0.113.7:80'],
-    ['SOCKS with an IPv6 address', socks(4, Buffer.from('20010db8000000000000000000000001', 'hex'), 80), '[2001:db8::1]:80'],
-    ['SOCKS with a mapped address', socks(4, Buffer.from('00000000000000000000ffff7f000001', 'hex'), 80), '127.0.0.1:80'],
+    [
+      'SOCKS with an IPv6 address',
+      socks(4, Buffer.from('20010db8000000000000000000000001', 'hex'), 80),
+      '[2001:db8::1]:80',
+    ],
+    [
+      'SOCKS with a mapped address',
+      socks(4, Buffer.from('00000000000000000000ffff7f000001', 'hex'), 80),
+      '127.0.0.1:80',
+    ],
     ['SOCKS with an odd address as a name', socks(3, named('0x7f.1'), 80), '127.0.0.1:80'],
   ])('%s asks for its target, and keeps what follows', (_what, bytes, target) => {
     const outcome = read(Buffer.concat([bytes, Buffer.from('what follows')]))
@@ -90,7 +103,12 @@ describe('a request that is passed on', () => {
   })
 
   test('tells nothing that was meant for the proxy', () => {
-    const sent = ['Proxy-Authorization: Basic eA==', 'Proxy-Connection: keep-alive', 'Connection: keep-alive', 'Keep-Alive: 5']
+    const sent = [
+      'Proxy-Authorization: Basic eA==',
+      'Proxy-Connection: keep-alive',
+      'Connection: keep-alive',
+      'Keep-Alive: 5',
+    ]
     expect(head('GET http://a.example HTTP/1.1', ...sent)).toBe(
       'GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n',
     )
@@ -104,7 +122,14 @@ describe('a request that is passed on', () => {
 })
 
 test('no bytes are read for ever, or throw', () => {
-  const start = fc.constantFrom('', '\x05', '\x05\x01\x00', 'CONNECT ', 'GET http://', 'GET http://a.example/ HTTP/1.1\r\n')
+  const start = fc.constantFrom(
+    '',
+    '\x05',
+    '\x05\x01\x00',
+    'CONNECT ',
+    'GET http://',
+    'GET http://a.example/ HTTP/1.1\r\n',
+  )
   fc.assert(
     fc.property(start, fc.uint8Array({ maxLength: 300 }), fc.integer({ min: 1, max: 50 }), (first, more, size) => {
       shakeHands(Buffer.concat([Buffer.from(first, 'latin1'), more]), size)

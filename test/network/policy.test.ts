@@ -51,12 +51,23 @@ describe('an entry', () => {
     expect(verdict(allowlist(entry), host, port)).toBe(decision)
   })
 
-  test.each(['', ':80', 'a:0', 'a:65536', 'a:x', 'http://a', 'a/b', '*.*.a', '*a.b', '*.1.2.3.4', 'a b', '[::1', 'a,b'])(
-    '%j is refused',
-    (entry) => {
-      expect(parseRules(allowlist(entry))).toEqual({ wrong: entry })
-    },
-  )
+  test.each([
+    '',
+    ':80',
+    'a:0',
+    'a:65536',
+    'a:x',
+    'http://a',
+    'a/b',
+    '*.*.a',
+    '*a.b',
+    '*.1.2.3.4',
+    'a b',
+    '[::1',
+    'a,b',
+  ])('%j is refused', (entry) => {
+    expect(parseRules(allowlist(entry))).toEqual({ wrong: entry })
+  })
 })
 
 describe('a decision', () => {
@@ -110,7 +121,11 @@ describe('beneath a ceiling', () => {
   })
 
   test('a conversation is told what is too much', () => {
-    const server: ServerNetwork = { default: OPEN, ceiling: allowlist('a.example'), modes: ['none', 'allowlist', 'open'] }
+    const server: ServerNetwork = {
+      default: OPEN,
+      ceiling: allowlist('a.example'),
+      modes: ['none', 'allowlist', 'open'],
+    }
     const codeOf = (policy: NetworkPolicy, on = server) => {
       try {
         checkPolicy(policy, on)
@@ -131,7 +146,10 @@ test.each<[text: string, policy: object]>([
   ['open', OPEN],
   ['none', { mode: 'none' }],
   ['allowlist', allowlist()],
-  ['allowlist:a.example, *.b.example:443,[2001:db8::1]:22', allowlist('a.example', '*.b.example:443', '[2001:db8::1]:22')],
+  [
+    'allowlist:a.example, *.b.example:443,[2001:db8::1]:22',
+    allowlist('a.example', '*.b.example:443', '[2001:db8::1]:22'),
+  ],
   ['closed', { wrong: expect.any(String) }],
   ['open:a.example', { wrong: expect.any(String) }],
   ['allowlist:a b', { wrong: expect.stringContaining('a b') }],

@@ -39,12 +39,20 @@ describe('what the operator opens', () => {
     for (const { address } of own) expect(isOpen(['1.0.0.0/0'], address, 8000)).toBe(false)
   })
 
-  test.each(['127.0.0.1', '::1', '0.0.0.0', '0.0.0.0/0', '169.254.169.254:80', 'x', 'x=y', 'x=10.0.0.0/8', '10.0.0.0/33', ''])(
-    'the setting %j is refused',
-    (text) => {
-      expect(parsePrivateRule(text)).toHaveProperty('wrong')
-    },
-  )
+  test.each([
+    '127.0.0.1',
+    '::1',
+    '0.0.0.0',
+    '0.0.0.0/0',
+    '169.254.169.254:80',
+    'x',
+    'x=y',
+    'x=10.0.0.0/8',
+    '10.0.0.0/33',
+    '',
+  ])('the setting %j is refused', (text) => {
+    expect(parsePrivateRule(text)).toHaveProperty('wrong')
+  })
 })
 
 test.each(['169.254.169.254', 'fe80::1', 'fd00:ec2::254', '100.100.100.200', '168.63.129.16'])(
@@ -52,7 +60,9 @@ test.each(['169.254.169.254', 'fe80::1', 'fd00:ec2::254', '100.100.100.200', '16
   async (address) => {
     expect(isMetadata(address)).toBe(true)
     const reach = createReach({ privateRules: [rule('1.0.0.0/0'), rule('[1::]/0')] })
-    await expect(reach.connect(parseHost(address)!, 80, AbortSignal.timeout(20_000))).rejects.toBeInstanceOf(AddressDenied)
+    await expect(reach.connect(parseHost(address)!, 80, AbortSignal.timeout(20_000))).rejects.toBeInstanceOf(
+      AddressDenied,
+    )
   },
 )
 
@@ -75,7 +85,9 @@ test.each([
 
 test('a name is not connected to where one of the machine’s own addresses is all that it leads to', async () => {
   const reach = createReach({ privateRules: [], resolve: async () => ['127.0.0.1', '::1', '::ffff:10.0.0.1'] })
-  await expect(reach.connect(parseHost('rebound.test')!, 80, AbortSignal.timeout(20_000))).rejects.toThrow('own machine')
+  await expect(reach.connect(parseHost('rebound.test')!, 80, AbortSignal.timeout(20_000))).rejects.toThrow(
+    'own machine',
+  )
 })
 
 test('each address of an interface is the machine’s own', () => {

@@ -22,7 +22,11 @@ type Stand = {
 
 async function setUp(
   onConnection: (socket: Socket) => void,
-  { judge, isStillAllowed = () => true, permits = 100 }: { judge?: () => Judgement; isStillAllowed?: () => boolean; permits?: number } = {},
+  {
+    judge,
+    isStillAllowed = () => true,
+    permits = 100,
+  }: { judge?: () => Judgement; isStillAllowed?: () => boolean; permits?: number } = {},
 ): Promise<Stand> {
   const target = await listen(createServer({ allowHalfOpen: true }, onConnection))
   const port = portOf(target)
@@ -81,7 +85,9 @@ test('CONNECT and SOCKS pass on what both sides say, also after one of them has 
   expect(await exchange(`CONNECT target.test:${port} HTTP/1.1\r\n\r\nhello`)).toBe(
     'HTTP/1.1 200 Connection established\r\n\r\nhello',
   )
-  expect(await exchange(Buffer.concat([greet('target.test', port), Buffer.from('hello')]))).toMatch(/^\x05\0\x05\0.{8}hello$/s)
+  expect(await exchange(Buffer.concat([greet('target.test', port), Buffer.from('hello')]))).toMatch(
+    /^\x05\0\x05\0.{8}hello$/s,
+  )
 })
 
 test('a request for a whole URL reaches its host with its body', async () => {
