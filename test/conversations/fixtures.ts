@@ -35,6 +35,7 @@ import type { ShellLauncher } from '../../src/workspace/shell.ts'
 import { shellEnvironment } from '../../src/workspace/shell-environment.ts'
 import { createShells } from '../../src/workspace/shells.ts'
 import { readAll } from '../events/fixtures.ts'
+import { PATIENCE_S } from '../support/patience.ts'
 
 export const MODEL_KEY = 'the-models-own-key-4711'
 
@@ -242,7 +243,7 @@ export async function say(conversation: Conversation, text = 'go'): Promise<Even
 }
 
 export async function endOf(conversation: Conversation, runId: string): Promise<EventOf<'Result'>> {
-  const { result } = await conversation.waitForRun(runId, 20, new AbortController().signal)
+  const { result } = await conversation.waitForRun(runId, PATIENCE_S, new AbortController().signal)
   return result!
 }
 

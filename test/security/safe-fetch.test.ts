@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { createAddressRules, isAddressRule } from '../../src/security/public-address.ts'
 import type { SafeFetchOptions } from '../../src/security/safe-fetch.ts'
 import { AddressRefused, createSafeFetch } from '../../src/security/safe-fetch.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 
 const HIDDEN = [
   ['loopback', '127.0.0.1'],
@@ -126,7 +127,8 @@ async function listen(handle: Handle = (_, response) => response.writeHead(204).
 function fetchWith(options: Partial<SafeFetchOptions> = {}) {
   const fetch = createSafeFetch({ allow: [], ...options })
   onTestFinished(() => fetch.close())
-  const post = (url: string, signal = AbortSignal.timeout(5000)) => fetch.post(url, { headers: {}, body: '{}', signal })
+  const post = (url: string, signal = AbortSignal.timeout(PATIENCE_MS)) =>
+    fetch.post(url, { headers: {}, body: '{}', signal })
   return { fetch, post }
 }
 

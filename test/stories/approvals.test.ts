@@ -5,6 +5,7 @@ import type { ScriptedTurn } from '../../src/llm/script.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { subscribe } from '../support/stream.ts'
+import { PATIENCE_S } from '../support/patience.ts'
 
 const two = (a: string, b: string): ScriptedTurn => {
   return { calls: [a, b].map((command) => ({ name: 'Bash', arguments: { command } })) }
@@ -20,7 +21,7 @@ const exists = (path: string) =>
 async function ask(stage: Stage, id: string) {
   const { call } = stage.server
   await call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: 'go' } })
-  const { body } = await call('POST', `/conversations/${id}/run`, { wait: true, timeout: 20 })
+  const { body } = await call('POST', `/conversations/${id}/run`, { wait: true, timeout: PATIENCE_S })
   expect(body).toEqual({ run_id: expect.any(String), status: 'waiting_for_confirmation' })
   const pending = await call('GET', `/conversations/${id}/permissions`)
   expect(pending.status).toBe(200)
@@ -28,9 +29,7 @@ async function ask(stage: Stage, id: string) {
 }
 
 const idle = (stage: Stage, id: string) =>
-  expect
-    .poll(async () => (await stage.server.call('GET', `/conversations/${id}`)).body.status, { timeout: 15_000 })
-    .toBe('idle')
+  expect.poll(async () => (await stage.server.call('GET', `/conversations/${id}`)).body.status).toBe('idle')
 
 test('what was asked for is still asked for after a kill and after a stop, and runs only when it is approved as shown', async () => {
   await using stage = await setStage([two('touch one', 'touch two'), { text: 'Done.' }])
@@ -172,7 +171,7 @@ test('a pause while it waits keeps the question; turning the mode off answers no
   const { request_id } = await ask(stage, id)
   expect((await server.call('POST', `/conversations/${id}/pause`)).body).toEqual({ status: 'paused' })
   expect((await mode(false)).body).toMatchObject({ status: 'paused', state: { confirmation_mode: false } })
-  const { body } = await server.call('POST', `/conversations/${id}/run`, { wait: true, timeout: 20 })
+  const { body } = await server.call('POST', `/conversations/${id}/run`, { wait: true, timeout: PATIENCE_S })
   expect(body.status).toBe('waiting_for_confirmation')
   await server.call('POST', `/conversations/${id}/approve`, { request_id })
   await idle(stage, id)

@@ -39,7 +39,7 @@ async function follow(commandId: string, query = 'stream=stdout'): Promise<strin
     if (piece.complete) return text
   }
 }
-const ended = (commandId: string) => expect.poll(async () => (await look(commandId)).status, { timeout: 10_000 })
+const ended = (commandId: string) => expect.poll(async () => (await look(commandId)).status)
 
 describe('a command that is waited for', () => {
   test('answers with its exit code, its two streams apart, where the shell stands, and how long it took', async () => {

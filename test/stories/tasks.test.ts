@@ -26,9 +26,7 @@ const look = async ({ server }: Stage, id: string, taskId: string) =>
   (await server.call('GET', `/conversations/${id}/tasks/${taskId}`)).body
 
 const untilOver = async (stage: Stage, id: string, taskId: string) => {
-  await expect
-    .poll(async () => (await look(stage, id, taskId)).status, { timeout: 15_000 })
-    .not.toMatch(/pending|running/)
+  await expect.poll(async () => (await look(stage, id, taskId)).status).not.toMatch(/pending|running/)
   return await look(stage, id, taskId)
 }
 

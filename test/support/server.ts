@@ -7,6 +7,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { PATIENCE_MS } from './patience.ts'
 
 export const KEY = 'test-master-key-0123456789'
 
@@ -14,8 +15,6 @@ export const KEY = 'test-master-key-0123456789'
 const [COMMAND, ...FIRST_ARGS] = process.env['AGENT_SERVER_BIN']
   ? [process.env['AGENT_SERVER_BIN']]
   : [process.execPath, join(import.meta.dirname, '../../src/main.ts')]
-
-const START_TIMEOUT_MS = 15_000
 
 export type Answer<T = any> = { readonly status: number; readonly body: T; readonly headers: Headers } // eslint-disable-line typescript/no-explicit-any
 
@@ -102,7 +101,7 @@ export function launch(
 }
 
 async function waitUntilAlive(url: string, { child, exited, output }: Launched): Promise<void> {
-  const deadline = Date.now() + START_TIMEOUT_MS
+  const deadline = Date.now() + PATIENCE_MS
   while (child.exitCode === null && child.signalCode === null && Date.now() < deadline) {
     if (await isAlive(url)) return
     await Promise.race([sleep(20), exited])
