@@ -263,6 +263,8 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     async dispose(outcome) {
       try {
         network.close()
+        // Of what is deleted nothing has to end in good order, and no command may hold the delete up.
+        if (outcome === 'deleted') await shells.close()
         // First of all, as the log is to tell how they ended.
         await commands.close()
         // What is being sent would else hold up the end of the log.

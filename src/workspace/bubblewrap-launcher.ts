@@ -3,6 +3,7 @@
  * started, and all of them die with it; what it sees of the files is in `wall-mounts.ts`.
  */
 import { chmodSync, existsSync, mkdirSync, symlinkSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { networkLaunch } from './network-launch.ts'
 import type { ShellLauncher } from './shell.ts'
@@ -34,12 +35,13 @@ export function createBubblewrapLauncher(wall: Wall, isolatesNetwork: boolean): 
   return {
     isolation: 'bubblewrap',
     isolatesNetwork,
-    launch(argv, { workdir, visible, privateDir, network }) {
+    async launch(argv, { workdir, visible, privateDir, network }) {
+      await mkdir(workdir, { recursive: true })
       const places = { workdir, visible, ...privatePlaces(privateDir) }
       makeHome(places.home, wall.home)
       makeScratch(places.scratch)
       const { env, stale, onChannel, ...net } = networkLaunch(network, argv)
-      return Promise.resolve({
+      return {
         argv: [
           wall.bwrap,
           ...baseArguments(),
@@ -57,7 +59,7 @@ export function createBubblewrapLauncher(wall: Wall, isolatesNetwork: boolean): 
         descriptors: [],
         generations: 2,
         [Symbol.asyncDispose]: () => Promise.resolve(),
-      })
+      }
     },
   }
 }
