@@ -5,7 +5,7 @@ export interface Permits {
   take(): (() => void) | undefined
 }
 
-export const MAX_CONNECTIONS = 256
+const MAX_CONNECTIONS = 256
 /** Each takes two descriptors, of which the server's other work needs some too. */
 const MAX_CONNECTIONS_OF_ALL = 4096
 

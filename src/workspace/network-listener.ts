@@ -17,23 +17,21 @@ export const LISTENER_COMMAND = 'network-listener'
 export const listenerMount = (): string[] => ['--ro-bind', process.execPath, PROGRAM]
 
 /**
- * Bash that runs the program, closes the channel to the server and becomes `argv`. When the program fails, nothing of
- * `argv` runs.
+ * A shell that runs the program and becomes `argv`. When the program fails, nothing of `argv` runs. It is named by its
+ * path: a search could find what an agent has put on `PATH`, and that would hold the channel.
  */
 export function afterListener(argv: readonly string[]): string[] {
   const program = isSea()
     ? [PROGRAM, LISTENER_COMMAND, String(PROXY_PORT)]
     : // The sources may lie where a sandbox sees nothing of them.
       [PROGRAM, '-e', `(${offerListener.toString()})(${PROXY_PORT})`]
-  return ['bash', '-c', RUN_FIRST, String(program.length), ...program, ...argv]
+  return ['/bin/sh', '-c', RUN_FIRST, ...program, ...argv]
 }
 
-/** `$0` is the number of words of the program; the descriptor of reports is none of its business. */
-const RUN_FIRST = `channel=$NODE_CHANNEL_FD
-"\${@:1:$0}" </dev/null >/dev/null 3>&- || exit
+/** The descriptor of reports is none of the program's business, nor is what lies in the workdir. */
+const RUN_FIRST = `(cd / && exec "$0" "$1" "$2" </dev/null >/dev/null 3>&-) || exit
 unset NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE
-eval "exec $channel>&-"
-shift "$0"
+shift 2
 exec "$@"`
 
 /**
@@ -46,22 +44,23 @@ export function offerListener(port: number): void {
     process.exit(1)
   }
   const listener = process.getBuiltinModule('node:net').createServer()
-  process.on('message', () => process.exit(0))
-  process.on('disconnect', () => fail('the server has closed the channel'))
+  let isAdopted = false
+  process.on('message', () => (isAdopted = true))
+  // What comes next could write anything into the channel: it must be closed on the other side by then.
+  process.on('disconnect', () => (isAdopted ? process.exit(0) : fail('the server has closed the channel')))
   listener.on('error', (error) => fail(error.message))
   listener.listen({ host: '127.0.0.1', port }, () => process.send?.('listener', listener))
 }
 
 /**
  * Takes the listening socket from the started program, and gives it to `adopt`; what that returns is called when the
- * program has ended. Bash begins only after that.
+ * started program has ended. Bash begins only when the channel is closed on this side.
  */
 export function takeListener(child: ChildProcess, adopt: (listener: Server) => () => void): void {
+  const disconnect = () => child.connected && child.disconnect()
   child.once('message', (_, listener) => {
-    if (!(listener instanceof Server)) return child.disconnect()
-    const end = adopt(listener)
-    child.once('exit', end)
-    // It ends by itself then; nobody else ever holds its end of the channel.
-    child.send('adopted', () => child.connected && child.disconnect())
+    if (!(listener instanceof Server)) return void disconnect()
+    child.once('exit', adopt(listener))
+    child.send('adopted', disconnect)
   })
 }

@@ -186,8 +186,8 @@ export async function setBench({
   }
 }
 
-/** For `deps`: no conversation here has a proxy, unless its test is about that. */
-export const OPEN_NETWORK: AssemblyDeps['network'] = {
+/** No conversation here has a proxy, unless its test is about that. */
+const OPEN_NETWORK: AssemblyDeps['network'] = {
   server: { default: { mode: 'open' }, ceiling: { mode: 'open' }, modes: ['none', 'allowlist', 'open'] },
   reach: createReach({ privateRules: [] }),
   createPermits: createConnectionPermits(),

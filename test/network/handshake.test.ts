@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { assert, constantFrom, integer, property, uint8Array } from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createHandshake, MAX_HANDSHAKE_BYTES } from '../../src/network/handshake.ts'
 import { tellTarget } from '../../src/network/host.ts'
@@ -77,16 +77,23 @@ describe.each([
     ['HTTP of another version', http('GET http://example.com/ HTTP/2.0'), /^HTTP\/1\.1 400 /],
     ['a TLS greeting', Buffer.from('160301020001000001fc0303', 'hex'), /^HTTP\/1\.1 400 /],
     ['SOCKS 4', Buffer.from([4, 1, 0, 80, 127, 0, 0, 1, 0]), /^HTTP\/1\.1 400 /],
-    ['SOCKS with a password only', Buffer.from([5, 1, 2]), /^\x05\xff$/],
-    ['SOCKS BIND', socks(1, Buffer.from([203, 0, 113, 7]), 80, 2), /^\x05\0\x05\x07/],
-    ['SOCKS UDP', socks(1, Buffer.from([203, 0, 113, 7]), 80, 3), /^\x05\0\x05\x07/],
-    ['SOCKS with an unknown type', socks(2, Buffer.from([1, 1]), 80), /^\x05\0\x05\x08/],
-    ['SOCKS with a wrong name', socks(3, named('a b'), 80), /^\x05\0\x05\x01/],
-    ['SOCKS with port 0', socks(3, named('a.example'), 0), /^\x05\0\x05\x01/],
   ])('%s is answered and ended', (_what, bytes, answer) => {
     const outcome = read(bytes)
     expect(outcome.isFault).toBe(true)
     expect(outcome.replies.toString('latin1')).toMatch(answer)
+  })
+
+  test.each<[what: string, bytes: Buffer, answer: string]>([
+    ['SOCKS with a password only', Buffer.from([5, 1, 2]), '05ff'],
+    ['SOCKS BIND', socks(1, Buffer.from([203, 0, 113, 7]), 80, 2), '05000507'],
+    ['SOCKS UDP', socks(1, Buffer.from([203, 0, 113, 7]), 80, 3), '05000507'],
+    ['SOCKS with an unknown type', socks(2, Buffer.from([1, 1]), 80), '05000508'],
+    ['SOCKS with a wrong name', socks(3, named('a b'), 80), '05000501'],
+    ['SOCKS with port 0', socks(3, named('a.example'), 0), '05000501'],
+  ])('%s is answered and ended', (_what, bytes, answer) => {
+    const outcome = read(bytes)
+    expect(outcome.isFault).toBe(true)
+    expect(outcome.replies.toString('hex').slice(0, answer.length)).toBe(answer)
   })
 })
 
@@ -122,7 +129,7 @@ describe('a request that is passed on', () => {
 })
 
 test('no bytes are read for ever, or throw', () => {
-  const start = fc.constantFrom(
+  const start = constantFrom(
     '',
     '\x05',
     '\x05\x01\x00',
@@ -130,8 +137,8 @@ test('no bytes are read for ever, or throw', () => {
     'GET http://',
     'GET http://a.example/ HTTP/1.1\r\n',
   )
-  fc.assert(
-    fc.property(start, fc.uint8Array({ maxLength: 300 }), fc.integer({ min: 1, max: 50 }), (first, more, size) => {
+  assert(
+    property(start, uint8Array({ maxLength: 300 }), integer({ min: 1, max: 50 }), (first, more, size) => {
       shakeHands(Buffer.concat([Buffer.from(first, 'latin1'), more]), size)
     }),
     { numRuns: 2000 },

@@ -85,9 +85,9 @@ test('CONNECT and SOCKS pass on what both sides say, also after one of them has 
   expect(await exchange(`CONNECT target.test:${port} HTTP/1.1\r\n\r\nhello`)).toBe(
     'HTTP/1.1 200 Connection established\r\n\r\nhello',
   )
-  expect(await exchange(Buffer.concat([greet('target.test', port), Buffer.from('hello')]))).toMatch(
-    /^\x05\0\x05\0.{8}hello$/s,
-  )
+  const socks = await exchange(Buffer.concat([greet('target.test', port), Buffer.from('hello')]))
+  expect(Buffer.from(socks, 'latin1').toString('hex')).toMatch(/^05000500/)
+  expect(socks).toMatch(/hello$/)
 })
 
 test('a request for a whole URL reaches its host with its body', async () => {
@@ -105,7 +105,7 @@ test('what is refused is answered with the reason, and reaches nobody', async ()
   const answer = await exchange(`CONNECT target.test:${port} HTTP/1.1\r\n\r\n`)
   expect(answer).toMatch(/^HTTP\/1\.1 403 /)
   expect(answer).toContain(`refused target.test:${port}: it is not on the list. Ask for it.\n`)
-  expect(await exchange(greet('target.test', port))).toMatch(/^\x05\0\x05\x02/)
+  expect(Buffer.from(await exchange(greet('target.test', port)), 'latin1').toString('hex')).toMatch(/^05000502/)
   expect(reached).toBe(0)
   expect(seen).toMatchObject([{ outcome: 'denied' }, { outcome: 'denied' }])
 })
@@ -159,8 +159,8 @@ test('one more than a conversation may have is closed, and the others go on', as
   await expect.poll(() => proxy.connections).toBe(3)
   const surplus = await client()
   await once(surplus.resume(), 'end')
-  held[0]!.end(`CONNECT target.test:${port} HTTP/1.1\r\n\r\nhello`)
-  expect(await text(held[0]!)).toContain('hello')
+  held[0].end(`CONNECT target.test:${port} HTTP/1.1\r\n\r\nhello`)
+  expect(await text(held[0])).toContain('hello')
   await expect.poll(() => proxy.connections).toBe(2)
   expect(await exchange(`CONNECT target.test:${port} HTTP/1.1\r\n\r\nagain`)).toContain('again')
 })
