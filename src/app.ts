@@ -24,11 +24,15 @@ import { createAuthenticator } from './http/auth.ts'
 import { pageRoutes } from './http/docs.ts'
 import { MAX_HEADER_BYTES } from './http/client-error.ts'
 import { createReadiness } from './http/readiness.ts'
+import { listenOn } from './http/listen.ts'
 import { createHttpServer, cutConnections } from './http/server.ts'
-import { createStreamSlots } from './http/stream-slots.ts'
+import { createFirehoseSlots, createStreamSlots } from './http/stream-slots.ts'
 import { createOpenAiChat } from './llm/openai-chat.ts'
+import { createPatientFetch } from './llm/patient-fetch.ts'
 import { createBodyHash } from './security/body-hash.ts'
 import { openDataKeys } from './security/data-keys.ts'
+import { createEndpointRules } from './security/endpoint-rules.ts'
+import type { EndpointRules } from './security/endpoint-rules.ts'
 import { createRedactor } from './security/redactor.ts'
 import type { Redactor } from './security/redactor.ts'
 import { createSafeFetch } from './security/safe-fetch.ts'
@@ -112,6 +116,7 @@ export async function startApp(config: Config): Promise<App> {
       readiness: createReadiness({ dataDir: config.dataDir, phase: () => phase }),
       metrics,
       streamSlots: createStreamSlots(config.maxStreamsPerConversation),
+      firehoseSlots: createFirehoseSlots(config.maxFirehoseStreams),
       corsOrigins: config.corsOrigins,
       trustProxy: config.trustProxy,
       logger,
@@ -121,7 +126,8 @@ export async function startApp(config: Config): Promise<App> {
     started.defer(() => firehose.close())
     started.defer(() => manager.close())
     await manager.start()
-    const url = await http.listen({ host: config.host, port: config.port })
+    const listening = await listenOn(http, config)
+    if (listening.warning !== undefined) logger.warn(listening.warning)
     phase = 'running'
     // Beside the first requests: what is due may be in many conversations.
     manager
@@ -131,14 +137,14 @@ export async function startApp(config: Config): Promise<App> {
     const close = async () => {
       phase = 'stopping'
       // It stops listening at once and resolves when every connection is gone; the streams end as the manager closes.
-      const drained = http.close()
+      const drained = listening.close()
       await started.disposeAsync()
       const timer = setTimeout(() => cutConnections(http), DRAIN_TIMEOUT_MS)
       await drained
       clearTimeout(timer)
     }
     let closing: Promise<void> | undefined
-    return { url, logger, noWall, close: () => (closing ??= close()) }
+    return { url: listening.url, logger, noWall, close: () => (closing ??= close()) }
   } catch (error) {
     await started.disposeAsync()
     throw error
@@ -181,6 +187,7 @@ async function createManager(
   await mkdir(config.workdirBase, { recursive: true, mode: 0o700 })
   const catalog = await createCatalog(dataDir)
   const env = shellEnvironment(config.environment)
+  const endpoints = config.llmAllow.length > 0 ? createEndpointRules(config.llmAllow) : undefined
   const hidden = [sessions, config.workdirBase, ...config.secretFiles.map(dirname)]
   const store = createJsonlStore({ directory: sessions })
   const firehose = new Firehose({
@@ -213,7 +220,8 @@ async function createManager(
     metrics,
     logger,
     createRedactor: () => redactorOf(config),
-    createLlm: createLlmWith(config, logger),
+    createLlm: createLlmWith(config, logger, endpoints),
+    endpointRefusal: async (url) => await endpoints?.refusal(url),
     createShells: ({ directory, ...options }) =>
       createShells({
         ...options,
@@ -266,10 +274,16 @@ type Places = { readonly stateDirectory: string; readonly workdir: () => string 
 const privateOf = (conversationDirectory: string) => join(conversationDirectory, 'private')
 const outputsOf = (conversationDirectory: string) => join(conversationDirectory, 'outputs')
 
-function createLlmWith({ logLlmPayloads }: Config, logger: Logger): AssemblyDeps['createLlm'] {
+/** All of them share one pool of connections. */
+function createLlmWith(
+  { logLlmPayloads }: Config,
+  logger: Logger,
+  endpoints: EndpointRules | undefined,
+): AssemblyDeps['createLlm'] {
+  const fetch = createPatientFetch(endpoints && { connector: () => endpoints.connector() })
   return ({ conversationId, ...options }) => {
     const logPayload = (payload: object) => logger.info({ conversation_id: conversationId, ...payload }, 'llm payload')
-    return createOpenAiChat({ ...options, ...(logLlmPayloads && { logPayload }) })
+    return createOpenAiChat({ ...options, fetch, ...(logLlmPayloads && { logPayload }) })
   }
 }
 
@@ -307,6 +321,7 @@ function infoOf(config: Config, launcher: ShellLauncher): Info {
       stream_buffer_bytes: config.streamBufferBytes,
       max_concurrent_runs: config.maxConcurrentRuns,
       max_streams_per_conversation: config.maxStreamsPerConversation,
+      max_firehose_streams: config.maxFirehoseStreams,
       max_shell_sessions_per_conversation: MAX_SHELL_SESSIONS,
       max_running_commands_per_conversation: DEFAULT_COMMAND_LIMITS.running,
     },

@@ -11,7 +11,11 @@ export const VARIABLES = {
       'Bearer key of the API, at least 16 characters. Several, separated by commas, while keys change: each is accepted, the first encrypts.',
     secret: true,
   },
-  OPENHANDS_SERVER_HOST: { about: 'Address to listen on.', default: '0.0.0.0' },
+  OPENHANDS_SERVER_HOST: {
+    about:
+      'Address to listen on. `localhost` is 127.0.0.1 and ::1; `0.0.0.0` is every IPv4 address and ::1; `::` is every address.',
+    default: '0.0.0.0',
+  },
   OPENHANDS_SERVER_PORT: { about: 'Port to listen on; 0 takes a free one.', default: '8000' },
   OPENHANDS_LOG_LEVEL: { about: 'DEBUG, INFO, WARN, ERROR or CRITICAL.', default: 'INFO' },
   OPENHANDS_DATA_DIR: {
@@ -56,6 +60,10 @@ export const VARIABLES = {
     about: 'Streams that may be open on one conversation at the same time.',
     default: '500',
   },
+  OPENHANDS_MAX_FIREHOSE_STREAMS: {
+    about: 'Streams that may be open on the firehose at the same time, sockets among them.',
+    default: '100',
+  },
   OPENHANDS_MAX_BODY_BYTES: { about: 'Largest request body, bytes.', default: String(8 * MIB) },
   OPENHANDS_MAX_UPLOAD_BYTES: {
     about: 'Largest file, or set of files, that one request may bring, bytes.',
@@ -76,6 +84,10 @@ export const VARIABLES = {
   OPENHANDS_CALLBACK_ALLOW: {
     about:
       'Addresses, CIDR ranges and host names, separated by commas, that callbacks may reach though they are not public.',
+  },
+  OPENHANDS_LLM_ALLOW: {
+    about:
+      'Where model requests may go, separated by commas: origins such as `https://api.openai.com`, wildcard hosts such as `*.example.org`, and `public` for every public address. Default: anywhere.',
   },
   LLM_MODEL: { about: 'Model of conversations that bring no llm_config of their own.' },
   LLM_API_KEY: { about: 'Key for LLM_BASE_URL; it is never sent anywhere else.', secret: true },

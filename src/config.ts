@@ -8,12 +8,14 @@ import { parseEnv } from 'node:util'
 import { z } from 'zod'
 import type { Name, Variable } from './config-variables.ts'
 import { VARIABLES } from './config-variables.ts'
+import { faultOfHeaderValue } from './contract/http-header.ts'
 import { makeDirectories } from './lib/make-directories.ts'
 import type { NetworkPolicy } from './contract/network.ts'
 import { findExcess } from './network/policy.ts'
 import type { PrivateRule } from './network/private-hosts.ts'
 import { parsePrivateRule } from './network/private-hosts.ts'
 import { parsePolicySetting } from './network/server-policy.ts'
+import { isEndpointRule } from './security/endpoint-rules.ts'
 import { isAddressRule } from './security/public-address.ts'
 import type { LogLevel } from './telemetry/logger.ts'
 import { LOG_LEVELS } from './telemetry/logger.ts'
@@ -44,6 +46,7 @@ export type Config = {
   readonly trustProxy: readonly string[]
   readonly maxConcurrentRuns: number
   readonly maxStreamsPerConversation: number
+  readonly maxFirehoseStreams: number
   readonly maxBodyBytes: number
   readonly maxUploadBytes: number
   readonly maxOutputBytes: number
@@ -55,6 +58,8 @@ export type Config = {
   readonly network: { readonly default: NetworkPolicy; readonly ceiling: NetworkPolicy }
   /** Addresses that are not public and that the network proxy may connect to. */
   readonly networkPrivateRules: readonly PrivateRule[]
+  /** Origins, wildcard hosts and `public`; empty is anywhere. */
+  readonly llmAllow: readonly string[]
   /** For conversations that bring none. */
   readonly defaultLlm: { readonly model?: string; readonly api_key?: string; readonly base_url?: string }
   /** The server's own environment, from which the workspace takes what a shell may see. */
@@ -74,7 +79,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
   const secretKey = read('OPENHANDS_SECRET_KEY')
   const defaultLlm = {
     model: read('LLM_MODEL'),
-    api_key: read('LLM_API_KEY'),
+    api_key: readLlmKey(read('LLM_API_KEY')),
     base_url: checked('LLM_BASE_URL', z.url({ protocol: /^https?$/ }).optional(), read),
   }
   return {
@@ -103,6 +108,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
       z.coerce.number().int().min(1).max(100_000),
       read,
     ),
+    maxFirehoseStreams: checked('OPENHANDS_MAX_FIREHOSE_STREAMS', z.coerce.number().int().min(1).max(100_000), read),
     maxBodyBytes: checked('OPENHANDS_MAX_BODY_BYTES', z.coerce.number().int().min(1024), read),
     maxUploadBytes: checked('OPENHANDS_MAX_UPLOAD_BYTES', z.coerce.number().int().min(0), read),
     maxOutputBytes: checked('OPENHANDS_MAX_OUTPUT_BYTES', z.coerce.number().int().min(1000).max(10_000_000), read),
@@ -111,6 +117,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     callbackAllow: readCallbackAllow(read('OPENHANDS_CALLBACK_ALLOW')),
     network: readNetwork(read),
     networkPrivateRules: readPrivateRules(read('OPENHANDS_NETWORK_PRIVATE_ALLOW')),
+    llmAllow: readLlmAllow(read('OPENHANDS_LLM_ALLOW'), defaultLlm.base_url),
     defaultLlm: Object.fromEntries(Object.entries(defaultLlm).filter(([, value]) => value !== undefined)),
     environment: { ...process.env },
   }
@@ -295,6 +302,24 @@ function readPrivateRules(value: string | undefined): PrivateRule[] {
     if ('wrong' in rule) throw new ConfigError(`OPENHANDS_NETWORK_PRIVATE_ALLOW: ${rule.wrong}.`)
     return rule
   })
+}
+
+/** The server's own endpoint need not be named again. */
+function readLlmAllow(value: string | undefined, ownUrl: string | undefined): string[] {
+  const allowed = listOf(value)
+  const wrong = allowed.find((entry) => !isEndpointRule(entry))
+  if (wrong !== undefined) {
+    throw new ConfigError(
+      `OPENHANDS_LLM_ALLOW: ${wrong} is no origin such as https://api.example.com, no wildcard host such as *.example.com, and not "public".`,
+    )
+  }
+  return allowed.length > 0 && ownUrl !== undefined ? [...allowed, new URL(ownUrl).origin] : allowed
+}
+
+/** It is sent in a header. */
+function readLlmKey(key: string | undefined): string | undefined {
+  if (key === undefined || faultOfHeaderValue(key) === undefined) return key
+  throw new ConfigError('LLM_API_KEY holds a character that cannot be sent in an HTTP header.')
 }
 
 function defaultDataDir(): string {

@@ -139,7 +139,12 @@ function toToolMessage(event: EventOf<'ToolResult'>, toolName: string, render: R
     event.ran_input === undefined
       ? ''
       : `[The user changed this call. What ran is ${JSON.stringify(event.ran_input)}]\n`
-  return { role: 'tool', toolCallId: event.tool_use_id, content: `${changed}${error}${text}` || '[no output]' }
+  const advice = event.advice === undefined ? '' : `\n\n[${event.advice}]`
+  return {
+    role: 'tool',
+    toolCallId: event.tool_use_id,
+    content: `${`${changed}${error}${text}` || '[no output]'}${advice}`,
+  }
 }
 
 function imagesOf({ output }: EventOf<'ToolResult'>): readonly ImagePart[] {

@@ -1,6 +1,6 @@
 /** The events of a conversation: one discriminated union on `type`, durable and transient, and the cursor rules they carry. */
 import { z } from 'zod'
-import { CommandStatus } from './command-status.ts'
+import { CommandStatus, KilledBy } from './command-status.ts'
 import { AssistantPart, Usage, UsageByModel, UserPart } from './message.ts'
 import { NetworkPolicy, NetworkTarget } from './network.ts'
 import { Runnable, TaskProgress, TaskResult, TaskStatus } from './task.ts'
@@ -27,7 +27,7 @@ export const ErrorType = z
   .meta({ id: 'ErrorType' })
 export type ErrorType = z.infer<typeof ErrorType>
 
-/** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool; `superseded` by a message. */
+/** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool; `superseded` by a message; `stuck`: the agent repeated the same failing calls. */
 export const StopReason = z
   .enum([
     'completed',
@@ -36,6 +36,7 @@ export const StopReason = z
     'max_steps',
     'iteration_limit',
     'time_limit',
+    'stuck',
     'error',
     'server_restart',
     'rejected',
@@ -110,6 +111,11 @@ export const AssistantMessage = Envelope.extend({
   usage: Usage,
   cost_usd: z.number().nonnegative().optional(),
   stop_reason: z.string().describe("The provider's finish reason."),
+  read_through: z
+    .int()
+    .nonnegative()
+    .optional()
+    .describe('Seq of the last event that the model had read when it gave this answer.'),
   partial: z.boolean().optional().describe('The model failed after it had said this much.'),
 }).meta({ id: 'AssistantMessage' })
 
@@ -137,6 +143,7 @@ export const ToolResult = Envelope.extend({
   truncated: z.boolean().optional(),
   ran_input: z.unknown().optional().describe('What ran, where a decision changed the input.'),
   full_output_path: z.string().optional().describe('Where the whole output is, when it was truncated.'),
+  advice: z.string().optional().describe('What the server tells the model behind the output.'),
 }).meta({ id: 'ToolResult' })
 
 export const PermissionRequest = Envelope.extend({
@@ -214,6 +221,7 @@ export const CommandResult = Envelope.extend({
   command: z.string(),
   session_id: z.string().describe('The shell session it ran in.'),
   status: CommandStatus,
+  killed_by: KilledBy.optional(),
   exit_code: z.int().nullable(),
   cwd: z.string().describe('Where the session stands afterwards.'),
   execution_time: z.number().nonnegative().describe('Seconds.'),

@@ -26,6 +26,7 @@ export const Limits = z
     stream_buffer_bytes: Limit.describe('OPENHANDS_STREAM_BUFFER_BYTES: what a stream’s reader may be behind.'),
     max_concurrent_runs: Limit.describe('OPENHANDS_MAX_CONCURRENT_RUNS: of all conversations; others are queued.'),
     max_streams_per_conversation: Limit.describe('OPENHANDS_MAX_STREAMS_PER_CONVERSATION: open at the same time.'),
+    max_firehose_streams: Limit.describe('OPENHANDS_MAX_FIREHOSE_STREAMS: open at the same time.'),
     max_shell_sessions_per_conversation: Limit.describe('Shells that one conversation may have at the same time.'),
     max_running_commands_per_conversation: Limit.describe('Commands of clients that run or wait for their turn.'),
   })
@@ -64,6 +65,7 @@ export const Info = z
           stream_buffer_bytes: 8_388_608,
           max_concurrent_runs: 256,
           max_streams_per_conversation: 500,
+          max_firehose_streams: 100,
           max_shell_sessions_per_conversation: 16,
           max_running_commands_per_conversation: 16,
         },

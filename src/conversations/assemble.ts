@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { AgentInfo } from '../contract/agent-info.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
+import { adviceFor } from '../agent/repeats.ts'
 import { createToolCalls } from '../agent/tool-calls.ts'
 import type { EventLog, LogEnd } from '../events/event-log.ts'
 import { createEventLog } from '../events/event-log.ts'
@@ -39,6 +40,7 @@ import { createConversationFiles } from './files.ts'
 import type { ConversationSecrets, SecretCommands } from './secrets.ts'
 import { secretCommands } from './secrets.ts'
 import type { LlmDefaults } from './settings.ts'
+import { originOf } from './llm-origin.ts'
 import { withLlmSecrets } from './settings.ts'
 import { createRunTaskCommand } from './run-task-command.ts'
 import { createMeter } from './meter.ts'
@@ -56,6 +58,8 @@ export type AssemblyDeps = {
   readonly dispatcher: CallbackDispatcher
   readonly workdirRules: WorkdirRules
   readonly llmDefaults: LlmDefaults
+  /** Why the operator lets no model request go there, as a clause. */
+  readonly endpointRefusal: (url: string) => Promise<string | undefined>
   readonly version: string
   readonly isolation: 'bubblewrap' | 'none'
   readonly network: NetworkDeps
@@ -205,6 +209,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     context: () => ({ conversationId: id, workdir: workdir() }),
     redactor,
     emit: async (drafts) => void (await log.append(drafts)),
+    adviceFor: (result) => adviceFor(conversation.state.repeats, result, conversation.state.openCalls),
     onOutput: (tool_use_id, stream, text, offset) =>
       log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
     onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
@@ -216,7 +221,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     toolCalls,
     redact,
     createLlm: (stored) => {
-      const config = withLlmSecrets(stored, secrets.llm(), deps.llmDefaults)
+      const config = withLlmSecrets(stored, secrets.llmFor(originOf(stored)), deps.llmDefaults)
       return createRedactedLlm(meter.time(deps.createLlm({ ...redactor, config, conversationId: id })), redactor)
     },
     runTaskCommand: createRunTaskCommand(commands),
@@ -261,6 +266,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     deliveries: callbackSet,
     endShells: shells.close,
     async dispose(outcome) {
+      conversation.halt()
       try {
         network.close()
         // Of what is deleted nothing has to end in good order, and no command may hold the delete up.

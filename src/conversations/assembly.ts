@@ -1,7 +1,7 @@
 /** Makes, opens and configures conversations, from what a client asks for or the disk holds. Knows how, not when; `assemble.ts` ties the parts together. */
 import { rm } from 'node:fs/promises'
 import type { CreateConversation, UpdateConfig } from '../contract/conversation.ts'
-import type { LlmConfig } from '../contract/llm-config.ts'
+import type { DroppedCredential, LlmConfig } from '../contract/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
 import type { StoredLog } from '../events/event-store.ts'
 import { seemsToLackTools } from '../llm/models.ts'
@@ -12,7 +12,9 @@ import { DEFAULT_TOOLS, resolveToolNames } from '../tools/registry.ts'
 import { NO_CALLBACKS } from './callbacks/callback-record.ts'
 import { readCallbacks } from './callbacks/callback-set.ts'
 import { changesNetworkMode } from './commands.ts'
+import { boundTo, changeOf, originOf } from './llm-origin.ts'
 import { createConversationSecrets } from './secrets.ts'
+import { checkEndpoint } from './check-endpoint.ts'
 import { changesOf, llmSecrets, newSettings, parseLlmUpdate, parseNewLlm, shownFields } from './settings.ts'
 import { refuseSecretsIn } from './refuse-secrets.ts'
 import type { Idempotency } from './idempotency.ts'
@@ -33,6 +35,13 @@ type OnChange = (state: State) => void
 /** Events folded at a time. */
 const FOLD_PAGE = 1000
 
+/** What is to be said of an update. */
+export type Configured = {
+  readonly warnings: readonly string[]
+  /** Credentials that were for another origin. */
+  readonly dropped: readonly DroppedCredential[]
+}
+
 export interface Assembler {
   /** Leaves nothing behind when it throws. */
   create(
@@ -48,8 +57,8 @@ export interface Assembler {
     onChange: OnChange,
   ): Promise<{ opened: Opened; warnings: readonly string[] }>
   open(id: string, onChange: OnChange): Promise<Opened>
-  /** Answers warnings. The new credentials hold from the next model request on. */
-  configure(opened: Opened, update: UpdateConfig): Promise<readonly string[]>
+  /** The new credentials hold from the next model request on. */
+  configure(opened: Opened, update: UpdateConfig): Promise<Configured>
   /** The fold of a log that is not open; undefined when it holds no event. */
   readState(id: string): Promise<State | undefined>
 }
@@ -58,9 +67,15 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
   return {
     async create(id, request, idempotency, onChange) {
       const llm = parseNewLlm(request.llm_config, deps.llmDefaults)
+      await checkEndpoint(llm.config, deps.endpointRefusal)
       const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
       if (request.network) checkPolicy(request.network, deps.network.server)
-      const kept: SecretValues = { llm: llmSecrets(llm.config), env: request.secrets ?? {} }
+      const credentials = llmSecrets(llm.config)
+      const isEmpty = Object.keys(credentials).length === 0
+      const kept: SecretValues = {
+        llm: isEmpty ? {} : boundTo(originOf(llm.config), credentials),
+        env: request.secrets ?? {},
+      }
       const redactor = deps.createRedactor()
       const secrets = secretsOf(deps, id, kept, redactor)
       const asSent = { workdir: request.workdir, 'Idempotency-Key': idempotency?.key, ...shownFields(llm.config) }
@@ -113,16 +128,20 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
     async configure(opened, update) {
       const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
       if (update.network) checkPolicy(update.network, deps.network.server)
+      let dropped: Configured['dropped'] = []
       await opened.conversation.configure(async (state) => {
+        const change = llm && changeOf(state.settings.llm_config, llm.config)
+        dropped = change?.dropped ?? []
         // First of all: another field may repeat them.
         if (llm) opened.credentials.hideLlm(llm.config)
         refuseSecretsIn({ workdir: update.workdir, ...shownFields(llm?.config) }, opened.redact)
+        if (llm) await checkEndpoint({ ...state.settings.llm_config, ...llm.config }, deps.endpointRefusal)
         const workdir =
           update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, deps.workdirRules)
         return {
-          changes: changesOf({ update, llm: llm?.config, workdir, redact: opened.redact }),
+          changes: changesOf({ update, llm: change, workdir, redact: opened.redact }),
           // Before the log tells of them: a change that is told holds.
-          prepare: () => opened.credentials.updateLlm(llm?.config ?? {}),
+          prepare: async () => change && (await opened.credentials.updateLlm(change)),
           afterwards: async () => {
             if (update.network) opened.network.recheck()
             if (workdir !== undefined || changesNetworkMode(state, { network: update.network }))
@@ -131,10 +150,8 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
         }
       })
       const { settings } = opened.conversation.state
-      return [
-        ...(llm?.warnings ?? []),
-        ...(llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)),
-      ]
+      const ofTools = llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)
+      return { warnings: [...(llm?.warnings ?? []), ...ofTools], dropped }
     },
 
     async readState(id) {

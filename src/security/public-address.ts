@@ -51,8 +51,12 @@ function isIn(address: Address, [base, bits]: [Address, number]): boolean {
   return address.kind() === base.kind() && address.match(base, bits)
 }
 
+/** Public by its number, but the host's own platform answers there: Azure gives virtual machines their settings at it. */
+const PLATFORM_ADDRESSES = new Set(['168.63.129.16'])
+
 /** The library takes what nobody has assigned for unicast too; all that is public in IPv6 is in 2000::/3 (RFC 4291). */
 function rangeOf(address: Address): string {
+  if (PLATFORM_ADDRESSES.has(address.toString())) return 'platform'
   const range = address.range()
   return range === 'unicast' && 'parts' in address && address.parts[0]! >>> 13 !== 1 ? 'unassigned' : range
 }

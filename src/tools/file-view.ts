@@ -89,7 +89,7 @@ function numberLines(text: string, { first, last }: Lines, redact: Redact): { li
   let at = lineStart(text, first - 1)
   for (let number = first; number <= last; number++) {
     const end = text.indexOf('\n', at)
-    const line = text.slice(at, end === -1 ? undefined : end).replace(/\r$/, '')
+    const line = withoutReturn(text.slice(at, end === -1 ? undefined : end))
     const shown = `${String(number).padStart(6)}\t${shorten(line, redact)}`
     room -= shown.length + 1
     // At least one line, however long: a view that shows nothing leads nowhere.
@@ -100,6 +100,8 @@ function numberLines(text: string, { first, last }: Lines, redact: Redact): { li
   }
   return { lines, isCut }
 }
+
+const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line)
 
 function shorten(line: string, redact: Redact): string {
   if (line.length <= MAX_LINE_CHARS) return line

@@ -16,6 +16,8 @@ export type CommandResult = {
   readonly durationMs: number
   readonly timedOut: boolean
   readonly interrupted: boolean
+  /** It wrote more than its `outputs` may hold, and was ended for that. */
+  readonly flooded: boolean
   /** Of a trailing `&`, as the shell counts. */
   readonly backgroundPid?: number
   /** The same as the host counts; undefined also when it has ended by now. */

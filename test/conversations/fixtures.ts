@@ -113,6 +113,7 @@ export async function setBench({
       dispatcher,
       workdirRules: { base: workdirBase, roots, forbidden: dataDir, unholdable: [] },
       llmDefaults: {},
+      endpointRefusal: async () => undefined,
       version: '0.0.0-test',
       isolation: 'none',
       network: OPEN_NETWORK,
