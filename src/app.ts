@@ -48,11 +48,11 @@ import type { FileRules } from './workspace/file-gate.ts'
 import { findBubblewrap, findProgram } from './workspace/find-launcher.ts'
 import { hostLauncher } from './workspace/host-launcher.ts'
 import { endOrphans } from './workspace/marked-processes.ts'
-import type { ShellLauncher } from './workspace/shell.ts'
+import type { ShellLauncher } from './workspace/launch.ts'
 import { pathsNamedIn, shellEnvironment } from './workspace/shell-environment.ts'
 import { MAX_SHELL_SESSIONS } from './workspace/shell-limits.ts'
 import { createShells } from './workspace/shells.ts'
-import { hiddenFromShells } from './workspace/wall-mounts.ts'
+import { hiddenFromShells, readableByShells } from './workspace/sandbox-mounts.ts'
 
 export const VERSION: string = manifest.version
 
@@ -164,6 +164,7 @@ async function findWall(config: Config): Promise<Wall> {
     home: homedir(),
     path: env['PATH']!,
     named: pathsNamedIn(env),
+    readable: config.sandboxReadable,
   })
   if ('launcher' in found) return found
   if (config.isolation === 'bubblewrap')
@@ -216,6 +217,7 @@ async function createManager(
       createPermits: createConnectionPermits(),
       onOutcome: metrics.networkDecided,
     },
+    sandbox: launcher.sandbox,
     slots,
     metrics,
     logger,
@@ -255,7 +257,7 @@ async function createManager(
  * stays behind that, as the shells do: it would else write where they cannot, and what it wrote there would run.
  */
 function fileRules(config: Config, { isolation }: ShellLauncher, conversation: Places): FileRules {
-  const { dataDir, workdirBase, secretFiles } = config
+  const { dataDir, workdirBase, secretFiles, sandboxReadable } = config
   const outputs = outputsOf(conversation.stateDirectory)
   if (isolation === 'none') {
     return { forbidden: [dataDir, '/proc', ...secretFiles], permitted: [workdirBase], readable: [outputs] }
@@ -263,9 +265,9 @@ function fileRules(config: Config, { isolation }: ShellLauncher, conversation: P
   const workdir = conversation.workdir()
   const hidden = hiddenFromShells({ dataDir, workdirBase, keyFiles: secretFiles, home: homedir() })
   return {
-    forbidden: hidden.filter((path) => path !== workdir),
+    forbidden: [...hidden.filter((path) => path !== workdir), ...(sandboxReadable ? ['/'] : [])],
     permitted: [workdir, privateOf(conversation.stateDirectory)],
-    readable: ['/', outputs],
+    readable: [...(sandboxReadable ? readableByShells(sandboxReadable) : ['/']), outputs],
   }
 }
 
@@ -312,6 +314,7 @@ function infoOf(config: Config, launcher: ShellLauncher): Info {
     version: VERSION,
     tools: [...TOOL_NAMES],
     isolation: launcher.isolation,
+    ...(launcher.sandbox && { sandbox: launcher.sandbox }),
     network: networkOf(config, launcher),
     limits: {
       max_body_bytes: config.maxBodyBytes,

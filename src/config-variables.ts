@@ -44,6 +44,10 @@ export const VARIABLES = {
     about:
       'Addresses that are not public and that the network proxy may connect to, separated by commas: `address`, `network/bits`, or `name=address`, each with `:port`.',
   },
+  OPENHANDS_SANDBOX_READABLE: {
+    about:
+      'Files and directories, separated by colons, that sandboxed commands can read beside those of the operating system; all others are invisible then. `/usr` adds nothing. Default: all files of the host that are not hidden.',
+  },
   OPENHANDS_CORS_ORIGINS: {
     about:
       'Origins, separated by commas, whose pages may call the API from a browser; `*` is any. Default: none but this server’s own page.',

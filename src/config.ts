@@ -33,6 +33,8 @@ export type Config = {
   readonly dataDir: string
   readonly workdirBase: string
   readonly workdirRoots: readonly string[]
+  /** What shells in a sandbox see beside the system's files; undefined: all that is not hidden. */
+  readonly sandboxReadable: readonly string[] | undefined
   readonly isolation: Isolation
   /** The first encrypts. */
   readonly masterKeys: readonly [string, ...string[]]
@@ -95,7 +97,8 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     ),
     dataDir,
     workdirBase: readWorkdirBase(read('OPENHANDS_WORKDIR_BASE'), dataDir),
-    workdirRoots: readRoots(read('OPENHANDS_WORKDIR_ROOTS')),
+    workdirRoots: readPaths('OPENHANDS_WORKDIR_ROOTS', read),
+    sandboxReadable: readReadable(read),
     isolation: checked('OPENHANDS_ISOLATION', z.enum(ISOLATIONS), read),
     masterKeys,
     secretKeys: secretKey === undefined ? masterKeys : [secretKey, ...masterKeys],
@@ -233,11 +236,18 @@ function readWorkdirBase(value: string | undefined, dataDir: string): string {
   return base
 }
 
-function readRoots(value: string | undefined): string[] {
-  const roots = (value ?? '').split(':').filter(Boolean)
-  const relative = roots.find((root) => !isAbsolute(root))
-  if (relative) throw new ConfigError(`OPENHANDS_WORKDIR_ROOTS: ${relative} is not an absolute path.`)
-  return roots.map((root) => resolve(root))
+function readPaths(name: Name, read: Read): string[] {
+  const paths = (read(name) ?? '').split(':').filter(Boolean)
+  const relative = paths.find((path) => !isAbsolute(path))
+  if (relative) throw new ConfigError(`${name}: ${relative} is not an absolute path.`)
+  return paths.map((path) => resolve(path))
+}
+
+function readReadable(read: Read): string[] | undefined {
+  const paths = readPaths('OPENHANDS_SANDBOX_READABLE', read)
+  if (paths.includes('/'))
+    throw new ConfigError('OPENHANDS_SANDBOX_READABLE cannot be /; without a value all is readable that is not hidden.')
+  return paths.length > 0 ? paths : undefined
 }
 
 /** As browsers send them: scheme, host and port, and nothing behind. Another form would never match. */

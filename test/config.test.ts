@@ -75,6 +75,7 @@ test('every setting is read', () => {
     OPENHANDS_WORKDIR_BASE: '/srv/work/',
     OPENHANDS_WORKDIR_ROOTS: '/srv/a:/srv/b/../c',
     OPENHANDS_ISOLATION: 'none',
+    OPENHANDS_SANDBOX_READABLE: '/opt/tools/:/srv/models',
     OPENHANDS_CORS_ORIGINS: 'https://app.example.com, http://localhost:5173',
     OPENHANDS_TRUST_PROXY: '127.0.0.1, 10.0.0.0/8,::1',
     OPENHANDS_MAX_CONCURRENT_RUNS: '3',
@@ -94,6 +95,7 @@ test('every setting is read', () => {
     dataDir: join(home, 'data'),
     workdirBase: '/srv/work',
     workdirRoots: ['/srv/a', '/srv/c'],
+    sandboxReadable: ['/opt/tools', '/srv/models'],
     masterKeys: [KEY, 'the-old-key-of-the-tests'],
     secretKeys: ['a-secret-key-of-the-tests', KEY, 'the-old-key-of-the-tests'],
     corsOrigins: ['https://app.example.com', 'http://localhost:5173'],
@@ -184,6 +186,12 @@ describe('is refused in one sentence that names the variable:', () => {
     ['half a port', { OPENHANDS_SERVER_PORT: '80.5' }, /^OPENHANDS_SERVER_PORT is not valid/],
     ['a level there is none of', { OPENHANDS_LOG_LEVEL: 'hunter2' }, /^OPENHANDS_LOG_LEVEL is not valid: .*DEBUG/],
     ['an isolation there is none of', { OPENHANDS_ISOLATION: 'hunter2' }, /^OPENHANDS_ISOLATION is not valid: .*auto/],
+    [
+      'a readable path that is not absolute',
+      { OPENHANDS_SANDBOX_READABLE: '/srv:models' },
+      /^OPENHANDS_SANDBOX_READABLE: models is not an absolute path\.$/,
+    ],
+    ['all files as readable ones', { OPENHANDS_SANDBOX_READABLE: '/' }, /^OPENHANDS_SANDBOX_READABLE cannot be \//],
     [
       'a root that is no absolute path',
       { OPENHANDS_WORKDIR_ROOTS: '/srv:projects' },

@@ -4,6 +4,7 @@ import { CommandStatus, KilledBy } from './command-status.ts'
 import { AssistantPart, Usage, UsageByModel, UserPart } from './message.ts'
 import { NetworkPolicy, NetworkTarget } from './network.ts'
 import { Runnable, TaskProgress, TaskResult, TaskStatus } from './task.ts'
+import { Sandbox } from './sandbox.ts'
 
 /** Schema version of the events this server writes. A log with a higher one is read, but not run. */
 export const EVENT_VERSION = 1
@@ -85,6 +86,7 @@ export const SystemInit = Envelope.extend({
   system_prompt: z.string(),
   isolation: z.enum(['bubblewrap', 'none']),
   network: NetworkPolicy.optional().describe('What the conversation could reach then; a `ConfigUpdate` may change it.'),
+  sandbox: Sandbox.optional().describe('Absent when there was none, and in events of older servers.'),
 }).meta({ id: 'SystemInit' })
 
 export const UserMessage = Envelope.extend({

@@ -1,6 +1,7 @@
 /** What the server tells of itself. */
 import { z } from 'zod'
 import { ServerNetwork } from './network.ts'
+import { Sandbox } from './sandbox.ts'
 
 export const Alive = z.object({ status: z.literal('ok') }).meta({ id: 'Alive', examples: [{ status: 'ok' }] })
 
@@ -42,6 +43,7 @@ export const Info = z
       .enum(['bubblewrap', 'none'])
       .describe('What stands between the agent’s commands and the server; `none`: nothing.'),
     network: ServerNetwork,
+    sandbox: Sandbox.optional().describe('Absent when there is none.'),
     limits: Limits,
   })
   .meta({
@@ -57,6 +59,7 @@ export const Info = z
           ceiling: { mode: 'open' },
           modes: ['none', 'allowlist', 'open'],
         },
+        sandbox: { file_system: 'host_read_only', seccomp: true },
         limits: {
           max_body_bytes: 8_388_608,
           max_upload_bytes: 1_073_741_824,

@@ -1,6 +1,7 @@
 /** One conversation from its parts: actor, log, tools, shells and secrets tied together, and how they are taken apart again. */
 import { join } from 'node:path'
 import type { AgentInfo } from '../contract/agent-info.ts'
+import type { Sandbox } from '../contract/sandbox.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
 import { adviceFor } from '../agent/repeats.ts'
@@ -17,7 +18,8 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { FileRules } from '../workspace/file-gate.ts'
-import type { OutputFilter, ShellNetwork, Shells } from '../workspace/shell.ts'
+import type { ShellNetwork } from '../workspace/launch.ts'
+import type { OutputFilter, Shells } from '../workspace/shell.ts'
 import type { CallbackFile } from './callbacks/callback-record.ts'
 import { CallbackSet } from './callbacks/callback-set.ts'
 import type { CallbackCommands } from './callbacks/callbacks.ts'
@@ -63,6 +65,7 @@ export type AssemblyDeps = {
   readonly version: string
   readonly isolation: 'bubblewrap' | 'none'
   readonly network: NetworkDeps
+  readonly sandbox?: Sandbox | undefined
   readonly slots: RunSlots
   readonly metrics: Metrics
   readonly logger: Logger

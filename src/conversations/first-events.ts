@@ -32,6 +32,7 @@ export function firstEvents(
     system_prompt: buildSystemPrompt({ workdir, tools, ...base, extensions, microagents }),
     isolation: deps.isolation,
     network: settings.network ?? deps.network.server.default,
+    ...(deps.sandbox && { sandbox: deps.sandbox }),
   }
   const secrets: EventDraft = { type: 'SecretsUpdate', source: 'user', added: [...secretNames], removed: [] }
   const made = secretNames.length > 0 ? [init, secrets] : [init]

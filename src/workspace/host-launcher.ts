@@ -1,6 +1,6 @@
 /** The launcher without a sandbox: shells run on the host as the server's user. */
 import { mkdir } from 'node:fs/promises'
-import type { Launch, ShellLauncher } from './shell.ts'
+import type { Launch, ShellLauncher } from './launch.ts'
 
 export const hostLauncher: ShellLauncher = {
   isolation: 'none',

@@ -3,10 +3,10 @@ import type { ChildProcess } from 'node:child_process'
 import { realpathSync } from 'node:fs'
 import { afterListener, listenerMount, takeListener } from './network-listener.ts'
 import { PROXY_VARIABLES } from './proxy-environment.ts'
-import type { ShellNetwork } from './shell.ts'
+import type { ShellNetwork } from './launch.ts'
 
 export type NetworkLaunch = {
-  /** Arguments of bwrap(1), behind all other mounts. */
+  /** Of bwrap(1), behind all other mounts. */
   readonly arguments: readonly string[]
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string>>
@@ -15,9 +15,14 @@ export type NetworkLaunch = {
   readonly onChannel?: (child: ChildProcess) => void
 }
 
-export function networkLaunch({ mode, adopt }: ShellNetwork, argv: readonly string[]): NetworkLaunch {
+/** `isListed`: the sandbox shows listed files of the host only. */
+export function networkLaunch(
+  { mode, adopt }: ShellNetwork,
+  argv: readonly string[],
+  isListed: boolean,
+): NetworkLaunch {
   if (mode === 'open') return { arguments: [], argv, env: {}, stale: PROXY_VARIABLES }
-  const own = ['--unshare-net', ...withoutNameServers()]
+  const own = ['--unshare-net', ...withoutNameServers(isListed)]
   if (mode === 'none') {
     // The proxies of the host are not reached either; a program that tries them waits for nothing.
     const unset = Object.keys(PROXY_VARIABLES).flatMap((name) => ['--unsetenv', name])
@@ -32,11 +37,23 @@ export function networkLaunch({ mode, adopt }: ShellNetwork, argv: readonly stri
   }
 }
 
+const NAME_SERVERS = '/etc/resolv.conf'
+
 /** No name server is reached from there, and their addresses say something about the host's network. */
-function withoutNameServers(): string[] {
+function withoutNameServers(isListed: boolean): string[] {
+  const real = realpathIfAny(NAME_SERVERS)
+  if (real === undefined) return [] // there are none
+  // Where all files are shown, a link is shown as one; where they are listed, what it leads to is shown in its place.
+  const shown = isListed
+    ? [NAME_SERVERS, real].filter((path) => path === NAME_SERVERS || path.startsWith('/run/'))
+    : [real]
+  return [...new Set(shown)].flatMap((path) => ['--ro-bind', '/dev/null', path])
+}
+
+function realpathIfAny(path: string): string | undefined {
   try {
-    return ['--ro-bind', '/dev/null', realpathSync('/etc/resolv.conf')]
+    return realpathSync(path)
   } catch {
-    return [] // there are none
+    return undefined
   }
 }

@@ -4,7 +4,7 @@ import { BashProcess } from './bash-process.ts'
 import type { Report } from './bash-report.ts'
 import { BASH_ARGV, beginScript, setUpScript } from './bash-script.ts'
 import { shellMark } from './marked-processes.ts'
-import type { Launch, ShellLauncher, ShellNetwork } from './shell.ts'
+import type { Launch, ShellLauncher, ShellNetwork } from './launch.ts'
 
 export type BashPlan = {
   readonly sessionId: string
