@@ -49,6 +49,11 @@ const TEST_NEEDS = [
   command('curl'),
   command('diff', { apt: 'diffutils', dnf: 'diffutils' }),
   command('git'),
+  {
+    name: 'pip',
+    isThere: () => spawnSync('python3', ['-m', 'pip', '--version'], { stdio: 'ignore' }).status === 0,
+    packages: { apt: 'python3-pip', dnf: 'python3-pip' },
+  },
   command('mount', { apt: 'mount', dnf: 'util-linux-core' }),
   command('ps', { apt: 'procps', dnf: 'procps-ng' }),
   command('rg', { apt: 'ripgrep', dnf: 'ripgrep', brew: 'ripgrep' }),

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
 import type { Config } from './config.ts'
 import { ConfigError, sizeThreadPool } from './config.ts'
+import type { ServerNetwork } from './contract/network.ts'
 import { Status } from './contract/event.ts'
 import type { Info } from './contract/server.ts'
 import type { AssemblyDeps } from './conversations/assemble.ts'
@@ -17,6 +18,8 @@ import { createRunSlots } from './conversations/run-slots.ts'
 import { lockDataDirectory } from './events/data-lock.ts'
 import { Firehose } from './events/firehose.ts'
 import { createJsonlStore } from './events/jsonl-store.ts'
+import { createConnectionPermits } from './network/connection-permits.ts'
+import { createReach } from './network/reach.ts'
 import { createAuthenticator } from './http/auth.ts'
 import { pageRoutes } from './http/docs.ts'
 import { MAX_HEADER_BYTES } from './http/client-error.ts'
@@ -208,6 +211,12 @@ async function createManager(
     llmDefaults: config.defaultLlm,
     version: VERSION,
     isolation: launcher.isolation,
+    network: {
+      server: networkOf(config, launcher),
+      reach: createReach({ privateRules: config.networkPrivateRules }),
+      createPermits: createConnectionPermits(),
+      onOutcome: metrics.networkDecided,
+    },
     sandbox: launcher.sandbox,
     slots,
     metrics,
@@ -289,13 +298,24 @@ function redactorOf({ masterKeys, secretKeys, defaultLlm }: Config): Redactor {
   return redactor
 }
 
-function infoOf(config: Config, { isolation, sandbox }: ShellLauncher): Info {
+/** Throws a `ConfigError` when shells cannot be started in the mode that the operator wants: it would else be open. */
+function networkOf({ network }: Config, { isolation, isolatesNetwork }: ShellLauncher): ServerNetwork {
+  if (isolatesNetwork) return { ...network, modes: ['none', 'allowlist', 'open'] }
+  if (network.default.mode === 'open' && network.ceiling.mode === 'open') return { ...network, modes: ['open'] }
+  const why = isolation === 'none' ? 'there is no sandbox' : 'sandboxes have no network of their own here'
+  throw new ConfigError(
+    `OPENHANDS_NETWORK and OPENHANDS_NETWORK_CEILING can only be open: ${why}. Install bubblewrap, or give the container the right to make network namespaces.`,
+  )
+}
+
+function infoOf(config: Config, launcher: ShellLauncher): Info {
   return {
     name: 'agent-server',
     version: VERSION,
     tools: [...TOOL_NAMES],
-    isolation,
-    ...(sandbox && { sandbox }),
+    isolation: launcher.isolation,
+    ...(launcher.sandbox && { sandbox: launcher.sandbox }),
+    network: networkOf(config, launcher),
     limits: {
       max_body_bytes: config.maxBodyBytes,
       max_upload_bytes: config.maxUploadBytes,

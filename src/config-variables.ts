@@ -32,6 +32,18 @@ export const VARIABLES = {
       'How commands are walled off: `bubblewrap`, which has to be there; `auto`, for that where it works; or `none`.',
     default: 'auto',
   },
+  OPENHANDS_NETWORK: {
+    about:
+      'What commands of conversations without a policy of their own may reach: `open`, `none`, or `allowlist:` and hosts, separated by commas. Default: `OPENHANDS_NETWORK_CEILING`.',
+  },
+  OPENHANDS_NETWORK_CEILING: {
+    about: 'The most that any conversation may reach, in the same form; a conversation can only be stricter.',
+    default: 'open',
+  },
+  OPENHANDS_NETWORK_PRIVATE_ALLOW: {
+    about:
+      'Addresses that are not public and that the network proxy may connect to, separated by commas: `address`, `network/bits`, or `name=address`, each with `:port`.',
+  },
   OPENHANDS_SANDBOX_READABLE: {
     about:
       'Files and directories, separated by colons, that sandboxed commands can read beside those of the operating system; all others are invisible then. `/usr` adds nothing. Default: all files of the host that are not hidden.',

@@ -10,6 +10,11 @@ import type { Name, Variable } from './config-variables.ts'
 import { VARIABLES } from './config-variables.ts'
 import { faultOfHeaderValue } from './contract/http-header.ts'
 import { makeDirectories } from './lib/make-directories.ts'
+import type { NetworkPolicy } from './contract/network.ts'
+import { findExcess } from './network/policy.ts'
+import type { PrivateRule } from './network/private-hosts.ts'
+import { parsePrivateRule } from './network/private-hosts.ts'
+import { parsePolicySetting } from './network/server-policy.ts'
 import { isEndpointRule } from './security/endpoint-rules.ts'
 import { isAddressRule } from './security/public-address.ts'
 import type { LogLevel } from './telemetry/logger.ts'
@@ -51,6 +56,10 @@ export type Config = {
   readonly logLlmPayloads: boolean
   /** Addresses, CIDR ranges and host names. */
   readonly callbackAllow: readonly string[]
+  /** Of conversations that bring no policy, and the most that any may have. */
+  readonly network: { readonly default: NetworkPolicy; readonly ceiling: NetworkPolicy }
+  /** Addresses that are not public and that the network proxy may connect to. */
+  readonly networkPrivateRules: readonly PrivateRule[]
   /** Origins, wildcard hosts and `public`; empty is anywhere. */
   readonly llmAllow: readonly string[]
   /** For conversations that bring none. */
@@ -109,6 +118,8 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     streamBufferBytes: checked('OPENHANDS_STREAM_BUFFER_BYTES', z.coerce.number().int().min(65_536), read),
     logLlmPayloads: checked('OPENHANDS_LOG_LLM_PAYLOADS', z.stringbool(), read),
     callbackAllow: readCallbackAllow(read('OPENHANDS_CALLBACK_ALLOW')),
+    network: readNetwork(read),
+    networkPrivateRules: readPrivateRules(read('OPENHANDS_NETWORK_PRIVATE_ALLOW')),
     llmAllow: readLlmAllow(read('OPENHANDS_LLM_ALLOW'), defaultLlm.base_url),
     defaultLlm: Object.fromEntries(Object.entries(defaultLlm).filter(([, value]) => value !== undefined)),
     environment: { ...process.env },
@@ -278,6 +289,29 @@ function readCallbackAllow(value: string | undefined): string[] {
   const wrong = allowed.find((entry) => !isAddressRule(entry))
   if (wrong === undefined) return allowed
   throw new ConfigError(`OPENHANDS_CALLBACK_ALLOW: ${wrong} is no address, CIDR range or host name.`)
+}
+
+function readNetwork(read: Read): Config['network'] {
+  const ceiling = readPolicy('OPENHANDS_NETWORK_CEILING', read) ?? { mode: 'open' }
+  const policy = readPolicy('OPENHANDS_NETWORK', read) ?? ceiling
+  const excess = findExcess(policy, ceiling)
+  if (excess === undefined) return { default: policy, ceiling }
+  throw new ConfigError(`OPENHANDS_NETWORK is more than OPENHANDS_NETWORK_CEILING: ${excess}.`)
+}
+
+function readPolicy(name: Name, read: Read): NetworkPolicy | undefined {
+  const text = read(name)
+  const policy = text === undefined ? undefined : parsePolicySetting(text)
+  if (policy && 'wrong' in policy) throw new ConfigError(`${name} is not valid: ${policy.wrong}.`)
+  return policy
+}
+
+function readPrivateRules(value: string | undefined): PrivateRule[] {
+  return listOf(value).map((entry) => {
+    const rule = parsePrivateRule(entry)
+    if ('wrong' in rule) throw new ConfigError(`OPENHANDS_NETWORK_PRIVATE_ALLOW: ${rule.wrong}.`)
+    return rule
+  })
 }
 
 /** The server's own endpoint need not be named again. */

@@ -75,6 +75,9 @@ export function createHistory(render: RenderOutput): History {
         case 'CommandResult':
         case 'TaskUpdate':
         case 'ClientEvent':
+        case 'NetworkRequest':
+        case 'NetworkDecision':
+        case 'NetworkAccess':
         case 'ErrorEvent':
         case 'Result':
           return

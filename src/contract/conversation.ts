@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Result, Status } from './event.ts'
 import { DroppedCredential, LlmConfig, LlmConfigInput } from './llm-config.ts'
 import { UsageByModel, UserInput } from './message.ts'
+import { NetworkPolicy } from './network.ts'
 import { Secrets } from './secret.ts'
 
 export const ConversationId = z.uuid().toLowerCase()
@@ -46,6 +47,7 @@ export const CreateConversation = z
       .describe('Whether a run that a stop of the server cut off goes on at the next start.'),
     visualize: z.boolean().optional().describe("Readable event lines in the server's log."),
     secrets: Secrets.optional(),
+    network: NetworkPolicy.optional().describe('What its commands may reach. Absent: OPENHANDS_NETWORK of the server.'),
   })
   .meta({
     id: 'CreateConversation',
@@ -107,6 +109,9 @@ export const UpdateConfig = z
     max_iteration_per_run: MaxIterations.optional(),
     max_seconds_per_run: MaxSeconds.optional(),
     visualize: z.boolean().optional(),
+    network: NetworkPolicy.optional().describe(
+      'The whole policy, in place of the one there is. It holds at once, also for connections that are open; another mode only while the agent is not running, and ends the shells.',
+    ),
   })
   .meta({ id: 'UpdateConfig', examples: [{ llm_config: { api_key: 'sk-example-key' }, max_iteration_per_run: 50 }] })
 export type UpdateConfig = z.infer<typeof UpdateConfig>
@@ -132,6 +137,7 @@ export const Conversation = z
     workdir: z.string(),
     llm_config: LlmConfig.describe('Secret values masked.'),
     tools: z.array(z.string()),
+    network: NetworkPolicy.optional().describe('Absent: OPENHANDS_NETWORK of the server.'),
     max_iteration_per_run: z.int(),
     max_seconds_per_run: z.number().optional(),
     state: ConversationState,

@@ -42,6 +42,12 @@ export function describeEvent(event: Event): string {
       return `forked from ${event.from_conversation_id} at ${event.from_seq}`
     case 'ClientEvent':
       return `${event.name}: ${short(asText(event.data ?? ''))}`
+    case 'NetworkRequest':
+      return `waits for a decision: ${event.host}:${event.port}`
+    case 'NetworkDecision':
+      return `${event.behavior} ${event.host}:${event.port} (${event.decided_by})`
+    case 'NetworkAccess':
+      return `network: ${event.allowed ? 'allowed' : 'refused'} ${event.host}${event.port === undefined ? '' : `:${event.port}`} ${event.count} times (${event.reason})`
     case 'ErrorEvent':
       return `error (${event.error_type}): ${short(event.message)}`
     case 'Result':

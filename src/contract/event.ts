@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { CommandStatus, KilledBy } from './command-status.ts'
 import { AssistantPart, Usage, UsageByModel, UserPart } from './message.ts'
+import { NetworkPolicy, NetworkTarget } from './network.ts'
 import { Runnable, TaskProgress, TaskResult, TaskStatus } from './task.ts'
 import { Sandbox } from './sandbox.ts'
 
@@ -84,6 +85,7 @@ export const SystemInit = Envelope.extend({
   mcp_servers: z.array(z.object({ name: z.string(), status: z.string() })),
   system_prompt: z.string(),
   isolation: z.enum(['bubblewrap', 'none']),
+  network: NetworkPolicy.optional().describe('What the conversation could reach then; a `ConfigUpdate` may change it.'),
   sandbox: Sandbox.optional().describe('Absent when there was none, and in events of older servers.'),
 }).meta({ id: 'SystemInit' })
 
@@ -262,6 +264,39 @@ export const ClientEvent = Envelope.extend({
   ...Keyed,
 }).meta({ id: 'ClientEvent' })
 
+export const NetworkRequest = Envelope.extend({
+  ...byEnvironment,
+  ...InRun,
+  type: z.literal('NetworkRequest'),
+  request_id: z.uuid(),
+  ...NetworkTarget,
+})
+  .meta({ id: 'NetworkRequest' })
+  .describe('A connection to a host that the policy does not list waits for a decision.')
+
+export const NetworkDecision = Envelope.extend({
+  source: z.enum(['user', 'environment']),
+  type: z.literal('NetworkDecision'),
+  request_id: z.uuid(),
+  ...NetworkTarget,
+  behavior: z.enum(['allow', 'deny']),
+  decided_by: z
+    .enum(['user', 'timeout', 'policy', 'server_restart'])
+    .describe('`policy`: a change of the policy. `timeout`: nobody in time.'),
+}).meta({ id: 'NetworkDecision' })
+
+export const NetworkAccess = Envelope.extend({
+  ...byEnvironment,
+  type: z.literal('NetworkAccess'),
+  host: z.string().describe('`*`: further hosts, of which there were too many to name.'),
+  port: NetworkTarget.port.optional(),
+  allowed: z.boolean(),
+  reason: z.string(),
+  count: z.int().positive().describe('Connections of the last seconds that were decided so.'),
+})
+  .meta({ id: 'NetworkAccess' })
+  .describe('Told when the policy says `log`.')
+
 export const ErrorEvent = Envelope.extend({
   ...byEnvironment,
   ...InRun,
@@ -304,6 +339,9 @@ export const Event = z
     TaskUpdate,
     ForkedFrom,
     ClientEvent,
+    NetworkRequest,
+    NetworkDecision,
+    NetworkAccess,
     ErrorEvent,
     Result,
   ])

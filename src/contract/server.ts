@@ -1,5 +1,6 @@
 /** What the server tells of itself. */
 import { z } from 'zod'
+import { ServerNetwork } from './network.ts'
 import { Sandbox } from './sandbox.ts'
 
 export const Alive = z.object({ status: z.literal('ok') }).meta({ id: 'Alive', examples: [{ status: 'ok' }] })
@@ -41,6 +42,7 @@ export const Info = z
     isolation: z
       .enum(['bubblewrap', 'none'])
       .describe('What stands between the agent’s commands and the server; `none`: nothing.'),
+    network: ServerNetwork,
     sandbox: Sandbox.optional().describe('Absent when there is none.'),
     limits: Limits,
   })
@@ -52,6 +54,11 @@ export const Info = z
         version: '0.1.0',
         tools: ['Bash', 'FileEditor', 'TaskTracker', 'Finish', 'Think'],
         isolation: 'bubblewrap',
+        network: {
+          default: { mode: 'open' },
+          ceiling: { mode: 'open' },
+          modes: ['none', 'allowlist', 'open'],
+        },
         sandbox: { file_system: 'host_read_only', seccomp: true },
         limits: {
           max_body_bytes: 8_388_608,

@@ -18,6 +18,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { FileRules } from '../workspace/file-gate.ts'
+import type { ShellNetwork } from '../workspace/launch.ts'
 import type { OutputFilter, Shells } from '../workspace/shell.ts'
 import type { CallbackFile } from './callbacks/callback-record.ts'
 import { CallbackSet } from './callbacks/callback-set.ts'
@@ -45,6 +46,8 @@ import { originOf } from './llm-origin.ts'
 import { withLlmSecrets } from './settings.ts'
 import { createRunTaskCommand } from './run-task-command.ts'
 import { createMeter } from './meter.ts'
+import type { NetworkDeps } from './network.ts'
+import { ConversationNetwork } from './network.ts'
 import type { RunSlots } from './run-slots.ts'
 import type { State } from './state.ts'
 import type { WorkdirRules } from './workdir.ts'
@@ -61,6 +64,7 @@ export type AssemblyDeps = {
   readonly endpointRefusal: (url: string) => Promise<string | undefined>
   readonly version: string
   readonly isolation: 'bubblewrap' | 'none'
+  readonly network: NetworkDeps
   readonly sandbox?: Sandbox | undefined
   readonly slots: RunSlots
   readonly metrics: Metrics
@@ -74,6 +78,7 @@ export type AssemblyDeps = {
     conversationId: string
     workdir: string
     directory: string
+    network: () => ShellNetwork
     secretsEnv: () => Record<string, string>
     createFilter: () => OutputFilter
   }) => Shells
@@ -102,6 +107,8 @@ export type Opened = {
   readonly secrets: SecretCommands
   readonly credentials: ConversationSecrets
   readonly shells: Pick<ConversationShells, 'list' | 'end'>
+  /** What its commands may reach. */
+  readonly network: ConversationNetwork
   /** Those that clients run, beside the agent. */
   readonly commands: ClientCommands
   readonly processes: ConversationProcesses
@@ -109,8 +116,8 @@ export type Opened = {
   readonly callbacks: CallbackCommands
   /** Who delivers, beside those who ask for it. */
   readonly deliveries: Pick<CallbackSet, 'start' | 'settle'>
-  /** Ends the shells, so that the next command starts in the workdir that holds then. */
-  readonly leaveWorkdir: () => Promise<void>
+  /** Ends the shells, so that the next command starts in the workdir, and in the network, that hold then. */
+  readonly endShells: () => Promise<void>
   /** Takes it apart, with everything it started. */
   readonly dispose: (outcome: LogEnd) => Promise<void>
 }
@@ -160,10 +167,21 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
       conversationId: id,
       workdir: workdir(),
       directory,
+      network: () => ({ mode: network.mode, adopt: (listener) => network.adopt(listener) }),
       secretsEnv: secrets.commandEnv,
       createFilter: redactor.byteStream,
     }),
   )
+  const network = new ConversationNetwork({
+    ...deps.network,
+    policy: () => conversation.state.settings.network,
+    runId: () => conversation.state.run?.id,
+    emit: async (drafts) => void (await log.append([...drafts])),
+    configure: (change) =>
+      conversation.configure(async ({ settings }) => ({ changes: { network: change(settings.network) } })),
+    onFault: (error) =>
+      logger.error({ err: error, conversation_id: id }, 'an event of the network could not be stored'),
+  })
   const limits = { ...DEFAULT_COMMAND_LIMITS, ...deps.commandLimits }
   const commands = createClientCommands({
     conversationId: id,
@@ -238,18 +256,22 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     secrets: secretCommands({ changeSecrets: (store) => conversation.changeSecrets(store) }, secrets),
     credentials: secrets,
     shells,
+    network,
     commands,
     processes,
     agentInfo: () => {
       const { log, state } = conversation
-      return tellAgent({ settings: state.settings, log, tools: toolCalls.descriptions, isolation: deps.isolation })
+      const { isolation } = deps
+      const parts = { log, tools: toolCalls.descriptions, isolation, network: network.shown }
+      return tellAgent({ settings: state.settings, ...parts })
     },
     callbacks: callbackCommands({ conversationId: id, set: callbackSet, head: () => log.head, ...deps, redact }),
     deliveries: callbackSet,
-    leaveWorkdir: shells.close,
+    endShells: shells.close,
     async dispose(outcome) {
       conversation.halt()
       try {
+        network.close()
         // Of what is deleted nothing has to end in good order, and no command may hold the delete up.
         if (outcome === 'deleted') await shells.close()
         // First of all, as the log is to tell how they ended.

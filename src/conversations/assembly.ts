@@ -11,6 +11,7 @@ import type { SecretValues } from '../security/secret-store.ts'
 import { DEFAULT_TOOLS, resolveToolNames } from '../tools/registry.ts'
 import { NO_CALLBACKS } from './callbacks/callback-record.ts'
 import { readCallbacks } from './callbacks/callback-set.ts'
+import { changesNetworkMode } from './commands.ts'
 import { boundTo, changeOf, originOf } from './llm-origin.ts'
 import { createConversationSecrets } from './secrets.ts'
 import { checkEndpoint } from './check-endpoint.ts'
@@ -20,6 +21,7 @@ import type { Idempotency } from './idempotency.ts'
 import { keptOf } from './idempotency.ts'
 import type { State } from './state.ts'
 import { EMPTY_STATE, fold } from './state.ts'
+import { checkPolicy } from '../network/server-policy.ts'
 import { prepareWorkdir } from './workdir.ts'
 import type { AssemblyDeps, Opened } from './assemble.ts'
 import { assemble } from './assemble.ts'
@@ -67,6 +69,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
       const llm = parseNewLlm(request.llm_config, deps.llmDefaults)
       await checkEndpoint(llm.config, deps.endpointRefusal)
       const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
+      if (request.network) checkPolicy(request.network, deps.network.server)
       const credentials = llmSecrets(llm.config)
       const isEmpty = Object.keys(credentials).length === 0
       const kept: SecretValues = {
@@ -124,6 +127,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
 
     async configure(opened, update) {
       const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
+      if (update.network) checkPolicy(update.network, deps.network.server)
       let dropped: Configured['dropped'] = []
       await opened.conversation.configure(async (state) => {
         const change = llm && changeOf(state.settings.llm_config, llm.config)
@@ -138,7 +142,11 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
           changes: changesOf({ update, llm: change, workdir, redact: opened.redact }),
           // Before the log tells of them: a change that is told holds.
           prepare: async () => change && (await opened.credentials.updateLlm(change)),
-          afterwards: async () => (workdir === undefined ? undefined : await opened.leaveWorkdir()),
+          afterwards: async () => {
+            if (update.network) opened.network.recheck()
+            if (workdir !== undefined || changesNetworkMode(state, { network: update.network }))
+              await opened.endShells()
+          },
         }
       })
       const { settings } = opened.conversation.state

@@ -91,6 +91,8 @@ const Meta = z.object({
   lastOutputs: z.record(z.string(), z.unknown()).default({}),
   // As above: there were no tasks.
   tasks: z.array(OpenTask).default([]),
+  // As above: nobody was asked about hosts.
+  networkRequests: z.array(z.object({ id: z.string(), host: z.string(), port: z.number() })).default([]),
   runRequestedAt: z.number(),
   // As above: all that there was counts as read.
   readThrough: z.number().optional(),

@@ -19,6 +19,7 @@ import {
   toStatus,
 } from './drafts.ts'
 import type { Idempotency } from './idempotency.ts'
+import { denyLeftRequests } from './network-requests.ts'
 import type { State } from './state.ts'
 import { STATUS_AFTER } from './state.ts'
 import type {
@@ -199,7 +200,19 @@ function decideConfigure(state: State, changes: Record<string, unknown>): EventD
       'The workdir can only be changed while the agent is not running; pause it first.',
     )
   }
+  if (changesNetworkMode(state, changes) && (state.status === 'running' || state.openCalls.length > 0)) {
+    return new Problem(
+      'conversation_running',
+      'The mode of the network can only be changed while the agent is not running; pause it first.',
+    )
+  }
   return Object.keys(changes).length ? [{ type: 'ConfigUpdate', source: 'user', changes }] : []
+}
+
+/** Shells are in the network that they were started in: they end with such a change. */
+export function changesNetworkMode({ settings }: State, { network }: Record<string, unknown>): boolean {
+  // As it was checked when it came.
+  return network !== undefined && (network as { mode?: unknown }).mode !== settings.network?.mode
 }
 
 function decideSecrets({ added, removed }: CommandOf<'secrets'>): EventDraft[] {
@@ -261,7 +274,7 @@ function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], s
  * waits for a decision has had none, and goes on waiting; nor has one that was decided while paused.
  */
 function decideRecover(state: State, now: number): EventDraft[] {
-  const lost = endOfLostJobs(state)
+  const lost = [...endOfLostJobs(state), ...denyLeftRequests(state.networkRequests)]
   if (isWaiting(state.status) || isUndecided(state) || isHeldBack(state)) return lost
   // Calls run one after the other, in their order: of those without a result, none but the first can have begun.
   const answered = state.openCalls.map((call, at) => answer(call, 'interrupted', at ? NOT_BEGUN_AT_STOP : CUT_OFF))

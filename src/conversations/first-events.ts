@@ -31,6 +31,7 @@ export function firstEvents(
     mcp_servers: [],
     system_prompt: buildSystemPrompt({ workdir, tools, ...base, extensions, microagents }),
     isolation: deps.isolation,
+    network: settings.network ?? deps.network.server.default,
     ...(deps.sandbox && { sandbox: deps.sandbox }),
   }
   const secrets: EventDraft = { type: 'SecretsUpdate', source: 'user', added: [...secretNames], removed: [] }

@@ -124,6 +124,7 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
     visualize,
     max_seconds_per_run,
     max_iteration_per_run,
+    network,
   } = request
   const words = mapStrings(withoutUndefined({ title, user_id, metadata, microagents }), redact) as Pick<
     Settings,
@@ -135,6 +136,7 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
     max_seconds_per_run,
     resume_on_start,
     visualize,
+    network,
     made_workdir: request.workdir === undefined ? workdir : undefined,
   })
   return { ...words, ...plain, workdir, llm_config: maskLlmConfig(llm), tools: [...tools], max_iteration_per_run }

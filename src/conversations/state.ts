@@ -9,11 +9,14 @@ import type { PostedKey } from './idempotency.ts'
 import { withPostedKey } from './idempotency.ts'
 import type { OpenRequest } from './approvals.ts'
 import { isAllowed, openRequest, releasedRequest, withDecision } from './approvals.ts'
+import type { OpenNetworkRequest } from './network-requests.ts'
+import { networkRequestsAfter } from './network-requests.ts'
 import type { OpenTask } from './task-state.ts'
 import { tasksAfter, tasksInRun } from './task-state.ts'
 import type { Event, EventOf, Status, StopReason } from '../contract/event.ts'
 import { DEQUEUED, EVENT_VERSION } from '../contract/event.ts'
 import { DroppedCredential, LlmConfig } from '../contract/llm-config.ts'
+import { NetworkPolicy } from '../contract/network.ts'
 import type { Usage, UsageByModel } from '../contract/message.ts'
 import { NO_USAGE, addUsage } from '../contract/message.ts'
 import { Problem } from '../contract/problem.ts'
@@ -37,6 +40,8 @@ export const Settings = z.object({
   idempotency: z.object({ key: z.string(), bodyHash: z.string(), warnings: z.array(z.string()).optional() }).optional(),
   resume_on_start: z.boolean().optional(),
   visualize: z.boolean().optional(),
+  /** Absent: the server's default, whatever it is then. */
+  network: NetworkPolicy.optional(),
 })
 export type Settings = z.infer<typeof Settings>
 
@@ -76,6 +81,8 @@ export type State = {
   readonly lastOutputs: Readonly<Record<string, unknown>>
   /** Those that are not over, in the order they were posted. */
   readonly tasks: readonly OpenTask[]
+  /** Hosts that wait for a user. */
+  readonly networkRequests: readonly OpenNetworkRequest[]
   /** Seq of the newest message that asked for a run. */
   readonly runRequestedAt: number
   /** Seq of the last event that the model had read when it answered last. */
@@ -109,6 +116,7 @@ export const EMPTY_STATE: State = {
   request: undefined,
   lastOutputs: {},
   tasks: [],
+  networkRequests: [],
   runRequestedAt: 0,
   readThrough: 0,
   repeats: NO_REPEATS,
@@ -165,10 +173,14 @@ export function fold(state: State, event: Event): State {
       return { ...next, postedKeys: withPostedKey(state.postedKeys, event), tasks: tasksAfter(state.tasks, event) }
     case 'ClientEvent':
       return { ...next, postedKeys: withPostedKey(state.postedKeys, event) }
+    case 'NetworkRequest':
+    case 'NetworkDecision':
+      return { ...next, networkRequests: networkRequestsAfter(state.networkRequests, event) }
     case 'ForkedFrom':
       return afterFork(next, event)
     case 'SecretsUpdate':
     case 'FileUpdate':
+    case 'NetworkAccess':
     case 'CommandResult':
     case 'ErrorEvent':
     case 'Result':

@@ -37,6 +37,7 @@ import { firehoseRoutes } from './routes/firehose.ts'
 import { fileBodyRoutes } from './routes/file-bodies.ts'
 import { fileRoutes } from './routes/files.ts'
 import { messageRoutes } from './routes/messages.ts'
+import { networkRoutes } from './routes/network.ts'
 import { permissionRoutes } from './routes/permissions.ts'
 import { processRoutes } from './routes/processes.ts'
 import { secretRoutes } from './routes/secrets.ts'
@@ -260,6 +261,7 @@ export async function registerRoutes(
   await app.register(conversationRoutes, { manager })
   await app.register(messageRoutes, { manager })
   await app.register(permissionRoutes, { manager })
+  await app.register(networkRoutes, { manager })
   await app.register(commandRoutes, { manager })
   await app.register(processRoutes, { manager })
   await app.register(secretRoutes, { manager })

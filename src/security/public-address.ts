@@ -30,6 +30,9 @@ export function isAddressRule(entry: string): boolean {
   return entry.includes('/') ? isRange(entry) : isRange(entry) || HOST.test(entry)
 }
 
+/** The one way to write an address: an IPv4 address that is written as an IPv6 one is what it means. */
+export const canonicalAddress = (address: string): string => ipaddr.process(address).toString()
+
 /** Not of digits alone: that would be an address that somebody wrote wrongly. */
 const HOST = /^(?=.{1,253}$)(?!.*(^|\.)\d+$)[a-z\d]([a-z\d_-]*[a-z\d])?(\.[a-z\d]([a-z\d_-]*[a-z\d])?)*$/i
 

@@ -74,8 +74,9 @@ export class BashProcess {
       cwd: launch.cwd,
       env,
       detached: true,
-      stdio: ['pipe', 'ignore', 'pipe', 'pipe', ...launch.descriptors],
+      stdio: ['pipe', 'ignore', 'pipe', 'pipe', ...launch.descriptors, ...(launch.onChannel ? (['ipc'] as const) : [])],
     })
+    launch.onChannel?.(this.#child)
     this.#generations = launch.generations
     this.ended = this.#watchEnd()
     if (launch.onEnded) void this.ended.then(launch.onEnded, launch.onEnded)

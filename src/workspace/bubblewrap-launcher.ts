@@ -16,6 +16,7 @@ import {
   type ShownPlace,
 } from './sandbox-mounts.ts'
 import { FIRST_EXTRA_DESCRIPTOR, type Launch, type LaunchOptions, type ShellLauncher } from './launch.ts'
+import { networkLaunch } from './network-launch.ts'
 
 const NAMESPACES = [
   // The shell's processes go with the shell, and the shell with the server, however that ends.
@@ -40,6 +41,8 @@ export type SandboxFeatures = {
   readonly bindsDescriptors: boolean
   /** It keeps user namespaces from being made, beside the seccomp filter that does so too (`--disable-userns`). */
   readonly disablesUserNamespaces: boolean
+  /** It makes network namespaces. */
+  readonly isolatesNetwork: boolean
   /** A descriptor that the compiled filter can be read from, by opening it again; undefined when there is no filter. */
   readonly filter: number | undefined
 }
@@ -57,6 +60,7 @@ export function createBubblewrapLauncher(sandbox: SandboxMaker): ShellLauncher {
   const toolchains = sandbox.readable ? [] : TOOLCHAINS.filter((name) => existsSync(join(sandbox.home, name)))
   return {
     isolation: 'bubblewrap',
+    isolatesNetwork: sandbox.features.isolatesNetwork,
     sandbox: {
       file_system: sandbox.readable ? 'allow_list' : 'host_read_only',
       seccomp: sandbox.features.filter !== undefined,
@@ -67,7 +71,8 @@ export function createBubblewrapLauncher(sandbox: SandboxMaker): ShellLauncher {
 
 /** The same sandbox around no conversation: to find out whether there can be one. `filter` as bwrap counts. */
 export function trialArguments(plan: SandboxPlan, features: SandboxFeatures, filter: number | undefined): string[] {
-  return [...baseArguments(features), ...filterArguments(filter), ...mountArguments(plan), '--', 'true']
+  const network = features.isolatesNetwork ? ['--unshare-net'] : []
+  return [...baseArguments(features), ...filterArguments(filter), ...mountArguments(plan), ...network, '--', 'true']
 }
 
 type Prepared = {
@@ -79,9 +84,13 @@ type Prepared = {
 async function launchInSandbox(
   { sandbox, shown, toolchains }: Prepared,
   argv: readonly string[],
-  { workdir, visible, privateDir }: LaunchOptions,
+  { workdir, visible, privateDir, network }: LaunchOptions,
 ): Promise<Launch> {
   const { features } = sandbox
+  if (network.mode !== 'open' && !features.isolatesNetwork)
+    throw new Error(
+      `No shell is started in the network mode ${network.mode}: bubblewrap makes no network namespace here.`,
+    )
   if (!features.bindsDescriptors) refuseMovable(workdir, sandbox.workdirBase)
   await using opened = new AsyncDisposableStack()
   const descriptors: number[] = []
@@ -97,11 +106,14 @@ async function launchInSandbox(
   }
   const filter = features.filter === undefined ? undefined : inherit(opened.use(await openAgain(features.filter)))
   const args = [...baseArguments(features), ...filterArguments(filter), ...mountArguments(sandbox, places)]
+  const { env, stale, onChannel, ...own } = networkLaunch(network, argv, sandbox.readable !== undefined)
   const held = opened.move()
   return {
-    argv: [sandbox.bwrap, ...args, '--chdir', workdir, '--', ...argv],
+    argv: [sandbox.bwrap, ...args, ...own.arguments, '--chdir', workdir, '--', ...own.argv],
     cwd: '/',
-    env: { HOME: home, TMPDIR: '/tmp' },
+    env: { HOME: home, TMPDIR: '/tmp', ...env },
+    stale,
+    ...(onChannel && { onChannel }),
     descriptors,
     generations: 2,
     [Symbol.asyncDispose]: () => held.disposeAsync(),

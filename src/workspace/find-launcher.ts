@@ -40,20 +40,22 @@ async function featuresOf(bwrap: string, plan: SandboxPlan): Promise<SandboxFeat
   return {
     bindsDescriptors: /^ *--bind-fd /m.test(help),
     disablesUserNamespaces: /^ *--disable-userns /m.test(help),
+    isolatesNetwork: true,
     filter: program && holdFile(program, plan.dataDir),
   }
 }
 
 /**
  * What to try: as much as there is, and less where this host does not have it. User namespaces cannot be disabled where
- * /proc/sys is read-only, and a kernel may be built without seccomp.
+ * /proc/sys is read-only, a kernel may be built without seccomp, and some containers permit all namespaces but that of the
+ * network.
  */
 function lesserFeatures(wanted: SandboxFeatures): SandboxFeatures[] {
   const withFilter = { ...wanted, disablesUserNamespaces: false }
   const tries = [wanted]
   if (wanted.disablesUserNamespaces && process.getuid?.() !== 0) tries.push(withFilter)
   if (wanted.filter !== undefined) tries.push({ ...withFilter, filter: undefined })
-  return tries
+  return [...tries, ...tries.map((each) => ({ ...each, isolatesNetwork: false }))]
 }
 
 /** A file without a name, for as long as the server lives. */

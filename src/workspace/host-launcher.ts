@@ -4,7 +4,9 @@ import type { Launch, ShellLauncher } from './launch.ts'
 
 export const hostLauncher: ShellLauncher = {
   isolation: 'none',
-  async launch(argv, { workdir }) {
+  async launch(argv, { workdir, network }) {
+    if (network.mode !== 'open')
+      throw new Error(`Without a sandbox no shell is started in the network mode ${network.mode}.`)
     // One that was deleted is made again: no shell could start without it.
     await mkdir(workdir, { recursive: true })
     return launchOnHost(argv)

@@ -1,5 +1,18 @@
 /** What a launcher of shells promises: how a shell's process is started, and in which sandbox. */
+import type { ChildProcess } from 'node:child_process'
+import type { Server } from 'node:net'
+import type { NetworkMode } from '../contract/network.ts'
 import type { Sandbox } from '../contract/sandbox.ts'
+
+/** How a shell reaches the network. */
+export type ShellNetwork = {
+  readonly mode: NetworkMode
+  /**
+   * For `allowlist`: takes over the socket that listens inside of the sandbox for the clients of the proxy. What it
+   * returns is called when the shell has ended. Must not throw.
+   */
+  readonly adopt: (listener: Server) => () => void
+}
 
 export type LaunchOptions = {
   readonly workdir: string
@@ -7,6 +20,8 @@ export type LaunchOptions = {
   readonly visible: readonly string[]
   /** The conversation's own, for what a sandbox gives it in place of the host's; made when it is needed. */
   readonly privateDir: string
+  /** A launcher that cannot enforce it rejects: nothing ever falls back to the open network. */
+  readonly network: ShellNetwork
 }
 
 /** The number that the first of a launch's `descriptors` has in the started program: after the streams and the reports. */
@@ -22,6 +37,10 @@ export type Launch = AsyncDisposable & {
   readonly cwd: string
   /** Variables that the shell has whatever its saved state says. */
   readonly env: Readonly<Record<string, string>>
+  /** Variables that a saved state may hold from a shell in another network mode: those with these values are unset. */
+  readonly stale?: Readonly<Record<string, string>>
+  /** When it is there, the program gets an IPC channel as its last descriptor. Called as soon as it is started. */
+  readonly onChannel?: (child: ChildProcess) => void
   /** Open in the server; the started program inherits them, numbered from `FIRST_EXTRA_DESCRIPTOR` in this order. */
   readonly descriptors: readonly number[]
   /**
@@ -41,6 +60,8 @@ export type Launch = AsyncDisposable & {
  */
 export interface ShellLauncher {
   readonly isolation: 'bubblewrap' | 'none'
+  /** Whether shells can be started in other network modes than `open`. */
+  readonly isolatesNetwork?: boolean
   /** Undefined when there is none. */
   readonly sandbox?: Sandbox
   launch(argv: readonly string[], options: LaunchOptions): Promise<Launch>

@@ -114,7 +114,7 @@ test('a new workdir ends what runs, and says so; the next command starts there',
   const running = opened.commands.run(commandOf('sleep 60'))
   const { command_id } = await opened.commands.start(commandOf('sleep 61', { background: true }))
   await expect.poll(async () => (await opened.processes.list()).length).toBe(3)
-  await opened.leaveWorkdir()
+  await opened.endShells()
   expect(await running).toMatchObject({
     status: 'killed',
     killed_by: 'request',

@@ -28,6 +28,8 @@ import { createSecretStore } from '../../src/security/secret-store.ts'
 import type { Metrics } from '../../src/telemetry/metrics.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
+import { createConnectionPermits } from '../../src/network/connection-permits.ts'
+import { createReach } from '../../src/network/reach.ts'
 import { hostLauncher } from '../../src/workspace/host-launcher.ts'
 import type { ShellLauncher } from '../../src/workspace/launch.ts'
 import { shellEnvironment } from '../../src/workspace/shell-environment.ts'
@@ -114,6 +116,7 @@ export async function setBench({
       endpointRefusal: async () => undefined,
       version: '0.0.0-test',
       isolation: 'none',
+      network: OPEN_NETWORK,
       slots: createRunSlots(maxRuns),
       metrics,
       logger,
@@ -182,6 +185,14 @@ export async function setBench({
       await rm(home, { recursive: true, force: true, maxRetries: 3 })
     },
   }
+}
+
+/** No conversation here has a proxy, unless its test is about that. */
+const OPEN_NETWORK: AssemblyDeps['network'] = {
+  server: { default: { mode: 'open' }, ceiling: { mode: 'open' }, modes: ['none', 'allowlist', 'open'] },
+  reach: createReach({ privateRules: [] }),
+  createPermits: createConnectionPermits(),
+  onOutcome: () => {},
 }
 
 /** For `deps`, where a test is about shells. */

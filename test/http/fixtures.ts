@@ -25,6 +25,7 @@ export const INFO = {
   version: '0.0.0-test',
   tools: ['Bash'],
   isolation: 'none',
+  network: { default: { mode: 'open' }, ceiling: { mode: 'open' }, modes: ['open'] },
   limits: {
     max_body_bytes: MAX_BODY_BYTES,
     max_upload_bytes: MAX_UPLOAD_BYTES,
@@ -69,7 +70,7 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
     firehose: bench.firehose,
     authenticate: createAuthenticator([KEY, OLD_KEY]),
     hashBody: createBodyHash([KEY, OLD_KEY]),
-    info: { ...INFO, tools: [...INFO.tools] },
+    info: { ...INFO, tools: [...INFO.tools], network: { ...INFO.network, modes: [...INFO.network.modes] } },
     readiness: async () => ({ status: readiness.isReady ? 'ok' : 'unavailable' }),
     metrics: bench.metrics,
     streamSlots: createStreamSlots(MAX_STREAMS),

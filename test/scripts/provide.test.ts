@@ -45,7 +45,21 @@ async function setMachine(...commands: readonly string[]): Promise<Machine> {
   }
 }
 
-const ALL = ['bash', 'bwrap', 'chromium', 'curl', 'diff', 'git', 'mount', 'ps', 'rg', 'script', 'setpriv', 'tar']
+const ALL = [
+  'bash',
+  'bwrap',
+  'chromium',
+  'curl',
+  'diff',
+  'git',
+  'mount',
+  'ps',
+  'python3',
+  'rg',
+  'script',
+  'setpriv',
+  'tar',
+]
 const without = (...missing: readonly string[]) => ALL.filter((name) => !missing.includes(name))
 
 /** Installs bubblewrap and ripgrep, and notes how it was called. */

@@ -9,6 +9,6 @@ export const SHELL_TESTS = [
 
 /** These run in the sandbox only, or mount file systems. */
 export const SANDBOX_TESTS = [
-  'test/stories/{isolation,real-disks}.test.ts',
+  'test/stories/{isolation,network,network-escape,network-requests,real-disks}.test.ts',
   'test/workspace/{bubblewrap,sandbox}.test.ts',
 ]
