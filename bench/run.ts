@@ -10,6 +10,7 @@ import { benchCreate } from './create.ts'
 import { benchDeltas } from './deltas.ts'
 import { benchEventPage } from './event-page.ts'
 import { benchFiles } from './files.ts'
+import { benchNetwork } from './network.ts'
 import { benchStart } from './start.ts'
 import { benchSteps } from './steps.ts'
 import type { Row } from './table.ts'
@@ -21,6 +22,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   create: benchCreate,
   files: benchFiles,
   commands: benchCommands,
+  network: benchNetwork,
   callbacks: benchCallbacks,
   churn: benchChurn,
   start: benchStart,

@@ -1,6 +1,7 @@
 /** What the agent of a conversation is made of. */
 import { z } from 'zod'
 import { ResourceLimits } from './resource-limits.ts'
+import { NetworkPolicy } from './network.ts'
 
 export const AgentInfo = z
   .object({
@@ -18,6 +19,7 @@ export const AgentInfo = z
     ),
     confirmation_mode: z.boolean(),
     isolation: z.enum(['bubblewrap', 'none']),
+    network: NetworkPolicy.describe('What holds now, under the ceiling of the server.'),
     workdir: z.string(),
     limits: z.object({
       max_iteration_per_run: z.int(),

@@ -167,8 +167,12 @@ export class ConversationManager {
 
   async configure(id: string, update: UpdateConfig): Promise<ConversationView> {
     const opened = await this.open(id)
-    const warnings = await this.#deps.assembler.configure(opened, update)
-    return { ...opened.conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
+    const { warnings, dropped } = await this.#deps.assembler.configure(opened, update)
+    return {
+      ...opened.conversation.view(),
+      ...(warnings.length > 0 && { warnings: [...warnings] }),
+      ...(dropped.length > 0 && { dropped: [...dropped] }),
+    }
   }
 
   /** For what is said about a conversation outside of it; changes nothing of one that is not open, for then nothing of it is known. */

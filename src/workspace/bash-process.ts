@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import type { Readable, Writable } from 'node:stream'
-import type { Launch } from './shell.ts'
+import type { Launch } from './launch.ts'
 import { readReports, type Report } from './bash-report.ts'
 import { reportScript, REPORT_STDIO_INDEX } from './bash-script.ts'
 import {
@@ -74,8 +74,9 @@ export class BashProcess {
       cwd: launch.cwd,
       env,
       detached: true,
-      stdio: ['pipe', 'ignore', 'pipe', 'pipe', ...launch.descriptors],
+      stdio: ['pipe', 'ignore', 'pipe', 'pipe', ...launch.descriptors, ...(launch.onChannel ? (['ipc'] as const) : [])],
     })
+    launch.onChannel?.(this.#child)
     this.#generations = launch.generations
     this.ended = this.#watchEnd()
     if (launch.onEnded) void this.ended.then(launch.onEnded, launch.onEnded)

@@ -55,15 +55,19 @@ const OWN_BUILTIN = `__agent_server_own_builtin() {
 /**
  * `-i` because a non-interactive bash dies with a foreground job that was interrupted; what else it brings (prompts,
  * history, mail checks) is switched off. `-m` gives each command a process group of its own, to be signalled alone.
- * `fixed`: variables that it has whatever its saved state says.
+ * `fixed`: variables that it has whatever its saved state says. `stale`: those that it loses if they have these values.
  */
-export function setUpScript(workdir: string, fixed: Readonly<Record<string, string>>): string {
+export function setUpScript(
+  workdir: string,
+  fixed: Readonly<Record<string, string>>,
+  stale: Readonly<Record<string, string>> = {},
+): string {
   return `${OWN_BUILTIN}__agent_server_own_builtin
 builtin shopt -u expand_aliases checkwinsize
 builtin set -m +H +o history
 builtin unset -v HISTFILE MAILCHECK || [[ 1 ]]
 builtin declare -g PS1= PS2= || [[ 1 ]]
-${reportFunctions(workdir)}${exportScript(fixed)}builtin shopt -s expand_aliases
+${reportFunctions(workdir)}${unsetStaleScript(stale)}${exportScript(fixed)}builtin shopt -s expand_aliases
 `
 }
 
@@ -75,6 +79,13 @@ export function restoreScript(statePath: string, { withOptions }: { withOptions:
 export function exportScript(variables: Readonly<Record<string, string>>): string {
   const assignments = assign(variables)
   return assignments && `builtin export ${assignments} || [[ 1 ]]\n`
+}
+
+/** Another value is somebody's own. */
+function unsetStaleScript(variables: Readonly<Record<string, string>>): string {
+  return Object.entries(variables)
+    .map(([name, value]) => `[[ \${${name}-} != ${quote(value)} ]] || builtin unset -v ${name} || [[ 1 ]]\n`)
+    .join('')
 }
 
 export type CommandFiles = {

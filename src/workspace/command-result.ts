@@ -31,6 +31,7 @@ export function toCommandResult(
     durationMs,
     timedOut: stopped === 'timeout',
     interrupted: stopped === 'abort' || wasEnded,
+    flooded: stopped === 'flood',
     truncated: fullOutputPath !== undefined,
     ...(report?.isNewAndRunning && { backgroundPid: Number(report.lastBackgroundPid) }),
     ...(backgroundHostPid !== undefined && { backgroundHostPid }),
@@ -42,9 +43,17 @@ export function toCommandResult(
 
 /** Of a command that was aborted, or whose session ended, before its turn. */
 export function notStarted(cwd: string): CommandResult {
-  const nothing = { exitCode: null, stdout: '', stderr: '', durationMs: 0, timedOut: false, truncated: false }
+  const nothing = { exitCode: null, stdout: '', stderr: '', durationMs: 0, timedOut: false, flooded: false }
   const outputBytes = { stdout: 0, stderr: 0 }
-  return { ...nothing, outputBytes, left: [], cwd, interrupted: true, note: 'The command was not started.' }
+  return {
+    ...nothing,
+    outputBytes,
+    left: [],
+    cwd,
+    interrupted: true,
+    truncated: false,
+    note: 'The command was not started.',
+  }
 }
 
 export const FLOODED = 'The command was ended: it wrote more output than a file may hold.'

@@ -1,10 +1,12 @@
 /** The launcher without a sandbox: shells run on the host as the server's user. */
 import { mkdir } from 'node:fs/promises'
-import type { Launch, ShellLauncher } from './shell.ts'
+import type { Launch, ShellLauncher } from './launch.ts'
 
 export const hostLauncher: ShellLauncher = {
   isolation: 'none',
-  async launch(argv, { workdir }) {
+  async launch(argv, { workdir, network }) {
+    if (network.mode !== 'open')
+      throw new Error(`Without a sandbox no shell is started in the network mode ${network.mode}.`)
     // One that was deleted is made again: no shell could start without it.
     await mkdir(workdir, { recursive: true })
     return launchOnHost(argv)

@@ -4,7 +4,7 @@ import { BashProcess } from './bash-process.ts'
 import type { Report } from './bash-report.ts'
 import { BASH_ARGV, beginScript, setUpScript } from './bash-script.ts'
 import { shellMark } from './marked-processes.ts'
-import type { Launch, ShellLauncher } from './shell.ts'
+import type { Launch, ShellLauncher, ShellNetwork } from './launch.ts'
 
 export type BashPlan = {
   readonly sessionId: string
@@ -18,6 +18,8 @@ export type BashPlan = {
   readonly privateDir: string
   readonly env: Readonly<Record<string, string>>
   readonly launcher: ShellLauncher
+  /** Asked for at each start of a bash. */
+  readonly network: () => ShellNetwork
   /** Of the launch, and then of the shell until its first report. */
   readonly startMs: number
 }
@@ -33,12 +35,12 @@ export type StartedBash = {
  * `signal` was aborted before the shell's process was there; from then on it ends that.
  */
 export async function startBash(plan: BashPlan, restoreScript: string, signal: AbortSignal): Promise<StartedBash> {
-  const { bash, fixed } = await launchBash(plan, signal)
+  const { bash, fixed, stale } = await launchBash(plan, signal)
   const kill = () => void bash.kill()
   const timer = setTimeout(kill, plan.startMs)
   signal.addEventListener('abort', kill)
   if (signal.aborted) kill()
-  const report = await bash.send(beginScript(plan.workdir) + restoreScript + setUpScript(plan.workdir, fixed))
+  const report = await bash.send(beginScript(plan.workdir) + restoreScript + setUpScript(plan.workdir, fixed, stale))
   signal.removeEventListener('abort', kill)
   clearTimeout(timer)
   return { bash, report }
@@ -48,7 +50,7 @@ export async function startBash(plan: BashPlan, restoreScript: string, signal: A
 async function launchBash(
   plan: BashPlan,
   signal: AbortSignal,
-): Promise<{ bash: BashProcess; fixed: Readonly<Record<string, string>> }> {
+): Promise<{ bash: BashProcess; fixed: Readonly<Record<string, string>>; stale: Launch['stale'] }> {
   const { outputDir, stateDir, env } = plan
   await mkdir(outputDir, { recursive: true })
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
@@ -56,7 +58,7 @@ async function launchBash(
   const fixed = { ...launch.env, ...shellMark(plan.conversationId, plan.sessionId, stateDir) }
   const bash = new BashProcess(launch, { ...env, ...fixed })
   if (bash.launchedPid !== undefined) await launch.onSpawned?.(bash.launchedPid)
-  return { bash, fixed }
+  return { bash, fixed, stale: launch.stale }
 }
 
 /** A launch looks at files in the workdir, whose file system may not answer. What comes too late is given up. */
@@ -70,7 +72,8 @@ async function launchInTime(plan: BashPlan, signal: AbortSignal): Promise<Launch
   const timer = setTimeout(onTimeout, plan.startMs)
   signal.addEventListener('abort', onAbort)
   if (signal.aborted) onAbort()
-  const launching = launcher.launch(BASH_ARGV, { workdir, visible: [stateDir, outputDir], privateDir })
+  const places = { workdir, visible: [stateDir, outputDir], privateDir }
+  const launching = launcher.launch(BASH_ARGV, { ...places, network: plan.network() })
   try {
     return await Promise.race([launching, givenUp])
   } catch (error) {

@@ -27,6 +27,7 @@ test('who waits for a command that writes more than is kept has it ended', async
   await using opened = await open({ streamBytes: 1000 })
   const outcome = await opened.commands.run(commandOf('yes; echo survived >&2'))
   expect(outcome.note).toMatch(/more output than a file may hold/)
+  expect(outcome).toMatchObject({ status: 'killed', killed_by: 'output_limit' })
   expect(await wholeOf(opened, outcome.command_id)).toMatchObject({ text: 'y\n'.repeat(500), complete: true })
 })
 
@@ -113,8 +114,12 @@ test('a new workdir ends what runs, and says so; the next command starts there',
   const running = opened.commands.run(commandOf('sleep 60'))
   const { command_id } = await opened.commands.start(commandOf('sleep 61', { background: true }))
   await expect.poll(async () => (await opened.processes.list()).length).toBe(3)
-  await opened.leaveWorkdir()
-  expect(await running).toMatchObject({ status: 'killed', note: expect.stringContaining('closed') })
+  await opened.endShells()
+  expect(await running).toMatchObject({
+    status: 'killed',
+    killed_by: 'request',
+    note: expect.stringContaining('closed'),
+  })
   await expect.poll(async () => (await opened.commands.get(command_id)).status).toBe('killed')
   expect(await opened.processes.list()).toEqual([])
   expect(await opened.commands.run(commandOf('echo on'))).toMatchObject({ stdout: 'on\n' })

@@ -4,10 +4,12 @@ import { REPORT, STATE, STATE_END } from '../../src/workspace/bash-report.ts'
 import { openShells, processesOf, runIn } from './shell-fixture.ts'
 
 /** What the server's own lines call, and what else a shell needs to be told to stop. */
-const NAMES = [
-  ...['builtin', 'command', 'unset', 'eval', 'exec', 'export', 'set', 'shopt', 'local', 'declare', 'alias', 'printf'],
-  ...['kill', 'cd', 'trap', 'enable', 'return', 'source', '.', ':', '[', 'test', 'read', 'typeset', 'readonly', 'exit'],
-]
+const NAMES = `
+  builtin command unset eval exec export set shopt local declare alias printf kill cd trap enable
+  return source . : [ test read typeset readonly exit
+`
+  .trim()
+  .split(/\s+/)
 
 describe.each(NAMES)('a function named %s', (name) => {
   const define = `cd /usr; export A=1; function ${name} { /bin/echo shadowed; /bin/false; }`

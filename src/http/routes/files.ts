@@ -27,7 +27,7 @@ import { ById, CONVERSATION } from './conversations.ts'
 
 export const ByPath = z.strictObject({
   id: ConversationId,
-  '*': z.string().describe('A path in the workdir; its slashes may be encoded, once.'),
+  '*': z.string().describe('A path in the workdir, percent-encoded once; its slashes may be encoded too.'),
 })
 
 /** What every route of a path may answer. */

@@ -3,7 +3,8 @@
  * they ran into, and what the kernel does not bound by itself is looked at and ended.
  */
 import { constants } from 'node:os'
-import type { CommandOptions, CommandResult, Launch, Shell, ShellLauncher, Shells } from '../shell.ts'
+import type { Launch, ShellLauncher } from '../launch.ts'
+import type { CommandOptions, CommandResult, Shell, Shells } from '../shell.ts'
 import type { Cgroup, CgroupEvents } from './cgroup.ts'
 import type { CgroupFactory } from './cgroup-factory.ts'
 import { DiskQuota } from './disk-quota.ts'
@@ -90,7 +91,7 @@ export class ConversationLimits {
   /** Shells that are started by it have the limits from their first instruction on. It rejects when they cannot be set. */
   limitLauncher(launcher: ShellLauncher): ShellLauncher {
     return {
-      isolation: launcher.isolation,
+      ...launcher,
       launch: async (argv, options) => {
         // Nothing can start in a group that is being emptied, and what did would be ended too.
         await this.#ending

@@ -1,7 +1,7 @@
 /** The shells of one conversation that run now, by the processes they were started as: what is below them, and their end. */
 import { endMarkedProcesses, findMarkedProcesses } from '../marked-processes.ts'
 import { findDescendants, findProcess, signalProcess } from '../process-table.ts'
-import type { Launch } from '../shell.ts'
+import type { Launch } from '../launch.ts'
 import type { ProcessSample, ProcessSamples } from './process-usage.ts'
 import { membersOf, memoryFilesOf } from './process-usage.ts'
 
