@@ -10,6 +10,7 @@ import { benchCreate } from './create.ts'
 import { benchDeltas } from './deltas.ts'
 import { benchEventPage } from './event-page.ts'
 import { benchFiles } from './files.ts'
+import { benchLimits } from './limits.ts'
 import { benchNetwork } from './network.ts'
 import { benchStart } from './start.ts'
 import { benchSteps } from './steps.ts'
@@ -23,6 +24,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   files: benchFiles,
   commands: benchCommands,
   network: benchNetwork,
+  limits: benchLimits,
   callbacks: benchCallbacks,
   churn: benchChurn,
   start: benchStart,

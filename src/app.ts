@@ -266,7 +266,7 @@ async function createManager(
     catalog,
     assembler,
     workdirBase: config.workdirBase,
-    endOrphans: (isOurs) => endOrphans(dataDir, isOurs),
+    endOrphans: async (isOurs) => [...new Set([...resources.ended, ...(await endOrphans(dataDir, isOurs))])],
     onDeleted: (id) => firehose.announceDeleted(id),
     logger,
   })

@@ -21,6 +21,8 @@ const MOVE_PAUSE_MS = 20
 
 export interface CgroupFactory {
   readonly enforcedBy: (controller: Controller) => Exclude<Bound, 'watchdog'>
+  /** The ids of conversations of which an earlier server had left processes in their groups; those are dead. */
+  readonly ended: readonly string[]
   /** A group of its own, for one conversation; nothing where none can be made at all. Throws when this one cannot. */
   make(conversationId: string, limits: LimitValues): Cgroup | undefined
 }
@@ -29,9 +31,10 @@ export interface CgroupFactory {
 export async function createCgroupFactory(dataDir: string): Promise<CgroupFactory> {
   const prefix = `${SERVER_LEAF}-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}-`
   const places = await choosePlaces(prefix)
-  await sweep(dataDir, prefix, places)
+  const ended = await sweep(dataDir, prefix, places)
   let made = 0
   return {
+    ended,
     enforcedBy(controller) {
       const place = places.find(({ controllers }) => controllers.has(controller))
       return place ? (place.version === 2 ? 'cgroup_v2' : 'cgroup_v1') : 'none'
@@ -136,22 +139,26 @@ function succeeds(args: readonly string[]): Promise<boolean> {
   return promise
 }
 
-/** What a server that was killed has left, here and where it made its groups. */
-async function sweep(dataDir: string, prefix: string, places: readonly CgroupPlace[]): Promise<void> {
+/** What a server that was killed has left, here and where it made its groups. Answers whose processes there were. */
+async function sweep(dataDir: string, prefix: string, places: readonly CgroupPlace[]): Promise<string[]> {
   const record = join(dataDir, RECORD)
   const now = places.map(({ version, directory }) => `${version} ${directory}`)
   const before = readIfAny(record).split('\n').filter(Boolean)
   if (now.join('\n') !== before.join('\n'))
     writeFileSync(record, now.map((line) => `${line}\n`).join(''), { mode: 0o600 })
-  await Promise.all([...new Set([...before, ...now])].map((line) => sweepPlace(line, prefix)))
+  const found = await Promise.all([...new Set([...before, ...now])].map((line) => sweepPlace(line, prefix)))
+  return [...new Set(found.flat())]
 }
 
-async function sweepPlace(line: string, prefix: string): Promise<void> {
+async function sweepPlace(line: string, prefix: string): Promise<string[]> {
   const version = line.startsWith('2 ') ? 2 : 1
   const directory = line.slice(2)
   const controllers: ReadonlySet<Controller> = new Set(['pids'])
   const left = namesIn(directory).filter((name) => name.startsWith(prefix))
-  await Promise.all(left.map((name) => new Cgroup([{ version, directory, controllers }], name).end()))
+  const groups = left.map((name) => ({ name, group: new Cgroup([{ version, directory, controllers }], name) }))
+  const used = groups.filter(({ group }) => group.pids.length > 0)
+  await Promise.all(groups.map(({ group }) => group.end()))
+  return used.map(({ name }) => name.slice(prefix.length).replace(/-\d+$/, ''))
 }
 
 function namesIn(directory: string): string[] {

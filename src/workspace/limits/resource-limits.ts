@@ -18,6 +18,8 @@ const MAX_OPEN_FILES = 65_536
 const SYSTEM_DIRECTORIES = ['/usr/local/bin', '/usr/bin', '/bin', '/run/current-system/sw/bin']
 
 export interface ResourceLimiter {
+  /** The conversations of which an earlier server had left processes in control groups; they were ended at start. */
+  readonly ended: readonly string[]
   /** Throws a `Problem` for more than the server allows. */
   check(requested: RequestedLimits): void
   /** What holds for a conversation that was made with these, and by which means. */
@@ -51,6 +53,7 @@ export async function createResourceLimiter({
     maxOpenFiles: Math.min(MAX_OPEN_FILES, ownOpenFiles()),
   }
   return {
+    ended: means.factory.ended,
     check(requested) {
       const above = limitsAbove(limits, requested)
       if (above.length === 0) return
