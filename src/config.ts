@@ -317,10 +317,9 @@ function readPrivateRules(value: string | undefined): PrivateRule[] {
 /** The server's own endpoint need not be named again. */
 function readLlmAllow(value: string | undefined, ownUrl: string | undefined): string[] {
   const allowed = listOf(value)
-  const wrong = allowed.find((entry) => !isEndpointRule(entry))
-  if (wrong !== undefined) {
+  if (!allowed.every(isEndpointRule)) {
     throw new ConfigError(
-      `OPENHANDS_LLM_ALLOW: ${wrong} is no origin such as https://api.example.com, no wildcard host such as *.example.com, and not "public".`,
+      'OPENHANDS_LLM_ALLOW takes origins such as https://api.example.com, wildcard hosts such as *.example.com, and public.',
     )
   }
   return allowed.length > 0 && ownUrl !== undefined ? [...allowed, new URL(ownUrl).origin] : allowed

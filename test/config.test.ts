@@ -53,6 +53,7 @@ test('with a key alone everything has its default', () => {
     secretKeys: [KEY],
     isolation: 'auto',
     corsOrigins: [],
+    llmAllow: [],
     trustProxy: [],
     maxConcurrentRuns: 256,
     maxStreamsPerConversation: 500,
@@ -175,6 +176,13 @@ describe('where a setting comes from', () => {
     },
   )
 
+  test("the server's own endpoint is among those that models may be at, where there is a list", () => {
+    setEnv({ OPENHANDS_MASTER_KEY: KEY, LLM_BASE_URL: 'http://127.0.0.1:8001/v1' })
+    expect(readConfig().llmAllow).toEqual([])
+    setEnv({ OPENHANDS_LLM_ALLOW: 'public, *.example.org' })
+    expect(readConfig().llmAllow).toEqual(['public', '*.example.org', 'http://127.0.0.1:8001'])
+  })
+
   test('whether there is a master key can be asked before there is a configuration', () => {
     expect(hasMasterKey()).toBe(false)
     setEnv({ OPENHANDS_MASTER_KEY: KEY })
@@ -226,6 +234,22 @@ describe('is refused in one sentence that names the variable:', () => {
       'a body that may hold nothing',
       { OPENHANDS_MAX_BODY_BYTES: '1' },
       /^OPENHANDS_MAX_BODY_BYTES is not valid: .*1024/,
+    ],
+    ...[
+      'hunter2',
+      'https://hunter2.example.com/v1',
+      'https://hunter2@example.com',
+      '*hunter2',
+      'ftp://x.example.com',
+    ].map((entry): [string, Record<string, string>, RegExp] => [
+      `an endpoint for models that is no origin: ${entry}`,
+      { OPENHANDS_LLM_ALLOW: `public,${entry}` },
+      /^OPENHANDS_LLM_ALLOW takes origins such as .*public\.$/,
+    ]),
+    [
+      "a model's key that cannot be sent",
+      { LLM_API_KEY: 'hunter2…' },
+      /^LLM_API_KEY holds a character that cannot be sent in an HTTP header\.$/,
     ],
     ['output without bounds', { OPENHANDS_MAX_OUTPUT_BYTES: '99999999' }, /^OPENHANDS_MAX_OUTPUT_BYTES is not valid/],
     [

@@ -32,20 +32,20 @@ export function indexIgnoringSpace(text: string, wanted: string): number {
   const bare = withoutSpace(wanted)
   if (bare.length === 0) return -1
   const borders = bordersOf(bare)
-  // Where the characters of the match that is under way are: the first of them is the answer.
-  const places = new Uint32Array(bare.length)
   let matched = 0
-  let passed = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (isSpace(code)) continue
     while (matched > 0 && code !== bare[matched]) matched = borders[matched - 1]!
     if (code === bare[matched]) matched++
-    places[passed % bare.length] = at
-    passed++
-    if (matched === bare.length) return places[passed % bare.length]!
+    if (matched === bare.length) return backOver(text, at, bare.length)
   }
   return -1
+}
+
+/** Where the last `count` characters up to `at` begin, whitespace not counted. */
+function backOver(text: string, at: number, count: number): number {
+  for (let left = count; ; at--) if (!isSpace(text.charCodeAt(at)) && --left === 0) return at
 }
 
 /** Numbers, and not a string: a loop over them takes half the time. */

@@ -1,10 +1,10 @@
 /** What an answer may come to at most. A server that sends more is broken or hostile, and must not fill memory or time. */
 
-/** Text, reasoning and arguments together; the longest outputs that models offer are a tenth of it. */
-export const MAX_ANSWER_CHARS = 8 * 1024 * 1024
+/** Text, reasoning and arguments together; the longest outputs that models offer are a quarter of it. */
+export const MAX_ANSWER_CHARS = 4 * 1024 * 1024
 
 /** One server-sent event, or a whole answer that is not streamed. JSON may write a character as six. */
-export const MAX_EVENT_CHARS = 12 * 1024 * 1024
+export const MAX_EVENT_CHARS = 8 * 1024 * 1024
 
 export const MAX_TOOL_CALLS = 128
 

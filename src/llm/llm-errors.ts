@@ -39,7 +39,8 @@ export function toLlmError(error: unknown, context: ErrorContext): LlmError {
   }
   if (error instanceof AnswerTooLarge || error instanceof EventTooLarge) {
     const message = `The answer of ${originOf(endpoint)} is beyond what this server reads: ${error.message}.`
-    return new LlmError('network', message, { partial, cause: error })
+    // Nothing of it is kept: that is what the limit is for.
+    return new LlmError('network', message, { cause: error })
   }
   if (error instanceof NotAnAnswer) {
     const message = `What answers at ${originOf(endpoint)} is no Chat Completions endpoint: check llm_config.base_url.`

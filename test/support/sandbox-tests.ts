@@ -4,11 +4,11 @@
 export const SHELL_TESTS = [
   'test/workspace/{background,bash-session,command-ends,command-output,forged-reports,interrupt,output-filter,shells}.test.ts',
   'test/tools/bash.test.ts',
-  'test/stories/processes.test.ts',
+  'test/stories/{ending,processes}.test.ts',
 ]
 
 /** These run in the sandbox only, or mount file systems. */
 export const SANDBOX_TESTS = [
   'test/stories/{isolation,network,network-escape,network-requests,real-disks}.test.ts',
-  'test/workspace/bubblewrap.test.ts',
+  'test/workspace/{bubblewrap,sandbox}.test.ts',
 ]

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import {
   mkdir,
   mkdtemp,
@@ -136,7 +135,7 @@ describe('a file with holes', () => {
     await file.truncate(60_000_001)
     await copyTree(from, to, options)
     const copy = join(to, 'sparse')
-    expect(execFileSync('cmp', [path, copy]).toString()).toBe('')
+    expect((await readFile(copy)).equals(await readFile(path))).toBe(true)
     expect((await stat(copy)).size).toBe(60_000_001)
     expect(await blocksOf(copy)).toBeLessThan(1_000_000)
     // Where the file system keeps no holes, neither has the original.
