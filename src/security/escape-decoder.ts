@@ -13,9 +13,13 @@ const REPLACEMENT = 0xfffd
 /** The longest escape: two `\uXXXX` that are one character. */
 const MAX_ESCAPE = 12
 
-/** `undefined` when it is none, `more` when it is the beginning of one. `length` is how much of the bytes it takes. */
-type Escape = { readonly bytes: readonly number[]; readonly length: number }
-type Verdict = Escape | 'more' | undefined
+/** What the bytes so far are, where they are not one of these: a byte, or a character and `CHARACTER`. */
+const NO_ESCAPE = -1
+const BEGUN = -2
+/** The first half of a character, and no second one behind it. */
+const HALF = -3
+const CHARACTER = 0x1000000
+const HALF_LENGTH = 6
 
 /**
  * Answers for each escape the bytes it means, and everything else as it is. Holds back only what may still become an
@@ -35,48 +39,53 @@ export class EscapeDecoder implements ByteSink {
     return this.#length === 0
   }
 
+  reset(): void {
+    this.#length = 0
+  }
+
   take(byte: number, start: number, end: number): void {
-    if (this.#length === 0 && byte !== BACKSLASH && byte !== PERCENT && byte !== QUOTE) {
+    if (this.#length === 0 && !isIntroducer(byte)) {
       this.#next.take(byte, start, end)
       return
     }
     this.#pending[this.#length] = byte
     this.#starts[this.#length++] = start
-    const verdict = readEscape(this.#pending, this.#length)
-    if (verdict === 'more') return
-    if (verdict === undefined || verdict.length < this.#length) this.#giveBack(verdict, end)
-    else this.#give(verdict, end)
+    const meaning = readEscape(this.#pending, this.#length)
+    if (meaning === BEGUN) return
+    if (meaning >= 0) this.#give(meaning, this.#length, end)
+    else this.#readAgain(end)
   }
 
   /** The text is over: what is held back is no escape. */
   flush(end: number): void {
     while (this.#length > 0) {
-      const lone = this.#length >= 6 && this.#pending[1] === 0x75 ? surrogateAlone(this.#pending) : undefined
-      this.#giveBack(lone, end)
+      this.#give(isHalf(this.#pending, this.#length) ? HALF : NO_ESCAPE, this.#length, end)
+      this.#readAgain(end)
     }
   }
 
-  reset(): void {
-    this.#length = 0
+  /** The bytes so far are another escape than they seemed, or none: what is behind their first ones may be one. */
+  #readAgain(end: number): void {
+    while (this.#length > 0) {
+      let meaning = isIntroducer(this.#pending[0]!) ? BEGUN : NO_ESCAPE
+      let length = 0
+      while (meaning === BEGUN && length < this.#length) meaning = readEscape(this.#pending, ++length)
+      if (meaning === BEGUN) return
+      this.#give(meaning, length, end)
+    }
   }
 
-  #give({ bytes }: Escape, end: number): void {
+  /** Gives out what the first `length` bytes mean, and keeps those behind them. `end` is where the last one of all ends. */
+  #give(meaning: number, length: number, end: number): void {
+    const used = meaning === HALF ? HALF_LENGTH : meaning === NO_ESCAPE ? 1 : length
+    const byte = meaning === NO_ESCAPE ? this.#pending[0]! : meaning
     const start = this.#starts[0]!
-    this.#length = 0
-    for (const byte of bytes) this.#next.take(byte, start, end)
-  }
-
-  /** What was read is another escape than it seemed, or none: the rest is read once more. */
-  #giveBack(escape: Escape | undefined, end: number): void {
-    const used = escape?.length ?? 1
-    const rest = this.#pending.slice(used, this.#length)
-    const starts = this.#starts.slice(used, this.#length)
-    const first = this.#pending[0]!
-    const begin = this.#starts[0]!
-    this.#length = 0
-    if (escape) for (const byte of escape.bytes) this.#next.take(byte, begin, starts[0] ?? end)
-    else this.#next.take(first, begin, starts[0] ?? end)
-    rest.forEach((byte, at) => this.take(byte, starts[at]!, starts[at + 1] ?? end))
+    const until = used < this.#length ? this.#starts[used]! : end
+    this.#pending.copyWithin(0, used, this.#length)
+    this.#starts.copyWithin(0, used, this.#length)
+    this.#length -= used
+    if (byte >= 0 && byte < 0x100) this.#next.take(byte, start, until)
+    else for (const one of utf8(byte === HALF ? REPLACEMENT : byte - CHARACTER)) this.#next.take(one, start, until)
   }
 }
 
@@ -106,82 +115,76 @@ const HEX = Int8Array.from({ length: 256 }, (_, byte) => {
 
 const isHex = (byte: number) => HEX[byte]! >= 0
 const isOctal = (byte: number) => byte >= 0x30 && byte <= 0x37
+const isIntroducer = (byte: number) => byte === BACKSLASH || byte === PERCENT || byte === QUOTE
 
-function readEscape(bytes: Uint8Array, length: number): Verdict {
-  if (length === 1) return 'more'
-  const second = bytes[1]!
+function readEscape(bytes: Uint8Array, length: number): number {
+  if (length === 1) return BEGUN
   if (bytes[0] === PERCENT) return readHexByte(bytes, length, 1)
   if (bytes[0] === QUOTE) return readQuote(bytes, length)
+  const second = bytes[1]!
   const meant = MEANS[second]!
-  if (meant >= 0) return { bytes: [meant], length: 2 }
-  if (second === 0x78) return length === 2 ? 'more' : readHexByte(bytes, length, 2)
+  if (meant >= 0) return meant
+  if (second === 0x78) return length === 2 ? BEGUN : readHexByte(bytes, length, 2)
   if (second === 0x75) return readUnicode(bytes, length)
   if (second === 0x55) return readLongUnicode(bytes, length)
-  return isOctal(second) && second <= 0x33 ? readOctal(bytes, length) : undefined
+  return isOctal(second) && second <= 0x33 ? readOctal(bytes, length) : NO_ESCAPE
 }
 
 /** `%c3`, `\xc3` */
-function readHexByte(bytes: Uint8Array, length: number, from: number): Verdict {
-  if (!isHex(bytes[length - 1]!)) return undefined
-  return length < from + 2 ? 'more' : { bytes: [HEX[bytes[from]!]! * 16 + HEX[bytes[from + 1]!]!], length }
+function readHexByte(bytes: Uint8Array, length: number, from: number): number {
+  if (!isHex(bytes[length - 1]!)) return NO_ESCAPE
+  return length < from + 2 ? BEGUN : HEX[bytes[from]!]! * 16 + HEX[bytes[from + 1]!]!
 }
 
 /** `\303` */
-function readOctal(bytes: Uint8Array, length: number): Verdict {
-  if (!isOctal(bytes[length - 1]!)) return undefined
-  if (length < 4) return 'more'
-  return { bytes: [(bytes[1]! - 0x30) * 64 + (bytes[2]! - 0x30) * 8 + bytes[3]! - 0x30], length }
+function readOctal(bytes: Uint8Array, length: number): number {
+  if (!isOctal(bytes[length - 1]!)) return NO_ESCAPE
+  return length < 4 ? BEGUN : (bytes[1]! - 0x30) * 64 + (bytes[2]! - 0x30) * 8 + bytes[3]! - 0x30
 }
 
 /** `'\''`: how shells write a quote inside quotes. */
-function readQuote(bytes: Uint8Array, length: number): Verdict {
-  if (bytes[length - 1] !== (length === 2 ? BACKSLASH : QUOTE)) return undefined
-  return length < 4 ? 'more' : { bytes: [QUOTE], length }
+function readQuote(bytes: Uint8Array, length: number): number {
+  if (bytes[length - 1] !== (length === 2 ? BACKSLASH : QUOTE)) return NO_ESCAPE
+  return length < 4 ? BEGUN : QUOTE
 }
 
 /** `\u00e9`, `\ud83d\ude00`, `\u{1f600}` */
-function readUnicode(bytes: Uint8Array, length: number): Verdict {
-  if (length === 2) return 'more'
+function readUnicode(bytes: Uint8Array, length: number): number {
+  if (length === 2) return BEGUN
   if (bytes[2] === 0x7b) return readBraces(bytes, length)
-  if (length <= 6) {
-    if (!isHex(bytes[length - 1]!)) return undefined
-    if (length < 6) return 'more'
-    const code = hexNumber(bytes, 2, 6)
-    if (code >= 0xd800 && code < 0xdc00) return 'more'
-    return { bytes: utf8(code), length }
-  }
   const last = bytes[length - 1]!
-  const isFit = length === 7 ? last === BACKSLASH : length === 8 ? last === 0x75 : isHex(last)
-  if (!isFit) return surrogateAlone(bytes)
-  if (length < MAX_ESCAPE) return 'more'
+  if (length < HALF_LENGTH) return isHex(last) ? BEGUN : NO_ESCAPE
+  if (length === HALF_LENGTH) {
+    if (!isHex(last)) return NO_ESCAPE
+    return isHalf(bytes, length) ? BEGUN : CHARACTER + hexNumber(bytes, 2, 6)
+  }
+  const fits = length === 7 ? last === BACKSLASH : length === 8 ? last === 0x75 : isHex(last)
+  if (!fits) return HALF
+  if (length < MAX_ESCAPE) return BEGUN
   const low = hexNumber(bytes, 8, 12)
-  if (low < 0xdc00 || low > 0xdfff) return surrogateAlone(bytes)
-  return { bytes: utf8(0x10000 + ((hexNumber(bytes, 2, 6) - 0xd800) << 10) + low - 0xdc00), length }
+  if (low < 0xdc00 || low > 0xdfff) return HALF
+  return CHARACTER + 0x10000 + ((hexNumber(bytes, 2, 6) - 0xd800) << 10) + low - 0xdc00
 }
 
 /** `\u{1f600}`: one to six digits. */
-function readBraces(bytes: Uint8Array, length: number): Verdict {
-  if (length === 3) return 'more'
-  const isEnd = bytes[length - 1] === 0x7d
-  if (!isEnd) return isHex(bytes[length - 1]!) && length <= 9 ? 'more' : undefined
-  return length === 4 ? undefined : escapeOf(hexNumber(bytes, 3, length - 1), length)
+function readBraces(bytes: Uint8Array, length: number): number {
+  const last = bytes[length - 1]!
+  if (length === 3 || (isHex(last) && length <= 9)) return BEGUN
+  return last === 0x7d && length > 4 ? readCharacter(hexNumber(bytes, 3, length - 1)) : NO_ESCAPE
 }
 
 /** `\U0001f600` */
-function readLongUnicode(bytes: Uint8Array, length: number): Verdict {
-  if (length === 2) return 'more'
-  if (!isHex(bytes[length - 1]!)) return undefined
-  return length < 10 ? 'more' : escapeOf(hexNumber(bytes, 2, 10), length)
+function readLongUnicode(bytes: Uint8Array, length: number): number {
+  if (length > 2 && !isHex(bytes[length - 1]!)) return NO_ESCAPE
+  return length < 10 ? BEGUN : readCharacter(hexNumber(bytes, 2, 10))
 }
 
-function escapeOf(code: number, length: number): Verdict {
-  return code > 0x10ffff ? undefined : { bytes: utf8(code), length }
-}
+const readCharacter = (code: number) => (code > 0x10ffff ? NO_ESCAPE : CHARACTER + code)
 
-/** Half a character, as UTF-8 has it: that there was something. */
-const surrogateAlone = (bytes: Uint8Array): Escape | undefined => {
-  const code = hexNumber(bytes, 2, 6)
-  return code >= 0xd800 && code < 0xdc00 ? { bytes: utf8(REPLACEMENT), length: 6 } : undefined
+/** Whether this begins with the first half of a character. */
+function isHalf(bytes: Uint8Array, length: number): boolean {
+  if (length < HALF_LENGTH || bytes[0] !== BACKSLASH || bytes[1] !== 0x75 || bytes[2] === 0x7b) return false
+  return (hexNumber(bytes, 2, 6) & 0xfc00) === 0xd800
 }
 
 function hexNumber(bytes: Uint8Array, from: number, to: number): number {

@@ -39,8 +39,9 @@ export class PatternAutomaton {
   #child: Int32Array
   #sibling: Int32Array
   readonly #fallback: Int32Array
-  #hits: (Hit | undefined)[]
-  readonly #hasHit: Uint8Array
+  readonly #hits: Hit[] = []
+  /** By state: the number of what ends there in `#hits`, from 1 on; 0 for nothing. */
+  #hitOf: Int32Array
   readonly #dense: Int32Array
   readonly #denseStates: number
 
@@ -50,14 +51,13 @@ export class PatternAutomaton {
     this.#via = new Uint8Array(bytes)
     this.#child = new Int32Array(bytes)
     this.#sibling = new Int32Array(bytes)
-    this.#hits = []
+    this.#hitOf = new Int32Array(bytes)
     this.#assignColumns(patterns, fold)
     let size = 1
     for (const pattern of patterns) size = this.#plant(pattern, size)
     this.size = size
     this.#orderByBreadth()
     this.#fallback = new Int32Array(size)
-    this.#hasHit = new Uint8Array(size)
     this.#denseStates = Math.min(size, DENSE_STATES)
     this.#dense = new Int32Array(this.#denseStates * this.#columns)
     this.#link()
@@ -79,19 +79,23 @@ export class PatternAutomaton {
   step(state: number, byte: number): number {
     const column = this.#columnOf[byte]!
     if (column === 0) return ROOT
+    return state < this.#denseStates ? this.#dense[state * this.#columns + column]! : this.#stepFar(state, column)
+  }
+
+  hasHit(state: number): boolean {
+    return this.#hitOf[state] !== 0
+  }
+
+  hitAt(state: number): Hit | undefined {
+    return this.#hits[this.#hitOf[state]! - 1]
+  }
+
+  #stepFar(state: number, column: number): number {
     for (let at = state; ; at = this.#fallback[at]!) {
       if (at < this.#denseStates) return this.#dense[at * this.#columns + column]!
       const child = this.#childOf(at, column)
       if (child !== 0) return child
     }
-  }
-
-  hasHit(state: number): boolean {
-    return this.#hasHit[state] !== 0
-  }
-
-  hitAt(state: number): Hit | undefined {
-    return this.#hits[state]
   }
 
   #childOf(state: number, column: number): number {
@@ -121,13 +125,14 @@ export class PatternAutomaton {
         state = next++
       } else state = known
     }
-    const there = this.#hits[state]
-    this.#hits[state] = {
-      name: there?.name ?? name,
-      length: bytes.length,
-      longs: [...(there?.longs ?? []), ...(long ? [long] : [])],
-    }
+    const there = this.hitAt(state)
+    const longs = long ? [...(there?.longs ?? []), long] : (there?.longs ?? [])
+    this.#setHit(state, { name: there?.name ?? name, length: bytes.length, longs })
     return next
+  }
+
+  #setHit(state: number, hit: Hit): void {
+    this.#hitOf[state] = this.#hits.push(hit)
   }
 
   /** Numbers the states anew, by their distance from the root. */
@@ -140,24 +145,22 @@ export class PatternAutomaton {
         order[end++] = child
       }
     }
-    const [via, child, sibling, hits] = [this.#via, this.#child, this.#sibling, this.#hits]
+    const [via, child, sibling, hitOf] = [this.#via, this.#child, this.#sibling, this.#hitOf]
     this.#via = Uint8Array.from(order, (state) => via[state]!)
     this.#child = Int32Array.from(order, (state) => place[child[state]!]!)
     this.#sibling = Int32Array.from(order, (state) => place[sibling[state]!]!)
-    this.#hits = []
-    for (const [at, state] of order.entries()) if (hits[state]) this.#hits[at] = hits[state]
+    this.#hitOf = Int32Array.from(order, (state) => hitOf[state]!)
   }
 
   /** By breadth, so that what a state falls back to is done before it. */
   #link(): void {
     for (let state = ROOT; state < this.size; state++) {
       const fallback = this.#fallback[state]!
-      this.#hits[state] = joined(this.#hits[state], state === ROOT ? undefined : this.#hits[fallback])
-      if (this.#hits[state]) this.#hasHit[state] = 1
-      if (state < this.#denseStates && state !== ROOT) this.#copyRow(fallback, state)
+      if (state !== ROOT) this.#inheritHit(state, fallback)
+      if (state !== ROOT && state < this.#denseStates) this.#copyRow(fallback, state)
       for (let child = this.#child[state]!; child !== 0; child = this.#sibling[child]!) {
         const column = this.#via[child]!
-        if (state !== ROOT) this.#fallback[child] = this.#stepOf(fallback, column)
+        if (state !== ROOT) this.#fallback[child] = this.#stepFar(fallback, column)
         if (state < this.#denseStates) this.#dense[state * this.#columns + column] = child
       }
     }
@@ -167,15 +170,10 @@ export class PatternAutomaton {
     this.#dense.copyWithin(to * this.#columns, from * this.#columns, (from + 1) * this.#columns)
   }
 
-  #stepOf(state: number, column: number): number {
-    for (let at = state; ; at = this.#fallback[at]!) {
-      const child = this.#childOf(at, column)
-      if (child !== 0 || at === ROOT) return child
-    }
+  #inheritHit(state: number, fallback: number): void {
+    const [own, shorter] = [this.hitAt(state), this.hitAt(fallback)]
+    if (!own) this.#hitOf[state] = this.#hitOf[fallback]!
+    else if (shorter && shorter.longs.length > 0 && own.longs.length === 0)
+      this.#setHit(state, { ...own, longs: shorter.longs })
   }
-}
-
-function joined(own: Hit | undefined, shorter: Hit | undefined): Hit | undefined {
-  if (!own || !shorter) return own ?? shorter
-  return shorter.longs.length === 0 || own.longs.length > 0 ? own : { ...own, longs: shorter.longs }
 }

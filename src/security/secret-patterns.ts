@@ -48,15 +48,29 @@ function toPattern(name: string, bytes: Uint8Array, isWhole: boolean): Pattern {
   return { name, bytes: bytes.subarray(0, MAX_PATTERN_BYTES), long }
 }
 
-/** As it is, and as it is read where every escape is undone: what looks like one in a value is undone with the others. */
+/**
+ * As it is, and as it is read where escapes are undone: what looks like one in a value is undone with those it is written
+ * in. JSON leaves a percent sign as it is, so what begins with one may be undone before the rest.
+ */
 function spellings(text: string): Uint8Array[] {
-  const all: Uint8Array[] = [new Uint8Array(Buffer.from(text))]
-  for (let level = 1; level <= ESCAPE_LEVELS; level++) {
-    const decoded = decodeOnce(all.at(-1)!)
-    if (decoded.length === all.at(-1)!.length || decoded.length < MIN_DECODED_BYTES) break
-    all.push(decoded)
+  const all: Uint8Array[] = []
+  for (const first of new Set([text, decodePercent(text)])) {
+    let bytes: Uint8Array = Buffer.from(first, first === text ? 'utf8' : 'latin1')
+    for (let level = 0; level <= ESCAPE_LEVELS; level++) {
+      all.push(bytes)
+      const decoded = decodeOnce(bytes)
+      if (decoded.length === bytes.length || decoded.length < MIN_DECODED_BYTES) break
+      bytes = decoded
+    }
   }
   return all
+}
+
+/** Answers bytes, each as the character of that number, where there is something to undo. */
+function decodePercent(text: string): string {
+  if (!/%[0-9a-f]{2}/i.test(text)) return text
+  const bytes = Buffer.from(text).toString('latin1')
+  return bytes.replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 }
 
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'

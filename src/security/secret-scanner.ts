@@ -146,24 +146,18 @@ export class SecretScanner {
   #takeUnit(unit: number, start: number): void {
     const { isWide } = this.#automata
     const end = start + 1
-    if (unit <= 0x7f || this.#unit === 'byte') this.#takeBytes([unit], start, end)
-    else if (!isWide) this.#takeBytes([NO_BYTE], start, end)
+    if (this.#half !== 0 && (unit & 0xfc00) !== 0xdc00) this.#endHalf(start)
+    if (unit <= 0x7f || this.#unit === 'byte') this.#takeByte(0, unit, start, end)
+    else if (!isWide) this.#takeByte(0, NO_BYTE, start, end)
     else this.#takeWide(unit, start)
   }
 
   /** Two units may be one character, also where a piece ends between them. */
   #takeWide(unit: number, start: number): void {
     const half = this.#half
-    const isHigh = unit >= 0xd800 && unit < 0xdc00
-    const isLow = unit >= 0xdc00 && unit < 0xe000
-    if (half !== 0 && isLow) {
-      this.#half = 0
-      this.#takeBytes(utf8(0x10000 + ((half - 0xd800) << 10) + unit - 0xdc00), start - 1, start + 1)
-      return
-    }
-    this.#endHalf(start)
-    if (isHigh) this.#half = unit
-    else this.#takeBytes(utf8(unit), start, start + 1)
+    this.#half = (unit & 0xfc00) === 0xd800 ? unit : 0
+    if (half !== 0) this.#takeBytes(utf8(0x10000 + ((half - 0xd800) << 10) + unit - 0xdc00), start - 1, start + 1)
+    else if (this.#half === 0) this.#takeBytes(utf8(unit), start, start + 1)
   }
 
   #endHalf(end: number): void {
@@ -173,7 +167,6 @@ export class SecretScanner {
   }
 
   #takeBytes(bytes: readonly number[], start: number, end: number): void {
-    if (this.#half !== 0) this.#endHalf(start)
     for (const byte of bytes) this.#takeByte(0, byte, start, end)
   }
 

@@ -133,7 +133,7 @@ class Writer {
         if (occurrence.end > (furthest?.end ?? at)) furthest = occurrence
       }
       if (furthest) {
-        const goesOn = furthest.of !== undefined && furthest.of === this.#latest?.of && furthest.start < start
+        const goesOn = furthest.of !== undefined && furthest.of === this.#latest?.of && furthest.start < at
         // Another that has begun by now may reach further still.
         if (at >= settled && !goesOn) break
         if (!goesOn) written += `<secret:${furthest.name}>`
