@@ -48,12 +48,26 @@ export class EscapeDecoder implements ByteSink {
       this.#next.take(byte, start, end)
       return
     }
+    if (this.#length === 1 && !mayFollow(this.#pending[0]!, byte)) {
+      this.#passFirst(byte, start, end)
+      return
+    }
     this.#pending[this.#length] = byte
     this.#starts[this.#length++] = start
     const meaning = readEscape(this.#pending, this.#length)
     if (meaning === BEGUN) return
     if (meaning >= 0) this.#give(meaning, this.#length, end)
     else this.#readAgain(end)
+  }
+
+  /** What `readAgain` would come to, in the case that floods of backslashes, percent signs or quotes are made of. */
+  #passFirst(byte: number, start: number, end: number): void {
+    const [first, begin] = [this.#pending[0]!, this.#starts[0]!]
+    this.#length = isIntroducer(byte) ? 1 : 0
+    this.#pending[0] = byte
+    this.#starts[0] = start
+    this.#next.take(first, begin, start)
+    if (this.#length === 0) this.#next.take(byte, start, end)
   }
 
   /** The text is over: what is held back is no escape. */
@@ -81,9 +95,12 @@ export class EscapeDecoder implements ByteSink {
     const byte = meaning === NO_ESCAPE ? this.#pending[0]! : meaning
     const start = this.#starts[0]!
     const until = used < this.#length ? this.#starts[used]! : end
-    this.#pending.copyWithin(0, used, this.#length)
-    this.#starts.copyWithin(0, used, this.#length)
     this.#length -= used
+    // Not `copyWithin`, which for so few takes longer than all the rest.
+    for (let at = 0; at < this.#length; at++) {
+      this.#pending[at] = this.#pending[at + used]!
+      this.#starts[at] = this.#starts[at + used]!
+    }
     if (byte >= 0 && byte < 0x100) this.#next.take(byte, start, until)
     else for (const one of utf8(byte === HALF ? REPLACEMENT : byte - CHARACTER)) this.#next.take(one, start, until)
   }
@@ -115,7 +132,13 @@ const HEX = Int8Array.from({ length: 256 }, (_, byte) => {
 
 const isHex = (byte: number) => HEX[byte]! >= 0
 const isOctal = (byte: number) => byte >= 0x30 && byte <= 0x37
-const isIntroducer = (byte: number) => byte === BACKSLASH || byte === PERCENT || byte === QUOTE
+export const isIntroducer = (byte: number) => byte === BACKSLASH || byte === PERCENT || byte === QUOTE
+
+function mayFollow(introducer: number, byte: number): boolean {
+  if (introducer === PERCENT) return isHex(byte)
+  if (introducer === QUOTE) return byte === BACKSLASH
+  return MEANS[byte]! >= 0 || byte === 0x78 || byte === 0x75 || byte === 0x55 || (byte >= 0x30 && byte <= 0x33)
+}
 
 function readEscape(bytes: Uint8Array, length: number): number {
   if (length === 1) return BEGUN

@@ -63,9 +63,19 @@ export class PatternAutomaton {
     this.#link()
   }
 
-  /** Whether a pattern begins with this byte. */
-  begins(byte: number): boolean {
-    return this.step(ROOT, byte) !== ROOT
+  /** Calls `mark` with the first two bytes of every pattern, in each way that folding leaves open. */
+  eachBeginning(mark: (first: number, second: number) => void): void {
+    const bytesBy = Map.groupBy(this.#columnOf.keys(), (byte) => this.#columnOf[byte]!)
+    const children = (state: number) => {
+      const all: number[] = []
+      for (let child = this.#child[state]!; child !== 0; child = this.#sibling[child]!) all.push(child)
+      return all
+    }
+    const bytesTo = (state: number) => bytesBy.get(this.#via[state]!) ?? []
+    for (const one of children(ROOT)) {
+      const seconds = children(one).flatMap(bytesTo)
+      for (const first of bytesTo(one)) for (const second of seconds) mark(first, second)
+    }
   }
 
   contains(byte: number): boolean {

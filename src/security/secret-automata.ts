@@ -6,20 +6,18 @@ import { foldEncoded, foldSpelled } from './secret-patterns.ts'
 export const LINE_FEED = 0x0a
 export const CARRIAGE_RETURN = 0x0d
 
-/** What a unit of text is to the secrets: none begins with it; one does, or may; or it must be read with care. */
-export const DULL = 0
-export const PROMISING = 1
-export const SPECIAL = 2
+/** Units that may begin an escape, or end what was begun: they are read with care. */
+const SPECIAL = Array.from(`\\%'\r\n`, (character) => character.charCodeAt(0))
 
-const INTRODUCERS = new Set(Array.from(`\\%'\r\n`, (character) => character.charCodeAt(0)))
+export const ASCII = 128
 
 export class SecretAutomata {
   readonly spelled: PatternAutomaton
   readonly encoded: PatternAutomaton
-  /** By unit, below 256. */
-  readonly kinds: Uint8Array
-  /** Of all other units. */
-  readonly otherKind: number
+  /** By unit: 1 for those that are to be read with care. */
+  readonly isSpecial = new Uint8Array(256)
+  /** By two units of ASCII, one behind the other: 1 where something may begin with them, or the first one is special. */
+  readonly mayBegin = new Uint8Array(ASCII * ASCII)
   /** Whether there is more in it than ASCII. */
   readonly isWide: boolean
   /** Whether a secret goes on after a line break. */
@@ -38,13 +36,19 @@ export class SecretAutomata {
     this.undecided = lengths.reduce((longest, length) => Math.max(longest, length), 1) - 1
     // A unit is at most three bytes.
     this.shortest = lengths.reduce((least, length) => Math.min(least, length), Infinity) / (this.isWide ? 3 : 1)
-    this.otherKind = this.isWide ? SPECIAL : DULL
-    this.kinds = Uint8Array.from({ length: 256 }, (_, byte) => this.#kindOf(byte))
+    for (const unit of SPECIAL) this.isSpecial[unit] = 1
+    if (this.isWide) this.isSpecial.fill(1, ASCII)
+    this.#markBeginnings()
   }
 
-  #kindOf(byte: number): number {
-    if (INTRODUCERS.has(byte)) return SPECIAL
-    if (byte > 0x7f) return this.otherKind
-    return this.spelled.begins(byte) || this.encoded.begins(byte) ? PROMISING : DULL
+  #markBeginnings(): void {
+    const mark = (first: number, second: number) => {
+      if (first < ASCII && second < ASCII) this.mayBegin[first * ASCII + second] = 1
+      // What is special may be the second one in another form, or stand between the two.
+      if (first < ASCII) for (const unit of SPECIAL) this.mayBegin[first * ASCII + unit] = 1
+    }
+    this.spelled.eachBeginning(mark)
+    this.encoded.eachBeginning(mark)
+    for (const unit of SPECIAL) this.mayBegin.fill(1, unit * ASCII, (unit + 1) * ASCII)
   }
 }

@@ -3,11 +3,11 @@
  * the text, and how much of the end is undecided, follows from the lengths of the secrets and from the text. It never
  * depends on whether the text is like a secret.
  */
-import { EscapeDecoder, utf8 } from './escape-decoder.ts'
+import { EscapeDecoder, isIntroducer, utf8 } from './escape-decoder.ts'
 import type { Occurrences } from './occurrences.ts'
 import { ROOT } from './pattern-automaton.ts'
 import type { SecretAutomata } from './secret-automata.ts'
-import { CARRIAGE_RETURN, DULL, LINE_FEED, SPECIAL } from './secret-automata.ts'
+import { ASCII, CARRIAGE_RETURN, LINE_FEED } from './secret-automata.ts'
 import { ESCAPE_LEVELS } from './secret-patterns.ts'
 import { TextReading } from './text-reading.ts'
 
@@ -81,8 +81,8 @@ export class SecretScanner {
       if (this.#isInStep) at = this.#scanInStep(text, at, begin)
       if (at >= text.length) break
       const unit = text.charCodeAt(at)
-      this.#takeUnit(unit, begin + at)
-      if (unit === LINE_FEED) this.#endLine(text, at, begin)
+      if (unit === LINE_FEED) this.#takeLineFeed(text, at, begin)
+      else this.#takeUnit(unit, begin + at)
     }
     this.#at = begin + text.length
     this.#carriedRun = this.#base64Before(text, text.length)
@@ -96,27 +96,25 @@ export class SecretScanner {
 
   /** No escape is begun, and with and without escapes the same is read. */
   get #isInStep(): boolean {
-    if (this.#half !== 0 || this.#encoded.followsLong) return false
+    for (const decoder of this.#decoders) if (!decoder.isIdle) return false
     const { state } = this.#spelled[0]!
     for (const reading of this.#spelled) if (reading.state !== state || reading.followsLong) return false
-    for (const decoder of this.#decoders) if (!decoder.isIdle) return false
-    return true
+    return this.#half === 0 && !this.#encoded.followsLong
   }
 
   /** Reads on while each unit is one byte and begins no escape, which is most text; answers where something else is. */
   #scanInStep(text: string, from: number, begin: number): number {
-    const { spelled, encoded, kinds, otherKind } = this.#automata
+    const { spelled, encoded, isSpecial, isWide } = this.#automata
     let word = this.#spelled[0]!.state
     let code = this.#encoded.state
     let read = from
     for (let at = from; at < text.length; at++) {
+      if (word === ROOT && code === ROOT) at = this.#skip(text, at)
       const unit = text.charCodeAt(at)
-      const kind = unit < 256 ? kinds[unit]! : otherKind
-      if (kind === SPECIAL) {
+      if (unit < 256 ? isSpecial[unit] === 1 : isWide) {
         this.#advance(word, code, at - read)
         return at
       }
-      if (kind === DULL && word === ROOT && code === ROOT) continue
       const byte = unit < 256 ? unit : NO_BYTE
       word = spelled.step(word, byte)
       code = encoded.step(code, byte)
@@ -128,6 +126,20 @@ export class SecretScanner {
     }
     this.#advance(word, code, text.length - read)
     return text.length
+  }
+
+  /** Answers the first unit from `from` on that may begin something. Most text is read here, at a look-up for each unit. */
+  #skip(text: string, from: number): number {
+    const { mayBegin } = this.#automata
+    let at = from
+    let unit = text.charCodeAt(at)
+    while (at + 1 < text.length) {
+      const next = text.charCodeAt(at + 1)
+      if (unit >= ASCII || next >= ASCII || mayBegin[unit * ASCII + next] === 1) break
+      unit = next
+      at++
+    }
+    return at
   }
 
   #advance(word: number, code: number, bytes: number): void {
@@ -170,11 +182,18 @@ export class SecretScanner {
     for (const byte of bytes) this.#takeByte(0, byte, start, end)
   }
 
-  /** `level`: of so many levels of escapes it is free. */
-  #takeByte(level: number, byte: number, start: number, end: number): void {
-    this.#spelled[level]!.take(byte, start, end)
-    if (level < ESCAPE_LEVELS) this.#decoders[level]!.take(byte, start, end)
-    else this.#takeEncoded(byte, start, end)
+  /** `from`: of so many levels of escapes the byte is free. */
+  #takeByte(from: number, byte: number, start: number, end: number): void {
+    const mayBeEscape = isIntroducer(byte)
+    for (let level = from; ; level++) {
+      this.#spelled[level]!.take(byte, start, end)
+      if (level === ESCAPE_LEVELS) break
+      const decoder = this.#decoders[level]!
+      if (decoder.isIdle && !mayBeEscape) continue
+      decoder.take(byte, start, end)
+      return
+    }
+    this.#takeEncoded(byte, start, end)
   }
 
   #takeEncoded(byte: number, start: number, end: number): void {
@@ -185,11 +204,22 @@ export class SecretScanner {
   }
 
   /** Most lines end all that is begun, so that a stream can show them at once. */
-  #endLine(text: string, at: number, begin: number): void {
+  #takeLineFeed(text: string, at: number, begin: number): void {
+    const [start, next] = [begin + at, begin + at + 1]
     const end = text.charCodeAt(at - 1) === CARRIAGE_RETURN ? at - 1 : at
-    if (this.#base64Before(text, end) >= MIN_WRAPPED_CHARS) return
-    this.#encoded.begin(begin + at + 1)
-    if (!this.#automata.spansLines) this.#floor = begin + at + 1
+    const goesOn = this.#base64Before(text, end) >= MIN_WRAPPED_CHARS
+    if (goesOn || this.#automata.spansLines) this.#takeUnit(LINE_FEED, start)
+    else this.#endAll(next)
+    if (!goesOn) this.#encoded.begin(next)
+  }
+
+  /** A line break is in no escape, and here in no secret. */
+  #endAll(next: number): void {
+    this.#endHalf(next - 1)
+    for (const decoder of this.#decoders) decoder.flush(next - 1)
+    for (const reading of this.#readings) reading.begin(next)
+    this.#lineBreaks = 0
+    this.#floor = next
   }
 
   #base64Before(text: string, end: number): number {

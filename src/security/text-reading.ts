@@ -24,7 +24,7 @@ export class TextReading {
   /** Nothing is begun, and the next byte is written at `at`. */
   begin(at: number): void {
     this.state = ROOT
-    this.#longs = []
+    if (this.#longs.length > 0) this.#longs = []
     this.positions.reset(at)
   }
 
@@ -37,7 +37,7 @@ export class TextReading {
     this.positions.add(start, end)
     if (this.#longs.length > 0) this.#follow(byte, end)
     this.state = this.automaton.step(this.state, byte)
-    if (this.automaton.hasHit(this.state)) this.report(end)
+    if (this.state !== ROOT && this.automaton.hasHit(this.state)) this.report(end)
   }
 
   /** Something ends where the automaton stands. */
