@@ -230,6 +230,8 @@ export class SecretScanner {
 }
 
 const BASE64_CHARACTERS = new Set(
-  Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_', (character) => character.charCodeAt(0)),
+  Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_', (character) =>
+    character.charCodeAt(0),
+  ),
 )
 const isBase64 = (unit: number) => BASE64_CHARACTERS.has(unit)

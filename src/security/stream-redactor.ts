@@ -126,7 +126,7 @@ class Writer {
     const limit = Math.min(settled, start + text.length)
     let written = ''
     let at = start
-    for (let next = 0; ; ) {
+    for (let next = 0; ;) {
       let furthest: Occurrence | undefined
       for (; next < found.length && found[next]!.start <= at; next++) {
         const occurrence = found[next]!
