@@ -47,6 +47,9 @@ import { createEditorFiles } from './workspace/editor-files.ts'
 import type { FileRules } from './workspace/file-gate.ts'
 import { findBubblewrap, findProgram } from './workspace/find-launcher.ts'
 import { hostLauncher } from './workspace/host-launcher.ts'
+import { limitEditor } from './workspace/limits/limited-editor.ts'
+import type { ResourceLimiter } from './workspace/limits/resource-limits.ts'
+import { createResourceLimiter } from './workspace/limits/resource-limits.ts'
 import { endOrphans } from './workspace/marked-processes.ts'
 import type { ShellLauncher } from './workspace/launch.ts'
 import { pathsNamedIn, shellEnvironment } from './workspace/shell-environment.ts'
@@ -84,10 +87,17 @@ export async function startApp(config: Config): Promise<App> {
   try {
     const logger = createLogger({ level: config.logLevel, redact: redactorOf(config).redact })
     started.use(await lockDataDirectory(config.dataDir))
+    const limiting = createResourceLimiter({
+      limits: config.limits,
+      dataDir: config.dataDir,
+      onError: (error) => logger.error({ err: error }, 'the use of resources cannot be watched'),
+    })
+    limiting.catch(() => {}) // told where it is awaited
     // Meanwhile the wall is looked for.
     const dataKeys = await openDataKeys(config.dataDir, config.secretKeys)
     if (dataKeys.locked > 0) logger.warn(LOCKED_KEYS)
     const { launcher, missing: noWall } = await finding
+    const resources = await limiting
     const metrics = createMetrics()
     const slots = createRunSlots(config.maxConcurrentRuns)
     const dispatcher = createCallbackDispatcher({
@@ -95,7 +105,7 @@ export async function startApp(config: Config): Promise<App> {
       userAgent: `agent-server/${VERSION}`,
     })
     started.defer(() => dispatcher.close())
-    const parts = { logger, launcher, metrics, slots, dispatcher, keyMaterial: dataKeys.material }
+    const parts = { logger, launcher, resources, metrics, slots, dispatcher, keyMaterial: dataKeys.material }
     const { manager, firehose } = await createManager(config, parts)
     metrics.watch({
       conversationsByStatus: () => countByStatus(manager),
@@ -112,7 +122,7 @@ export async function startApp(config: Config): Promise<App> {
       firehose,
       authenticate: createAuthenticator(config.masterKeys),
       hashBody: createBodyHash(dataKeys.material),
-      info: infoOf(config, launcher),
+      info: infoOf(config, launcher, resources),
       readiness: createReadiness({ dataDir: config.dataDir, phase: () => phase }),
       metrics,
       streamSlots: createStreamSlots(config.maxStreamsPerConversation),
@@ -174,6 +184,7 @@ async function findWall(config: Config): Promise<Wall> {
 
 type ManagerParts = Pick<AssemblyDeps, 'logger' | 'metrics' | 'slots' | 'dispatcher'> & {
   readonly launcher: ShellLauncher
+  readonly resources: ResourceLimiter
   readonly keyMaterial: readonly [string, ...string[]]
 }
 
@@ -181,7 +192,7 @@ async function createManager(
   config: Config,
   parts: ManagerParts,
 ): Promise<{ manager: ConversationManager; firehose: Firehose }> {
-  const { logger, launcher, metrics, slots, dispatcher, keyMaterial } = parts
+  const { logger, launcher, resources, metrics, slots, dispatcher, keyMaterial } = parts
   // Shells know it by this name, also where a link that leads there is out of their sight.
   const dataDir = await realpath(config.dataDir)
   const sessions = join(dataDir, 'sessions')
@@ -211,6 +222,13 @@ async function createManager(
     llmDefaults: config.defaultLlm,
     version: VERSION,
     isolation: launcher.isolation,
+    resources,
+    limitConversation: ({ directory, workdir, ...options }) =>
+      resources.limit({
+        ...options,
+        stateDir: shellsOf(directory),
+        roots: () => [workdir(), outputsOf(directory), privateOf(directory), join(directory, 'commands')],
+      }),
     network: {
       server: networkOf(config, launcher),
       reach: createReach({ privateRules: config.networkPrivateRules }),
@@ -224,20 +242,24 @@ async function createManager(
     createRedactor: () => redactorOf(config),
     createLlm: createLlmWith(config, logger, endpoints),
     endpointRefusal: async (url) => await endpoints?.refusal(url),
-    createShells: ({ directory, ...options }) =>
-      createShells({
-        ...options,
-        stateDir: join(directory, 'shells'),
-        outputDir: outputsOf(directory),
-        privateDir: privateOf(directory),
-        env,
-        launcher,
-        limits: { outputBytes: config.maxOutputBytes },
-      }),
+    createShells: ({ directory, limits, ...options }) =>
+      limits.limitShells(
+        createShells({
+          ...options,
+          stateDir: shellsOf(directory),
+          outputDir: outputsOf(directory),
+          privateDir: privateOf(directory),
+          env,
+          launcher: limits.limitLauncher(launcher),
+          limits: { outputBytes: config.maxOutputBytes },
+        }),
+      ),
     files: { io: createPermits(FILE_OPERATIONS), ripgrep: lazily(() => findProgram('rg', env['PATH']!)) },
     fileRules: (conversation) => fileRules(config, launcher, conversation),
-    createTools: (names, deps) =>
-      createTools(names, { ...deps, files: createEditorFiles(() => fileRules(config, launcher, deps)) }),
+    createTools(names, { quota, ...deps }) {
+      const files = createEditorFiles(() => fileRules(config, launcher, deps))
+      return createTools(names, { ...deps, files: quota ? limitEditor(files, quota) : files })
+    },
     onLogOpened: (log) => firehose.attach(log),
   })
   const manager = new ConversationManager({
@@ -274,6 +296,7 @@ function fileRules(config: Config, { isolation }: ShellLauncher, conversation: P
 type Places = { readonly stateDirectory: string; readonly workdir: () => string }
 
 const privateOf = (conversationDirectory: string) => join(conversationDirectory, 'private')
+const shellsOf = (conversationDirectory: string) => join(conversationDirectory, 'shells')
 const outputsOf = (conversationDirectory: string) => join(conversationDirectory, 'outputs')
 
 /** All of them share one pool of connections. */
@@ -308,7 +331,7 @@ function networkOf({ network }: Config, { isolation, isolatesNetwork }: ShellLau
   )
 }
 
-function infoOf(config: Config, launcher: ShellLauncher): Info {
+function infoOf(config: Config, launcher: ShellLauncher, resources: ResourceLimiter): Info {
   return {
     name: 'agent-server',
     version: VERSION,
@@ -328,6 +351,7 @@ function infoOf(config: Config, launcher: ShellLauncher): Info {
       max_shell_sessions_per_conversation: MAX_SHELL_SESSIONS,
       max_running_commands_per_conversation: DEFAULT_COMMAND_LIMITS.running,
     },
+    resource_limits: resources.inForce(),
   }
 }
 

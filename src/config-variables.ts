@@ -32,6 +32,24 @@ export const VARIABLES = {
       'How commands are walled off: `bubblewrap`, which has to be there; `auto`, for that where it works; or `none`.',
     default: 'auto',
   },
+  OPENHANDS_LIMIT_MEMORY: {
+    about:
+      'Memory of all processes of one conversation together: bytes, also as `512M` or `8G`, a part of the machine such as `50%`, or `none`.',
+    default: '50%',
+  },
+  OPENHANDS_LIMIT_PROCESSES: {
+    about: 'Processes and threads of one conversation at the same time, or `none`.',
+    default: '2048',
+  },
+  OPENHANDS_LIMIT_CPU: {
+    about: 'Processor cores of one conversation, such as `1.5`, or `none`: it then yields to the server only.',
+    default: 'none',
+  },
+  OPENHANDS_LIMIT_DISK: {
+    about:
+      'Workdir, outputs, home and temporary files of one conversation together: bytes, also as `512M` or `20G`, or `none`.',
+    default: 'none',
+  },
   OPENHANDS_NETWORK: {
     about:
       'What commands of conversations without a policy of their own may reach: `open`, `none`, or `allowlist:` and hosts, separated by commas. Default: `OPENHANDS_NETWORK_CEILING`.',

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
 import { isIP } from 'node:net'
-import { homedir } from 'node:os'
+import { homedir, totalmem } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { z } from 'zod'
@@ -10,6 +10,7 @@ import type { Name, Variable } from './config-variables.ts'
 import { VARIABLES } from './config-variables.ts'
 import { faultOfHeaderValue } from './contract/http-header.ts'
 import { makeDirectories } from './lib/make-directories.ts'
+import { withoutUndefined } from './lib/without-undefined.ts'
 import type { NetworkPolicy } from './contract/network.ts'
 import { findExcess } from './network/policy.ts'
 import type { PrivateRule } from './network/private-hosts.ts'
@@ -19,6 +20,7 @@ import { isEndpointRule } from './security/endpoint-rules.ts'
 import { isAddressRule } from './security/public-address.ts'
 import type { LogLevel } from './telemetry/logger.ts'
 import { LOG_LEVELS } from './telemetry/logger.ts'
+import type { LimitValues } from './workspace/limits/limit-values.ts'
 
 /** Below this a key can be guessed. */
 const MIN_KEY_LENGTH = 16
@@ -36,6 +38,8 @@ export type Config = {
   /** What shells in a sandbox see beside the system's files; undefined: all that is not hidden. */
   readonly sandboxReadable: readonly string[] | undefined
   readonly isolation: Isolation
+  /** Of each conversation. */
+  readonly limits: LimitValues
   /** The first encrypts. */
   readonly masterKeys: readonly [string, ...string[]]
   /** What secrets at rest are encrypted with; the first encrypts, each is tried to decrypt. */
@@ -100,6 +104,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     workdirRoots: readPaths('OPENHANDS_WORKDIR_ROOTS', read),
     sandboxReadable: readReadable(read),
     isolation: checked('OPENHANDS_ISOLATION', z.enum(ISOLATIONS), read),
+    limits: readLimits(read),
     masterKeys,
     secretKeys: secretKey === undefined ? masterKeys : [secretKey, ...masterKeys],
     secretFiles: [DOT_ENV, ...secretFilePaths()].map((path) => resolve(path)),
@@ -227,6 +232,44 @@ function readMasterKeys(value: string | undefined): [string, ...string[]] {
     throw new ConfigError('OPENHANDS_MASTER_KEY may hold visible ASCII characters only.')
   return [keys[0]!, ...keys.slice(1)]
 }
+
+/** What a limit says that is no limit. */
+const UNLIMITED = 'none'
+/** A shell does not start with less. */
+const MIN_LIMITS = { bytes: 32 * 1024 ** 2, processes: 16, cpus: 0.05 }
+
+function readLimits(read: Read): LimitValues {
+  return withoutUndefined({
+    memoryBytes: readLimit('OPENHANDS_LIMIT_MEMORY', read, parseMemory, MIN_LIMITS.bytes),
+    processes: readLimit('OPENHANDS_LIMIT_PROCESSES', read, parseCount, MIN_LIMITS.processes),
+    cpus: readLimit('OPENHANDS_LIMIT_CPU', read, Number, MIN_LIMITS.cpus),
+    diskBytes: readLimit('OPENHANDS_LIMIT_DISK', read, parseBytes, MIN_LIMITS.bytes),
+  })
+}
+
+function readLimit(name: Name, read: Read, parse: (text: string) => number, least: number): number | undefined {
+  const text = (read(name) ?? UNLIMITED).trim()
+  if (text === UNLIMITED) return undefined
+  const limit = parse(text)
+  if (limit >= least && Number.isFinite(limit)) return limit
+  throw new ConfigError(`${name} is not valid: give a number of at least ${least}, or none.`)
+}
+
+/** Of what the machine has, or the container. */
+function parseMemory(text: string): number {
+  const percent = /^(\d{1,2}|100)%$/.exec(text)?.[1]
+  if (percent === undefined) return parseBytes(text)
+  const constrained = process.constrainedMemory() || Infinity
+  return Math.floor((Math.min(totalmem(), constrained) * Number(percent)) / 100)
+}
+
+function parseBytes(text: string): number {
+  const [, digits, unit = ''] = /^(\d+)([KMGT]?)(?:i?B)?$/i.exec(text) ?? []
+  const power = ['', 'K', 'M', 'G', 'T'].indexOf(unit.toUpperCase())
+  return digits === undefined ? NaN : Number(digits) * 1024 ** power
+}
+
+const parseCount = (text: string) => (/^\d+$/.test(text) ? Number(text) : NaN)
 
 function readWorkdirBase(value: string | undefined, dataDir: string): string {
   const base = resolve(value ?? join(dataDir, 'work'))

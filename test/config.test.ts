@@ -213,6 +213,20 @@ describe('is refused in one sentence that names the variable:', () => {
     ['a port beyond all ports', { OPENHANDS_SERVER_PORT: '65536' }, /^OPENHANDS_SERVER_PORT is not valid: .*65535/],
     ['half a port', { OPENHANDS_SERVER_PORT: '80.5' }, /^OPENHANDS_SERVER_PORT is not valid/],
     ['a level there is none of', { OPENHANDS_LOG_LEVEL: 'hunter2' }, /^OPENHANDS_LOG_LEVEL is not valid: .*DEBUG/],
+    [
+      'a memory limit in no unit there is',
+      { OPENHANDS_LIMIT_MEMORY: '5 apples' },
+      /^OPENHANDS_LIMIT_MEMORY is not valid/,
+    ],
+    [
+      'a memory limit that no shell starts with',
+      { OPENHANDS_LIMIT_MEMORY: '1M' },
+      /^OPENHANDS_LIMIT_MEMORY .* at least/,
+    ],
+    ['more memory than there is', { OPENHANDS_LIMIT_MEMORY: '101%' }, /^OPENHANDS_LIMIT_MEMORY is not valid/],
+    ['a part of a process', { OPENHANDS_LIMIT_PROCESSES: '20.5' }, /^OPENHANDS_LIMIT_PROCESSES is not valid/],
+    ['no processor at all', { OPENHANDS_LIMIT_CPU: '0' }, /^OPENHANDS_LIMIT_CPU is not valid/],
+    ['a disk limit of no number', { OPENHANDS_LIMIT_DISK: 'all' }, /^OPENHANDS_LIMIT_DISK is not valid/],
     ['an isolation there is none of', { OPENHANDS_ISOLATION: 'hunter2' }, /^OPENHANDS_ISOLATION is not valid: .*auto/],
     [
       'a readable path that is not absolute',

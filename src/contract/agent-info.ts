@@ -1,5 +1,6 @@
 /** What the agent of a conversation is made of. */
 import { z } from 'zod'
+import { ResourceLimits } from './resource-limits.ts'
 import { NetworkPolicy } from './network.ts'
 
 export const AgentInfo = z
@@ -24,6 +25,7 @@ export const AgentInfo = z
       max_iteration_per_run: z.int(),
       max_seconds_per_run: z.number().optional(),
     }),
+    resource_limits: ResourceLimits,
   })
   .meta({ id: 'AgentInfo' })
 export type AgentInfo = z.infer<typeof AgentInfo>

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Result, Status } from './event.ts'
 import { DroppedCredential, LlmConfig, LlmConfigInput } from './llm-config.ts'
 import { UsageByModel, UserInput } from './message.ts'
+import { RequestedLimits } from './resource-limits.ts'
 import { NetworkPolicy } from './network.ts'
 import { Secrets } from './secret.ts'
 
@@ -47,6 +48,7 @@ export const CreateConversation = z
       .describe('Whether a run that a stop of the server cut off goes on at the next start.'),
     visualize: z.boolean().optional().describe("Readable event lines in the server's log."),
     secrets: Secrets.optional(),
+    limits: RequestedLimits.optional(),
     network: NetworkPolicy.optional().describe('What its commands may reach. Absent: OPENHANDS_NETWORK of the server.'),
   })
   .meta({
@@ -140,6 +142,7 @@ export const Conversation = z
     network: NetworkPolicy.optional().describe('Absent: OPENHANDS_NETWORK of the server.'),
     max_iteration_per_run: z.int(),
     max_seconds_per_run: z.number().optional(),
+    limits: RequestedLimits.optional().describe('As it was made with; `agent-info` shows what is in force.'),
     state: ConversationState,
     status: Status,
     queued: z

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { CommandStatus, KilledBy } from './command-status.ts'
 import { AssistantPart, Usage, UsageByModel, UserPart } from './message.ts'
+import { ResourceLimits } from './resource-limits.ts'
 import { NetworkPolicy, NetworkTarget } from './network.ts'
 import { Runnable, TaskProgress, TaskResult, TaskStatus } from './task.ts'
 import { Sandbox } from './sandbox.ts'
@@ -49,7 +50,7 @@ export type StopReason = z.infer<typeof StopReason>
 
 /** Why a tool call has no ordinary result. */
 export const ToolErrorType = z
-  .enum(['invalid_input', 'unknown_tool', 'failed', 'timeout', 'interrupted', 'rejected', 'denied'])
+  .enum(['invalid_input', 'unknown_tool', 'failed', 'timeout', 'interrupted', 'resource_limit', 'rejected', 'denied'])
   .meta({ id: 'ToolErrorType' })
 export type ToolErrorType = z.infer<typeof ToolErrorType>
 
@@ -85,6 +86,7 @@ export const SystemInit = Envelope.extend({
   mcp_servers: z.array(z.object({ name: z.string(), status: z.string() })),
   system_prompt: z.string(),
   isolation: z.enum(['bubblewrap', 'none']),
+  resource_limits: ResourceLimits.optional().describe('Absent in logs of older servers.'),
   network: NetworkPolicy.optional().describe('What the conversation could reach then; a `ConfigUpdate` may change it.'),
   sandbox: Sandbox.optional().describe('Absent when there was none, and in events of older servers.'),
 }).meta({ id: 'SystemInit' })

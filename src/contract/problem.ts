@@ -64,6 +64,7 @@ export const PROBLEMS = {
   headers_too_large: 431,
   internal: 500,
   storage_failed: 500,
+  disk_quota_exceeded: 507,
   storage_full: 507,
   unavailable: 503,
 } as const

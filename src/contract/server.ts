@@ -1,5 +1,6 @@
 /** What the server tells of itself. */
 import { z } from 'zod'
+import { ResourceLimits } from './resource-limits.ts'
 import { ServerNetwork } from './network.ts'
 import { Sandbox } from './sandbox.ts'
 
@@ -45,6 +46,7 @@ export const Info = z
     network: ServerNetwork,
     sandbox: Sandbox.optional().describe('Absent when there is none.'),
     limits: Limits,
+    resource_limits: ResourceLimits,
   })
   .meta({
     id: 'Info',
@@ -71,6 +73,13 @@ export const Info = z
           max_firehose_streams: 100,
           max_shell_sessions_per_conversation: 16,
           max_running_commands_per_conversation: 16,
+        },
+        resource_limits: {
+          memory_bytes: 8_589_934_592,
+          processes: 2048,
+          cpus: null,
+          disk_bytes: null,
+          enforced_by: { memory: 'cgroup_v2', processes: 'cgroup_v2', cpu: 'cgroup_v2', io: 'none', disk: 'none' },
         },
       },
     ],

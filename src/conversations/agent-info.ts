@@ -13,9 +13,11 @@ export type Agent = {
   readonly tools: readonly ModelTool[]
   readonly isolation: AgentInfo['isolation']
   readonly network: AgentInfo['network']
+  readonly resourceLimits: AgentInfo['resource_limits']
 }
 
-export async function tellAgent({ settings, log, tools, isolation, network }: Agent): Promise<AgentInfo> {
+export async function tellAgent({ settings, log, tools, ...inForce }: Agent): Promise<AgentInfo> {
+  const { isolation, network, resourceLimits } = inForce
   const { llm_config, microagents = [], confirmation_mode = false, workdir } = settings
   const { max_iteration_per_run, max_seconds_per_run } = settings
   const base_url = baseUrlOf(llm_config)
@@ -33,6 +35,7 @@ export async function tellAgent({ settings, log, tools, isolation, network }: Ag
     network,
     workdir,
     limits: { max_iteration_per_run, ...(max_seconds_per_run !== undefined && { max_seconds_per_run }) },
+    resource_limits: resourceLimits,
   }
 }
 

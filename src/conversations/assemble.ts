@@ -18,6 +18,9 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { FileRules } from '../workspace/file-gate.ts'
+import type { ConversationLimits } from '../workspace/limits/conversation-limits.ts'
+import type { DiskQuota } from '../workspace/limits/disk-quota.ts'
+import type { ResourceLimiter } from '../workspace/limits/resource-limits.ts'
 import type { ShellNetwork } from '../workspace/launch.ts'
 import type { OutputFilter, Shells } from '../workspace/shell.ts'
 import type { CallbackFile } from './callbacks/callback-record.ts'
@@ -64,6 +67,13 @@ export type AssemblyDeps = {
   readonly endpointRefusal: (url: string) => Promise<string | undefined>
   readonly version: string
   readonly isolation: 'bubblewrap' | 'none'
+  readonly resources: Pick<ResourceLimiter, 'check' | 'inForce'>
+  readonly limitConversation: (options: {
+    conversationId: string
+    requested: State['settings']['limits']
+    workdir: () => string
+    directory: string
+  }) => ConversationLimits
   readonly network: NetworkDeps
   readonly sandbox?: Sandbox | undefined
   readonly slots: RunSlots
@@ -81,6 +91,7 @@ export type AssemblyDeps = {
     network: () => ShellNetwork
     secretsEnv: () => Record<string, string>
     createFilter: () => OutputFilter
+    limits: ConversationLimits
   }) => Shells
   /** What of a conversation's files is the same for all. */
   readonly files: Pick<FilesDeps, 'io' | 'ripgrep'>
@@ -97,6 +108,7 @@ export type AssemblyDeps = {
 export type ConversationToolDeps = Omit<ToolDeps, 'files'> & {
   /** The one that holds now. */
   readonly workdir: () => string
+  readonly quota: DiskQuota | undefined
 }
 
 /** An assembled conversation and what only its assembler may touch. */
@@ -162,6 +174,8 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
   const meter = createMeter(deps.metrics, state)
   const workdir = () => conversation.state.settings.workdir
   const directory = catalog.directoryOf(id)
+  const requested = state.settings.limits
+  const resources = deps.limitConversation({ conversationId: id, requested, workdir, directory })
   const shells = createConversationShells(() =>
     deps.createShells({
       conversationId: id,
@@ -170,6 +184,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
       network: () => ({ mode: network.mode, adopt: (listener) => network.adopt(listener) }),
       secretsEnv: secrets.commandEnv,
       createFilter: redactor.byteStream,
+      limits: resources,
     }),
   )
   const network = new ConversationNetwork({
@@ -206,6 +221,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
       shells: shells.forAgent,
       stateDirectory: directory,
       workdir,
+      quota: resources.quota,
       lastOutput: (name) => conversation.state.lastOutputs[name],
       sealer: deps.secretStore.sealerFor(id),
       redact,
@@ -240,6 +256,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     workdir,
     rules: () => deps.fileRules({ stateDirectory, workdir }),
     directory: stateDirectory,
+    quota: resources.quota,
     redact,
   })
   log.subscribe({ onEvents: (events) => events.forEach(({ event }) => meter.take(event)) })
@@ -263,7 +280,8 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     agentInfo: () => {
       const { log, state } = conversation
       const { isolation } = deps
-      const parts = { log, tools: toolCalls.descriptions, isolation, network: network.shown }
+      const resourceLimits = deps.resources.inForce(requested)
+      const parts = { log, tools: toolCalls.descriptions, isolation, network: network.shown, resourceLimits }
       return tellAgent({ settings: state.settings, ...parts })
     },
     callbacks: callbackCommands({ conversationId: id, set: callbackSet, head: () => log.head, ...deps, redact }),

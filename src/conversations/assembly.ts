@@ -67,6 +67,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
   return {
     async create(id, request, idempotency, onChange) {
       const llm = parseNewLlm(request.llm_config, deps.llmDefaults)
+      if (request.limits) deps.resources.check(request.limits)
       await checkEndpoint(llm.config, deps.endpointRefusal)
       const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
       if (request.network) checkPolicy(request.network, deps.network.server)

@@ -31,6 +31,7 @@ export function firstEvents(
     mcp_servers: [],
     system_prompt: buildSystemPrompt({ workdir, tools, ...base, extensions, microagents }),
     isolation: deps.isolation,
+    resource_limits: deps.resources.inForce(request.limits),
     network: settings.network ?? deps.network.server.default,
     ...(deps.sandbox && { sandbox: deps.sandbox }),
   }

@@ -122,6 +122,7 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
     confirmation_mode,
     resume_on_start,
     visualize,
+    limits,
     max_seconds_per_run,
     max_iteration_per_run,
     network,
@@ -136,6 +137,7 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
     max_seconds_per_run,
     resume_on_start,
     visualize,
+    limits,
     network,
     made_workdir: request.workdir === undefined ? workdir : undefined,
   })

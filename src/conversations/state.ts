@@ -20,6 +20,7 @@ import { NetworkPolicy } from '../contract/network.ts'
 import type { Usage, UsageByModel } from '../contract/message.ts'
 import { NO_USAGE, addUsage } from '../contract/message.ts'
 import { Problem } from '../contract/problem.ts'
+import { RequestedLimits } from '../contract/resource-limits.ts'
 import { TOOLS_KEPT_IN_LOG } from '../tools/registry.ts'
 
 /** How a conversation was made and configured, without secret values: the `options_summary` of its `SystemInit`. */
@@ -39,6 +40,7 @@ export const Settings = z.object({
   /** Of the request that made it. */
   idempotency: z.object({ key: z.string(), bodyHash: z.string(), warnings: z.array(z.string()).optional() }).optional(),
   resume_on_start: z.boolean().optional(),
+  limits: RequestedLimits.optional(),
   visualize: z.boolean().optional(),
   /** Absent: the server's default, whatever it is then. */
   network: NetworkPolicy.optional(),

@@ -16,6 +16,7 @@ export function viewOf(state: State): Conversation {
     ...(settings.network && { network: settings.network }),
     max_iteration_per_run: settings.max_iteration_per_run,
     ...(settings.max_seconds_per_run !== undefined && { max_seconds_per_run: settings.max_seconds_per_run }),
+    ...(settings.limits && { limits: settings.limits }),
     state: {
       id: state.id,
       agent_finished: state.status === 'finished',

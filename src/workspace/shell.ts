@@ -1,5 +1,6 @@
 /** What a shell session promises: commands in, results out, one after the other, with state that outlives each. */
 import type { CommandInput } from './command-input.ts'
+import type { Exceeded } from './limits/limit-values.ts'
 import type { ProcessEntry } from './process-table.ts'
 import type { ShellProcess } from './shell-processes.ts'
 
@@ -27,6 +28,8 @@ export type CommandResult = {
   readonly left: readonly ProcessEntry[]
   /** Processes in the background still write to its `outputs`. */
   readonly outputsHeld?: true
+  /** The limit of its conversation that it ran into and did not come to a good end for. */
+  readonly exceeded?: Exceeded
   /** What the reader should know besides: the shell ended and was started again, the working directory vanished, … */
   readonly note?: string
 }

@@ -33,6 +33,7 @@ import { createReach } from '../../src/network/reach.ts'
 import { hostLauncher } from '../../src/workspace/host-launcher.ts'
 import type { ShellLauncher } from '../../src/workspace/launch.ts'
 import { shellEnvironment } from '../../src/workspace/shell-environment.ts'
+import { createResourceLimiter } from '../../src/workspace/limits/resource-limits.ts'
 import { createShells } from '../../src/workspace/shells.ts'
 import { readAll } from '../events/fixtures.ts'
 import { PATIENCE_S } from '../support/patience.ts'
@@ -103,6 +104,7 @@ export async function setBench({
       conversationIds: () => catalog.ids(),
       onFault: (error) => logger.error({ err: error }, 'the firehose failed'),
     })
+    const resources = await createResourceLimiter({ limits: {}, dataDir, onError: (error) => logger.error(error) })
     const fetch = createSafeFetch({ allow: ['127.0.0.1'] })
     const dispatcher = createCallbackDispatcher({ fetch, userAgent: 'test', ...callbacks })
     dispatchers.push(dispatcher)
@@ -116,6 +118,9 @@ export async function setBench({
       endpointRefusal: async () => undefined,
       version: '0.0.0-test',
       isolation: 'none',
+      resources,
+      limitConversation: ({ directory, ...options }) =>
+        resources.limit({ ...options, stateDir: join(directory, 'shells'), roots: () => [options.workdir()] }),
       network: OPEN_NETWORK,
       slots: createRunSlots(maxRuns),
       metrics,
@@ -197,15 +202,17 @@ const OPEN_NETWORK: AssemblyDeps['network'] = {
 
 /** For `deps`, where a test is about shells. */
 export function realShells(launcher: ShellLauncher = hostLauncher): AssemblyDeps['createShells'] {
-  return ({ directory, ...options }) =>
-    createShells({
-      ...options,
-      stateDir: join(directory, 'shells'),
-      outputDir: join(directory, 'outputs'),
-      privateDir: join(directory, 'private'),
-      env: shellEnvironment(process.env),
-      launcher,
-    })
+  return ({ directory, limits, ...options }) =>
+    limits.limitShells(
+      createShells({
+        ...options,
+        stateDir: join(directory, 'shells'),
+        outputDir: join(directory, 'outputs'),
+        privateDir: join(directory, 'private'),
+        env: shellEnvironment(process.env),
+        launcher: limits.limitLauncher(launcher),
+      }),
+    )
 }
 
 /** Every event there is, from the first. */

@@ -38,6 +38,13 @@ export const INFO = {
     max_shell_sessions_per_conversation: 16,
     max_running_commands_per_conversation: 16,
   },
+  resource_limits: {
+    memory_bytes: null,
+    processes: 2048,
+    cpus: null,
+    disk_bytes: null,
+    enforced_by: { memory: 'none', processes: 'watchdog', cpu: 'priority', io: 'none', disk: 'none' },
+  },
 } as const
 
 export type Answer = {

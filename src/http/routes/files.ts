@@ -33,7 +33,7 @@ export const ByPath = z.strictObject({
 /** What every route of a path may answer. */
 export const PATH = [...CONVERSATION, 'unsafe_path', 'workdir_missing', 'not_a_directory', 'file_forbidden'] as const
 
-const CHANGE = [...PATH, 'storage_full'] as const
+const CHANGE = [...PATH, 'disk_quota_exceeded', 'storage_full'] as const
 
 const binary = (description: string, type = 'application/octet-stream') => ({
   description,
