@@ -315,9 +315,9 @@ function createLlmWith(
 /** Knows the server's own secrets; each conversation adds its own to one of its own. */
 function redactorOf({ masterKeys, secretKeys, defaultLlm }: Config): Redactor {
   const redactor = createRedactor()
-  redactor.set('OPENHANDS_MASTER_KEY', ...masterKeys)
-  redactor.set('OPENHANDS_SECRET_KEY', ...secretKeys.filter((key) => !masterKeys.includes(key)))
-  if (defaultLlm.api_key !== undefined) redactor.set('LLM_API_KEY', defaultLlm.api_key)
+  redactor.setServerKey('OPENHANDS_MASTER_KEY', ...masterKeys)
+  redactor.setServerKey('OPENHANDS_SECRET_KEY', ...secretKeys.filter((key) => !masterKeys.includes(key)))
+  if (defaultLlm.api_key !== undefined) redactor.setServerKey('LLM_API_KEY', defaultLlm.api_key)
   return redactor
 }
 

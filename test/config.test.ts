@@ -111,6 +111,26 @@ test('every setting is read', () => {
   })
 })
 
+test('the network of conversations without a policy is the ceiling, unless it is set', () => {
+  setEnv({ OPENHANDS_MASTER_KEY: KEY, OPENHANDS_NETWORK_CEILING: 'allowlist:a.example, *.b.example:443' })
+  const ceiling = { mode: 'allowlist', allow: ['a.example', '*.b.example:443'] }
+  expect(readConfig().network).toEqual({ default: ceiling, ceiling })
+  setEnv({ OPENHANDS_NETWORK: 'none', OPENHANDS_NETWORK_PRIVATE_ALLOW: 'a.example=10.0.0.1:443' })
+  expect(readConfig().network).toEqual({ default: { mode: 'none' }, ceiling })
+  expect(readConfig().networkPrivateRules).toEqual([{ name: 'a.example', address: '10.0.0.1', prefix: 32, port: 443 }])
+})
+
+test.each<[name: string, variables: Record<string, string>]>([
+  ['OPENHANDS_NETWORK', { OPENHANDS_NETWORK: 'closed' }],
+  ['OPENHANDS_NETWORK', { OPENHANDS_NETWORK: 'allowlist:http://a.example' }],
+  ['OPENHANDS_NETWORK', { OPENHANDS_NETWORK: 'open', OPENHANDS_NETWORK_CEILING: 'none' }],
+  ['OPENHANDS_NETWORK_CEILING', { OPENHANDS_NETWORK_CEILING: 'none:a.example' }],
+  ['OPENHANDS_NETWORK_PRIVATE_ALLOW', { OPENHANDS_NETWORK_PRIVATE_ALLOW: '127.0.0.1' }],
+  ['OPENHANDS_NETWORK_PRIVATE_ALLOW', { OPENHANDS_NETWORK_PRIVATE_ALLOW: '169.254.169.254:80' }],
+])('%s of %j is refused', (name, variables) => {
+  expect(refusal({ OPENHANDS_MASTER_KEY: KEY, ...variables })).toMatch(new RegExp(`^${name}`))
+})
+
 describe('where a setting comes from', () => {
   test('the command line, then the environment, then .env, then the default', async () => {
     await writeFile(

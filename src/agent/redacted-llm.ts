@@ -4,13 +4,17 @@ import { parseJsonObject } from '../lib/json-object.ts'
 import { mapStrings } from '../lib/map-strings.ts'
 import type { Llm, LlmAnswer, LlmDelta, ModelToolCall } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
+import { redactMaskedKeys } from '../security/masked-keys.ts'
 import type { Redactor } from '../security/redactor.ts'
 import type { StreamRedactor } from '../security/stream-redactor.ts'
 
 type Redact = (text: string) => string
 type Piece = Exclude<LlmDelta, { kind: 'restart' }>
 
-/** The same model, none of whose words is a secret. Deltas joined are the text of the answer. */
+/**
+ * The same model, none of whose words is a secret. Deltas joined are the text of the answer, but for a server key that
+ * came in several of them: it is in none of the answer, while a delta loses only what is a whole key by itself.
+ */
 export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
   return {
     model: redactor.redact(llm.model),
@@ -52,9 +56,10 @@ function createParts(redactor: Redactor) {
       const part = parts.get(key) ?? { texts: redactor.stream(), latest: delta }
       parts.set(key, part)
       part.latest = delta
-      return shown(delta, part.texts.push(delta.text))
+      return shown(delta, redactor.redact(part.texts.push(delta.text)))
     },
-    flush: (): Piece[] => [...parts.values()].flatMap(({ texts, latest }) => shown(latest, texts.flush())),
+    flush: (): Piece[] =>
+      [...parts.values()].flatMap(({ texts, latest }) => shown(latest, redactor.redact(texts.flush()))),
   }
 }
 
@@ -89,6 +94,12 @@ function redactArguments(text: string, redact: Redact): string {
 
 function redactError(error: LlmError, redactor: Redactor): LlmError {
   const { type, message, retryable, partial, lacksTools, cause } = error
-  const said = partial && redactAnswer(partial, redactor.redactCutOff)
-  return new LlmError(type, redactor.redact(message), { retryable, partial: said, lacksTools, cause })
+  const said = partial && redactPartial(partial, redactor)
+  return new LlmError(type, redactMaskedKeys(redactor.redact(message)), { retryable, partial: said, lacksTools, cause })
+}
+
+/** Only what the model was saying is cut off, not the names beside it. */
+function redactPartial(partial: LlmAnswer, { redact, redactCutOff }: Redactor): LlmAnswer {
+  const [text, reasoning] = [redactCutOff(partial.text), redactCutOff(partial.reasoning)]
+  return { ...redactAnswer({ ...partial, text: '', reasoning: '' }, redact), text, reasoning }
 }

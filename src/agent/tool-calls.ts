@@ -122,6 +122,7 @@ async function runTool(
 ): Promise<ResultDraft> {
   const startedAt = performance.now()
   const { output, error, truncated, fullOutputPath } = await execute(deps, tool, call, signal)
+  const durationMs = performance.now() - startedAt
   return {
     type: 'ToolResult',
     source: 'environment',
@@ -131,7 +132,7 @@ async function runTool(
     output: redactOutput(output, deps.redactor.redact),
     is_error: error !== undefined,
     ...(error && { error_type: error.type, error_message: deps.redactor.redact(error.message) }),
-    duration_ms: Math.round((performance.now() - startedAt) * 1000) / 1000,
+    duration_ms: Math.round(durationMs * 1000) / 1000,
     ...(truncated && { truncated: true }),
     ...(fullOutputPath !== undefined && { full_output_path: fullOutputPath }),
   }

@@ -212,6 +212,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
   const processes = createConversationProcesses({
     find: () => shells.current().processes(),
     ownerOf: commands.ownerOf,
+    redact,
     redactCutOff: redactor.redactCutOff,
   })
 

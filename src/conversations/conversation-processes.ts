@@ -20,7 +20,8 @@ export interface ConversationProcesses {
 export type ConversationProcessesDeps = {
   readonly find: () => Promise<ShellProcess[]>
   readonly ownerOf: (process: ProcessEntry) => string | undefined
-  /** For text that was cut off, too. */
+  readonly redact: (text: string) => string
+  /** For text that was cut off. */
   readonly redactCutOff: (text: string) => string
 }
 
@@ -29,12 +30,16 @@ const MAX_COMMAND_LINE_CHARS = 4096
 export function createConversationProcesses({
   find,
   ownerOf,
+  redact,
   redactCutOff,
 }: ConversationProcessesDeps): ConversationProcesses {
+  const shown = (line: string) =>
+    line.length > MAX_COMMAND_LINE_CHARS ? redactCutOff(line.slice(0, MAX_COMMAND_LINE_CHARS)) : redact(line)
+
   const tell = ({ entry, sessionId, commandId = ownerOf(entry) }: ShellProcess): Process => ({
     pid: entry.pid,
     ppid: entry.parentId,
-    command_line: redactCutOff(commandLineOf(entry).slice(0, MAX_COMMAND_LINE_CHARS)),
+    command_line: shown(commandLineOf(entry)),
     state: STATES[entry.state] ?? 'sleeping',
     started_at: new Date(startedAt(entry)).toISOString(),
     ...(sessionId !== undefined && { session_id: sessionId }),

@@ -114,22 +114,23 @@ const MAX_FORMER_VALUES = 16
 function createHiddenValues(redactor: Redactor) {
   const values = new Map<string, readonly string[]>()
 
-  const add = (name: string, ...added: readonly string[]) => {
+  const add = (hide: Redactor['set'], name: string, ...added: readonly string[]) => {
     const all = [...new Set([...added, ...(values.get(name) ?? [])])].slice(0, MAX_FORMER_VALUES)
     values.set(name, all)
-    redactor.set(name, ...all)
+    hide(name, ...all)
   }
 
   return {
     addAll: (secrets: Readonly<Record<string, string>>) => {
-      for (const [name, value] of Object.entries(secrets)) add(name, value)
+      for (const [name, value] of Object.entries(secrets)) add(redactor.set, name, value)
     },
+    // The agent's commands do not have these: what it may watch must not depend on them.
     addLlm: (llm: Readonly<Record<string, string>>) => {
       // Not by the name of the server's own key, which it must not take the place of.
-      if (llm['api_key'] !== undefined) add('llm_config.api_key', llm['api_key'])
+      if (llm['api_key'] !== undefined) add(redactor.setServerKey, 'llm_config.api_key', llm['api_key'])
       for (const [name, value] of Object.entries(keptHeaders(llm))) {
         const parts = secretsInHeader(name, value)
-        if (parts.length) add(`header ${name.replaceAll(/[^A-Za-z0-9-]/g, '_')}`, ...parts)
+        if (parts.length) add(redactor.setServerKey, `header ${name.replaceAll(/[^A-Za-z0-9-]/g, '_')}`, ...parts)
       }
     },
   }

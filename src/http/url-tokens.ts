@@ -1,23 +1,16 @@
 /** Keys do not belong into URLs, which browsers, proxies and logs keep: such a request is refused, whatever else it has. */
 import { Problem } from '../contract/problem.ts'
 
-const NAMES: ReadonlySet<string> = new Set(
-  ['token', 'access_token', 'auth_token', 'api_key', 'apikey', 'api-key'].concat([
-    'key',
-    'master_key',
-    'authorization',
-    'auth',
-    'bearer',
-    'session_api_key',
-  ]),
-)
+/** How names end that stand for a credential; no parameter of this server's own ends like that. */
+const CREDENTIAL =
+  /(token|key|secret|jwt|auth|authorization|bearer|password|passwd|passphrase|pwd|credential|credentials|signature)$/
 
 /** Throws a `Problem` that repeats nothing of the URL. */
 export function refuseTokensIn(url: string): void {
   const at = url.indexOf('?')
   if (at === -1) return
   for (const name of new URLSearchParams(url.slice(at)).keys()) {
-    if (!NAMES.has(name.toLowerCase())) continue
+    if (!CREDENTIAL.test(name.toLowerCase())) continue
     throw new Problem(
       'token_in_url',
       'A key in a URL is seen by many; send it as a header: Authorization: Bearer <OPENHANDS_MASTER_KEY>.',

@@ -25,17 +25,19 @@ export function createSseDecoder({ maxEventChars = MAX_EVENT_CHARS } = {}): SseD
   let data: string[] = []
   let size = 0
 
-  function dispatch(): SseMessage[] {
-    const message = { event: event || 'message', data: data.join('\n'), id }
-    const isEmpty = data.length === 0
+  function dispatch(messages: SseMessage[]): void {
+    // Without data there is no event; a peer may send nothing but empty lines.
+    if (data.length > 0) messages.push({ event: event || 'message', data: data.join('\n'), id })
     event = ''
     data = []
     size = 0
-    return isEmpty ? [] : [message]
   }
 
-  function takeLine(line: string): SseMessage[] {
-    if (line === '') return dispatch()
+  function takeLine(line: string, messages: SseMessage[]): void {
+    if (line === '') {
+      if (data.length > 0 || event !== '') dispatch(messages)
+      return
+    }
     const colon = line.indexOf(':')
     const field = colon < 0 ? line : line.slice(0, colon)
     const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
@@ -45,7 +47,6 @@ export function createSseDecoder({ maxEventChars = MAX_EVENT_CHARS } = {}): SseD
     }
     if (field === 'event') event = value
     if (field === 'id' && !value.includes('\0')) id = value
-    return []
   }
 
   function checkSize(): void {
@@ -65,14 +66,18 @@ export function createSseDecoder({ maxEventChars = MAX_EVENT_CHARS } = {}): SseD
       }
       const lines = (tail + piece.slice(start)).split(/\r\n|\n|\r/)
       tail = lines.pop() ?? ''
-      const messages = lines.flatMap(takeLine)
+      const messages: SseMessage[] = []
+      for (const line of lines) takeLine(line, messages)
       checkSize()
       return messages
     },
     rest() {
       const line = tail
       tail = ''
-      return [...(line === '' ? [] : takeLine(line)), ...dispatch()]
+      const messages: SseMessage[] = []
+      if (line !== '') takeLine(line, messages)
+      dispatch(messages)
+      return messages
     },
   }
 }

@@ -3,7 +3,6 @@ import type { OpenAI } from 'openai'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { Usage } from '../contract/message.ts'
 import { createGrownFold } from '../lib/grown-fold.ts'
-import { mapStrings } from '../lib/map-strings.ts'
 import { createAnswerAssembly } from './answer-assembly.ts'
 import type { AnswerAssembly } from './answer-assembly.ts'
 import { createRequestWriter, dialectAfterRefusal, firstDialect } from './chat-request.ts'
@@ -40,6 +39,9 @@ export type OpenAiChatOptions = {
 }
 
 export type Payload = { readonly direction: 'request' | 'response'; readonly body: string }
+
+/** What of an answer may have been cut off. */
+const SAID: ReadonlySet<string> = new Set(['text', 'reasoning', 'arguments'])
 
 /** Opens nothing and throws nothing: what is wrong with the configuration is thrown by `stream`, like all that fails. */
 export function createOpenAiChat(options: OpenAiChatOptions): Llm {
@@ -82,9 +84,12 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
       throw error
     } finally {
       // Put together, not as it came: there a secret may be cut over several chunks, where nothing would find it.
-      const said = mapStrings(answer.soFar(), failure === undefined ? redact : redactCutOff) as object
-      const error = failure === undefined ? {} : { error: redact(failure) }
-      log({ direction: 'response', body: JSON.stringify({ ...said, ...error }) })
+      const redactPart = (name: string, text: string) =>
+        failure !== undefined && SAID.has(name) ? redactCutOff(text) : redact(text)
+      const body = JSON.stringify({ ...answer.soFar(), error: failure }, (name, value: unknown) =>
+        typeof value === 'string' ? redactPart(name, value) : value,
+      )
+      log({ direction: 'response', body })
     }
   }
 

@@ -1,17 +1,23 @@
 /** The one place that takes secret values out of text: each becomes `<secret:NAME>`, however it is written or cut. */
 import { MIN_SECRET_LENGTH } from '../contract/secret.ts'
-import { SecretAutomaton } from './secret-automaton.ts'
-import type { TextUnit } from './secret-forms.ts'
-import { formsOf } from './secret-forms.ts'
+import { SecretAutomata } from './secret-automata.ts'
+import { patternsOf } from './secret-patterns.ts'
 import type { StreamRedactor } from './stream-redactor.ts'
-import { createStreamRedactor, redactText } from './stream-redactor.ts'
+import { createStreamRedactor, TextRedactor } from './stream-redactor.ts'
 
+/**
+ * Knows secrets of two kinds. Those that the agent itself has are found everywhere. Keys that it must not learn are
+ * found in whole texts only, and only when all of one is there: who watches a stream, or where a text is cut, sees
+ * nothing that depends on them.
+ */
 export interface Redactor {
   /** These are the values of `name` from now on. Those under the minimal length, white space not counted, are not looked for. */
   readonly set: (name: string, ...values: readonly string[]) => void
+  /** The same for keys that the agent must not learn. */
+  readonly setServerKey: (name: string, ...values: readonly string[]) => void
   readonly delete: (name: string) => void
   readonly redact: (text: string) => string
-  /** For text that was cut off where it could be in the middle of a secret: so much of one that it tells is left out too. */
+  /** For text that was cut off where it could be in the middle of a secret: its end is left out, whatever it is. */
   readonly redactCutOff: (text: string) => string
   /** For one text that comes in pieces. Changes of the values hold from the next piece on. */
   readonly stream: () => StreamRedactor
@@ -28,44 +34,70 @@ export interface ByteRedactor {
   readonly held: number
 }
 
-export function createRedactor(): Redactor {
-  const values = new Map<string, readonly string[]>()
-  // Weakly: what text has made of them is larger than all else of a conversation that rests, and soon made again.
-  let automata: Partial<Record<TextUnit, WeakRef<SecretAutomaton>>> = {}
+type Secret = { readonly values: readonly string[]; readonly isServerKey: boolean }
 
-  const automatonFor = (unit: TextUnit): SecretAutomaton | undefined => {
-    if (values.size === 0) return undefined
-    const known = automata[unit]?.deref()
+export function createRedactor(): Redactor {
+  const secrets = new Map<string, Secret>()
+  // Weakly: they are larger than all else of a conversation that rests, and soon made again.
+  let streams: WeakRef<SecretAutomata> | undefined
+  let texts: WeakRef<TextRedactor> | undefined
+
+  const automataOf = (wanted: (secret: Secret) => boolean): SecretAutomata | undefined => {
+    const some = [...secrets].filter(([, secret]) => wanted(secret))
+    if (some.length === 0) return undefined
+    const patterns = some.flatMap(([name, { values, isServerKey }]) =>
+      values.map((value) => patternsOf(name, value, isServerKey)),
+    )
+    return new SecretAutomata({
+      spelled: patterns.flatMap(({ spelled }) => spelled),
+      encoded: patterns.flatMap(({ encoded }) => encoded),
+    })
+  }
+
+  const forStreams = (): SecretAutomata | undefined => {
+    const known = streams?.deref()
     if (known) return known
-    const forms = [...values].flatMap(([name, those]) => those.flatMap((value) => formsOf(name, value, unit)))
-    const made = new SecretAutomaton(forms)
-    automata[unit] = new WeakRef(made)
+    const made = automataOf(({ isServerKey }) => !isServerKey)
+    streams = made && new WeakRef(made)
     return made
   }
 
+  const forTexts = (): TextRedactor | undefined => {
+    const known = texts?.deref()
+    if (known) return known
+    const automata = automataOf(() => true)
+    const made = automata && new TextRedactor(automata)
+    texts = made && new WeakRef(made)
+    return made
+  }
+
+  const forget = () => {
+    streams = undefined
+    texts = undefined
+  }
+
+  const set = (name: string, given: readonly string[], isServerKey: boolean) => {
+    const values = given.filter((value) => value.trim().length >= MIN_SECRET_LENGTH)
+    const before = secrets.get(name) ?? { values: [], isServerKey }
+    const isSame = values.length === before.values.length && values.every((value, at) => value === before.values[at])
+    if (isSame && before.isServerKey === isServerKey) return
+    if (values.length > 0) secrets.set(name, { values, isServerKey })
+    else secrets.delete(name)
+    forget()
+  }
+
+  const redact = (text: string) => forTexts()?.redact(text) ?? text
+
   return {
-    set(name, ...given) {
-      const long = given.filter((value) => value.trim().length >= MIN_SECRET_LENGTH)
-      const before = values.get(name) ?? []
-      if (long.length === before.length && long.every((value, at) => value === before[at])) return
-      if (long.length > 0) values.set(name, long)
-      else values.delete(name)
-      automata = {}
-    },
+    set: (name, ...values) => set(name, values, false),
+    setServerKey: (name, ...values) => set(name, values, true),
     delete(name) {
-      if (values.delete(name)) automata = {}
+      if (secrets.delete(name)) forget()
     },
-    redact(text) {
-      const automaton = automatonFor('char')
-      return automaton ? redactText(automaton, text) : text
-    },
-    redactCutOff(text) {
-      const stream = createStreamRedactor(() => automatonFor('char'))
-      const safe = stream.push(text)
-      return stream.held < MIN_SECRET_LENGTH ? safe + stream.flush() : safe
-    },
-    stream: () => createStreamRedactor(() => automatonFor('char')),
-    byteStream: () => createByteRedactor(createStreamRedactor(() => automatonFor('byte'))),
+    redact,
+    redactCutOff: (text) => redact(createStreamRedactor(forStreams, 'char').push(text)),
+    stream: () => createStreamRedactor(forStreams, 'char'),
+    byteStream: () => createByteRedactor(createStreamRedactor(forStreams, 'byte')),
   }
 }
 

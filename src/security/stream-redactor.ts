@@ -1,9 +1,15 @@
 /** Takes what was found out of text, also out of text that comes in pieces cut anywhere. */
-import type { Occurrence, SecretAutomaton, State } from './secret-automaton.ts'
+import type { Occurrence } from './occurrences.ts'
+import { Occurrences } from './occurrences.ts'
+import type { SecretAutomata } from './secret-automata.ts'
+import type { TextUnit } from './secret-scanner.ts'
+import { SecretScanner } from './secret-scanner.ts'
 
 /**
  * Text in, the same text without secrets out: all that was pushed and flushed, joined, is what the whole text would have
- * become at once, however it was cut. It holds back only the longest end that could be the beginning of a secret.
+ * become at once, however it was cut. It holds back the last bytes of what was pushed, as many as the longest secret has
+ * less one, and no more than to the line break before them where no secret goes on behind one. So what is shown, and
+ * when, is the same for any text of that length and form, whether or not it begins like a secret.
  */
 export interface StreamRedactor {
   push(text: string): string
@@ -15,54 +21,57 @@ export interface StreamRedactor {
   readonly held: number
 }
 
-/** `automaton` is asked at each push for the one that holds now; with another one, what is held back is read anew. */
-export function createStreamRedactor(automaton: () => SecretAutomaton | undefined): StreamRedactor {
-  let using: SecretAutomaton | undefined
-  let state: State | undefined
+/** `automata` is asked at each push for what holds now; with others, what is held back is read once more. */
+export function createStreamRedactor(automata: () => SecretAutomata | undefined, unit: TextUnit): StreamRedactor {
+  let using: SecretAutomata | undefined
+  let scanner: SecretScanner | undefined
+  const found = new Occurrences()
+  const writer = new Writer(found)
   /** Not yet given out; the text before it is. */
   let held = ''
   /** Where `held` begins, in units of the whole text. */
   let start = 0
-  let found: Occurrence[] = []
 
   const read = (text: string) => {
-    const now = automaton()
+    const now = automata()
     if (now === using) {
-      if (using) state = using.scan(state!, text, start + held.length, found)
+      scanner?.scan(text)
       return
     }
     using = now
-    found = []
-    state = now?.scan(now.root, held + text, start, found)
+    found.clear()
+    scanner = now && new SecretScanner(now, unit, found)
+    scanner?.begin(start)
+    scanner?.scan(held + text)
   }
 
   const giveOut = (text: string, settled: number): string => {
     const all = held + text
-    const { written, upTo } = writeOut(all, start, found, settled)
+    const { written, upTo } = writer.write(all, start, settled)
     held = all.slice(upTo - start)
     start = upTo
-    found = found.filter(({ end }) => end > upTo)
     return written
   }
 
   return {
     push(text) {
       read(text)
-      const reach = state?.reach ?? 0
-      if (reach === 0 && found.length === 0 && held === '') {
+      if (!scanner && held === '') {
         start += text.length
         return text
       }
-      return giveOut(text, start + held.length + text.length - reach)
+      return giveOut(text, scanner?.settled ?? Infinity)
     },
     flush() {
+      scanner?.finish()
       const rest = giveOut('', Infinity)
-      state = using?.root
-      found = []
       start = 0
+      found.clear()
+      writer.begin()
+      scanner?.begin(0)
       return rest
     },
-    // The state stays: what is begun goes on, though its beginning is out.
+    // What is begun goes on, though its beginning is out.
     release: () => giveOut('', Infinity),
     get held() {
       return held.length
@@ -70,44 +79,74 @@ export function createStreamRedactor(automaton: () => SecretAutomaton | undefine
   }
 }
 
-/** The whole text at once. */
-export function redactText(automaton: SecretAutomaton, text: string): string {
-  const found: Occurrence[] = []
-  automaton.scan(automaton.root, text, 0, found)
-  return found.length ? writeOut(text, 0, found, Infinity).written : text
+/** Takes secrets out of whole texts, one after the other. */
+export class TextRedactor {
+  readonly #automata: SecretAutomata
+  readonly #found = new Occurrences()
+  readonly #writer = new Writer(this.#found)
+  readonly #scanner: SecretScanner
+
+  constructor(automata: SecretAutomata) {
+    this.#automata = automata
+    this.#scanner = new SecretScanner(automata, 'char', this.#found)
+  }
+
+  redact(text: string): string {
+    if (text.length < this.#automata.shortest) return text
+    this.#scanner.begin(0)
+    this.#scanner.scan(text)
+    this.#scanner.finish()
+    if (this.#found.isEmpty) return text
+    this.#writer.begin()
+    const { written } = this.#writer.write(text, 0, Infinity)
+    this.#found.clear()
+    return written
+  }
 }
 
-/**
- * Writes `text`, which begins at `start`, as far as it is decided: every occurrence that begins before `settled` is
- * known. All that belongs to any occurrence goes; where some overlap, the fewest that cover them are named.
- */
-function writeOut(
-  text: string,
-  start: number,
-  found: Occurrence[],
-  settled: number,
-): { written: string; upTo: number } {
-  found.sort((a, b) => a.start - b.start || b.end - a.end)
-  const limit = Math.min(settled, start + text.length)
-  let written = ''
-  let at = start
-  for (let next = 0; ;) {
-    let furthest: Occurrence | undefined
-    for (; next < found.length && found[next]!.start <= at; next++) {
-      const occurrence = found[next]!
-      if (occurrence.end > (furthest?.end ?? at)) furthest = occurrence
-    }
-    if (furthest) {
-      // Another that has begun by now may reach further still.
-      if (at >= settled) break
-      written += `<secret:${furthest.name}>`
-      at = furthest.end
-      continue
-    }
-    const until = Math.min(found[next]?.start ?? limit, limit)
-    if (until <= at) break
-    written += text.slice(at - start, until - start)
-    at = until
+class Writer {
+  readonly #found: Occurrences
+  /** The latest that was written. */
+  #latest: Occurrence | undefined
+
+  constructor(found: Occurrences) {
+    this.#found = found
   }
-  return { written, upTo: at }
+
+  begin(): void {
+    this.#latest = undefined
+  }
+
+  /**
+   * Writes `text`, which begins at `start`, as far as it is decided: every occurrence that begins before `settled` is
+   * known. All that belongs to any occurrence goes; where some overlap, the fewest that cover them are named.
+   */
+  write(text: string, start: number, settled: number): { written: string; upTo: number } {
+    const found = this.#found.sorted()
+    const limit = Math.min(settled, start + text.length)
+    let written = ''
+    let at = start
+    for (let next = 0; ;) {
+      let furthest: Occurrence | undefined
+      for (; next < found.length && found[next]!.start <= at; next++) {
+        const occurrence = found[next]!
+        if (occurrence.end > (furthest?.end ?? at)) furthest = occurrence
+      }
+      if (furthest) {
+        const goesOn = furthest.of !== undefined && furthest.of === this.#latest?.of && furthest.start < at
+        // Another that has begun by now may reach further still.
+        if (at >= settled && !goesOn) break
+        if (!goesOn) written += `<secret:${furthest.name}>`
+        this.#latest = { ...furthest }
+        at = furthest.end
+        continue
+      }
+      const until = Math.min(found[next]?.start ?? limit, limit)
+      if (until <= at) break
+      written += text.slice(at - start, until - start)
+      at = until
+    }
+    this.#found.forget(at)
+    return { written, upTo: at }
+  }
 }

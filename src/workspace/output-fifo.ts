@@ -14,10 +14,10 @@ const READ_BYTES = 64 * 1024
 const MAX_DRAIN_BYTES = 1024 * 1024
 
 /**
- * What a filter may hold back when a command's end leaves its pipe to the background. Less belongs to the command: it
- * is all but certainly no more than the end of a word. More goes where the rest of it will come.
+ * After so long a silence, what the filter holds back is given out: a prompt, whose answer is what its program waits
+ * for, or the end of a line that is not ended. It is the same time whatever is held back.
  */
-const MAX_CUT_BYTES = 8
+const SILENCE_MS = 2000
 
 /** Shared by all pipes: every read is handled before the next one begins. */
 const scratch = Buffer.allocUnsafe(READ_BYTES)
@@ -31,6 +31,7 @@ export class OutputFifo {
   readonly #filter: OutputFilter
   #sink: OutputSink = () => true
   #onEnd: () => void = () => {}
+  #silence: NodeJS.Timeout | undefined
 
   /** `path` is a fifo that nobody has opened. Everything that comes out of it passes `filter`. */
   constructor(path: string, filter: OutputFilter) {
@@ -44,12 +45,13 @@ export class OutputFifo {
       writable: false,
       onread: {
         buffer: scratch,
-        callback: (length, bytes) => this.#give(this.#filter.push(bytes.subarray(0, length))),
+        callback: (length, bytes) => this.#filtered(bytes.subarray(0, length)),
       },
     })
     // An error on a pipe of our own leaves nothing to read; 'close' follows it.
     this.#socket.on('error', () => {})
     this.#socket.on('close', () => {
+      this.#endSilence()
       this.#give(this.#filter.flush())
       this.#onEnd()
     })
@@ -78,22 +80,27 @@ export class OutputFifo {
     return state
   }
 
-  /** After a command's end: gives its sink what the filter still holds, where that cannot be the beginning of more. */
+  /**
+   * After a command's end: gives its sink what the filter still holds. When processes in the background hold the pipe,
+   * it goes with what they write: the end of the command may be in the middle of it.
+   */
   endText(state: 'free' | 'held'): void {
+    this.#endSilence()
     if (state === 'free') this.#give(this.#filter.flush())
-    else if (this.#filter.held < MAX_CUT_BYTES) this.#give(this.#filter.release())
   }
 
   /** Leaves the pipe to those who hold it; what they write goes to `sink` until the last of them ends. */
   retire(sink: OutputSink, onEnd: () => void): void {
     this.#sink = sink
     this.#onEnd = onEnd
+    if (this.#filter.held > 0) this.#awaitSilence()
     this.#dropName()
     this.#closeWriteEnd()
     this.#socket.resume()
   }
 
   close(): void {
+    this.#endSilence()
     this.#sink = () => true
     this.#dropName()
     this.#closeWriteEnd()
@@ -106,9 +113,25 @@ export class OutputFifo {
       if (length === undefined) return 'held'
       if (length === 0) return 'free'
       total += length
-      this.#give(this.#filter.push(scratch.subarray(0, length)))
+      this.#filtered(scratch.subarray(0, length))
     }
     return 'held'
+  }
+
+  #filtered(bytes: Uint8Array): boolean {
+    const mayGoOn = this.#give(this.#filter.push(bytes))
+    if (this.#filter.held > 0) this.#awaitSilence()
+    return mayGoOn
+  }
+
+  #awaitSilence(): void {
+    if (this.#silence) this.#silence.refresh()
+    else this.#silence = setTimeout(() => this.#give(this.#filter.release()), SILENCE_MS).unref()
+  }
+
+  #endSilence(): void {
+    clearTimeout(this.#silence)
+    this.#silence = undefined
   }
 
   #give(bytes: Uint8Array): boolean {

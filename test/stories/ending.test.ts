@@ -11,10 +11,14 @@ import { processesOf } from '../workspace/shell-fixture.ts'
 /** What the server promises, and as much again for a machine that is busy with other tests. */
 const ANSWER_MS = 2 * 5000
 
-/** A function that lies about which process the shell is, for whoever asks the shell. It is in the saved state too. */
-const LIES = `builtin() { if [[ $1 == printf ]]; then command printf "$2" "\${@:3:7}" 1 1 yes 1; else command builtin "$@"; fi; }
-kill() { :; }; printf() { :; }; trap "" INT TERM HUP`
-const ENDLESS = `${LIES}\nwhile :; do sleep 0.05 || :; done`
+/** Functions that lie about which process the shell is, for whoever asks the shell. They are in the saved state too. */
+const LIES = String.raw`builtin() {
+  [[ $other ]] || { sleep 1000 >/dev/null 2>&1 & other=$!; }
+  if [[ $1 == printf && $2 == '%s\0' && $# == 11 ]]; then command printf '%s\0' "${'$'}{@:3:8}" "$other"
+  else command builtin "$@"; fi
+}
+kill() { :; }; trap() { :; }; enable() { :; }`
+const ENDLESS = `${LIES}\ncommand trap "" INT TERM HUP; while :; do sleep 0.05 || :; done`
 
 let stage: Stage
 

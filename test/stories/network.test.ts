@@ -153,4 +153,14 @@ describe('in the mode allowlist', () => {
       .poll(async () => JSON.stringify((await scene.server.call('GET', output)).body))
       .toContain('hello from outside')
   })
+
+  test('holds where only listed files of the host are shown', async () => {
+    await using own = await setNetworkScene({ 'listed.test': outside.port }, { OPENHANDS_SANDBOX_READABLE: '/usr' })
+    const fetched = (host: string) => `curl -sS -m 60 http://${host}:${outside.port}/hello; cat /etc/resolv.conf 2>&1`
+    const id = await own.create({ network: listed() })
+    expect(await own.run(id, fetched('listed.test'))).toMatch(/^hello from outside\ncat: .*resolv.conf/)
+    expect(await own.run(id, fetched('unlisted.test'))).toContain('refused unlisted.test')
+    const without = await own.create({ network: { mode: 'none' } })
+    expect(await own.run(without, fetched('listed.test'))).toMatch(/^cat: .*resolv.conf.*Could not resolve/s)
+  })
 })

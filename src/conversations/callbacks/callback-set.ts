@@ -174,7 +174,7 @@ export class CallbackSet {
   /** Nobody but the receiver is to see them, whoever says them. */
   #hide(id: string, { secret, headers }: Credentials): void {
     const parts = Object.entries(headers).flatMap(([name, value]) => secretsInHeader(name, value))
-    this.#deps.redactor.set(nameOf(id), secret, secret.slice(secret.indexOf('_') + 1), ...parts)
+    this.#deps.redactor.setServerKey(nameOf(id), secret, secret.slice(secret.indexOf('_') + 1), ...parts)
   }
 
   #set(id: string, entry: Entry | undefined): void {

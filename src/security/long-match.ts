@@ -1,0 +1,66 @@
+/** Follows a secret that is longer than what an automaton looks for, from the place where its beginning was found. */
+import type { LongPattern, PatternAutomaton } from './pattern-automaton.ts'
+
+/** Beside the pattern, so that it is worked out once: for each length, the longest beginning that is also an end of it. */
+type Prepared = { readonly bytes: Uint8Array; readonly borders: Int32Array }
+const prepared = new WeakMap<LongPattern, Prepared>()
+
+/** `grown` by the next byte of the secret; `moved`: it is where the match began later that this one fits; or neither. */
+export type Verdict = 'grown' | 'moved' | 'over'
+
+export class LongMatch {
+  readonly pattern: LongPattern
+  /** Where in the text the match begins. */
+  start: number
+  isOver = false
+  readonly #least: number
+  readonly #bytes: Uint8Array
+  readonly #borders: Int32Array
+  #matched: number
+
+  /** The first `least` bytes were found, and the match lasts as long as so many of its beginning are the last ones read. */
+  constructor(pattern: LongPattern, least: number, start: number) {
+    const { bytes, borders } = prepare(pattern)
+    this.pattern = pattern
+    this.start = start
+    this.#least = least
+    this.#bytes = bytes
+    this.#borders = borders
+    this.#matched = least
+  }
+
+  take(byte: number, bytes: Pick<PatternAutomaton, 'areSame'>): Verdict {
+    let verdict: 'grown' | 'moved' = 'grown'
+    while (this.#matched === this.#bytes.length || !bytes.areSame(this.#bytes[this.#matched]!, byte)) {
+      this.#matched = this.#borders[this.#matched]!
+      verdict = 'moved'
+      if (this.#matched < this.#least) {
+        this.isOver = true
+        return 'over'
+      }
+    }
+    this.#matched++
+    return verdict
+  }
+}
+
+function prepare(pattern: LongPattern): Prepared {
+  const known = prepared.get(pattern)
+  if (known) return known
+  const bytes = pattern.bytes()
+  const made = { bytes, borders: bordersOf(bytes) }
+  prepared.set(pattern, made)
+  return made
+}
+
+/** As Knuth, Morris and Pratt have it. */
+function bordersOf(bytes: Uint8Array): Int32Array {
+  const borders = new Int32Array(bytes.length + 1)
+  for (let length = 2, border = 0; length <= bytes.length; length++) {
+    const last = bytes[length - 1]
+    while (border > 0 && bytes[border] !== last) border = borders[border]!
+    if (bytes[border] === last) border++
+    borders[length] = border
+  }
+  return borders
+}

@@ -1,0 +1,59 @@
+/** The places of a text that are taken out of it, as they are found; of those that overlap, the fewest that cover them. */
+
+export type Occurrence = {
+  name: string
+  start: number
+  end: number
+  /** Those with the same one are the same secret, found a little longer each time. */
+  of: object | undefined
+}
+
+export class Occurrences {
+  #list: Occurrence[] = []
+  /** The text before is written. */
+  #done = -1
+
+  get isEmpty(): boolean {
+    return this.#list.length === 0
+  }
+
+  /** Keeps few of many that overlap: a text of one character could otherwise hold as many as it is long. */
+  add(name: string, start: number, end: number, of?: object): void {
+    const list = this.#list
+    const latest = list[list.length - 1]
+    if (latest && start >= latest.start && end <= latest.end) return
+    while (list.length > 0 && start <= list[list.length - 1]!.start && end >= list[list.length - 1]!.end) list.pop()
+    const last = list[list.length - 1]
+    const before = list[list.length - 2]
+    const isAfter = last && start >= last.start && end >= last.end
+    // With the one before, or what is written, it covers the last one.
+    const bridges = isAfter && (before ? before.start <= last.start && start <= before.end : start <= this.#done)
+    if (!bridges) {
+      list.push({ name, start, end, of })
+      return
+    }
+    last.name = name
+    last.start = start
+    last.end = end
+    last.of = of
+  }
+
+  clear(): void {
+    this.#list = []
+    this.#done = -1
+  }
+
+  /** By their beginning, the longest first. */
+  sorted(): readonly Occurrence[] {
+    return this.#list.sort((a, b) => a.start - b.start || b.end - a.end)
+  }
+
+  /** The text before `upTo` is written: what ends there is done with, and of what began there, the longest counts. */
+  forget(upTo: number): void {
+    this.#done = upTo
+    if (this.#list.length === 0) return
+    const left = this.#list.filter(({ end }) => end > upTo)
+    const begun = left.filter(({ start }) => start <= upTo).sort((a, b) => b.end - a.end || a.start - b.start)
+    this.#list = [...begun.slice(0, 1), ...left.filter(({ start }) => start > upTo)]
+  }
+}

@@ -1,0 +1,189 @@
+/**
+ * Finds many byte sequences in one pass over a text (Aho-Corasick). All of its states are made from the sequences before
+ * any text is read: no text can make it grow, and a byte of a text costs a constant on average.
+ */
+
+/** A sequence of which an automaton knows the beginning; the rest is compared, see `long-match.ts`. */
+export interface LongPattern {
+  readonly name: string
+  readonly bytes: () => Uint8Array
+}
+
+export type Pattern = {
+  readonly name: string
+  readonly bytes: Uint8Array
+  /** `bytes` is only the beginning of this. */
+  readonly long?: LongPattern
+}
+
+/** The longest pattern that ends in a state: it covers the others. `longs` are those whose beginning ends there. */
+export type Hit = { readonly name: string; readonly length: number; readonly longs: readonly LongPattern[] }
+
+/** Bytes with the same number are the same to the patterns. */
+export type Folding = (byte: number) => number
+
+export const ROOT = 0
+
+/** States next to the root have a row for all bytes, as most text never leads further. */
+const DENSE_STATES = 128
+
+export class PatternAutomaton {
+  /** By byte; 0 for those that are in no pattern. */
+  readonly #columnOf = new Uint8Array(256)
+  #columns = 1
+  /** Of the longest pattern. */
+  readonly depth: number
+  readonly size: number
+  /** By state: the column that leads to it, its first child, its next sibling, and where it goes on when no child fits. */
+  #via: Uint8Array
+  #child: Int32Array
+  #sibling: Int32Array
+  readonly #fallback: Int32Array
+  readonly #hits: Hit[] = []
+  /** By state: the number of what ends there in `#hits`, from 1 on; 0 for nothing. */
+  #hitOf: Int32Array
+  readonly #dense: Int32Array
+  readonly #denseStates: number
+
+  constructor(patterns: readonly Pattern[], fold: Folding) {
+    const bytes = 1 + patterns.reduce((sum, pattern) => sum + pattern.bytes.length, 0)
+    this.depth = patterns.reduce((longest, pattern) => Math.max(longest, pattern.bytes.length), 0)
+    this.#via = new Uint8Array(bytes)
+    this.#child = new Int32Array(bytes)
+    this.#sibling = new Int32Array(bytes)
+    this.#hitOf = new Int32Array(bytes)
+    this.#assignColumns(patterns, fold)
+    let size = 1
+    for (const pattern of patterns) size = this.#plant(pattern, size)
+    this.size = size
+    this.#orderByBreadth()
+    this.#fallback = new Int32Array(size)
+    this.#denseStates = Math.min(size, DENSE_STATES)
+    this.#dense = new Int32Array(this.#denseStates * this.#columns)
+    this.#link()
+  }
+
+  /** Calls `mark` with the first two bytes of every pattern, in each way that folding leaves open. */
+  eachBeginning(mark: (first: number, second: number) => void): void {
+    const bytesBy = Map.groupBy(this.#columnOf.keys(), (byte) => this.#columnOf[byte]!)
+    const children = (state: number) => {
+      const all: number[] = []
+      for (let child = this.#child[state]!; child !== 0; child = this.#sibling[child]!) all.push(child)
+      return all
+    }
+    const bytesTo = (state: number) => bytesBy.get(this.#via[state]!) ?? []
+    for (const one of children(ROOT)) {
+      const seconds = children(one).flatMap(bytesTo)
+      for (const first of bytesTo(one)) for (const second of seconds) mark(first, second)
+    }
+  }
+
+  contains(byte: number): boolean {
+    return this.#columnOf[byte] !== 0
+  }
+
+  areSame(one: number, other: number): boolean {
+    return one === other || (this.#columnOf[one] === this.#columnOf[other] && this.#columnOf[one] !== 0)
+  }
+
+  step(state: number, byte: number): number {
+    const column = this.#columnOf[byte]!
+    if (column === 0) return ROOT
+    return state < this.#denseStates ? this.#dense[state * this.#columns + column]! : this.#stepFar(state, column)
+  }
+
+  hasHit(state: number): boolean {
+    return this.#hitOf[state] !== 0
+  }
+
+  hitAt(state: number): Hit | undefined {
+    return this.#hits[this.#hitOf[state]! - 1]
+  }
+
+  #stepFar(state: number, column: number): number {
+    for (let at = state; ; at = this.#fallback[at]!) {
+      if (at < this.#denseStates) return this.#dense[at * this.#columns + column]!
+      const child = this.#childOf(at, column)
+      if (child !== 0) return child
+    }
+  }
+
+  #childOf(state: number, column: number): number {
+    let child = this.#child[state]!
+    while (child !== 0 && this.#via[child] !== column) child = this.#sibling[child]!
+    return child
+  }
+
+  #assignColumns(patterns: readonly Pattern[], fold: Folding): void {
+    const used = new Uint8Array(256)
+    for (const { bytes } of patterns) for (const byte of bytes) used[fold(byte)] = 1
+    const columns = new Uint8Array(256)
+    for (let byte = 0; byte < 256; byte++) if (used[byte] === 1) columns[byte] = this.#columns++
+    for (let byte = 0; byte < 256; byte++) this.#columnOf[byte] = columns[fold(byte)]!
+  }
+
+  #plant({ name, bytes, long }: Pattern, size: number): number {
+    let state = ROOT
+    let next = size
+    for (const byte of bytes) {
+      const column = this.#columnOf[byte]!
+      const known = this.#childOf(state, column)
+      if (known === 0) {
+        this.#via[next] = column
+        this.#sibling[next] = this.#child[state]!
+        this.#child[state] = next
+        state = next++
+      } else state = known
+    }
+    const there = this.hitAt(state)
+    const longs = long ? [...(there?.longs ?? []), long] : (there?.longs ?? [])
+    this.#setHit(state, { name: there?.name ?? name, length: bytes.length, longs })
+    return next
+  }
+
+  #setHit(state: number, hit: Hit): void {
+    this.#hitOf[state] = this.#hits.push(hit)
+  }
+
+  /** Numbers the states anew, by their distance from the root. */
+  #orderByBreadth(): void {
+    const order = new Int32Array(this.size)
+    const place = new Int32Array(this.size)
+    for (let at = 0, end = 1; at < end; at++) {
+      for (let child = this.#child[order[at]!]!; child !== 0; child = this.#sibling[child]!) {
+        place[child] = end
+        order[end++] = child
+      }
+    }
+    const [via, child, sibling, hitOf] = [this.#via, this.#child, this.#sibling, this.#hitOf]
+    this.#via = Uint8Array.from(order, (state) => via[state]!)
+    this.#child = Int32Array.from(order, (state) => place[child[state]!]!)
+    this.#sibling = Int32Array.from(order, (state) => place[sibling[state]!]!)
+    this.#hitOf = Int32Array.from(order, (state) => hitOf[state]!)
+  }
+
+  /** By breadth, so that what a state falls back to is done before it. */
+  #link(): void {
+    for (let state = ROOT; state < this.size; state++) {
+      const fallback = this.#fallback[state]!
+      if (state !== ROOT) this.#inheritHit(state, fallback)
+      if (state !== ROOT && state < this.#denseStates) this.#copyRow(fallback, state)
+      for (let child = this.#child[state]!; child !== 0; child = this.#sibling[child]!) {
+        const column = this.#via[child]!
+        if (state !== ROOT) this.#fallback[child] = this.#stepFar(fallback, column)
+        if (state < this.#denseStates) this.#dense[state * this.#columns + column] = child
+      }
+    }
+  }
+
+  #copyRow(from: number, to: number): void {
+    this.#dense.copyWithin(to * this.#columns, from * this.#columns, (from + 1) * this.#columns)
+  }
+
+  #inheritHit(state: number, fallback: number): void {
+    const [own, shorter] = [this.hitAt(state), this.hitAt(fallback)]
+    if (!own) this.#hitOf[state] = this.#hitOf[fallback]!
+    else if (shorter && shorter.longs.length > 0 && own.longs.length === 0)
+      this.#setHit(state, { ...own, longs: shorter.longs })
+  }
+}

@@ -1,0 +1,237 @@
+/**
+ * Reads a text for secrets, piece by piece: as it is, with its escapes undone, and for base64 in it. What it keeps of
+ * the text, and how much of the end is undecided, follows from the lengths of the secrets and from the text. It never
+ * depends on whether the text is like a secret.
+ */
+import { EscapeDecoder, isIntroducer, utf8 } from './escape-decoder.ts'
+import type { Occurrences } from './occurrences.ts'
+import { ROOT } from './pattern-automaton.ts'
+import type { SecretAutomata } from './secret-automata.ts'
+import { ASCII, CARRIAGE_RETURN, LINE_FEED } from './secret-automata.ts'
+import { ESCAPE_LEVELS } from './secret-patterns.ts'
+import { TextReading } from './text-reading.ts'
+
+/** What text is made of: UTF-16 units, or the bytes of UTF-8 (each as the character of that number). */
+export type TextUnit = 'char' | 'byte'
+
+/** Wrapped base64 goes on after a line break only behind so many characters of it: programs write 60 to 76 a line. */
+const MIN_WRAPPED_CHARS = 48
+/** Line breaks in a row that base64 goes on after. */
+const MAX_LINE_BREAKS = 4
+
+const REPLACEMENT = 0xfffd
+/** In no secret. */
+const NO_BYTE = 0xff
+
+export class SecretScanner {
+  readonly #automata: SecretAutomata
+  readonly #unit: TextUnit
+  /** As it is, and with one level of escapes undone after the other. */
+  readonly #spelled: readonly TextReading[]
+  /** Of the last of these. */
+  readonly #encoded: TextReading
+  readonly #readings: readonly TextReading[]
+  /** What leads from each reading to the next one. */
+  readonly #decoders: readonly EscapeDecoder[]
+  /** Where the next unit is. */
+  #at = 0
+  /** What begins before is decided. */
+  #floor = 0
+  /** The first half of a character that the last piece was cut in; 0 for none. */
+  #half = 0
+  /** Characters of base64 at the end of the last piece. */
+  #carriedRun = 0
+  #lineBreaks = 0
+
+  /** What is found is added to `found`, in units from where it began. */
+  constructor(automata: SecretAutomata, unit: TextUnit, found: Occurrences) {
+    const { spelled, encoded, undecided } = automata
+    this.#automata = automata
+    this.#unit = unit
+    this.#spelled = Array.from({ length: ESCAPE_LEVELS + 1 }, () => new TextReading(spelled, undecided, found))
+    this.#encoded = new TextReading(encoded, undecided, found)
+    this.#readings = [...this.#spelled, this.#encoded]
+    this.#decoders = Array.from(
+      { length: ESCAPE_LEVELS },
+      (_, level) => new EscapeDecoder({ take: (byte, start, end) => this.#takeByte(level + 1, byte, start, end) }),
+    )
+  }
+
+  /** Another text begins, or a part of it that is written at `at`. */
+  begin(at: number): void {
+    for (const reading of this.#readings) reading.begin(at)
+    for (const decoder of this.#decoders) decoder.reset()
+    this.#at = at
+    this.#floor = at
+    this.#half = 0
+    this.#carriedRun = 0
+    this.#lineBreaks = 0
+  }
+
+  /** Every secret that begins before is found. */
+  get settled(): number {
+    const { undecided } = this.#automata
+    const read = this.#spelled[ESCAPE_LEVELS]!.positions.startOf(undecided)
+    return Math.max(this.#floor, Math.min(read, this.#encoded.positions.startOf(undecided)))
+  }
+
+  scan(text: string): void {
+    const begin = this.#at
+    for (let at = 0; at < text.length; at++) {
+      if (this.#isInStep) at = this.#scanInStep(text, at, begin)
+      if (at >= text.length) break
+      const unit = text.charCodeAt(at)
+      if (unit === LINE_FEED) this.#takeLineFeed(text, at, begin)
+      else this.#takeUnit(unit, begin + at)
+    }
+    this.#at = begin + text.length
+    this.#carriedRun = this.#base64Before(text, text.length)
+  }
+
+  /** The text is over: what may have become an escape is none. */
+  finish(): void {
+    this.#endHalf(this.#at)
+    for (const decoder of this.#decoders) decoder.flush(this.#at)
+  }
+
+  /** No escape is begun, and with and without escapes the same is read. */
+  get #isInStep(): boolean {
+    for (const decoder of this.#decoders) if (!decoder.isIdle) return false
+    const { state } = this.#spelled[0]!
+    for (const reading of this.#spelled) if (reading.state !== state || reading.followsLong) return false
+    return this.#half === 0 && !this.#encoded.followsLong
+  }
+
+  /** Reads on while each unit is one byte and begins no escape, which is most text; answers where something else is. */
+  #scanInStep(text: string, from: number, begin: number): number {
+    const { spelled, encoded, isSpecial, isWide } = this.#automata
+    let word = this.#spelled[0]!.state
+    let code = this.#encoded.state
+    let read = from
+    for (let at = from; at < text.length; at++) {
+      if (word === ROOT && code === ROOT) at = this.#skip(text, at)
+      const unit = text.charCodeAt(at)
+      if (unit < 256 ? isSpecial[unit] === 1 : isWide) {
+        this.#advance(word, code, at - read)
+        return at
+      }
+      const byte = unit < 256 ? unit : NO_BYTE
+      word = spelled.step(word, byte)
+      code = encoded.step(code, byte)
+      if (!spelled.hasHit(word) && !encoded.hasHit(code)) continue
+      this.#advance(word, code, at + 1 - read)
+      read = at + 1
+      this.#report(begin + read)
+      if (!this.#isInStep) return read
+    }
+    this.#advance(word, code, text.length - read)
+    return text.length
+  }
+
+  /** Answers the first unit from `from` on that may begin something. Most text is read here, at a look-up for each unit. */
+  #skip(text: string, from: number): number {
+    const { mayBegin } = this.#automata
+    let at = from
+    let unit = text.charCodeAt(at)
+    while (at + 1 < text.length) {
+      const next = text.charCodeAt(at + 1)
+      if (unit >= ASCII || next >= ASCII || mayBegin[unit * ASCII + next] === 1) break
+      unit = next
+      at++
+    }
+    return at
+  }
+
+  #advance(word: number, code: number, bytes: number): void {
+    for (const reading of this.#readings) {
+      reading.state = reading === this.#encoded ? code : word
+      reading.positions.advance(bytes)
+    }
+  }
+
+  #report(end: number): void {
+    for (const reading of this.#readings) {
+      if (reading.automaton.hasHit(reading.state)) reading.report(end)
+    }
+  }
+
+  #takeUnit(unit: number, start: number): void {
+    const { isWide } = this.#automata
+    const end = start + 1
+    if (this.#half !== 0 && (unit & 0xfc00) !== 0xdc00) this.#endHalf(start)
+    if (unit <= 0x7f || this.#unit === 'byte') this.#takeByte(0, unit, start, end)
+    else if (!isWide) this.#takeByte(0, NO_BYTE, start, end)
+    else this.#takeWide(unit, start)
+  }
+
+  /** Two units may be one character, also where a piece ends between them. */
+  #takeWide(unit: number, start: number): void {
+    const half = this.#half
+    this.#half = (unit & 0xfc00) === 0xd800 ? unit : 0
+    if (half !== 0) this.#takeBytes(utf8(0x10000 + ((half - 0xd800) << 10) + unit - 0xdc00), start - 1, start + 1)
+    else if (this.#half === 0) this.#takeBytes(utf8(unit), start, start + 1)
+  }
+
+  #endHalf(end: number): void {
+    if (this.#half === 0) return
+    this.#half = 0
+    this.#takeBytes(utf8(REPLACEMENT), end - 1, end)
+  }
+
+  #takeBytes(bytes: readonly number[], start: number, end: number): void {
+    for (const byte of bytes) this.#takeByte(0, byte, start, end)
+  }
+
+  /** `from`: of so many levels of escapes the byte is free. */
+  #takeByte(from: number, byte: number, start: number, end: number): void {
+    const mayBeEscape = isIntroducer(byte)
+    for (let level = from; ; level++) {
+      this.#spelled[level]!.take(byte, start, end)
+      if (level === ESCAPE_LEVELS) break
+      const decoder = this.#decoders[level]!
+      if (decoder.isIdle && !mayBeEscape) continue
+      decoder.take(byte, start, end)
+      return
+    }
+    this.#takeEncoded(byte, start, end)
+  }
+
+  #takeEncoded(byte: number, start: number, end: number): void {
+    const isBreak = byte === LINE_FEED || byte === CARRIAGE_RETURN
+    this.#lineBreaks = isBreak ? this.#lineBreaks + 1 : 0
+    if (isBreak && this.#lineBreaks <= MAX_LINE_BREAKS) this.#encoded.positions.skip(end)
+    else this.#encoded.take(byte, start, end)
+  }
+
+  /** Most lines end all that is begun, so that a stream can show them at once. */
+  #takeLineFeed(text: string, at: number, begin: number): void {
+    const [start, next] = [begin + at, begin + at + 1]
+    const end = text.charCodeAt(at - 1) === CARRIAGE_RETURN ? at - 1 : at
+    const goesOn = this.#base64Before(text, end) >= MIN_WRAPPED_CHARS
+    if (goesOn || this.#automata.spansLines) this.#takeUnit(LINE_FEED, start)
+    else this.#endAll(next)
+    if (!goesOn) this.#encoded.begin(next)
+  }
+
+  /** A line break is in no escape, and here in no secret. */
+  #endAll(next: number): void {
+    this.#endHalf(next - 1)
+    for (const decoder of this.#decoders) decoder.flush(next - 1)
+    for (const reading of this.#readings) reading.begin(next)
+    this.#lineBreaks = 0
+    this.#floor = next
+  }
+
+  #base64Before(text: string, end: number): number {
+    let run = 0
+    while (run < MIN_WRAPPED_CHARS && run < end && isBase64(text.charCodeAt(end - 1 - run))) run++
+    return run === end ? run + this.#carriedRun : run
+  }
+}
+
+const BASE64_CHARACTERS = new Set(
+  Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_', (character) =>
+    character.charCodeAt(0),
+  ),
+)
+const isBase64 = (unit: number) => BASE64_CHARACTERS.has(unit)
