@@ -26,6 +26,7 @@ import { createStreamSlots } from './http/stream-slots.ts'
 import { createOpenAiChat } from './llm/openai-chat.ts'
 import { createBodyHash } from './security/body-hash.ts'
 import { openDataKeys } from './security/data-keys.ts'
+import { findWeakness } from './security/guessable-key.ts'
 import { createRedactor } from './security/redactor.ts'
 import type { Redactor } from './security/redactor.ts'
 import { createSafeFetch } from './security/safe-fetch.ts'
@@ -80,6 +81,7 @@ export async function startApp(config: Config): Promise<App> {
     // Meanwhile the wall is looked for.
     const dataKeys = await openDataKeys(config.dataDir, config.secretKeys)
     if (dataKeys.locked > 0) logger.warn(LOCKED_KEYS)
+    warnOfGuessableKeys(config, logger)
     const { launcher, missing: noWall } = await finding
     const metrics = createMetrics()
     const slots = createRunSlots(config.maxConcurrentRuns)
@@ -271,6 +273,20 @@ function redactorOf({ masterKeys, secretKeys, defaultLlm }: Config): Redactor {
   redactor.setServerKey('OPENHANDS_SECRET_KEY', ...secretKeys.filter((key) => !masterKeys.includes(key)))
   if (defaultLlm.api_key !== undefined) redactor.setServerKey('LLM_API_KEY', defaultLlm.api_key)
   return redactor
+}
+
+/** What an agent has said is redacted where it holds a server key, and so an agent can try keys. */
+function warnOfGuessableKeys({ masterKeys, secretKeys }: Config, logger: Logger): void {
+  const own = secretKeys.filter((key) => !masterKeys.includes(key))
+  const named = [
+    ...masterKeys.map((key) => ['OPENHANDS_MASTER_KEY', key]),
+    ...own.map((key) => ['OPENHANDS_SECRET_KEY', key]),
+  ]
+  for (const [name, key] of named as [string, string][]) {
+    const weakness = findWeakness(key)
+    if (weakness === undefined) continue
+    logger.warn(`${name} can be guessed: ${weakness}; make one with \`openssl rand -hex 32\``)
+  }
 }
 
 function infoOf(config: Config, { isolation }: ShellLauncher): Info {

@@ -58,7 +58,8 @@ function createParts(redactor: Redactor) {
       part.latest = delta
       return shown(delta, redactor.redact(part.texts.push(delta.text)))
     },
-    flush: (): Piece[] => [...parts.values()].flatMap(({ texts, latest }) => shown(latest, redactor.redact(texts.flush()))),
+    flush: (): Piece[] =>
+      [...parts.values()].flatMap(({ texts, latest }) => shown(latest, redactor.redact(texts.flush()))),
   }
 }
 
