@@ -33,6 +33,7 @@ import { createBodyHash } from './security/body-hash.ts'
 import { openDataKeys } from './security/data-keys.ts'
 import { createEndpointRules } from './security/endpoint-rules.ts'
 import type { EndpointRules } from './security/endpoint-rules.ts'
+import { findWeakness } from './security/guessable-key.ts'
 import { createRedactor } from './security/redactor.ts'
 import type { Redactor } from './security/redactor.ts'
 import { createSafeFetch } from './security/safe-fetch.ts'
@@ -96,6 +97,7 @@ export async function startApp(config: Config): Promise<App> {
     // Meanwhile the wall is looked for.
     const dataKeys = await openDataKeys(config.dataDir, config.secretKeys)
     if (dataKeys.locked > 0) logger.warn(LOCKED_KEYS)
+    warnOfGuessableKeys(config, logger)
     const { launcher, missing: noWall } = await finding
     const resources = await limiting
     const metrics = createMetrics()
@@ -329,6 +331,20 @@ function networkOf({ network }: Config, { isolation, isolatesNetwork }: ShellLau
   throw new ConfigError(
     `OPENHANDS_NETWORK and OPENHANDS_NETWORK_CEILING can only be open: ${why}. Install bubblewrap, or give the container the right to make network namespaces.`,
   )
+}
+
+/** What an agent has said is redacted where it holds a server key, and so an agent can try keys. */
+function warnOfGuessableKeys({ masterKeys, secretKeys }: Config, logger: Logger): void {
+  const own = secretKeys.filter((key) => !masterKeys.includes(key))
+  const named = [
+    ...masterKeys.map((key) => ['OPENHANDS_MASTER_KEY', key]),
+    ...own.map((key) => ['OPENHANDS_SECRET_KEY', key]),
+  ]
+  for (const [name, key] of named as [string, string][]) {
+    const weakness = findWeakness(key)
+    if (weakness === undefined) continue
+    logger.warn(`${name} can be guessed: ${weakness}; make one with \`openssl rand -hex 32\``)
+  }
 }
 
 function infoOf(config: Config, launcher: ShellLauncher, resources: ResourceLimiter): Info {

@@ -1,4 +1,4 @@
-/** Undoes one level of escapes in a stream of bytes: of JSON, of shells and other languages, and of URLs. Knows no secret. */
+/** Undoes one level of escapes in a stream of bytes: those of JSON, shells and other languages, or those of URLs. Knows no secret. */
 
 /** Takes the bytes of a text one by one; `start` and `end` are where in the text the byte is written. */
 export interface ByteSink {
@@ -9,6 +9,9 @@ const BACKSLASH = 0x5c
 const PERCENT = 0x25
 const QUOTE = 0x27
 const REPLACEMENT = 0xfffd
+
+/** Those that begin with a backslash (or a quote, as shells have it), or with a percent sign. */
+export type EscapeKind = 'backslash' | 'percent'
 
 /** The longest escape: two `\uXXXX` that are one character. */
 const MAX_ESCAPE = 12
@@ -26,12 +29,14 @@ const HALF_LENGTH = 6
  * escape, at most `MAX_ESCAPE` bytes, whatever they are.
  */
 export class EscapeDecoder implements ByteSink {
+  readonly #isPercent: boolean
   readonly #next: ByteSink
   readonly #pending = new Uint8Array(MAX_ESCAPE)
   readonly #starts = new Float64Array(MAX_ESCAPE)
   #length = 0
 
-  constructor(next: ByteSink) {
+  constructor(kind: EscapeKind, next: ByteSink) {
+    this.#isPercent = kind === 'percent'
     this.#next = next
   }
 
@@ -39,12 +44,17 @@ export class EscapeDecoder implements ByteSink {
     return this.#length === 0
   }
 
+  /** Whether it gives this byte out at once, as it is. */
+  passes(byte: number): boolean {
+    return this.#length === 0 && !this.#isIntroducer(byte)
+  }
+
   reset(): void {
     this.#length = 0
   }
 
   take(byte: number, start: number, end: number): void {
-    if (this.#length === 0 && !isIntroducer(byte)) {
+    if (this.passes(byte)) {
       this.#next.take(byte, start, end)
       return
     }
@@ -63,7 +73,7 @@ export class EscapeDecoder implements ByteSink {
   /** What `readAgain` would come to, in the case that floods of backslashes, percent signs or quotes are made of. */
   #passFirst(byte: number, start: number, end: number): void {
     const [first, begin] = [this.#pending[0]!, this.#starts[0]!]
-    this.#length = isIntroducer(byte) ? 1 : 0
+    this.#length = this.#isIntroducer(byte) ? 1 : 0
     this.#pending[0] = byte
     this.#starts[0] = start
     this.#next.take(first, begin, start)
@@ -81,12 +91,16 @@ export class EscapeDecoder implements ByteSink {
   /** The bytes so far are another escape than they seemed, or none: what is behind their first ones may be one. */
   #readAgain(end: number): void {
     while (this.#length > 0) {
-      let meaning = isIntroducer(this.#pending[0]!) ? BEGUN : NO_ESCAPE
-      let length = 0
+      let meaning = this.#isIntroducer(this.#pending[0]!) ? BEGUN : NO_ESCAPE
+      let length = 1
       while (meaning === BEGUN && length < this.#length) meaning = readEscape(this.#pending, ++length)
       if (meaning === BEGUN) return
       this.#give(meaning, length, end)
     }
+  }
+
+  #isIntroducer(byte: number): boolean {
+    return this.#isPercent ? byte === PERCENT : byte === BACKSLASH || byte === QUOTE
   }
 
   /** Gives out what the first `length` bytes mean, and keeps those behind them. `end` is where the last one of all ends. */
@@ -106,10 +120,10 @@ export class EscapeDecoder implements ByteSink {
   }
 }
 
-/** One level less, of a whole text. */
-export function decodeOnce(bytes: Uint8Array): Uint8Array {
+/** The same for a whole text. */
+export function decodeEscapes(kind: EscapeKind, bytes: Uint8Array): Uint8Array {
   const out: number[] = []
-  const decoder = new EscapeDecoder({ take: (byte) => void out.push(byte) })
+  const decoder = new EscapeDecoder(kind, { take: (byte) => void out.push(byte) })
   for (const byte of bytes) decoder.take(byte, 0, 0)
   decoder.flush(0)
   return Uint8Array.from(out)
@@ -132,8 +146,6 @@ const HEX = Int8Array.from({ length: 256 }, (_, byte) => {
 
 const isHex = (byte: number) => HEX[byte]! >= 0
 const isOctal = (byte: number) => byte >= 0x30 && byte <= 0x37
-export const isIntroducer = (byte: number) => byte === BACKSLASH || byte === PERCENT || byte === QUOTE
-
 function mayFollow(introducer: number, byte: number): boolean {
   if (introducer === PERCENT) return isHex(byte)
   if (introducer === QUOTE) return byte === BACKSLASH

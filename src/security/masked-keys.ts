@@ -37,8 +37,7 @@ function redactWord(word: string, hasDots: boolean): string {
     if (end === at) continue
     let from = at
     while (from > done && isOfKey(word[from - 1]!)) from--
-    let to = end
-    while (to < word.length && (isOfKey(word[to]!) || endOfMask(word, to, hasDots) > to)) to++
+    const to = endOfShown(word, end, hasDots)
     if (isKey(word.slice(from, at), word.slice(end, to), word[at]!)) {
       written += word.slice(done, from) + PLACEHOLDER
       done = to
@@ -46,6 +45,17 @@ function redactWord(word: string, hasDots: boolean): string {
     at = to - 1
   }
   return written + word.slice(done)
+}
+
+/** The end of what belongs to the same key: what is shown of it, and other masks. */
+function endOfShown(word: string, from: number, hasDots: boolean): number {
+  let to = from
+  while (to < word.length) {
+    const next = isOfKey(word[to]!) ? to + 1 : endOfMask(word, to, hasDots)
+    if (next === to) break
+    to = next
+  }
+  return to
 }
 
 /** The end of a run of one mask that begins here; `at` itself where none does. */

@@ -38,6 +38,11 @@ export class Occurrences {
     last.of = of
   }
 
+  /** The end of the last of them. */
+  get end(): number {
+    return this.#list.reduce((latest, { end }) => Math.max(latest, end), 0)
+  }
+
   clear(): void {
     this.#list = []
     this.#done = -1

@@ -95,7 +95,10 @@ export function createRedactor(): Redactor {
       if (secrets.delete(name)) forget()
     },
     redact,
-    redactCutOff: (text) => redact(createStreamRedactor(forStreams, 'char').push(text)),
+    redactCutOff(text) {
+      const automata = forStreams()
+      return redact(automata ? new TextRedactor(automata).redactCutOff(text) : text)
+    },
     stream: () => createStreamRedactor(forStreams, 'char'),
     byteStream: () => createByteRedactor(createStreamRedactor(forStreams, 'byte')),
   }

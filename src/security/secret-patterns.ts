@@ -1,13 +1,18 @@
 /** What to look for of a secret's value. The only file that knows how values are written, beside `escape-decoder.ts`. */
 import { MIN_SECRET_LENGTH } from '../contract/secret.ts'
-import { decodeOnce } from './escape-decoder.ts'
+import type { EscapeKind } from './escape-decoder.ts'
+import { decodeEscapes } from './escape-decoder.ts'
 import type { Folding, LongPattern, Pattern } from './pattern-automaton.ts'
 
 /** `spelled` is looked for in text, and in text whose escapes are undone; `encoded` is base64, in the latter. */
 export type SecretPatterns = { readonly spelled: readonly Pattern[]; readonly encoded: readonly Pattern[] }
 
-/** JSON inside JSON inside JSON: a file of JSON, in the arguments of a call, in the body of a request. */
-export const ESCAPE_LEVELS = 3
+/**
+ * The levels of escapes that are undone, one after the other: those of JSON inside JSON inside JSON (a file of JSON, in the
+ * arguments of a call, in the body of a request), and of URLs between them. By themselves, as what is written in one kind
+ * may hold what looks like the other.
+ */
+export const ESCAPE_LEVELS: readonly EscapeKind[] = ['backslash', 'percent', 'backslash', 'percent', 'backslash']
 
 /** So many bytes of the beginning of a longer secret are taken for it: what a stream holds back is shorter than this. */
 export const MAX_PATTERN_BYTES = 256
@@ -48,29 +53,19 @@ function toPattern(name: string, bytes: Uint8Array, isWhole: boolean): Pattern {
   return { name, bytes: bytes.subarray(0, MAX_PATTERN_BYTES), long }
 }
 
-/**
- * As it is, and as it is read where escapes are undone: what looks like one in a value is undone with those it is written
- * in. JSON leaves a percent sign as it is, so what begins with one may be undone before the rest.
- */
+/** As it is, and as it is read where escapes are undone: what looks like one in a value is undone with the others. */
 function spellings(text: string): Uint8Array[] {
-  const all: Uint8Array[] = []
-  for (const first of new Set([text, decodePercent(text)])) {
-    let bytes: Uint8Array = Buffer.from(first, first === text ? 'utf8' : 'latin1')
-    for (let level = 0; level <= ESCAPE_LEVELS; level++) {
-      all.push(bytes)
-      const decoded = decodeOnce(bytes)
-      if (decoded.length === bytes.length || decoded.length < MIN_DECODED_BYTES) break
-      bytes = decoded
+  const all: Uint8Array[] = [Buffer.from(text)]
+  for (const from of [0, 1]) {
+    let bytes = all[0]!
+    for (const kind of ESCAPE_LEVELS.slice(from)) {
+      const decoded = decodeEscapes(kind, bytes)
+      if (decoded.length === bytes.length) continue
+      if (decoded.length < MIN_DECODED_BYTES) break
+      all.push((bytes = decoded))
     }
   }
   return all
-}
-
-/** Answers bytes, each as the character of that number, where there is something to undo. */
-function decodePercent(text: string): string {
-  if (!/%[0-9a-f]{2}/i.test(text)) return text
-  const bytes = Buffer.from(text).toString('latin1')
-  return bytes.replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 }
 
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'

@@ -3,7 +3,7 @@
  * the text, and how much of the end is undecided, follows from the lengths of the secrets and from the text. It never
  * depends on whether the text is like a secret.
  */
-import { EscapeDecoder, isIntroducer, utf8 } from './escape-decoder.ts'
+import { EscapeDecoder, utf8 } from './escape-decoder.ts'
 import type { Occurrences } from './occurrences.ts'
 import { ROOT } from './pattern-automaton.ts'
 import type { SecretAutomata } from './secret-automata.ts'
@@ -48,12 +48,12 @@ export class SecretScanner {
     const { spelled, encoded, undecided } = automata
     this.#automata = automata
     this.#unit = unit
-    this.#spelled = Array.from({ length: ESCAPE_LEVELS + 1 }, () => new TextReading(spelled, undecided, found))
+    this.#spelled = ['plain', ...ESCAPE_LEVELS].map(() => new TextReading(spelled, undecided, found))
     this.#encoded = new TextReading(encoded, undecided, found)
     this.#readings = [...this.#spelled, this.#encoded]
-    this.#decoders = Array.from(
-      { length: ESCAPE_LEVELS },
-      (_, level) => new EscapeDecoder({ take: (byte, start, end) => this.#takeByte(level + 1, byte, start, end) }),
+    this.#decoders = ESCAPE_LEVELS.map(
+      (kind, level) =>
+        new EscapeDecoder(kind, { take: (byte, start, end) => this.#takeByte(level + 1, byte, start, end) }),
     )
   }
 
@@ -71,7 +71,7 @@ export class SecretScanner {
   /** Every secret that begins before is found. */
   get settled(): number {
     const { undecided } = this.#automata
-    const read = this.#spelled[ESCAPE_LEVELS]!.positions.startOf(undecided)
+    const read = this.#spelled.at(-1)!.positions.startOf(undecided)
     return Math.max(this.#floor, Math.min(read, this.#encoded.positions.startOf(undecided)))
   }
 
@@ -184,12 +184,10 @@ export class SecretScanner {
 
   /** `from`: of so many levels of escapes the byte is free. */
   #takeByte(from: number, byte: number, start: number, end: number): void {
-    const mayBeEscape = isIntroducer(byte)
-    for (let level = from; ; level++) {
+    for (let level = from; level < this.#spelled.length; level++) {
       this.#spelled[level]!.take(byte, start, end)
-      if (level === ESCAPE_LEVELS) break
-      const decoder = this.#decoders[level]!
-      if (decoder.isIdle && !mayBeEscape) continue
+      const decoder = this.#decoders[level]
+      if (!decoder || decoder.passes(byte)) continue
       decoder.take(byte, start, end)
       return
     }

@@ -91,6 +91,17 @@ export class TextRedactor {
     this.#scanner = new SecretScanner(automata, 'char', this.#found)
   }
 
+  /** Without the end of the text, about which it cannot be said whether it begins a secret. */
+  redactCutOff(text: string): string {
+    this.#scanner.begin(0)
+    this.#scanner.scan(text)
+    const decided = Math.max(this.#scanner.settled, this.#found.end)
+    this.#writer.begin()
+    const { written } = this.#writer.write(text.slice(0, decided), 0, Infinity)
+    this.#found.clear()
+    return written
+  }
+
   redact(text: string): string {
     if (text.length < this.#automata.shortest) return text
     this.#scanner.begin(0)

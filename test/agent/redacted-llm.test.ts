@@ -136,10 +136,42 @@ test('an error, and what was said before it, are without it', async () => {
   })
 })
 
-test('of what was cut off, an end that may be most of a secret is left out', async () => {
-  const cutOff = (text: string) => listen(model([], new LlmError('network', 'cut', { partial: answer({ text }) })))
-  expect((await cutOff('so tok"en-471')).error?.partial?.text).toBe('so ')
-  expect((await cutOff('so tok"')).error?.partial?.text).toBe('so tok"')
+test('of what was cut off, so much of the end is left out as may be most of a secret, whatever it is', async () => {
+  const cutOff = async (text: string) =>
+    (await listen(model([], new LlmError('network', 'cut', { partial: answer({ text }) })))).error?.partial
+  const before = 'It was said before. '
+  const shown = (await cutOff(`${before}tok"en-471`))?.text.length ?? 0
+  expect(before.slice(0, shown)).toBe((await cutOff(`${before}tok"en-471`))?.text)
+  expect((await cutOff(`${before}something!`))?.text.length).toBe(shown)
+  expect(await cutOff(`${before}A line.\n`)).toMatchObject({
+    text: `${before}A line.\n`,
+    model: 'm',
+    stopReason: 'stop',
+  })
+})
+
+test('a key that the provider has masked in part is not in the message of an error', async () => {
+  const { error } = await listen(model([], new LlmError('auth', 'Incorrect API key provided: sk-ab*****yz.')))
+  expect(error?.message).toBe('Incorrect API key provided: <secret:masked>.')
+})
+
+test('a server key does not change when a delta is shown, and is not in one, nor in the answer', async () => {
+  const redactor = createRedactor()
+  redactor.setServerKey('LLM_API_KEY', 'sk-0123456789')
+  const texts = ['It is sk-01', '234', '56789 or sk-0123456789.']
+  const llm = createRedactedLlm(
+    model(
+      texts.map((text) => ({ kind: 'text', text })),
+      answer({ text: texts.join('') }),
+    ),
+    redactor,
+  )
+  const stream = llm.stream({ system: '', messages: [], tools: [] }, new AbortController().signal)
+  const shown: string[] = []
+  let next = await stream.next()
+  for (; !next.done; next = await stream.next()) shown.push('text' in next.value ? next.value.text : '')
+  expect(shown).toEqual(['It is sk-01', '234', '56789 or <secret:LLM_API_KEY>.'])
+  expect(next.value.text).toBe('It is <secret:LLM_API_KEY> or <secret:LLM_API_KEY>.')
 })
 
 test('a reader that leaves early closes the stream', async () => {

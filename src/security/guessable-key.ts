@@ -1,0 +1,108 @@
+/** Whether a key can be guessed. Pure; what it answers never holds any of the key. */
+
+/** Of a key that only `openssl rand` or the like can have made. A billion guesses a second take centuries for these. */
+const MIN_BITS = 64
+const MIN_LENGTH = 16
+const MIN_DIFFERENT = 8
+
+/** In words and names there is so much choice for each letter, one with the other. */
+const BITS_PER_SPOKEN_LETTER = 2.5
+const MIN_SPOKEN_LETTERS = 4
+/** For one of the words below, in any case and spelling. */
+const BITS_PER_KNOWN_WORD = 8
+/** Where it begins, which way it goes, and how long it is. */
+const BITS_PER_SEQUENCE = 6
+const MIN_SEQUENCE = 4
+const BITS_PER_SEPARATOR = 1
+
+/** Parts of passwords and keys that people think of. */
+const WORDS = [
+  'password passwort passwd pass admin administrator root user login welcome letmein hello dragon monkey master shadow',
+  'sunshine princess football baseball superman batman trustno iloveyou secret geheim private public key keys token auth',
+  'test testing tester demo dev develop developer development prod production staging stage local localhost default',
+  'example sample change changeme replace please dummy fake temp temporary guest server agent agents openhands hands',
+  'open openai anthropic claude codex api apikey service internal super mega my our your the this that not very secure',
+  'security safe strong random company team project cluster docker kubernetes container backend frontend database',
+  'summer winter spring autumn monday friday january october december love money freedom computer internet google',
+  'correct horse battery staple foo bar baz foobar lorem ipsum value here insert todo unknown nothing none null',
+]
+  .join(' ')
+  .split(' ')
+  .sort((a, b) => b.length - a.length)
+
+const ROWS = ['qwertyuiop', 'qwertzuiop', 'azertyuiop', 'asdfghjkl', 'zxcvbnm', 'yxcvbnm', '1234567890']
+
+const LOOKALIKES: Readonly<Record<string, string>> = {
+  0: 'o',
+  1: 'i',
+  3: 'e',
+  4: 'a',
+  5: 's',
+  7: 't',
+  '@': 'a',
+  $: 's',
+}
+
+/** Why a key can be guessed, in the middle of a sentence; nothing when it cannot. */
+export function findWeakness(key: string): string | undefined {
+  if (key.length < MIN_LENGTH) return `it has fewer than ${MIN_LENGTH} characters`
+  if (new Set(key).size < MIN_DIFFERENT) return `it is made of fewer than ${MIN_DIFFERENT} different characters`
+  const period = periodOf(key)
+  if (period < key.length) return 'it repeats itself'
+  return bitsIn(key) < MIN_BITS ? 'it is made of words, sequences or repetition' : undefined
+}
+
+/** The length of what the key is a repetition of, the last one perhaps cut off: all of it where it is none. */
+function periodOf(key: string): number {
+  for (let period = 1; period <= key.length / 2; period++) if (key.startsWith(key.slice(period))) return period
+  return key.length
+}
+
+/** How much choice there was, at most, when somebody thought of the key part by part. */
+function bitsIn(key: string): number {
+  const spelled = Array.from(key.toLowerCase(), (character) => LOOKALIKES[character] ?? character).join('')
+  const perCharacter = Math.log2(alphabetOf(key))
+  let bits = 0
+  for (let at = 0; at < key.length;) {
+    const part = partAt(key, spelled, at, perCharacter)
+    bits += part.bits
+    at += part.length
+  }
+  return bits
+}
+
+type Part = { readonly length: number; readonly bits: number }
+
+function partAt(key: string, spelled: string, at: number, perCharacter: number): Part {
+  const sequence = sequenceAt(key.toLowerCase(), at)
+  if (sequence >= MIN_SEQUENCE) return { length: sequence, bits: BITS_PER_SEQUENCE }
+  const word = WORDS.find((known) => known.length > 2 && spelled.startsWith(known, at))
+  if (word !== undefined) return { length: word.length, bits: BITS_PER_KNOWN_WORD }
+  const spoken = /^(?:[A-Z]?[a-z]+|[A-Z]+)/.exec(key.slice(at))?.[0].length ?? 0
+  if (spoken >= MIN_SPOKEN_LETTERS) return { length: spoken, bits: spoken * BITS_PER_SPOKEN_LETTER }
+  return { length: 1, bits: /[-_. ]/.test(key[at]!) ? BITS_PER_SEPARATOR : perCharacter }
+}
+
+/** The length of `aaaa`, `abcd`, `4321` or `qwer` here. */
+function sequenceAt(key: string, at: number): number {
+  const steps = [-1, 0, 1].map((step) => {
+    let end = at + 1
+    while (end < key.length && key.charCodeAt(end) - key.charCodeAt(end - 1) === step) end++
+    return end - at
+  })
+  const rows = ROWS.flatMap((row) => [row, Array.from(row).reverse().join('')]).map((row) => {
+    const from = row.indexOf(key[at]!)
+    let length = 0
+    while (from >= 0 && from + length < row.length && key[at + length] === row[from + length]) length++
+    return length
+  })
+  return Math.max(...steps, ...rows)
+}
+
+/** Characters that a key of this look is chosen from. */
+function alphabetOf(key: string): number {
+  if (/^[0-9]+$/.test(key)) return 10
+  if (/^[0-9a-f-]+$/i.test(key)) return 16
+  const kinds = [/[0-9]/, /[a-z]/, /[A-Z]/, /[^0-9a-zA-Z]/]
+  return [10, 26, 26, 20].reduce((sum, size, at) => sum + (kinds[at]!.test(key) ? size : 0), 0)
+}
