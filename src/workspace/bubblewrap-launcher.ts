@@ -6,6 +6,7 @@
 import { existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { createKeyedTurns, type KeyedTurns } from '../lib/keyed-turns.ts'
 import { holdDirectory, holdHome, holdScratch, holdShown, holdWorkdir } from './held-places.ts'
 import {
   mountArguments,
@@ -58,6 +59,7 @@ export function createBubblewrapLauncher(sandbox: SandboxMaker): ShellLauncher {
   const shown = shownPlaces(sandbox)
   // Of what is listed, nothing is in the home by itself.
   const toolchains = sandbox.readable ? [] : TOOLCHAINS.filter((name) => existsSync(join(sandbox.home, name)))
+  const prepared = { sandbox, shown, toolchains, inTurn: createKeyedTurns() }
   return {
     isolation: 'bubblewrap',
     isolatesNetwork: sandbox.features.isolatesNetwork,
@@ -65,7 +67,7 @@ export function createBubblewrapLauncher(sandbox: SandboxMaker): ShellLauncher {
       file_system: sandbox.readable ? 'allow_list' : 'host_read_only',
       seccomp: sandbox.features.filter !== undefined,
     },
-    launch: (argv, options) => launchInSandbox({ sandbox, shown, toolchains }, argv, options),
+    launch: (argv, options) => launchInSandbox(prepared, argv, options),
   }
 }
 
@@ -79,10 +81,12 @@ type Prepared = {
   readonly sandbox: SandboxMaker
   readonly shown: readonly ShownPlace[]
   readonly toolchains: readonly string[]
+  /** By private directory: one that was just made, and is open, must not be replaced by another shell's. */
+  readonly inTurn: KeyedTurns
 }
 
 async function launchInSandbox(
-  { sandbox, shown, toolchains }: Prepared,
+  { sandbox, shown, toolchains, inTurn }: Prepared,
   argv: readonly string[],
   { workdir, visible, privateDir, network }: LaunchOptions,
 ): Promise<Launch> {
@@ -98,8 +102,8 @@ async function launchInSandbox(
   const home = join(privateDir, 'home')
   const places: ShellPlaces = {
     workdir: opened.use(await holdWorkdir(workdir)),
-    home: opened.use(await holdHome(home, sandbox.home, toolchains)),
-    scratch: opened.use(await holdScratch(join(privateDir, 'tmp'))),
+    home: opened.use(await inTurn(privateDir, () => holdHome(home, sandbox.home, toolchains))),
+    scratch: opened.use(await inTurn(privateDir, () => holdScratch(join(privateDir, 'tmp')))),
     visible: await inOrder(visible, async (path) => opened.use(await holdDirectory(path))),
     shown: await inOrder(shown, async ({ at, real }) => ({ at, place: opened.use(await holdShown(real)) })),
     inherit: features.bindsDescriptors ? ({ handle }) => inherit(handle) : undefined,

@@ -49,7 +49,7 @@ export async function holdHome(path: string, usersHome: string, toolchains: read
 /** What a conversation has for /tmp: with the same rights, whatever the umask is. */
 export const holdScratch = (path: string): Promise<Place> => holdOrMake(path, 0o1777, () => Promise.resolve())
 
-/** Of several that make it at once, the first one's stays. */
+/** Not for two callers at once: the directory of one would replace that of the other, if it is still empty. */
 async function holdOrMake(path: string, mode: number, fill: (place: Place) => Promise<void>): Promise<Place> {
   const existing = await openUnmoved(path).catch(unlessMissing)
   if (existing) return existing
@@ -65,7 +65,7 @@ async function holdOrMake(path: string, mode: number, fill: (place: Place) => Pr
     await rename(within(parent, name), within(parent, basename(path)))
   } catch (error) {
     await removeTree(within(parent, name))
-    if (codeOf(error) !== 'ENOTEMPTY' && codeOf(error) !== 'EEXIST') throw error
+    throw error
   }
   return await openUnmoved(path)
 }

@@ -53,7 +53,7 @@ async function setHost() {
       launcher,
     })
     onTestFinished(() => shells.close())
-    return (command: string): Promise<CommandResult> => runIn(shells.get('agent'), command)
+    return (command: string, session = 'agent'): Promise<CommandResult> => runIn(shells.get(session), command)
   }
 
   /** A program in the place of bwrap, that does something first: at the worst moment, as the check is over. */
@@ -116,6 +116,17 @@ describe('a workdir in the workdir of another conversation', () => {
     await expect((await open(join(workdirBase, 'outer/inner'), { path }))('ls')).rejects.toThrow(/no --bind-fd/)
     expect((await (await open(join(workdirBase, 'outer'), { path }))('echo up')).stdout).toBe('up\n')
   })
+})
+
+test('the first shells of a conversation start at once, and have one home', async () => {
+  const { workdirBase, open } = await setHost()
+  const run = await open(join(workdirBase, 'new'))
+  const names = Array.from({ length: 12 }, (_, i) => `session-${i}`)
+  const results = await Promise.all(names.map((name) => run(`touch ~/${name}`, name)))
+  expect(results.map(({ exitCode, stderr }) => ({ exitCode, stderr }))).toEqual(
+    names.map(() => ({ exitCode: 0, stderr: '' })),
+  )
+  expect((await run('ls ~', 'agent')).stdout.trim().split('\n')).toEqual(names.toSorted())
 })
 
 test('a program directory on the search path that becomes a link shows nothing of what it leads to', async () => {
