@@ -92,13 +92,14 @@ describe('a command that is waited for', () => {
   })
 
   test('waits for its turn in its session, and not for other sessions', async () => {
-    const slow = run('sleep 0.5; echo slow', { session_id: 'turn' })
+    const slow = run('until [ -e go ]; do sleep 0.05; done; echo slow', { session_id: 'turn' })
     await expect.poll(async () => (await call('GET', '/commands?limit=1')).body.items[0].status).toBe('running')
     const next = run('echo next', { session_id: 'turn' })
     expect((await run('echo other', { session_id: 'turn-2' })).stdout).toBe('other\n')
     const { items } = (await call('GET', '/commands?limit=10')).body
     const statuses = items.filter((item: { session_id: string }) => item.session_id === 'turn')
     expect(statuses.map((item: { status: string }) => item.status)).toEqual(['queued', 'running'])
+    await run('touch go', { session_id: 'turn-2' })
     expect([(await slow).stdout, (await next).stdout]).toEqual(['slow\n', 'next\n'])
   })
 
