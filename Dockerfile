@@ -1,8 +1,8 @@
 # Build: the executable, with the toolchain that package-lock.json pins.
 FROM node:24-bookworm-slim AS build
-# binutils has `strip`: an executable 33 MB smaller.
+# binutils has `strip`: an executable 33 MB smaller. The pinned Node needs libatomic1.
 RUN apt-get update \
-  && apt-get install -y --no-install-recommends binutils ca-certificates \
+  && apt-get install -y --no-install-recommends binutils ca-certificates libatomic1 \
   && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY package.json package-lock.json .npmrc ./

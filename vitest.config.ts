@@ -1,29 +1,33 @@
 import { defineConfig } from 'vitest/config'
+import { PATIENCE_MS } from './test/support/patience.ts'
+import { SANDBOX_TESTS, SHELL_TESTS } from './test/support/sandbox-tests.ts'
 
-/** What holds for shells holds behind a wall too: these run again there. */
-const SHELL_TESTS = [
-  'test/workspace/{background,bash-session,command-output,forged-reports,interrupt,output-filter,shells}.test.ts',
-  'test/tools/bash.test.ts',
-  'test/stories/processes.test.ts',
-]
+const isLinux = process.platform === 'linux'
+const everywhere = { extends: true as const }
+
+const all = {
+  ...everywhere,
+  test: {
+    name: 'all',
+    include: ['test/**/*.test.ts'],
+    exclude: isLinux ? ['test/needs-linux.test.ts'] : SANDBOX_TESTS,
+    provide: { isolation: 'none' as const },
+  },
+}
+const sandboxed = {
+  ...everywhere,
+  test: { name: 'sandboxed', include: SHELL_TESTS, provide: { isolation: 'bubblewrap' as const } },
+}
 
 export default defineConfig({
   test: {
     // Most of them wait for processes and timers: two at a time, also where there are only two cores.
     maxWorkers: 2,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Waits inside a test end sooner, and say what they saw.
+    testTimeout: 2 * PATIENCE_MS,
+    hookTimeout: 2 * PATIENCE_MS,
+    expect: { poll: { timeout: PATIENCE_MS } },
     reporters: ['default'],
-    projects: [
-      { extends: true, test: { name: 'all', include: ['test/**/*.test.ts'], provide: { isolation: 'none' } } },
-      {
-        extends: true,
-        test: {
-          name: 'behind a wall',
-          include: SHELL_TESTS,
-          provide: { isolation: 'bubblewrap' },
-        },
-      },
-    ],
+    projects: isLinux ? [all, sandboxed] : [all],
   },
 })

@@ -10,6 +10,8 @@ import { benchCreate } from './create.ts'
 import { benchDeltas } from './deltas.ts'
 import { benchEventPage } from './event-page.ts'
 import { benchFiles } from './files.ts'
+import { benchLimits } from './limits.ts'
+import { benchNetwork } from './network.ts'
 import { benchStart } from './start.ts'
 import { benchSteps } from './steps.ts'
 import type { Row } from './table.ts'
@@ -21,6 +23,8 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   create: benchCreate,
   files: benchFiles,
   commands: benchCommands,
+  network: benchNetwork,
+  limits: benchLimits,
   callbacks: benchCallbacks,
   churn: benchChurn,
   start: benchStart,

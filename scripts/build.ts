@@ -14,6 +14,7 @@ import {
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { assetFiles } from '../src/http/assets.ts'
+import { LISTENER_COMMAND, offerListener } from '../src/workspace/network-listener.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const DIST = join(ROOT, 'dist')
@@ -62,8 +63,18 @@ async function bundle(input: string): Promise<string> {
   // Minified: 10 MB less resident memory. Names are kept for stack traces.
   await bundler.write({ file, format: 'esm', codeSplitting: false, minify: true, keepNames: true, comments: false })
   await bundler.close()
-  writeFileSync(file, inAscii(withoutFacades(readFileSync(file, 'utf8'))))
+  writeFileSync(file, inAscii(listenerFirst(withoutFacades(readFileSync(file, 'utf8')))))
   return file
+}
+
+/** Each sandbox with a proxy waits for it at its start: it comes before the server, of which it needs nothing. */
+function listenerFirst(code: string): string {
+  const listener = `if (process.argv[2] === '${LISTENER_COMMAND}') {
+  (${offerListener.toString()})(Number(process.argv[3]));
+  await new Promise(() => {});
+}
+`
+  return code.replace(/^(?:#![^\n]*\n)?/, (hashbang) => hashbang + listener)
 }
 
 /**

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
 import type { Config } from './config.ts'
 import { ConfigError, sizeThreadPool } from './config.ts'
+import type { ServerNetwork } from './contract/network.ts'
 import { Status } from './contract/event.ts'
 import type { Info } from './contract/server.ts'
 import type { AssemblyDeps } from './conversations/assemble.ts'
@@ -17,15 +18,21 @@ import { createRunSlots } from './conversations/run-slots.ts'
 import { lockDataDirectory } from './events/data-lock.ts'
 import { Firehose } from './events/firehose.ts'
 import { createJsonlStore } from './events/jsonl-store.ts'
+import { createConnectionPermits } from './network/connection-permits.ts'
+import { createReach } from './network/reach.ts'
 import { createAuthenticator } from './http/auth.ts'
 import { pageRoutes } from './http/docs.ts'
 import { MAX_HEADER_BYTES } from './http/client-error.ts'
 import { createReadiness } from './http/readiness.ts'
+import { listenOn } from './http/listen.ts'
 import { createHttpServer, cutConnections } from './http/server.ts'
-import { createStreamSlots } from './http/stream-slots.ts'
+import { createFirehoseSlots, createStreamSlots } from './http/stream-slots.ts'
 import { createOpenAiChat } from './llm/openai-chat.ts'
+import { createPatientFetch } from './llm/patient-fetch.ts'
 import { createBodyHash } from './security/body-hash.ts'
 import { openDataKeys } from './security/data-keys.ts'
+import { createEndpointRules } from './security/endpoint-rules.ts'
+import type { EndpointRules } from './security/endpoint-rules.ts'
 import { findWeakness } from './security/guessable-key.ts'
 import { createRedactor } from './security/redactor.ts'
 import type { Redactor } from './security/redactor.ts'
@@ -41,12 +48,15 @@ import { createEditorFiles } from './workspace/editor-files.ts'
 import type { FileRules } from './workspace/file-gate.ts'
 import { findBubblewrap, findProgram } from './workspace/find-launcher.ts'
 import { hostLauncher } from './workspace/host-launcher.ts'
+import { limitEditor } from './workspace/limits/limited-editor.ts'
+import type { ResourceLimiter } from './workspace/limits/resource-limits.ts'
+import { createResourceLimiter } from './workspace/limits/resource-limits.ts'
 import { endOrphans } from './workspace/marked-processes.ts'
-import type { ShellLauncher } from './workspace/shell.ts'
+import type { ShellLauncher } from './workspace/launch.ts'
 import { pathsNamedIn, shellEnvironment } from './workspace/shell-environment.ts'
 import { MAX_SHELL_SESSIONS } from './workspace/shell-limits.ts'
 import { createShells } from './workspace/shells.ts'
-import { hiddenFromShells } from './workspace/wall-mounts.ts'
+import { hiddenFromShells, readableByShells } from './workspace/sandbox-mounts.ts'
 
 export const VERSION: string = manifest.version
 
@@ -78,11 +88,18 @@ export async function startApp(config: Config): Promise<App> {
   try {
     const logger = createLogger({ level: config.logLevel, redact: redactorOf(config).redact })
     started.use(await lockDataDirectory(config.dataDir))
+    const limiting = createResourceLimiter({
+      limits: config.limits,
+      dataDir: config.dataDir,
+      onError: (error) => logger.error({ err: error }, 'the use of resources cannot be watched'),
+    })
+    limiting.catch(() => {}) // told where it is awaited
     // Meanwhile the wall is looked for.
     const dataKeys = await openDataKeys(config.dataDir, config.secretKeys)
     if (dataKeys.locked > 0) logger.warn(LOCKED_KEYS)
     warnOfGuessableKeys(config, logger)
     const { launcher, missing: noWall } = await finding
+    const resources = await limiting
     const metrics = createMetrics()
     const slots = createRunSlots(config.maxConcurrentRuns)
     const dispatcher = createCallbackDispatcher({
@@ -90,7 +107,7 @@ export async function startApp(config: Config): Promise<App> {
       userAgent: `agent-server/${VERSION}`,
     })
     started.defer(() => dispatcher.close())
-    const parts = { logger, launcher, metrics, slots, dispatcher, keyMaterial: dataKeys.material }
+    const parts = { logger, launcher, resources, metrics, slots, dispatcher, keyMaterial: dataKeys.material }
     const { manager, firehose } = await createManager(config, parts)
     metrics.watch({
       conversationsByStatus: () => countByStatus(manager),
@@ -107,10 +124,11 @@ export async function startApp(config: Config): Promise<App> {
       firehose,
       authenticate: createAuthenticator(config.masterKeys),
       hashBody: createBodyHash(dataKeys.material),
-      info: infoOf(config, launcher),
+      info: infoOf(config, launcher, resources),
       readiness: createReadiness({ dataDir: config.dataDir, phase: () => phase }),
       metrics,
       streamSlots: createStreamSlots(config.maxStreamsPerConversation),
+      firehoseSlots: createFirehoseSlots(config.maxFirehoseStreams),
       corsOrigins: config.corsOrigins,
       trustProxy: config.trustProxy,
       logger,
@@ -120,7 +138,8 @@ export async function startApp(config: Config): Promise<App> {
     started.defer(() => firehose.close())
     started.defer(() => manager.close())
     await manager.start()
-    const url = await http.listen({ host: config.host, port: config.port })
+    const listening = await listenOn(http, config)
+    if (listening.warning !== undefined) logger.warn(listening.warning)
     phase = 'running'
     // Beside the first requests: what is due may be in many conversations.
     manager
@@ -130,14 +149,14 @@ export async function startApp(config: Config): Promise<App> {
     const close = async () => {
       phase = 'stopping'
       // It stops listening at once and resolves when every connection is gone; the streams end as the manager closes.
-      const drained = http.close()
+      const drained = listening.close()
       await started.disposeAsync()
       const timer = setTimeout(() => cutConnections(http), DRAIN_TIMEOUT_MS)
       await drained
       clearTimeout(timer)
     }
     let closing: Promise<void> | undefined
-    return { url, logger, noWall, close: () => (closing ??= close()) }
+    return { url: listening.url, logger, noWall, close: () => (closing ??= close()) }
   } catch (error) {
     await started.disposeAsync()
     throw error
@@ -157,6 +176,7 @@ async function findWall(config: Config): Promise<Wall> {
     home: homedir(),
     path: env['PATH']!,
     named: pathsNamedIn(env),
+    readable: config.sandboxReadable,
   })
   if ('launcher' in found) return found
   if (config.isolation === 'bubblewrap')
@@ -166,6 +186,7 @@ async function findWall(config: Config): Promise<Wall> {
 
 type ManagerParts = Pick<AssemblyDeps, 'logger' | 'metrics' | 'slots' | 'dispatcher'> & {
   readonly launcher: ShellLauncher
+  readonly resources: ResourceLimiter
   readonly keyMaterial: readonly [string, ...string[]]
 }
 
@@ -173,13 +194,14 @@ async function createManager(
   config: Config,
   parts: ManagerParts,
 ): Promise<{ manager: ConversationManager; firehose: Firehose }> {
-  const { logger, launcher, metrics, slots, dispatcher, keyMaterial } = parts
+  const { logger, launcher, resources, metrics, slots, dispatcher, keyMaterial } = parts
   // Shells know it by this name, also where a link that leads there is out of their sight.
   const dataDir = await realpath(config.dataDir)
   const sessions = join(dataDir, 'sessions')
   await mkdir(config.workdirBase, { recursive: true, mode: 0o700 })
   const catalog = await createCatalog(dataDir)
   const env = shellEnvironment(config.environment)
+  const endpoints = config.llmAllow.length > 0 ? createEndpointRules(config.llmAllow) : undefined
   const hidden = [sessions, config.workdirBase, ...config.secretFiles.map(dirname)]
   const store = createJsonlStore({ directory: sessions })
   const firehose = new Firehose({
@@ -202,32 +224,51 @@ async function createManager(
     llmDefaults: config.defaultLlm,
     version: VERSION,
     isolation: launcher.isolation,
+    resources,
+    limitConversation: ({ directory, workdir, ...options }) =>
+      resources.limit({
+        ...options,
+        stateDir: shellsOf(directory),
+        roots: () => [workdir(), outputsOf(directory), privateOf(directory), join(directory, 'commands')],
+      }),
+    network: {
+      server: networkOf(config, launcher),
+      reach: createReach({ privateRules: config.networkPrivateRules }),
+      createPermits: createConnectionPermits(),
+      onOutcome: metrics.networkDecided,
+    },
+    sandbox: launcher.sandbox,
     slots,
     metrics,
     logger,
     createRedactor: () => redactorOf(config),
-    createLlm: createLlmWith(config, logger),
-    createShells: ({ directory, ...options }) =>
-      createShells({
-        ...options,
-        stateDir: join(directory, 'shells'),
-        outputDir: outputsOf(directory),
-        privateDir: privateOf(directory),
-        env,
-        launcher,
-        limits: { outputBytes: config.maxOutputBytes },
-      }),
+    createLlm: createLlmWith(config, logger, endpoints),
+    endpointRefusal: async (url) => await endpoints?.refusal(url),
+    createShells: ({ directory, limits, ...options }) =>
+      limits.limitShells(
+        createShells({
+          ...options,
+          stateDir: shellsOf(directory),
+          outputDir: outputsOf(directory),
+          privateDir: privateOf(directory),
+          env,
+          launcher: limits.limitLauncher(launcher),
+          limits: { outputBytes: config.maxOutputBytes },
+        }),
+      ),
     files: { io: createPermits(FILE_OPERATIONS), ripgrep: lazily(() => findProgram('rg', env['PATH']!)) },
     fileRules: (conversation) => fileRules(config, launcher, conversation),
-    createTools: (names, deps) =>
-      createTools(names, { ...deps, files: createEditorFiles(() => fileRules(config, launcher, deps)) }),
+    createTools(names, { quota, ...deps }) {
+      const files = createEditorFiles(() => fileRules(config, launcher, deps))
+      return createTools(names, { ...deps, files: quota ? limitEditor(files, quota) : files })
+    },
     onLogOpened: (log) => firehose.attach(log),
   })
   const manager = new ConversationManager({
     catalog,
     assembler,
     workdirBase: config.workdirBase,
-    endOrphans: (isOurs) => endOrphans(dataDir, isOurs),
+    endOrphans: async (isOurs) => [...new Set([...resources.ended, ...(await endOrphans(dataDir, isOurs))])],
     onDeleted: (id) => firehose.announceDeleted(id),
     logger,
   })
@@ -240,7 +281,7 @@ async function createManager(
  * stays behind that, as the shells do: it would else write where they cannot, and what it wrote there would run.
  */
 function fileRules(config: Config, { isolation }: ShellLauncher, conversation: Places): FileRules {
-  const { dataDir, workdirBase, secretFiles } = config
+  const { dataDir, workdirBase, secretFiles, sandboxReadable } = config
   const outputs = outputsOf(conversation.stateDirectory)
   if (isolation === 'none') {
     return { forbidden: [dataDir, '/proc', ...secretFiles], permitted: [workdirBase], readable: [outputs] }
@@ -248,21 +289,28 @@ function fileRules(config: Config, { isolation }: ShellLauncher, conversation: P
   const workdir = conversation.workdir()
   const hidden = hiddenFromShells({ dataDir, workdirBase, keyFiles: secretFiles, home: homedir() })
   return {
-    forbidden: hidden.filter((path) => path !== workdir),
+    forbidden: [...hidden.filter((path) => path !== workdir), ...(sandboxReadable ? ['/'] : [])],
     permitted: [workdir, privateOf(conversation.stateDirectory)],
-    readable: ['/', outputs],
+    readable: [...(sandboxReadable ? readableByShells(sandboxReadable) : ['/']), outputs],
   }
 }
 
 type Places = { readonly stateDirectory: string; readonly workdir: () => string }
 
 const privateOf = (conversationDirectory: string) => join(conversationDirectory, 'private')
+const shellsOf = (conversationDirectory: string) => join(conversationDirectory, 'shells')
 const outputsOf = (conversationDirectory: string) => join(conversationDirectory, 'outputs')
 
-function createLlmWith({ logLlmPayloads }: Config, logger: Logger): AssemblyDeps['createLlm'] {
+/** All of them share one pool of connections. */
+function createLlmWith(
+  { logLlmPayloads }: Config,
+  logger: Logger,
+  endpoints: EndpointRules | undefined,
+): AssemblyDeps['createLlm'] {
+  const fetch = createPatientFetch(endpoints && { connector: () => endpoints.connector() })
   return ({ conversationId, ...options }) => {
     const logPayload = (payload: object) => logger.info({ conversation_id: conversationId, ...payload }, 'llm payload')
-    return createOpenAiChat({ ...options, ...(logLlmPayloads && { logPayload }) })
+    return createOpenAiChat({ ...options, fetch, ...(logLlmPayloads && { logPayload }) })
   }
 }
 
@@ -273,6 +321,16 @@ function redactorOf({ masterKeys, secretKeys, defaultLlm }: Config): Redactor {
   redactor.setServerKey('OPENHANDS_SECRET_KEY', ...secretKeys.filter((key) => !masterKeys.includes(key)))
   if (defaultLlm.api_key !== undefined) redactor.setServerKey('LLM_API_KEY', defaultLlm.api_key)
   return redactor
+}
+
+/** Throws a `ConfigError` when shells cannot be started in the mode that the operator wants: it would else be open. */
+function networkOf({ network }: Config, { isolation, isolatesNetwork }: ShellLauncher): ServerNetwork {
+  if (isolatesNetwork) return { ...network, modes: ['none', 'allowlist', 'open'] }
+  if (network.default.mode === 'open' && network.ceiling.mode === 'open') return { ...network, modes: ['open'] }
+  const why = isolation === 'none' ? 'there is no sandbox' : 'sandboxes have no network of their own here'
+  throw new ConfigError(
+    `OPENHANDS_NETWORK and OPENHANDS_NETWORK_CEILING can only be open: ${why}. Install bubblewrap, or give the container the right to make network namespaces.`,
+  )
 }
 
 /** What an agent has said is redacted where it holds a server key, and so an agent can try keys. */
@@ -289,12 +347,14 @@ function warnOfGuessableKeys({ masterKeys, secretKeys }: Config, logger: Logger)
   }
 }
 
-function infoOf(config: Config, { isolation }: ShellLauncher): Info {
+function infoOf(config: Config, launcher: ShellLauncher, resources: ResourceLimiter): Info {
   return {
     name: 'agent-server',
     version: VERSION,
     tools: [...TOOL_NAMES],
-    isolation,
+    isolation: launcher.isolation,
+    ...(launcher.sandbox && { sandbox: launcher.sandbox }),
+    network: networkOf(config, launcher),
     limits: {
       max_body_bytes: config.maxBodyBytes,
       max_upload_bytes: config.maxUploadBytes,
@@ -303,9 +363,11 @@ function infoOf(config: Config, { isolation }: ShellLauncher): Info {
       stream_buffer_bytes: config.streamBufferBytes,
       max_concurrent_runs: config.maxConcurrentRuns,
       max_streams_per_conversation: config.maxStreamsPerConversation,
+      max_firehose_streams: config.maxFirehoseStreams,
       max_shell_sessions_per_conversation: MAX_SHELL_SESSIONS,
       max_running_commands_per_conversation: DEFAULT_COMMAND_LIMITS.running,
     },
+    resource_limits: resources.inForce(),
   }
 }
 

@@ -11,7 +11,11 @@ export const VARIABLES = {
       'Bearer key of the API, at least 16 characters. Several, separated by commas, while keys change: each is accepted, the first encrypts.',
     secret: true,
   },
-  OPENHANDS_SERVER_HOST: { about: 'Address to listen on.', default: '0.0.0.0' },
+  OPENHANDS_SERVER_HOST: {
+    about:
+      'Address to listen on. `localhost` is 127.0.0.1 and ::1; `0.0.0.0` is every IPv4 address and ::1; `::` is every address.',
+    default: '0.0.0.0',
+  },
   OPENHANDS_SERVER_PORT: { about: 'Port to listen on; 0 takes a free one.', default: '8000' },
   OPENHANDS_LOG_LEVEL: { about: 'DEBUG, INFO, WARN, ERROR or CRITICAL.', default: 'INFO' },
   OPENHANDS_DATA_DIR: {
@@ -28,6 +32,40 @@ export const VARIABLES = {
       'How commands are walled off: `bubblewrap`, which has to be there; `auto`, for that where it works; or `none`.',
     default: 'auto',
   },
+  OPENHANDS_LIMIT_MEMORY: {
+    about:
+      'Memory of all processes of one conversation together: bytes, also as `512M` or `8G`, a part of the machine such as `50%`, or `none`.',
+    default: '50%',
+  },
+  OPENHANDS_LIMIT_PROCESSES: {
+    about: 'Processes and threads of one conversation at the same time, or `none`.',
+    default: '2048',
+  },
+  OPENHANDS_LIMIT_CPU: {
+    about: 'Processor cores of one conversation, such as `1.5`, or `none`: it then yields to the server only.',
+    default: 'none',
+  },
+  OPENHANDS_LIMIT_DISK: {
+    about:
+      'Workdir, outputs, home and temporary files of one conversation together: bytes, also as `512M` or `20G`, or `none`.',
+    default: 'none',
+  },
+  OPENHANDS_NETWORK: {
+    about:
+      'What commands of conversations without a policy of their own may reach: `open`, `none`, or `allowlist:` and hosts, separated by commas. Default: `OPENHANDS_NETWORK_CEILING`.',
+  },
+  OPENHANDS_NETWORK_CEILING: {
+    about: 'The most that any conversation may reach, in the same form; a conversation can only be stricter.',
+    default: 'open',
+  },
+  OPENHANDS_NETWORK_PRIVATE_ALLOW: {
+    about:
+      'Addresses that are not public and that the network proxy may connect to, separated by commas: `address`, `network/bits`, or `name=address`, each with `:port`.',
+  },
+  OPENHANDS_SANDBOX_READABLE: {
+    about:
+      'Files and directories, separated by colons, that sandboxed commands can read beside those of the operating system; all others are invisible then. `/usr` adds nothing. Default: all files of the host that are not hidden.',
+  },
   OPENHANDS_CORS_ORIGINS: {
     about:
       'Origins, separated by commas, whose pages may call the API from a browser; `*` is any. Default: none but this server’s own page.',
@@ -43,6 +81,10 @@ export const VARIABLES = {
   OPENHANDS_MAX_STREAMS_PER_CONVERSATION: {
     about: 'Streams that may be open on one conversation at the same time.',
     default: '500',
+  },
+  OPENHANDS_MAX_FIREHOSE_STREAMS: {
+    about: 'Streams that may be open on the firehose at the same time, sockets among them.',
+    default: '100',
   },
   OPENHANDS_MAX_BODY_BYTES: { about: 'Largest request body, bytes.', default: String(8 * MIB) },
   OPENHANDS_MAX_UPLOAD_BYTES: {
@@ -64,6 +106,10 @@ export const VARIABLES = {
   OPENHANDS_CALLBACK_ALLOW: {
     about:
       'Addresses, CIDR ranges and host names, separated by commas, that callbacks may reach though they are not public.',
+  },
+  OPENHANDS_LLM_ALLOW: {
+    about:
+      'Where model requests may go, separated by commas: origins such as `https://api.openai.com`, wildcard hosts such as `*.example.org`, and `public` for every public address. Default: anywhere.',
   },
   LLM_MODEL: { about: 'Model of conversations that bring no llm_config of their own.' },
   LLM_API_KEY: { about: 'Key for LLM_BASE_URL; it is never sent anywhere else.', secret: true },

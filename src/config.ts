@@ -2,16 +2,25 @@
 import { readFileSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
 import { isIP } from 'node:net'
-import { homedir } from 'node:os'
+import { homedir, totalmem } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { z } from 'zod'
 import type { Name, Variable } from './config-variables.ts'
 import { VARIABLES } from './config-variables.ts'
+import { faultOfHeaderValue } from './contract/http-header.ts'
 import { makeDirectories } from './lib/make-directories.ts'
+import { withoutUndefined } from './lib/without-undefined.ts'
+import type { NetworkPolicy } from './contract/network.ts'
+import { findExcess } from './network/policy.ts'
+import type { PrivateRule } from './network/private-hosts.ts'
+import { parsePrivateRule } from './network/private-hosts.ts'
+import { parsePolicySetting } from './network/server-policy.ts'
+import { isEndpointRule } from './security/endpoint-rules.ts'
 import { isAddressRule } from './security/public-address.ts'
 import type { LogLevel } from './telemetry/logger.ts'
 import { LOG_LEVELS } from './telemetry/logger.ts'
+import type { LimitValues } from './workspace/limits/limit-values.ts'
 
 /** Below this a key can be guessed. */
 const MIN_KEY_LENGTH = 16
@@ -26,7 +35,11 @@ export type Config = {
   readonly dataDir: string
   readonly workdirBase: string
   readonly workdirRoots: readonly string[]
+  /** What shells in a sandbox see beside the system's files; undefined: all that is not hidden. */
+  readonly sandboxReadable: readonly string[] | undefined
   readonly isolation: Isolation
+  /** Of each conversation. */
+  readonly limits: LimitValues
   /** The first encrypts. */
   readonly masterKeys: readonly [string, ...string[]]
   /** What secrets at rest are encrypted with; the first encrypts, each is tried to decrypt. */
@@ -39,6 +52,7 @@ export type Config = {
   readonly trustProxy: readonly string[]
   readonly maxConcurrentRuns: number
   readonly maxStreamsPerConversation: number
+  readonly maxFirehoseStreams: number
   readonly maxBodyBytes: number
   readonly maxUploadBytes: number
   readonly maxOutputBytes: number
@@ -46,6 +60,12 @@ export type Config = {
   readonly logLlmPayloads: boolean
   /** Addresses, CIDR ranges and host names. */
   readonly callbackAllow: readonly string[]
+  /** Of conversations that bring no policy, and the most that any may have. */
+  readonly network: { readonly default: NetworkPolicy; readonly ceiling: NetworkPolicy }
+  /** Addresses that are not public and that the network proxy may connect to. */
+  readonly networkPrivateRules: readonly PrivateRule[]
+  /** Origins, wildcard hosts and `public`; empty is anywhere. */
+  readonly llmAllow: readonly string[]
   /** For conversations that bring none. */
   readonly defaultLlm: { readonly model?: string; readonly api_key?: string; readonly base_url?: string }
   /** The server's own environment, from which the workspace takes what a shell may see. */
@@ -65,7 +85,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
   const secretKey = read('OPENHANDS_SECRET_KEY')
   const defaultLlm = {
     model: read('LLM_MODEL'),
-    api_key: read('LLM_API_KEY'),
+    api_key: readLlmKey(read('LLM_API_KEY')),
     base_url: checked('LLM_BASE_URL', z.url({ protocol: /^https?$/ }).optional(), read),
   }
   return {
@@ -81,8 +101,10 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     ),
     dataDir,
     workdirBase: readWorkdirBase(read('OPENHANDS_WORKDIR_BASE'), dataDir),
-    workdirRoots: readRoots(read('OPENHANDS_WORKDIR_ROOTS')),
+    workdirRoots: readPaths('OPENHANDS_WORKDIR_ROOTS', read),
+    sandboxReadable: readReadable(read),
     isolation: checked('OPENHANDS_ISOLATION', z.enum(ISOLATIONS), read),
+    limits: readLimits(read),
     masterKeys,
     secretKeys: secretKey === undefined ? masterKeys : [secretKey, ...masterKeys],
     secretFiles: [DOT_ENV, ...secretFilePaths()].map((path) => resolve(path)),
@@ -94,12 +116,16 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
       z.coerce.number().int().min(1).max(100_000),
       read,
     ),
+    maxFirehoseStreams: checked('OPENHANDS_MAX_FIREHOSE_STREAMS', z.coerce.number().int().min(1).max(100_000), read),
     maxBodyBytes: checked('OPENHANDS_MAX_BODY_BYTES', z.coerce.number().int().min(1024), read),
     maxUploadBytes: checked('OPENHANDS_MAX_UPLOAD_BYTES', z.coerce.number().int().min(0), read),
     maxOutputBytes: checked('OPENHANDS_MAX_OUTPUT_BYTES', z.coerce.number().int().min(1000).max(10_000_000), read),
     streamBufferBytes: checked('OPENHANDS_STREAM_BUFFER_BYTES', z.coerce.number().int().min(65_536), read),
     logLlmPayloads: checked('OPENHANDS_LOG_LLM_PAYLOADS', z.stringbool(), read),
     callbackAllow: readCallbackAllow(read('OPENHANDS_CALLBACK_ALLOW')),
+    network: readNetwork(read),
+    networkPrivateRules: readPrivateRules(read('OPENHANDS_NETWORK_PRIVATE_ALLOW')),
+    llmAllow: readLlmAllow(read('OPENHANDS_LLM_ALLOW'), defaultLlm.base_url),
     defaultLlm: Object.fromEntries(Object.entries(defaultLlm).filter(([, value]) => value !== undefined)),
     environment: { ...process.env },
   }
@@ -207,6 +233,44 @@ function readMasterKeys(value: string | undefined): [string, ...string[]] {
   return [keys[0]!, ...keys.slice(1)]
 }
 
+/** What a limit says that is no limit. */
+const UNLIMITED = 'none'
+/** A shell does not start with less. */
+const MIN_LIMITS = { bytes: 32 * 1024 ** 2, processes: 16, cpus: 0.05 }
+
+function readLimits(read: Read): LimitValues {
+  return withoutUndefined({
+    memoryBytes: readLimit('OPENHANDS_LIMIT_MEMORY', read, parseMemory, MIN_LIMITS.bytes),
+    processes: readLimit('OPENHANDS_LIMIT_PROCESSES', read, parseCount, MIN_LIMITS.processes),
+    cpus: readLimit('OPENHANDS_LIMIT_CPU', read, Number, MIN_LIMITS.cpus),
+    diskBytes: readLimit('OPENHANDS_LIMIT_DISK', read, parseBytes, MIN_LIMITS.bytes),
+  })
+}
+
+function readLimit(name: Name, read: Read, parse: (text: string) => number, least: number): number | undefined {
+  const text = (read(name) ?? UNLIMITED).trim()
+  if (text === UNLIMITED) return undefined
+  const limit = parse(text)
+  if (limit >= least && Number.isFinite(limit)) return limit
+  throw new ConfigError(`${name} is not valid: give a number of at least ${least}, or none.`)
+}
+
+/** Of what the machine has, or the container. */
+function parseMemory(text: string): number {
+  const percent = /^(\d{1,2}|100)%$/.exec(text)?.[1]
+  if (percent === undefined) return parseBytes(text)
+  const constrained = process.constrainedMemory() || Infinity
+  return Math.floor((Math.min(totalmem(), constrained) * Number(percent)) / 100)
+}
+
+function parseBytes(text: string): number {
+  const [, digits, unit = ''] = /^(\d+)([KMGT]?)(?:i?B)?$/i.exec(text) ?? []
+  const power = ['', 'K', 'M', 'G', 'T'].indexOf(unit.toUpperCase())
+  return digits === undefined ? NaN : Number(digits) * 1024 ** power
+}
+
+const parseCount = (text: string) => (/^\d+$/.test(text) ? Number(text) : NaN)
+
 function readWorkdirBase(value: string | undefined, dataDir: string): string {
   const base = resolve(value ?? join(dataDir, 'work'))
   // No workdir lies among the server's own files, so there would be none at all.
@@ -215,11 +279,18 @@ function readWorkdirBase(value: string | undefined, dataDir: string): string {
   return base
 }
 
-function readRoots(value: string | undefined): string[] {
-  const roots = (value ?? '').split(':').filter(Boolean)
-  const relative = roots.find((root) => !isAbsolute(root))
-  if (relative) throw new ConfigError(`OPENHANDS_WORKDIR_ROOTS: ${relative} is not an absolute path.`)
-  return roots.map((root) => resolve(root))
+function readPaths(name: Name, read: Read): string[] {
+  const paths = (read(name) ?? '').split(':').filter(Boolean)
+  const relative = paths.find((path) => !isAbsolute(path))
+  if (relative) throw new ConfigError(`${name}: ${relative} is not an absolute path.`)
+  return paths.map((path) => resolve(path))
+}
+
+function readReadable(read: Read): string[] | undefined {
+  const paths = readPaths('OPENHANDS_SANDBOX_READABLE', read)
+  if (paths.includes('/'))
+    throw new ConfigError('OPENHANDS_SANDBOX_READABLE cannot be /; without a value all is readable that is not hidden.')
+  return paths.length > 0 ? paths : undefined
 }
 
 /** As browsers send them: scheme, host and port, and nothing behind. Another form would never match. */
@@ -261,6 +332,46 @@ function readCallbackAllow(value: string | undefined): string[] {
   const wrong = allowed.find((entry) => !isAddressRule(entry))
   if (wrong === undefined) return allowed
   throw new ConfigError(`OPENHANDS_CALLBACK_ALLOW: ${wrong} is no address, CIDR range or host name.`)
+}
+
+function readNetwork(read: Read): Config['network'] {
+  const ceiling = readPolicy('OPENHANDS_NETWORK_CEILING', read) ?? { mode: 'open' }
+  const policy = readPolicy('OPENHANDS_NETWORK', read) ?? ceiling
+  const excess = findExcess(policy, ceiling)
+  if (excess === undefined) return { default: policy, ceiling }
+  throw new ConfigError(`OPENHANDS_NETWORK is more than OPENHANDS_NETWORK_CEILING: ${excess}.`)
+}
+
+function readPolicy(name: Name, read: Read): NetworkPolicy | undefined {
+  const text = read(name)
+  const policy = text === undefined ? undefined : parsePolicySetting(text)
+  if (policy && 'wrong' in policy) throw new ConfigError(`${name} is not valid: ${policy.wrong}.`)
+  return policy
+}
+
+function readPrivateRules(value: string | undefined): PrivateRule[] {
+  return listOf(value).map((entry) => {
+    const rule = parsePrivateRule(entry)
+    if ('wrong' in rule) throw new ConfigError(`OPENHANDS_NETWORK_PRIVATE_ALLOW: ${rule.wrong}.`)
+    return rule
+  })
+}
+
+/** The server's own endpoint need not be named again. */
+function readLlmAllow(value: string | undefined, ownUrl: string | undefined): string[] {
+  const allowed = listOf(value)
+  if (!allowed.every(isEndpointRule)) {
+    throw new ConfigError(
+      'OPENHANDS_LLM_ALLOW takes origins such as https://api.example.com, wildcard hosts such as *.example.com, and public.',
+    )
+  }
+  return allowed.length > 0 && ownUrl !== undefined ? [...allowed, new URL(ownUrl).origin] : allowed
+}
+
+/** It is sent in a header. */
+function readLlmKey(key: string | undefined): string | undefined {
+  if (key === undefined || faultOfHeaderValue(key) === undefined) return key
+  throw new ConfigError('LLM_API_KEY holds a character that cannot be sent in an HTTP header.')
 }
 
 function defaultDataDir(): string {

@@ -7,7 +7,7 @@ const USAGE = `agent-server: hosts AI agents behind REST and Server-Sent Events
   agent-server serve [--host ADDRESS] [--port PORT] [--generate-key]
       Starts the server. It needs OPENHANDS_MASTER_KEY in the environment; with
       --generate-key it makes a key at first use, keeps it in the data directory,
-      and listens on 127.0.0.1 unless told otherwise.
+      and listens on localhost (127.0.0.1 and ::1) unless told otherwise.
   agent-server demo
       Shows an agent doing a small real job. Needs no key and no network.
   agent-server scripted-model [--port PORT] [SCRIPT.json]

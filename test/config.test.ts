@@ -53,6 +53,7 @@ test('with a key alone everything has its default', () => {
     secretKeys: [KEY],
     isolation: 'auto',
     corsOrigins: [],
+    llmAllow: [],
     trustProxy: [],
     maxConcurrentRuns: 256,
     maxStreamsPerConversation: 500,
@@ -75,6 +76,7 @@ test('every setting is read', () => {
     OPENHANDS_WORKDIR_BASE: '/srv/work/',
     OPENHANDS_WORKDIR_ROOTS: '/srv/a:/srv/b/../c',
     OPENHANDS_ISOLATION: 'none',
+    OPENHANDS_SANDBOX_READABLE: '/opt/tools/:/srv/models',
     OPENHANDS_CORS_ORIGINS: 'https://app.example.com, http://localhost:5173',
     OPENHANDS_TRUST_PROXY: '127.0.0.1, 10.0.0.0/8,::1',
     OPENHANDS_MAX_CONCURRENT_RUNS: '3',
@@ -94,6 +96,7 @@ test('every setting is read', () => {
     dataDir: join(home, 'data'),
     workdirBase: '/srv/work',
     workdirRoots: ['/srv/a', '/srv/c'],
+    sandboxReadable: ['/opt/tools', '/srv/models'],
     masterKeys: [KEY, 'the-old-key-of-the-tests'],
     secretKeys: ['a-secret-key-of-the-tests', KEY, 'the-old-key-of-the-tests'],
     corsOrigins: ['https://app.example.com', 'http://localhost:5173'],
@@ -106,6 +109,26 @@ test('every setting is read', () => {
     logLlmPayloads: true,
     defaultLlm: { model: 'm', api_key: 'k', base_url: 'http://localhost:11434/v1' },
   })
+})
+
+test('the network of conversations without a policy is the ceiling, unless it is set', () => {
+  setEnv({ OPENHANDS_MASTER_KEY: KEY, OPENHANDS_NETWORK_CEILING: 'allowlist:a.example, *.b.example:443' })
+  const ceiling = { mode: 'allowlist', allow: ['a.example', '*.b.example:443'] }
+  expect(readConfig().network).toEqual({ default: ceiling, ceiling })
+  setEnv({ OPENHANDS_NETWORK: 'none', OPENHANDS_NETWORK_PRIVATE_ALLOW: 'a.example=10.0.0.1:443' })
+  expect(readConfig().network).toEqual({ default: { mode: 'none' }, ceiling })
+  expect(readConfig().networkPrivateRules).toEqual([{ name: 'a.example', address: '10.0.0.1', prefix: 32, port: 443 }])
+})
+
+test.each<[name: string, variables: Record<string, string>]>([
+  ['OPENHANDS_NETWORK', { OPENHANDS_NETWORK: 'closed' }],
+  ['OPENHANDS_NETWORK', { OPENHANDS_NETWORK: 'allowlist:http://a.example' }],
+  ['OPENHANDS_NETWORK', { OPENHANDS_NETWORK: 'open', OPENHANDS_NETWORK_CEILING: 'none' }],
+  ['OPENHANDS_NETWORK_CEILING', { OPENHANDS_NETWORK_CEILING: 'none:a.example' }],
+  ['OPENHANDS_NETWORK_PRIVATE_ALLOW', { OPENHANDS_NETWORK_PRIVATE_ALLOW: '127.0.0.1' }],
+  ['OPENHANDS_NETWORK_PRIVATE_ALLOW', { OPENHANDS_NETWORK_PRIVATE_ALLOW: '169.254.169.254:80' }],
+])('%s of %j is refused', (name, variables) => {
+  expect(refusal({ OPENHANDS_MASTER_KEY: KEY, ...variables })).toMatch(new RegExp(`^${name}`))
 })
 
 describe('where a setting comes from', () => {
@@ -153,6 +176,13 @@ describe('where a setting comes from', () => {
     },
   )
 
+  test("the server's own endpoint is among those that models may be at, where there is a list", () => {
+    setEnv({ OPENHANDS_MASTER_KEY: KEY, LLM_BASE_URL: 'http://127.0.0.1:8001/v1' })
+    expect(readConfig().llmAllow).toEqual([])
+    setEnv({ OPENHANDS_LLM_ALLOW: 'public, *.example.org' })
+    expect(readConfig().llmAllow).toEqual(['public', '*.example.org', 'http://127.0.0.1:8001'])
+  })
+
   test('whether there is a master key can be asked before there is a configuration', () => {
     expect(hasMasterKey()).toBe(false)
     setEnv({ OPENHANDS_MASTER_KEY: KEY })
@@ -183,7 +213,27 @@ describe('is refused in one sentence that names the variable:', () => {
     ['a port beyond all ports', { OPENHANDS_SERVER_PORT: '65536' }, /^OPENHANDS_SERVER_PORT is not valid: .*65535/],
     ['half a port', { OPENHANDS_SERVER_PORT: '80.5' }, /^OPENHANDS_SERVER_PORT is not valid/],
     ['a level there is none of', { OPENHANDS_LOG_LEVEL: 'hunter2' }, /^OPENHANDS_LOG_LEVEL is not valid: .*DEBUG/],
+    [
+      'a memory limit in no unit there is',
+      { OPENHANDS_LIMIT_MEMORY: '5 apples' },
+      /^OPENHANDS_LIMIT_MEMORY is not valid/,
+    ],
+    [
+      'a memory limit that no shell starts with',
+      { OPENHANDS_LIMIT_MEMORY: '1M' },
+      /^OPENHANDS_LIMIT_MEMORY .* at least/,
+    ],
+    ['more memory than there is', { OPENHANDS_LIMIT_MEMORY: '101%' }, /^OPENHANDS_LIMIT_MEMORY is not valid/],
+    ['a part of a process', { OPENHANDS_LIMIT_PROCESSES: '20.5' }, /^OPENHANDS_LIMIT_PROCESSES is not valid/],
+    ['no processor at all', { OPENHANDS_LIMIT_CPU: '0' }, /^OPENHANDS_LIMIT_CPU is not valid/],
+    ['a disk limit of no number', { OPENHANDS_LIMIT_DISK: 'all' }, /^OPENHANDS_LIMIT_DISK is not valid/],
     ['an isolation there is none of', { OPENHANDS_ISOLATION: 'hunter2' }, /^OPENHANDS_ISOLATION is not valid: .*auto/],
+    [
+      'a readable path that is not absolute',
+      { OPENHANDS_SANDBOX_READABLE: '/srv:models' },
+      /^OPENHANDS_SANDBOX_READABLE: models is not an absolute path\.$/,
+    ],
+    ['all files as readable ones', { OPENHANDS_SANDBOX_READABLE: '/' }, /^OPENHANDS_SANDBOX_READABLE cannot be \//],
     [
       'a root that is no absolute path',
       { OPENHANDS_WORKDIR_ROOTS: '/srv:projects' },
@@ -198,6 +248,22 @@ describe('is refused in one sentence that names the variable:', () => {
       'a body that may hold nothing',
       { OPENHANDS_MAX_BODY_BYTES: '1' },
       /^OPENHANDS_MAX_BODY_BYTES is not valid: .*1024/,
+    ],
+    ...[
+      'hunter2',
+      'https://hunter2.example.com/v1',
+      'https://hunter2@example.com',
+      '*hunter2',
+      'ftp://x.example.com',
+    ].map((entry): [string, Record<string, string>, RegExp] => [
+      `an endpoint for models that is no origin: ${entry}`,
+      { OPENHANDS_LLM_ALLOW: `public,${entry}` },
+      /^OPENHANDS_LLM_ALLOW takes origins such as .*public\.$/,
+    ]),
+    [
+      "a model's key that cannot be sent",
+      { LLM_API_KEY: 'hunter2…' },
+      /^LLM_API_KEY holds a character that cannot be sent in an HTTP header\.$/,
     ],
     ['output without bounds', { OPENHANDS_MAX_OUTPUT_BYTES: '99999999' }, /^OPENHANDS_MAX_OUTPUT_BYTES is not valid/],
     [

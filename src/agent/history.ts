@@ -75,6 +75,9 @@ export function createHistory(render: RenderOutput): History {
         case 'CommandResult':
         case 'TaskUpdate':
         case 'ClientEvent':
+        case 'NetworkRequest':
+        case 'NetworkDecision':
+        case 'NetworkAccess':
         case 'ErrorEvent':
         case 'Result':
           return
@@ -136,7 +139,12 @@ function toToolMessage(event: EventOf<'ToolResult'>, toolName: string, render: R
     event.ran_input === undefined
       ? ''
       : `[The user changed this call. What ran is ${JSON.stringify(event.ran_input)}]\n`
-  return { role: 'tool', toolCallId: event.tool_use_id, content: `${changed}${error}${text}` || '[no output]' }
+  const advice = event.advice === undefined ? '' : `\n\n[${event.advice}]`
+  return {
+    role: 'tool',
+    toolCallId: event.tool_use_id,
+    content: `${`${changed}${error}${text}` || '[no output]'}${advice}`,
+  }
 }
 
 function imagesOf({ output }: EventOf<'ToolResult'>): readonly ImagePart[] {

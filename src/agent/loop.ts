@@ -5,6 +5,7 @@ import type { AskedToolUse } from '../contract/permission.ts'
 import type { Llm, ModelTool } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
 import type { History } from './history.ts'
+import { STUCK_AT } from './repeats.ts'
 import type { FinishedCall, ToolCall, ToolCalls } from './tool-calls.ts'
 import type { Turn } from './turn.ts'
 import { takeTurn } from './turn.ts'
@@ -18,15 +19,17 @@ export type AgentContext = {
   readonly llm: () => Llm
   /** Calls that have no result yet, in order. */
   readonly openCalls: () => readonly ToolCall[]
-  /** Those of them that need a decision first: while there is one, none of the turn runs. */
+  /** Those of them that have not begun and need a decision first: while there is one, no further call begins. */
   readonly callsToAsk: () => readonly AskedToolUse[]
   /** Models found to take no tools: told once, and asked without from then on. */
   readonly withoutTools: Set<string>
   /** Model answers so far in this run. */
   readonly steps: () => number
+  /** How often the same failing calls came in a row. */
+  readonly repeats: () => number
   readonly limits: () => { readonly maxSteps: number | undefined; readonly maxIterations: number }
-  /** Told right before each model request: messages stored later are not part of it. */
-  readonly onRequest: () => void
+  /** Told right before each model request: messages stored later are not part of it. Returns the seq of the last event that is. */
+  readonly onRequest: () => number
 }
 
 /** Where events go. `emit` resolves when they are durable; `publish` is for what is only shown. */
@@ -56,15 +59,10 @@ export async function runAgent(
   signal: AbortSignal,
 ): Promise<LoopEnd | LoopWait> {
   for (;;) {
-    // What a pause left running comes to its end first: while a call waits for a decision, none of its turn runs.
-    const begun = await runCalls(context, (call) => context.toolCalls.hasBegun(call.toolUseId), signal)
-    if (!begun) return { stopReason: 'paused' }
-    const asked = context.callsToAsk()
-    if (asked.length) return { asks: asked }
-    const ran = await runCalls(context, () => true, signal)
+    const ran = await runOpenCalls(context, signal)
     if (!ran) return { stopReason: 'paused' }
-    const last = ran.finishes ? ran : begun
-    if (last.finishes) return { stopReason: 'finished', finalText: last.finalText }
+    if ('asks' in ran) return ran
+    if (ran.finishes) return { stopReason: 'finished', finalText: ran.finalText }
     const limit = metLimit(context)
     if (limit) return limit
 
@@ -82,19 +80,25 @@ export async function runAgent(
 }
 
 /** One after the other, in the order of the turn. Undefined when the signal came in between. */
-async function runCalls(
-  { openCalls, toolCalls }: AgentContext,
-  isMeant: (call: ToolCall) => boolean,
-  signal: AbortSignal,
-): Promise<FinishedCall | undefined> {
+async function runOpenCalls(context: AgentContext, signal: AbortSignal): Promise<FinishedCall | LoopWait | undefined> {
+  const { toolCalls } = context
   let last: FinishedCall = { finishes: false }
-  for (const call of openCalls().filter(isMeant)) {
+  for (let call = nextCall(context); call; call = nextCall(context)) {
     if (signal.aborted) return undefined
+    // Nothing is awaited between this look and the start of the call: a mode that is stored by now holds for it.
+    const asks = toolCalls.hasBegun(call.toolUseId) ? [] : context.callsToAsk()
+    if (asks.length) return { asks }
     const finished = await orAborted(toolCalls.run(call), signal)
     if (!finished) return undefined
     if (finished.finishes) last = finished
   }
   return last
+}
+
+/** What a pause left running ends before another call begins, so of a turn at most one call is ever under way. */
+function nextCall({ openCalls, toolCalls }: AgentContext): ToolCall | undefined {
+  const open = openCalls()
+  return open.find((call) => toolCalls.hasBegun(call.toolUseId)) ?? open[0]
 }
 
 /** Finish reasons of an answer that was cut off, as vendors name it. */
@@ -115,8 +119,8 @@ async function askModel(context: AgentContext, output: Output, signal: AbortSign
   const llm = context.llm()
   const { history, toolCalls, runId } = context
   const ask = (tools: readonly ModelTool[]) => {
-    context.onRequest()
-    return takeTurn(llm, { system: history.system, messages: history.messages, tools }, { runId, ...output }, signal)
+    const deps = { runId, readThrough: context.onRequest(), ...output }
+    return takeTurn(llm, { system: history.system, messages: history.messages, tools }, deps, signal)
   }
   try {
     return await ask(context.withoutTools.has(llm.model) ? [] : toolCalls.descriptions)
@@ -135,12 +139,22 @@ function warnOfMissingTools(model: string, run_id: string): EventDraft {
 
 function metLimit(context: AgentContext): LoopEnd | undefined {
   const { maxSteps, maxIterations } = context.limits()
+  if (context.repeats() >= STUCK_AT) return STUCK
   if (maxSteps !== undefined && context.steps() >= maxSteps) return { stopReason: 'max_steps' }
   if (context.steps() >= maxIterations) {
     const message = `The run took ${maxIterations} steps without an end; raise max_iteration_per_run, or run it again.`
     return { stopReason: 'iteration_limit', failure: { type: 'config', message, retryable: true } }
   }
   return undefined
+}
+
+const STUCK: LoopEnd = {
+  stopReason: 'stuck',
+  failure: {
+    type: 'tool',
+    message: `The agent made the same failing calls ${STUCK_AT} times in a row, with the same results. Tell it what to do differently, or run it again.`,
+    retryable: false,
+  },
 }
 
 export function timeLimit(): LoopEnd {

@@ -5,6 +5,7 @@ import type { EventDraft, ToolErrorType } from '../contract/event.ts'
 import type { UserPart } from '../contract/message.ts'
 import { partsOfOutput } from '../contract/message.ts'
 import type { ModelTool } from '../llm/llm.ts'
+import { ComplexJson, parseForeignJson } from '../lib/foreign-json.ts'
 import { mapStrings } from '../lib/map-strings.ts'
 import type { Redactor } from '../security/redactor.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
@@ -28,6 +29,8 @@ export type ToolCallsDeps = {
   /** What a tool says passes here, whole or as it comes, before anyone reads it. */
   readonly redactor: Pick<Redactor, 'redact' | 'stream'>
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
+  /** What to tell the model with this result, where there is something. */
+  readonly adviceFor: (result: ResultDraft) => string | undefined
   readonly onOutput: (toolUseId: string, stream: 'stdout' | 'stderr', text: string, offset: number) => void
   readonly onCrash: (error: unknown, call: ToolCall) => void
 }
@@ -62,8 +65,13 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
   // A call that ran and whose result could not be stored (the disk was full) must not run again: only its storing is repeated.
   const unstored = new Map<string, ResultDraft>()
 
+  const advised = (result: ResultDraft): ResultDraft => {
+    const advice = deps.adviceFor(result)
+    return advice === undefined ? result : { ...result, advice }
+  }
+
   const settle = async (call: ToolCall, signal: AbortSignal): Promise<FinishedCall> => {
-    const result = unstored.get(call.toolUseId) ?? (await runTool(deps, byName.get(call.name), call, signal))
+    const result = unstored.get(call.toolUseId) ?? advised(await runTool(deps, byName.get(call.name), call, signal))
     unstored.set(call.toolUseId, result)
     await deps.emit([result])
     unstored.delete(call.toolUseId)
@@ -225,9 +233,10 @@ function tellIssues(error: z.ZodError): string {
 
 function jsonFault(text: string): string {
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parseForeignJson(text)
     return `it is ${value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`}`
   } catch (error) {
+    if (error instanceof ComplexJson) return `it ${error.message}`
     return error instanceof Error ? error.message : String(error)
   }
 }

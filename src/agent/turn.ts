@@ -3,10 +3,13 @@ import type { EventDraft } from '../contract/event.ts'
 import type { TransientDraft } from '../contract/transient-event.ts'
 import type { Llm, LlmAnswer, LlmDelta, LlmRequest, ModelToolCall } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
+import { parseJsonObject } from '../lib/json-object.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 
 export type TurnDeps = {
   readonly runId: string
+  /** Seq of the last event that the request is made from. */
+  readonly readThrough: number
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
   readonly publish: (draft: TransientDraft) => void
 }
@@ -76,7 +79,7 @@ async function storePartial(said: LlmAnswer, messageId: string, deps: TurnDeps):
   await deps.emit([{ ...assistantMessage({ ...said, toolCalls: [] }, messageId, deps), partial: true }])
 }
 
-function assistantMessage(answer: LlmAnswer, messageId: string, { runId }: TurnDeps) {
+function assistantMessage(answer: LlmAnswer, messageId: string, { runId, readThrough }: TurnDeps) {
   const { text, reasoning } = answer
   return {
     type: 'AssistantMessage',
@@ -93,15 +96,11 @@ function assistantMessage(answer: LlmAnswer, messageId: string, { runId }: TurnD
     usage: answer.usage,
     ...(answer.costUsd !== undefined && { cost_usd: answer.costUsd }),
     stop_reason: answer.stopReason,
+    read_through: readThrough,
   } as const satisfies EventDraft
 }
 
 /** The arguments as an object, or the text as it came where it is none: the call's result will say what is wrong. */
 function parseInput({ arguments: text }: ModelToolCall): unknown {
-  try {
-    const input: unknown = JSON.parse(text)
-    return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : text
-  } catch {
-    return text
-  }
+  return parseJsonObject(text) ?? text
 }

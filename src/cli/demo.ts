@@ -22,7 +22,7 @@ export async function demo(): Promise<void> {
       OPENHANDS_MASTER_KEY: key,
       OPENHANDS_DATA_DIR: join(home, 'data'),
       OPENHANDS_WORKDIR_BASE: join(home, 'work'),
-      OPENHANDS_SERVER_HOST: '127.0.0.1',
+      OPENHANDS_SERVER_HOST: 'localhost',
       OPENHANDS_SERVER_PORT: '0',
       OPENHANDS_LOG_LEVEL: 'CRITICAL',
     }),

@@ -69,6 +69,9 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'TaskUpdate':
       case 'ForkedFrom':
       case 'ClientEvent':
+      case 'NetworkRequest':
+      case 'NetworkDecision':
+      case 'NetworkAccess':
       case 'ToolOutputDelta':
         return
       default:

@@ -21,7 +21,7 @@ const EXIT_TIMEOUT_MS = 10_000
 /** Resolves when a signal has stopped the server. Throws a `ConfigError`, or what kept it from listening. */
 export async function serve(options: ServeOptions): Promise<void> {
   const kept = options.generateKey && !hasMasterKey() ? await keepKey(readDataDir()) : undefined
-  const host = options.host ?? (options.generateKey ? '127.0.0.1' : undefined)
+  const host = options.host ?? (options.generateKey ? 'localhost' : undefined)
   const config = readConfig({
     ...(host !== undefined && { OPENHANDS_SERVER_HOST: host }),
     ...(options.port !== undefined && { OPENHANDS_SERVER_PORT: options.port }),

@@ -1,5 +1,7 @@
 /** What the agent of a conversation is made of. */
 import { z } from 'zod'
+import { ResourceLimits } from './resource-limits.ts'
+import { NetworkPolicy } from './network.ts'
 
 export const AgentInfo = z
   .object({
@@ -17,11 +19,13 @@ export const AgentInfo = z
     ),
     confirmation_mode: z.boolean(),
     isolation: z.enum(['bubblewrap', 'none']),
+    network: NetworkPolicy.describe('What holds now, under the ceiling of the server.'),
     workdir: z.string(),
     limits: z.object({
       max_iteration_per_run: z.int(),
       max_seconds_per_run: z.number().optional(),
     }),
+    resource_limits: ResourceLimits,
   })
   .meta({ id: 'AgentInfo' })
 export type AgentInfo = z.infer<typeof AgentInfo>

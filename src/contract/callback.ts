@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { PageLimit } from './conversation.ts'
 import { EVENT_TYPES, Event } from './event.ts'
+import { faultOfHeaderName } from './http-header.ts'
 import { MASK } from './llm-config.ts'
 
 /** Of one conversation. */
@@ -45,7 +46,9 @@ export type CreateCallback = z.infer<typeof CreateCallback>
 /** What is absent stays. */
 export const UpdateCallback = z
   .strictObject({
-    url: CallbackUrl.optional(),
+    url: CallbackUrl.optional().describe(
+      'Where it has another origin (scheme, host and port), the stored headers are deleted unless they are sent again, and the callback gets a new secret, which the answer tells.',
+    ),
     events: EventTypes.nullable().optional().describe('`null`: all.'),
     headers: CallbackHeaders.optional().describe(
       'Replaces all of them; a masked value sent back keeps the one there is.',
@@ -79,6 +82,20 @@ export const CreatedCallback = Callback.extend({
   secret: z.string().describe('What deliveries are signed with (`whsec_…`). It is told now and never again.'),
 }).meta({ id: 'CreatedCallback' })
 export type CreatedCallback = z.infer<typeof CreatedCallback>
+
+export const UpdatedCallback = Callback.extend({
+  secret: z
+    .string()
+    .optional()
+    .describe(
+      'After a change to another origin: what deliveries are signed with from now on. It is told now and never again.',
+    ),
+  dropped: z
+    .array(z.literal('headers'))
+    .optional()
+    .describe('After a change to another origin: stored headers were deleted and not sent there.'),
+}).meta({ id: 'UpdatedCallback' })
+export type UpdatedCallback = z.infer<typeof UpdatedCallback>
 
 /** A list like any other; there is only one page of it. */
 export const CallbackPage = z
@@ -172,8 +189,9 @@ function hasCredentials(url: string): boolean {
 }
 
 function faultOfHeader(name: string, value: string): string | undefined {
-  if (!/^[\w!#$%&'*+.^`|~-]{1,128}$/.test(name)) return 'a name is that of an HTTP header'
   if (RESERVED_HEADER.test(name)) return `the server sets ${name.toLowerCase()} itself, or the connection does`
+  const fault = faultOfHeaderName(name)
+  if (fault !== undefined) return fault
   if (value.length > MAX_HEADER_LENGTH) return `a value has at most ${MAX_HEADER_LENGTH} characters`
   if (!/^[\t\x20-\x7e]*$/.test(value)) return 'a value holds visible ASCII characters and spaces'
   return undefined

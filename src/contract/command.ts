@@ -1,6 +1,6 @@
 /** Commands that a client runs in a conversation, its shell sessions and processes: requests, answers and limits on the wire. */
 import { z } from 'zod'
-import { CommandStatus } from './command-status.ts'
+import { CommandStatus, KilledBy } from './command-status.ts'
 import { PageLimit } from './conversation.ts'
 
 const DEFAULT_TIMEOUT_S = 120
@@ -24,7 +24,7 @@ export const RunCommand = z
       .max(MAX_TIMEOUT_S)
       .optional()
       .describe(
-        `Seconds after its start at which the command is ended. ${DEFAULT_TIMEOUT_S} when absent; none for one in the background.`,
+        `Seconds after its start at which the server kills the command. ${DEFAULT_TIMEOUT_S} when absent; none for one in the background.`,
       ),
     session_id: SessionId.default(DEFAULT_SESSION).describe(
       'The shell session it runs in, made when it is new; its directory, exports and functions stay. `agent` is that of the agent itself; `api` is another name of `default`.',
@@ -68,7 +68,8 @@ const Outcome = {
   cwd: z.string().describe('Where the session stands afterwards.'),
   background_pid: z.int().optional().describe('Of a trailing `&`: the last process it put into the background.'),
   truncated: z.boolean().describe('Whether something was left out of `stdout` or `stderr`; `output` has all of it.'),
-  timed_out: z.boolean(),
+  timed_out: z.boolean().describe('Whether its `timeout` ended it; then it is `killed`.'),
+  killed_by: KilledBy.optional(),
   note: z.string().optional().describe('What there is to know besides, such as that the shell ended.'),
 }
 

@@ -1,8 +1,10 @@
 /** Conversations on the wire: how one is made and configured, and what is told about it. */
 import { z } from 'zod'
 import { Result, Status } from './event.ts'
-import { LlmConfig, LlmConfigInput } from './llm-config.ts'
+import { DroppedCredential, LlmConfig, LlmConfigInput } from './llm-config.ts'
 import { UsageByModel, UserInput } from './message.ts'
+import { RequestedLimits } from './resource-limits.ts'
+import { NetworkPolicy } from './network.ts'
 import { Secrets } from './secret.ts'
 
 export const ConversationId = z.uuid().toLowerCase()
@@ -46,13 +48,15 @@ export const CreateConversation = z
       .describe('Whether a run that a stop of the server cut off goes on at the next start.'),
     visualize: z.boolean().optional().describe("Readable event lines in the server's log."),
     secrets: Secrets.optional(),
+    limits: RequestedLimits.optional(),
+    network: NetworkPolicy.optional().describe('What its commands may reach. Absent: OPENHANDS_NETWORK of the server.'),
   })
   .meta({
     id: 'CreateConversation',
     examples: [
       {
         title: 'totals',
-        llm_config: { model: 'gpt-5', api_key: 'sk-…', base_url: 'https://api.openai.com/v1' },
+        llm_config: { model: 'gpt-5', api_key: 'sk-example-key', base_url: 'https://api.openai.com/v1' },
         tools: ['Bash', 'FileEditor'],
         confirmation_mode: true,
         secrets: { GITHUB_TOKEN: 'ghp_example-value' },
@@ -101,12 +105,17 @@ export const UpdateConfig = z
   .strictObject({
     title: Title.optional(),
     workdir: Workdir.optional().describe('Only while the agent is not running.'),
-    llm_config: LlmConfigInput.optional(),
+    llm_config: LlmConfigInput.optional().describe(
+      'The fields that change. Where they lead to another origin (by `base_url`, or by the model’s provider), stored credentials that are not sent again are deleted: see `dropped`.',
+    ),
     max_iteration_per_run: MaxIterations.optional(),
     max_seconds_per_run: MaxSeconds.optional(),
     visualize: z.boolean().optional(),
+    network: NetworkPolicy.optional().describe(
+      'The whole policy, in place of the one there is. It holds at once, also for connections that are open; another mode only while the agent is not running, and ends the shells.',
+    ),
   })
-  .meta({ id: 'UpdateConfig', examples: [{ llm_config: { api_key: 'sk-…' }, max_iteration_per_run: 50 }] })
+  .meta({ id: 'UpdateConfig', examples: [{ llm_config: { api_key: 'sk-example-key' }, max_iteration_per_run: 50 }] })
 export type UpdateConfig = z.infer<typeof UpdateConfig>
 
 export const ConversationState = z
@@ -130,8 +139,10 @@ export const Conversation = z
     workdir: z.string(),
     llm_config: LlmConfig.describe('Secret values masked.'),
     tools: z.array(z.string()),
+    network: NetworkPolicy.optional().describe('Absent: OPENHANDS_NETWORK of the server.'),
     max_iteration_per_run: z.int(),
     max_seconds_per_run: z.number().optional(),
+    limits: RequestedLimits.optional().describe('As it was made with; `agent-info` shows what is in force.'),
     state: ConversationState,
     status: Status,
     queued: z
@@ -144,6 +155,12 @@ export const Conversation = z
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
     warnings: z.array(z.string()).optional().describe('What was understood in the request and is not used.'),
+    dropped: z
+      .array(DroppedCredential)
+      .optional()
+      .describe(
+        'After an update that leads to another origin (scheme, host and port): the stored credentials that were deleted and not sent there. Send them again if they are for the new one.',
+      ),
   })
   .meta({
     id: 'Conversation',
@@ -283,7 +300,9 @@ export const PauseRequest = z
     interrupt: z
       .boolean()
       .default(false)
-      .describe("Also end the running tool's processes; without it the tool finishes."),
+      .describe(
+        "Also end the running tool's processes, and give up the calls of the turn that have not begun: each gets an `interrupted` result. Without it the tool finishes, and the calls begin with the next `run`.",
+      ),
   })
   .meta({ id: 'PauseRequest', examples: [{ interrupt: true }] })
 export type PauseRequest = z.infer<typeof PauseRequest>

@@ -5,6 +5,9 @@ import { partsOfOutput, textOfParts } from './message.ts'
 /** Longer lines are cut: this is for following, the log has the rest. */
 const MAX_CHARS = 200
 
+/** Of a text that may be megabytes; much of it may be spaces. */
+const MAX_READ_CHARS = 10_000
+
 export function describeEvent(event: Event): string {
   switch (event.type) {
     case 'SystemInit':
@@ -39,6 +42,12 @@ export function describeEvent(event: Event): string {
       return `forked from ${event.from_conversation_id} at ${event.from_seq}`
     case 'ClientEvent':
       return `${event.name}: ${short(asText(event.data ?? ''))}`
+    case 'NetworkRequest':
+      return `waits for a decision: ${event.host}:${event.port}`
+    case 'NetworkDecision':
+      return `${event.behavior} ${event.host}:${event.port} (${event.decided_by})`
+    case 'NetworkAccess':
+      return `network: ${event.allowed ? 'allowed' : 'refused'} ${event.host}${event.port === undefined ? '' : `:${event.port}`} ${event.count} times (${event.reason})`
     case 'ErrorEvent':
       return `error (${event.error_type}): ${short(event.message)}`
     case 'Result':
@@ -65,6 +74,8 @@ function asText(value: unknown): string {
 }
 
 function short(text: string): string {
-  const line = text.replace(/\s*\n\s*/g, ' ⏎ ').trim()
+  // The beginning is enough, and no pattern begins with spaces: each of a long run of them would be a start of its own.
+  const lines = text.slice(0, MAX_READ_CHARS).trim().split(/\n\s*/)
+  const line = lines.map((each) => each.trimEnd()).join(' ⏎ ')
   return line.length > MAX_CHARS ? `${line.slice(0, MAX_CHARS)}…` : line
 }

@@ -1,8 +1,11 @@
 /** The events of a conversation: one discriminated union on `type`, durable and transient, and the cursor rules they carry. */
 import { z } from 'zod'
-import { CommandStatus } from './command-status.ts'
+import { CommandStatus, KilledBy } from './command-status.ts'
 import { AssistantPart, Usage, UsageByModel, UserPart } from './message.ts'
+import { ResourceLimits } from './resource-limits.ts'
+import { NetworkPolicy, NetworkTarget } from './network.ts'
 import { Runnable, TaskProgress, TaskResult, TaskStatus } from './task.ts'
+import { Sandbox } from './sandbox.ts'
 
 /** Schema version of the events this server writes. A log with a higher one is read, but not run. */
 export const EVENT_VERSION = 1
@@ -26,7 +29,7 @@ export const ErrorType = z
   .meta({ id: 'ErrorType' })
 export type ErrorType = z.infer<typeof ErrorType>
 
-/** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool; `superseded` by a message. */
+/** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool; `superseded` by a message; `stuck`: the agent repeated the same failing calls. */
 export const StopReason = z
   .enum([
     'completed',
@@ -35,6 +38,7 @@ export const StopReason = z
     'max_steps',
     'iteration_limit',
     'time_limit',
+    'stuck',
     'error',
     'server_restart',
     'rejected',
@@ -46,7 +50,7 @@ export type StopReason = z.infer<typeof StopReason>
 
 /** Why a tool call has no ordinary result. */
 export const ToolErrorType = z
-  .enum(['invalid_input', 'unknown_tool', 'failed', 'timeout', 'interrupted', 'rejected', 'denied'])
+  .enum(['invalid_input', 'unknown_tool', 'failed', 'timeout', 'interrupted', 'resource_limit', 'rejected', 'denied'])
   .meta({ id: 'ToolErrorType' })
 export type ToolErrorType = z.infer<typeof ToolErrorType>
 
@@ -82,6 +86,9 @@ export const SystemInit = Envelope.extend({
   mcp_servers: z.array(z.object({ name: z.string(), status: z.string() })),
   system_prompt: z.string(),
   isolation: z.enum(['bubblewrap', 'none']),
+  resource_limits: ResourceLimits.optional().describe('Absent in logs of older servers.'),
+  network: NetworkPolicy.optional().describe('What the conversation could reach then; a `ConfigUpdate` may change it.'),
+  sandbox: Sandbox.optional().describe('Absent when there was none, and in events of older servers.'),
 }).meta({ id: 'SystemInit' })
 
 export const UserMessage = Envelope.extend({
@@ -108,6 +115,11 @@ export const AssistantMessage = Envelope.extend({
   usage: Usage,
   cost_usd: z.number().nonnegative().optional(),
   stop_reason: z.string().describe("The provider's finish reason."),
+  read_through: z
+    .int()
+    .nonnegative()
+    .optional()
+    .describe('Seq of the last event that the model had read when it gave this answer.'),
   partial: z.boolean().optional().describe('The model failed after it had said this much.'),
 }).meta({ id: 'AssistantMessage' })
 
@@ -135,6 +147,7 @@ export const ToolResult = Envelope.extend({
   truncated: z.boolean().optional(),
   ran_input: z.unknown().optional().describe('What ran, where a decision changed the input.'),
   full_output_path: z.string().optional().describe('Where the whole output is, when it was truncated.'),
+  advice: z.string().optional().describe('What the server tells the model behind the output.'),
 }).meta({ id: 'ToolResult' })
 
 export const PermissionRequest = Envelope.extend({
@@ -212,6 +225,7 @@ export const CommandResult = Envelope.extend({
   command: z.string(),
   session_id: z.string().describe('The shell session it ran in.'),
   status: CommandStatus,
+  killed_by: KilledBy.optional(),
   exit_code: z.int().nullable(),
   cwd: z.string().describe('Where the session stands afterwards.'),
   execution_time: z.number().nonnegative().describe('Seconds.'),
@@ -251,6 +265,39 @@ export const ClientEvent = Envelope.extend({
   data: z.unknown().optional().describe('Any JSON, as the client sent it.'),
   ...Keyed,
 }).meta({ id: 'ClientEvent' })
+
+export const NetworkRequest = Envelope.extend({
+  ...byEnvironment,
+  ...InRun,
+  type: z.literal('NetworkRequest'),
+  request_id: z.uuid(),
+  ...NetworkTarget,
+})
+  .meta({ id: 'NetworkRequest' })
+  .describe('A connection to a host that the policy does not list waits for a decision.')
+
+export const NetworkDecision = Envelope.extend({
+  source: z.enum(['user', 'environment']),
+  type: z.literal('NetworkDecision'),
+  request_id: z.uuid(),
+  ...NetworkTarget,
+  behavior: z.enum(['allow', 'deny']),
+  decided_by: z
+    .enum(['user', 'timeout', 'policy', 'server_restart'])
+    .describe('`policy`: a change of the policy. `timeout`: nobody in time.'),
+}).meta({ id: 'NetworkDecision' })
+
+export const NetworkAccess = Envelope.extend({
+  ...byEnvironment,
+  type: z.literal('NetworkAccess'),
+  host: z.string().describe('`*`: further hosts, of which there were too many to name.'),
+  port: NetworkTarget.port.optional(),
+  allowed: z.boolean(),
+  reason: z.string(),
+  count: z.int().positive().describe('Connections of the last seconds that were decided so.'),
+})
+  .meta({ id: 'NetworkAccess' })
+  .describe('Told when the policy says `log`.')
 
 export const ErrorEvent = Envelope.extend({
   ...byEnvironment,
@@ -294,6 +341,9 @@ export const Event = z
     TaskUpdate,
     ForkedFrom,
     ClientEvent,
+    NetworkRequest,
+    NetworkDecision,
+    NetworkAccess,
     ErrorEvent,
     Result,
   ])

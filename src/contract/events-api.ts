@@ -50,22 +50,11 @@ export const EventPage = z
   .object({ items: z.array(Event), next_page_id: z.string().nullable() })
   .meta({ id: 'EventPage' })
 
-const MAX_CLIENT_EVENT_DEPTH = 100
-
-const isDeeperThan = (value: unknown, levels: number): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (levels === 0 || Object.values(value).some((item) => isDeeperThan(item, levels - 1)))
-
 /** Names and data are the client's own; the agent does not see them. */
 export const PostClientEvent = z
   .strictObject({
     name: z.string().min(1).max(200),
-    data: z
-      .unknown()
-      .optional()
-      .refine((data) => !isDeeperThan(data, MAX_CLIENT_EVENT_DEPTH), 'is nested too deeply')
-      .describe(`Any JSON, up to ${MAX_CLIENT_EVENT_BYTES} bytes.`),
+    data: z.unknown().optional().describe(`Any JSON, up to ${MAX_CLIENT_EVENT_BYTES} bytes.`),
   })
   .meta({ id: 'PostClientEvent' })
 export type PostClientEvent = z.infer<typeof PostClientEvent>

@@ -20,7 +20,7 @@ export type FileKind = z.infer<typeof FileKind>
 export const FileEntry = z
   .object({
     path: FilePath.describe(
-      'Relative to the workdir. Of a name that is not UTF-8, the wrong bytes are shown as U+FFFD; the API cannot be asked for such a file by its name.',
+      'Relative to the workdir. The file can be asked for by this path, each name of it percent-encoded once: `a\\b` as `a%5Cb`, `a%2Fb` as `a%252Fb`. Of a name that is not UTF-8, the wrong bytes are shown as U+FFFD; the API cannot be asked for such a file by its name.',
     ),
     name: z.string(),
     type: FileKind,
@@ -108,6 +108,10 @@ export const FileMatches = z
   .object({
     items: z.array(FileMatch),
     truncated: z.boolean().describe('Whether there may be more: `limit` was reached, or the search took too long.'),
+    skipped: z
+      .array(FilePath)
+      .optional()
+      .describe('Large files that there was no time to search to their end; at most 20 are named.'),
   })
   .meta({ id: 'FileMatches' })
 export type FileMatches = z.infer<typeof FileMatches>

@@ -1,18 +1,45 @@
 /** How a conversation reaches its model: `llm_config` as clients send it and as it is told back. */
 import { z } from 'zod'
+import { faultOfHeaderName, faultOfHeaderValue } from './http-header.ts'
 
 /** What is shown in the place of a secret value; sent back, it means "unchanged". */
 export const MASK = '**********'
 
+/** It is sent in a header; one that cannot be would fail each request of the conversation. */
+const ApiKey = z
+  .string()
+  .min(1)
+  .check(({ value, issues }) => {
+    const fault = faultOfHeaderValue(value)
+    if (fault !== undefined) issues.push({ code: 'custom', input: undefined, message: fault })
+  })
+  .describe('Kept encrypted; told back as a mask, and the mask sent back means "unchanged". Visible ASCII characters.')
+
+const MAX_EXTRA_HEADERS = 50
+
+/** Faults are told by their place: a value may stand where a name belongs. */
+const ExtraHeaders = z
+  .record(z.string(), z.string())
+  .check(({ value, issues }) => {
+    const refuse = (message: string) => issues.push({ code: 'custom', input: undefined, path: [], message })
+    const entries = Object.entries(value)
+    if (entries.length > MAX_EXTRA_HEADERS) return void refuse(`there can be ${MAX_EXTRA_HEADERS} at most`)
+    entries.forEach(([name, text], at) => {
+      const fault = faultOfHeaderName(name) ?? faultOfHeaderValue(text)
+      if (fault !== undefined) refuse(`entry ${at + 1}: ${fault}`)
+    })
+  })
+  .describe('Kept encrypted like the key; told back masked.')
+
 /** The fields this server uses; the names are those of an OpenHands LLM object's dump. Durations are seconds. */
 export const LlmConfig = z
   .strictObject({
-    model: z.string().min(1),
-    api_key: z
-      .string()
-      .min(1)
-      .describe('Kept encrypted; told back as a mask, and the mask sent back means "unchanged".'),
-    base_url: z.url({ protocol: /^https?$/ }).describe('Any OpenAI-compatible endpoint.'),
+    model: z.string().min(1).max(500),
+    api_key: ApiKey,
+    base_url: z
+      .url({ protocol: /^https?$/ })
+      .max(2048)
+      .describe('Any OpenAI-compatible endpoint.'),
     api_version: z.string().describe('Sent as `api-version` (Azure).'),
     custom_llm_provider: z.string(),
     temperature: z.number().min(0).max(2).describe('Not sent when unset.'),
@@ -22,7 +49,7 @@ export const LlmConfig = z
     max_output_tokens: z.int().positive(),
     timeout: z.number().positive().max(86_400).describe('Seconds one request may take; 600 when unset.'),
     num_retries: z.int().min(0).max(20).describe('Further attempts after a failure that may pass; 4 when unset.'),
-    extra_headers: z.record(z.string(), z.string()).describe('Kept encrypted like the key; told back masked.'),
+    extra_headers: ExtraHeaders,
     extra_body: z.record(z.string(), z.unknown()).describe('Added to each request to the endpoint as it is.'),
     input_cost_per_token: z.number().nonnegative().describe('USD.'),
     output_cost_per_token: z.number().nonnegative().describe('USD.'),
@@ -31,6 +58,11 @@ export const LlmConfig = z
   .partial()
   .meta({ id: 'LlmConfig' })
 export type LlmConfig = z.infer<typeof LlmConfig>
+
+/** What of a configuration is secret, and is dropped when the configuration leads to another origin. */
+export const DROPPED_CREDENTIALS = ['api_key', 'extra_headers'] as const
+export const DroppedCredential = z.enum(DROPPED_CREDENTIALS)
+export type DroppedCredential = z.infer<typeof DroppedCredential>
 
 /** Fields of an OpenHands LLM dump that this server knows and does not use: told in `warnings`, not refused. */
 const UNUSED_FIELDS = new Set([

@@ -84,7 +84,9 @@ export const RejectRequest = z
   .meta({ id: 'RejectRequest', examples: [{ reason: 'Ask me before you touch the database.' }] })
 
 export const SetConfirmation = z
-  .strictObject({ enabled: z.boolean().describe('It never decides what waits already.') })
+  .strictObject({
+    enabled: z.boolean().describe('Holds for every call that has not begun. It never decides what waits already.'),
+  })
   .meta({ id: 'SetConfirmation', examples: [{ enabled: true }] })
 
 export const PermissionAnswer = z

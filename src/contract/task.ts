@@ -1,5 +1,6 @@
 /** Tasks: work that is asked for and followed by its id, as it stands in the log and on the wire. */
 import { z } from 'zod'
+import { KilledBy } from './command-status.ts'
 import { UserInput } from './message.ts'
 
 export const TaskStatus = z.enum(['pending', 'running', 'completed', 'error', 'cancelled']).meta({ id: 'TaskStatus' })
@@ -56,7 +57,8 @@ const CommandTaskResult = z
     stderr: z.string(),
     cwd: z.string(),
     execution_time: z.number().nonnegative().describe('Seconds.'),
-    timed_out: z.boolean(),
+    timed_out: z.boolean().describe('Whether its `timeout` ended it.'),
+    killed_by: KilledBy.optional(),
     truncated: z.boolean().describe('Whether something of the output was left out.'),
   })
   .meta({ id: 'CommandTaskResult' })

@@ -3,6 +3,7 @@ import type { AgentContext, LoopEnd, LoopWait } from '../agent/loop.ts'
 import { runAgent, timeLimit } from '../agent/loop.ts'
 import type { History } from '../agent/history.ts'
 import { createHistory } from '../agent/history.ts'
+import { countRepeats } from '../agent/repeats.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
 import type { Event } from '../contract/event.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
@@ -63,9 +64,19 @@ export class ActiveRun {
     this.#drive().catch(this.#deps.onError)
   }
 
+  /** The log's head at the last model request, 0 when there was none. */
+  get requestedAt(): number {
+    return this.#requestedAt
+  }
+
+  /** Nothing more begins: neither a call nor a model request. `stop` is to follow. */
+  abort(): void {
+    this.#abort.abort()
+  }
+
   /** Resolves when the loop is still; only until then, for its end would wait for the inbox of whoever waits here. */
   async stop(): Promise<void> {
-    this.#abort.abort()
+    this.abort()
     await this.#looping
   }
 
@@ -148,10 +159,14 @@ export class ActiveRun {
         return llm.instance
       },
       openCalls: () => state().openCalls,
-      callsToAsk: () => callsToAsk(gatedCalls(state()), modeOf(state()), (call) => toolCalls.isHarmless(call)),
+      callsToAsk: () => {
+        const notBegun = gatedCalls(state()).filter((call) => !toolCalls.hasBegun(call.toolUseId))
+        return callsToAsk(notBegun, modeOf(state()), (call) => toolCalls.isHarmless(call))
+      },
       steps: () => state().run?.steps ?? 0,
+      repeats: () => countRepeats(state().repeats),
       limits: () => ({ maxSteps: state().run?.maxSteps, maxIterations: state().settings.max_iteration_per_run }),
-      onRequest: () => void (this.#requestedAt = state().lastSeq),
+      onRequest: () => (this.#requestedAt = state().lastSeq),
     }
   }
 

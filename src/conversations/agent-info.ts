@@ -12,9 +12,12 @@ export type Agent = {
   readonly log: Pick<EventLog, 'read'>
   readonly tools: readonly ModelTool[]
   readonly isolation: AgentInfo['isolation']
+  readonly network: AgentInfo['network']
+  readonly resourceLimits: AgentInfo['resource_limits']
 }
 
-export async function tellAgent({ settings, log, tools, isolation }: Agent): Promise<AgentInfo> {
+export async function tellAgent({ settings, log, tools, ...inForce }: Agent): Promise<AgentInfo> {
+  const { isolation, network, resourceLimits } = inForce
   const { llm_config, microagents = [], confirmation_mode = false, workdir } = settings
   const { max_iteration_per_run, max_seconds_per_run } = settings
   const base_url = baseUrlOf(llm_config)
@@ -29,8 +32,10 @@ export async function tellAgent({ settings, log, tools, isolation }: Agent): Pro
     }),
     confirmation_mode,
     isolation,
+    network,
     workdir,
     limits: { max_iteration_per_run, ...(max_seconds_per_run !== undefined && { max_seconds_per_run }) },
+    resource_limits: resourceLimits,
   }
 }
 

@@ -3,17 +3,17 @@ import type { EventDraft } from '../contract/event.ts'
 import type { AskedToolUse, Decision, ToolDecision } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
 import { decideCalls, undecidedCalls } from './approvals.ts'
-import { answer, answerOpenCalls, denials, isWaiting, result, toStatus } from './drafts.ts'
+import { answer, answerOpenCalls, denials, isWaiting, result, startForUnread, toStatus } from './drafts.ts'
 import type { State } from './state.ts'
 import { endOfCurrentTask } from './task-commands.ts'
 
 /** The loop has come to calls that need a decision, and is still. */
 export type AskCommand = { kind: 'ask'; runId: string; requestId: string; toolUses: readonly AskedToolUse[] }
 export type DecideCommand = { kind: 'decide'; requestId: string; decisions: readonly ToolDecision[] }
-/** `reason` may be empty. `now` is milliseconds since 1970. */
-export type RejectCommand = { kind: 'reject'; reason: string; now: number }
+/** `reason` may be empty. `newRunId` is for a message that waits to be read. `now` is milliseconds since 1970. */
+export type RejectCommand = { kind: 'reject'; reason: string; newRunId: string; now: number }
 
-/** All calls of a turn are decided before any of them runs. */
+/** All calls of a turn that have not begun are decided before any of them runs. */
 export function decideAsk(state: State, { runId, requestId, toolUses }: AskCommand): EventDraft[] {
   if (state.status !== 'running' || state.run?.id !== runId) return []
   const request: EventDraft = {
@@ -44,12 +44,13 @@ export function decidePermission(state: State, { requestId, decisions }: DecideC
 }
 
 /** Every open call of the turn, also one that was allowed beside those that waited: the turn as a whole is refused. */
-export function decideReject(state: State, { reason, now }: RejectCommand): EventDraft[] | Problem {
+export function decideReject(state: State, { reason, newRunId, now }: RejectCommand): EventDraft[] | Problem {
   if (!isUndecided(state)) return nothingPending()
   const rejected = [...denials(state, 'user', reason), ...answerOpenCalls(state, 'rejected', tellDenial(reason))]
   if (!isWaiting(state.status)) return rejected
   const ended = [result(state, 'rejected', now), ...endOfCurrentTask(state, 'rejected')]
-  return [...rejected, ...ended, toStatus(state, 'idle', 'rejected')]
+  const another = startForUnread(state, 'idle', state.readThrough, newRunId)
+  return [...rejected, ...ended, toStatus(state, 'idle', 'rejected'), ...another]
 }
 
 const SUPERSEDED = 'superseded: the user wrote a message instead of deciding'

@@ -1,8 +1,10 @@
 /** One conversation from its parts: actor, log, tools, shells and secrets tied together, and how they are taken apart again. */
 import { join } from 'node:path'
 import type { AgentInfo } from '../contract/agent-info.ts'
+import type { Sandbox } from '../contract/sandbox.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
+import { adviceFor } from '../agent/repeats.ts'
 import { createToolCalls } from '../agent/tool-calls.ts'
 import type { EventLog, LogEnd } from '../events/event-log.ts'
 import { createEventLog } from '../events/event-log.ts'
@@ -16,6 +18,10 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { ToolDeps } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { FileRules } from '../workspace/file-gate.ts'
+import type { ConversationLimits } from '../workspace/limits/conversation-limits.ts'
+import type { DiskQuota } from '../workspace/limits/disk-quota.ts'
+import type { ResourceLimiter } from '../workspace/limits/resource-limits.ts'
+import type { ShellNetwork } from '../workspace/launch.ts'
 import type { OutputFilter, Shells } from '../workspace/shell.ts'
 import type { CallbackFile } from './callbacks/callback-record.ts'
 import { CallbackSet } from './callbacks/callback-set.ts'
@@ -39,9 +45,12 @@ import { createConversationFiles } from './files.ts'
 import type { ConversationSecrets, SecretCommands } from './secrets.ts'
 import { secretCommands } from './secrets.ts'
 import type { LlmDefaults } from './settings.ts'
+import { originOf } from './llm-origin.ts'
 import { withLlmSecrets } from './settings.ts'
 import { createRunTaskCommand } from './run-task-command.ts'
 import { createMeter } from './meter.ts'
+import type { NetworkDeps } from './network.ts'
+import { ConversationNetwork } from './network.ts'
 import type { RunSlots } from './run-slots.ts'
 import type { State } from './state.ts'
 import type { WorkdirRules } from './workdir.ts'
@@ -54,8 +63,19 @@ export type AssemblyDeps = {
   readonly dispatcher: CallbackDispatcher
   readonly workdirRules: WorkdirRules
   readonly llmDefaults: LlmDefaults
+  /** Why the operator lets no model request go there, as a clause. */
+  readonly endpointRefusal: (url: string) => Promise<string | undefined>
   readonly version: string
   readonly isolation: 'bubblewrap' | 'none'
+  readonly resources: Pick<ResourceLimiter, 'check' | 'inForce'>
+  readonly limitConversation: (options: {
+    conversationId: string
+    requested: State['settings']['limits']
+    workdir: () => string
+    directory: string
+  }) => ConversationLimits
+  readonly network: NetworkDeps
+  readonly sandbox?: Sandbox | undefined
   readonly slots: RunSlots
   readonly metrics: Metrics
   readonly logger: Logger
@@ -68,8 +88,10 @@ export type AssemblyDeps = {
     conversationId: string
     workdir: string
     directory: string
+    network: () => ShellNetwork
     secretsEnv: () => Record<string, string>
     createFilter: () => OutputFilter
+    limits: ConversationLimits
   }) => Shells
   /** What of a conversation's files is the same for all. */
   readonly files: Pick<FilesDeps, 'io' | 'ripgrep'>
@@ -86,6 +108,7 @@ export type AssemblyDeps = {
 export type ConversationToolDeps = Omit<ToolDeps, 'files'> & {
   /** The one that holds now. */
   readonly workdir: () => string
+  readonly quota: DiskQuota | undefined
 }
 
 /** An assembled conversation and what only its assembler may touch. */
@@ -96,6 +119,8 @@ export type Opened = {
   readonly secrets: SecretCommands
   readonly credentials: ConversationSecrets
   readonly shells: Pick<ConversationShells, 'list' | 'end'>
+  /** What its commands may reach. */
+  readonly network: ConversationNetwork
   /** Those that clients run, beside the agent. */
   readonly commands: ClientCommands
   readonly processes: ConversationProcesses
@@ -103,8 +128,8 @@ export type Opened = {
   readonly callbacks: CallbackCommands
   /** Who delivers, beside those who ask for it. */
   readonly deliveries: Pick<CallbackSet, 'start' | 'settle'>
-  /** Ends the shells, so that the next command starts in the workdir that holds then. */
-  readonly leaveWorkdir: () => Promise<void>
+  /** Ends the shells, so that the next command starts in the workdir, and in the network, that hold then. */
+  readonly endShells: () => Promise<void>
   /** Takes it apart, with everything it started. */
   readonly dispose: (outcome: LogEnd) => Promise<void>
 }
@@ -149,15 +174,29 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
   const meter = createMeter(deps.metrics, state)
   const workdir = () => conversation.state.settings.workdir
   const directory = catalog.directoryOf(id)
+  const requested = state.settings.limits
+  const resources = deps.limitConversation({ conversationId: id, requested, workdir, directory })
   const shells = createConversationShells(() =>
     deps.createShells({
       conversationId: id,
       workdir: workdir(),
       directory,
+      network: () => ({ mode: network.mode, adopt: (listener) => network.adopt(listener) }),
       secretsEnv: secrets.commandEnv,
       createFilter: redactor.byteStream,
+      limits: resources,
     }),
   )
+  const network = new ConversationNetwork({
+    ...deps.network,
+    policy: () => conversation.state.settings.network,
+    runId: () => conversation.state.run?.id,
+    emit: async (drafts) => void (await log.append([...drafts])),
+    configure: (change) =>
+      conversation.configure(async ({ settings }) => ({ changes: { network: change(settings.network) } })),
+    onFault: (error) =>
+      logger.error({ err: error, conversation_id: id }, 'an event of the network could not be stored'),
+  })
   const limits = { ...DEFAULT_COMMAND_LIMITS, ...deps.commandLimits }
   const commands = createClientCommands({
     conversationId: id,
@@ -182,6 +221,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
       shells: shells.forAgent,
       stateDirectory: directory,
       workdir,
+      quota: resources.quota,
       lastOutput: (name) => conversation.state.lastOutputs[name],
       sealer: deps.secretStore.sealerFor(id),
       redact,
@@ -189,6 +229,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     context: () => ({ conversationId: id, workdir: workdir() }),
     redactor,
     emit: async (drafts) => void (await log.append(drafts)),
+    adviceFor: (result) => adviceFor(conversation.state.repeats, result, conversation.state.openCalls),
     onOutput: (tool_use_id, stream, text, offset) =>
       log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
     onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
@@ -200,7 +241,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     toolCalls,
     redact,
     createLlm: (stored) => {
-      const config = withLlmSecrets(stored, secrets.llm(), deps.llmDefaults)
+      const config = withLlmSecrets(stored, secrets.llmFor(originOf(stored)), deps.llmDefaults)
       return createRedactedLlm(meter.time(deps.createLlm({ ...redactor, config, conversationId: id })), redactor)
     },
     runTaskCommand: createRunTaskCommand(commands),
@@ -215,6 +256,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     workdir,
     rules: () => deps.fileRules({ stateDirectory, workdir }),
     directory: stateDirectory,
+    quota: resources.quota,
     redact,
   })
   log.subscribe({ onEvents: (events) => events.forEach(({ event }) => meter.take(event)) })
@@ -232,17 +274,25 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     secrets: secretCommands({ changeSecrets: (store) => conversation.changeSecrets(store) }, secrets),
     credentials: secrets,
     shells,
+    network,
     commands,
     processes,
     agentInfo: () => {
       const { log, state } = conversation
-      return tellAgent({ settings: state.settings, log, tools: toolCalls.descriptions, isolation: deps.isolation })
+      const { isolation } = deps
+      const resourceLimits = deps.resources.inForce(requested)
+      const parts = { log, tools: toolCalls.descriptions, isolation, network: network.shown, resourceLimits }
+      return tellAgent({ settings: state.settings, ...parts })
     },
     callbacks: callbackCommands({ conversationId: id, set: callbackSet, head: () => log.head, ...deps, redact }),
     deliveries: callbackSet,
-    leaveWorkdir: shells.close,
+    endShells: shells.close,
     async dispose(outcome) {
+      conversation.halt()
       try {
+        network.close()
+        // Of what is deleted nothing has to end in good order, and no command may hold the delete up.
+        if (outcome === 'deleted') await shells.close()
         // First of all, as the log is to tell how they ended.
         await commands.close()
         // What is being sent would else hold up the end of the log.

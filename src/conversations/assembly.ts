@@ -1,7 +1,7 @@
 /** Makes, opens and configures conversations, from what a client asks for or the disk holds. Knows how, not when; `assemble.ts` ties the parts together. */
 import { rm } from 'node:fs/promises'
 import type { CreateConversation, UpdateConfig } from '../contract/conversation.ts'
-import type { LlmConfig } from '../contract/llm-config.ts'
+import type { DroppedCredential, LlmConfig } from '../contract/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
 import type { StoredLog } from '../events/event-store.ts'
 import { seemsToLackTools } from '../llm/models.ts'
@@ -11,13 +11,17 @@ import type { SecretValues } from '../security/secret-store.ts'
 import { DEFAULT_TOOLS, resolveToolNames } from '../tools/registry.ts'
 import { NO_CALLBACKS } from './callbacks/callback-record.ts'
 import { readCallbacks } from './callbacks/callback-set.ts'
+import { changesNetworkMode } from './commands.ts'
+import { boundTo, changeOf, originOf } from './llm-origin.ts'
 import { createConversationSecrets } from './secrets.ts'
+import { checkEndpoint } from './check-endpoint.ts'
 import { changesOf, llmSecrets, newSettings, parseLlmUpdate, parseNewLlm, shownFields } from './settings.ts'
 import { refuseSecretsIn } from './refuse-secrets.ts'
 import type { Idempotency } from './idempotency.ts'
 import { keptOf } from './idempotency.ts'
 import type { State } from './state.ts'
 import { EMPTY_STATE, fold } from './state.ts'
+import { checkPolicy } from '../network/server-policy.ts'
 import { prepareWorkdir } from './workdir.ts'
 import type { AssemblyDeps, Opened } from './assemble.ts'
 import { assemble } from './assemble.ts'
@@ -30,6 +34,13 @@ type OnChange = (state: State) => void
 
 /** Events folded at a time. */
 const FOLD_PAGE = 1000
+
+/** What is to be said of an update. */
+export type Configured = {
+  readonly warnings: readonly string[]
+  /** Credentials that were for another origin. */
+  readonly dropped: readonly DroppedCredential[]
+}
 
 export interface Assembler {
   /** Leaves nothing behind when it throws. */
@@ -46,8 +57,8 @@ export interface Assembler {
     onChange: OnChange,
   ): Promise<{ opened: Opened; warnings: readonly string[] }>
   open(id: string, onChange: OnChange): Promise<Opened>
-  /** Answers warnings. The new credentials hold from the next model request on. */
-  configure(opened: Opened, update: UpdateConfig): Promise<readonly string[]>
+  /** The new credentials hold from the next model request on. */
+  configure(opened: Opened, update: UpdateConfig): Promise<Configured>
   /** The fold of a log that is not open; undefined when it holds no event. */
   readState(id: string): Promise<State | undefined>
 }
@@ -56,8 +67,16 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
   return {
     async create(id, request, idempotency, onChange) {
       const llm = parseNewLlm(request.llm_config, deps.llmDefaults)
+      if (request.limits) deps.resources.check(request.limits)
+      await checkEndpoint(llm.config, deps.endpointRefusal)
       const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
-      const kept: SecretValues = { llm: llmSecrets(llm.config), env: request.secrets ?? {} }
+      if (request.network) checkPolicy(request.network, deps.network.server)
+      const credentials = llmSecrets(llm.config)
+      const isEmpty = Object.keys(credentials).length === 0
+      const kept: SecretValues = {
+        llm: isEmpty ? {} : boundTo(originOf(llm.config), credentials),
+        env: request.secrets ?? {},
+      }
       const redactor = deps.createRedactor()
       const secrets = secretsOf(deps, id, kept, redactor)
       const asSent = { workdir: request.workdir, 'Idempotency-Key': idempotency?.key, ...shownFields(llm.config) }
@@ -109,24 +128,31 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
 
     async configure(opened, update) {
       const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
+      if (update.network) checkPolicy(update.network, deps.network.server)
+      let dropped: Configured['dropped'] = []
       await opened.conversation.configure(async (state) => {
+        const change = llm && changeOf(state.settings.llm_config, llm.config)
+        dropped = change?.dropped ?? []
         // First of all: another field may repeat them.
         if (llm) opened.credentials.hideLlm(llm.config)
         refuseSecretsIn({ workdir: update.workdir, ...shownFields(llm?.config) }, opened.redact)
+        if (llm) await checkEndpoint({ ...state.settings.llm_config, ...llm.config }, deps.endpointRefusal)
         const workdir =
           update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, deps.workdirRules)
         return {
-          changes: changesOf({ update, llm: llm?.config, workdir, redact: opened.redact }),
+          changes: changesOf({ update, llm: change, workdir, redact: opened.redact }),
           // Before the log tells of them: a change that is told holds.
-          prepare: () => opened.credentials.updateLlm(llm?.config ?? {}),
-          afterwards: async () => (workdir === undefined ? undefined : await opened.leaveWorkdir()),
+          prepare: async () => change && (await opened.credentials.updateLlm(change)),
+          afterwards: async () => {
+            if (update.network) opened.network.recheck()
+            if (workdir !== undefined || changesNetworkMode(state, { network: update.network }))
+              await opened.endShells()
+          },
         }
       })
       const { settings } = opened.conversation.state
-      return [
-        ...(llm?.warnings ?? []),
-        ...(llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)),
-      ]
+      const ofTools = llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)
+      return { warnings: [...(llm?.warnings ?? []), ...ofTools], dropped }
     },
 
     async readState(id) {

@@ -91,7 +91,12 @@ const Meta = z.object({
   lastOutputs: z.record(z.string(), z.unknown()).default({}),
   // As above: there were no tasks.
   tasks: z.array(OpenTask).default([]),
+  // As above: nobody was asked about hosts.
+  networkRequests: z.array(z.object({ id: z.string(), host: z.string(), port: z.number() })).default([]),
   runRequestedAt: z.number(),
+  // As above: all that there was counts as read.
+  readThrough: z.number().optional(),
+  repeats: z.object({ failures: z.array(z.string()), open: z.array(z.string()).optional() }).default({ failures: [] }),
   usage: UsageByModel,
   costUsd: z.number().optional(),
   preview: z.string(),
@@ -144,7 +149,8 @@ export async function createCatalog(directory: string): Promise<Catalog> {
     ids: () => listIds(sessions!),
     async read(id) {
       try {
-        const { format: _, ...meta } = Meta.parse(JSON.parse(await readFile(metaOf(id), 'utf8')))
+        const { format: _, ...noted } = Meta.parse(JSON.parse(await readFile(metaOf(id), 'utf8')))
+        const meta = { ...noted, readThrough: noted.readThrough ?? noted.lastSeq }
         // Optional fields of the schema are `undefined` ones of the state.
         return meta.id === id ? ({ ...EMPTY_STATE, ...meta } as State) : undefined
       } catch {

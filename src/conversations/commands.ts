@@ -6,8 +6,20 @@ import { Problem } from '../contract/problem.ts'
 import type { AskCommand, DecideCommand, RejectCommand } from './approval-commands.ts'
 import { decideAsk, decidePermission, decideReject, isUndecided, supersede } from './approval-commands.ts'
 import { undecidedCalls } from './approvals.ts'
-import { answerOpenCalls, inRun, isWaiting, keyOf, result, start, toStatus } from './drafts.ts'
+import {
+  answer,
+  BEFORE_MESSAGE,
+  inRun,
+  interruptCalls,
+  isWaiting,
+  keyOf,
+  result,
+  start,
+  startForUnread,
+  toStatus,
+} from './drafts.ts'
 import type { Idempotency } from './idempotency.ts'
+import { denyLeftRequests } from './network-requests.ts'
 import type { State } from './state.ts'
 import { STATUS_AFTER } from './state.ts'
 import type {
@@ -29,19 +41,24 @@ import {
 
 export type RunFailure = { readonly type: ErrorType; readonly message: string; readonly retryable: boolean }
 
-/** `newRunId` is the id a run gets should the command start one. `now` is milliseconds since 1970. */
+/**
+ * `newRunId` is the id a run gets should the command start one. `begun` are the ids of the open calls whose result comes
+ * from their tool: they run, or have run. `now` is milliseconds since 1970.
+ */
 export type Command =
   | {
       kind: 'message'
       content: readonly UserPart[]
       sender?: string
       run: boolean
+      begun: readonly string[]
       newRunId: string
       now: number
       idempotency?: Idempotency
     }
   | { kind: 'run'; newRunId: string; maxSteps?: number }
-  | { kind: 'pause'; reason: string; now: number }
+  /** `interrupt`: what had begun was told to end, and what has not begun is given up. */
+  | { kind: 'pause'; reason: string; interrupt: boolean; begun: readonly string[]; now: number }
   | { kind: 'configure'; changes: Record<string, unknown> }
   /** Names only; the values are stored already. */
   | { kind: 'secrets'; added: readonly string[]; removed: readonly string[] }
@@ -53,6 +70,7 @@ export type Command =
       finalText?: string
       failure?: RunFailure
       requestedAt: number
+      begun: readonly string[]
       newRunId: string
       now: number
     }
@@ -111,7 +129,7 @@ export function decide(state: State, command: Command): EventDraft[] | Problem {
 type CommandOf<K extends Command['kind']> = Extract<Command, { kind: K }>
 
 function decideMessage(state: State, command: CommandOf<'message'>): EventDraft[] {
-  const { content, sender, run, newRunId, now, idempotency } = command
+  const { content, sender, run, begun, newRunId, now, idempotency } = command
   const message: EventDraft = {
     type: 'UserMessage',
     source: 'user',
@@ -126,11 +144,12 @@ function decideMessage(state: State, command: CommandOf<'message'>): EventDraft[
     const ended = [...supersede(state), result(state, 'superseded', now)]
     // With a run that follows, the message only steers the task that the agent is at.
     if (run) return [...ended, message, start(state, newRunId, 'message')]
-    return [...ended, ...endOfCurrentTask(state, 'superseded'), message, toStatus(state, 'idle', 'superseded')]
+    const atRest = [...endOfCurrentTask(state, 'superseded'), message, toStatus(state, 'idle', 'superseded')]
+    return [...ended, ...atRest, ...startForUnread(state, 'idle', state.readThrough, newRunId)]
   }
-  // Paused while it waited: words in the place of a decision are none.
-  if (isUndecided(state)) return [...supersede(state), message, ...(run ? [start(state, newRunId, 'message')] : [])]
-  return run ? [message, start(state, newRunId, 'message')] : [message]
+  // The model reads the message before anything else happens: it may well say that the rest of the turn must not run.
+  const told = [...interruptCalls(state, begun, BEFORE_MESSAGE), message]
+  return run ? [...told, start(state, newRunId, 'message')] : told
 }
 
 function decideRun(state: State, { newRunId, maxSteps }: CommandOf<'run'>): EventDraft[] | Problem {
@@ -165,10 +184,13 @@ function decideRun(state: State, { newRunId, maxSteps }: CommandOf<'run'>): Even
   }
 }
 
-/** Pausing what does not run changes nothing and is no error. */
-function decidePause(state: State, { reason, now }: CommandOf<'pause'>): EventDraft[] {
-  if (state.status !== 'running' && !isWaiting(state.status)) return []
-  return [result(state, 'paused', now), toStatus(state, 'paused', reason)]
+const BEFORE_PAUSE = 'interrupted: the run was paused before this call began; it did not run'
+
+/** Pausing what does not run is no error; it changes nothing but that `interrupt` gives up what an earlier pause has kept. */
+function decidePause(state: State, { reason, interrupt, begun, now }: CommandOf<'pause'>): EventDraft[] {
+  const interrupted = interrupt ? interruptCalls(state, begun, BEFORE_PAUSE) : []
+  if (state.status !== 'running' && !isWaiting(state.status)) return interrupted
+  return [...interrupted, result(state, 'paused', now), toStatus(state, 'paused', reason)]
 }
 
 function decideConfigure(state: State, changes: Record<string, unknown>): EventDraft[] | Problem {
@@ -178,7 +200,19 @@ function decideConfigure(state: State, changes: Record<string, unknown>): EventD
       'The workdir can only be changed while the agent is not running; pause it first.',
     )
   }
+  if (changesNetworkMode(state, changes) && (state.status === 'running' || state.openCalls.length > 0)) {
+    return new Problem(
+      'conversation_running',
+      'The mode of the network can only be changed while the agent is not running; pause it first.',
+    )
+  }
   return Object.keys(changes).length ? [{ type: 'ConfigUpdate', source: 'user', changes }] : []
+}
+
+/** Shells are in the network that they were started in: they end with such a change. */
+export function changesNetworkMode({ settings }: State, { network }: Record<string, unknown>): boolean {
+  // As it was checked when it came.
+  return network !== undefined && (network as { mode?: unknown }).mode !== settings.network?.mode
 }
 
 function decideSecrets({ added, removed }: CommandOf<'secrets'>): EventDraft[] {
@@ -195,9 +229,11 @@ function decideClientEvent({ name, data, idempotency }: CommandOf<'client_event'
  * No events mean that the run is to go on.
  */
 function decideEnd(state: State, command: CommandOf<'end_run'>): EventDraft[] {
-  const { stopReason, failure, now } = command
-  const hasUnread = (since: number) => state.runRequestedAt > since
-  if (hasUnread(command.requestedAt) && (stopReason === 'completed' || stopReason === 'finished')) return []
+  const { stopReason, failure, begun, now } = command
+  // The run may have asked the model before it waited for somebody: then only the log knows.
+  const requestedAt = Math.max(command.requestedAt, state.readThrough)
+  const isUnread = state.runRequestedAt > requestedAt
+  if (isUnread && (stopReason === 'completed' || stopReason === 'finished')) return []
 
   const error: EventDraft[] = failure
     ? [
@@ -211,18 +247,26 @@ function decideEnd(state: State, command: CommandOf<'end_run'>): EventDraft[] {
         },
       ]
     : []
-  const ended = [
+  // Each such message asked for a run of its own when this one could not take it in. But not the one this run was
+  // started for: a run that fails before its first request would start itself again for ever.
+  const readThrough = Math.max(requestedAt, state.run?.startSeq ?? 0)
+  const another = startForUnread(state, STATUS_AFTER[stopReason], readThrough, command.newRunId)
+  return [
     ...error,
+    ...givenUpAtEnd(state, stopReason, begun, another.length > 0),
     result(state, stopReason, now, command.finalText),
     ...endOfCurrentTask(state, stopReason, command.finalText),
     toStatus(state, STATUS_AFTER[stopReason], stopReason),
+    ...another,
   ]
-  // Each such message asked for a run of its own when this one could not take it in. But not the one this run was
-  // started for: a run that fails before its first request would start itself again for ever.
-  const startsAnother = hasUnread(Math.max(command.requestedAt, state.run?.startSeq ?? 0))
-  return startsAnother
-    ? [...ended, start({ ...state, status: STATUS_AFTER[stopReason] }, command.newRunId, 'message')]
-    : ended
+}
+
+const BEFORE_TIME_LIMIT = 'interrupted: the run reached its time limit before this call began; it did not run'
+
+/** Time that has run out ends what runs, as a pause with `interrupt` does; after another end `run` goes on with the turn. */
+function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], startsAnother: boolean): EventDraft[] {
+  if (why === 'time_limit') return interruptCalls(state, begun, BEFORE_TIME_LIMIT)
+  return startsAnother ? interruptCalls(state, begun, BEFORE_MESSAGE) : []
 }
 
 /**
@@ -230,16 +274,17 @@ function decideEnd(state: State, command: CommandOf<'end_run'>): EventDraft[] {
  * waits for a decision has had none, and goes on waiting; nor has one that was decided while paused.
  */
 function decideRecover(state: State, now: number): EventDraft[] {
-  const lost = endOfLostJobs(state)
+  const lost = [...endOfLostJobs(state), ...denyLeftRequests(state.networkRequests)]
   if (isWaiting(state.status) || isUndecided(state) || isHeldBack(state)) return lost
-  const answered = answerOpenCalls(
-    state,
-    'interrupted',
-    'The server stopped while this call ran; what it did until then is not known.',
-  )
+  // Calls run one after the other, in their order: of those without a result, none but the first can have begun.
+  const answered = state.openCalls.map((call, at) => answer(call, 'interrupted', at ? NOT_BEGUN_AT_STOP : CUT_OFF))
   if (state.status !== 'running') return [...lost, ...answered]
   return [...lost, ...answered, result(state, 'server_restart', now), toStatus(state, 'paused', 'server_restart')]
 }
+
+const CUT_OFF =
+  'The server stopped before this call had ended; whether it began, and what it did until then, is not known.'
+const NOT_BEGUN_AT_STOP = 'The server stopped before this call began; it did not run.'
 
 /** Decided while paused, and nothing of it has run since. */
 const isHeldBack = ({ status, request }: State) => status !== 'running' && request !== undefined && !request.isReleased

@@ -99,6 +99,7 @@ export class Conversation {
       ...parts,
       endRun: (command) => this.#storeEnd(command),
       stopAgent: () => this.#stopAgent(),
+      begunCalls: () => this.#begunCalls(),
       onError: (error) => (this.#closed ? undefined : this.#reportStorage(error)),
     })
     deps.log.subscribe({ onEvents: (events) => events.forEach((stored) => this.#take(stored.event)) })
@@ -130,7 +131,8 @@ export class Conversation {
       if (earlier) return earlier.answer
       const content = redactParts(partsOf(message.content), this.#deps.redact)
       const sender = message.sender === undefined ? {} : { sender: this.#deps.redact(message.sender) }
-      const command = { kind: 'message', content, ...sender, run, newRunId: uuid7(), now: Date.now() } as const
+      const ids = { begun: this.#begunCalls(), newRunId: uuid7() }
+      const command = { kind: 'message', content, ...sender, run, ...ids, now: Date.now() } as const
       const events = await this.#carryOut({ ...command, ...(idempotency && { idempotency }) })
       return answerTo(events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')!)
     })
@@ -153,12 +155,15 @@ export class Conversation {
     return { run_id: runId, status: this.state.status, ...(result && { result }) }
   }
 
-  /** Stops the run, if there is one. The model call ends at once; a tool goes on by itself, unless `interrupt` ends it. */
+  /**
+   * Stops the run, if there is one. The model call ends at once; a tool goes on by itself, unless `interrupt` ends it.
+   * `interrupt` also gives up the calls that have not begun; else they begin with the next run.
+   */
   async pause({ interrupt, reason = 'pause' }: { interrupt: boolean; reason?: string }): Promise<State['status']> {
     return await this.#command(async () => {
       await this.#stopRun()
       if (interrupt) await this.#deps.toolCalls.interrupt()
-      await this.#storeEnd({ kind: 'pause', reason, now: Date.now() })
+      await this.#storeEnd(this.#pauseCommand(reason, interrupt))
       return this.state.status
     })
   }
@@ -194,6 +199,11 @@ export class Conversation {
     await this.#command(() => this.#carryOut({ kind: 'recover', now: Date.now() }))
   }
 
+  /** From now on the agent begins nothing: for what has to end before `close` can be called, and may take its time. */
+  halt(): void {
+    this.#active?.abort()
+  }
+
   /** Ends the run, its tools and all readers; nothing of the conversation runs when this resolves. */
   async close(outcome: 'deleted' | 'closing'): Promise<void> {
     await this.#inbox(async () => {
@@ -203,8 +213,7 @@ export class Conversation {
       await this.#stopAgent()
       // What waits for somebody goes on waiting at the next start.
       const pauses = outcome === 'closing' && this.#state.status === 'running' && !this.failed
-      if (pauses)
-        await this.#carryOut({ kind: 'pause', reason: 'server_closing', now: Date.now() }).catch(this.#reportStorage)
+      if (pauses) await this.#carryOut(this.#pauseCommand('server_closing', true)).catch(this.#reportStorage)
       await this.log.close(outcome)
     })
   }
@@ -296,12 +305,22 @@ export class Conversation {
     this.#active = undefined
   }
 
-  /** Its run and its tools. Answers the calls that do not heed it. */
-  async #stopAgent(): Promise<readonly string[]> {
-    const { toolCalls } = this.#deps
+  /** Its run and its tools, but for those that do not heed it. Returns the log's head at the last model request, 0 when there was none. */
+  async #stopAgent(): Promise<number> {
+    const requestedAt = this.#active?.requestedAt ?? 0
     await this.#stopRun()
-    await toolCalls.interrupt()
+    await this.#deps.toolCalls.interrupt()
+    return requestedAt
+  }
+
+  /** The open calls whose result comes from their tool. While no run is at work, no other begins. */
+  #begunCalls(): readonly string[] {
+    const { toolCalls } = this.#deps
     return this.#state.openCalls.map((call) => call.toolUseId).filter((id) => toolCalls.hasBegun(id))
+  }
+
+  #pauseCommand(reason: string, interrupt: boolean): Command {
+    return { kind: 'pause', reason, interrupt, begun: this.#begunCalls(), now: Date.now() }
   }
 
   /** Answers whether the run goes on. */
@@ -311,7 +330,7 @@ export class Conversation {
     const command: Command =
       'asks' in end
         ? { kind: 'ask', runId: run.id, requestId: uuid7(), toolUses: end.asks }
-        : { kind: 'end_run', runId: run.id, ...end, newRunId: uuid7(), now: Date.now() }
+        : { kind: 'end_run', runId: run.id, ...end, begun: this.#begunCalls(), newRunId: uuid7(), now: Date.now() }
     try {
       await this.#storeEnd(command)
     } catch (error) {

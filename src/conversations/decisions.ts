@@ -4,6 +4,7 @@ import { Problem } from '../contract/problem.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
 import type { EventLog } from '../events/event-log.ts'
 import { mapStrings } from '../lib/map-strings.ts'
+import { uuid7 } from '../lib/uuid7.ts'
 import type { OpenRequest } from './approvals.ts'
 import { tellRequest, undecidedCalls } from './approvals.ts'
 import type { DecideCommand, RejectCommand } from './approval-commands.ts'
@@ -31,7 +32,7 @@ export interface Decisions {
   decide(requestId: string, decisions: readonly ToolDecision[]): Promise<PermissionAnswer>
   /** Allows all that waits in this request, as it was shown. */
   approve(requestId: string): Promise<PermissionAnswer>
-  /** Refuses all that waits; the model is not called. */
+  /** Refuses all that waits; the model is not called, unless a message that asked for a run waits to be read. */
   reject(reason: string | undefined): Promise<PermissionAnswer>
 }
 
@@ -80,7 +81,7 @@ export function createDecisions({ log, toolCalls, redact, state, inTurn, carryOu
       return await decide(requestId, decisions)
     },
     async reject(reason = '') {
-      await inTurn(() => carryOut({ kind: 'reject', reason: redact(reason), now: Date.now() }))
+      await inTurn(() => carryOut({ kind: 'reject', reason: redact(reason), newRunId: uuid7(), now: Date.now() }))
       return answer()
     },
   }

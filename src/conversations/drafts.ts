@@ -28,6 +28,14 @@ export function start(state: State, runId: string, reason: string, max_steps?: n
   }
 }
 
+/**
+ * For a run that is over and has come to this status: a message that asked for a run, and that the model has not read,
+ * gets a run of its own. `readThrough` is the seq of the last event that counts as read.
+ */
+export function startForUnread(state: State, status: Status, readThrough: number, newRunId: string): EventDraft[] {
+  return state.runRequestedAt > readThrough ? [start({ ...state, status }, newRunId, 'message')] : []
+}
+
 export function toStatus(state: State, status: Status, reason: string): EventDraft {
   return { type: 'StatusUpdate', source: 'environment', ...inRun(state), status, previous_status: state.status, reason }
 }
@@ -38,6 +46,18 @@ export const dequeued = (state: State) => toStatus(state, 'running', DEQUEUED)
 export function answerOpenCalls(state: State, type: ToolErrorType, message: string): EventDraft[] {
   return state.openCalls.map((call) => answer(call, type, message))
 }
+
+/**
+ * Gives each open call that has not begun its result, so that it never runs. `begun` are the ids of those whose result
+ * comes from their tool. What waits for a decision is denied: nothing is left that the decision could be about.
+ */
+export function interruptCalls(state: State, begun: readonly string[], message: string): EventDraft[] {
+  const notBegun = state.openCalls.filter((call) => !begun.includes(call.toolUseId))
+  return [...denials(state, 'superseded', message), ...notBegun.map((call) => answer(call, 'interrupted', message))]
+}
+
+/** Why a call did not run that was open when the user wrote. */
+export const BEFORE_MESSAGE = 'interrupted: the user wrote a message before this call began; it did not run'
 
 export function answer(call: ToolCall, error_type: ToolErrorType, message: string): EventDraft {
   return {

@@ -4,6 +4,7 @@ import type { MadeDirectory, WrittenFile } from '../contract/files.ts'
 import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import { createSerial } from '../lib/serial.ts'
+import type { DiskQuota } from '../workspace/limits/disk-quota.ts'
 import type { JailPath } from '../workspace/jail-path.ts'
 import type { Jail } from '../workspace/path-jail.ts'
 import { makeDirectoriesIn } from '../workspace/path-jail.ts'
@@ -55,13 +56,15 @@ export type FileChangesDeps = {
   /** Aborted when no change may begin any more. */
   readonly closing: AbortSignal
   readonly unfinished: UnfinishedFiles
+  readonly quota: DiskQuota | undefined
   readonly redact: (text: string) => string
 }
 
 type Told = EventOf<'FileUpdate'>
 type Update = Omit<Extract<EventDraft, { type: 'FileUpdate' }>, 'type' | 'source'>
 
-export function createFileChanges({ log, inJail, closing, unfinished, redact }: FileChangesDeps): FileChanges {
+export function createFileChanges(deps: FileChangesDeps): FileChanges {
+  const { log, inJail, closing, unfinished, quota, redact } = deps
   const inTurn = createSerial()
   const inFlight = createInFlight()
 
@@ -87,7 +90,7 @@ export function createFileChanges({ log, inJail, closing, unfinished, redact }: 
     const tellOf = async (size: number) => writtenFile((await tell({ path: path.text, action: 'write', size }))[0]!)
     // Before the body is read: whoever waits to be told to go on sends it in vain else.
     await checkTarget(jail, path.names, publishing)
-    const content = await begin(limited(incoming))
+    const content = await begin(limited(incoming, await roomIn(quota)))
     const touched =
       content.isEmpty &&
       !publishing.isNew &&
@@ -103,6 +106,7 @@ export function createFileChanges({ log, inJail, closing, unfinished, redact }: 
     })
     return await change(async () => {
       const published = await publish(jail, staged, path.names, publishing)
+      quota?.add(staged.size)
       return { ...published, file: await tellOf(staged.size) }
     })
   }
@@ -112,6 +116,7 @@ export function createFileChanges({ log, inJail, closing, unfinished, redact }: 
     try {
       for (const file of files) {
         await file.publish()
+        quota?.add(file.size)
         done.push({ path: file.path, action: 'upload', size: file.size })
       }
     } catch (error) {
@@ -140,7 +145,7 @@ export function createFileChanges({ log, inJail, closing, unfinished, redact }: 
     upload: (path, { content, maxBytes, signal }, keyed) =>
       keyedWork(keyed, (earlier) =>
         inJail(signal, async (jail) => {
-          const count = limitOf(maxBytes)
+          const count = limitOf(maxBytes, await roomIn(quota))
           const options = { count, withHash: keyed !== undefined, isKept: earlier.length === 0, unfinished }
           await using received = await receiveFiles(jail, path, content, options)
           const body = { path: path.text, files: received.files.map((file) => [file.path, file.sha256 ?? '']) }
@@ -164,6 +169,7 @@ export function createFileChanges({ log, inJail, closing, unfinished, redact }: 
         if (earlier[0]) return madeDirectory(earlier[0])
         return await inJail(signal, (jail) =>
           change(async () => {
+            await roomIn(quota)
             const { place, made } = await makeDirectoriesIn(jail, path.names)
             await place.handle.close()
             if (!made) return { path: redact(path.text) }
@@ -195,19 +201,35 @@ function requireFilePath({ names, endsInSlash }: JailPath): void {
 }
 
 /** Answers a function to be told how much has come; it throws when that is too much. */
-function limitOf(maxBytes: number): (bytes: number) => void {
-  let left = maxBytes
+function limitOf(maxBytes: number, room: Room): (bytes: number) => void {
+  let taken = 0
   return (bytes) => {
-    left -= bytes
-    if (left < 0) throw tooLarge()
+    taken += bytes
+    if (taken > maxBytes) throw tooLarge()
+    if (taken > room.bytes) throw noRoomIn(room.quota)
   }
+}
+
+/** Where it is full, not even an empty file is made. */
+type Room = { readonly bytes: number; readonly quota: DiskQuota | undefined }
+
+async function roomIn(quota: DiskQuota | undefined): Promise<Room> {
+  const bytes = quota ? await quota.room() : Infinity
+  if (bytes === 0) throw noRoomIn(quota)
+  return { bytes, quota }
+}
+
+function noRoomIn(quota: DiskQuota | undefined): Problem {
+  const details = { used_bytes: quota?.usedBytes ?? 0, limit_bytes: quota?.limitBytes ?? 0 }
+  const message = `${quota?.tell({ withNames: false }) ?? ''} Nothing was kept of this; delete files first.`
+  return new Problem('disk_quota_exceeded', message, { details })
 }
 
 export const tooLarge = () =>
   new Problem('body_too_large', 'This is larger than OPENHANDS_MAX_UPLOAD_BYTES allows; nothing was kept of it.')
 
-async function* limited({ content, maxBytes }: Incoming<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const count = limitOf(maxBytes)
+async function* limited({ content, maxBytes }: Incoming<Uint8Array>, room: Room): AsyncGenerator<Uint8Array> {
+  const count = limitOf(maxBytes, room)
   for await (const piece of content) {
     count(piece.length)
     if (piece.length > 0) yield piece

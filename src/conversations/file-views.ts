@@ -58,7 +58,8 @@ export function createFileViews({ openJail, inJail, ripgrep, redact }: FileViews
       inJail(signal, async (jail) => {
         const enough = AbortSignal.any([signal, AbortSignal.timeout(MAX_LOOK_MS)])
         const found = await searchFiles(jail, path, query, { ripgrep: ripgrep(), redact, signal: enough })
-        return { ...found, items: found.items.map((match) => ({ ...match, path: redact(match.path) })) }
+        const items = found.items.map((match) => ({ ...match, path: redact(match.path) }))
+        return { ...found, items, ...(found.skipped && { skipped: found.skipped.map(redact) }) }
       }),
 
     open: (path, signal) => inJail(signal, (jail) => openFile(jail, path)),

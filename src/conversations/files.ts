@@ -5,6 +5,7 @@ import type { EventLog } from '../events/event-log.ts'
 import type { Permits } from '../lib/permits.ts'
 import { createPermits } from '../lib/permits.ts'
 import type { FileRules } from '../workspace/file-gate.ts'
+import type { DiskQuota } from '../workspace/limits/disk-quota.ts'
 import type { Jail } from '../workspace/path-jail.ts'
 import { openJail } from '../workspace/path-jail.ts'
 import { createUnfinishedFiles } from '../workspace/unfinished-files.ts'
@@ -23,6 +24,8 @@ export type FilesDeps = {
   /** For all conversations together, so that a file system that hangs leaves threads for the logs. */
   readonly io: Permits
   readonly ripgrep: () => string | undefined
+  /** Undefined without a limit. */
+  readonly quota: DiskQuota | undefined
   readonly redact: (text: string) => string
 }
 
@@ -35,7 +38,7 @@ export type ConversationFiles = Omit<FileViews & FileChanges, 'settled'> & {
 const SHARE = 4
 
 export function createConversationFiles(deps: FilesDeps): ConversationFiles {
-  const { log, io, ripgrep, redact } = deps
+  const { log, io, ripgrep, quota, redact } = deps
   const closing = new AbortController()
   const unfinished = createUnfinishedFiles(join(deps.directory, 'uploads'))
   let swept: Promise<void> | undefined
@@ -66,7 +69,7 @@ export function createConversationFiles(deps: FilesDeps): ConversationFiles {
     }
   }
 
-  const { settled, ...changes } = createFileChanges({ log, inJail, closing: closing.signal, unfinished, redact })
+  const { settled, ...changes } = createFileChanges({ log, inJail, closing: closing.signal, unfinished, quota, redact })
   return {
     ...createFileViews({ openJail: open, inJail, ripgrep, redact }),
     ...changes,

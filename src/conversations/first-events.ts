@@ -31,6 +31,9 @@ export function firstEvents(
     mcp_servers: [],
     system_prompt: buildSystemPrompt({ workdir, tools, ...base, extensions, microagents }),
     isolation: deps.isolation,
+    resource_limits: deps.resources.inForce(request.limits),
+    network: settings.network ?? deps.network.server.default,
+    ...(deps.sandbox && { sandbox: deps.sandbox }),
   }
   const secrets: EventDraft = { type: 'SecretsUpdate', source: 'user', added: [...secretNames], removed: [] }
   const made = secretNames.length > 0 ? [init, secrets] : [init]

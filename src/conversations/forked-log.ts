@@ -2,6 +2,7 @@
 import type { Event, EventDraft, EventOf } from '../contract/event.ts'
 import type { EventLog } from '../events/event-log.ts'
 import { answerOpenCalls, denials, isWaiting, result, toStatus } from './drafts.ts'
+import { denyLeftRequests } from './network-requests.ts'
 import type { Settings, State } from './state.ts'
 import { EMPTY_STATE, fold } from './state.ts'
 import { leaveTasks } from './task-commands.ts'
@@ -102,7 +103,7 @@ function endingOf(state: State, plan: ForkPlan, lastResultOf: string | undefined
     options_summary: plan.settings,
   }
   const answers = [...denials(state, 'superseded', FORKED), ...answerOpenCalls(state, 'interrupted', FORKED)]
-  const atRest = [forked, ...answers, ...leaveTasks(state)]
+  const atRest = [forked, ...answers, ...leaveTasks(state), ...denyLeftRequests(state.networkRequests)]
   if (state.status !== 'running' && !isWaiting(state.status)) return atRest
   const hasResult = lastResultOf === state.run?.id
   return [...atRest, ...(hasResult ? [] : [result(state, 'paused', plan.now)]), toStatus(state, 'paused', 'forked')]

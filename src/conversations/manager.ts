@@ -8,6 +8,7 @@ import type {
   UpdateConfig,
 } from '../contract/conversation.ts'
 import { Problem } from '../contract/problem.ts'
+import { settlesWithin } from '../lib/settles-within.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
 import type { Opened } from './assemble.ts'
@@ -26,6 +27,12 @@ import type { State } from './state.ts'
 
 /** Conversations looked at, or opened, at the same time. */
 const START_CONCURRENCY = 64
+
+/**
+ * How long a delete waits for the end of what runs in the conversation, and for the removal of its data, milliseconds. It
+ * then answers, and goes on: what the kernel does not end, or a file system does not do, keeps nobody waiting.
+ */
+const DELETE_TIMEOUT_MS = 4500
 
 /** How long a stop of the server waits for its conversations, milliseconds. */
 const CLOSE_TIMEOUT_MS = 8000
@@ -160,8 +167,12 @@ export class ConversationManager {
 
   async configure(id: string, update: UpdateConfig): Promise<ConversationView> {
     const opened = await this.open(id)
-    const warnings = await this.#deps.assembler.configure(opened, update)
-    return { ...opened.conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
+    const { warnings, dropped } = await this.#deps.assembler.configure(opened, update)
+    return {
+      ...opened.conversation.view(),
+      ...(warnings.length > 0 && { warnings: [...warnings] }),
+      ...(dropped.length > 0 && { dropped: [...dropped] }),
+    }
   }
 
   /** For what is said about a conversation outside of it; changes nothing of one that is not open, for then nothing of it is known. */
@@ -170,7 +181,10 @@ export class ConversationManager {
     return opened?.redact ?? ((text) => text)
   }
 
-  /** Its processes are dead and its data gone when this resolves; the workdir goes only if the server made it. */
+  /**
+   * From here on nobody finds it. Its processes are dead and its data gone when this resolves, unless that takes longer
+   * than `DELETE_TIMEOUT_MS`: then it is done later. The workdir goes only if the server made it.
+   */
   async delete(id: string): Promise<void> {
     this.#refuseWhenClosing()
     if (!this.#index.has(id)) throw await this.#whyMissing(id)
@@ -184,20 +198,29 @@ export class ConversationManager {
       await catalog.markDeleted(id, keys[0])
       keys.forEach(this.#keyed.remember)
       this.#index.delete(id)
-      const opening = this.#openings.get(id)
-      this.#openings.delete(id)
-      const opened = await opening?.catch((error: unknown) => {
-        logger.warn({ err: error, conversation_id: id }, 'deleting what could not be opened')
-        return undefined
-      })
-      const state = opened?.conversation.state ?? (await stateOnDisk(this.#deps, id))
-      await opened?.dispose('deleted')
-      await this.#deps.endOrphans((each) => each === id)
-      await removeData(catalog, id, state)
-      this.#deps.onDeleted(id)
-    } finally {
+    } catch (error) {
       this.#busy.delete(id)
+      throw error
     }
+    const removed = this.#removeMarked(id).finally(() => this.#busy.delete(id))
+    if (await settlesWithin(DELETE_TIMEOUT_MS, removed)) return
+    logger.warn({ conversation_id: id }, 'deleting a conversation takes long; it goes on in the background')
+    removed.catch((error: unknown) => logger.error({ err: error, conversation_id: id }, 'a delete failed'))
+  }
+
+  async #removeMarked(id: string): Promise<void> {
+    const { catalog, logger } = this.#deps
+    const opening = this.#openings.get(id)
+    this.#openings.delete(id)
+    const opened = await opening?.catch((error: unknown) => {
+      logger.warn({ err: error, conversation_id: id }, 'deleting what could not be opened')
+      return undefined
+    })
+    const state = opened?.conversation.state ?? (await stateOnDisk(this.#deps, id))
+    await opened?.dispose('deleted')
+    await this.#deps.endOrphans((each) => each === id)
+    await removeData(catalog, id, state)
+    this.#deps.onDeleted(id)
   }
 
   /** Ends every run, stream and process within a bound; nothing can be asked of it afterwards. */

@@ -10,8 +10,9 @@ export function createRunTaskCommand(commands: Pick<ClientCommands, 'run'>): Run
   return async (command, { timeout, signal }) => {
     const how = { session_id: FRESH_SESSION, background: true, keep_stdin_open: false }
     const outcome = await commands.run(RunCommand.parse({ command, timeout, ...how }), { signal })
-    const { status, exit_code, stdout, stderr, cwd, execution_time, timed_out, truncated } = outcome
-    const what = { stdout, stderr, cwd, execution_time, timed_out, truncated }
+    const { status, exit_code, stdout, stderr, cwd, execution_time, timed_out, killed_by, truncated } = outcome
+    const killed = killed_by === undefined ? {} : { killed_by }
+    const what = { stdout, stderr, cwd, execution_time, timed_out, ...killed, truncated }
     // One that was ended has nothing to say of its own.
     return { type: 'Command', exit_code: status === 'exited' ? exit_code : null, ...what }
   }

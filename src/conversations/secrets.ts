@@ -6,6 +6,8 @@ import { Problem } from '../contract/problem.ts'
 import { gitCredentialEnv } from '../security/git-credentials.ts'
 import type { Redactor } from '../security/redactor.ts'
 import type { SecretStore, SecretValues } from '../security/secret-store.ts'
+import type { LlmChange } from './llm-origin.ts'
+import { boundTo, isFor } from './llm-origin.ts'
 import { keptHeaders, mergeLlmSecrets } from './settings.ts'
 
 /** Names only. */
@@ -14,8 +16,8 @@ export type SecretsChange = { readonly added: readonly string[]; readonly remove
 /** Changes come one at a time, in the conversation's inbox, and are durable when they resolve. */
 export interface ConversationSecrets {
   readonly names: () => string[]
-  /** The model's credentials, as `settings.ts` keeps them. */
-  readonly llm: () => Readonly<Record<string, string>>
+  /** The model's credentials, as `settings.ts` keeps them: those for this origin, where there are any. */
+  readonly llmFor: (origin: string) => Readonly<Record<string, string>>
   /** The variables of the next command, git's configuration among them. */
   readonly commandEnv: () => Record<string, string>
   /** From now on its credentials are found in text; for what comes in the same request as they do. */
@@ -23,7 +25,8 @@ export interface ConversationSecrets {
   /** Merges. Answers what has changed; throws a `Problem` when there would be too many. */
   readonly put: (secrets: Secrets) => Promise<SecretsChange>
   readonly remove: (name: string) => Promise<SecretsChange>
-  readonly updateLlm: (update: LlmConfig) => Promise<void>
+  /** Where the origin changes, what was kept for the former one is deleted. */
+  readonly updateLlm: (change: LlmChange) => Promise<void>
 }
 
 /** What clients may do with them. Values go in, only names come out. */
@@ -56,6 +59,8 @@ export type ConversationSecretsDeps = {
 export function createConversationSecrets({ redactor, kept, write }: ConversationSecretsDeps): ConversationSecrets {
   let env: Readonly<Record<string, string>> = kept['env'] ?? {}
   let llm: Readonly<Record<string, string>> = kept['llm'] ?? {}
+  // Until the log tells of a change, the former configuration holds, and with it the former credentials.
+  let formerLlm = llm
   const hidden = createHiddenValues(redactor)
   hidden.addAll(env)
   hidden.addLlm(llm)
@@ -68,7 +73,7 @@ export function createConversationSecrets({ redactor, kept, write }: Conversatio
 
   return {
     names: () => Object.keys(env).sort(),
-    llm: () => llm,
+    llmFor: (origin) => (!isFor(origin, llm) && isFor(origin, formerLlm) ? formerLlm : llm),
     commandEnv: () => ({ ...env, ...gitCredentialEnv(env) }),
     hideLlm: (update) => hidden.addLlm(mergeLlmSecrets(llm, update)),
     async put(secrets) {
@@ -88,11 +93,13 @@ export function createConversationSecrets({ redactor, kept, write }: Conversatio
       await store({ env: rest })
       return { added: [], removed: [name] }
     },
-    async updateLlm(update) {
-      if (update.api_key === undefined && !update.extra_headers) return
-      const merged = mergeLlmSecrets(llm, update)
+    async updateLlm({ update, origin, keepsCredentials }) {
+      if (keepsCredentials && update.api_key === undefined && !update.extra_headers) return
+      const merged = boundTo(origin, mergeLlmSecrets(keepsCredentials ? llm : {}, update))
       hidden.addLlm(merged)
+      const before = llm
       await store({ llm: merged })
+      formerLlm = before
     },
   }
 }

@@ -7,6 +7,8 @@ import { endpointOf } from '../llm/endpoint.ts'
 import { LlmError } from '../llm/llm.ts'
 import { mapStrings } from '../lib/map-strings.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
+import type { LlmChange } from './llm-origin.ts'
+import { isFor, originOf } from './llm-origin.ts'
 import type { Settings } from './state.ts'
 
 export type LlmDefaults = { readonly model?: string; readonly api_key?: string; readonly base_url?: string }
@@ -55,15 +57,16 @@ export function mergeLlmSecrets(kept: Readonly<Record<string, string>>, update: 
 /** The model's configuration as a request needs it: the stored one with its secrets put back. Throws an `LlmError` when they are lost. */
 export function withLlmSecrets(
   stored: LlmConfig,
-  secrets: Readonly<Record<string, string>>,
+  kept: Readonly<Record<string, string>>,
   defaults: LlmDefaults,
 ): LlmConfig {
   const { api_key, extra_headers, ...config } = stored
+  const secrets = isFor(originOf(config), kept) ? kept : {}
   // Not the server's own key in its place: the conversation was made to be paid for by another one.
   if ((api_key !== undefined && !secrets['api_key']) || (extra_headers && !secrets['extra_headers'])) {
     throw new LlmError(
       'auth',
-      'The credentials of this conversation cannot be decrypted; send llm_config.api_key and extra_headers again, or start the server with the key they were stored with.',
+      'The credentials of this conversation cannot be decrypted, or are for another endpoint; send llm_config.api_key and extra_headers again, or start the server with the key they were stored with.',
     )
   }
   // The server's own key goes to the server's own endpoint only: a client must not be able to have it sent elsewhere.
@@ -119,8 +122,10 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
     confirmation_mode,
     resume_on_start,
     visualize,
+    limits,
     max_seconds_per_run,
     max_iteration_per_run,
+    network,
   } = request
   const words = mapStrings(withoutUndefined({ title, user_id, metadata, microagents }), redact) as Pick<
     Settings,
@@ -132,6 +137,8 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
     max_seconds_per_run,
     resume_on_start,
     visualize,
+    limits,
+    network,
     made_workdir: request.workdir === undefined ? workdir : undefined,
   })
   return { ...words, ...plain, workdir, llm_config: maskLlmConfig(llm), tools: [...tools], max_iteration_per_run }
@@ -140,16 +147,17 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
 /** What an update comes to, checked. */
 export type NewChanges = {
   readonly update: UpdateConfig
-  readonly llm: LlmConfig | undefined
+  readonly llm: LlmChange | undefined
   readonly workdir: string | undefined
   readonly redact: (text: string) => string
 }
 
-/** The `changes` of a `ConfigUpdate`: only what was sent, secrets masked. */
+/** The `changes` of a `ConfigUpdate`: only what was sent, secrets masked, and the names of credentials that are gone. */
 export function changesOf({ update, llm, workdir, redact }: NewChanges): Record<string, unknown> {
   const { llm_config: _, workdir: __, ...words } = update
-  const llm_config = llm && Object.keys(llm).length ? maskLlmConfig(llm) : undefined
-  return withoutUndefined({ ...(mapStrings(words, redact) as typeof words), llm_config, workdir })
+  const llm_config = llm && Object.keys(llm.update).length ? maskLlmConfig(llm.update) : undefined
+  const dropped = llm?.dropped.length ? llm.dropped : undefined
+  return withoutUndefined({ ...(mapStrings(words, redact) as typeof words), llm_config, dropped, workdir })
 }
 
 /** The fields of a configuration that are shown, by name. */
@@ -158,12 +166,17 @@ export function shownFields(llm: LlmConfig | undefined): Record<string, unknown>
   return Object.fromEntries(Object.entries(shown).map(([name, value]) => [`llm_config.${name}`, value]))
 }
 
+/** More would not help anyone to mend the request. */
+const MAX_ISSUES = 20
+
 function parseLlm(dump: Record<string, unknown> | undefined): ParsedLlm {
   const { used, unused } = splitDump(dump ?? {})
   const parsed = LlmConfig.safeParse(used)
   if (parsed.success)
     return { config: parsed.data, warnings: unused.map((name) => `llm_config.${name} is not used by this server`) }
-  const issues = parsed.error.issues.map((issue) => tellIssue(issue, ['llm_config'], Object.keys(LlmConfig.shape)))
+  const issues = parsed.error.issues
+    .slice(0, MAX_ISSUES)
+    .map((issue) => tellIssue(issue, ['llm_config'], Object.keys(LlmConfig.shape)))
   throw new Problem('invalid_request', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), {
     details: { issues },
   })

@@ -1,5 +1,7 @@
 /** What a conversation is, as a pure fold over its events. The only file that says which event leads to which status. */
 import { z } from 'zod'
+import type { Repeats } from '../agent/repeats.ts'
+import { NO_REPEATS, repeatsAfter } from '../agent/repeats.ts'
 import type { ToolCall } from '../agent/tool-calls.ts'
 import type { GatedCall, PermissionMode } from '../policy/permissions.ts'
 import { hashInput } from '../policy/permissions.ts'
@@ -7,14 +9,18 @@ import type { PostedKey } from './idempotency.ts'
 import { withPostedKey } from './idempotency.ts'
 import type { OpenRequest } from './approvals.ts'
 import { isAllowed, openRequest, releasedRequest, withDecision } from './approvals.ts'
+import type { OpenNetworkRequest } from './network-requests.ts'
+import { networkRequestsAfter } from './network-requests.ts'
 import type { OpenTask } from './task-state.ts'
 import { tasksAfter, tasksInRun } from './task-state.ts'
 import type { Event, EventOf, Status, StopReason } from '../contract/event.ts'
 import { DEQUEUED, EVENT_VERSION } from '../contract/event.ts'
-import { LlmConfig } from '../contract/llm-config.ts'
+import { DroppedCredential, LlmConfig } from '../contract/llm-config.ts'
+import { NetworkPolicy } from '../contract/network.ts'
 import type { Usage, UsageByModel } from '../contract/message.ts'
 import { NO_USAGE, addUsage } from '../contract/message.ts'
 import { Problem } from '../contract/problem.ts'
+import { RequestedLimits } from '../contract/resource-limits.ts'
 import { TOOLS_KEPT_IN_LOG } from '../tools/registry.ts'
 
 /** How a conversation was made and configured, without secret values: the `options_summary` of its `SystemInit`. */
@@ -34,7 +40,10 @@ export const Settings = z.object({
   /** Of the request that made it. */
   idempotency: z.object({ key: z.string(), bodyHash: z.string(), warnings: z.array(z.string()).optional() }).optional(),
   resume_on_start: z.boolean().optional(),
+  limits: RequestedLimits.optional(),
   visualize: z.boolean().optional(),
+  /** Absent: the server's default, whatever it is then. */
+  network: NetworkPolicy.optional(),
 })
 export type Settings = z.infer<typeof Settings>
 
@@ -74,8 +83,14 @@ export type State = {
   readonly lastOutputs: Readonly<Record<string, unknown>>
   /** Those that are not over, in the order they were posted. */
   readonly tasks: readonly OpenTask[]
+  /** Hosts that wait for a user. */
+  readonly networkRequests: readonly OpenNetworkRequest[]
   /** Seq of the newest message that asked for a run. */
   readonly runRequestedAt: number
+  /** Seq of the last event that the model had read when it answered last. */
+  readonly readThrough: number
+  /** Failing calls of this run that came again and again. */
+  readonly repeats: Repeats
   readonly usage: UsageByModel
   readonly costUsd: number | undefined
   /** What was posted in the last day and came with a key. */
@@ -103,7 +118,10 @@ export const EMPTY_STATE: State = {
   request: undefined,
   lastOutputs: {},
   tasks: [],
+  networkRequests: [],
   runRequestedAt: 0,
+  readThrough: 0,
+  repeats: NO_REPEATS,
   usage: {},
   costUsd: undefined,
   postedKeys: [],
@@ -120,6 +138,7 @@ export function fold(state: State, event: Event): State {
     createdAt: state.createdAt || event.timestamp,
     updatedAt: event.timestamp,
     version: Math.max(state.version, event.version),
+    repeats: repeatsAfter(state.repeats, event, state.openCalls),
   }
   switch (event.type) {
     case 'SystemInit':
@@ -149,16 +168,21 @@ export function fold(state: State, event: Event): State {
       const { status, reason } = event
       const run = runAfter(state, event)
       const request = status === 'running' ? releasedRequest(state.request) : state.request
-      return { ...next, status, reason, run, request, tasks: tasksInRun(state.tasks, run?.id) }
+      const repeats = run?.id === state.run?.id ? state.repeats : NO_REPEATS
+      return { ...next, status, reason, run, request, repeats, tasks: tasksInRun(state.tasks, run?.id) }
     }
     case 'TaskUpdate':
       return { ...next, postedKeys: withPostedKey(state.postedKeys, event), tasks: tasksAfter(state.tasks, event) }
     case 'ClientEvent':
       return { ...next, postedKeys: withPostedKey(state.postedKeys, event) }
+    case 'NetworkRequest':
+    case 'NetworkDecision':
+      return { ...next, networkRequests: networkRequestsAfter(state.networkRequests, event) }
     case 'ForkedFrom':
       return afterFork(next, event)
     case 'SecretsUpdate':
     case 'FileUpdate':
+    case 'NetworkAccess':
     case 'CommandResult':
     case 'ErrorEvent':
     case 'Result':
@@ -187,6 +211,7 @@ export const STATUS_AFTER: Readonly<Record<StopReason, Status>> = {
   max_steps: 'paused',
   server_restart: 'paused',
   iteration_limit: 'error',
+  stuck: 'error',
   time_limit: 'error',
   error: 'error',
   rejected: 'idle',
@@ -214,10 +239,12 @@ function afterFork(state: State, event: EventOf<'ForkedFrom'>): State {
   return { ...state, settings, createdAt: event.timestamp, usage: {}, costUsd: undefined, postedKeys: [] }
 }
 
-/** A change as `ConfigUpdate` has it, over settings; `llm_config` merges field by field. */
+/** A change as `ConfigUpdate` has it, over settings; `llm_config` merges field by field, over what was not dropped. */
 function withChanges(settings: Settings, changes: Record<string, unknown>): Settings {
-  const { llm_config, ...rest } = changes
-  const merged = llm_config ? { ...settings.llm_config, ...LlmConfig.parse(llm_config) } : settings.llm_config
+  const { llm_config, dropped, ...rest } = changes
+  const names = new Set<string>(z.array(DroppedCredential).default([]).parse(dropped))
+  const kept = Object.fromEntries(Object.entries(settings.llm_config).filter(([name]) => !names.has(name)))
+  const merged = llm_config ? { ...kept, ...LlmConfig.parse(llm_config) } : kept
   return Settings.parse({ ...settings, ...rest, llm_config: merged })
 }
 
@@ -230,9 +257,11 @@ function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
     costUsd: addCost(state.run.costUsd, event.cost_usd),
     finalText: event.text,
   }
+  // What an earlier version wrote does not tell: then all that came before the answer counts as read.
+  const readThrough = event.read_through ?? event.seq
   return event.parent_tool_use_id
     ? { ...state, usage: count(state.usage), costUsd: addCost(state.costUsd, event.cost_usd) }
-    : { ...state, run, usage: count(state.usage), costUsd: addCost(state.costUsd, event.cost_usd) }
+    : { ...state, run, readThrough, usage: count(state.usage), costUsd: addCost(state.costUsd, event.cost_usd) }
 }
 
 function afterResult(state: State, event: EventOf<'ToolResult'>): State {

@@ -3,7 +3,7 @@ import type { EventDraft, StopReason } from '../contract/event.ts'
 import type { Runnable, TaskProgress, TaskResult } from '../contract/task.ts'
 import { partsOf } from '../contract/message.ts'
 import { Problem } from '../contract/problem.ts'
-import { answer, denials, inRun, keyOf, result, start, toStatus } from './drafts.ts'
+import { BEFORE_MESSAGE, inRun, interruptCalls, keyOf, result, start, startForUnread, toStatus } from './drafts.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { State } from './state.ts'
 import type { OpenTask } from './task-state.ts'
@@ -16,8 +16,14 @@ export type PostTaskCommand = {
   runnable: Runnable
   idempotency?: Idempotency
 }
-/** `runnable` is what the log has of it. */
-export type StartTaskCommand = { kind: 'start_task'; taskId: string; runnable: Runnable; newRunId: string }
+/** `runnable` is what the log has of it, `begun` the open calls whose result comes from their tool. */
+export type StartTaskCommand = {
+  kind: 'start_task'
+  taskId: string
+  runnable: Runnable
+  begun: readonly string[]
+  newRunId: string
+}
 export type TickTaskCommand = { kind: 'tick_task'; taskId: string; progress: TaskProgress }
 /** Of one that runs beside the agent: it has come to its end by itself. */
 export type EndTaskCommand = {
@@ -27,11 +33,15 @@ export type EndTaskCommand = {
   result?: TaskResult
   message?: string
 }
-/** What it did is still by now; `stillRunning` are the calls of tools that would not be, `result` what a job had come to. */
+/** What it did is still by now; `begun` are the calls of tools that would not be, `result` what a job had come to. */
 export type CancelTaskCommand = {
   kind: 'cancel_task'
   taskId: string
-  stillRunning: readonly string[]
+  begun: readonly string[]
+  /** The log's head at the last model request of the run that it takes with it, 0 when there was none. */
+  requestedAt: number
+  /** For a message that waits to be read. */
+  newRunId: string
   result?: TaskResult
   now: number
 }
@@ -62,7 +72,7 @@ export function decidePostTask(state: State, command: PostTaskCommand): EventDra
   return [posted]
 }
 
-export function decideStartTask(state: State, { taskId, runnable, newRunId }: StartTaskCommand): EventDraft[] {
+export function decideStartTask(state: State, { taskId, runnable, begun, newRunId }: StartTaskCommand): EventDraft[] {
   const task = nextTasks(state).find(({ id }) => id === taskId)
   if (!task) return []
   if (runnable.type !== 'AgentRun') return [update(task, 'running')]
@@ -76,7 +86,12 @@ export function decideStartTask(state: State, { taskId, runnable, newRunId }: St
     ...(message.sender !== undefined && { sender: message.sender }),
     task_id: taskId,
   }
-  return [{ ...update(task, 'running'), run_id: newRunId }, begins, start(state, newRunId, 'task')]
+  return [
+    { ...update(task, 'running'), run_id: newRunId },
+    ...interruptCalls(state, begun, BEFORE_MESSAGE),
+    begins,
+    start(state, newRunId, 'task'),
+  ]
 }
 
 export function decideTickTask(state: State, { taskId, progress }: TickTaskCommand): EventDraft[] {
@@ -96,15 +111,16 @@ export function decideEndTask(state: State, command: EndTaskCommand): EventDraft
 export function decideCancelTask(state: State, command: CancelTaskCommand): EventDraft[] {
   const task = state.tasks.find(({ id }) => id === command.taskId)
   if (!task) return []
-  const { result: ran, stillRunning, now } = command
+  const { result: ran, begun, requestedAt, newRunId, now } = command
   if (task !== currentTask(state)) return [{ ...cancelled(task), ...(ran && { result: ran }) }]
-  const unanswered = state.openCalls.filter((call) => !stillRunning.includes(call.toolUseId))
+  // What began the run goes with it; a message that came later asked for more than what is cancelled.
+  const readThrough = Math.max(requestedAt, state.readThrough, state.run?.startSeq ?? 0)
   return [
-    ...denials(state, 'superseded', CANCELLED),
-    ...unanswered.map((call) => answer(call, 'interrupted', CANCELLED)),
+    ...interruptCalls(state, begun, CANCELLED),
     ...(state.run ? [result(state, 'cancelled', now)] : []),
     { ...cancelled(task), ...inRunOf(task), result: resultOf(state, task) },
     toStatus(state, 'cancelled', 'cancel'),
+    ...(state.run ? startForUnread(state, 'cancelled', readThrough, newRunId) : []),
   ]
 }
 

@@ -36,8 +36,10 @@ export type TasksDeps = {
   readonly carryOut: (command: TaskCommand) => Promise<readonly Event[]>
   /** As `carryOut`, for what ends a run; in turn only. */
   readonly endRun: (command: CancelTaskCommand) => Promise<void>
-  /** Ends what the agent does; in turn only. Answers the calls of tools that do not heed it. */
-  readonly stopAgent: () => Promise<readonly string[]>
+  /** Ends what the agent does; in turn only. Tools that do not heed it go on. Returns the log's head at the last model request, 0 when there was none. */
+  readonly stopAgent: () => Promise<number>
+  /** The open calls whose result comes from their tool. */
+  readonly begunCalls: () => readonly string[]
   readonly onError: (error: unknown) => void
 }
 
@@ -80,9 +82,17 @@ export function createTasks(deps: TasksDeps): Tasks {
   }
 
   async function cancelNow(taskId: string): Promise<void> {
-    const command = { kind: 'cancel_task', taskId, stillRunning: [], now: Date.now() } as const
+    const command = {
+      kind: 'cancel_task',
+      taskId,
+      begun: [],
+      requestedAt: 0,
+      newRunId: uuid7(),
+      now: Date.now(),
+    } as const
     if (currentTask(state())?.id === taskId) {
-      return await deps.endRun({ ...command, stillRunning: await deps.stopAgent(), now: Date.now() })
+      const requestedAt = await deps.stopAgent()
+      return await deps.endRun({ ...command, requestedAt, begun: deps.begunCalls(), now: Date.now() })
     }
     const job = await jobs.stop(taskId)
     if (!job) return void (await carryOut(command))
@@ -111,8 +121,9 @@ export function createTasks(deps: TasksDeps): Tasks {
       await storeEnds()
       for (const { id, seq } of nextTasks(state())) {
         const { runnable } = await postedAt(log, seq)
-        const begun = await carryOut({ kind: 'start_task', taskId: id, runnable, newRunId: uuid7() })
-        if (begun.length > 0 && runnable.type !== 'AgentRun') jobs.start(id, runnable)
+        const command = { kind: 'start_task', taskId: id, runnable, newRunId: uuid7() } as const
+        const stored = await carryOut({ ...command, begun: deps.begunCalls() })
+        if (stored.length > 0 && runnable.type !== 'AgentRun') jobs.start(id, runnable)
       }
     },
     close: () => jobs.stopAll(),

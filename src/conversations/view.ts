@@ -13,8 +13,10 @@ export function viewOf(state: State): Conversation {
     workdir: settings.workdir,
     llm_config: settings.llm_config,
     tools: settings.tools,
+    ...(settings.network && { network: settings.network }),
     max_iteration_per_run: settings.max_iteration_per_run,
     ...(settings.max_seconds_per_run !== undefined && { max_seconds_per_run: settings.max_seconds_per_run }),
+    ...(settings.limits && { limits: settings.limits }),
     state: {
       id: state.id,
       agent_finished: state.status === 'finished',

@@ -3,6 +3,8 @@ import { lstat, mkdir, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { Problem } from '../contract/problem.ts'
 import { makeDirectories } from '../lib/make-directories.ts'
+import { codeOf, FileRefusal } from '../workspace/file-refusal.ts'
+import { makeDirectory } from '../workspace/open-place.ts'
 
 export type WorkdirRules = {
   /** Relative workdirs lie under it. */
@@ -30,18 +32,22 @@ export async function prepareWorkdir(
   if (wanted?.includes('\0')) throw unsafe('it holds a NUL character')
   const path = resolve(rules.base, wanted ?? conversationId)
   const allowed = wanted !== undefined && isAbsolute(wanted) ? rules.roots : [rules.base]
-  await refuseOutside(path, allowed, rules)
+  const real = await realpathOfExisting(path)
+  await refuseOutside(real, allowed, rules)
   try {
-    await makeDirectories(path)
+    // By descriptors from here on: an agent that works above it could put a link there now that it has been checked.
+    await using place = await makeDirectory(real)
+    if (place.path !== real) throw MOVED
+    return place.path
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error'
+    if (error instanceof Problem) throw error
+    if (error instanceof FileRefusal) throw MOVED
     throw new Problem(
       'invalid_request',
-      `The workdir cannot be made (${code}); give a directory the server may write to.`,
+      `The workdir cannot be made (${codeOf(error) ?? 'error'}); give a directory the server may write to.`,
       { cause: error },
     )
   }
-  return await realpath(path)
 }
 
 /** A directory that is new has nothing in it and leads nowhere: there is nothing to check. */
@@ -54,15 +60,18 @@ async function makeOwn(path: string): Promise<string | undefined> {
   return await realpath(path)
 }
 
-async function refuseOutside(path: string, roots: readonly string[], rules: WorkdirRules): Promise<void> {
-  const [real, base, forbidden] = await Promise.all([path, rules.base, rules.forbidden].map(realpathOfExisting))
-  const isExempt = isInside(base!, forbidden!) && base !== forbidden && isInside(real!, base!)
-  if (isInside(real!, forbidden!) && !isExempt) throw unsafe('it lies among the server’s own files')
+async function refuseOutside(real: string, roots: readonly string[], rules: WorkdirRules): Promise<void> {
+  const [base, forbidden] = (await Promise.all([rules.base, rules.forbidden].map(realpathOfExisting))) as [
+    string,
+    string,
+  ] // as many as there are paths
+  const isExempt = isInside(base, forbidden) && base !== forbidden && isInside(real, base)
+  if (isInside(real, forbidden) && !isExempt) throw unsafe('it lies among the server’s own files')
   const held = await Promise.all(rules.unholdable.map(realpathOfExisting))
-  if (held.some((each) => each !== real && isInside(each, real!))) throw unsafe('the server’s own files lie in it')
+  if (held.some((each) => each !== real && isInside(each, real))) throw unsafe('the server’s own files lie in it')
   if (!roots.length) return
   const realRoots = await Promise.all(roots.map(realpathOfExisting))
-  if (!realRoots.some((root) => isInside(real!, root))) throw unsafe('it lies outside the directories that are allowed')
+  if (!realRoots.some((root) => isInside(real, root))) throw unsafe('it lies outside the directories that are allowed')
 }
 
 /** Symbolic links resolved as far as the path exists; the rest is as given. */
@@ -81,3 +90,4 @@ const isInside = (path: string, root: string) =>
   path === root || path.startsWith(root.endsWith(sep) ? root : root + sep)
 
 const unsafe = (why: string) => new Problem('unsafe_path', `The workdir is refused: ${why}.`)
+const MOVED = unsafe('it has been moved meanwhile')

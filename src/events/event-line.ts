@@ -13,6 +13,7 @@
 import type { Event, EventDraft } from '../contract/event.ts'
 import { EVENT_VERSION } from '../contract/event.ts'
 import { Problem } from '../contract/problem.ts'
+import { ComplexJson, parseForeignJson } from '../lib/foreign-json.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { StoredEvent } from './event-store.ts'
 
@@ -123,11 +124,15 @@ class StoredLine implements StoredEvent {
   }
 }
 
+/** Far more than this version lets in, and less than the stack takes: an event is searched, hashed and written again. */
+const STORED_JSON = { depth: 3000, values: Infinity }
+
 function parse(seq: number, json: string): Event {
   try {
     // Not validated by the schema: a log also holds types and versions that this server doesn't know yet.
-    return JSON.parse(json) as Event
+    return parseForeignJson(json, STORED_JSON) as Event
   } catch (cause) {
+    if (cause instanceof ComplexJson) throw damagedAt(seq, cause.message, cause)
     throw damagedAt(seq, 'is not valid JSON', cause)
   }
 }

@@ -1,18 +1,21 @@
 /** What never becomes a request, or takes too long to be one: answered in the form that all errors have, and the connection ended. */
 import { STATUS_CODES } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Problem } from '../contract/problem.ts'
+import { endGently } from './end-gently.ts'
 
 /** Of the first line and the headers together: Node's own, said here because clients are told. */
 export const MAX_HEADER_BYTES = 16 * 1024
 
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  if (error.code === 'ECONNRESET') return void socket.destroy()
   answerAndClose(socket, problemOf(error))
 }
 
-/** For a socket on which no answer has begun. */
+/** Where an answer has begun, it is cut off instead: a second one in it would be taken for a part of it. */
 export function answerAndClose(socket: Socket, problem: Problem): void {
+  if (!socket.writable || isAnswering(socket)) return void socket.destroy()
   const body = JSON.stringify(problem.toBody())
   const head = [
     `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}`,
@@ -20,13 +23,17 @@ export function answerAndClose(socket: Socket, problem: Problem): void {
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
   ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-  // A client that does not even close is not waited for.
-  socket.destroySoon()
+  endGently(socket, `${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
 export function tooSlow(): Problem {
   return new Problem('request_timeout', 'The request took too long to arrive; send it again, faster.')
+}
+
+/** As Node's own handler of such errors finds out; there is no public name for the answer that a socket carries. */
+function isAnswering(socket: Socket): boolean {
+  const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null } // set by `assignSocket`
+  return answer?.headersSent ?? false
 }
 
 function problemOf({ code }: NodeJS.ErrnoException): Problem {

@@ -18,7 +18,13 @@ export const TAGS = {
 } as const
 
 /** What any route may answer, and what only those behind the key. */
-const EVERYWHERE: readonly ProblemCode[] = ['invalid_request', 'token_in_url', 'internal', 'unavailable']
+const EVERYWHERE: readonly ProblemCode[] = [
+  'invalid_request',
+  'token_in_url',
+  'expectation_failed',
+  'internal',
+  'unavailable',
+]
 const BEHIND_THE_KEY: readonly ProblemCode[] = ['unauthorized', 'too_many_attempts']
 /** What any route with a body may answer. */
 const WITH_BODY: readonly ProblemCode[] = ['body_too_large', 'unsupported_media_type', 'request_timeout']

@@ -5,6 +5,7 @@
 import type { FastifyRequest } from 'fastify'
 import Fastify from 'fastify'
 import { Problem } from '../contract/problem.ts'
+import { networkOf } from '../security/client-network.ts'
 
 export const MAX_FAILED_KEYS = 20
 const WINDOW_MS = 60_000
@@ -31,7 +32,6 @@ export function createFailedKeys(): CountFailedKey {
 async function createCounter() {
   const { default: rateLimit } = await import('@fastify/rate-limit')
   const app = Fastify()
-  // An IPv6 client has a network of addresses: the plugin counts them as one.
-  await app.register(rateLimit, { global: false, cache: MAX_ADDRESSES })
+  await app.register(rateLimit, { global: false, cache: MAX_ADDRESSES, keyGenerator: ({ ip }) => networkOf(ip) })
   return app.createRateLimit({ max: MAX_FAILED_KEYS, timeWindow: WINDOW_MS })
 }

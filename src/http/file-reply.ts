@@ -8,9 +8,6 @@ import { parseRange } from './byte-range.ts'
 import { contentTypeOf, downloadHeaders } from './file-headers.ts'
 import { isKnown, isSameRange } from './preconditions.ts'
 
-/** A client that takes nothing for so long is cut off, milliseconds. */
-const STALL_TIMEOUT_MS = 60_000
-
 /** Closes the file when all is sent, the client has gone, or nothing has to be sent. */
 export async function sendFile(
   request: FastifyRequest,
@@ -41,7 +38,7 @@ export async function sendFile(
       'content-length': end - start,
     })
     if (method === 'HEAD') return reply.send(await nothing(file))
-    return sendStream(reply, file.content(start, end))
+    return reply.send(file.content(start, end))
   } catch (error) {
     await file[Symbol.asyncDispose]()
     throw error
@@ -50,12 +47,7 @@ export async function sendFile(
 
 export function sendArchive(reply: FastifyReply, archive: Readable | undefined, name: string): FastifyReply {
   void reply.headers({ ...downloadHeaders(`${name}.tar.gz`), 'content-type': 'application/gzip' })
-  return archive ? sendStream(reply, archive) : reply.send()
-}
-
-function sendStream(reply: FastifyReply, content: Readable): FastifyReply {
-  reply.raw.setTimeout(STALL_TIMEOUT_MS, () => reply.raw.destroy())
-  return reply.send(content)
+  return reply.send(archive)
 }
 
 async function nothing(file: OpenedFile): Promise<undefined> {

@@ -1,4 +1,5 @@
 /** Files in the body of a request: a raw one, or the parts of a form, one after the other as they come. */
+import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../contract/problem.ts'
 import { tooLarge } from '../conversations/file-changes.ts'
@@ -12,7 +13,19 @@ const LIMITS = { fileSize: Infinity, parts: 1000, headerPairs: 32, headerSize: 1
 /** The raw body; nothing when there is none. Throws a `Problem` when the client says that it sends too much. */
 export function contentOf({ headers, body }: FastifyRequest, maxBytes: number): AsyncIterable<Uint8Array> {
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
-  return pieces((body ?? []) as AsyncIterable<Uint8Array>)
+  return body instanceof Readable ? pieces(readOrDrop(body)) : noBody()
+}
+
+async function* noBody(): AsyncGenerator<Uint8Array> {}
+
+/** Who has read enough leaves the rest: it is dropped as it comes, so that the connection serves the next request. */
+async function* readOrDrop(body: Readable): AsyncGenerator<Uint8Array> {
+  try {
+    // A stream that nobody has set an encoding for gives bytes.
+    yield* body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>
+  } finally {
+    body.resume()
+  }
 }
 
 /** The files of a form. Each has to be read before the next is asked for. */

@@ -27,8 +27,8 @@ export function handleError(
   if (problem.code === 'upgrade_required') void reply.header('upgrade', 'websocket').header('connection', 'upgrade')
   const retryAfter = problem.status === 503 ? 1 : problem.details?.['retry_after']
   if (typeof retryAfter === 'number') void reply.header('retry-after', retryAfter)
-  // Guessing goes slower with a handshake for each guess.
-  if (problem.code === 'too_many_attempts') void reply.header('connection', 'close')
+  // Whoever has no key holds no connection, and guessing goes slower with a handshake for each guess.
+  if (problem.code === 'unauthorized' || problem.code === 'too_many_attempts') void reply.header('connection', 'close')
   // Also where a request is refused before any hook has run.
   void reply.header('x-request-id', request.id)
   return reply.code(problem.status).type('application/json').send(JSON.stringify(problem.toBody()))

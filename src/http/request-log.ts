@@ -1,6 +1,7 @@
 /**
  * One line in the server's log for each request: `request`, or `audit` when it was to change something or had no right
- * key. Never a URL, a body or a key: what clients put there may be secret.
+ * key. Each says from where the request came and with which key, by the key's fingerprint. Never a URL, a body or a key:
+ * what clients put there may be secret.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
@@ -20,10 +21,9 @@ const CHANGING: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']
 export function logRequest(request: FastifyRequest, reply: FastifyReply): void {
   const { method, routeOptions } = request
   const ms = Math.round(reply.elapsedTime * 10) / 10
-  const facts = { method, route: routeOptions.url, status: reply.statusCode, ms }
+  const facts = { method, route: routeOptions.url, status: reply.statusCode, ms, ...whoOf(request) }
   if (request.isKeyRefused || (CHANGING.has(method) && !routeOptions.config.public)) {
-    const conversation_id = conversationOf(request, reply)
-    return request.log.info({ ...facts, conversation_id, address: request.ip, key: request.keyFingerprint }, 'audit')
+    return request.log.info({ ...facts, conversation_id: conversationOf(request, reply) }, 'audit')
   }
   // Probes come every few seconds and say nothing.
   if (routeOptions.config.public) request.log.debug(facts, 'request')
@@ -33,10 +33,13 @@ export function logRequest(request: FastifyRequest, reply: FastifyReply): void {
 /** A socket has no answer but its end. */
 export function logSocket(request: FastifyRequest, end: { readonly close: number; readonly ms: number }): void {
   const { method, routeOptions } = request
-  const facts = { method, route: routeOptions.url, status: 101, ...end }
-  if (!request.isKeyRefused) return request.log.info(facts, 'request')
-  request.log.info({ ...facts, address: request.ip, key: request.keyFingerprint }, 'audit')
+  const isAllowed = request.keyFingerprint !== undefined && !request.isKeyRefused
+  const facts = { method, route: routeOptions.url, status: 101, ...end, ...whoOf(request) }
+  request.log.info(facts, isAllowed ? 'request' : 'audit')
 }
+
+/** From where, and with which key, right or wrong. */
+const whoOf = ({ ip, keyFingerprint }: FastifyRequest) => ({ address: ip, key: keyFingerprint })
 
 /** What a client had done over a socket, or was refused: `frame` is undefined for what was none. */
 export function logCommand(
@@ -44,8 +47,7 @@ export function logCommand(
   command: { readonly frame: string | undefined; readonly status: number; readonly conversation_id: string },
 ): void {
   const { method, routeOptions } = request
-  const facts = { method, route: routeOptions.url, ...command }
-  request.log.info({ ...facts, address: request.ip, key: request.keyFingerprint }, 'audit')
+  request.log.info({ method, route: routeOptions.url, ...command, ...whoOf(request) }, 'audit')
 }
 
 const Params = z.object({ id: z.uuid().toLowerCase() })

@@ -1,6 +1,6 @@
 /** The HTTP server: plugins, hooks and routes put together. What a route does is in `routes/`, what an error says in `problem-handler.ts`. */
 import { fastifySSE } from '@fastify/sse'
-import type { FastifyBaseLogger, FastifyError, FastifyInstance, FastifySchemaCompiler } from 'fastify'
+import type { FastifyBaseLogger, FastifyError, FastifyInstance, FastifyRequest, FastifySchemaCompiler } from 'fastify'
 import Fastify, { LogController } from 'fastify'
 import { validatorCompiler } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
@@ -8,6 +8,7 @@ import type { Info } from '../contract/server.ts'
 import { Problem } from '../contract/problem.ts'
 import type { ConversationManager } from '../conversations/manager.ts'
 import type { Firehose } from '../events/firehose.ts'
+import { refuseComplexJson } from '../lib/foreign-json.ts'
 import type { HashBody } from '../security/body-hash.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -17,14 +18,16 @@ import { MAX_HEADER_BYTES, answerClientError } from './client-error.ts'
 import { originRule, registerCors } from './cors.ts'
 import { createFailedKeys } from './failed-keys.ts'
 import { documentRoutes } from './docs.ts'
+import { endAllGently } from './end-gently.ts'
 import { createRouteTable } from './route-table.ts'
 import { handleError } from './problem-handler.ts'
+import { refuseBadHead, watchExpectations } from './request-head.ts'
 import type { ReadinessProbe } from './readiness.ts'
 import { logRequest, requestIdOf } from './request-log.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import type { BodyTimes } from './slow-bodies.ts'
-import { BODY_TIMES, watchBody } from './slow-bodies.ts'
-import type { StreamSlots } from './stream-slots.ts'
+import { BODY_TIMES, hasBody, watchBodies } from './slow-bodies.ts'
+import type { FirehoseSlots, StreamSlots } from './stream-slots.ts'
 import { refuseTokensIn } from './url-tokens.ts'
 import { callbackRoutes } from './routes/callbacks.ts'
 import { commandRoutes } from './routes/commands.ts'
@@ -34,6 +37,7 @@ import { firehoseRoutes } from './routes/firehose.ts'
 import { fileBodyRoutes } from './routes/file-bodies.ts'
 import { fileRoutes } from './routes/files.ts'
 import { messageRoutes } from './routes/messages.ts'
+import { networkRoutes } from './routes/network.ts'
 import { permissionRoutes } from './routes/permissions.ts'
 import { processRoutes } from './routes/processes.ts'
 import { secretRoutes } from './routes/secrets.ts'
@@ -64,6 +68,7 @@ export type HttpDeps = {
   readonly readiness: ReadinessProbe
   readonly metrics: Metrics
   readonly streamSlots: StreamSlots
+  readonly firehoseSlots: FirehoseSlots
   /** Exact origins whose pages may call, or `*`. */
   readonly corsOrigins: readonly string[]
   /** Addresses and networks whose `X-Forwarded-For` is believed. */
@@ -72,14 +77,16 @@ export type HttpDeps = {
   readonly logger: Logger
 }
 
-/** How long a client may take to send a request, milliseconds. */
+/** How long a client may take to send a request and to read the answer, milliseconds. */
 export type RequestTimes = BodyTimes & {
   readonly headersMs: number
+  /** A client that takes nothing of its answer for so long is cut off. */
+  readonly stallMs: number
   /** How often connections are looked at for that. */
   readonly checkMs: number
 }
 
-const REQUEST_TIMES: RequestTimes = { ...BODY_TIMES, headersMs: 20_000, checkMs: 5000 }
+const REQUEST_TIMES: RequestTimes = { ...BODY_TIMES, headersMs: 20_000, stallMs: 60_000, checkMs: 5000 }
 /** Longer than the usual 60 s of proxies, so that it is they who end an idle connection. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 
@@ -97,6 +104,8 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: times.headersMs,
       connectionsCheckingInterval: times.checkMs,
+      // Said by `refuseBadHead`, in the form that all errors have.
+      requireHostHeader: false,
     },
     // A file may take its time, so bodies are watched one by one.
     requestTimeout: 0,
@@ -123,14 +132,29 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
 
   await app.register(fastifySSE)
   takeUpgrades(app, deps.info.limits.max_body_bytes)
+  endAllGently(app)
+  const bodies = watchBodies(app, times)
+  const expectations = watchExpectations(app)
 
   const routes = createRouteTable()
+  const refuseUnknown = (url: string): never => {
+    const allow = routes.methodsOf(url)
+    if (!allow.length) throw new Problem('not_found', 'There is no such route; /openapi.json lists them all.')
+    throw new Problem('method_not_allowed', `This route answers ${allow.join(', ')}.`, { details: { allow } })
+  }
   app.addHook('onRoute', routes.add)
   app.decorateRequest('keyFingerprint', undefined)
   app.decorateRequest('isKeyRefused', false)
   app.addHook('onRequest', async (request, reply) => {
     void reply.header('x-request-id', request.id)
     if (!request.routeOptions.config.page) void reply.headers(SECURITY_HEADERS)
+    refuseBadHead(request, reply)
+  })
+  app.addHook('onSend', (request, reply, payload, done) => {
+    // The rest of the request is not waited for.
+    if (hasBody(request.raw) && !request.raw.complete) void reply.header('connection', 'close')
+    reply.raw.setTimeout(times.stallMs, () => reply.raw.destroy())
+    done(null, payload)
   })
   app.addHook('onResponse', async (request, reply) => {
     deps.metrics.answered(reply.statusCode)
@@ -141,14 +165,14 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   const checkKey = createKeyCheck(deps)
   requireKey(app, checkKey)
   refuseBadUpgrades(app, deps.corsOrigins)
-  app.addHook('onRequest', async (request, reply) => watchBody(request, reply, times))
-  app.setNotFoundHandler(async (request) => {
-    const allowed = routes.methodsOf(request.url)
-    if (!allowed.length) throw new Problem('not_found', 'There is no such route; /openapi.json lists them all.')
-    throw new Problem('method_not_allowed', `This route answers ${allowed.join(', ')}.`, {
-      details: { allow: allowed },
-    })
+  // What comes here may be carried out.
+  app.addHook('onRequest', async (request, reply) => {
+    // Before a body comes that nobody takes.
+    if (request.is404) refuseUnknown(request.url)
+    expectations.meet(request, reply)
+    if (takesLongBody(request)) bodies.allowSlow(request.raw)
   })
+  app.setNotFoundHandler(async ({ url }) => refuseUnknown(url))
 
   await registerRoutes(app, { ...deps, checkKey })
   return app
@@ -187,6 +211,9 @@ function requireKey(app: FastifyInstance, checkKey: CheckKey): void {
   })
 }
 
+const takesLongBody = ({ routeOptions: { config }, headers }: FastifyRequest): boolean =>
+  !config.public && (config.takesFiles === true || !/^application\/json\b/i.test(headers['content-type'] ?? ''))
+
 function refuseBadUpgrades(app: FastifyInstance, corsOrigins: readonly string[]): void {
   const isAllowedOrigin = originRule(corsOrigins)
   app.addHook('onRequest', async (request, reply) => {
@@ -208,19 +235,25 @@ function acceptJsonOnly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body.length === 0) done(null, undefined)
-    else void parse(request, String(body), done)
+    const text = String(body)
+    if (text.length === 0) return done(null, undefined)
+    try {
+      refuseComplexJson(text)
+    } catch (error) {
+      return done(new Problem('invalid_request', `The body ${(error as Error).message}.`, { cause: error }))
+    }
+    void parse(request, text, done)
   })
 }
 
 /** The routes alone: what the API's description is made from, too. */
 export async function registerRoutes(
   app: FastifyInstance,
-  deps: Pick<HttpDeps, 'manager' | 'firehose' | 'info' | 'readiness' | 'metrics' | 'streamSlots'> & {
+  deps: Pick<HttpDeps, 'manager' | 'firehose' | 'info' | 'readiness' | 'metrics' | 'streamSlots' | 'firehoseSlots'> & {
     readonly checkKey: CheckKey
   },
 ): Promise<void> {
-  const { manager, firehose, info, readiness, metrics, streamSlots } = deps
+  const { manager, firehose, info, readiness, metrics, streamSlots, firehoseSlots } = deps
   const streamBufferBytes = info.limits.stream_buffer_bytes
   const firstFrameKey = createFirstFrameKey(deps.checkKey)
   await app.register(serverRoutes, { info, readiness, metrics })
@@ -228,6 +261,7 @@ export async function registerRoutes(
   await app.register(conversationRoutes, { manager })
   await app.register(messageRoutes, { manager })
   await app.register(permissionRoutes, { manager })
+  await app.register(networkRoutes, { manager })
   await app.register(commandRoutes, { manager })
   await app.register(processRoutes, { manager })
   await app.register(secretRoutes, { manager })
@@ -238,5 +272,5 @@ export async function registerRoutes(
   await app.register(callbackRoutes, { manager })
   const streams = { firstFrameKey, metrics, streamBufferBytes }
   await app.register(socketRoutes, { manager, streamSlots, ...streams })
-  await app.register(firehoseRoutes, { firehose, ...streams })
+  await app.register(firehoseRoutes, { firehose, slots: firehoseSlots, ...streams })
 }

@@ -1,9 +1,15 @@
-/** Ends requests whose body comes too slowly: each holds a connection, and memory for what is there. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
+/**
+ * Ends requests whose body comes too slowly: each holds a connection, and memory for what is there. The watch begins with
+ * the request, before anything is known of the route or the key.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
 import { answerAndClose, tooSlow } from './client-error.ts'
+import { endGently } from './end-gently.ts'
 
 export type BodyTimes = {
-  /** For a whole JSON body, milliseconds. */
+  /** For a whole JSON body, and for any body until the request has shown the key, milliseconds. */
   readonly jsonMs: number
   /** For any other, and for whatever is taken as a file, large and on a slow line: how long nothing at all may come. */
   readonly silenceMs: number
@@ -11,21 +17,65 @@ export type BodyTimes = {
 
 export const BODY_TIMES: BodyTimes = { jsonMs: 60_000, silenceMs: 30_000 }
 
-export function watchBody(request: FastifyRequest, reply: FastifyReply, { jsonMs, silenceMs }: BodyTimes): void {
-  const { raw, headers, routeOptions } = request
-  if (headers['transfer-encoding'] === undefined && !(Number(headers['content-length']) > 0)) return
-  const isJson = !routeOptions.config.takesFiles && /^application\/json\b/i.test(headers['content-type'] ?? '')
-  const { socket } = raw
-  let received = socket.bytesRead
-  const timer = setTimeout(look, isJson ? jsonMs : silenceMs)
-  raw.once('close', () => clearTimeout(timer))
+export type BodyWatch = {
+  /** From now on only a silence ends the request. For one that has shown the key, and whose route takes large bodies. */
+  readonly allowSlow: (request: IncomingMessage) => void
+}
 
-  function look(): void {
-    if (raw.complete || socket.destroyed) return
-    // Refused already: then only the rest of it was waited for.
-    if (reply.raw.headersSent) return void raw.destroy()
-    if (isJson || socket.bytesRead === received) return answerAndClose(socket, tooSlow())
-    received = socket.bytesRead
-    timer.refresh()
+export function watchBodies({ server }: Pick<FastifyInstance, 'server'>, times: BodyTimes): BodyWatch {
+  const watches = new WeakMap<IncomingMessage, SlowBody>()
+  // Before the framework: it answers some requests without a hook.
+  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+    if (hasBody(request)) watches.set(request, new SlowBody(request, response, times))
+  })
+  return { allowSlow: (request) => watches.get(request)?.allowSlow() }
+}
+
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0
+
+/** One request's body on its way in. */
+class SlowBody {
+  readonly #request: IncomingMessage
+  /** The request itself forgets it. */
+  readonly #socket: Socket
+  readonly #response: ServerResponse
+  readonly #times: BodyTimes
+  #timer: NodeJS.Timeout
+  #isSlowAllowed = false
+  #received = 0
+
+  constructor(request: IncomingMessage, response: ServerResponse, times: BodyTimes) {
+    this.#request = request
+    this.#socket = request.socket
+    this.#response = response
+    this.#times = times
+    this.#timer = setTimeout(() => this.#look(), times.jsonMs)
+    request.once('close', () => clearTimeout(this.#timer))
+    response.once('finish', () => {
+      // Nobody needs the rest; what comes after it on this connection cannot be told from it.
+      if (!request.complete) endGently(this.#socket)
+    })
+  }
+
+  allowSlow(): void {
+    if (this.#isSlowAllowed || this.#request.destroyed) return
+    this.#isSlowAllowed = true
+    this.#received = this.#socket.bytesRead
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#look(), this.#times.silenceMs)
+  }
+
+  #look(): void {
+    const socket = this.#socket
+    if (this.#request.complete || socket.destroyed) return
+    if (this.#isSlowAllowed && socket.bytesRead !== this.#received) {
+      this.#received = socket.bytesRead
+      return void this.#timer.refresh()
+    }
+    // Another answer of this connection comes first: nothing can be said.
+    if (this.#response.socket !== socket) return void socket.destroy()
+    if (!this.#response.headersSent) this.#response.statusCode = 408 // for the log
+    answerAndClose(socket, tooSlow())
   }
 }

@@ -1,72 +1,86 @@
-/** Patterns for paths: `*` and `?` within a name, `[a-z]` for one character, `**` for any number of directories. In time linear to both, whatever the pattern. */
+/** Patterns for paths: `*` and `?` within a name, `[a-z]` for one character, `**` for any number of directories. */
+
+/** Compiled once for all the paths of a search; what a path then takes is at most its length times the pattern's. */
+export type Glob = (path: string) => boolean
 
 /** A pattern without a slash is for the name, at any depth; one with a slash for the whole path. */
-export function matchesGlob(path: string, pattern: string): boolean {
-  const names = path.split('/')
-  if (!pattern.includes('/')) return matchesName(names.at(-1)!, pattern)
+export function compileGlob(pattern: string): Glob {
+  if (!pattern.includes('/')) {
+    const matchesName = compileName(pattern)
+    return (path) => matchesName(path.slice(path.lastIndexOf('/') + 1))
+  }
   // At its end, `**` is what is in a directory, and not the directory.
-  const patterns = pattern
-    .replace(/\/\*\*$/, '/**/*')
+  const whole = pattern.endsWith('/**') ? `${pattern}/*` : pattern
+  const parts = whole
     .split('/')
     .filter(Boolean)
-  return matchesNames(names, patterns)
+    .map((part) => (part === '**' ? GAP : compileName(part)))
+  return (path) => matchesParts(path.split('/'), parts)
 }
 
-function matchesNames(names: readonly string[], patterns: readonly string[]): boolean {
-  return matchesWithGaps(names.length, patterns, {
-    isGap: (pattern) => pattern === '**',
-    fits: (at, pattern) => matchesName(names[at]!, pattern),
-  })
-}
+/** Any number of characters in a name, or of names in a path. */
+const GAP = 'gap'
 
-function matchesName(name: string, pattern: string): boolean {
-  const characters = Array.from(name)
-  return matchesWithGaps(characters.length, partsOf(pattern), {
-    isGap: (part) => part === '*' || part === '**',
-    fits: (at, part) => fitsCharacter(characters[at]!, part),
-  })
-}
+type Part<T> = typeof GAP | ((item: T) => boolean)
 
-type Rules = {
-  readonly isGap: (part: string) => boolean
-  readonly fits: (at: number, part: string) => boolean
+function compileName(pattern: string): (name: string) => boolean {
+  const parts = partsOf(Array.from(pattern))
+  return (name) => matchesParts(Array.from(name), parts)
 }
 
 /** Only the last gap ever has to take more: what an earlier one could take as well, the last one can. */
-function matchesWithGaps(length: number, parts: readonly string[], { isGap, fits }: Rules): boolean {
+function matchesParts<T>(items: readonly T[], parts: readonly Part<T>[]): boolean {
   let at = 0
-  let part = 0
-  let gap: { readonly part: number; at: number } | undefined
-  while (at < length) {
-    if (part < parts.length && isGap(parts[part]!)) gap = { part: part++, at }
-    else if (part < parts.length && fits(at, parts[part]!)) {
+  let place = 0
+  let gap: { readonly place: number; at: number } | undefined
+  while (at < items.length) {
+    const part = parts[place]
+    if (part === GAP) gap = { place: place++, at }
+    else if (part?.(items[at]!)) {
       at++
-      part++
+      place++
     } else if (gap) {
       at = ++gap.at
-      part = gap.part + 1
+      place = gap.place + 1
     } else return false
   }
-  return parts.slice(part).every(isGap)
+  return parts.slice(place).every((part) => part === GAP)
 }
 
-/** `a*[x-z]` -> `a`, `*`, `[x-z]`. A bracket that is not closed is itself. */
-const partsOf = (pattern: string): string[] => pattern.match(/\*+|\[!?\]?[^\]]*\]|[^]/gu) ?? []
-
-function fitsCharacter(character: string, part: string): boolean {
-  if (part === '?') return true
-  if (!/^\[.+\]$/su.test(part)) return character === part
-  const isNegated = part[1] === '!'
-  const members = Array.from(part.slice(isNegated ? 2 : 1, -1))
-  return isNegated !== isAmong(character, members)
-}
-
-function isAmong(character: string, members: readonly string[]): boolean {
-  for (let at = 0; at < members.length; at++) {
-    const isRange = members[at + 1] === '-' && at + 2 < members.length
-    if (isRange && members[at]! <= character && character <= members[at + 2]!) return true
-    if (isRange) at += 2
-    else if (members[at] === character) return true
+/** A bracket that is not closed is itself. */
+function partsOf(pattern: readonly string[]): Part<string>[] {
+  const parts: Part<string>[] = []
+  // Behind it no bracket need be looked for: a pattern of nothing but `[` takes one pass, too.
+  const lastClose = pattern.lastIndexOf(']')
+  for (let at = 0; at < pattern.length; at++) {
+    const character = pattern[at]!
+    if (character === '*') {
+      if (parts.at(-1) !== GAP) parts.push(GAP)
+      continue
+    }
+    if (character === '?') parts.push(() => true)
+    else if (character === '[') {
+      const first = pattern[at + 1] === '!' ? at + 2 : at + 1
+      // A `]` that comes first is one of the members.
+      const close = first + 1 > lastClose ? -1 : pattern.indexOf(']', first + 1)
+      if (close < 0) parts.push((found) => found === '[')
+      else {
+        parts.push(classOf(pattern.slice(first, close), pattern[at + 1] === '!'))
+        at = close
+      }
+    } else parts.push((found) => found === character)
   }
-  return false
+  return parts
+}
+
+function classOf(members: readonly string[], isNegated: boolean): Part<string> {
+  const single = new Set<string>()
+  const ranges: (readonly [from: string, to: string])[] = []
+  for (let at = 0; at < members.length; at++) {
+    if (members[at + 1] === '-' && at + 2 < members.length) ranges.push([members[at]!, members[(at += 2)]!])
+    else single.add(members[at]!)
+  }
+  const isAmong = (character: string) =>
+    single.has(character) || ranges.some(([from, to]) => from <= character && character <= to)
+  return (character) => isNegated !== isAmong(character)
 }

@@ -5,14 +5,19 @@ export type SseMessage = { readonly event: string; readonly data: string; readon
 /** One event's lines may be this long together: a peer that never ends one must not fill the memory. */
 const MAX_EVENT_CHARS = 64 * 1024 * 1024
 
+/** An event has grown beyond what it may be. */
+export class EventTooLarge extends Error {
+  override readonly name = 'EventTooLarge'
+}
+
 export type SseDecoder = {
-  /** The events that this piece completes. Throws a `RangeError` when one grows beyond any sensible size. */
+  /** The events that this piece completes. Throws `EventTooLarge`. */
   push(piece: string): SseMessage[]
   /** What is left when the peer has closed. The standard drops it; callers may know that a whole line is still good. */
   rest(): SseMessage[]
 }
 
-export function createSseDecoder(): SseDecoder {
+export function createSseDecoder({ maxEventChars = MAX_EVENT_CHARS } = {}): SseDecoder {
   let tail = ''
   let afterReturn = false
   let event = ''
@@ -20,29 +25,33 @@ export function createSseDecoder(): SseDecoder {
   let data: string[] = []
   let size = 0
 
-  function dispatch(): SseMessage[] {
-    const message = { event: event || 'message', data: data.join('\n'), id }
-    const isEmpty = data.length === 0
+  function dispatch(messages: SseMessage[]): void {
+    // Without data there is no event; a peer may send nothing but empty lines.
+    if (data.length > 0) messages.push({ event: event || 'message', data: data.join('\n'), id })
     event = ''
     data = []
     size = 0
-    return isEmpty ? [] : [message]
   }
 
-  function takeLine(line: string): SseMessage[] {
-    if (line === '') return dispatch()
+  function takeLine(line: string, messages: SseMessage[]): void {
+    if (line === '') {
+      if (data.length > 0 || event !== '') dispatch(messages)
+      return
+    }
     const colon = line.indexOf(':')
     const field = colon < 0 ? line : line.slice(0, colon)
     const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
-    if (field === 'data') data.push(value)
+    if (field === 'data') {
+      data.push(value)
+      size += value.length + 1
+    }
     if (field === 'event') event = value
     if (field === 'id' && !value.includes('\0')) id = value
-    size += line.length
-    return []
   }
 
   function checkSize(): void {
-    if (size + tail.length > MAX_EVENT_CHARS) throw new RangeError('a server-sent event is too large')
+    if (size + tail.length > maxEventChars)
+      throw new EventTooLarge(`an event is longer than ${maxEventChars} characters`)
   }
 
   return {
@@ -57,13 +66,18 @@ export function createSseDecoder(): SseDecoder {
       }
       const lines = (tail + piece.slice(start)).split(/\r\n|\n|\r/)
       tail = lines.pop() ?? ''
+      const messages: SseMessage[] = []
+      for (const line of lines) takeLine(line, messages)
       checkSize()
-      return lines.flatMap(takeLine)
+      return messages
     },
     rest() {
       const line = tail
       tail = ''
-      return [...(line === '' ? [] : takeLine(line)), ...dispatch()]
+      const messages: SseMessage[] = []
+      if (line !== '') takeLine(line, messages)
+      dispatch(messages)
+      return messages
     },
   }
 }

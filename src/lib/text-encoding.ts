@@ -80,8 +80,9 @@ function encodeAs(encoding: TextEncoding, text: string): Buffer | undefined {
 const MAX_CONTROL_SHARE = 0.02
 
 function looksLikeText(bytes: Buffer): boolean {
-  const isControl = (byte: number) => byte < 0x20 && !PLAIN_CONTROLS.has(byte)
-  return bytes.reduce((count, byte) => count + (isControl(byte) ? 1 : 0), 0) <= bytes.length * MAX_CONTROL_SHARE
+  let controls = 0
+  for (const byte of bytes) if (byte < 0x20 && !PLAIN_CONTROLS.has(byte)) controls++
+  return controls <= bytes.length * MAX_CONTROL_SHARE
 }
 
 /** Backspace, tab, line feed, form feed, carriage return, escape. */

@@ -1,14 +1,12 @@
 /** Makes one answer of a model's chunks, and says whether it is all the model had to say. */
 import { NO_USAGE } from '../contract/message.ts'
 import type { Usage } from '../contract/message.ts'
+import { AnswerTooLarge, MAX_ANSWER_CHARS } from './answer-limits.ts'
 import type { Chunk } from './chat-chunk.ts'
 import type { LlmAnswer, LlmDelta } from './llm.ts'
 import { createToolCallAssembly } from './tool-call-assembly.ts'
 
 type Piece = Exclude<LlmDelta, { kind: 'restart' }>
-
-/** More than any model says in one answer; a server that goes on is broken, and must not fill the memory. */
-const MAX_ANSWER_CHARS = 64 * 1024 * 1024
 
 /** With these the provider itself says that the model did not come to its end. */
 const CUT_BY_PROVIDER = /^(length|max_tokens|model_length|content_filter)$/i
@@ -29,7 +27,7 @@ export class CutShort extends Error {}
 export class NotAnAnswer extends Error {}
 
 export type AnswerAssembly = {
-  /** The deltas a chunk adds. One never ends inside a character: the half of a pair waits for the other. */
+  /** The deltas a chunk adds. One never ends inside a character: the half of a pair waits for the other. Throws `AnswerTooLarge`. */
   add(chunk: Chunk): LlmDelta[]
   /** The server said that there is no more. */
   end(): void
@@ -103,7 +101,7 @@ export function createAnswerAssembly({ model, takenIds, costOf }: AnswerOptions)
       size += chunk.text.length + chunk.reasoning.length + inputs.reduce((sum, input) => sum + input.text.length, 0)
       // Usage may also come first; it is the end only when nothing follows.
       sawEnd = chunk.isLast && size > 0
-      if (size > MAX_ANSWER_CHARS) throw new RangeError('the answer is too large')
+      if (size > MAX_ANSWER_CHARS) throw new AnswerTooLarge(`it is longer than ${MAX_ANSWER_CHARS} characters`)
       return [
         ...whole({ kind: 'reasoning', text: chunk.reasoning }),
         ...whole({ kind: 'text', text: chunk.text }),

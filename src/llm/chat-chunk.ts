@@ -1,5 +1,6 @@
 /** What one chunk of a Chat Completions stream says, whichever vendor's field it stands in. Nothing here throws. */
 import type { Usage } from '../contract/message.ts'
+import { MAX_WORD_CHARS } from './answer-limits.ts'
 import type { CallFragment } from './tool-call-assembly.ts'
 
 export type Chunk = {
@@ -33,9 +34,9 @@ export function readChunk(json: unknown): Chunk {
     // DeepSeek and vLLM say `reasoning_content`, OpenRouter and Ollama `reasoning`; some send both, with the same text.
     reasoning: string(delta['reasoning_content']) || string(delta['reasoning']) || content.reasoning,
     calls: list(delta['tool_calls']).map((call, place) => readCall(call, isWhole ? place : undefined)),
-    finishReason: string(choice['finish_reason']),
+    finishReason: string(choice['finish_reason']).slice(0, MAX_WORD_CHARS),
     usage: readUsage(chunk['usage'] ?? choice['usage']),
-    model: string(chunk['model']),
+    model: string(chunk['model']).slice(0, MAX_WORD_CHARS),
     error: chunk['error'] ?? undefined,
     isAnswer: Array.isArray(chunk['choices']) || isObject(chunk['usage']),
     isLast: choices.length === 0 && isObject(chunk['usage']),

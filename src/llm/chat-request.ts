@@ -149,7 +149,7 @@ function callBody({ id, name, arguments: text }: ModelToolCall) {
     id,
     type: 'function',
     function: {
-      name: name.replaceAll(/[^\w-]/g, '_').slice(0, 64) || 'unknown',
+      name: name.slice(0, 64).replaceAll(/[^\w-]/g, '_') || 'unknown',
       arguments: parseJsonObject(text) ? text : JSON.stringify({ invalid_arguments: text }),
     },
   }

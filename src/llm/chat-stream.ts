@@ -1,14 +1,14 @@
 /** From the text of an answer to its deltas: knows the framings an answer comes in, and nothing of what it means. */
-import { createSseDecoder } from '../lib/sse-decoder.ts'
+import { ComplexJson, parseForeignJson } from '../lib/foreign-json.ts'
+import { EventTooLarge, createSseDecoder } from '../lib/sse-decoder.ts'
 import type { AnswerAssembly } from './answer-assembly.ts'
 import { CutShort, NotAnAnswer, UpstreamFailure } from './answer-assembly.ts'
+import { AnswerTooLarge, MAX_EVENT_CHARS } from './answer-limits.ts'
 import { readChunk } from './chat-chunk.ts'
 import type { LlmDelta } from './llm.ts'
 
 /** Of what is no answer, for the error to quote the beginning of. Much longer than the quotation: a secret that is cut off is not found. */
 const MAX_HEAD_CHARS = 64 * 1024
-
-const MAX_PLAIN_ANSWER_CHARS = 64 * 1024 * 1024
 
 /** One message of the server: the JSON of a chunk, or the word that there are no more. */
 type ServerMessage = { readonly json: unknown; readonly isError: boolean } | 'done'
@@ -37,7 +37,8 @@ export async function* readAnswer(
     }
     if (!isDone) for (const delta of take(reader.end())) yield delta
   } catch (error) {
-    if (!answer.hasEnded || error instanceof UpstreamFailure) throw error
+    const isRefused = [UpstreamFailure, AnswerTooLarge, EventTooLarge].some((kind) => error instanceof kind)
+    if (!answer.hasEnded || isRefused) throw error
     answer.breakOff()
   }
   for (const delta of answer.flush()) yield delta
@@ -55,7 +56,7 @@ function* takeMessages(messages: readonly ServerMessage[], answer: AnswerAssembl
 
 /** Events as they arrive; a server that does not stream, though asked to, sends one JSON document. */
 function createMessageReader() {
-  const sse = createSseDecoder()
+  const sse = createSseDecoder({ maxEventChars: MAX_EVENT_CHARS })
   let head = ''
   let plain: string | undefined
   let sawMessage = false
@@ -66,28 +67,33 @@ function createMessageReader() {
       if (plain === undefined) {
         const messages = sse.push(text).map(parseMessage)
         sawMessage ||= messages.length > 0
+        // Not to its end, which such a page may never come to.
+        if (!sawMessage && head.length === MAX_HEAD_CHARS && !isEventStream(head)) throw new NotAnAnswer(head)
         return messages
       }
       plain += text
-      if (plain.length > MAX_PLAIN_ANSWER_CHARS) throw new RangeError('the answer is too large')
+      if (plain.length > MAX_EVENT_CHARS) throw tooLarge()
       return []
     },
     end(): ServerMessage[] {
       if (plain !== undefined) return [parseMessage({ event: '', data: plain }), 'done']
       const rest = sse.rest().map(parseMessage)
-      if (!sawMessage && rest.length === 0 && head !== '' && !/^(data|event|id|retry)?:/.test(head)) {
-        throw new NotAnAnswer(head)
-      }
+      if (!sawMessage && rest.length === 0 && head !== '' && !isEventStream(head)) throw new NotAnAnswer(head)
       return rest
     },
   }
 }
 
+const isEventStream = (head: string) => /^(data|event|id|retry)?:/.test(head)
+
+const tooLarge = () => new AnswerTooLarge(`a message of it is longer than ${MAX_EVENT_CHARS} characters`)
+
 function parseMessage({ event, data }: { event: string; data: string }): ServerMessage {
   if (data.trim() === '[DONE]') return 'done'
   try {
-    return { json: JSON.parse(data), isError: event === 'error' }
+    return { json: parseForeignJson(data), isError: event === 'error' }
   } catch (error) {
+    if (error instanceof ComplexJson) throw new AnswerTooLarge(`a message of it ${error.message}`)
     throw new CutShort('the provider sent half a chunk', { cause: error })
   }
 }

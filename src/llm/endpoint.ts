@@ -7,6 +7,7 @@
  * only the host's own prefix goes. A first part that is no known provider (`Qwen/Qwen3-32B`) belongs to the name.
  */
 import type { LlmConfig } from '../contract/llm-config.ts'
+import { faultOfHeaderName, faultOfHeaderValue } from '../contract/http-header.ts'
 import { LlmError } from './llm.ts'
 
 export type Endpoint = {
@@ -106,6 +107,9 @@ function headersOf(config: LlmConfig, provider: string | undefined): Record<stri
     // Local servers want no key; some refuse a made-up one, none misses the header.
     !key ? {} : provider === 'azure' ? { 'api-key': key } : { authorization: `Bearer ${key}` }
   const extra = Object.entries(config.extra_headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])
+  // The configuration was checked when it came in; one of an earlier version, or of the environment, was not.
+  const fault = [...Object.entries(auth), ...extra].find(([name, value]) => !isHeader(name!, value!))
+  if (fault) throw new LlmError('config', UNSENDABLE)
   return {
     accept: 'text/event-stream, application/json',
     // Compressed, some proxies hold a stream back until a block is full.
@@ -116,6 +120,13 @@ function headersOf(config: LlmConfig, provider: string | undefined): Record<stri
     ...Object.fromEntries(extra),
   }
 }
+
+/** Neither the name nor the value is shown: either may be the key. */
+const UNSENDABLE =
+  'A header of the request cannot be sent: check the characters in llm_config.api_key and llm_config.extra_headers.'
+
+const isHeader = (name: string, value: string) =>
+  faultOfHeaderName(name) === undefined && faultOfHeaderValue(value) === undefined
 
 function splitOnce(model: string): [first: string, rest: string | undefined] {
   const slash = model.indexOf('/')

@@ -3,6 +3,8 @@
  *
  * Providers agree on the status at best; the rest is known from the codes and words of OpenAI, Azure, OpenRouter,
  * Anthropic, Gemini, Ollama, vLLM and LiteLLM. Read from the top; the first rule that fits decides.
+ *
+ * The words are looked for in text that a foreign server chose: no pattern repeats anything without a limit.
  */
 import type { ErrorType } from '../contract/event.ts'
 
@@ -20,6 +22,9 @@ export type Verdict = {
   readonly advice: string
 }
 
+/** A provider says what is wrong at the beginning; what follows is the echo of a request. */
+const MAX_JUDGED_CHARS = 8192
+
 type Rule = Verdict & { readonly status?: readonly number[]; readonly words?: RegExp }
 
 const CONTEXT_WORDS =
@@ -30,7 +35,7 @@ const KEY_WORDS =
   /invalid_api_key|incorrect api key|invalid (x-)?api[- ]key|api key not valid|authentication_error|no auth credentials/i
 const RATE_WORDS = /rate[_ ]?limit|too many requests|resource_exhausted|overloaded|throttl/i
 const MODEL_WORDS =
-  /model_not_found|model\b.*(not found|does not exist)|no such model|unknown model|invalid model|deploymentnotfound/i
+  /model_not_found|model\b.{0,200}(not found|does not exist)|no such model|unknown model|invalid model|deploymentnotfound/i
 const REQUEST_WORDS = /invalid_request|bad request|invalid_argument/i
 
 const CHECK_KEY = 'The provider refused the credentials: check llm_config.api_key.'
@@ -69,7 +74,7 @@ const RULES: readonly Rule[] = [
 ]
 
 export function judge(refusal: Refusal): Verdict {
-  const said = `${refusal.code} ${refusal.message}`
+  const said = `${refusal.code} ${refusal.message}`.slice(0, MAX_JUDGED_CHARS)
   const rule = RULES.find(
     ({ status, words }) => (status?.includes(refusal.status) ?? true) && (words?.test(said) ?? true),
   )
@@ -84,8 +89,8 @@ export function judge(refusal: Refusal): Verdict {
 export function refusesTools(refusal: Refusal): boolean {
   return (
     [0, 400, 404, 422, 500].includes(refusal.status) &&
-    /does(n't| not) support (tools|tool|function)|support tool use|tool[ _](calling|use|calls)\W* (is|are) not supported|'?tools'? (is|are) not supported|tool choice requires/i.test(
-      refusal.message,
+    /does(n't| not) support (tools|tool|function)|support tool use|tool[ _](calling|use|calls)\W{0,20} (is|are) not supported|'?tools'? (is|are) not supported|tool choice requires/i.test(
+      refusal.message.slice(0, MAX_JUDGED_CHARS),
     )
   )
 }

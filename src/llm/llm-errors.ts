@@ -1,6 +1,8 @@
 /** Every failure on the way to a model, as an `LlmError`: classified, saying what to do, and safe to show. */
 import { MASK } from '../contract/llm-config.ts'
+import { EventTooLarge } from '../lib/sse-decoder.ts'
 import { CutShort, NotAnAnswer, UpstreamFailure } from './answer-assembly.ts'
+import { AnswerTooLarge } from './answer-limits.ts'
 import type { Endpoint } from './endpoint.ts'
 import { judge, refusesTools } from './error-rules.ts'
 import type { Refusal } from './error-rules.ts'
@@ -10,12 +12,17 @@ import type { LlmAnswer } from './llm.ts'
 /** Upstream text that is shown; what is longer is a page of HTML or the echo of a request. */
 const MAX_UPSTREAM_CHARS = 500
 
+/** Upstream text that is looked at. Much longer than what is shown: a secret that is cut off is not found. */
+const MAX_READ_CHARS = 64 * 1024
+
 export type ErrorContext = {
   readonly endpoint: Endpoint
   /** Takes secrets out of upstream text. */
   readonly redact: (text: string) => string
   readonly partial: LlmAnswer | undefined
 }
+
+const MAX_CODE_CHARS = 200
 
 /** The request took longer, or was silent for longer, than it may; the message is ours and safe to show. */
 export class TimedOut extends Error {}
@@ -29,6 +36,11 @@ export function toLlmError(error: unknown, context: ErrorContext): LlmError {
   if (error instanceof CutShort) {
     const message = `The connection to ${originOf(endpoint)} broke before the model had finished.`
     return new LlmError('network', message, { retryable: true, partial, cause: error })
+  }
+  if (error instanceof AnswerTooLarge || error instanceof EventTooLarge) {
+    const message = `The answer of ${originOf(endpoint)} is beyond what this server reads: ${error.message}.`
+    // Nothing of it is kept: that is what the limit is for.
+    return new LlmError('network', message, { cause: error })
   }
   if (error instanceof NotAnAnswer) {
     const message = `What answers at ${originOf(endpoint)} is no Chat Completions endpoint: check llm_config.base_url.`
@@ -59,8 +71,11 @@ function readRefusal(httpStatus: number, body: unknown): Refusal {
   const numeric = Number(code ?? inner['code'])
   return {
     status: httpStatus || (numeric >= 400 && numeric < 600 ? numeric : 0),
-    code: [code, type, status, inner['status']].filter((part) => typeof part === 'string').join(' '),
-    message: messageOf(body),
+    code: [code, type, status, inner['status']]
+      .filter((part) => typeof part === 'string')
+      .map((part) => part.slice(0, MAX_CODE_CHARS))
+      .join(' '),
+    message: messageOf(body).slice(0, MAX_READ_CHARS),
   }
 }
 
@@ -103,12 +118,15 @@ function safeText(text: string, { endpoint, redact }: ErrorContext): string {
     .filter(([name]) => !['accept', 'content-type', 'user-agent'].includes(name))
     .map(([, value]) => value.replace(/^Bearer /, ''))
     .filter((value) => value.length > 3)
-  const hidden = own.reduce((all, secret) => all.replaceAll(secret, MASK), text)
-  const short = redact(hidden)
-    .replace(/,?\s*['"]input['"]\s*:.*/s, ' …')
-    .replaceAll(/\s+/g, ' ')
-    .trim()
+  const hidden = own.reduce((all, secret) => all.replaceAll(secret, MASK), text.slice(0, MAX_READ_CHARS))
+  const short = withoutInput(redact(hidden).replaceAll(/\s+/g, ' ').trim())
   return short.length > MAX_UPSTREAM_CHARS ? `${short.slice(0, MAX_UPSTREAM_CHARS)}…` : short
+}
+
+/** No pattern may begin with an optional part here: each place of a long run of spaces would be a start of its own. */
+function withoutInput(text: string): string {
+  const at = text.search(/['"]input['"] ?:/)
+  return at < 0 ? text : `${text.slice(0, at).trimEnd().replace(/,$/, '')} …`
 }
 
 function fromConnection(error: unknown, code: string, { endpoint, partial }: ErrorContext): LlmError {
@@ -120,6 +138,11 @@ function fromConnection(error: unknown, code: string, { endpoint, partial }: Err
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
     const message = `There is no host ${new URL(endpoint.baseUrl).hostname}: check llm_config.base_url and the network.`
     return new LlmError('network', message, { retryable: true, partial, cause: error })
+  }
+  // Of the connector that the operator's rules are kept by.
+  if (code === 'ENDPOINT_REFUSED' || code === 'ADDRESS_REFUSED') {
+    const message = `Nothing is sent to ${origin}: ${innermostMessage(error)}. Use another llm_config.base_url, or have the operator allow it with OPENHANDS_LLM_ALLOW.`
+    return new LlmError('config', message, { cause: error })
   }
   if (/CERT|SSL|TLS|EPROTO|SELF_SIGNED|UNABLE_TO_/.test(code)) {
     const message = `No secure connection to ${origin} (${code}): check llm_config.base_url and the certificate there.`

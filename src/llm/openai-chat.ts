@@ -32,6 +32,7 @@ export type OpenAiChatOptions = {
   readonly redactCutOff?: (text: string) => string
   /** Gets every body as it was sent, and what was understood of every answer, as JSON. */
   readonly logPayload?: (payload: Payload) => void
+  /** How requests go out. Default: over a pool of its own. */
   readonly fetch?: Fetch
   readonly retryBaseMs?: number
   readonly idleTimeoutMs?: number

@@ -5,11 +5,11 @@
 import type { OpenAI } from 'openai'
 import type { Endpoint } from './endpoint.ts'
 import type { Fetch } from './patient-fetch.ts'
-import { patientFetch } from './patient-fetch.ts'
+import { createPatientFetch } from './patient-fetch.ts'
 
 export async function createOpenAiClient(endpoint: Endpoint, fetch: Fetch | undefined): Promise<OpenAI> {
   const { OpenAI } = await import('openai')
-  const send = fetch ?? (await patientFetch())
+  const send = fetch ?? createPatientFetch()
   return new OpenAI({
     baseURL: endpoint.baseUrl,
     defaultQuery: endpoint.query,

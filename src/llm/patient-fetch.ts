@@ -1,25 +1,46 @@
 /** How requests to models go out: over one pool of connections for every conversation, with no limit on time but the caller's. */
-import type { Dispatcher } from 'undici'
+import type { Dispatcher, buildConnector, request } from 'undici'
+import { ComplexJson, refuseComplexJson } from '../lib/foreign-json.ts'
+import { orAborted } from '../lib/or-aborted.ts'
+import { ERROR_BODY_TIMEOUT_MS, MAX_ERROR_BYTES } from './answer-limits.ts'
 
 export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>
 
-/** undici is loaded when the first request is made. */
-let patient: Promise<Fetch> | undefined
+export type PatientFetchOptions = {
+  /** Makes the connections; asked for once, with the first request. Default: undici's own, to any address. */
+  readonly connector?: () => Promise<buildConnector.connector>
+}
 
 /**
  * Node's own fetch gives up after 300 s without headers or data; a slow model may think for longer, and `timeout` is
  * what decides. undici's `request` takes half the CPU of its `fetch`, most of which goes into web streams. A redirect
  * is an answer like any other.
  */
-export function patientFetch(): Promise<Fetch> {
-  patient ??= import('undici').then(({ Agent, request }) => {
-    const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 })
-    return async (url, init = {}) => {
-      const { method, body, headers, signal } = init as PlainInit
-      return asResponse(await request(url as string, { method, body, headers, signal, dispatcher }))
-    }
-  })
-  return patient
+export function createPatientFetch({ connector }: PatientFetchOptions = {}): Fetch {
+  let client: Promise<Client> | undefined
+  return async (url, init = {}) => {
+    const { send, dispatcher } = await (client ??= loadClient(connector))
+    const { method, body, headers, signal } = init as PlainInit
+    const sent = send(url as string, { method, body, headers, signal, dispatcher })
+    // undici looks at the signal once it is connected: a handshake that nobody answers would hold up whoever waits.
+    return asResponse(await orAborted(sent, signal, discard))
+  }
+}
+
+type Client = { readonly send: typeof request; readonly dispatcher: Dispatcher }
+
+/** undici is loaded when the first request is made. */
+async function loadClient(connector: PatientFetchOptions['connector']): Promise<Client> {
+  const { Agent, request } = await import('undici')
+  const connect = await connector?.()
+  // Its probe for HTTP/2 never ends when the first request to an origin cannot be written, and every later one waits for it.
+  const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0, allowH2: false, ...(connect && { connect }) })
+  return { send: request, dispatcher }
+}
+
+/** A stream that is destroyed before its end says so with an error, which here is no news. */
+function discard({ body }: Dispatcher.ResponseData): void {
+  body.on('error', () => {}).destroy()
 }
 
 /** What the SDK asks with when it is given bytes and plain headers. */
@@ -30,11 +51,42 @@ type PlainInit = {
   readonly signal: AbortSignal
 }
 
-/** As much of one as is read: status and headers, the body's bytes as an async iterable, or its text. */
+/** As much of one as is read: status and headers, the body's bytes as an async iterable, or its text, which is that of an error. */
 function asResponse({ statusCode: status, headers, body }: Dispatcher.ResponseData): Response {
   const ok = status >= 200 && status < 300
-  const response = { ok, status, headers: headersOf(headers), body, text: () => body.text() }
+  const response = { ok, status, headers: headersOf(headers), body, text: async () => plain(await beginningOf(body)) }
   return response as unknown as Response
+}
+
+/** The beginning of the body, or all of it; a long one is not read to its end, which may never come. */
+async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<string> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  const timer = setTimeout(() => body.destroy(), ERROR_BODY_TIMEOUT_MS)
+  try {
+    for await (const part of body) {
+      parts.push(part as Buffer) // undici gives bytes where no encoding is set
+      bytes += parts.at(-1)!.length
+      if (bytes >= MAX_ERROR_BYTES) break
+    }
+  } catch {
+    // Cut off: what came is what was said.
+  } finally {
+    clearTimeout(timer)
+    body.destroy()
+  }
+  return Buffer.concat(parts).toString('utf8', 0, MAX_ERROR_BYTES)
+}
+
+/** The SDK parses what it can, and writes it into its message: for that, JSON must not be deeper than its stack. */
+function plain(text: string): string {
+  try {
+    refuseComplexJson(text)
+    return text
+  } catch (error) {
+    if (error instanceof ComplexJson) return JSON.stringify({ error: { message: text } })
+    throw error
+  }
 }
 
 function headersOf(received: Dispatcher.ResponseData['headers']): Headers {

@@ -7,7 +7,9 @@
  */
 import { randomBytes } from 'node:crypto'
 import { parseJsonObject } from '../lib/json-object.ts'
+import { AnswerTooLarge, MAX_NAME_CHARS, MAX_TOOL_CALLS } from './answer-limits.ts'
 import type { ModelToolCall } from './llm.ts'
+import { createObjectWatch } from './object-watch.ts'
 
 export type CallFragment = {
   readonly index: number | undefined
@@ -18,11 +20,13 @@ export type CallFragment = {
 }
 
 type OpenCall = { index: number | undefined; id: string; name: string; text: string }
+/** Whether the text is a whole object, without reading all of it again for each fragment. */
+type WatchedCall = OpenCall & { readonly add: (piece: string) => void; readonly isWhole: () => boolean }
 
 export type ToolCallAssembly = {
   /** What there is so far, whole or not. */
   readonly calls: readonly Readonly<OpenCall>[]
-  /** Which call the fragment belongs to, and the piece of input it adds. */
+  /** Which call the fragment belongs to, and the piece of input it adds. Throws `AnswerTooLarge`. */
   add(fragment: CallFragment): { readonly call: number; readonly text: string }
   /**
    * The calls, in order, with unique ids none of which is in `takenIds`. With `isCertain`, the model is known to have
@@ -35,12 +39,13 @@ export type ToolCallAssembly = {
 }
 
 export function createToolCallAssembly(): ToolCallAssembly {
-  const calls: OpenCall[] = []
+  const calls: WatchedCall[] = []
 
-  function callOf(fragment: CallFragment): OpenCall {
+  function callOf(fragment: CallFragment): WatchedCall {
     const known = calls.findLast((call) => belongsTo(call, fragment, call === calls.at(-1)))
     if (known) return known
-    const call = { index: fragment.index, id: fragment.id, name: '', text: '' }
+    if (calls.length === MAX_TOOL_CALLS) throw new AnswerTooLarge(`it has more than ${MAX_TOOL_CALLS} tool calls`)
+    const call = createCall(fragment)
     calls.push(call)
     return call
   }
@@ -51,9 +56,11 @@ export function createToolCallAssembly(): ToolCallAssembly {
       const call = callOf(fragment)
       call.id ||= fragment.id
       call.name = fragment.name.startsWith(call.name) ? fragment.name : call.name + fragment.name
+      if (call.name.length > MAX_NAME_CHARS || call.id.length > MAX_NAME_CHARS)
+        throw new AnswerTooLarge(`the name or id of a tool call is longer than ${MAX_NAME_CHARS} characters`)
       const piece = pieceOf(fragment.arguments)
-      const text = repeatsWhole(call.text, piece) ? '' : piece
-      call.text += text
+      const text = repeatsWhole(call, piece) ? '' : piece
+      call.add(text)
       return { call: calls.indexOf(call), text }
     },
     finish({ isCertain, takenIds }) {
@@ -69,7 +76,7 @@ export function createToolCallAssembly(): ToolCallAssembly {
         calls: whole.map((call) => ({
           id: uniqueId(call.id),
           name: call.name,
-          arguments: /^\s*(null)?\s*$/.test(call.text) ? '{}' : call.text,
+          arguments: ['', 'null'].includes(call.text.trim()) ? '{}' : call.text,
         })),
         incomplete: calls.length - whole.length,
       }
@@ -77,7 +84,26 @@ export function createToolCallAssembly(): ToolCallAssembly {
   }
 }
 
-function belongsTo(call: OpenCall, fragment: CallFragment, isLast: boolean): boolean {
+function createCall({ index, id }: CallFragment): WatchedCall {
+  const watch = createObjectWatch()
+  let isValid: boolean | undefined
+  return {
+    index,
+    id,
+    name: '',
+    text: '',
+    add(piece) {
+      this.text += piece
+      watch.add(piece)
+    },
+    // Once closed, the object stays what it is: what could follow is whitespace, or leaves it open for good.
+    isWhole() {
+      return watch.isClosed && (isValid ??= parseJsonObject(this.text) !== undefined)
+    },
+  }
+}
+
+function belongsTo(call: WatchedCall, fragment: CallFragment, isLast: boolean): boolean {
   const hasItsPlace =
     fragment.index === undefined
       ? isLast || (fragment.id !== '' && fragment.id === call.id)
@@ -86,22 +112,17 @@ function belongsTo(call: OpenCall, fragment: CallFragment, isLast: boolean): boo
 }
 
 /** Whether the fragment, though it stands at the place of this call, can only be the next one. */
-function beginsAnother(call: OpenCall, fragment: CallFragment): boolean {
+function beginsAnother(call: WatchedCall, fragment: CallFragment): boolean {
   if (fragment.name === '') return false
   const piece = pieceOf(fragment.arguments)
-  if (piece !== call.text && piece.trimStart().startsWith('{') && looksWhole(call.text)) return true
+  if (piece !== call.text && piece.trimStart().startsWith('{') && call.isWhole()) return true
   const hasOtherId = fragment.id !== '' && call.id !== '' && fragment.id !== call.id
   // Some give one call a new id in every fragment; then only the text can tell.
-  return hasOtherId && (fragment.index === undefined || call.text === '' || looksWhole(call.text))
+  return hasOtherId && (fragment.index === undefined || call.text === '' || call.isWhole())
 }
 
-function repeatsWhole(text: string, piece: string): boolean {
-  return piece !== '' && piece === text && looksWhole(text)
-}
-
-/** Looks at the last character first: parsing at every fragment would cost the square of the length. */
-function looksWhole(text: string): boolean {
-  return text.trimEnd().endsWith('}') && parseJsonObject(text) !== undefined
+function repeatsWhole(call: WatchedCall, piece: string): boolean {
+  return piece !== '' && piece === call.text && call.isWhole()
 }
 
 function pieceOf(value: unknown): string {

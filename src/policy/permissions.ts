@@ -17,7 +17,7 @@ export type GatedCall = {
 /** `isHarmless`: touches nothing outside the conversation, or will be refused anyhow. */
 export type IsHarmless = (call: GatedCall) => boolean
 
-/** The calls that must be asked about before any of them runs; empty: all may run. */
+/** Of calls that have not begun, those that must be decided before any of them begins; empty: all may run. The answer holds for the mode as given, so ask again before each call. */
 export function callsToAsk(calls: readonly GatedCall[], mode: PermissionMode, isHarmless: IsHarmless): AskedToolUse[] {
   if (!mode.confirmation) return []
   return calls

@@ -30,6 +30,9 @@ export function isAddressRule(entry: string): boolean {
   return entry.includes('/') ? isRange(entry) : isRange(entry) || HOST.test(entry)
 }
 
+/** The one way to write an address: an IPv4 address that is written as an IPv6 one is what it means. */
+export const canonicalAddress = (address: string): string => ipaddr.process(address).toString()
+
 /** Not of digits alone: that would be an address that somebody wrote wrongly. */
 const HOST = /^(?=.{1,253}$)(?!.*(^|\.)\d+$)[a-z\d]([a-z\d_-]*[a-z\d])?(\.[a-z\d]([a-z\d_-]*[a-z\d])?)*$/i
 
@@ -48,8 +51,12 @@ function isIn(address: Address, [base, bits]: [Address, number]): boolean {
   return address.kind() === base.kind() && address.match(base, bits)
 }
 
+/** Public by its number, but the host's own platform answers there: Azure gives virtual machines their settings at it. */
+const PLATFORM_ADDRESSES = new Set(['168.63.129.16'])
+
 /** The library takes what nobody has assigned for unicast too; all that is public in IPv6 is in 2000::/3 (RFC 4291). */
 function rangeOf(address: Address): string {
+  if (PLATFORM_ADDRESSES.has(address.toString())) return 'platform'
   const range = address.range()
   return range === 'unicast' && 'parts' in address && address.parts[0]! >>> 13 !== 1 ? 'unassigned' : range
 }

@@ -22,6 +22,8 @@ export type Metrics = {
   /** Answers what to call, once, when the stream is over. */
   readonly streamOpened: (kind: StreamKind) => (end: { readonly lagged: boolean }) => void
   readonly keyRefused: () => void
+  /** Of a connection that a command asked the network proxy for. */
+  readonly networkDecided: (outcome: string) => void
   readonly answered: (status: number) => void
   /** What is read when somebody looks; a name that is watched again is read from the later source. */
   readonly watch: (sources: Partial<Sources>) => void
@@ -103,6 +105,11 @@ export function createMetrics(): Metrics {
     labels: ['kind'],
   })
   const refusedKeys = createCounter({ name: 'agent_server_refused_keys_total', help: 'Requests without a right key.' })
+  const connections = createCounter({
+    name: 'agent_server_network_connections_total',
+    help: 'Connections that commands asked the network proxy for; outcome is allowed, denied or failed.',
+    labels: ['outcome'],
+  })
   const requests = createCounter({
     name: 'agent_server_http_requests_total',
     help: 'Answers to HTTP requests, by the first digit of their status.',
@@ -140,6 +147,7 @@ export function createMetrics(): Metrics {
       }
     },
     keyRefused: () => refusedKeys.add([]),
+    networkDecided: (outcome) => connections.add([outcome]),
     answered: (status) => requests.add([STATUS_CLASSES[Math.floor(status / 100)] ?? OTHER_STATUS]),
     watch: (more) => void (sources = { ...sources, ...more }),
     instruments: [
@@ -182,6 +190,7 @@ export function createMetrics(): Metrics {
         () => (sources.callbackWaitMs?.() ?? 0) / 1000,
       ),
       refusedKeys,
+      connections,
       requests,
     ],
   }

@@ -98,6 +98,7 @@ function toOutcome(result: CommandResult, input: BashInput, cwdBefore: string): 
 }
 
 function errorOf(result: CommandResult, timeout: number): ToolOutcome['error'] {
+  if (result.exceeded) return { type: 'resource_limit', message: result.exceeded.message }
   if (result.timedOut) return { type: 'timeout', message: `The command was ended after ${timeout} s.` }
   if (result.interrupted) return { type: 'interrupted', message: 'The command was interrupted.' }
   return undefined

@@ -1,12 +1,21 @@
 /** Why a text that was to be replaced is not in the file, as far as that can be seen. */
+import { indexIgnoringSpace } from '../lib/find-text.ts'
+import { createSlices } from '../lib/time-slices.ts'
+import { withPlainLineEnds } from './line-ends.ts'
 import { findMatches, lineAt } from './text-edit.ts'
 
 /** Longer texts are quoted in part. */
 const MAX_QUOTED = 200
 
-export function explainNoMatch(path: string, text: string, wanted: string): string {
+export async function explainNoMatch(path: string, text: string, wanted: string): Promise<string> {
   const quoted = wanted.length > MAX_QUOTED ? `${wanted.slice(0, MAX_QUOTED).toWellFormed()}…` : wanted
-  const hint = HINTS.map((find) => find(text, wanted)).find((found) => found !== undefined)
+  const slices = createSlices()
+  let hint: string | undefined
+  for (const find of HINTS) {
+    // Each may go through all of a large file.
+    await slices.rest()
+    hint ??= find(text, wanted)
+  }
   return `No replacement was performed, old_str \`${quoted}\` did not appear verbatim in ${path}. ${hint ?? 'View the file to see what it has.'}`
 }
 
@@ -20,7 +29,7 @@ const HINTS: readonly Hint[] = [
     return at && `Without the line numbers of the view it does, ${at}: leave them out.`
   },
   (text, wanted) => {
-    const at = lineOf(text, wanted.replaceAll('\r\n', '\n'))
+    const at = wanted.includes('\r\n') ? lineOf(text, withPlainLineEnds(wanted)) : undefined
     return at && `With other line ends it does, ${at}: write line ends as plain newlines.`
   },
   (text, wanted) => {
@@ -35,11 +44,19 @@ const HINTS: readonly Hint[] = [
       ? 'Where a view says <secret:NAME>, the file has the hidden value: replace the text around it.'
       : undefined,
   (text, wanted) => {
-    const first = wanted.split('\n').find((each) => each.trim() !== '')
+    const first = firstLine(wanted)
     const at = first && lineIgnoringSpace(text, first)
     return at && `Its first line is ${at}, but what follows is different: view the lines from there.`
   },
 ]
+
+/** Of those that are not blank. */
+function firstLine(text: string): string | undefined {
+  const start = text.search(/\S/)
+  if (start < 0) return undefined
+  const end = text.indexOf('\n', start)
+  return text.slice(start, end < 0 ? undefined : end)
+}
 
 /** "at line 7", or undefined when it is nowhere. */
 function lineOf(text: string, wanted: string): string | undefined {
@@ -50,14 +67,6 @@ function lineOf(text: string, wanted: string): string | undefined {
 
 /** As if neither had any whitespace. */
 function lineIgnoringSpace(text: string, wanted: string): string | undefined {
-  const bare = wanted.replaceAll(/\s+/g, '')
-  const found = bare === '' ? -1 : text.replaceAll(/\s+/g, '').indexOf(bare)
-  if (found === -1) return undefined
-  // Back to the offset in the text itself: that of the character with so many others before it that are no whitespace.
-  let passed = 0
-  for (const { 0: word, index } of text.matchAll(/\S+/g)) {
-    if (passed + word.length > found) return `at line ${lineAt(text, index + found - passed)}`
-    passed += word.length
-  }
-  return undefined
+  const at = indexIgnoringSpace(text, wanted)
+  return at < 0 ? undefined : `at line ${lineAt(text, at)}`
 }

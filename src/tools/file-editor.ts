@@ -3,6 +3,7 @@
  * with (Anthropic's text editor tool, and OpenHands' version of it), so that what they learnt there holds here.
  */
 import { isAbsolute, join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
 import { UserPart } from '../contract/message.ts'
 import { imageType } from '../lib/image-type.ts'
@@ -19,7 +20,7 @@ import { explainNoMatch } from './edit-hints.ts'
 import type { View } from './file-view.ts'
 import { showDirectory, showEdit, showText } from './file-view.ts'
 import type { Edit } from './text-edit.ts'
-import { applyEdit, countLines, difference, findMatches, insertionAfter, lineAt, replacementAt } from './text-edit.ts'
+import { applyEdit, countLines, difference, findMatches, insertionAfter, linesAt, replacementAt } from './text-edit.ts'
 import type { Tool, ToolOutcome } from './tool.ts'
 
 /** Larger files are for other tools. */
@@ -139,7 +140,8 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
     if (old_str === '') throw new Unfit('`old_str` is empty. Give the text to be replaced, or use `insert`.')
     if (new_str === old_str) throw new Unfit('No replacement was performed. `new_str` and `old_str` must be different.')
     const { file, decoded } = await openText(editor, path)
-    const edit = replaceOnce(path, decoded.text, old_str, new_str)
+    await nextTurn()
+    const edit = await replaceOnce(path, decoded.text, old_str, new_str)
     return await editText(editor, path, { file, decoded }, edit)
   },
 
@@ -182,12 +184,12 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
   },
 }
 
-function replaceOnce(path: string, text: string, oldText: string, newText: string): Edit {
+async function replaceOnce(path: string, text: string, oldText: string, newText: string): Promise<Edit> {
   const { searched, starts } = findMatches(text, oldText)
   const [start] = starts
-  if (start === undefined) throw new Unfit(explainNoMatch(path, text, oldText))
+  if (start === undefined) throw new Unfit(await explainNoMatch(path, text, oldText))
   if (starts.length > 1) {
-    const lines = [...new Set(starts.map((at) => lineAt(searched, at)))].join(', ')
+    const lines = linesAt(searched, starts).join(', ')
     throw new Unfit(
       `No replacement was performed. Multiple occurrences of old_str in lines [${lines}] of ${path}. Please ensure it is unique: include more of the lines around it.`,
     )
@@ -218,6 +220,8 @@ function asFile(path: string, found: Found): FoundFile {
 }
 
 async function editText(editor: Editor, path: string, { file, decoded }: OpenText, edit: Edit): Promise<ToolOutcome> {
+  // A file of many megabytes takes a while in each step: between two of them others have a turn.
+  await nextTurn()
   const text = applyEdit(decoded.text, edit)
   const bytes = encode(path, { ...decoded, text })
   if (bytes.length > MAX_FILE_BYTES) {
@@ -226,6 +230,7 @@ async function editText(editor: Editor, path: string, { file, decoded }: OpenTex
     )
   }
   await change(editor, file, bytes)
+  await nextTurn()
   const snippet = showEdit(path, text, edit, editor.redact)
   const advice = 'Review the changes and make sure they are as expected. Edit the file again if necessary.'
   return toOutcome({ ...snippet, text: `The file ${path} has been edited. ${snippet.text}${advice}` })

@@ -11,6 +11,9 @@ export const MAX_VIEW_CHARS = 32_000
 /** Of one line, so that a file without line ends does not take the whole view. */
 export const MAX_LINE_CHARS = 4000
 
+/** No secret is longer, however it is written: one that begins in what is shown of a line is whole with so much of the rest. */
+const MAX_SECRET_CHARS = 1024 * 1024
+
 /** Lines shown before and after an edit. */
 const SNIPPET_CONTEXT = 4
 
@@ -89,7 +92,7 @@ function numberLines(text: string, { first, last }: Lines, redact: Redact): { li
   let at = lineStart(text, first - 1)
   for (let number = first; number <= last; number++) {
     const end = text.indexOf('\n', at)
-    const line = text.slice(at, end === -1 ? undefined : end).replace(/\r$/, '')
+    const line = withoutReturn(text.slice(at, end === -1 ? undefined : end))
     const shown = `${String(number).padStart(6)}\t${shorten(line, redact)}`
     room -= shown.length + 1
     // At least one line, however long: a view that shows nothing leads nowhere.
@@ -101,8 +104,12 @@ function numberLines(text: string, { first, last }: Lines, redact: Redact): { li
   return { lines, isCut }
 }
 
+const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line)
+
 function shorten(line: string, redact: Redact): string {
   if (line.length <= MAX_LINE_CHARS) return line
-  const shown = redact(line).slice(0, MAX_LINE_CHARS).toWellFormed()
+  const shown = redact(line.slice(0, MAX_LINE_CHARS + MAX_SECRET_CHARS))
+    .slice(0, MAX_LINE_CHARS)
+    .toWellFormed()
   return `${shown} [… ${line.length - MAX_LINE_CHARS} more characters in this line]`
 }

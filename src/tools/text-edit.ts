@@ -2,7 +2,11 @@
  * Edits of a text as a model asks for them. A model writes line ends as `\n`, whatever the file has: so the text is
  * searched with every `\r\n` taken for `\n`, and what is put in gets the line ends that its surroundings have. All else
  * of the text stays as it is, character by character.
+ *
+ * Text and edit are chosen by the agent, up to megabytes of each: every function takes time linear to them.
  */
+import { createTextFinder } from '../lib/find-text.ts'
+import { withPlainLineEnds, withReturns } from './line-ends.ts'
 
 /** Where in the text something is replaced by what; offsets are those of the text as it is. */
 export type Edit = { readonly start: number; readonly end: number; readonly replacement: string }
@@ -21,7 +25,8 @@ export function findMatches(text: string, wanted: string): Matches {
   // A `\r` that the model has written is meant: then nothing is taken for anything else.
   const searched = wanted.includes('\r') ? text : withPlainLineEnds(text)
   const starts: number[] = []
-  for (let at = searched.indexOf(wanted); at !== -1; at = searched.indexOf(wanted, at + 1)) {
+  const find = createTextFinder(searched, wanted)
+  for (let at = find(0); at !== -1; at = find(at + 1)) {
     starts.push(at)
     if (starts.length === MAX_MATCHES) break
   }
@@ -47,49 +52,82 @@ export function difference(oldText: string, newText: string): Edit {
 export function insertionAfter(text: string, line: number, newText: string): Edit {
   const at = lineStart(text, line)
   const eol = lineEndAt(text, Math.max(0, at - 1))
-  const lines = withLineEndsAt(text, Math.max(0, at - 1), newText.replace(/\r?\n$/, ''))
+  const lines = withLineEndsAt(text, Math.max(0, at - 1), withoutLastEnd(newText))
   const isAfterOpenEnd = at === text.length && text !== '' && !text.endsWith('\n')
   return { start: at, end: at, replacement: isAfterOpenEnd ? eol + lines : lines + eol }
 }
 
 /** Lines end with `\n`; what follows the last one is a line if there is something. */
 export function countLines(text: string): number {
-  let count = 0
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count++
+  const count = newlinesBefore(text, text.length)
   return text === '' || text.endsWith('\n') ? count : count + 1
 }
 
 /** Number of the line, from 1, that the offset is in. */
 export function lineAt(text: string, offset: number): number {
-  let line = 1
-  for (let at = text.indexOf('\n'); at !== -1 && at < offset; at = text.indexOf('\n', at + 1)) line++
-  return line
+  return 1 + newlinesBefore(text, offset)
 }
+
+/** Numbers of the lines that the offsets are in, each once. They ascend, so the text is gone through once. */
+export function linesAt(text: string, offsets: readonly number[]): number[] {
+  const lines = new Set<number>()
+  let line = 1
+  let from = 0
+  for (const offset of offsets) {
+    line += newlinesBefore(text, offset, from)
+    from = offset
+    lines.add(line)
+  }
+  return [...lines]
+}
+
+/** Characters looked at one by one before `indexOf` is asked. */
+const STRETCH = 64
+
+/**
+ * `indexOf` alone would take a third of a second for ten million empty lines, and a look at each character ten times as
+ * long as `indexOf` for one line of that length: so it is asked where a stretch has no line end.
+ */
+function newlinesBefore(text: string, end: number, from = 0): number {
+  const last = Math.min(end, text.length)
+  let count = 0
+  for (let at = from; at < last;) {
+    const before = count
+    const stop = Math.min(at + STRETCH, last)
+    for (; at < stop; at++) if (text.charCodeAt(at) === NEWLINE) count++
+    if (count > before) continue
+    const next = text.indexOf('\n', at)
+    if (next < 0) break
+    at = next
+  }
+  return count
+}
+
+const [NEWLINE, RETURN] = [0x0a, 0x0d]
 
 /** Offset right after `line` lines; the end of the text when it has fewer. */
 export function lineStart(text: string, line: number): number {
   let at = 0
-  for (let passed = 0; passed < line; passed++) {
-    const end = text.indexOf('\n', at)
-    if (end === -1) return text.length
-    at = end + 1
-  }
+  for (let passed = 0; passed < line && at < text.length; at++) if (text.charCodeAt(at) === NEWLINE) passed++
   return at
 }
 
-function withPlainLineEnds(text: string): string {
-  return text.includes('\r\n') ? text.replaceAll('\r\n', '\n') : text
+function withoutLastEnd(text: string): string {
+  if (!text.endsWith('\n')) return text
+  return text.slice(0, text.endsWith('\r\n') ? -2 : -1)
 }
 
 /** Takes an offset in the text with plain line ends to the one in the text as it is. */
 function originalOffset(text: string, offset: number): number {
   let dropped = 0
-  for (let at = text.indexOf('\r\n'); at !== -1 && at - dropped < offset; at = text.indexOf('\r\n', at + 2)) dropped++
+  for (let at = 0; at - dropped < offset && at < text.length; at++) {
+    if (text.charCodeAt(at) === RETURN && text.charCodeAt(at + 1) === NEWLINE) dropped++
+  }
   return offset + dropped
 }
 
 function withLineEndsAt(text: string, offset: number, added: string): string {
-  return added.includes('\r') ? added : added.replaceAll('\n', lineEndAt(text, offset))
+  return added.includes('\r') || lineEndAt(text, offset) === '\n' ? added : withReturns(added)
 }
 
 /** The end of the line that the offset is in, or, where that has none, of the one before. */
@@ -99,16 +137,22 @@ function lineEndAt(text: string, offset: number): '\n' | '\r\n' {
   return end > 0 && text[end - 1] === '\r' ? '\r\n' : '\n'
 }
 
+/** Compared a piece at a time: the engine is faster at that than any loop. */
+const PIECE = 4096
+
 function commonHead(a: string, b: string): number {
   const most = Math.min(a.length, b.length)
   let length = 0
-  while (length < most && a[length] === b[length]) length++
+  while (length + PIECE <= most && a.slice(length, length + PIECE) === b.slice(length, length + PIECE)) length += PIECE
+  while (length < most && a.charCodeAt(length) === b.charCodeAt(length)) length++
   return length
 }
 
 function commonTail(a: string, b: string): number {
   const most = Math.min(a.length, b.length)
+  const pieceOf = (text: string, length: number) => text.slice(text.length - length - PIECE, text.length - length)
   let length = 0
-  while (length < most && a[a.length - 1 - length] === b[b.length - 1 - length]) length++
+  while (length + PIECE <= most && pieceOf(a, length) === pieceOf(b, length)) length += PIECE
+  while (length < most && a.charCodeAt(a.length - 1 - length) === b.charCodeAt(b.length - 1 - length)) length++
   return length
 }

@@ -7,18 +7,18 @@
  */
 import { splitNulFields } from '../lib/nul-fields.ts'
 
+/** Nothing in it is to be relied on but for telling: which process is the shell, the kernel says. */
 export type Report = {
-  readonly serial: number
-  readonly exitCode: number
-  readonly cwd: string
+  /** 0 to 255; null when the shell told nothing that could be one. */
+  readonly exitCode: number | null
+  /** Absolute; undefined when the shell told nothing that could be one. */
+  readonly cwd: string | undefined
   /** The working directory that vanished; the shell now stands in `cwd`. */
   readonly lostCwd: string | undefined
-  /** `$!`: the last process put into the background, ever. */
+  /** `$!`: the last process put into the background, ever; digits, or nothing. */
   readonly lastBackgroundPid: string
   /** Whether that one was started since the last report, and still runs. */
   readonly isNewAndRunning: boolean
-  /** `$$`, as the shell itself counts. */
-  readonly shellPid: string
 }
 
 /**
@@ -30,14 +30,17 @@ export const REPORT = '<agent-server:report>'
 export const STATE = '<agent-server:state>'
 export const STATE_END = '<agent-server:state-end>'
 
-const REPORT_FIELDS = 7
+const REPORT_FIELDS = 5
+const MAX_EXIT_CODE = 255
+/** Linux takes no longer paths. */
+const MAX_PATH_CHARS = 4096
 /** More than this (a shell with megabytes of functions) is not kept; the state saved before it is. */
 const MAX_STATE_BYTES = 1024 * 1024
 
 export type ReportHandlers = {
   /** Whether a report with this token was asked for. */
   readonly isExpected: (token: string) => boolean
-  readonly onReport: (report: Report) => void
+  readonly onReport: (report: Report, token: string) => void
   /** A script that brings the state back. */
   readonly onState: (state: Buffer) => void
 }
@@ -58,7 +61,7 @@ export function readReports({ isExpected, onReport, onState }: ReportHandlers): 
     } else if (report) {
       report.push(field?.toString() ?? '')
       if (report.length < REPORT_FIELDS) return
-      onReport(parseReport(report))
+      onReport(parseReport(report), token)
       report = undefined
     } else if (text === STATE + token) {
       state = 'next'
@@ -70,15 +73,16 @@ export function readReports({ isExpected, onReport, onState }: ReportHandlers): 
   })
 }
 
+/** A function of the agent's may have written it: whatever does not have the form of a report is left out. */
 function parseReport(fields: readonly string[]): Report {
-  const [serial, exitCode, cwd = '', lostCwd, lastBackgroundPid = '', running, shellPid = ''] = fields
+  const [exitCode = '', cwd = '', lostCwd = '', lastBackgroundPid = '', running] = fields
   return {
-    serial: Number(serial),
-    exitCode: Number(exitCode),
-    cwd,
-    lostCwd: lostCwd || undefined,
-    lastBackgroundPid,
-    isNewAndRunning: running === 'yes',
-    shellPid,
+    exitCode: /^\d{1,3}$/.test(exitCode) && Number(exitCode) <= MAX_EXIT_CODE ? Number(exitCode) : null,
+    cwd: isPath(cwd) ? cwd : undefined,
+    lostCwd: isPath(lostCwd) ? lostCwd : undefined,
+    lastBackgroundPid: /^[1-9]\d{0,9}$/.test(lastBackgroundPid) ? lastBackgroundPid : '',
+    isNewAndRunning: running === 'yes' && /^[1-9]\d{0,9}$/.test(lastBackgroundPid),
   }
 }
+
+const isPath = (text: string) => text.startsWith('/') && text.length <= MAX_PATH_CHARS

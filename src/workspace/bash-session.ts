@@ -3,24 +3,25 @@ import { createTurns, type InTurn } from '../lib/turns.ts'
 import { BackgroundOutputs } from './background-output.ts'
 import { runBashCommand, type FinishedCommand } from './bash-command.ts'
 import type { BashProcess } from './bash-process.ts'
+import type { Report } from './bash-report.ts'
 import {
   FLOODED,
   notStarted,
   RESTORED,
+  STATE_UNUSABLE,
   tellEnd,
   tellEndBetween,
   tellLostCwd,
   toCommandResult,
 } from './command-result.ts'
-import { killShell } from './interrupt.ts'
 import { endMarkedProcesses } from './marked-processes.ts'
 import { SessionState } from './session-state.ts'
 import type { CommandOptions, CommandResult, OutputFilter, OutputFiles, SessionFacts, Shell } from './shell.ts'
 import { ShellFiles, type OutputPipes } from './shell-files.ts'
 import type { ShellLimits } from './shell-limits.ts'
-import { startBash, type BashPlan } from './start-bash.ts'
+import { startBash, type BashPlan, type StartedBash } from './start-bash.ts'
 
-export type BashSessionOptions = Omit<BashPlan, 'sessionId'> & {
+export type BashSessionOptions = Omit<BashPlan, 'sessionId' | 'startMs'> & {
   readonly id: string
   readonly secrets: () => Readonly<Record<string, string>>
   readonly createFilter: () => OutputFilter
@@ -44,6 +45,8 @@ export class BashSession implements Shell {
   readonly #background: BackgroundOutputs
   #cwd: string
   #bash: BashProcess | undefined
+  /** Aborted to end a bash that is being started. */
+  #starting: AbortController | undefined
   #pipes: OutputPipes | undefined
   readonly #inTurn: InTurn
   #closing: Promise<void> | undefined
@@ -131,11 +134,17 @@ export class BashSession implements Shell {
     this.#isClosed = true
     clearTimeout(this.#idleTimer)
     this.#state.stop()
-    if (this.#bash && this.#isRunning) killShell(this.#bash)
+    if (this.#isRunning) void this.#kill()
     await this.#inTurn(async () => {
       await this.#endShell()
       this.#background.close()
     })
+  }
+
+  /** Its shell and what the command runs, also of a shell that is being started. Never rejects. */
+  async #kill(): Promise<void> {
+    this.#starting?.abort()
+    await this.#bash?.kill()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -207,8 +216,7 @@ export class BashSession implements Shell {
   ): Promise<{ notes: string[]; isHeld: boolean }> {
     const { report, pipesHeld, stopped } = finished
     const notes: string[] = []
-    if (report) this.#cwd = report.cwd
-    if (report?.lostCwd !== undefined) notes.push(tellLostCwd(report.lostCwd, report.cwd))
+    if (report) notes.push(...this.#stand(report))
     let isHeld = false
     if (pipesHeld) {
       bash.markBackground()
@@ -244,20 +252,51 @@ export class BashSession implements Shell {
       await this.#tellEnd(this.#bash)
     }
     if (this.#bash) return this.#bash
-    const plan = { ...this.#options, sessionId: this.id }
-    const { bash, report, isRestored } = await startBash(plan, this.#state, (launched) => (this.#bash = launched))
-    if (!report) return this.#failStart(bash)
-    this.#cwd = report.cwd
-    if (report.lostCwd !== undefined) this.#news.push(tellLostCwd(report.lostCwd, report.cwd))
-    if (isRestored && !this.#options.isForOne) this.#news.push(RESTORED)
-    this.#state.markRestored()
-    return bash
+    try {
+      const { bash, report } = (await this.#startRestored()) ?? (await this.#startWith(''))
+      if (!report) throw new Error(`The shell did not start: ${await bash.complaint()}`)
+      this.#news.push(...this.#stand(report))
+      this.#state.markRestored()
+      return bash
+    } catch (error) {
+      if (this.#endedBy) return undefined
+      throw error
+    }
   }
 
-  async #failStart(bash: BashProcess): Promise<undefined> {
-    this.#bash = undefined
-    if (this.#endedBy) return undefined
-    throw new Error(`The shell did not start: ${await bash.complaint()}`)
+  /** Nothing when there is no state to begin with, or it is what keeps a shell from starting: then it is given up. */
+  async #startRestored(): Promise<StartedBash | undefined> {
+    const { script, isWhole } = await this.#state.restore()
+    if (!script) return undefined
+    const restored = await this.#startWith(script)
+    if (restored.report && isWhole && !this.#options.isForOne) this.#news.push(RESTORED)
+    if (restored.report || this.#endedBy) return restored
+    const bare = await this.#startWith('')
+    if (!bare.report) return restored
+    await this.#state.forget()
+    this.#news.push(STATE_UNUSABLE)
+    return bare
+  }
+
+  get #plan(): BashPlan {
+    return { ...this.#options, sessionId: this.id, startMs: this.#options.limits.startMs }
+  }
+
+  async #startWith(script: string): Promise<StartedBash> {
+    const starting = (this.#starting = new AbortController())
+    try {
+      const started = await startBash(this.#plan, script, starting.signal)
+      this.#bash = started.report && started.bash
+      return started
+    } finally {
+      this.#starting = undefined
+    }
+  }
+
+  /** Takes over where the shell says that it stands; answers what the reader should know of it. */
+  #stand({ cwd = this.#cwd, lostCwd }: Report): string[] {
+    this.#cwd = cwd
+    return lostCwd === undefined ? [] : [tellLostCwd(lostCwd, cwd)]
   }
 
   #closeWhenIdle(ms: number): void {
@@ -296,7 +335,7 @@ export class BashSession implements Shell {
   }
 
   async #endProcesses(): Promise<void> {
-    if (this.#bash) killShell(this.#bash)
+    await this.#kill()
     await endMarkedProcesses(this.#options.conversationId, this.id)
   }
 }

@@ -31,6 +31,7 @@ export function toCommandResult(
     durationMs,
     timedOut: stopped === 'timeout',
     interrupted: stopped === 'abort' || wasEnded,
+    flooded: stopped === 'flood',
     truncated: fullOutputPath !== undefined,
     ...(report?.isNewAndRunning && { backgroundPid: Number(report.lastBackgroundPid) }),
     ...(backgroundHostPid !== undefined && { backgroundHostPid }),
@@ -42,9 +43,17 @@ export function toCommandResult(
 
 /** Of a command that was aborted, or whose session ended, before its turn. */
 export function notStarted(cwd: string): CommandResult {
-  const nothing = { exitCode: null, stdout: '', stderr: '', durationMs: 0, timedOut: false, truncated: false }
+  const nothing = { exitCode: null, stdout: '', stderr: '', durationMs: 0, timedOut: false, flooded: false }
   const outputBytes = { stdout: 0, stderr: 0 }
-  return { ...nothing, outputBytes, left: [], cwd, interrupted: true, note: 'The command was not started.' }
+  return {
+    ...nothing,
+    outputBytes,
+    left: [],
+    cwd,
+    interrupted: true,
+    truncated: false,
+    note: 'The command was not started.',
+  }
 }
 
 export const FLOODED = 'The command was ended: it wrote more output than a file may hold.'
@@ -52,7 +61,12 @@ export const FLOODED = 'The command was ended: it wrote more output than a file 
 export const RESTORED =
   'The shell was started again, with its working directory, exports, functions, aliases and options; other variables are gone.'
 
+export const STATE_UNUSABLE =
+  'The shell was started again without its exports, functions and options: with them, it did not start.'
+
 export function tellEnd(exit: BashExit, { cwd, endedBackground }: { cwd: string; endedBackground: boolean }): string {
+  if (exit.isStuck)
+    return `The shell was killed, but the kernel has not ended it yet. The next command starts a new one in ${cwd}.`
   const how = exit.signal ? `was killed (${exit.signal})` : `ended (exit code ${exit.code})`
   const what = endedBackground ? `${how}, and with it what it had in the background` : how
   return `The shell ${what}. The next command starts a new one in ${cwd}, with the exports and functions as they were before this command.`

@@ -3,11 +3,12 @@
  * so nothing from outside comes along, whatever a name is swapped for.
  */
 import { constants } from 'node:fs'
-import { chmod, copyFile, lstat, mkdir, open, readdir, readlink, symlink, utimes } from 'node:fs/promises'
+import { chmod, lstat, mkdir, open, readdir, readlink, symlink, utimes } from 'node:fs/promises'
 import type { Stats } from 'node:fs'
 import { join } from 'node:path'
 import { Problem } from '../contract/problem.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
+import { createFileCopier } from './copy-file.ts'
 import { codeOf } from './file-refusal.ts'
 import type { Place } from './open-place.ts'
 import { openAt, openDirectory, within } from './open-place.ts'
@@ -19,7 +20,11 @@ export type CopyOptions = {
   readonly limits?: CopyLimits
 }
 
-export type CopyLimits = { readonly entries: number; readonly bytes: number }
+export type CopyLimits = {
+  readonly entries: number
+  /** With what is a hole in a file: finding that out takes as long as reading it. */
+  readonly bytes: number
+}
 
 const LIMITS: CopyLimits = { entries: 1_000_000, bytes: 50 * 1024 ** 3 }
 
@@ -34,7 +39,7 @@ const MAX_WARNINGS = 20
 const MODE_BITS = 0o1777
 
 /**
- * Into `to`, which has to be there. Links are copied as they are, files share their blocks where the file system can;
+ * Into `to`, which has to be there. Links are copied as they are, files share their blocks where the file system can, and keep their holes;
  * what is no file, link or directory is left out, as is what may not be read. Answers what was, in words.
  * Throws a `Problem` when it is too much, and when the signal ends it; what was copied by then is left to the caller,
  * and nothing more is written once it has thrown.
@@ -46,14 +51,19 @@ export async function copyTree(
 ): Promise<string[]> {
   const warnings = new Set<string>()
   let [entries, bytes, unnamed] = [0, 0, 0]
+  const copyFile = createFileCopier()
 
   const warn = (path: string, why: string) => {
     if (warnings.size < MAX_WARNINGS) warnings.add(`${path} was not copied: ${why}`)
     else unnamed++
   }
 
-  const count = (size: number) => {
+  const check = () => {
     if (signal.aborted) throw new Problem('unavailable', 'The server is stopping; try again when it is up.')
+  }
+
+  const count = (size: number) => {
+    check()
     entries++
     bytes += size
     if (entries > limits.entries || bytes > limits.bytes) throw tooLarge(limits)
@@ -76,8 +86,19 @@ export async function copyTree(
     count(facts.isFile() ? facts.size : 0)
     if (facts.isDirectory()) return 'directory'
     if (facts.isSymbolicLink()) return await symlink(await readlink(within(source, name)), target)
-    if (facts.isFile()) return await copyContent(entry)
+    if (facts.isFile()) return await copyContent(entry, facts.size)
     warn(path, 'it is no file, link or directory')
+  }
+
+  async function copyContent({ source, name, target }: Entry, size: number): Promise<void> {
+    // Not held up by a fifo that has come in the file's place.
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+    await using file = await open(within(source, name), flags)
+    const facts = await file.stat()
+    if (!facts.isFile()) return
+    // No more than was counted, whatever it has grown by since.
+    await copyFile({ source: file, size: Math.min(size, facts.size), target, check })
+    await keepFacts(target, facts)
   }
 
   async function descend({ source, name, path, target }: Entry, depth: number): Promise<void> {
@@ -129,16 +150,6 @@ const PASSED_OVER: ReadonlySet<string> = new Set([
 /** What stands in a name for bytes that are no UTF-8. */
 const NOT_UTF8 = '\uFFFD'
 
-async function copyContent({ source, name, target }: Entry): Promise<void> {
-  // Not held up by a fifo that has come in the file's place.
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-  await using file = await open(within(source, name), flags)
-  const facts = await file.stat()
-  if (!facts.isFile()) return
-  await copyFile(`/proc/self/fd/${file.fd}`, target, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL)
-  await keepFacts(target, facts)
-}
-
 async function keepFacts(target: string, { mode, atime, mtime }: Stats): Promise<void> {
   await chmod(target, mode & MODE_BITS)
   await utimes(target, atime, mtime)
@@ -160,5 +171,5 @@ async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>)
 const tooLarge = ({ entries, bytes }: CopyLimits) =>
   new Problem(
     'workdir_too_large',
-    `The workdir holds more than ${entries} files or ${bytes} bytes, too much for a copy; share it, or make it smaller.`,
+    `The workdir holds more than ${entries} files or ${bytes} bytes, too much for a copy (a sparse file counts with its full size); share it, or make it smaller.`,
   )

@@ -1,4 +1,5 @@
-/** Finds the lines of a file that hold a text, in bounded memory however long the file or its lines are. */
+/** Finds the lines of a file that hold a text, in bounded memory and linear time however long the file or its lines are. */
+import { createByteSearch } from '../lib/find-text.ts'
 
 export type FoundLine = {
   /** From 1. */
@@ -14,12 +15,18 @@ const BINARY_CHECK_BYTES = 8000
 
 const NEWLINE = 0x0a
 
-export type Needle = { readonly bytes: Buffer; readonly ignoreCase: boolean }
+export type Needle = {
+  readonly bytes: Buffer
+  readonly ignoreCase: boolean
+  /** Where it is in bytes of the same case. */
+  readonly indexIn: (bytes: Buffer, from: number) => number
+}
 
 /** `ignoreCase` is of ASCII letters: of others it would depend on the language. */
 export function needleOf(text: string, ignoreCase: boolean): Needle {
-  const bytes = Buffer.from(text)
-  return { bytes: ignoreCase ? lowerCase(bytes) : bytes, ignoreCase }
+  const written = Buffer.from(text)
+  const bytes = ignoreCase ? lowerCase(written) : written
+  return { bytes, ignoreCase, indexIn: createByteSearch(bytes) }
 }
 
 /** Each line once. Nothing for a binary file. */
@@ -63,7 +70,7 @@ function* linesIn(block: Buffer, needle: Needle, firstLine: number): Generator<F
   let line = firstLine
   let counted = 0
   for (let from = 0; ;) {
-    const at = searched.indexOf(needle.bytes, from)
+    const at = needle.indexIn(searched, from)
     if (at < 0) return
     const start = at === 0 ? 0 : block.lastIndexOf(NEWLINE, at - 1) + 1
     const newline = block.indexOf(NEWLINE, at)
@@ -75,8 +82,8 @@ function* linesIn(block: Buffer, needle: Needle, firstLine: number): Generator<F
   }
 }
 
-const positionIn = (block: Buffer, { bytes, ignoreCase }: Needle, from: number) =>
-  (ignoreCase ? lowerCase(block) : block).indexOf(bytes, from)
+const positionIn = (block: Buffer, { indexIn, ignoreCase }: Needle, from: number) =>
+  indexIn(ignoreCase ? lowerCase(block) : block, from)
 
 function countNewlines(bytes: Buffer): number {
   let count = 0

@@ -1,7 +1,20 @@
-/** The launcher without a wall: shells run on the host as the server's user. */
-import type { ShellLauncher } from './shell.ts'
+/** The launcher without a sandbox: shells run on the host as the server's user. */
+import { mkdir } from 'node:fs/promises'
+import type { Launch, ShellLauncher } from './launch.ts'
 
 export const hostLauncher: ShellLauncher = {
   isolation: 'none',
-  wrap: (argv) => argv,
+  async launch(argv, { workdir, network }) {
+    if (network.mode !== 'open')
+      throw new Error(`Without a sandbox no shell is started in the network mode ${network.mode}.`)
+    // One that was deleted is made again: no shell could start without it.
+    await mkdir(workdir, { recursive: true })
+    return launchOnHost(argv)
+  },
+}
+
+/** Starts `argv` as it is. `generations` as in `Launch`. */
+export function launchOnHost(argv: readonly string[], generations: Launch['generations'] = 0): Launch {
+  // Not in the workdir: to change there may never end, and Node waits for it.
+  return { argv, cwd: '/', env: {}, descriptors: [], generations, [Symbol.asyncDispose]: () => Promise.resolve() }
 }

@@ -1,7 +1,7 @@
 /** Ends the command that runs in a shell, asking first and forcing last, while the shell itself lives on. */
-import { setTimeout as delay } from 'node:timers/promises'
+import { settlesWithin } from '../lib/settles-within.ts'
 import type { BashProcess } from './bash-process.ts'
-import { signalGroup, signalProcess } from './process-table.ts'
+import { signalGroup, signalProcess, type ProcessEntry } from './process-table.ts'
 
 /** When to look again within a grace, as parts of it: soon, for what began just as it was signalled. */
 const LOOKS = [0.05, 0.25, 0.7]
@@ -12,7 +12,8 @@ type Signal = 'SIGINT' | 'SIGTERM' | 'SIGKILL'
 
 /**
  * Resolves when `ended` has: after SIGINT, SIGTERM, SIGKILL with `graceMs` for each, and when all of that left the
- * shell busy (a loop of its own that ignores SIGINT), after the end of the shell.
+ * shell busy (a loop of its own that ignores SIGINT), after the end of the shell, in a sandbox of all that is in it. What
+ * even the kernel does not end is given up: it never takes longer than three times `graceMs` and three seconds.
  */
 export async function interruptCommand(bash: BashProcess, ended: Promise<unknown>, graceMs: number): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL'] as const) {
@@ -22,18 +23,10 @@ export async function interruptCommand(bash: BashProcess, ended: Promise<unknown
       signalForeground(bash, signal, told)
       // The interrupt may have eaten the line that asks for the command's report. This asks again.
       void bash.send('\n')
-      if (await settlesWithin(ended, graceMs * part)) return settle(bash)
+      if (await settlesWithin(graceMs * part, ended)) return settle(bash)
     }
   }
-  killShell(bash)
-  await ended
-}
-
-/** The shell and what its command runs, at once. */
-export function killShell(bash: BashProcess): void {
-  const below = bash.foreground()
-  bash.signal('SIGKILL')
-  for (const process of below) signalProcess(process, 'SIGKILL')
+  await bash.kill()
 }
 
 function signalForeground(bash: BashProcess, signal: Signal, told: Set<number>): void {
@@ -42,6 +35,7 @@ function signalForeground(bash: BashProcess, signal: Signal, told: Set<number>):
   bash.signal('SIGINT')
   if (signal === 'SIGTERM') bash.signal('SIGTERM')
   const shell = bash.entry
+  if (shell) wake(shell)
   for (const process of bash.foreground()) {
     // After `set +m` the command is in the shell's own group.
     const isAlone = process.groupId === shell?.groupId
@@ -51,21 +45,19 @@ function signalForeground(bash: BashProcess, signal: Signal, told: Set<number>):
     if (process.name !== shell?.name) told.add(key)
     if (isAlone) signalProcess(process, signal)
     else signalGroup(process, signal)
+    wake(process)
   }
+}
+
+/** What was stopped (SIGSTOP) hears of no other signal before it goes on. */
+function wake(process: ProcessEntry): void {
+  if (process.state === 'T') signalProcess(process, 'SIGCONT')
 }
 
 /** Until the shell answers again: a late SIGINT would else hit the next command, or eat its line. */
 async function settle(bash: BashProcess): Promise<void> {
   for (let tries = 0; tries < SETTLE_TRIES; tries++) {
-    if (await settlesWithin(bash.send('\n'), SETTLE_MS)) return
+    if (await settlesWithin(SETTLE_MS, bash.send('\n'))) return
   }
-  killShell(bash)
-  await bash.ended
-}
-
-async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  const timer = new AbortController()
-  const inTime = promise.then(() => true)
-  const tooLate = delay(ms, false, { signal: timer.signal }).catch(() => false)
-  return Promise.race([inTime, tooLate]).finally(() => timer.abort())
+  await bash.kill()
 }

@@ -1,4 +1,7 @@
-/** What a client may call a path: its text, decoded once, into names that can neither leave the workdir nor mean two things. */
+/**
+ * What a client may call a path: its text, decoded once, into names that cannot leave the workdir. Each name that a file
+ * can have on disk is one, so that what is listed can be asked for; names that could mean two things are not made.
+ */
 import { Problem } from '../contract/problem.ts'
 
 /** Of one name, bytes: what Linux takes. */
@@ -15,14 +18,12 @@ export type JailPath = {
   readonly endsInSlash: boolean
 }
 
-/** Decoding twice is how a harmless path becomes another one; a name that would be one is refused. */
+/** Who decodes twice makes another path of it. */
 const ENCODED_AGAIN = /%(25)*(00|2e|2f|5c)/i
 
 /** `text` as it is meant, not encoded any more. `.` is nothing; a slash at the end is fine. Throws a `Problem`. */
 export function parseJailPath(text: string): JailPath {
   if (text.includes('\0')) throw unsafePath('it holds a NUL character')
-  if (text.includes('\\')) throw unsafePath('it holds a backslash; names are parted by /')
-  if (ENCODED_AGAIN.test(text)) throw unsafePath('it is encoded twice')
   if (!text.isWellFormed()) throw unsafePath('it is no valid Unicode')
   if (text.startsWith('/')) throw unsafePath('it is absolute; paths begin at the workdir')
   if (Buffer.byteLength(text) > MAX_PATH_BYTES) throw unsafePath(`it has more than ${MAX_PATH_BYTES} bytes`)
@@ -46,6 +47,15 @@ export function jailPathOfUrl(url: string, partsBefore: number): JailPath {
   const path = url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)[0]!
   const parts = path.split('/').slice(partsBefore + 1)
   return parseJailPath(decodeOnce(parts.join('/')))
+}
+
+/**
+ * Refuses to make something of this name: the client has encoded the path twice, or parts its names by backslashes, and
+ * means another one. A command may well have made one; that is found by its name.
+ */
+export function refuseToMake(name: string): void {
+  if (name.includes('\\')) throw unsafePath('a new name in it holds a backslash; names are parted by /')
+  if (ENCODED_AGAIN.test(name)) throw unsafePath('a new name in it is encoded twice')
 }
 
 function decodeOnce(text: string): string {

@@ -43,10 +43,10 @@ export async function countFiles(jail: Jail, path: JailPath, deadline: number): 
   await using directory = await openDirectoryIn(jail, path.names)
   const counts: Record<Kind, number> = { file: 0, directory: 0, symlink: 0, other: 0 }
   let truncated = false
-  for await (const { kind } of walk(jail, directory, { recursive: true })) {
+  const isOver = () => (truncated ||= Date.now() > deadline)
+  for await (const { kind } of walk(jail, directory, { recursive: true, isOver })) {
     counts[kind]++
-    truncated = Date.now() > deadline
-    if (truncated) break
+    if (isOver()) break
   }
   const { file: count, directory: directories, symlink: symlinks, other: others } = counts
   return { count, directories, symlinks, others, truncated }

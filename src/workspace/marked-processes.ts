@@ -16,7 +16,8 @@ import {
 const MARK = 'AGENT_SERVER_SHELL'
 const STATE_MARK = 'AGENT_SERVER_STATE_DIR'
 const COMMAND_MARK = 'AGENT_SERVER_COMMAND'
-const MAX_ROUNDS = 200
+/** Of one search for processes to end, until none is found any more: those that the kernel does not end are given up. */
+const END_TIMEOUT_MS = 2500
 const ROUND_MS = 5
 /** One look can miss a process: while it executes a program it has no environment, and its child may be too new. */
 const EMPTY_ROUNDS = 3
@@ -97,8 +98,9 @@ export async function endMarkedProcesses(conversationId: string, sessionId?: str
 }
 
 async function endAll(find: () => Promise<ProcessEntry[]>): Promise<void> {
-  for (let round = 0, empty = 0; round < MAX_ROUNDS && empty < EMPTY_ROUNDS; round++) {
-    const frozen = await freezeAll(find)
+  const deadline = performance.now() + END_TIMEOUT_MS
+  for (let empty = 0; performance.now() < deadline && empty < EMPTY_ROUNDS;) {
+    const frozen = await freezeAll(find, deadline)
     empty = frozen.length === 0 ? empty + 1 : 0
     for (const process of frozen) signalProcess(process, 'SIGKILL')
     await delay(ROUND_MS)
@@ -113,9 +115,10 @@ function valueIn(environment: string, name: string): string | undefined {
 }
 
 /** Stops all before any is killed: else one could start another while its parent dies, for as long as it is quicker. */
-async function freezeAll(find: () => Promise<ProcessEntry[]>): Promise<ProcessEntry[]> {
+async function freezeAll(find: () => Promise<ProcessEntry[]>, deadline: number): Promise<ProcessEntry[]> {
   const frozen = new Map<string, ProcessEntry>()
-  for (let round = 0; round < MAX_ROUNDS; round++) {
+  // Once at least: what is found late is killed all the same.
+  for (let round = 0; round === 0 || performance.now() < deadline; round++) {
     const found = (await find()).map((process) => [keyOf(process), process] as const)
     const running = found.filter(([key]) => !frozen.has(key))
     if (running.length === 0) break

@@ -14,7 +14,7 @@ import type { Permits } from '../lib/permits.ts'
 import type { FileRules, Judge } from './file-gate.ts'
 import { readRules } from './file-gate.ts'
 import { codeOf } from './file-refusal.ts'
-import { unsafePath } from './jail-path.ts'
+import { refuseToMake, unsafePath } from './jail-path.ts'
 import type { Place } from './open-place.ts'
 import { O_PATH, openDirectory, within } from './open-place.ts'
 
@@ -86,6 +86,7 @@ export async function walkAsFarAs(
 /** Opens the directory at the path, making what is missing of it; `made` says whether that was anything. */
 export async function makeDirectoriesIn(jail: Jail, names: readonly Name[]): Promise<{ place: Place; made: boolean }> {
   const { place: deepest, missing } = await walkAsFarAs(jail, names)
+  await closingOnFailure(deepest, async () => missing.map(String).forEach(refuseToMake))
   let place = deepest
   for (const name of missing) {
     const next = await closingOnFailure(place, async () => {

@@ -6,7 +6,7 @@ import { mapBounded } from '../lib/map-bounded.ts'
 
 const READ_CONCURRENCY = 4
 /** Of a look at all processes; there may be thousands. */
-const SCAN_TIMEOUT_MS = 2000
+const SCAN_TIMEOUT_MS = 1000
 
 export type ProcessEntry = {
   readonly pid: number
@@ -85,6 +85,14 @@ export function signalGroup(member: ProcessEntry, signal: NodeJS.Signals): boole
   // 0 is a group outside of our PID namespace, and as an argument of kill(2) it would be our own.
   if (member.groupId <= 1) return signalProcess(member, signal)
   return isAlive(member) && sendSignal(-member.groupId, signal)
+}
+
+/** The process so many generations below `pid`, each time the first child; undefined when there is none (yet). */
+export function findFirstborn(pid: number, generations: number): ProcessEntry | undefined {
+  if (generations === 0) return findProcess(pid)
+  // proc(5): in the order of their start; what comes in from a process that has ended is put behind them.
+  const [first] = childPids(pid)
+  return first === undefined ? undefined : findFirstborn(first, generations - 1)
 }
 
 /** The process at or below `pid` that calls itself `ownPid`: behind a wall it counts in a PID namespace of its own. */

@@ -15,6 +15,8 @@ export type ShellLimits = CommandLimits & {
   readonly backgroundBytes: number
   /** A shell without processes closes after this; its state is kept. */
   readonly idleMs: number
+  /** A shell that has not reported by then, with its state back, is ended. */
+  readonly startMs: number
   readonly maxSessions: number
 }
 
@@ -27,5 +29,6 @@ export const DEFAULT_SHELL_LIMITS: ShellLimits = {
   // Three of them stay within the two seconds in which a pause has to answer.
   graceMs: 600,
   idleMs: 10 * 60_000,
+  startMs: 10_000,
   maxSessions: MAX_SHELL_SESSIONS,
 }

@@ -1,5 +1,6 @@
 /** What a shell session promises: commands in, results out, one after the other, with state that outlives each. */
 import type { CommandInput } from './command-input.ts'
+import type { Exceeded } from './limits/limit-values.ts'
 import type { ProcessEntry } from './process-table.ts'
 import type { ShellProcess } from './shell-processes.ts'
 
@@ -13,6 +14,8 @@ export type CommandResult = {
   readonly durationMs: number
   readonly timedOut: boolean
   readonly interrupted: boolean
+  /** It wrote more than its `outputs` may hold, and was ended for that. */
+  readonly flooded: boolean
   /** Of a trailing `&`, as the shell counts. */
   readonly backgroundPid?: number
   /** The same as the host counts; undefined also when it has ended by now. */
@@ -25,6 +28,8 @@ export type CommandResult = {
   readonly left: readonly ProcessEntry[]
   /** Processes in the background still write to its `outputs`. */
   readonly outputsHeld?: true
+  /** The limit of its conversation that it ran into and did not come to a good end for. */
+  readonly exceeded?: Exceeded
   /** What the reader should know besides: the shell ended and was started again, the working directory vanished, … */
   readonly note?: string
 }
@@ -120,23 +125,4 @@ export interface Shells extends AsyncDisposable {
   /** What runs in the conversation, but for the shells of its sessions. */
   processes(): Promise<ShellProcess[]>
   close(): Promise<void>
-}
-
-export type LaunchOptions = {
-  readonly workdir: string
-  /** Directories of the server that exist and that the shell reads. It need not, and behind a wall cannot, write there. */
-  readonly visible: readonly string[]
-  /** The conversation's own, for what a wall gives it in place of the host's; made when it is needed. */
-  readonly privateDir: string
-}
-
-/**
- * How a shell's process is started: on the host, or behind a wall. Gets the shell's argv and answers the argv
- * to execute instead. `isolation` is what the wall honestly is. `wrap` throws when there could be no wall.
- */
-export interface ShellLauncher {
-  readonly isolation: 'bubblewrap' | 'none'
-  /** Variables that every shell has, whatever its saved state says. */
-  environment?(privateDir: string): Readonly<Record<string, string>>
-  wrap(argv: readonly string[], options: LaunchOptions): readonly string[]
 }

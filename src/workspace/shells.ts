@@ -5,7 +5,8 @@ import { Problem } from '../contract/problem.ts'
 import { BACKGROUND_DIRECTORY } from './background-output.ts'
 import { BashSession, type BashSessionOptions } from './bash-session.ts'
 import { endMarkedProcesses } from './marked-processes.ts'
-import type { OutputFilter, SessionFacts, Shell, ShellLauncher, Shells } from './shell.ts'
+import type { ShellLauncher, ShellNetwork } from './launch.ts'
+import type { OutputFilter, SessionFacts, Shell, Shells } from './shell.ts'
 import { STATE_FILE } from './shell-files.ts'
 import { DEFAULT_SHELL_LIMITS, type ShellLimits } from './shell-limits.ts'
 import { commandIdOf, forkIdOf, listShellProcesses } from './shell-processes.ts'
@@ -22,12 +23,16 @@ export type ShellsOptions = {
   /** The whole environment of a new shell; see `shellEnvironment`. */
   readonly env: Readonly<Record<string, string>>
   readonly launcher: ShellLauncher
+  /** Asked for at each start of a bash. Default: the open network. */
+  readonly network?: () => ShellNetwork
   /** Asked for at each command: variables that commands see, but that the saved state never holds. */
   readonly secretsEnv?: () => Readonly<Record<string, string>>
   /** One for each stream of output, and for each state that is saved. */
   readonly createFilter?: () => OutputFilter
   readonly limits?: Partial<ShellLimits>
 }
+
+const OPEN_NETWORK: ShellNetwork = { mode: 'open', adopt: () => () => {} }
 
 const NO_FILTER: OutputFilter = {
   push: (bytes) => bytes,
@@ -49,9 +54,11 @@ export function createShells(options: ShellsOptions): Shells {
     const { conversationId, workdir, outputDir, privateDir, env, launcher } = options
     const stateDir = join(options.stateDir, id)
     const secrets = options.secretsEnv ?? (() => ({}))
+    const network = options.network ?? (() => OPEN_NETWORK)
     const createFilter = options.createFilter ?? (() => NO_FILTER)
     const places = { workdir, stateDir, outputDir, privateDir }
-    return new BashSession({ id, conversationId, ...places, env, secrets, createFilter, launcher, limits, ...more })
+    const own = { id, conversationId, ...places, env, network }
+    return new BashSession({ ...own, secrets, createFilter, launcher, limits, ...more })
   }
   const refuseWhenClosed = () => {
     if (isClosed) throw new Problem('unavailable', 'The conversation is closed.')

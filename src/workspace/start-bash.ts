@@ -1,12 +1,10 @@
-/** Starts the bash of a session: where it stands, behind which wall, with which variables, set up and with its state back. */
-import { mkdirSync } from 'node:fs'
+/** Starts the bash of a session: where it stands, in which sandbox, with which variables, set up and with its state back. */
+import { mkdir } from 'node:fs/promises'
 import { BashProcess } from './bash-process.ts'
 import type { Report } from './bash-report.ts'
-import { BASH_ARGV, CLOSE_INHERITED, exportScript, setUpScript } from './bash-script.ts'
-import { killShell } from './interrupt.ts'
+import { BASH_ARGV, beginScript, setUpScript } from './bash-script.ts'
 import { shellMark } from './marked-processes.ts'
-import type { SessionState } from './session-state.ts'
-import type { ShellLauncher } from './shell.ts'
+import type { Launch, ShellLauncher, ShellNetwork } from './launch.ts'
 
 export type BashPlan = {
   readonly sessionId: string
@@ -20,41 +18,69 @@ export type BashPlan = {
   readonly privateDir: string
   readonly env: Readonly<Record<string, string>>
   readonly launcher: ShellLauncher
+  /** Asked for at each start of a bash. */
+  readonly network: () => ShellNetwork
+  /** Of the launch, and then of the shell until its first report. */
+  readonly startMs: number
 }
-
-const START_TIMEOUT_MS = 10_000
 
 export type StartedBash = {
   readonly bash: BashProcess
   /** Its first; nothing when it has ended instead, or did not answer and was ended. */
   readonly report: Report | undefined
-  /** Whether its state came back, options included. */
-  readonly isRestored: boolean
 }
 
-/** `onLaunch` is called at once, with what may have to be ended before it has started. Throws when there can be no wall. */
-export async function startBash(
-  plan: BashPlan,
-  state: SessionState,
-  onLaunch: (bash: BashProcess) => void,
-): Promise<StartedBash> {
-  const { bash, fixed } = launch(plan)
-  onLaunch(bash)
-  const { script, isWhole } = await state.restore()
-  const timer = setTimeout(() => killShell(bash), START_TIMEOUT_MS)
-  const report = await bash.send(CLOSE_INHERITED + script + exportScript(fixed) + setUpScript(plan.workdir))
+/**
+ * `restoreScript` brings a saved state back. Rejects when there can be no sandbox, a file system does not answer, or
+ * `signal` was aborted before the shell's process was there; from then on it ends that.
+ */
+export async function startBash(plan: BashPlan, restoreScript: string, signal: AbortSignal): Promise<StartedBash> {
+  const { bash, fixed, stale } = await launchBash(plan, signal)
+  const kill = () => void bash.kill()
+  const timer = setTimeout(kill, plan.startMs)
+  signal.addEventListener('abort', kill)
+  if (signal.aborted) kill()
+  const report = await bash.send(beginScript(plan.workdir) + restoreScript + setUpScript(plan.workdir, fixed, stale))
+  signal.removeEventListener('abort', kill)
   clearTimeout(timer)
-  return { bash, report, isRestored: isWhole }
+  return { bash, report }
 }
 
 /** `fixed`: variables that it has whatever its saved state says. */
-function launch(plan: BashPlan): { bash: BashProcess; fixed: Readonly<Record<string, string>> } {
-  const { workdir, outputDir, stateDir, privateDir, launcher, env } = plan
-  // A workdir that was deleted is made again: no shell could start without it.
-  for (const directory of [workdir, outputDir]) mkdirSync(directory, { recursive: true })
-  mkdirSync(stateDir, { recursive: true, mode: 0o700 })
-  const mark = shellMark(plan.conversationId, plan.sessionId, stateDir)
-  const fixed = { ...launcher.environment?.(privateDir), ...mark }
-  const argv = launcher.wrap(BASH_ARGV, { workdir, visible: [stateDir, outputDir], privateDir })
-  return { bash: new BashProcess(argv, { cwd: workdir, env: { ...env, ...fixed } }), fixed }
+async function launchBash(
+  plan: BashPlan,
+  signal: AbortSignal,
+): Promise<{ bash: BashProcess; fixed: Readonly<Record<string, string>>; stale: Launch['stale'] }> {
+  const { outputDir, stateDir, env } = plan
+  await mkdir(outputDir, { recursive: true })
+  await mkdir(stateDir, { recursive: true, mode: 0o700 })
+  await using launch = await launchInTime(plan, signal)
+  const fixed = { ...launch.env, ...shellMark(plan.conversationId, plan.sessionId, stateDir) }
+  const bash = new BashProcess(launch, { ...env, ...fixed })
+  if (bash.launchedPid !== undefined) await launch.onSpawned?.(bash.launchedPid)
+  return { bash, fixed, stale: launch.stale }
+}
+
+/** A launch looks at files in the workdir, whose file system may not answer. What comes too late is given up. */
+async function launchInTime(plan: BashPlan, signal: AbortSignal): Promise<Launch> {
+  const { workdir, outputDir, stateDir, privateDir, launcher } = plan
+  const { promise: givenUp, reject } = Promise.withResolvers<never>()
+  givenUp.catch(() => {}) // who races it is told
+  const onAbort = () => reject(new Error('The shell was not started: its session has ended.'))
+  const onTimeout = () =>
+    reject(new Error('The shell was not started: the file system of the workdir does not answer.'))
+  const timer = setTimeout(onTimeout, plan.startMs)
+  signal.addEventListener('abort', onAbort)
+  if (signal.aborted) onAbort()
+  const places = { workdir, visible: [stateDir, outputDir], privateDir }
+  const launching = launcher.launch(BASH_ARGV, { ...places, network: plan.network() })
+  try {
+    return await Promise.race([launching, givenUp])
+  } catch (error) {
+    void launching.then((launch) => launch[Symbol.asyncDispose]()).catch(() => {}) // it failed, and that is told
+    throw error
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', onAbort)
+  }
 }

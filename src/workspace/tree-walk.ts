@@ -22,6 +22,8 @@ export type WalkOptions = {
   readonly after?: readonly Buffer[]
   /** How many names of a directory are held at a time: as many as will be asked for, where that is known. */
   readonly window?: number
+  /** Asked while a directory is read, which can have millions of names: whether the walk is given up. */
+  readonly isOver?: () => boolean
 }
 
 /** A directory of more names is read again for the next so many. */
@@ -29,7 +31,7 @@ const WINDOW = 20_000
 
 /** A directory comes before what it holds; names come in the order of their bytes. What cannot be looked into is passed over. */
 export async function* walk(jail: Jail, start: Place, options: WalkOptions): AsyncGenerator<Met> {
-  yield* walkDirectory(jail, start, [], { window: WINDOW, after: [], ...options })
+  yield* walkDirectory(jail, start, [], { window: WINDOW, after: [], isOver: () => false, ...options })
 }
 
 async function* walkDirectory(
@@ -43,7 +45,7 @@ async function* walkDirectory(
   if (first && options.recursive) yield* descend(jail, directory, [...names, first], { ...options, after: inner })
   let last = first
   for (;;) {
-    const found = await namesAfter(jail, directory, last, options.window).catch((error: unknown) => {
+    const found = await namesAfter(jail, directory, last, options).catch((error: unknown) => {
       // Only the directory that was asked for has to be readable.
       if (names.length > 0 && error instanceof Problem) return []
       throw error
@@ -54,7 +56,7 @@ async function* walkDirectory(
         yield* descend(jail, directory, [...names, name], { ...options, after: [] })
     }
     last = found.at(-1)?.name
-    if (found.length < options.window) return
+    if (found.length < options.window || options.isOver()) return
   }
 }
 
@@ -75,14 +77,19 @@ async function* descend(
 type Named = { readonly name: Buffer; readonly kind: Kind }
 
 /** The first `count` names after `last`, without those of the server and of what has not come in whole. */
-async function namesAfter(jail: Jail, directory: Place, last: Buffer | undefined, count: number): Promise<Named[]> {
+async function namesAfter(
+  jail: Jail,
+  directory: Place,
+  last: Buffer | undefined,
+  { window: count, isOver }: Pick<Required<WalkOptions>, 'window' | 'isOver'>,
+): Promise<Named[]> {
   let found: Named[] = []
   const keepFirst = () => (found = found.toSorted((a, b) => Buffer.compare(a.name, b.name)).slice(0, count))
   const listing = await told(() =>
     jail.io(() => opendir(entryPath(directory, '.'), { encoding: 'buffer' as never, bufferSize: READ_AHEAD })),
   )
   try {
-    for (;;) {
+    while (!isOver()) {
       const entry = await jail.io(() => listing.read())
       if (!entry) break
       const name = entry.name as unknown as Buffer

@@ -6,6 +6,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { Problem } from '../contract/problem.ts'
 import { etagOf } from './file-version.ts'
 import { codeOf } from './file-refusal.ts'
+import { refuseToMake } from './jail-path.ts'
 import type { Place } from './open-place.ts'
 import type { Entry, Jail } from './path-jail.ts'
 import {
@@ -62,6 +63,7 @@ export async function stage(jail: Jail, parent: readonly string[], options: Stag
     await unfinished.forget(name)
   }
   try {
+    missing.map(String).forEach(refuseToMake)
     refuseForbidden(jail, pathOf(directory, name), 'write')
     await unfinished.note(parent.slice(0, parent.length - missing.length), name)
     const target = await told(() => jail.io(() => open(entryPath(directory, name), 'wx', 0o666)))
@@ -92,8 +94,11 @@ async function writeAll(jail: Jail, file: FileHandle, { content, withHash }: Sta
 
 /** Throws, before anything is written, what would be thrown at the end. */
 export async function checkTarget(jail: Jail, names: readonly string[], publishing: Publishing): Promise<void> {
-  await using parent = await openParent(jail, names)
-  await using existing = parent && (await look(jail, parent, names.at(-1)!))
+  const { place, missing } = await walkAsFarAs(jail, names.slice(0, -1))
+  await using parent = place
+  const name = names.at(-1)!
+  await using existing = missing.length > 0 ? undefined : await look(jail, parent, name)
+  if (!existing) [...missing.map(String), name].forEach(refuseToMake)
   judgeTarget(existing, publishing)
 }
 

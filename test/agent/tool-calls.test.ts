@@ -26,6 +26,7 @@ function setUp(...tools: Tool[]) {
       // What a log cannot say in JSON it cannot store.
       results.push(...(JSON.parse(JSON.stringify(drafts)) as Result[]))
     },
+    adviceFor: () => undefined,
     onOutput: (id, stream, text, offset) => shown.push(`${id} ${stream} ${offset} ${text}`),
     onCrash: (error) => crashes.push(error),
   })

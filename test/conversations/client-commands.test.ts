@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest'
 import { RunCommand } from '../../src/contract/command.ts'
 import type { AssemblyDeps, Opened } from '../../src/conversations/assemble.ts'
-import type { ShellLauncher } from '../../src/workspace/shell.ts'
 import { hostLauncher } from '../../src/workspace/host-launcher.ts'
 import { eventsOf, only, realShells, setBench } from './fixtures.ts'
+import { launcherOf } from '../support/launcher.ts'
 
 async function open(
   commandLimits: AssemblyDeps['commandLimits'] = {},
@@ -27,6 +27,7 @@ test('who waits for a command that writes more than is kept has it ended', async
   await using opened = await open({ streamBytes: 1000 })
   const outcome = await opened.commands.run(commandOf('yes; echo survived >&2'))
   expect(outcome.note).toMatch(/more output than a file may hold/)
+  expect(outcome).toMatchObject({ status: 'killed', killed_by: 'output_limit' })
   expect(await wholeOf(opened, outcome.command_id)).toMatchObject({ text: 'y\n'.repeat(500), complete: true })
 })
 
@@ -78,7 +79,7 @@ test('commands of a session run in the order they came, whatever the disk takes 
 
 test('a shell that cannot be started fails the command, in the log too, and no other', async () => {
   let isBroken = true
-  const launcher: ShellLauncher = { isolation: 'none', wrap: (argv) => (isBroken ? ['/nowhere/bash'] : argv) }
+  const launcher = launcherOf((argv) => (isBroken ? ['/nowhere/bash'] : argv))
   await using opened = await open({}, launcher)
   for (const background of [false, true]) {
     const command = commandOf('true', { background })
@@ -113,8 +114,12 @@ test('a new workdir ends what runs, and says so; the next command starts there',
   const running = opened.commands.run(commandOf('sleep 60'))
   const { command_id } = await opened.commands.start(commandOf('sleep 61', { background: true }))
   await expect.poll(async () => (await opened.processes.list()).length).toBe(3)
-  await opened.leaveWorkdir()
-  expect(await running).toMatchObject({ status: 'killed', note: expect.stringContaining('closed') })
+  await opened.endShells()
+  expect(await running).toMatchObject({
+    status: 'killed',
+    killed_by: 'request',
+    note: expect.stringContaining('closed'),
+  })
   await expect.poll(async () => (await opened.commands.get(command_id)).status).toBe('killed')
   expect(await opened.processes.list()).toEqual([])
   expect(await opened.commands.run(commandOf('echo on'))).toMatchObject({ stdout: 'on\n' })

@@ -23,8 +23,8 @@ import {
 } from './events.ts'
 
 const STATUSES = StatusSchema.options
-/** Every status, and the two of them that a request for permission splits. */
-const SITUATIONS = [...STATUSES, 'paused, undecided', 'paused, decided'] as const
+/** Every status, and what a pause can have cut off: a turn whose calls have not begun, or wait for a decision, or have it. */
+const SITUATIONS = [...STATUSES, 'paused, in a turn', 'paused, undecided', 'paused, decided'] as const
 type Situation = (typeof SITUATIONS)[number]
 const AT_REST = ['idle', 'paused', 'finished', 'error', 'cancelled'] as const satisfies Status[]
 const newRunId = '018f0000-0000-7000-8000-00000000000c'
@@ -34,21 +34,23 @@ const now = START_MS + 60_000
 const inStatus = (to: Status, ...more: EventDraft[]) =>
   folded([userMessage('go', true), status('running'), answered({ text: 'one' }), status(to, 'running'), ...more])
 
-const waiting = folded([
+const inTurn = folded([
   userMessage('go', true),
   status('running'),
   answered({ calls: ['a', 'b'] }),
   toolUse('a'),
   toolUse('b'),
-  asked(['a', 'b']),
-  status('waiting_for_confirmation', 'running'),
 ])
+const waiting = folded([asked(['a', 'b']), status('waiting_for_confirmation', 'running')], inTurn)
+const pausedInTurn = folded([status('paused', 'running')], inTurn)
 const pausedUndecided = folded([status('paused', 'waiting_for_confirmation')], waiting)
 
 function inSituation(situation: Situation): State {
   switch (situation) {
     case 'waiting_for_confirmation':
       return waiting
+    case 'paused, in a turn':
+      return pausedInTurn
     case 'paused, undecided':
       return pausedUndecided
     case 'paused, decided':
@@ -68,10 +70,18 @@ const decision = (tool_use_id: string, behavior: 'allow' | 'deny' = 'allow') => 
 }
 
 const commandOf = {
-  message: { kind: 'message', content: [{ type: 'text', text: 'yes' }], run: false, newRunId, now },
-  'message with run': { kind: 'message', content: [{ type: 'text', text: 'yes' }], run: true, newRunId, now },
+  message: { kind: 'message', content: [{ type: 'text', text: 'yes' }], run: false, begun: [], newRunId, now },
+  'message with run': {
+    kind: 'message',
+    content: [{ type: 'text', text: 'yes' }],
+    run: true,
+    begun: [],
+    newRunId,
+    now,
+  },
   run: { kind: 'run', newRunId },
-  pause: { kind: 'pause', reason: 'pause', now },
+  pause: { kind: 'pause', reason: 'pause', interrupt: false, begun: [], now },
+  'pause with interrupt': { kind: 'pause', reason: 'pause', interrupt: true, begun: [], now },
   configure: { kind: 'configure', changes: { title: 'new' } },
   'configure the mode': { kind: 'configure', changes: { confirmation_mode: false } },
   'configure the workdir': { kind: 'configure', changes: { workdir: '/other' } },
@@ -80,13 +90,14 @@ const commandOf = {
   'allow all': { kind: 'decide', requestId, decisions: [decision('b'), decision('a')] },
   'deny all': { kind: 'decide', requestId, decisions: [decision('a', 'deny'), decision('b', 'deny')] },
   'decide another request': { kind: 'decide', requestId: newRunId, decisions: [decision('a')] },
-  reject: { kind: 'reject', reason: '', now },
+  reject: { kind: 'reject', reason: '', newRunId, now },
   recover: { kind: 'recover', now },
 } as const satisfies Record<string, Command>
 
 type Outcome = { events: EventType[]; to: Status } | ProblemCode
 
 const SUPERSEDED: EventType[] = ['PermissionDecision', 'PermissionDecision', 'ToolResult', 'ToolResult']
+const INTERRUPTED: EventType[] = ['ToolResult', 'ToolResult']
 const DECIDED: EventType[] = ['PermissionDecision', 'PermissionDecision']
 const DENIED = SUPERSEDED
 
@@ -97,22 +108,25 @@ const TABLE: Record<keyof typeof commandOf, Record<Situation, Outcome>> = {
     running: { events: ['UserMessage'], to: 'running' },
     waiting_for_confirmation: { events: [...SUPERSEDED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'idle' },
     waiting_for_input: { events: ['Result', 'UserMessage', 'StatusUpdate'], to: 'idle' },
+    'paused, in a turn': { events: [...INTERRUPTED, 'UserMessage'], to: 'paused' },
     'paused, undecided': { events: [...SUPERSEDED, 'UserMessage'], to: 'paused' },
-    'paused, decided': { events: ['UserMessage'], to: 'paused' },
+    'paused, decided': { events: [...INTERRUPTED, 'UserMessage'], to: 'paused' },
   },
   'message with run': {
     ...each(AT_REST, () => ({ events: ['UserMessage', 'StatusUpdate'], to: 'running' })),
     running: { events: ['UserMessage'], to: 'running' },
     waiting_for_confirmation: { events: [...SUPERSEDED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'running' },
     waiting_for_input: { events: ['Result', 'UserMessage', 'StatusUpdate'], to: 'running' },
+    'paused, in a turn': { events: [...INTERRUPTED, 'UserMessage', 'StatusUpdate'], to: 'running' },
     'paused, undecided': { events: [...SUPERSEDED, 'UserMessage', 'StatusUpdate'], to: 'running' },
-    'paused, decided': { events: ['UserMessage', 'StatusUpdate'], to: 'running' },
+    'paused, decided': { events: [...INTERRUPTED, 'UserMessage', 'StatusUpdate'], to: 'running' },
   },
   run: {
     ...each(AT_REST, () => ({ events: ['StatusUpdate'], to: 'running' })),
     running: 'already_running',
     waiting_for_confirmation: 'waiting_for_confirmation',
     waiting_for_input: 'waiting_for_input',
+    'paused, in a turn': { events: ['StatusUpdate'], to: 'running' },
     'paused, undecided': { events: ['StatusUpdate'], to: 'waiting_for_confirmation' },
     'paused, decided': { events: ['StatusUpdate'], to: 'running' },
   },
@@ -121,8 +135,18 @@ const TABLE: Record<keyof typeof commandOf, Record<Situation, Outcome>> = {
     running: { events: ['Result', 'StatusUpdate'], to: 'paused' },
     waiting_for_confirmation: { events: ['Result', 'StatusUpdate'], to: 'paused' },
     waiting_for_input: { events: ['Result', 'StatusUpdate'], to: 'paused' },
+    'paused, in a turn': { events: [], to: 'paused' },
     'paused, undecided': { events: [], to: 'paused' },
     'paused, decided': { events: [], to: 'paused' },
+  },
+  'pause with interrupt': {
+    ...each(AT_REST, (from) => ({ events: [], to: from })),
+    running: { events: ['Result', 'StatusUpdate'], to: 'paused' },
+    waiting_for_confirmation: { events: [...SUPERSEDED, 'Result', 'StatusUpdate'], to: 'paused' },
+    waiting_for_input: { events: ['Result', 'StatusUpdate'], to: 'paused' },
+    'paused, in a turn': { events: INTERRUPTED, to: 'paused' },
+    'paused, undecided': { events: SUPERSEDED, to: 'paused' },
+    'paused, decided': { events: INTERRUPTED, to: 'paused' },
   },
   configure: each(SITUATIONS, (from) => ({ events: ['ConfigUpdate'], to: statusIn(from) })),
   'configure the mode': each(SITUATIONS, (from) => ({ events: ['ConfigUpdate'], to: statusIn(from) })),
@@ -130,6 +154,7 @@ const TABLE: Record<keyof typeof commandOf, Record<Situation, Outcome>> = {
     ...each(SITUATIONS, (from) => ({ events: ['ConfigUpdate'], to: statusIn(from) })),
     running: 'conversation_running',
     waiting_for_confirmation: 'conversation_running',
+    'paused, in a turn': 'conversation_running',
     'paused, undecided': 'conversation_running',
     'paused, decided': 'conversation_running',
   },
@@ -164,6 +189,7 @@ const TABLE: Record<keyof typeof commandOf, Record<Situation, Outcome>> = {
   recover: {
     ...each(SITUATIONS, (from) => ({ events: [], to: statusIn(from) })),
     running: { events: ['Result', 'StatusUpdate'], to: 'paused' },
+    'paused, in a turn': { events: INTERRUPTED, to: 'paused' },
   },
 }
 
@@ -283,12 +309,39 @@ test('a message supersedes what waits for a decision: it is rejected, never appr
   }
 })
 
+describe('a call of a paused turn', () => {
+  const interrupting = ['message', 'message with run', 'pause with interrupt'] as const
+
+  test.each(interrupting)('that has not begun never runs after a %s; the others keep their place', (name) => {
+    const outcome = decide(pausedInTurn, { ...commandOf[name], begun: ['a'] }) as EventDraft[]
+    const results = outcome.filter((draft) => draft.type === 'ToolResult')
+    expect(results).toMatchObject([{ tool_use_id: 'b', run_id: runId, is_error: true, error_type: 'interrupted' }])
+    expect(folded(outcome, pausedInTurn).openCalls).toMatchObject([{ toolUseId: 'a' }])
+  })
+
+  test.each(['message', 'message with run'] as const)('has its result before the %s', (name) => {
+    expect(typesOf(decide(pausedInTurn, commandOf[name])).slice(0, 3)).toEqual([...INTERRUPTED, 'UserMessage'])
+  })
+
+  test.each(interrupting)('that waits for a decision, or has it, is interrupted by a %s and never approved', (name) => {
+    for (const before of [pausedUndecided, inSituation('paused, decided')]) {
+      const after = folded(decide(before, commandOf[name]) as EventDraft[], before)
+      expect(after).toMatchObject({ openCalls: [], request: undefined })
+    }
+  })
+
+  test('is not touched by a message while the run is at work: the model reads it at the end of the turn', () => {
+    expect(typesOf(decide(inTurn, commandOf.message))).toEqual(['UserMessage'])
+  })
+})
+
 describe('the end of a run', () => {
   const end = (stopReason: StopReason, requestedAt = 100): Command => ({
     kind: 'end_run',
     runId,
     stopReason,
     requestedAt,
+    begun: [],
     newRunId,
     now,
   })
@@ -319,6 +372,19 @@ describe('the end of a run', () => {
     ])
   })
 
+  test('time that has run out gives up what has not begun; after another end `run` goes on with it', () => {
+    const outcome = decide(inTurn, { ...end('time_limit'), begun: ['a'] } as Command) as EventDraft[]
+    expect(outcome[0]).toMatchObject({ type: 'ToolResult', tool_use_id: 'b', error_type: 'interrupted' })
+    expect(typesOf(outcome)).toEqual(['ToolResult', 'Result', 'StatusUpdate'])
+    expect(typesOf(decide(inTurn, end('error')))).toEqual(['Result', 'StatusUpdate'])
+  })
+
+  test('a message that gets a run of its own is read before what the ended run has left', () => {
+    const unread = folded([userMessage('stop that', true)], inTurn)
+    const outcome = decide(unread, end('error', inTurn.lastSeq)) as EventDraft[]
+    expect(typesOf(outcome)).toEqual([...INTERRUPTED, 'Result', 'StatusUpdate', 'StatusUpdate'])
+  })
+
   describe('with a message that asked for a run and was not read', () => {
     const unread = folded([userMessage('and then?', true)], running)
     const requestedAt = running.lastSeq
@@ -347,13 +413,41 @@ describe('the end of a run', () => {
     })
   })
 
+  describe('while calls wait, with a message that came during the model call and asked for a run', () => {
+    const unread = folded([
+      userMessage('go', true),
+      status('running'),
+      userMessage('and then?', true),
+      { ...answered({ calls: ['a'] }), read_through: 2 },
+      toolUse('a'),
+      asked(['a']),
+      status('waiting_for_confirmation', 'running'),
+    ])
+
+    test.each(['reject', 'message'] as const)('%s: the run ends, and the message gets one of its own', (name) => {
+      const outcome = decide(unread, commandOf[name]) as EventDraft[]
+      expect(outcome.slice(-2)).toMatchObject([
+        { type: 'StatusUpdate', status: 'idle' },
+        { type: 'StatusUpdate', status: 'running', previous_status: 'idle', reason: 'message', run_id: newRunId },
+      ])
+    })
+
+    test('a message that the model has read gets none', () => {
+      const { readThrough, runRequestedAt } = waiting
+      expect(readThrough).toBeGreaterThan(runRequestedAt)
+      expect(folded(decide(waiting, commandOf.reject) as EventDraft[], waiting).status).toBe('idle')
+    })
+  })
+
   describe('of a run that came to no model request', () => {
+    const begun = folded([userMessage('go', true), status('running')])
+
     test('a failure ends it: the message that started it does not start it again and again', () => {
-      expect(typesOf(decide(running, end('error', 0)))).toEqual(['Result', 'StatusUpdate'])
+      expect(typesOf(decide(begun, end('error', 0)))).toEqual(['Result', 'StatusUpdate'])
     })
 
     test('a message that came after its start gets a run of its own', () => {
-      expect(typesOf(decide(folded([userMessage('more', true)], running), end('error', 0)))).toEqual([
+      expect(typesOf(decide(folded([userMessage('more', true)], begun), end('error', 0)))).toEqual([
         'Result',
         'StatusUpdate',
         'StatusUpdate',
@@ -361,7 +455,11 @@ describe('the end of a run', () => {
     })
 
     test('a tool that finishes does not: the message that started it has not been read', () => {
-      expect(decide(running, end('finished', 0))).toEqual([])
+      expect(decide(begun, end('finished', 0))).toEqual([])
+    })
+
+    test('a tool that finishes after a wait ends it: the model had read the message before', () => {
+      expect(typesOf(decide(running, end('finished', 0)))).toEqual(['Result', 'StatusUpdate'])
     })
   })
 })
@@ -383,6 +481,13 @@ describe('recovery', () => {
       { type: 'StatusUpdate', status: 'paused', reason: 'server_restart' },
     ])
     expect(decide(folded(outcome, cutOff), commandOf.recover), 'a second time there is nothing to do').toEqual([])
+  })
+
+  test('tells the call that may have begun from those that cannot have: calls run one after the other', () => {
+    expect(decide(pausedInTurn, commandOf.recover)).toMatchObject([
+      { tool_use_id: 'a', output: expect.stringContaining('not known') },
+      { tool_use_id: 'b', output: expect.stringContaining('did not run') },
+    ])
   })
 
   test('answers a call that a pause had left running', () => {

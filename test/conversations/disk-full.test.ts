@@ -90,12 +90,13 @@ test('a task whose end finds no room ends once there is room, and no other is st
   })
   await using _ = bench
   const conversation = await bench.converse()
-  const ticker = { type: 'Ticker', interval: 0.1, count: 1 } as const
+  const ticker = { type: 'Ticker', interval: 1, count: 1 } as const
   const agentRun = { type: 'AgentRun', message: { role: 'user', content: 'go' } } as const
   const post = async (runnable: typeof ticker | typeof agentRun) =>
     (await conversation.tasks.post({ title: 'task', runnable })).task_id
-  const [tick, one, two] = [await post(ticker), await post(agentRun), await post(agentRun)]
+  const [one, two] = [await post(agentRun), await post(agentRun)]
   await slow.entered
+  const tick = await post(ticker)
   disk.isFull = true
   await expect(conversation.tasks.cancel(one)).rejects.toMatchObject({ code: 'storage_full' })
   await expect.poll(() => bench.logged.filter((line) => line.includes('could not be stored')).length).toBeGreaterThan(0)

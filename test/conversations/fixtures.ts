@@ -28,11 +28,15 @@ import { createSecretStore } from '../../src/security/secret-store.ts'
 import type { Metrics } from '../../src/telemetry/metrics.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
+import { createConnectionPermits } from '../../src/network/connection-permits.ts'
+import { createReach } from '../../src/network/reach.ts'
 import { hostLauncher } from '../../src/workspace/host-launcher.ts'
-import type { ShellLauncher } from '../../src/workspace/shell.ts'
+import type { ShellLauncher } from '../../src/workspace/launch.ts'
 import { shellEnvironment } from '../../src/workspace/shell-environment.ts'
+import { createResourceLimiter } from '../../src/workspace/limits/resource-limits.ts'
 import { createShells } from '../../src/workspace/shells.ts'
 import { readAll } from '../events/fixtures.ts'
+import { PATIENCE_S } from '../support/patience.ts'
 
 export const MODEL_KEY = 'the-models-own-key-4711'
 
@@ -100,6 +104,7 @@ export async function setBench({
       conversationIds: () => catalog.ids(),
       onFault: (error) => logger.error({ err: error }, 'the firehose failed'),
     })
+    const resources = await createResourceLimiter({ limits: {}, dataDir, onError: (error) => logger.error(error) })
     const fetch = createSafeFetch({ allow: ['127.0.0.1'] })
     const dispatcher = createCallbackDispatcher({ fetch, userAgent: 'test', ...callbacks })
     dispatchers.push(dispatcher)
@@ -110,8 +115,13 @@ export async function setBench({
       dispatcher,
       workdirRules: { base: workdirBase, roots, forbidden: dataDir, unholdable: [] },
       llmDefaults: {},
+      endpointRefusal: async () => undefined,
       version: '0.0.0-test',
       isolation: 'none',
+      resources,
+      limitConversation: ({ directory, ...options }) =>
+        resources.limit({ ...options, stateDir: join(directory, 'shells'), roots: () => [options.workdir()] }),
+      network: OPEN_NETWORK,
       slots: createRunSlots(maxRuns),
       metrics,
       logger,
@@ -182,17 +192,27 @@ export async function setBench({
   }
 }
 
+/** No conversation here has a proxy, unless its test is about that. */
+const OPEN_NETWORK: AssemblyDeps['network'] = {
+  server: { default: { mode: 'open' }, ceiling: { mode: 'open' }, modes: ['none', 'allowlist', 'open'] },
+  reach: createReach({ privateRules: [] }),
+  createPermits: createConnectionPermits(),
+  onOutcome: () => {},
+}
+
 /** For `deps`, where a test is about shells. */
 export function realShells(launcher: ShellLauncher = hostLauncher): AssemblyDeps['createShells'] {
-  return ({ directory, ...options }) =>
-    createShells({
-      ...options,
-      stateDir: join(directory, 'shells'),
-      outputDir: join(directory, 'outputs'),
-      privateDir: join(directory, 'private'),
-      env: shellEnvironment(process.env),
-      launcher,
-    })
+  return ({ directory, limits, ...options }) =>
+    limits.limitShells(
+      createShells({
+        ...options,
+        stateDir: join(directory, 'shells'),
+        outputDir: join(directory, 'outputs'),
+        privateDir: join(directory, 'private'),
+        env: shellEnvironment(process.env),
+        launcher: limits.limitLauncher(launcher),
+      }),
+    )
 }
 
 /** Every event there is, from the first. */
@@ -231,7 +251,7 @@ export async function say(conversation: Conversation, text = 'go'): Promise<Even
 }
 
 export async function endOf(conversation: Conversation, runId: string): Promise<EventOf<'Result'>> {
-  const { result } = await conversation.waitForRun(runId, 20, new AbortController().signal)
+  const { result } = await conversation.waitForRun(runId, PATIENCE_S, new AbortController().signal)
   return result!
 }
 

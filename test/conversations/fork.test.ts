@@ -176,7 +176,7 @@ test('at every seq of a log with tasks, decisions and a pause a fork rests, is s
   }
   expect(bench.model.requests.length).toBeGreaterThan(requests + head - 1)
   expect(original.log.head, 'the original is as it was').toBe(head)
-}, 60_000)
+})
 
 function expectSound(events: readonly Event[], what: string): void {
   const idsOf = (type: 'ToolUse' | 'ToolResult') => only(events, type).map((event) => event.tool_use_id)

@@ -237,6 +237,7 @@ test.each(StopReasonSchema.options)('a run that stopped because of %s has a stat
     max_steps: 'paused',
     server_restart: 'paused',
     iteration_limit: 'error',
+    stuck: 'error',
     time_limit: 'error',
     error: 'error',
     rejected: 'idle',

@@ -72,7 +72,7 @@ const situations: Record<Situation, State> = {
   running: folded([answered({ text: 'so far' })], begun),
   'in a call': inCall,
   waiting_for_confirmation: waiting,
-  waiting_for_input: folded([status('waiting_for_input', 'running')], begun),
+  waiting_for_input: folded([answered({ text: 'which?' }), status('waiting_for_input', 'running')], begun),
   paused: folded([status('paused', 'running')], begun),
   'paused, undecided': folded([status('paused', 'waiting_for_confirmation')], waiting),
 }
@@ -87,27 +87,27 @@ const nameOf = (draft: EventDraft) =>
   draft.type === 'TaskUpdate' ? `${keyOf(draft.task_id)} ${draft.status}` : draft.type
 const keyOf = (id: string) => Object.entries(ids).find(([, each]) => each === id)?.[0] ?? id
 
-const cancel = (taskId: string, stillRunning: string[] = []): Command => {
-  return { kind: 'cancel_task', taskId, stillRunning, now }
+const cancel = (taskId: string, begun: string[] = []) => {
+  return { kind: 'cancel_task', taskId, begun, requestedAt: 0, newRunId, now } as const
 }
 const end = (stopReason: StopReason): Command => {
-  return { kind: 'end_run', runId, stopReason, requestedAt: 1000, newRunId, now }
+  return { kind: 'end_run', runId, stopReason, requestedAt: 1000, begun: [], newRunId, now }
 }
 const message = (run: boolean): Command => {
-  return { kind: 'message', content: [{ type: 'text', text: 'no' }], run, newRunId, now }
+  return { kind: 'message', content: [{ type: 'text', text: 'no' }], run, begun: [], newRunId, now }
 }
 
 const COMMANDS = {
   'cancel the current one': cancel(ids.current),
   'cancel the queued one': cancel(ids.queued),
   'cancel the job': cancel(ids.job),
-  pause: { kind: 'pause', reason: 'pause', now },
+  pause: { kind: 'pause', reason: 'pause', interrupt: false, begun: [], now },
   run: { kind: 'run', newRunId },
   message: message(false),
   'message with run': message(true),
-  reject: { kind: 'reject', reason: '', now },
+  reject: { kind: 'reject', reason: '', newRunId, now },
   'post a task': { kind: 'post_task', taskId: newRunId, title: 'more', runnable: agentRun() },
-  'start the queued one': { kind: 'start_task', taskId: ids.queued, runnable: agentRun(), newRunId },
+  'start the queued one': { kind: 'start_task', taskId: ids.queued, runnable: agentRun(), begun: [], newRunId },
   tick: { kind: 'tick_task', taskId: ids.job, progress: { done: 1, total: 2 } },
   'end the job': { kind: 'end_task', taskId: ids.job, status: 'completed' },
   'end the current one as a job': { kind: 'end_task', taskId: ids.current, status: 'completed' },
@@ -199,6 +199,7 @@ test.each(StopReasonSchema.options)('a run that stops because of %s: its task', 
     finished: 'completed',
     error: 'error',
     iteration_limit: 'error',
+    stuck: 'error',
     time_limit: 'error',
     paused: 'running',
     max_steps: 'running',
@@ -296,6 +297,28 @@ test('a message that the ended run did not read gets a run of its own, without t
   expect(currentTask(folded(outcome, unread))).toBeUndefined()
 })
 
+describe('a message that came during the run of a task that is cancelled, and asked for a run', () => {
+  const unread = folded([userMessage('and then?', true)], begun)
+
+  test('gets one of its own when the model has not read it', () => {
+    const outcome = decide(unread, { ...COMMANDS['cancel the current one'], requestedAt: begun.lastSeq })
+    expect((outcome as EventDraft[]).slice(-2)).toMatchObject([
+      { type: 'StatusUpdate', status: 'cancelled' },
+      { type: 'StatusUpdate', status: 'running', previous_status: 'cancelled', run_id: newRunId },
+    ])
+  })
+
+  test('goes with the run when it was part of the request that is cancelled', () => {
+    const outcome = decide(unread, { ...COMMANDS['cancel the current one'], requestedAt: unread.lastSeq })
+    expect(folded(outcome as EventDraft[], unread).status).toBe('cancelled')
+  })
+
+  test('is not the message that the task began with', () => {
+    const outcome = decide(begun, COMMANDS['cancel the current one'])
+    expect(folded(outcome as EventDraft[], begun).status).toBe('cancelled')
+  })
+})
+
 test('a conversation has so many open tasks and no more', () => {
   const full = folded([...Array(MAX_OPEN_TASKS).keys()].map((n) => posted(`task ${n}`)))
   expect(decide(full, COMMANDS['post a task'])).toMatchObject({
@@ -317,4 +340,12 @@ test('the state holds what a list needs of an open task, and nothing that may be
   expect(tasks).toMatchObject([{ id: ids.current, type: 'AgentRun', status: 'pending', seq: 1 }])
   expect(folded([update(ids.current, 'cancelled')], folded([posted(ids.current)])).tasks).toEqual([])
   expect(folded([posted(ids.current)]).id).toBe(conversationId)
+})
+
+test('the message that a task begins with is read before what an ended run has left open', () => {
+  const ended = folded([update(ids.current, 'error'), status('error', 'running')], inCall)
+  const start = { ...COMMANDS['start the queued one'], begun: ['a'] }
+  const outcome = decide(ended, start) as EventDraft[]
+  expect(outcome.map(nameOf)).toEqual(['queued running', 'ToolResult', 'UserMessage', 'StatusUpdate'])
+  expect(outcome[1]).toMatchObject({ tool_use_id: 'b', error_type: 'interrupted' })
 })

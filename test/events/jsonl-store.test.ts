@@ -10,6 +10,7 @@ import { uuid7 } from '../../src/lib/uuid7.ts'
 import type { TempDirectory } from './fixtures.ts'
 import { append, message, readAll, seqsOf, tempDirectory, textOf } from './fixtures.ts'
 import { describeStore } from './store-contract.ts'
+import { effort } from '../support/patience.ts'
 
 describeStore('The JSONL store', async (now) => {
   const directory = await tempDirectory()
@@ -137,7 +138,7 @@ describe('The JSONL store', () => {
           expect((await readAll(reopened)).map(textOf)).toEqual(['a', 'b'])
           await reopened.close()
         }),
-        { numRuns: 150 },
+        { numRuns: effort(50, 1000) },
       )
       expect(last).toHaveLength(6)
     })

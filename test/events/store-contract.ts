@@ -6,6 +6,7 @@ import type { Event, EventDraft } from '../../src/contract/event.ts'
 import type { EventStore, LogViews, ReadOptions, StoredEvent, StoredLog } from '../../src/events/event-store.ts'
 import { uuid7, uuid7Time } from '../../src/lib/uuid7.ts'
 import { append, message, readAll, seqsOf, textOf, toolResult } from './fixtures.ts'
+import { effort } from '../support/patience.ts'
 
 export type StoreUnderTest = AsyncDisposable & {
   readonly store: EventStore & LogViews
@@ -240,7 +241,7 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
           fc.asyncProperty(options, async (options) => {
             expect(seqsOf(await pageThrough(reopened, options))).toEqual(seqsOf(select(all, options)))
           }),
-          { numRuns: 150 },
+          { numRuns: effort(50, 1000) },
         )
       })
 

@@ -2,7 +2,7 @@
 import { readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { MAX_CALLBACKS } from '../../src/contract/callback.ts'
+import { MAX_CALLBACKS, UpdateCallback } from '../../src/contract/callback.ts'
 import { MASK } from '../../src/contract/llm-config.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { createRedactor } from '../../src/security/redactor.ts'
@@ -351,4 +351,60 @@ test('callbacks that cannot be read are set aside, and the conversation works', 
   expect(callbacks.list()).toEqual([])
   expect(conversation.view().id).toBe(it.id)
   expect(await readFile(`${file}.damaged`, 'utf8')).toBe('{"format":1,')
+})
+
+describe('a callback that is changed to another origin', () => {
+  test('gets a secret of its own and none of the stored headers, and the answer says so', async () => {
+    await using it = await setUp()
+    await using other = await startReceiver()
+    const { secret, path } = await it.made({ headers: { 'X-Token': TOKEN } })
+    const { status, body } = await it.http.call('PUT', path, { url: other.url })
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ url: other.url, secret: expect.stringMatching(/^whsec_/), dropped: ['headers'] })
+    expect(body.secret).not.toBe(secret)
+    expect(body).not.toHaveProperty('headers')
+    expect((await it.http.call('GET', path)).body).not.toHaveProperty('secret')
+    other.secret = body.secret
+    await it.say('hello')
+    await other.untilReceived((all) => all.length === 1)
+    expect((await it.http.call('POST', `${path}/test`)).body).toMatchObject({ status: 'delivered' })
+    expect(JSON.stringify(other.received)).not.toContain(TOKEN)
+    expect(it.receiver.received).toEqual([])
+  })
+
+  test('takes the headers that come with the change, and none that are sent back masked', async () => {
+    await using it = await setUp()
+    await using other = await startReceiver()
+    const { path, headers } = await it.made({ headers: { 'X-Token': TOKEN, 'X-Other': TOKEN } })
+    const { body } = await it.http.call('PUT', path, { url: other.url, headers: { ...headers, 'x-other': 'new-1' } })
+    expect(body).toMatchObject({ headers: { 'x-other': MASK }, dropped: ['headers'] })
+    await it.say('hello')
+    await other.untilReceived((all) => all.length === 1)
+    expect(other.received[0]!.headers).toMatchObject({ 'x-other': 'new-1' })
+    expect(JSON.stringify(other.received)).not.toContain(TOKEN)
+    const back = await it.http.call('PUT', path, { url: it.receiver.url, headers: { 'X-Other': 'new-2' } })
+    expect(back.body, 'nothing was lost').not.toHaveProperty('dropped')
+  })
+
+  test('is not one that is changed to another path of the same', async () => {
+    await using it = await setUp()
+    const { secret, path } = await it.made({ headers: { 'X-Token': TOKEN } })
+    const { body } = await it.http.call('PUT', path, { url: `${it.receiver.url}/deeper?x=1` })
+    expect(body).not.toHaveProperty('secret')
+    expect(body).not.toHaveProperty('dropped')
+    it.receiver.secret = secret
+    await it.say('hello')
+    await it.receiver.untilReceived((all) => all.length === 1)
+    expect(it.receiver.received[0]!.headers).toMatchObject({ 'x-token': TOKEN })
+  })
+
+  test('is of use again when its former credentials cannot be opened', async () => {
+    await using it = await setUp()
+    await using other = await startReceiver()
+    const { id } = await it.made()
+    await it.http.bench.restart({ secretKeys: ['another-key-of-the-server'] })
+    const { callbacks } = await it.http.bench.manager.open(it.id)
+    const told = await callbacks.update(id, UpdateCallback.parse({ url: other.url, enabled: true }))
+    expect(told).toMatchObject({ enabled: true, secret: expect.stringMatching(/^whsec_/) })
+  })
 })

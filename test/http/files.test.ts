@@ -511,7 +511,7 @@ test('a client that waits to be told to go on is told', async () => {
 })
 
 describe('a file that comes slowly', () => {
-  const options = { http: { times: { headersMs: 5000, checkMs: 50, jsonMs: 300, silenceMs: 300 } } }
+  const options = { http: { times: { headersMs: 5000, checkMs: 50, jsonMs: 300, silenceMs: 300, stallMs: 60_000 } } }
   const headOf = (base: string) =>
     `PUT ${base}/files/a HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n`
 

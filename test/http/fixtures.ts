@@ -6,7 +6,7 @@ import type { ProblemCode } from '../../src/contract/problem.ts'
 import { createAuthenticator } from '../../src/http/auth.ts'
 import { createHttpServer } from '../../src/http/server.ts'
 import type { HttpDeps } from '../../src/http/server.ts'
-import { createStreamSlots } from '../../src/http/stream-slots.ts'
+import { createFirehoseSlots, createStreamSlots } from '../../src/http/stream-slots.ts'
 import { createBodyHash } from '../../src/security/body-hash.ts'
 import { MODEL_KEY, setBench } from '../conversations/fixtures.ts'
 import type { Bench, BenchOptions } from '../conversations/fixtures.ts'
@@ -18,12 +18,14 @@ export const MAX_BODY_BYTES = 64 * 1024
 
 export const MAX_UPLOAD_BYTES = 1024 * 1024
 export const MAX_STREAMS = 5
+export const MAX_FIREHOSE_STREAMS = 10
 
 export const INFO = {
   name: 'agent-server',
   version: '0.0.0-test',
   tools: ['Bash'],
   isolation: 'none',
+  network: { default: { mode: 'open' }, ceiling: { mode: 'open' }, modes: ['open'] },
   limits: {
     max_body_bytes: MAX_BODY_BYTES,
     max_upload_bytes: MAX_UPLOAD_BYTES,
@@ -32,8 +34,16 @@ export const INFO = {
     stream_buffer_bytes: 65_536,
     max_concurrent_runs: 256,
     max_streams_per_conversation: MAX_STREAMS,
+    max_firehose_streams: MAX_FIREHOSE_STREAMS,
     max_shell_sessions_per_conversation: 16,
     max_running_commands_per_conversation: 16,
+  },
+  resource_limits: {
+    memory_bytes: null,
+    processes: 2048,
+    cpus: null,
+    disk_bytes: null,
+    enforced_by: { memory: 'none', processes: 'watchdog', cpu: 'priority', io: 'none', disk: 'none' },
   },
 } as const
 
@@ -67,10 +77,11 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
     firehose: bench.firehose,
     authenticate: createAuthenticator([KEY, OLD_KEY]),
     hashBody: createBodyHash([KEY, OLD_KEY]),
-    info: { ...INFO, tools: [...INFO.tools] },
+    info: { ...INFO, tools: [...INFO.tools], network: { ...INFO.network, modes: [...INFO.network.modes] } },
     readiness: async () => ({ status: readiness.isReady ? 'ok' : 'unavailable' }),
     metrics: bench.metrics,
     streamSlots: createStreamSlots(MAX_STREAMS),
+    firehoseSlots: createFirehoseSlots(MAX_FIREHOSE_STREAMS),
     corsOrigins: [],
     trustProxy: [],
     logger,

@@ -53,6 +53,25 @@ test('so does a key that is refused, by the fingerprint of what was sent', async
   expect(http.bench.logged.join('')).not.toContain('no-such-key')
 })
 
+test('a request that only looks says from where it came and with which key, too', async () => {
+  await using http = await setHttp({ http: { trustProxy: ['127.0.0.1'] } })
+  const id = await http.create()
+  const forwarded = { 'x-forwarded-for': '203.0.113.9' }
+  for (const url of ['/info', `/conversations/${id}`, `/conversations/${id}/events`, '/nothing', '/alive'])
+    await http.call('GET', url, undefined, forwarded)
+  await http.call('HEAD', '/info', undefined, forwarded)
+  const lines = linesOf(http, 'request')
+  expect(lines.map(({ method, route, address, key }) => [method, route, address, key])).toEqual([
+    ['GET', '/info', '203.0.113.9', fingerprint],
+    ['GET', '/conversations/:id', '203.0.113.9', fingerprint],
+    ['GET', '/conversations/:id/events', '203.0.113.9', fingerprint],
+    ['GET', undefined, '203.0.113.9', fingerprint],
+    ['GET', '/alive', '203.0.113.9', undefined],
+    ['HEAD', '/info', '203.0.113.9', fingerprint],
+  ])
+  expect(http.bench.logged.join('')).not.toContain(KEY)
+})
+
 test('every answer has a request id, which is the one in the log', async () => {
   await using http = await setHttp()
   for (const [method, url, headers] of [

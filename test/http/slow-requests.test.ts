@@ -5,25 +5,14 @@ import { text } from 'node:stream/consumers'
 import { setInterval as every } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { KEY, setHttp } from './fixtures.ts'
+import { answersIn, drip, openSocket } from './raw.ts'
 
-const TIMES = { headersMs: 300, checkMs: 50, jsonMs: 300, silenceMs: 300 }
+const TIMES = { headersMs: 300, checkMs: 50, jsonMs: 300, silenceMs: 300, stallMs: 300 }
 
-/** Sends the beginning, then a byte now and then, until the server ends it; answers what it said. */
-async function drip(beginning: string): Promise<string> {
+/** As `drip`, to a server of its own, which takes it for the client's fault. */
+async function dripAlone(beginning: string): Promise<string> {
   await using http = await setHttp({ http: { times: TIMES } })
-  const { port, hostname } = new URL(await http.listen())
-  const socket = connect(Number(port), hostname)
-  socket.on('error', () => {}) // a byte that comes too late
-  socket.write(beginning)
-  const answer = text(socket)
-  const over = new AbortController()
-  void answer.finally(() => over.abort())
-  try {
-    for await (const _ of every(40, undefined, { signal: over.signal })) socket.write('x')
-  } catch {
-    // It is over.
-  }
-  const said = await answer
+  const said = await drip(await http.listen(), beginning)
   expect(http.bench.logged.join(''), 'it is the client’s fault').not.toMatch(/"level":[5-6]0|"level":"(error|fatal)"/)
   return said
 }
@@ -35,7 +24,7 @@ test.each([
   ['the head', 'GET /info HTTP/1.1\r\nHost: x\r\nX-Slow: '],
   ['a JSON body', head('application/json')],
 ])('%s has to arrive in time', async (_, beginning) => {
-  const [start, body] = (await drip(beginning)).split('\r\n\r\n')
+  const [start, body] = (await dripAlone(beginning)).split('\r\n\r\n')
   expect(start).toMatch(/^HTTP\/1\.1 408 /)
   expect(JSON.parse(body!)).toEqual({ error: 'request_timeout', message: expect.any(String) })
 })
@@ -80,4 +69,27 @@ test('a large body may take its time as long as it comes, and is ended when noth
   }
   expect(await answer).toContain('{"bytes":10}')
   expect(await text(send(10))).toMatch(/^HTTP\/1\.1 408 /)
+})
+
+test('a body that shows no end is no reason to keep a connection, whatever its type, once the time of a JSON body is over', async () => {
+  await using http = await setHttp({ http: { times: TIMES } })
+  const url = await http.listen()
+  const ask = (start: string, type: string) =>
+    drip(url, `${start} HTTP/1.1\r\nHost: x\r\nContent-Type: ${type}\r\nContent-Length: 100000\r\n\r\n`)
+  for (const type of ['application/json', 'application/octet-stream', 'multipart/form-data; boundary=x'])
+    for (const start of ['POST /conversations', 'GET /alive', 'PUT /conversations/x/files/y', 'GET /%zz'])
+      expect(answersIn(await ask(start, type)).map(({ status }) => status)).toHaveLength(1)
+})
+
+test('a client that does not read its answer is not waited for', async () => {
+  await using http = await setHttp({ http: { times: TIMES } })
+  http.app.get('/large', { config: { public: true } }, async () => Buffer.alloc(64 * 1024 * 1024))
+  const url = await http.listen()
+  const socket = openSocket(url)
+  socket.pause()
+  socket.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n')
+  const open = () => new Promise<number>((resolve) => http.app.server.getConnections((_error, count) => resolve(count)))
+  await expect.poll(open).toBe(1)
+  await expect.poll(open).toBe(0)
+  socket.destroy()
 })

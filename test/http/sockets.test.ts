@@ -2,13 +2,15 @@ import { once } from 'node:events'
 import { get } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { connect as connectRaw } from 'node:net'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { EventLog } from '../../src/events/event-log.ts'
+import { MAX_FAILED_KEYS } from '../../src/http/failed-keys.ts'
+import { MAX_WAITING_PER_CLIENT } from '../../src/http/socket/waiting-room.ts'
 import { connectAs } from '../support/socket.ts'
 import type { SocketClient } from '../support/socket.ts'
 import { message, toolResult } from '../events/fixtures.ts'
 import type { HttpBench } from './fixtures.ts'
-import { KEY, MAX_STREAMS, setHttp } from './fixtures.ts'
+import { KEY, MAX_FIREHOSE_STREAMS, MAX_STREAMS, setHttp } from './fixtures.ts'
 
 let http: HttpBench
 let url: string
@@ -95,6 +97,30 @@ test('a conversation has so many streams, sockets among them, and who has no pla
   await expect.poll(() => connect(path).then(({ close }) => close(), String)).toBeUndefined()
 })
 
+test('the firehose has so many readers, of both kinds, and gives their places back', async () => {
+  const sockets = await Promise.all(Array.from({ length: MAX_FIREHOSE_STREAMS - 1 }, () => connect('/firehose')))
+  const abort = new AbortController()
+  const stream = await fetch(`${url}/firehose`, { headers, signal: abort.signal })
+  expect(stream.status).toBe(200)
+  const refused = await fetch(`${url}/firehose`, { headers })
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5'])
+  expect(await refused.json()).toMatchObject({
+    error: 'too_many_streams',
+    message: expect.stringContaining('firehose'),
+  })
+  await expect(connect('/firehose')).rejects.toMatchObject({ status: 429, body: { error: 'too_many_streams' } })
+  const late = await connectAs(url, '/firehose', {})
+  late.say({ type: 'auth', token: KEY })
+  expect(await late.closed).toBe(4429)
+  // A conversation's own streams are counted apart.
+  const { id } = await converse()
+  const own = await connect(`/conversations/${id}/ws`)
+  abort.abort()
+  const open = () => connect('/firehose').then(({ close }) => close(), String)
+  await expect.poll(open).toBeUndefined()
+  for (const { close } of [...sockets, own]) close()
+})
+
 test('keys that are wrong are counted, in a frame as in a header', async () => {
   const codes: number[] = []
   for (let i = 0; i < 25; i++) {
@@ -146,3 +172,50 @@ function textFrame(frame: object): Buffer {
   const payload = Buffer.from(JSON.stringify(frame))
   return Buffer.concat([Buffer.from([0x81, 0x80 | payload.length, 0, 0, 0, 0]), payload])
 }
+
+describe('a socket that has not shown a key', () => {
+  const silent = (from?: string) =>
+    connectAs(url, '/firehose', { headers: from === undefined ? {} : { 'x-forwarded-for': from } })
+  const browser = async (from?: string) => {
+    const socket = await silent(from)
+    socket.say({ type: 'auth', token: KEY })
+    return socket
+  }
+
+  test('keeps nobody out who has one, however many of them there are', async () => {
+    const waiting = await Promise.all(Array.from({ length: 300 }, () => silent()))
+    const inFrame = await browser()
+    expect(await inFrame.until(() => true)).toMatchObject({ type: 'ready' })
+    const inHeader = await connect('/firehose')
+    for (const { close } of [...waiting, inFrame, inHeader]) close()
+  })
+
+  test('makes way for the next when as many of its address wait as may, and for none of another address', async () => {
+    await using behind = await setHttp({ http: { trustProxy: ['127.0.0.1'] } })
+    url = await behind.listen()
+    const other = await silent('203.0.113.1')
+    const crowd: SocketClient[] = []
+    for (let n = 0; n < MAX_WAITING_PER_CLIENT + 3; n++) crowd.push(await silent('203.0.113.2'))
+    const codes = await Promise.all(crowd.slice(0, 3).map(({ closed }) => closed))
+    expect(codes).toEqual([4401, 4401, 4401])
+    const network: SocketClient[] = []
+    for (let n = 0; n <= MAX_WAITING_PER_CLIENT; n++) network.push(await silent(`2001:db8::${n.toString(16)}`))
+    expect(await network[0]!.closed, 'the addresses of one IPv6 network are one').toBe(4401)
+    other.say({ type: 'auth', token: KEY })
+    expect(await other.until(() => true)).toMatchObject({ type: 'ready' })
+    for (const { close } of [...crowd, ...network, other]) close()
+  })
+
+  test('counts as a request without a right key, whether it is ended or goes', async () => {
+    for (let n = 0; n < MAX_FAILED_KEYS; n++) (await silent()).close()
+    await expect
+      .poll(async () => (await fetch(`${url}/info`, { headers: { authorization: 'Bearer wrong' } })).status)
+      .toBe(429)
+    const late = await silent()
+    expect(await late.closed).toBe(4429)
+    expect((await fetch(`${url}/info`, { headers })).status).toBe(200)
+    const right = await browser()
+    expect(await right.until(() => true)).toMatchObject({ type: 'ready' })
+    right.close()
+  })
+})

@@ -6,7 +6,7 @@ import type { SourceFile } from './imports.ts'
 export const LEVELS = [
   ['contract', 'lib'],
   ['telemetry', 'security', 'workspace', 'events', 'llm'],
-  ['policy', 'tools'],
+  ['policy', 'tools', 'network'],
   ['agent'],
   ['conversations'],
   ['http'],

@@ -6,6 +6,7 @@ import type { Llm, LlmAnswer, LlmDelta, LlmRequest } from '../../src/llm/llm.ts'
 import type { Script, ScriptedTurn } from '../../src/llm/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted-model.ts'
 import type { ScriptedModel } from '../../src/llm/scripted-model.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 
 export const QUESTION: LlmRequest = {
   system: 'Be brief.',
@@ -16,7 +17,7 @@ export const QUESTION: LlmRequest = {
 export type Heard = { deltas: LlmDelta[]; answer?: LlmAnswer; error?: LlmError }
 
 /** Asks, and keeps what was said also when it failed. Anything thrown that is no `LlmError` is thrown on. */
-export async function ask(llm: Llm, request = QUESTION, signal = AbortSignal.timeout(20_000)): Promise<Heard> {
+export async function ask(llm: Llm, request = QUESTION, signal = AbortSignal.timeout(PATIENCE_MS)): Promise<Heard> {
   const deltas: LlmDelta[] = []
   const stream = llm.stream(request, signal)
   try {

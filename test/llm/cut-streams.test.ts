@@ -4,6 +4,7 @@ import type { LlmAnswer } from '../../src/llm/llm.ts'
 import { startScriptedModel } from '../../src/llm/scripted-model.ts'
 import { ask, chatWith, delta, event, QUESTION, shownText, toolCalls } from './asking.ts'
 import type { Heard } from './asking.ts'
+import { effort } from '../support/patience.ts'
 
 const TEXT = 'Ich prüfe 🌳 das.'
 const ARGUMENTS = [String.raw`{"command":"echo \"\u00e9\\n🌳\""}`, '{}']
@@ -99,7 +100,7 @@ test('a stream is the same answer however its bytes arrive', async () => {
         expect(input.join('')).toBe(ARGUMENTS[index])
       }
     }),
-    { numRuns: 300 },
+    { numRuns: effort(100, 2000) },
   )
 })
 
@@ -137,6 +138,6 @@ test('whatever a stream holds, it ends in an answer with unique ids or in an Llm
       expect(new Set(ids).size).toBe(ids.length)
       expect(ids).not.toContain('')
     }),
-    { numRuns: 300 },
+    { numRuns: effort(100, 2000) },
   )
 })

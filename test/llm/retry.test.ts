@@ -5,6 +5,7 @@ import { inOrder } from '../../src/llm/script.ts'
 import type { ScriptedTurn } from '../../src/llm/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted-model.ts'
 import { ask, askScript, chatWith, delta, event, QUESTION, shownText } from './asking.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 
 const done: ScriptedTurn = { text: 'done' }
 const fails = (status: number, headers: Record<string, string> = {}): ScriptedTurn => ({ status, headers })
@@ -156,7 +157,7 @@ describe('time', () => {
 
   test('that the reader takes is no silence of the model', async () => {
     await using model = await startScriptedModel([{ text: 'a b c', chunk_delay_ms: 20 }])
-    const stream = chatWith(model, {}, { idleTimeoutMs: 100 }).stream(QUESTION, AbortSignal.timeout(20_000))
+    const stream = chatWith(model, {}, { idleTimeoutMs: 100 }).stream(QUESTION, AbortSignal.timeout(PATIENCE_MS))
     let next = await stream.next()
     await new Promise((resolve) => setTimeout(resolve, 500))
     while (!next.done) next = await stream.next()
@@ -194,7 +195,7 @@ describe('an abort', () => {
 
   test('of the reading alone closes the connection too', async () => {
     await using model = await startScriptedModel([{ text: 'a b c d e f g h', chunk_delay_ms: 50 }])
-    const stream = chatWith(model).stream(QUESTION, AbortSignal.timeout(20_000))
+    const stream = chatWith(model).stream(QUESTION, AbortSignal.timeout(PATIENCE_MS))
     await stream.next()
     await stream.return(undefined as never)
     await vi.waitFor(() => expect(model.requests[0]?.closedEarly).toBe(true))

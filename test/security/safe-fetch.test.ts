@@ -5,9 +5,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { AddressRefused } from '../../src/security/guarded-connector.ts'
 import { createAddressRules, isAddressRule } from '../../src/security/public-address.ts'
 import type { SafeFetchOptions } from '../../src/security/safe-fetch.ts'
-import { AddressRefused, createSafeFetch } from '../../src/security/safe-fetch.ts'
+import { createSafeFetch } from '../../src/security/safe-fetch.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 
 const HIDDEN = [
   ['loopback', '127.0.0.1'],
@@ -45,6 +47,14 @@ const HIDDEN = [
   ['for documentation', '192.0.2.1'],
   ['for documentation', '2001:db8::1'],
   ['for benchmarks', '198.18.0.1'],
+  ['the platform of Azure', '168.63.129.16'],
+  ['the platform of Azure, IPv4-mapped', '::ffff:168.63.129.16'],
+  ['the platform of Azure, by NAT64', '64:ff9b::a83f:8110'],
+  ['the platform of Azure, by 6to4', '2002:a83f:8110::'],
+  ['the platform of Oracle', '192.0.0.192'],
+  ['the platform of Alibaba', '100.100.100.200'],
+  ['discarded', '100::1'],
+  ['for segment routing', '5f00::1'],
   ['nobody’s', '4000::1'],
 ] as const
 
@@ -126,7 +136,8 @@ async function listen(handle: Handle = (_, response) => response.writeHead(204).
 function fetchWith(options: Partial<SafeFetchOptions> = {}) {
   const fetch = createSafeFetch({ allow: [], ...options })
   onTestFinished(() => fetch.close())
-  const post = (url: string, signal = AbortSignal.timeout(5000)) => fetch.post(url, { headers: {}, body: '{}', signal })
+  const post = (url: string, signal = AbortSignal.timeout(PATIENCE_MS)) =>
+    fetch.post(url, { headers: {}, body: '{}', signal })
   return { fetch, post }
 }
 

@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createRedactor } from '../../src/security/redactor.ts'
 import type { Redactor } from '../../src/security/redactor.ts'
+import { effort } from '../support/patience.ts'
 
 function hiding(...values: readonly string[]): Redactor {
   const redactor = createRedactor()
@@ -76,7 +77,7 @@ describe.each([
         }
         expect(soFar).toBe(expected)
       }),
-      { numRuns: 500 },
+      { numRuns: effort(150, 10_000) },
     )
   })
 
@@ -89,7 +90,7 @@ describe.each([
         const out = [...pieces.map((piece) => Buffer.from(stream.push(piece))), stream.flush()]
         expect(Buffer.concat(out).toString()).toBe(redactor.redact(whole.toWellFormed()))
       }),
-      { numRuns: 300 },
+      { numRuns: effort(150, 10_000) },
     )
   })
 })
@@ -99,7 +100,7 @@ test('all that belongs to any occurrence goes, and the fewest that cover it are 
     fc.property(overlapping, ({ values, whole }) => {
       expect(hiding(...values).redact(whole)).toBe(redactPlainly(values, whole))
     }),
-    { numRuns: 500 },
+    { numRuns: effort(150, 10_000) },
   )
 })
 

@@ -1,10 +1,11 @@
-import { access } from 'node:fs/promises'
+import { access, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ScriptedTurn } from '../../src/llm/script.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { subscribe } from '../support/stream.ts'
+import { PATIENCE_S } from '../support/patience.ts'
 
 const two = (a: string, b: string): ScriptedTurn => {
   return { calls: [a, b].map((command) => ({ name: 'Bash', arguments: { command } })) }
@@ -20,7 +21,7 @@ const exists = (path: string) =>
 async function ask(stage: Stage, id: string) {
   const { call } = stage.server
   await call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: 'go' } })
-  const { body } = await call('POST', `/conversations/${id}/run`, { wait: true, timeout: 20 })
+  const { body } = await call('POST', `/conversations/${id}/run`, { wait: true, timeout: PATIENCE_S })
   expect(body).toEqual({ run_id: expect.any(String), status: 'waiting_for_confirmation' })
   const pending = await call('GET', `/conversations/${id}/permissions`)
   expect(pending.status).toBe(200)
@@ -28,9 +29,7 @@ async function ask(stage: Stage, id: string) {
 }
 
 const idle = (stage: Stage, id: string) =>
-  expect
-    .poll(async () => (await stage.server.call('GET', `/conversations/${id}`)).body.status, { timeout: 15_000 })
-    .toBe('idle')
+  expect.poll(async () => (await stage.server.call('GET', `/conversations/${id}`)).body.status).toBe('idle')
 
 test('what was asked for is still asked for after a kill and after a stop, and runs only when it is approved as shown', async () => {
   await using stage = await setStage([two('touch one', 'touch two'), { text: 'Done.' }])
@@ -172,7 +171,7 @@ test('a pause while it waits keeps the question; turning the mode off answers no
   const { request_id } = await ask(stage, id)
   expect((await server.call('POST', `/conversations/${id}/pause`)).body).toEqual({ status: 'paused' })
   expect((await mode(false)).body).toMatchObject({ status: 'paused', state: { confirmation_mode: false } })
-  const { body } = await server.call('POST', `/conversations/${id}/run`, { wait: true, timeout: 20 })
+  const { body } = await server.call('POST', `/conversations/${id}/run`, { wait: true, timeout: PATIENCE_S })
   expect(body.status).toBe('waiting_for_confirmation')
   await server.call('POST', `/conversations/${id}/approve`, { request_id })
   await idle(stage, id)
@@ -209,4 +208,73 @@ test('a create and a message that come again with their key, also to a server th
   expect(await post('ho')).toMatchObject({ status: 422, body: { error: 'idempotency_mismatch' } })
   expect((await server.call('GET', '/conversations/count')).body).toEqual({ count: 1 })
   expect(await stage.events(id, 'types=UserMessage')).toHaveLength(1)
+})
+
+/** A turn of two commands, whose first one runs until the file `go` is there. */
+async function inFirstOfTwo(fields: object = {}) {
+  const first = 'touch first; until [ -e go ]; do sleep 0.05; done; echo through'
+  const stage = await setStage([two(first, 'touch second'), { text: 'Done.' }])
+  const id = await stage.create({ ...fields })
+  const { call } = stage.server
+  const { workdir } = (await call('GET', `/conversations/${id}`)).body
+  await call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: 'go' }, run: true })
+  await expect.poll(() => exists(join(workdir, 'first'))).toBe(true)
+  return { stage, id, workdir, letGo: () => writeFile(join(workdir, 'go'), '') }
+}
+
+const runToItsEnd = (stage: Stage, id: string) =>
+  stage.server.call('POST', `/conversations/${id}/run`, { wait: true, timeout: PATIENCE_S })
+
+test('confirmation turned on while a command runs holds for the next command of that turn, also over a kill', async () => {
+  const { stage, id, workdir, letGo } = await inFirstOfTwo()
+  await using _ = stage
+  const { call, restart } = stage.server
+  await call('POST', `/conversations/${id}/confirmation`, { enabled: true })
+  await letGo()
+  await expect
+    .poll(async () => (await call('GET', `/conversations/${id}`)).body.status)
+    .toBe('waiting_for_confirmation')
+  await restart('SIGKILL')
+  const [request] = (await call('GET', `/conversations/${id}/permissions`)).body.items
+  expect(request.tool_uses).toMatchObject([{ name: 'Bash', input: { command: 'touch second' } }])
+  expect(await exists(join(workdir, 'second'))).toBe(false)
+  await call('POST', `/conversations/${id}/approve`, { request_id: request.request_id })
+  await idle(stage, id)
+  expect(await exists(join(workdir, 'second'))).toBe(true)
+})
+
+test('a message to a paused agent is read before the rest of the turn runs: the rest never runs', async () => {
+  const { stage, id, workdir, letGo } = await inFirstOfTwo()
+  await using _ = stage
+  const { call } = stage.server
+  await call('POST', `/conversations/${id}/pause`)
+  const message = { role: 'user', content: 'do not run the second one' }
+  await call('POST', `/conversations/${id}/messages`, { message })
+  await letGo()
+  expect((await runToItsEnd(stage, id)).body).toMatchObject({ status: 'idle', result: { stop_reason: 'completed' } })
+  expect(await exists(join(workdir, 'second'))).toBe(false)
+  const read = stage.model.requests.at(-1)!.body.messages.slice(1)
+  expect(read.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user'])
+  expect(read.map(({ content }) => content)).toMatchObject([
+    'go',
+    null,
+    expect.stringContaining('through'),
+    expect.stringContaining('did not run'),
+    'do not run the second one',
+  ])
+})
+
+test('a pause with interrupt ends the command and gives up the rest; a kill and a run later it has still not run', async () => {
+  const { stage, id, workdir } = await inFirstOfTwo()
+  await using _ = stage
+  const { call, restart } = stage.server
+  await call('POST', `/conversations/${id}/pause`, { interrupt: true })
+  expect(await stage.events(id, 'types=ToolResult')).toMatchObject([
+    { error_type: 'interrupted' },
+    { error_type: 'interrupted' },
+  ])
+  await restart('SIGKILL')
+  expect((await runToItsEnd(stage, id)).body).toMatchObject({ status: 'idle' })
+  expect(await exists(join(workdir, 'second'))).toBe(false)
+  expect(await stage.events(id, 'types=ToolResult')).toHaveLength(2)
 })

@@ -90,7 +90,7 @@ test('a receiver that is gone disables its callback; enabled again it goes on fr
   const { path } = await register(stage, id, receiver)
   await stage.say(id, 'hello')
   const look = async () => (await stage.server.call('GET', path)).body
-  await expect.poll(async () => (await look()).enabled, { timeout: 5000 }).toBe(false)
+  await expect.poll(async () => (await look()).enabled).toBe(false)
   expect(receiver.received).toHaveLength(1)
   await stage.server.restart()
   expect(await look()).toMatchObject({ enabled: false, disabled_reason: 'the receiver answered 410 Gone', cursor: 1 })

@@ -39,7 +39,7 @@ async function follow(commandId: string, query = 'stream=stdout'): Promise<strin
     if (piece.complete) return text
   }
 }
-const ended = (commandId: string) => expect.poll(async () => (await look(commandId)).status, { timeout: 10_000 })
+const ended = (commandId: string) => expect.poll(async () => (await look(commandId)).status)
 
 describe('a command that is waited for', () => {
   test('answers with its exit code, its two streams apart, where the shell stands, and how long it took', async () => {
@@ -80,18 +80,26 @@ describe('a command that is waited for', () => {
   test('is ended after its timeout, and its session goes on', async () => {
     await run('cd /usr', { session_id: 'timed' })
     const late = await run('echo begun; sleep 60', { timeout: 0.3, session_id: 'timed' })
-    expect(late).toMatchObject({ status: 'timed_out', timed_out: true, stdout: 'begun\n' })
+    const why = { status: 'killed', killed_by: 'timeout', timed_out: true }
+    expect(late).toMatchObject({ ...why, stdout: 'begun\n' })
+    expect(await look(late.command_id)).toMatchObject(why)
+    const { items } = (await call('GET', '/events?types=CommandResult')).body
+    expect(items.find(({ command_id }: { command_id: string }) => command_id === late.command_id)).toMatchObject({
+      status: 'killed',
+      killed_by: 'timeout',
+    })
     expect(await run('pwd', { session_id: 'timed' })).toMatchObject({ stdout: '/usr\n' })
   })
 
   test('waits for its turn in its session, and not for other sessions', async () => {
-    const slow = run('sleep 0.5; echo slow', { session_id: 'turn' })
+    const slow = run('until [ -e go ]; do sleep 0.05; done; echo slow', { session_id: 'turn' })
     await expect.poll(async () => (await call('GET', '/commands?limit=1')).body.items[0].status).toBe('running')
     const next = run('echo next', { session_id: 'turn' })
     expect((await run('echo other', { session_id: 'turn-2' })).stdout).toBe('other\n')
     const { items } = (await call('GET', '/commands?limit=10')).body
     const statuses = items.filter((item: { session_id: string }) => item.session_id === 'turn')
     expect(statuses.map((item: { status: string }) => item.status)).toEqual(['queued', 'running'])
+    await run('touch go', { session_id: 'turn-2' })
     expect([(await slow).stdout, (await next).stdout]).toEqual(['slow\n', 'next\n'])
   })
 
@@ -181,7 +189,8 @@ describe('a command in the background', () => {
 
   test('has no time limit of its own, but takes one', async () => {
     const commandId = await start('sleep 60', { timeout: 0.2 })
-    await ended(commandId).toBe('timed_out')
+    await ended(commandId).toBe('killed')
+    expect(await look(commandId)).toMatchObject({ killed_by: 'timeout', timed_out: true })
   })
 
   test('is fed as long as its input is open', async () => {
@@ -227,7 +236,7 @@ describe('a command ends', () => {
     await output(commandId, 'wait=10')
     expect((await call('DELETE', `/commands/${commandId}`)).status).toBe(204)
     expect((await call('GET', '/processes')).body.items).toEqual([])
-    expect(await look(commandId)).toMatchObject({ status: 'killed' })
+    expect(await look(commandId)).toMatchObject({ status: 'killed', killed_by: 'request' })
     expect(await output(commandId)).toMatchObject({ text: 'ready\n', complete: true })
   })
 
@@ -236,7 +245,7 @@ describe('a command ends', () => {
     await expect.poll(async () => (await call('GET', '/commands?limit=1')).body.items[0].status).toBe('running')
     const [{ command_id }] = (await call('GET', '/commands?limit=1')).body.items
     expect((await call('DELETE', `/commands/${command_id}`)).status).toBe(204)
-    expect(await waiting).toMatchObject({ command_id, status: 'killed', stdout: 'ready\n' })
+    expect(await waiting).toMatchObject({ command_id, status: 'killed', killed_by: 'request', stdout: 'ready\n' })
     expect((await run('echo on', { session_id: 'doomed' })).stdout).toBe('on\n')
   })
 
@@ -250,7 +259,13 @@ describe('a command ends', () => {
 
   test('when it floods a client that waits: what it wrote until then is kept', async () => {
     const flood = await run('yes', { session_id: 'flood' })
-    expect(flood).toMatchObject({ truncated: true, note: expect.stringMatching(/more output than a file may hold/) })
+    expect(flood).toMatchObject({
+      status: 'killed',
+      killed_by: 'output_limit',
+      timed_out: false,
+      truncated: true,
+      note: expect.stringMatching(/more output than a file may hold/),
+    })
     const { text, complete } = await output(flood.command_id, `offset=${64 * 1024 ** 2 - 4}`)
     expect([text, complete]).toEqual(['y\ny\n', true])
   })

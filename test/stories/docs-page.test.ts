@@ -4,13 +4,19 @@ import { chromium } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { KEY, startServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
+import { BROWSERS, findCommand } from '../../scripts/provide.mjs'
 
 let browser: Browser
 let server: TestServer
 
 beforeAll(async () => {
   server = await startServer()
-  browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
+  browser = await chromium.launch({
+    executablePath: findCommand(BROWSERS)!,
+    args: ['--no-sandbox'],
+    timeout: PATIENCE_MS,
+  })
 })
 afterAll(async () => {
   await browser.close()
@@ -19,6 +25,7 @@ afterAll(async () => {
 
 async function openPage() {
   const page = await browser.newPage()
+  page.setDefaultTimeout(PATIENCE_MS)
   const complaints: string[] = []
   const asked: string[] = []
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
@@ -46,14 +53,14 @@ test('it calls the API with the key that is typed into it, and with none before'
   await info.locator('.try-out__btn').click()
   await info.locator('.execute').click()
   const status = info.locator('.live-responses-table tbody .response-col_status').first()
-  await expect.poll(() => status.textContent(), { timeout: 15_000 }).toContain('401')
+  await expect.poll(() => status.textContent()).toContain('401')
 
   await page.locator('.auth-wrapper .authorize').first().click()
   await page.locator('.auth-container input').fill(KEY)
   await page.locator('.auth-container .authorize').click()
   await page.locator('.auth-container .btn-done').click()
   await info.locator('.execute').click()
-  await expect.poll(() => status.textContent(), { timeout: 15_000 }).toContain('200')
+  await expect.poll(() => status.textContent()).toContain('200')
   expect(await info.locator('.live-responses-table tbody .highlight-code').first().textContent()).toContain(
     '"agent-server"',
   )

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { subscribe } from '../support/stream.ts'
+import { PATIENCE_S } from '../support/patience.ts'
 
 const SCRIPT = {
   replies: [
@@ -89,7 +90,7 @@ test.each(['with', 'without'])(
     })
     if (how === 'with') {
       // All that is known of it is sound, until the agent has to read the whole.
-      const { body } = await server.call('POST', `/conversations/${hurt}/run`, { wait: true, timeout: 20 })
+      const { body } = await server.call('POST', `/conversations/${hurt}/run`, { wait: true, timeout: PATIENCE_S })
       expect(body).toMatchObject({ status: 'error', result: { stop_reason: 'error' } })
     }
     const { items } = (await server.call('GET', '/conversations?status=error')).body

@@ -433,3 +433,48 @@ async function commandLines(): Promise<string[]> {
   const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger)
   return await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')))
 }
+
+describe('a workdir in the workdir of another conversation', () => {
+  test('leads to nothing that the other one’s agent puts in its place, nor is that removed with it', async () => {
+    await using scene = await setScene()
+    const outer = await scene.create({ workdir: 'outer' })
+    const inner = await scene.create({ workdir: 'outer/a/inner' })
+    const victim = await scene.create()
+    await scene.attempt(victim, 'mkdir inner; echo theirs >inner/file')
+    const workdir = join(scene.server.dataDir, 'work', victim)
+    for (const target of [workdir, join(scene.server.dataDir, 'sessions', victim)]) {
+      await scene.attempt(outer, `rm -rf a; ln -s ${target} a`)
+      const { body } = await scene.server.call('POST', `/conversations/${inner}/commands`, {
+        command: 'cat file; ls; touch planted',
+      })
+      expect(body.stdout ?? '').not.toMatch(/theirs|events/)
+      expect(body.note).toMatch(/has become a link/)
+    }
+    await scene.attempt(outer, `rm -rf a; ln -s ${workdir} a`)
+    expect((await scene.server.call('DELETE', `/conversations/${inner}`)).status).toBe(204)
+    expect(await readdir(join(workdir, 'inner'))).toEqual(['file'])
+  })
+})
+
+test('with a list of readable files, /info and SystemInit say so, and the tools keep to it too', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'readable-'))
+  try {
+    const [listed, backup] = [join(directory, 'listed'), join(directory, 'backup')]
+    for (const path of [listed, backup]) {
+      await mkdir(path)
+      await writeFile(join(path, 'file'), `${SECRET}\n`)
+    }
+    await using scene = await setScene({ env: { OPENHANDS_SANDBOX_READABLE: listed } })
+    const sandbox = { file_system: 'allow_list', seccomp: true }
+    expect((await scene.server.call('GET', '/info')).body).toMatchObject({ isolation: 'bubblewrap', sandbox })
+    const id = await scene.create()
+    expect((await scene.events(id))[0]).toMatchObject({ type: 'SystemInit', sandbox })
+    expect(await scene.attempt(id, `cat ${listed}/file`)).toBe(`${SECRET}\n`)
+    await expectNothing(scene, id, [`cat ${backup}/file`, `ls ${backup}`, `ls ${scene.server.home}/data-backup`])
+    const view = (path: string) => scene.attempt(id, JSON.stringify({ command: 'view', path }))
+    expect(await view(join(listed, 'file'))).toContain(SECRET)
+    expect(await view(join(backup, 'file'))).not.toContain(SECRET)
+  } finally {
+    await rm(directory, { recursive: true })
+  }
+})

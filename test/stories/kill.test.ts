@@ -13,6 +13,7 @@ import type { Random } from '../support/random.ts'
 import { createRandom } from '../support/random.ts'
 import type { Watcher } from '../support/watcher.ts'
 import { watch } from '../support/watcher.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 
 const KILLS = Number(process.env['KILLS'] ?? 12)
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
@@ -52,7 +53,7 @@ type Subject = {
 test(
   `${KILLS} kills at random moments, seed ${SEED}: nothing that was told is lost, doubled or stuck`,
   {
-    timeout: 40_000 + KILLS * 4000,
+    timeout: 2 * PATIENCE_MS + KILLS * 20_000,
   },
   async () => {
     const random = createRandom(SEED)

@@ -10,6 +10,7 @@ import type { Stage } from '../support/agent.ts'
 import type { Evidence } from '../support/leaks.ts'
 import { findLeaks } from '../support/leaks.ts'
 import { KEY } from '../support/server.ts'
+import { PATIENCE_S } from '../support/patience.ts'
 
 const random = (prefix: string) => prefix + randomBytes(24).toString('base64url')
 
@@ -261,7 +262,7 @@ test('a planted secret is nowhere: not in events, streams, answers, logs, files,
       message: { role: 'user', content: `${text} ${told}`, sender: SECRETS.LONG },
     })
     expect(posted.status).toBe(202)
-    const running = call('POST', `${path}/run`, { wait: true, timeout: 60 })
+    const running = call('POST', `${path}/run`, { wait: true, timeout: PATIENCE_S })
     await during?.()
     const outcome = (await (await running).json()) as { status: string }
     runs.ends++
@@ -375,4 +376,4 @@ test('a planted secret is nowhere: not in events, streams, answers, logs, files,
     true,
   )
   expect(server.output()).toContain('llm payload')
-}, 120_000)
+})

@@ -24,7 +24,7 @@ test('the tour of the README runs as it is written', async () => {
   } finally {
     await rm(home, { recursive: true, force: true, maxRetries: 3 })
   }
-}, 60_000)
+})
 
 /** For a tour that fails half way: its servers would hold their ports. */
 const LEAVE_NOTHING = `trap 'for job in $(jobs -p); do kill -- -$job || true; done 2> /dev/null' EXIT`

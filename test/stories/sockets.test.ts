@@ -197,7 +197,7 @@ test('who may not connect is told why: as an HTTP error where that can be known,
   expect(stage.server.output()).not.toContain('wrong-key')
 })
 
-test('a client without a key has five seconds and four kilobytes', { timeout: 20_000 }, async () => {
+test('a client without a key has five seconds and four kilobytes', async () => {
   await using stage = await setStage({ replies: [{ turns: [{ text: 'Hello.' }] }] })
   const path = `/conversations/${await stage.create()}/ws`
   const silent = await connectAs(stage.server.url, path, {})

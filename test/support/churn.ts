@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import type { Random } from './random.ts'
 import { createRandom } from './random.ts'
+import { PATIENCE_MS } from './patience.ts'
 
 export type ChurnPlan = {
   readonly url: string
@@ -30,7 +31,7 @@ const WRITERS = 8
 const LONGEST_STAY_MS = 4000
 const LONGEST_ABSENCE_MS = 500
 /** How long the last of them may take to come to the end. */
-const CATCH_UP_MS = 30_000
+const CATCH_UP_MS = PATIENCE_MS
 
 /** Resolves when every subscriber has come to the end of what it follows, and all are gone. */
 export async function churn(plan: ChurnPlan): Promise<ChurnOutcome> {

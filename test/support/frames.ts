@@ -1,5 +1,7 @@
 /** What a subscriber has been sent, whatever brought it, and how a test waits for more of it. */
 
+import { PATIENCE_MS } from './patience.ts'
+
 export type Frames<F> = {
   readonly seen: readonly F[]
   readonly add: (...frames: readonly F[]) => void
@@ -27,7 +29,7 @@ export function createFrames<F>(nameOf: (frame: F) => string): Frames<F> {
       isOver = true
       wakeAll()
     },
-    async until(fits, timeoutMs = 20_000) {
+    async until(fits, timeoutMs = PATIENCE_MS) {
       const deadline = Date.now() + timeoutMs
       for (let at = 0; ;) {
         for (; at < seen.length; at++) if (fits(seen[at]!)) return seen[at]!

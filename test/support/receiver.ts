@@ -5,6 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
+import { PATIENCE_MS } from './patience.ts'
 
 export type Received = {
   /** `webhook-id`. */
@@ -71,7 +72,7 @@ export async function startReceiver(answer: Answering = () => 204): Promise<Rece
       if (closing?.listening) await once(closing, 'close')
     },
     async untilReceived(fits) {
-      const deadline = Date.now() + 20_000
+      const deadline = Date.now() + PATIENCE_MS
       while (!fits(received)) {
         if (Date.now() > deadline) throw new Error(`not so; received: ${seqsOf(received).join(' ')}`)
         await sleep(5)

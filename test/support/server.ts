@@ -7,6 +7,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { PATIENCE_MS } from './patience.ts'
 
 export const KEY = 'test-master-key-0123456789'
 
@@ -14,8 +15,6 @@ export const KEY = 'test-master-key-0123456789'
 const [COMMAND, ...FIRST_ARGS] = process.env['AGENT_SERVER_BIN']
   ? [process.env['AGENT_SERVER_BIN']]
   : [process.execPath, join(import.meta.dirname, '../../src/main.ts')]
-
-const START_TIMEOUT_MS = 15_000
 
 export type Answer<T = any> = { readonly status: number; readonly body: T; readonly headers: Headers } // eslint-disable-line typescript/no-explicit-any
 
@@ -102,7 +101,7 @@ export function launch(
 }
 
 async function waitUntilAlive(url: string, { child, exited, output }: Launched): Promise<void> {
-  const deadline = Date.now() + START_TIMEOUT_MS
+  const deadline = Date.now() + PATIENCE_MS
   while (child.exitCode === null && child.signalCode === null && Date.now() < deadline) {
     if (await isAlive(url)) return
     await Promise.race([sleep(20), exited])
@@ -138,21 +137,26 @@ async function callApi(
   return { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : undefined }
 }
 
-/** A port nobody listens on: the one a short-lived listener was given. */
 /** Below those that the system gives to outgoing connections: one of them could take it before the server does. */
 const [FIRST_PORT, PORTS] = [10_000, 20_000]
 
+/** A port nobody listens on, in neither family. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST_PORT + Math.floor(Math.random() * PORTS)
-    const listener = createServer().listen(port, '127.0.0.1')
-    const isFree = await once(listener, 'listening').then(
-      () => true,
-      () => false,
-    )
-    if (!isFree) continue
-    listener.close()
-    await once(listener, 'close')
-    return port
+    if ((await isFree(port, '127.0.0.1')) && (await isFree(port, '::1'))) return port
   }
+}
+
+/** By listening there for a moment. Where there is no IPv6, nobody has the port in it. */
+async function isFree(port: number, host: string): Promise<boolean> {
+  const listener = createServer().listen(port, host)
+  const fault = await once(listener, 'listening').then(
+    () => undefined,
+    (error: NodeJS.ErrnoException) => error.code,
+  )
+  if (fault !== undefined) return fault !== 'EADDRINUSE'
+  listener.close()
+  await once(listener, 'close')
+  return true
 }

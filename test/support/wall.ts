@@ -1,11 +1,11 @@
 /** The wall as the tests need it: there, or they fail and say what is missing. */
 import { homedir } from 'node:os'
 import { findBubblewrap } from '../../src/workspace/find-launcher.ts'
-import type { ShellLauncher } from '../../src/workspace/shell.ts'
-import type { WallPlan } from '../../src/workspace/wall-mounts.ts'
+import type { ShellLauncher } from '../../src/workspace/launch.ts'
+import type { SandboxPlan } from '../../src/workspace/sandbox-mounts.ts'
 
 export async function requireWall(
-  plan: Pick<WallPlan, 'dataDir' | 'workdirBase'> & Partial<WallPlan>,
+  plan: Pick<SandboxPlan, 'dataDir' | 'workdirBase'> & Partial<SandboxPlan>,
 ): Promise<ShellLauncher> {
   const found = await findBubblewrap({ keyFiles: [], home: homedir(), path: process.env['PATH']!, named: [], ...plan })
   if ('launcher' in found) return found.launcher

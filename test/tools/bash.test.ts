@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { createBashTool } from '../../src/tools/bash.ts'
 import type { ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
-import type { ShellLauncher } from '../../src/workspace/shell.ts'
 import type { ShellsOptions } from '../../src/workspace/shells.ts'
 import { openShells } from '../workspace/shell-fixture.ts'
+import { launcherOf } from '../support/launcher.ts'
 
 async function openTool(overrides: Partial<ShellsOptions> = {}) {
   const { shells, workdir, conversationId } = await openShells(overrides)
@@ -90,7 +90,7 @@ describe('the Bash tool', () => {
   test('fails without a throw when there is no such session or no shell', async () => {
     const { call } = await openTool()
     expect((await call({ command: 'true', session_id: '../x' })).error?.type).toBe('invalid_input')
-    const launcher: ShellLauncher = { isolation: 'none', wrap: () => ['sh', '-c', 'echo no wall >&2; exit 1'] }
+    const launcher = launcherOf(() => ['sh', '-c', 'echo no wall >&2; exit 1'])
     const broken = await openTool({ launcher })
     expect((await broken.call({ command: 'true' })).error).toMatchObject({
       type: 'failed',

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { openEditor } from './editor-fixture.ts'
+import { effort } from '../support/patience.ts'
 
 /**
  * The editor as one would explain it: a text is a list of characters, a line end being one character of two kinds.
@@ -149,6 +150,6 @@ test('whatever is edited, the files are what a plain model of the editor says, a
         expect((await call({ command: 'view', path: path(other) })).error?.message).toMatch(/does not exist/)
       }
     }),
-    { numRuns: 300 },
+    { numRuns: effort(60, 3000) },
   )
 })

@@ -64,6 +64,7 @@ test('every tool is made under its own name, and described in a form that a mode
     context: () => contextIn('/work'),
     redactor: createRedactor(),
     emit: async () => {},
+    adviceFor: () => undefined,
     onOutput: () => {},
     onCrash: () => {},
   })

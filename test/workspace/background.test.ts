@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import type { ShellLauncher } from '../../src/workspace/shell.ts'
 import { eventually, openShells, processesOf, runIn } from './shell-fixture.ts'
+import { launcherOf } from '../support/launcher.ts'
 
 /** As a result's note names it. */
 function backgroundFile(note: string | undefined): string {
@@ -88,7 +88,7 @@ test('what the background writes beyond its file is dropped: it goes on, held to
 const WALL = ['unshare', '--user', '--map-root-user', '--pid', '--fork', '--mount-proc', '--kill-child']
 
 test('behind a wall with a PID namespace, commands end and outlive as on the host', async () => {
-  const launcher: ShellLauncher = { isolation: 'none', wrap: (argv) => [...WALL, ...argv] }
+  const launcher = launcherOf((argv) => [...WALL, ...argv], 1)
   const { run, shells, conversationId } = await openShells({ launcher })
   const { backgroundPid } = await run('x=1; sleep 30 >/dev/null 2>&1 &')
   expect(backgroundPid).toBeLessThan(100)

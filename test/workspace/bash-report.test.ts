@@ -7,23 +7,18 @@ function read(...fields: string[]): unknown[] {
   const seen: unknown[] = []
   const take = readReports({
     isExpected: (token) => token === TOKEN,
-    onReport: ({ serial, exitCode, cwd }) => seen.push([serial, exitCode, cwd]),
+    onReport: ({ exitCode, cwd }) => seen.push([exitCode, cwd]),
     onState: (state) => seen.push(state.toString()),
   })
   take(Buffer.from(fields.join('\0')))
   return seen
 }
 
-const report = (serial: number, token = TOKEN) => ['', REPORT + token, `${serial}`, '0', '/w', '', '', '', '42']
+const report = (exitCode: number, token = TOKEN) => ['', REPORT + token, `${exitCode}`, '/w', '', '', '']
 const state = (text: string, token = TOKEN) => [STATE + token, text, STATE_END + token]
 
 test('a report and the state after it are read', () => {
-  expect(read(...report(1), ...state('a'), ...report(2), ...state('b'), '')).toEqual([
-    [1, 0, '/w'],
-    'a',
-    [2, 0, '/w'],
-    'b',
-  ])
+  expect(read(...report(1), ...state('a'), ...report(2), ...state('b'), '')).toEqual([[1, '/w'], 'a', [2, '/w'], 'b'])
 })
 
 test.each([
@@ -35,6 +30,6 @@ test.each([
   ['after the state', [...report(1), STATE, 'whole']],
 ])('what was cut short %s spoils nothing of what follows', (_, cut) => {
   const seen = read(...cut, ...report(2), ...state('b'), '')
-  expect(seen.slice(-2)).toEqual([[2, 0, '/w'], 'b'])
+  expect(seen.slice(-2)).toEqual([[2, '/w'], 'b'])
   expect(seen).not.toContain('half a st')
 })

@@ -16,7 +16,7 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { findBubblewrap } from '../../src/workspace/find-launcher.ts'
 import { shellEnvironment } from '../../src/workspace/shell-environment.ts'
@@ -399,9 +399,16 @@ test.runIf(process.getuid?.() === 0)('a user without rights gets the same wall',
   const root = await realpath(await mkdtemp(join(tmpdir(), 'wall-user-')))
   onTestFinished(() => rm(root, { recursive: true, force: true }))
   await chmod(root, 0o777)
-  const script = join(import.meta.dirname, 'children/unprivileged-shell.ts')
-  const nobody = ['--reuid', '65534', '--regid', '65534', '--clear-groups']
-  const child = spawn('setpriv', [...nobody, process.execPath, script, root], { stdio: ['ignore', 'pipe', 'pipe'] })
+  // The checkout may lie where that user may not look, such as in /root: it is mounted where they may.
+  const checkout = join(root, 'checkout')
+  await mkdir(checkout)
+  const inCheckout = (path: string) => join(checkout, relative(CHECKOUT, path))
+  const script = inCheckout(join(import.meta.dirname, 'children/unprivileged-shell.ts'))
+  const asNobody = 'exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"'
+  const mounted = ['--mount', 'sh', '-ec', `mount --bind "$0" "$1"; cd "$1"; shift; ${asNobody}`, CHECKOUT, checkout]
+  const child = spawn('unshare', [...mounted, inCheckout(process.execPath), script, root], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let [said, complained] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (complained += text))
@@ -420,6 +427,8 @@ test.runIf(process.getuid?.() === 0)('a user without rights gets the same wall',
     isRemoved: true,
   })
 })
+
+const CHECKOUT = join(import.meta.dirname, '../..')
 
 function which(name: string): Promise<string> {
   const found = process.env['PATH']!.split(':')

@@ -1,8 +1,20 @@
-import { mkdir, mkdtemp, readFile, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import {
+  mkdir,
+  mkdtemp,
+  open,
+  readFile,
+  readdir,
+  rename,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as tick } from 'node:timers/promises'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createRandom } from '../support/random.ts'
 import { copyTree } from '../../src/workspace/copy-tree.ts'
 
@@ -104,4 +116,94 @@ test('names that are no UTF-8 are told, not lost in silence; the list of what wa
   const warnings = await copyTree(from, to, options)
   expect(warnings).toHaveLength(21)
   expect(warnings.at(-1)).toBe('11 more were not copied')
+})
+
+describe('a file with holes', () => {
+  const blocksOf = async (path: string) => (await stat(path)).blocks * 512
+
+  test('has them in the copy, too, and the same content', async () => {
+    const path = join(from, 'sparse')
+    await using file = await open(path, 'w')
+    const data = [
+      [0, 'at the beginning'],
+      [5_000_000, 'x'.repeat(10_000)],
+      [1_048_575, 'over the border of two pieces'],
+      [40_000_000, 'in the middle'],
+      [59_999_000, 'before a hole at the end'],
+    ] as const
+    for (const [at, text] of data) await file.write(text, at)
+    await file.truncate(60_000_001)
+    await copyTree(from, to, options)
+    const copy = join(to, 'sparse')
+    expect((await readFile(copy)).equals(await readFile(path))).toBe(true)
+    expect((await stat(copy)).size).toBe(60_000_001)
+    expect(await blocksOf(copy)).toBeLessThan(1_000_000)
+    // Where the file system keeps no holes, neither has the original.
+    expect(await blocksOf(path)).toBeLessThan(1_000_000)
+  })
+
+  test('counts with its full size: none is read for longer than the limit allows', async () => {
+    await truncate(await touched(join(from, 'terabyte')), 1024 ** 4)
+    await expect(copyTree(from, to, options)).rejects.toMatchObject({ code: 'workdir_too_large' })
+    expect(await readdir(to)).toEqual([])
+  })
+
+  test('is not copied any further once the copy is ended', async () => {
+    await truncate(await touched(join(from, 'large')), 40 * 1024 ** 3)
+    const abort = new AbortController()
+    const copied = copyTree(from, to, { ...options, signal: abort.signal })
+    while ((await readdir(to)).length === 0) await tick()
+    abort.abort()
+    await expect(copied).rejects.toMatchObject({ code: 'unavailable' })
+  })
+})
+
+async function touched(path: string): Promise<string> {
+  await writeFile(path, '')
+  return path
+}
+
+test('no more of a file is copied than was counted, however it grows meanwhile', async () => {
+  const over = new AbortController()
+  const path = join(from, 'growing')
+  const growing = (async () => {
+    while (!over.signal.aborted) {
+      await writeFile(path, 'x')
+      await tick()
+      await truncate(path, 100 * 1024 ** 3)
+      await tick()
+    }
+  })()
+  try {
+    for (let n = 0; n < 50; n++) {
+      await mkdir(join(to, `${n}`))
+      const limits = { entries: 10, bytes: 1000 }
+      await copyTree(from, join(to, `${n}`), { ...options, limits }).catch((error: unknown) =>
+        expect(error).toMatchObject({ code: 'workdir_too_large' }),
+      )
+      const { size } = await stat(join(to, `${n}`, 'growing')).catch(() => ({ size: 0 }))
+      expect(size).toBeLessThanOrEqual(1000)
+    }
+  } finally {
+    over.abort()
+    await growing
+  }
+})
+
+test('every kind of content arrives as it is', async () => {
+  const contents: Record<string, Buffer> = {
+    empty: Buffer.alloc(0),
+    'one byte': Buffer.from('x'),
+    zeros: Buffer.alloc(10_000),
+    'zeros and a byte': Buffer.concat([Buffer.alloc(4096), Buffer.from('x')]),
+    'a byte and zeros': Buffer.concat([Buffer.from('x'), Buffer.alloc(9000)]),
+    'as large as a piece': Buffer.alloc(1024 * 1024, 'x'),
+    'larger than a piece': Buffer.alloc(3_000_001, 'yz'),
+  }
+  for (const [name, content] of Object.entries(contents)) await writeFile(join(from, name), content, { mode: 0o640 })
+  expect(await copyTree(from, to, options)).toEqual([])
+  for (const [name, content] of Object.entries(contents)) {
+    expect((await readFile(join(to, name))).equals(content), name).toBe(true)
+    expect((await stat(join(to, name))).mode & 0o777).toBe(0o640)
+  }
 })

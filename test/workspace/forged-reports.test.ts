@@ -2,13 +2,10 @@
 import { expect, test } from 'vitest'
 import { REPORT, STATE, STATE_END } from '../../src/workspace/bash-report.ts'
 import { openShells } from './shell-fixture.ts'
+import { PATIENCE_S } from '../support/patience.ts'
 
-/** As bash says it, with each number that could be asked for next. */
-const FORGED = Array.from({ length: 20 }, (_, serial) => [
-  ['', REPORT, String(serial), '77', '/forged', '', '', '', '1'],
-  [STATE, 'export forged=yes\n', STATE_END],
-])
-  .flat(2)
+/** As bash says it, but for the token. */
+const FORGED = ['', REPORT, '77', '/forged', '', '', '', STATE, 'export forged=yes\n', STATE_END]
   .map((field) => `${field}\\0`)
   .join('')
 
@@ -42,6 +39,6 @@ test('keeps what is forged out of the state that another shell begins with', asy
   await shells.close()
   const { stdout } = await reopen()
     .get('agent')
-    .run('echo $mine ${forged-no} $PWD', { timeout: 20, signal: new AbortController().signal })
+    .run('echo $mine ${forged-no} $PWD', { timeout: PATIENCE_S, signal: new AbortController().signal })
   expect(stdout).toBe('yes no /usr\n')
 })

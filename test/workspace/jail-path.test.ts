@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Problem } from '../../src/contract/problem.ts'
-import { jailPathOfUrl, parseJailPath } from '../../src/workspace/jail-path.ts'
+import { jailPathOfUrl, parseJailPath, refuseToMake } from '../../src/workspace/jail-path.ts'
 
 const refused = (work: () => unknown) => {
   try {
@@ -25,6 +25,10 @@ describe('a path', () => {
     ['100%', ['100%']],
     ['a\nb', ['a\nb']],
     ['~/$HOME', ['~', '$HOME']],
+    ['a\\b', ['a\\b']],
+    ['..\\a', ['..\\a']],
+    ['%2e%2e/a%2fb', ['%2e%2e', 'a%2fb']],
+    [' /a ', [' ', 'a ']],
     ['x'.repeat(255), ['x'.repeat(255)]],
   ])('%j is %j', (text, names) => {
     expect(parseJailPath(text).names).toEqual(names)
@@ -40,16 +44,8 @@ describe('a path', () => {
     'a/../b',
     'a//b',
     'a//',
-    'a\\b',
-    '..\\a',
-    'C:\\a',
     'a\0b',
     '\0',
-    'a%00b',
-    '%2e%2e/a',
-    '%2E%2E',
-    'a%2fb',
-    'a%5Cb',
     'a\ud800',
     'x'.repeat(256),
     'ü'.repeat(128),
@@ -76,6 +72,12 @@ describe('of a URL', () => {
     ['a+b', ['a+b']],
     ['', []],
     ['a/', ['a']],
+    ['a%5cb', ['a\\b']],
+    ['a%255cb', ['a%5cb']],
+    ['%252e%252e%252fx', ['%2e%2e%2fx']],
+    ['%252Fetc', ['%2Fetc']],
+    ['a%2500', ['a%00']],
+    ['%25252e%25252e', ['%252e%252e']],
   ])('%s is decoded once', (url, names) => {
     expect(jailPathOfUrl(base + url, 3).names).toEqual(names)
     expect(jailPathOfUrl(`http://host:80${base}${url}`, 3).names, 'as a whole URL').toEqual(names)
@@ -88,18 +90,23 @@ describe('of a URL', () => {
     '..%2fx',
     '%2fetc/passwd',
     '/etc/passwd',
-    'a%5cb',
-    'a%255cb',
-    '%252e%252e%252fx',
-    '%252Fetc',
     'a%00',
-    'a%2500',
-    '%25252e%25252e',
     'a%2f%2fb',
     '%c0%ae%c0%ae/x',
     '%ff',
     '%zz',
   ])('%s is refused', (url) => {
     expect(refused(() => jailPathOfUrl(base + url, 3))).toBe('unsafe_path')
+  })
+})
+
+describe('to be made', () => {
+  test.each(['a\\b', '..\\', 'C:\\a', 'a%00b', '%2e%2e', '%2E', 'a%2fb', 'a%5Cb', '%252e', '%25252F'])(
+    'the name %j is refused',
+    (name) => expect(refused(() => refuseToMake(name))).toBe('unsafe_path'),
+  )
+
+  test.each(['a', '...', '100%', '50%25', 'a b', ' ', '%', '%20', '%zz', '😀'])('the name %j is fine', (name) => {
+    expect(refused(() => refuseToMake(name))).toBe('taken')
   })
 })

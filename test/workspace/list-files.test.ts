@@ -6,6 +6,7 @@ import { countFiles, listFiles } from '../../src/workspace/list-files.ts'
 import { walk } from '../../src/workspace/tree-walk.ts'
 import type { JailBench } from './jail-fixture.ts'
 import { outcomeOf, setJail } from './jail-fixture.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 
 const ROOT = parseJailPath('')
 
@@ -104,7 +105,7 @@ test('what has not come in whole yet is not shown', async () => {
 test('counts what there is, and says when it stopped before the end', async () => {
   await using bench = await setJail()
   await fill(bench, ...PATHS)
-  expect(await countFiles(bench.jail, ROOT, Date.now() + 10_000)).toEqual({
+  expect(await countFiles(bench.jail, ROOT, Date.now() + PATIENCE_MS)).toEqual({
     count: 9,
     directories: 2,
     symlinks: 0,

@@ -15,6 +15,7 @@ import { searchFiles } from '../../src/workspace/search-files.ts'
 import { createUnfinishedFiles } from '../../src/workspace/unfinished-files.ts'
 import { ANY_FILE, publish, stage, touch } from '../../src/workspace/write-file.ts'
 import { CANARY, outcomeOf, setJail } from './jail-fixture.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 
 const path = parseJailPath
 
@@ -121,7 +122,7 @@ describe('a name that is swapped all the time', () => {
         if (round % 50 === 0)
           for (const ripgrep of ['rg', undefined]) {
             const query = { content: 'canary', ignore_case: false, path: '', limit: 100 }
-            const deps = { ripgrep, redact: (line: string) => line, signal: AbortSignal.timeout(5000) }
+            const deps = { ripgrep, redact: (line: string) => line, signal: AbortSignal.timeout(PATIENCE_MS) }
             expect((await searchFiles(jail, path(''), query, deps)).items).toEqual([])
           }
       }
@@ -152,7 +153,7 @@ describe('what is no file', () => {
       }
     expect(await list(bench.jail)).toEqual(['pipe other', 'socket other'])
     const query = { content: 'opened', ignore_case: false, path: '', limit: 10 }
-    const deps = { ripgrep: undefined, redact: (line: string) => line, signal: AbortSignal.timeout(5000) }
+    const deps = { ripgrep: undefined, redact: (line: string) => line, signal: AbortSignal.timeout(PATIENCE_MS) }
     expect((await searchFiles(bench.jail, path(''), query, deps)).items).toEqual([])
     expect(await waiting, 'it waited until it was ended').toBe(124)
     await removeAll(bench.jail, 'pipe')
@@ -221,7 +222,7 @@ describe('what belongs to the server', () => {
     expect(await outcomeOf(() => removeAll(jail, 'app'))).toBe('unsafe_path')
     for (const ripgrep of ['rg', undefined]) {
       const query = { content: 'key', ignore_case: false, path: '', limit: 10 }
-      const deps = { ripgrep, redact: (line: string) => line, signal: AbortSignal.timeout(5000) }
+      const deps = { ripgrep, redact: (line: string) => line, signal: AbortSignal.timeout(PATIENCE_MS) }
       expect((await searchFiles(jail, path(''), query, deps)).items).toEqual([])
     }
     expect(await readdir(bench.inside('app'))).toEqual(['data', 'main'])

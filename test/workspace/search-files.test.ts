@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { mkdir, symlink, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { mkdir, symlink, truncate, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { SearchFiles } from '../../src/contract/files.ts'
 import { parseJailPath } from '../../src/workspace/jail-path.ts'
@@ -128,6 +128,73 @@ describe.each(ENGINES)('by content, with %s', (_name, ripgrep) => {
     await fill(bench, { a: 'foo', b: 'foo' })
     const { truncated } = await search(bench, { content: 'foo' }, ripgrep, { signal: AbortSignal.abort() })
     expect(truncated).toBe(true)
+  })
+})
+
+describe('what hostile files can do to a search', () => {
+  const MIB = 1024 * 1024
+
+  test.each(ENGINES)('an endless line costs neither memory nor the other files, with %s', async (_name, ripgrep) => {
+    await using bench = await setJail()
+    await fill(bench, {
+      'a-huge': 'x'.repeat(9000),
+      'b-small': 'needle',
+      'c-large': 'y\n'.repeat(9 * MIB).concat('needle'),
+    })
+    await truncate(bench.inside('a-huge'), 2 ** 40)
+    const before = process.memoryUsage().rss
+    const end = new AbortController()
+    const searched = search(bench, { content: 'needle' }, ripgrep, { signal: end.signal })
+    // Never over by itself: the huge file comes last but one, and has a terabyte.
+    setTimeout(() => end.abort(), 2000)
+    const { items, truncated, skipped } = await searched
+    expect(linesOf({ items, truncated })).toEqual(['b-small:1:needle'])
+    expect({ truncated, skipped }).toEqual({ truncated: true, skipped: ['a-huge', 'c-large'] })
+    expect(process.memoryUsage().rss - before).toBeLessThan(300 * MIB)
+  })
+
+  test.each(ENGINES)('large files are found, after the others, with %s', async (_name, ripgrep) => {
+    await using bench = await setJail()
+    const large = `${'y\n'.repeat(9 * MIB)}needle`
+    await fill(bench, { 'a/large': large, b: 'needle', 'a.large': large, 'a/small': 'needle' })
+    const found = await search(bench, { content: 'needle' }, ripgrep)
+    expect(found.items.map(({ path }) => path)).toEqual(['a/small', 'b', 'a/large', 'a.large'])
+    expect(found.truncated).toBe(false)
+  })
+
+  test('the program runs under a limit of memory, and one that breaks off is told', async () => {
+    await using bench = await setJail()
+    await fill(bench, { a: 'needle', b: 'needle' })
+    const program = join(bench.outside, 'rg')
+    const search_ = async (script: string) => {
+      await writeFile(program, `#!/bin/bash\n${script}\n`, { mode: 0o700 })
+      return await search(bench, { content: 'needle' }, program)
+    }
+    const limited = await search_(`[ "$(ulimit -v)" = 524288 ] && printf './a\\0'`)
+    expect([linesOf(limited), limited.truncated]).toEqual([['a:1:needle'], false])
+    const killed = await search_(`printf './a\\0'; kill -ABRT $$`)
+    expect([linesOf(killed), killed.truncated]).toEqual([['a:1:needle'], true])
+  })
+
+  test('a pattern over many names leaves everybody else their turn', async () => {
+    await using bench = await setJail()
+    await mkdir(bench.inside('many'))
+    const names = Array.from({ length: 1000 }, (_, at) => 'a'.repeat(200) + at)
+    for (const name of names) await writeFile(bench.inside('many', name), '')
+    let turns = 0
+    const timer = setInterval(() => ++turns, 0)
+    const before = process.cpuUsage().user
+    expect(await search(bench, { q: `${'*a'.repeat(499)}b` })).toEqual({ items: [], truncated: false })
+    clearInterval(timer)
+    // Each turn of the loop is one that somebody else could have had: at least one for 200 ms of work.
+    expect(turns).toBeGreaterThan((process.cpuUsage().user - before) / 200_000)
+  })
+
+  test('a search by name ends with its time, though it finds nothing', async () => {
+    await using bench = await setJail()
+    await fill(bench, { a: '', b: '' })
+    const found = await search(bench, { q: 'nothing' }, undefined, { signal: AbortSignal.abort() })
+    expect(found).toEqual({ items: [], truncated: true })
   })
 })
 

@@ -14,6 +14,7 @@ import type { CommandOptions, CommandResult, Shell, Shells } from '../../src/wor
 import { requireWall } from '../support/wall.ts'
 import { shellEnvironment } from '../../src/workspace/shell-environment.ts'
 import { createShells, type ShellsOptions } from '../../src/workspace/shells.ts'
+import { PATIENCE_S } from '../support/patience.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -69,7 +70,7 @@ export async function openShells(overrides: Partial<ShellsOptions> = {}): Promis
 }
 
 export function runIn(shell: Shell, command: string, options: Partial<CommandOptions> = {}): Promise<CommandResult> {
-  return shell.run(command, { timeout: 20, signal: new AbortController().signal, ...options })
+  return shell.run(command, { timeout: PATIENCE_S, signal: new AbortController().signal, ...options })
 }
 
 function hostPidOf(pid: number, mark: string): number | undefined {

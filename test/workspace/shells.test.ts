@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { shellEnvironment } from '../../src/workspace/shell-environment.ts'
-import type { ShellLauncher } from '../../src/workspace/shell.ts'
 import { isWalled, openShells, runIn } from './shell-fixture.ts'
+import { launcherOf } from '../support/launcher.ts'
 
 describe('the environment of a shell', () => {
   test('is what the allow-list passes on, and says that nobody is at a terminal', () => {
@@ -72,14 +72,18 @@ describe('sessions', () => {
 
 describe('a launcher', () => {
   test('decides how the shell is started', async () => {
-    const launcher: ShellLauncher = { isolation: 'none', wrap: (argv) => ['env', 'WRAPPED=yes', ...argv] }
+    const launcher = launcherOf((argv) => ['env', 'WRAPPED=yes', ...argv])
     const { run } = await openShells({ launcher })
     expect((await run('echo $WRAPPED')).stdout).toBe('yes\n')
   })
 
   test('that cannot start one makes the command reject, saying why; the next tries again', async () => {
-    let argvOf: ShellLauncher['wrap'] = () => ['sh', '-c', 'echo no namespaces here >&2; exit 1']
-    const { run } = await openShells({ launcher: { isolation: 'none', wrap: (...args) => argvOf(...args) } })
+    let argvOf: (argv: readonly string[]) => readonly string[] = () => [
+      'sh',
+      '-c',
+      'echo no namespaces here >&2; exit 1',
+    ]
+    const { run } = await openShells({ launcher: launcherOf((argv) => argvOf(argv)) })
     await expect(run('true')).rejects.toThrow(/did not start: no namespaces here/)
     argvOf = () => ['/no/such/file']
     await expect(run('true')).rejects.toThrow(/did not start.*ENOENT/)

@@ -8,25 +8,26 @@ import type {
   ListDeliveries,
   TestOutcome,
   UpdateCallback,
+  UpdatedCallback,
 } from '../../contract/callback.ts'
 import { MAX_CALLBACKS } from '../../contract/callback.ts'
 import { EVENT_VERSION } from '../../contract/event.ts'
-import { MASK } from '../../contract/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
-import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { createWebhookSecret } from '../../security/webhook-signature.ts'
 import type { Idempotency } from '../idempotency.ts'
 import { keptOf } from '../idempotency.ts'
 import { createKeyedCreates } from '../keyed-creates.ts'
 import { refuseSecretsIn } from '../refuse-secrets.ts'
-import type { CallbackRecord, Credentials } from './callback-record.ts'
+import type { CallbackRecord } from './callback-record.ts'
 import { viewOf } from './callback-record.ts'
 import type { CallbackSet, Entry } from './callback-set.ts'
 import { keysOf } from './callback-set.ts'
 import { createDeliveryHistory } from './delivery-history.ts'
 import { toldOf } from './deliver-events.ts'
 import type { CallbackDispatcher } from './dispatcher.ts'
+import type { Updated } from './update-callback.ts'
+import { lowerNames, requireCredentials, updateCallback } from './update-callback.ts'
 
 /** Each throws a `Problem` for what cannot be done; changes are durable when they resolve. */
 export interface CallbackCommands {
@@ -34,7 +35,7 @@ export interface CallbackCommands {
   get(id: string): Callback
   /** The same key and body again, within a day, is the same callback, secret and all. */
   create(request: CreateCallback, idempotency?: Idempotency): Promise<CreatedCallback>
-  update(id: string, request: UpdateCallback): Promise<Callback>
+  update(id: string, request: UpdateCallback): Promise<UpdatedCallback>
   remove(id: string): Promise<void>
   deliveries(id: string, query: ListDeliveries): DeliveryPage
   /** Sends a `CallbackTest`, once, whether the callback is enabled or not, and whatever waits. */
@@ -118,7 +119,13 @@ export function callbackCommands(deps: CallbackCommandsDeps): CallbackCommands {
     async update(id, request) {
       find(id)
       await refuse(request.url, request.headers)
-      return await change(id, (before) => updated(before, request, set.seal.bind(set)))
+      let told: Updated['told'] = {}
+      const callback = await change(id, (before) => {
+        const updated = updateCallback(before, request, set.seal.bind(set))
+        told = updated.told
+        return updated.entry
+      })
+      return { ...callback, ...told }
     },
     async remove(id) {
       await set.put(id, (before) => {
@@ -145,38 +152,6 @@ export function callbackCommands(deps: CallbackCommandsDeps): CallbackCommands {
   }
 }
 
-function updated(before: Entry, request: UpdateCallback, seal: (credentials: Credentials) => string): Entry {
-  const { record } = before
-  const headers = request.headers && merged(lowerNames(request.headers), before.credentials?.headers ?? {})
-  const credentials = headers ? { ...requireCredentials(before.credentials), headers } : before.credentials
-  if (request.enabled) requireCredentials(credentials)
-  const enabled = request.enabled ?? record.enabled
-  return {
-    history: before.history,
-    credentials,
-    record: {
-      ...record,
-      url: request.url ?? record.url,
-      events: request.events === undefined ? record.events : request.events ? [...new Set(request.events)] : undefined,
-      ...(headers && { sealed: seal(credentials!) }),
-      enabled,
-      disabled_reason: enabled || request.enabled === false ? undefined : record.disabled_reason,
-      // Somebody has seen to it: it begins anew, at once.
-      failing: undefined,
-      updated_at: new Date().toISOString(),
-    },
-  }
-}
-
-/** A masked value is the one there is. */
-function merged(headers: Record<string, string>, kept: Readonly<Record<string, string>>): Record<string, string> {
-  const values = Object.entries(headers).map(([name, value]) => [name, value === MASK ? kept[name] : value] as const)
-  return withoutUndefined(Object.fromEntries(values) as Record<string, string>)
-}
-
-const lowerNames = (headers: Readonly<Record<string, string>>) =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
-
 function tell({ record, credentials, history }: Entry): Callback {
   return viewOf(record, credentials, record.enabled ? history.nextAttemptAt() : undefined)
 }
@@ -201,14 +176,6 @@ function testEvent(conversationId: string): CallbackTest {
 function refuseServerKeysIn(headers: Readonly<Record<string, string>> = {}, redact: (text: string) => string): void {
   if (!Object.values(headers).some((value) => /<secret:(OPENHANDS_|LLM_API_KEY>)/.test(redact(value)))) return
   throw new Problem('invalid_request', 'headers hold a key of this server, which no receiver is to have.')
-}
-
-function requireCredentials(credentials: Credentials | undefined): Credentials {
-  if (credentials) return credentials
-  throw new Problem(
-    'storage_failed',
-    'The secret of this callback was encrypted with another key; start the server with it (OPENHANDS_SECRET_KEY, or the old master key after a comma), or make the callback anew.',
-  )
 }
 
 function refuseBrokenOff(cause: unknown): never {

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { CommandOutcome, CommandStarted } from '../../contract/command.ts'
 import { Command } from '../../contract/command.ts'
+import type { KilledBy } from '../../contract/command-status.ts'
 import type { EventDraft } from '../../contract/event.ts'
 import type { CommandResult } from '../../workspace/shell.ts'
 
@@ -14,14 +15,19 @@ export const CommandRecord = Command.extend({
 })
 export type CommandRecord = z.infer<typeof CommandRecord>
 
-/** Why a command is over that did not come to its own end. */
-type Cut = 'timed_out' | 'killed'
+/** Why the server ended a command; undefined for one that came to its own end. */
+function killerOf({ timedOut, flooded, interrupted }: CommandResult): KilledBy | undefined {
+  if (timedOut) return 'timeout'
+  if (flooded) return 'output_limit'
+  return interrupted ? 'request' : undefined
+}
 
 export function endedRecord(record: CommandRecord, result: CommandResult, redact: (text: string) => string) {
-  const cut: Cut | undefined = result.timedOut ? 'timed_out' : result.interrupted ? 'killed' : undefined
+  const killed_by = killerOf(result)
   return {
     ...record,
-    status: cut ?? 'exited',
+    status: killed_by === undefined ? 'exited' : 'killed',
+    ...(killed_by !== undefined && { killed_by }),
     ended_at: new Date().toISOString(),
     exit_code: result.exitCode,
     execution_time: Math.round(result.durationMs * 1000) / 1e6,
@@ -53,7 +59,8 @@ export function asLost(record: CommandRecord): CommandRecord {
 export const viewOf = (record: CommandRecord): Command => Command.parse(record)
 
 export function outcomeOf(record: CommandRecord): CommandOutcome {
-  const { command_id, status, exit_code, stdout, stderr, truncated, timed_out, background_pid, note } = record
+  const { command_id, status, exit_code, stdout, stderr, truncated, timed_out, killed_by, background_pid, note } =
+    record
   return {
     command_id,
     status,
@@ -65,6 +72,7 @@ export function outcomeOf(record: CommandRecord): CommandOutcome {
     ...(background_pid !== undefined && { background_pid }),
     truncated,
     timed_out,
+    ...(killed_by !== undefined && { killed_by }),
     ...(note !== undefined && { note }),
   }
 }
@@ -76,7 +84,7 @@ export function startedOf({ command_id, status, started_at, pid }: CommandRecord
 }
 
 export function eventOf(record: CommandRecord): EventDraft {
-  const { command_id, command, session_id, status, exit_code, background_pid } = record
+  const { command_id, command, session_id, status, exit_code, killed_by, background_pid } = record
   return {
     type: 'CommandResult',
     source: 'environment',
@@ -84,6 +92,7 @@ export function eventOf(record: CommandRecord): EventDraft {
     command,
     session_id,
     status,
+    ...(killed_by !== undefined && { killed_by }),
     exit_code,
     cwd: record.cwd ?? '',
     execution_time: record.execution_time ?? 0,

@@ -11,6 +11,7 @@ import {
   Redeliver,
   TestOutcome,
   UpdateCallback,
+  UpdatedCallback,
 } from '../../contract/callback.ts'
 import { ConversationId } from '../../contract/conversation.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
@@ -87,7 +88,7 @@ export const callbackRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
         ]),
         params: ByCallback,
         body: UpdateCallback,
-        response: { 200: Callback },
+        response: { 200: UpdatedCallback },
       },
     },
     async (request) => (await callbacksOf(request.params.id)).update(request.params.callback_id, request.body),

@@ -14,7 +14,14 @@ import { publishingOf } from '../preconditions.ts'
 import { ById } from './conversations.ts'
 import { ByPath, PATH } from './files.ts'
 
-const TAKES_FILES = [...PATH, 'not_a_file', 'body_too_large', 'precondition_failed', 'storage_full'] as const
+const TAKES_FILES = [
+  ...PATH,
+  'not_a_file',
+  'body_too_large',
+  'precondition_failed',
+  'disk_quota_exceeded',
+  'storage_full',
+] as const
 
 const Binary = z.unknown().meta({ type: 'string', format: 'binary' })
 

@@ -27,13 +27,13 @@ import { ById, CONVERSATION } from './conversations.ts'
 
 export const ByPath = z.strictObject({
   id: ConversationId,
-  '*': z.string().describe('A path in the workdir; its slashes may be encoded, once.'),
+  '*': z.string().describe('A path in the workdir, percent-encoded once; its slashes may be encoded too.'),
 })
 
 /** What every route of a path may answer. */
 export const PATH = [...CONVERSATION, 'unsafe_path', 'workdir_missing', 'not_a_directory', 'file_forbidden'] as const
 
-const CHANGE = [...PATH, 'storage_full'] as const
+const CHANGE = [...PATH, 'disk_quota_exceeded', 'storage_full'] as const
 
 const binary = (description: string, type = 'application/octet-stream') => ({
   description,

@@ -9,6 +9,7 @@ import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { describeRoute } from '../describe-route.ts'
 import { requireEventStream, streamEvents } from '../sse-reply.ts'
+import type { FirehoseSlots } from '../stream-slots.ts'
 import type { SocketConnection } from '../socket/connection.ts'
 import type { FirstFrameKey } from '../socket/first-frame-key.ts'
 import { sendFeed } from '../socket/send-feed.ts'
@@ -17,12 +18,13 @@ import { upgradeWith } from '../socket/socket-route.ts'
 export type FirehoseDeps = {
   readonly firehose: Firehose
   readonly metrics: Metrics
+  readonly slots: FirehoseSlots
   readonly firstFrameKey: FirstFrameKey
   readonly streamBufferBytes: number
 }
 
 export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseDeps> = async (app, deps) => {
-  const { firehose, metrics, firstFrameKey, streamBufferBytes: bufferBytes } = deps
+  const { firehose, metrics, slots, firstFrameKey, streamBufferBytes: bufferBytes } = deps
   const describe = describeRoute('events')
 
   const upgrade = upgradeWith(firstFrameKey, {
@@ -30,8 +32,11 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseDeps> = async (app, d
     async check({ query }) {
       using reader = await firehose.open()
       positionIn(reader, query.cursor)
+      slots.take()() // told before the upgrade that there is none; taken when it is made
     },
     async serve(socket, { query }) {
+      using stack = new DisposableStack()
+      stack.defer(slots.take())
       using reader = await firehose.open()
       const afterSeq = positionIn(reader, query.cursor) ?? reader.head
       const answering = refuseAll(socket)
@@ -59,6 +64,7 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseDeps> = async (app, d
         'invalid_cursor',
         'cursor_ahead',
         'origin_refused',
+        'too_many_streams',
         'storage_failed',
       ]),
       querystring: StreamFirehose,
@@ -75,6 +81,8 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseDeps> = async (app, d
     },
     preHandler: [upgrade, requireEventStream],
     async handler(request, reply) {
+      using stack = new DisposableStack()
+      stack.defer(slots.take())
       using reader = await firehose.open()
       const afterSeq = positionIn(reader, request.headers['last-event-id'] ?? request.query.cursor)
       await streamEvents(reply, reader, {

@@ -70,10 +70,11 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     '/conversations/:id/pause',
     {
       schema: {
-        ...describe('pauseConversation', 'Pause the agent; pausing what is not running changes nothing', [
-          ...CONVERSATION,
-          'storage_full',
-        ]),
+        ...describe(
+          'pauseConversation',
+          'Pause the agent; without `interrupt`, pausing what is not running changes nothing',
+          [...CONVERSATION, 'storage_full'],
+        ),
         params: ById,
         body: PauseRequest.optional(),
         response: { 200: StatusAnswer },

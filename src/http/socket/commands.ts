@@ -5,6 +5,7 @@ import { tellIssue } from '../../contract/issue.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { AckFrame, ProblemFrame } from '../../contract/socket.ts'
 import { CommandFrame } from '../../contract/socket.ts'
+import { ComplexJson, parseForeignJson } from '../../lib/foreign-json.ts'
 import type { Opened } from '../../conversations/assemble.ts'
 import type { Idempotency } from '../../conversations/idempotency.ts'
 import { unsupportedFields } from '../problem-handler.ts'
@@ -66,8 +67,9 @@ async function carryOut(
 
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseForeignJson(text)
   } catch (cause) {
+    if (cause instanceof ComplexJson) throw new Problem('invalid_request', `The frame ${cause.message}.`, { cause })
     throw new Problem('invalid_request', 'A frame is one JSON object, sent as text.', { cause })
   }
 }

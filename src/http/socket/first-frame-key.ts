@@ -4,19 +4,17 @@ import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { AUTH_TIMEOUT_MS, AuthFrame, MAX_AUTH_BYTES } from '../../contract/socket.ts'
 import { Problem } from '../../contract/problem.ts'
-
-/** Of all clients together: each holds a connection and what it has sent so far. */
-const MAX_UNKNOWN = 200
+import { networkOf } from '../../security/client-network.ts'
+import { WaitingRoom } from './waiting-room.ts'
 
 /** RFC 6455: a message is too big to be processed. */
 const TOO_BIG = 1009
 
 export type FirstFrameKey = {
-  /** Throws a `Problem` when too many wait already; to be asked before the upgrade. */
-  readonly requireRoom: () => void
   /**
-   * Resolves when the first of `frames` held a key. Throws a `Problem` when it held none, or came too late; false when the
-   * connection is gone, or was ended for what it sent.
+   * Resolves when the first of `frames` held a key. Throws a `Problem` when it held none, came too late, or was not there
+   * when others wanted to wait; false when the connection is gone, or was ended for what it sent. All of these count as
+   * requests without a right key.
    */
   readonly admit: (request: FastifyRequest, ws: WebSocket, frames: AsyncIterator<string, void>) => Promise<boolean>
 }
@@ -25,26 +23,33 @@ export type FirstFrameKey = {
 export type CheckKey = (request: FastifyRequest, authorization: string | undefined) => Promise<void>
 
 export function createFirstFrameKey(checkKey: CheckKey): FirstFrameKey {
-  let unknown = 0
+  const room = new WaitingRoom()
+
+  /** Undefined for one that does not come in time. */
+  async function firstFrame({ ip, raw }: FastifyRequest, ws: WebSocket, frames: AsyncIterator<string, void>) {
+    const { promise: tooLate, resolve: giveUp } = Promise.withResolvers<undefined>()
+    const leave = room.enter(networkOf(ip), () => giveUp(undefined))
+    const stopCounting = cutOffBeyond(MAX_AUTH_BYTES, ws, raw.socket)
+    const timer = setTimeout(() => giveUp(undefined), AUTH_TIMEOUT_MS)
+    try {
+      return await Promise.race([frames.next(), tooLate])
+    } finally {
+      clearTimeout(timer)
+      stopCounting()
+      leave()
+    }
+  }
+
   return {
-    requireRoom() {
-      if (unknown >= MAX_UNKNOWN)
-        throw new Problem('unavailable', 'Too many sockets wait for a key; send it in the Authorization header.')
-    },
     async admit(request, ws, frames) {
-      unknown += 1
-      const stopCounting = cutOffBeyond(MAX_AUTH_BYTES, ws, request.raw.socket)
-      const { promise: late, reject } = Promise.withResolvers<never>()
-      const timer = setTimeout(() => reject(noKey()), AUTH_TIMEOUT_MS)
+      const first = await firstFrame(request, ws, frames)
+      const token = first?.done === false ? tokenIn(first.value) : undefined
       try {
-        const { value: frame, done } = await Promise.race([frames.next(), late])
-        if (done) return false
-        await checkKey(request, `Bearer ${tokenIn(frame)}`)
+        await checkKey(request, token === undefined ? undefined : `Bearer ${token}`)
         return true
-      } finally {
-        clearTimeout(timer)
-        stopCounting()
-        unknown -= 1
+      } catch (error) {
+        if (first?.done) return false
+        throw token === undefined && error instanceof Problem && error.code === 'unauthorized' ? noKey() : error
       }
     },
   }
@@ -75,12 +80,13 @@ function cutOffBeyond(bytes: number, ws: WebSocket, socket: Socket): () => void 
   return stop
 }
 
-function tokenIn(frame: string): string {
+/** Undefined where there is none. */
+function tokenIn(frame: string): string | undefined {
+  if (frame.length > MAX_AUTH_BYTES) return undefined
   try {
-    if (frame.length > MAX_AUTH_BYTES) throw noKey()
     return AuthFrame.parse(JSON.parse(frame)).token
   } catch {
-    throw noKey()
+    return undefined // it is no such frame
   }
 }
 

@@ -49,8 +49,7 @@ export function upgradeWith<Params extends z.ZodType, Query extends z.ZodType>(
     const { upgrades } = request.server
     if (!upgrades.has(request)) return
     // Before a key is seen nothing is told of what there is.
-    if (request.headers.authorization === undefined) key.requireRoom()
-    else await route.check(askedBy(request))
+    if (request.headers.authorization !== undefined) await route.check(askedBy(request))
     await upgrades.accept(request, reply, (ws) => void live(ws, request, key, route))
   }
 }

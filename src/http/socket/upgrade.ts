@@ -9,6 +9,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { WebSocket, WebSocketServer } from 'ws'
 import { Problem } from '../../contract/problem.ts'
 import type { IsAllowedOrigin } from '../cors.ts'
+import { hasBody } from '../slow-bodies.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -35,9 +36,12 @@ export type Upgrades = {
 /** How long a peer has to agree to the end of its connection, milliseconds. */
 const CLOSE_TIMEOUT_MS = 5000
 
-/** An option of Node's server. Any other protocol is not taken up: HTTP clients offer HTTP/2 so, and go on without. */
-export const shouldUpgrade = ({ method, headers }: IncomingMessage): boolean =>
-  method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket'
+/**
+ * An option of Node's server. Any other protocol is not taken up: HTTP clients offer HTTP/2 so, and go on without. Nor is a
+ * request with a body, which would come before the first frame on the same connection.
+ */
+export const shouldUpgrade = (request: IncomingMessage): boolean =>
+  request.method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket' && !hasBody(request)
 
 /** Adds `app.upgrades`. */
 export function takeUpgrades(app: FastifyInstance, maxFrameBytes: number): void {

@@ -7,6 +7,7 @@ import { findProcess } from '../../../src/workspace/process-table.ts'
 import { shellEnvironment } from '../../../src/workspace/shell-environment.ts'
 import { createShells } from '../../../src/workspace/shells.ts'
 import { requireWall } from '../../support/wall.ts'
+import { PATIENCE_S } from '../../support/patience.ts'
 
 const root = process.argv[2]!
 const [dataDir, workdirBase, home] = [join(root, 'data'), join(root, 'work'), join(root, 'home')]
@@ -25,7 +26,9 @@ const shells = createShells({
   launcher: await requireWall({ dataDir, workdirBase, home, keyFiles: [keyFile] }),
 })
 const run = async (command: string) => {
-  const { stdout } = await shells.get('agent').run(command, { timeout: 20, signal: new AbortController().signal })
+  const { stdout } = await shells
+    .get('agent')
+    .run(command, { timeout: PATIENCE_S, signal: new AbortController().signal })
   return stdout
 }
 const seen = {

@@ -1,0 +1,202 @@
+/**
+ * What the server and its tests need besides npm packages: which programs and libraries, which packages contain them, and how
+ * they are installed. The only such list. Run as `provide.mjs server|tests` before either. Plain JavaScript for Node 20,
+ * because the pinned Node may be what does not start yet.
+ *
+ * Installs what is missing where that needs no question: with apt, as root or by sudo without a password. Otherwise prints
+ * one line that says what to run, and exits with 1.
+ */
+// @ts-check
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants, existsSync, readFileSync, realpathSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** @typedef {'apt' | 'dnf' | 'brew'} Manager */
+/**
+ * @typedef {object} Need
+ * @property {string} name What a person knows it by.
+ * @property {() => boolean} isThere
+ * @property {Partial<Record<Manager, string>>} packages A platform without one has it already, or cannot have it.
+ */
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const PINNED_NODE = join(ROOT, 'node_modules/.bin/node')
+
+/** One of these is enough. */
+export const BROWSERS = [
+  'chromium',
+  'chromium-browser',
+  'google-chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+]
+
+/** @type {Need[]} */
+const SERVER_NEEDS = [
+  command('bash'),
+  { name: 'libatomic.so.1', isThere: pinnedNodeHasItsLibraries, packages: { apt: 'libatomic1', dnf: 'libatomic' } },
+]
+
+/** @type {Need[]} */
+const TEST_NEEDS = [
+  ...SERVER_NEEDS,
+  command('bwrap', { apt: 'bubblewrap', dnf: 'bubblewrap' }),
+  {
+    name: 'chromium',
+    isThere: () => findCommand(BROWSERS) !== undefined,
+    packages: { apt: isUbuntu() ? 'chromium-browser' : 'chromium', dnf: 'chromium', brew: '--cask chromium' },
+  },
+  command('curl'),
+  command('diff', { apt: 'diffutils', dnf: 'diffutils' }),
+  command('git'),
+  {
+    name: 'pip',
+    isThere: () => spawnSync('python3', ['-m', 'pip', '--version'], { stdio: 'ignore' }).status === 0,
+    packages: { apt: 'python3-pip', dnf: 'python3-pip' },
+  },
+  command('mount', { apt: 'mount', dnf: 'util-linux-core' }),
+  command('ps', { apt: 'procps', dnf: 'procps-ng' }),
+  command('rg', { apt: 'ripgrep', dnf: 'ripgrep', brew: 'ripgrep' }),
+  command('script', { apt: 'bsdutils', dnf: 'util-linux-script' }),
+  command('setpriv', { apt: 'util-linux', dnf: 'util-linux' }),
+  command('tar'),
+]
+
+/** @type {Record<Manager, (packages: string) => string>} */
+const INSTALL = {
+  apt: (packages) => `apt-get install -y --no-install-recommends ${packages}`,
+  dnf: (packages) => `dnf install -y ${packages}`,
+  brew: (packages) => `brew install ${packages}`,
+}
+
+if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  const isForTests = process.argv[2] === 'tests'
+  const fault = provide(isForTests ? TEST_NEEDS : SERVER_NEEDS) ?? (isForTests ? sandboxFault() : undefined)
+  if (fault !== undefined) {
+    process.stderr.write(`${isForTests ? 'No test was run' : 'Not started'}: ${fault}\n`)
+    process.exitCode = 1
+  }
+}
+
+/**
+ * @param {readonly Need[]} needs
+ * @returns {string | undefined} what is missing, and the line that installs it
+ */
+function provide(needs) {
+  if (!existsSync(PINNED_NODE)) return 'the npm packages are not installed. Run: npm ci'
+  const manager = packageManager()
+  const missing = findMissing(needs, manager)
+  if (missing.length === 0) return undefined
+  const prefix = rootPrefix()
+  if (manager !== 'apt' || prefix === undefined) return howToInstall(missing, manager)
+  install(packagesOf(missing, manager), prefix)
+  const stillMissing = findMissing(needs, manager)
+  return stillMissing.length === 0 ? undefined : howToInstall(stillMissing, manager)
+}
+
+/**
+ * @param {readonly Need[]} needs
+ * @param {Manager | undefined} manager
+ */
+function findMissing(needs, manager) {
+  return needs.filter(
+    ({ packages, isThere }) => (manager === undefined || packages[manager] !== undefined) && !isThere(),
+  )
+}
+
+/**
+ * @param {string} packages
+ * @param {readonly string[]} prefix
+ */
+function install(packages, prefix) {
+  process.stdout.write(`Installing Debian packages that are missing: ${packages}\n`)
+  for (const line of ['apt-get update', INSTALL.apt(packages)]) {
+    const [program = 'env', ...args] = [...prefix, 'env', 'DEBIAN_FRONTEND=noninteractive', ...line.split(' ')]
+    // A failed update may be harmless, and the search that follows notices a failed installation.
+    const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' })
+    if (status !== 0) process.stderr.write(`${line} failed:\n${stdout}${stderr}`)
+  }
+}
+
+/**
+ * @param {readonly Need[]} missing
+ * @param {Manager | undefined} manager
+ */
+function howToInstall(missing, manager) {
+  const names = missing.map(({ name }) => name).join(', ')
+  if (manager === undefined) return `${names} not found. Install what provides them.`
+  const sudo = manager === 'brew' || process.getuid?.() === 0 ? '' : 'sudo '
+  return `${names} not found. Run: ${sudo}${INSTALL[manager](packagesOf(missing, manager))}`
+}
+
+/** Bubblewrap may be installed and still not be allowed to make namespaces. */
+function sandboxFault() {
+  if (process.platform !== 'linux') return undefined
+  const sandbox = ['--unshare-pid', '--ro-bind', '/', '/', '--proc', '/proc', 'true']
+  const { status, stderr } = spawnSync('bwrap', sandbox, { encoding: 'utf8' })
+  if (status === 0) return undefined
+  return `bwrap cannot make a sandbox here (${stderr.trim()}). Allow unprivileged user namespaces, or run as root.`
+}
+
+/** Official builds of Node 25 and newer need it, and minimal systems do not have it. */
+function pinnedNodeHasItsLibraries() {
+  return !spawnSync(PINNED_NODE, ['--version'], { encoding: 'utf8' }).stderr.includes('libatomic')
+}
+
+/**
+ * @param {string} name
+ * @param {Need['packages']} packages
+ * @returns {Need}
+ */
+function command(name, packages = { apt: name, dnf: name, brew: name }) {
+  return { name, isThere: () => findCommand([name]) !== undefined, packages }
+}
+
+/**
+ * The first of these commands that can be executed, as an absolute path.
+ * @param {readonly string[]} commands
+ */
+export function findCommand(commands) {
+  const directories = (process.env['PATH'] ?? '').split(delimiter)
+  return commands
+    .flatMap((name) => (name.includes('/') ? [name] : directories.map((directory) => join(directory, name))))
+    .find(isExecutable)
+}
+
+/**
+ * @param {readonly Need[]} needs
+ * @param {Manager} manager
+ */
+function packagesOf(needs, manager) {
+  return needs.map(({ packages }) => packages[manager]).join(' ')
+}
+
+/** @returns {Manager | undefined} */
+function packageManager() {
+  if (process.platform === 'darwin') return 'brew'
+  if (findCommand(['apt-get'])) return 'apt'
+  return findCommand(['dnf']) ? 'dnf' : undefined
+}
+
+/** What makes a command run as root without a question; undefined when nothing does. */
+function rootPrefix() {
+  if (process.getuid?.() === 0) return []
+  const sudo = findCommand(['sudo'])
+  if (sudo === undefined) return undefined
+  return spawnSync(sudo, ['-n', 'true'], { stdio: 'ignore' }).status === 0 ? [sudo, '-n'] : undefined
+}
+
+function isUbuntu() {
+  const file = '/etc/os-release'
+  return existsSync(file) && /^ID=ubuntu$/m.test(readFileSync(file, 'utf8'))
+}
+
+/** @param {string} path */
+function isExecutable(path) {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,25 @@
+/** Which names and values can be sent in an HTTP header (RFC 9110, 5.1 and 5.5). The messages repeat neither. */
+
+const MAX_NAME_LENGTH = 128
+
+/** Longer ones are refused by most servers, and would be by ours. */
+export const MAX_HEADER_VALUE_LENGTH = 8192
+
+/** What belongs to the connection and not to the message: the HTTP client refuses them, or the request breaks. */
+const CONNECTION_HEADER =
+  /^(connection|content-length|expect|http2-settings|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$/i
+
+export function faultOfHeaderName(name: string): string | undefined {
+  if (name.length > MAX_NAME_LENGTH || !/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return 'a name is that of an HTTP header'
+  if (CONNECTION_HEADER.test(name)) return `the connection sets ${name.toLowerCase()} itself`
+  return undefined
+}
+
+/** Latin-1 without control characters. What stands around it would be dropped on the way, so it is none of the value. */
+export function faultOfHeaderValue(value: string): string | undefined {
+  if (value.length > MAX_HEADER_VALUE_LENGTH) return `a value has at most ${MAX_HEADER_VALUE_LENGTH} characters`
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+    return 'a value has a character that cannot be sent in an HTTP header: use visible ASCII characters'
+  if (value.trim() !== value) return 'a value begins or ends with whitespace'
+  return undefined
+}

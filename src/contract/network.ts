@@ -1,0 +1,77 @@
+/** The network policy of a conversation on the wire, and the requests for hosts that wait for a user. */
+import { z } from 'zod'
+
+export const NetworkMode = z
+  .enum(['none', 'allowlist', 'open'])
+  .describe(
+    '`open`: the network of the server’s host. `allowlist`: only the listed hosts, through the server’s proxy. `none`: no network.',
+  )
+  .meta({ id: 'NetworkMode' })
+export type NetworkMode = z.infer<typeof NetworkMode>
+
+const MAX_ENTRIES = 1000
+const Entries = z.array(z.string().min(1).max(300)).max(MAX_ENTRIES)
+
+export const NetworkPolicy = z
+  .strictObject({
+    mode: NetworkMode,
+    allow: Entries.optional().describe(
+      'Hosts that may be reached: `api.example.com`, `*.example.org` (its subdomains), `*`, or an address, each with `:port` or `:*` (every port). Without a port: 80 and 443.',
+    ),
+    deny: Entries.optional().describe('Hosts that are refused although `allow` lists them, and without asking.'),
+    ask: z.boolean().optional().describe('Whether a connection to an unlisted host waits for a decision of the user.'),
+    log: z.boolean().optional().describe('Whether the log tells of each decision in a `NetworkAccess`.'),
+  })
+  .refine(({ mode, ...rest }) => mode === 'allowlist' || Object.values(rest).every((value) => value === undefined), {
+    error: 'allow, deny, ask and log go with the mode allowlist',
+  })
+  .meta({ id: 'NetworkPolicy', examples: [{ mode: 'allowlist', allow: ['api.example.com', '*.example.org:443'] }] })
+export type NetworkPolicy = z.infer<typeof NetworkPolicy>
+
+export const ServerNetwork = z
+  .object({
+    default: NetworkPolicy.describe('OPENHANDS_NETWORK: of conversations that bring no policy.'),
+    ceiling: NetworkPolicy.describe('OPENHANDS_NETWORK_CEILING: no conversation reaches more than this.'),
+    modes: z.array(NetworkMode).describe('Those that this server can enforce; without a sandbox only `open`.'),
+  })
+  .meta({ id: 'ServerNetwork' })
+export type ServerNetwork = z.infer<typeof ServerNetwork>
+
+const Port = z.int().min(1).max(65_535)
+
+export const NetworkTarget = { host: z.string().describe('A name in lower case, or an address.'), port: Port }
+
+export const PendingNetworkRequests = z
+  .object({ items: z.array(z.object({ request_id: z.uuid(), ...NetworkTarget, requested_at: z.iso.datetime() })) })
+  .meta({
+    id: 'PendingNetworkRequests',
+    examples: [
+      {
+        items: [
+          {
+            request_id: '0199a1f3-1b2c-7d3e-8f40-516273849506',
+            host: 'registry.npmjs.org',
+            port: 443,
+            requested_at: '2026-01-31T12:00:09.500Z',
+          },
+        ],
+      },
+    ],
+  })
+export type PendingNetworkRequests = z.infer<typeof PendingNetworkRequests>
+
+export const DecideNetworkRequest = z
+  .strictObject({
+    behavior: z.enum(['allow', 'deny']),
+    remember: z
+      .boolean()
+      .default(false)
+      .describe('Also add the host and port to `allow` or `deny` of the conversation’s policy.'),
+  })
+  .meta({ id: 'DecideNetworkRequest', examples: [{ behavior: 'allow', remember: true }] })
+export type DecideNetworkRequest = z.infer<typeof DecideNetworkRequest>
+
+export const NetworkDecisionAnswer = z
+  .object({ behavior: z.enum(['allow', 'deny']), pending: z.int().nonnegative().describe('Requests that still wait.') })
+  .meta({ id: 'NetworkDecisionAnswer', examples: [{ behavior: 'allow', pending: 0 }] })
+export type NetworkDecisionAnswer = z.infer<typeof NetworkDecisionAnswer>

@@ -1,0 +1,60 @@
+/** What one conversation may take of the machine: what a client may ask for, and what is in force, by which means. */
+import { z } from 'zod'
+
+const MIB = 1024 * 1024
+/** A shell does not start with less. */
+const MIN_MEMORY_BYTES = 32 * MIB
+const MIN_PROCESSES = 16
+const MIN_CPUS = 0.05
+
+export const RequestedLimits = z
+  .strictObject({
+    memory_bytes: z.int().min(MIN_MEMORY_BYTES).optional().describe('Memory of all its processes together.'),
+    processes: z.int().min(MIN_PROCESSES).optional().describe('Processes and threads at the same time.'),
+    cpus: z.number().min(MIN_CPUS).optional().describe('Processor cores: 0.5 is half of one.'),
+    disk_bytes: z.int().min(MIB).optional().describe('Its workdir, outputs, home and temporary files together.'),
+  })
+  .describe('Below the limits of the server; what is absent is as the server has it.')
+  .meta({ id: 'RequestedLimits', examples: [{ memory_bytes: 1_073_741_824, processes: 200 }] })
+export type RequestedLimits = z.infer<typeof RequestedLimits>
+
+const Limit = z.number().positive().nullable()
+
+/** `cgroup_v2` and `cgroup_v1`: by the kernel. `watchdog`: the server looks, and ends what uses too much. */
+const Bound = z.enum(['cgroup_v2', 'cgroup_v1', 'watchdog', 'none'])
+export type Bound = z.infer<typeof Bound>
+
+export const ResourceLimits = z
+  .object({
+    memory_bytes: Limit.describe('OPENHANDS_LIMIT_MEMORY; null is none.'),
+    processes: Limit.describe('OPENHANDS_LIMIT_PROCESSES, threads included; null is none.'),
+    cpus: Limit.describe('OPENHANDS_LIMIT_CPU, cores; null is none.'),
+    disk_bytes: Limit.describe('OPENHANDS_LIMIT_DISK; null is none.'),
+    enforced_by: z
+      .object({
+        memory: Bound,
+        processes: Bound,
+        cpu: z
+          .enum(['cgroup_v2', 'cgroup_v1', 'priority'])
+          .describe('`priority`: `cpus` has no effect; commands only give way to the server.'),
+        io: z.enum(['cgroup_v2', 'cgroup_v1', 'none']).describe('Whether commands give way to the server at the disk.'),
+        disk: z.enum(['accounting', 'none']),
+      })
+      .describe(
+        '`cgroup_v2`, `cgroup_v1`: by the kernel; `watchdog`: the server looks now and then, and ends what uses too much; `none`: not at all.',
+      ),
+  })
+  .describe('What the commands of one conversation may use.')
+  .meta({
+    id: 'ResourceLimits',
+    examples: [
+      {
+        memory_bytes: 8_589_934_592,
+        processes: 2048,
+        cpus: null,
+        disk_bytes: null,
+        enforced_by: { memory: 'cgroup_v2', processes: 'cgroup_v2', cpu: 'cgroup_v2', io: 'none', disk: 'none' },
+      },
+    ],
+  })
+export type ResourceLimits = z.infer<typeof ResourceLimits>

@@ -1,0 +1,14 @@
+/** What the sandbox of a conversation's shells consists of. */
+import { z } from 'zod'
+
+export const Sandbox = z
+  .object({
+    file_system: z
+      .enum(['host_read_only', 'allow_list'])
+      .describe(
+        '`host_read_only`: the files of the host, but for homes and those of the server. `allow_list`: only system files and what OPENHANDS_SANDBOX_READABLE names.',
+      ),
+    seccomp: z.boolean().describe('Whether system calls are filtered.'),
+  })
+  .meta({ id: 'Sandbox' })
+export type Sandbox = z.infer<typeof Sandbox>

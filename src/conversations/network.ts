@@ -1,0 +1,197 @@
+/** The network of one conversation: its policy as it holds now, its proxy, what waits for a user, and what the log is told. */
+import type { Server } from 'node:net'
+import type { EventDraft } from '../contract/event.ts'
+import type {
+  DecideNetworkRequest,
+  NetworkDecisionAnswer,
+  NetworkMode,
+  NetworkPolicy,
+  PendingNetworkRequests,
+  ServerNetwork,
+} from '../contract/network.ts'
+import { Problem } from '../contract/problem.ts'
+import { AccessLog } from '../network/access-log.ts'
+import type { Answer, Ask } from '../network/asks.ts'
+import { Asks, tellAsk } from '../network/asks.ts'
+import type { Permits } from '../network/connection-permits.ts'
+import type { Host } from '../network/host.ts'
+import { tellHost, tellTarget } from '../network/host.ts'
+import { decide } from '../network/policy.ts'
+import type { Access, Judgement, Outcome } from '../network/proxy.ts'
+import { NetworkProxy } from '../network/proxy.ts'
+import type { Reach } from '../network/reach.ts'
+import { effectivePolicy } from '../network/server-policy.ts'
+import { networkDecision } from './network-requests.ts'
+
+/** What all conversations share. */
+export type NetworkDeps = {
+  readonly server: ServerNetwork
+  readonly reach: Reach
+  readonly createPermits: () => Permits
+  readonly onOutcome: (outcome: Outcome) => void
+  /** Milliseconds that a connection waits for a user. */
+  readonly askDeadlineMs?: number
+}
+
+export type ConversationNetworkDeps = NetworkDeps & {
+  /** Of the conversation as it holds now; undefined: the server's default. */
+  readonly policy: () => NetworkPolicy | undefined
+  readonly runId: () => string | undefined
+  readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
+  /** Changes the policy, durably. `change` is called when it is its turn, with the policy that holds then. */
+  readonly configure: (change: (policy: NetworkPolicy | undefined) => NetworkPolicy) => Promise<void>
+  readonly onFault: (error: unknown) => void
+}
+
+/** Decisions that are kept, so that the same one can be sent twice. */
+const MAX_REMEMBERED = 100
+
+export class ConversationNetwork {
+  readonly #deps: ConversationNetworkDeps
+  readonly #asks: Asks
+  readonly #log: AccessLog
+  readonly #proxy: NetworkProxy
+  readonly #decided = new Map<string, Answer['behavior']>()
+
+  constructor(deps: ConversationNetworkDeps) {
+    this.#deps = deps
+    this.#asks = new Asks({
+      onAsked: (ask) => deps.emit([requestOf(ask, deps.runId())]),
+      onAnswered: (ask, answer) => this.#noteAnswer(ask, answer),
+      ...(deps.askDeadlineMs !== undefined && { deadlineMs: deps.askDeadlineMs }),
+    })
+    this.#log = new AccessLog((rows) =>
+      this.#tell(
+        rows.map(({ port, ...row }): EventDraft => {
+          return { type: 'NetworkAccess', source: 'environment', ...row, ...(port !== undefined && { port }) }
+        }),
+      ),
+    )
+    this.#proxy = new NetworkProxy({
+      judge: (host, port) => this.#judge(host, port),
+      isStillAllowed: ({ host, port, asked }) => {
+        const { decision } = this.#decide(host, port)
+        return decision === 'allow' || (decision === 'ask' && asked)
+      },
+      reach: deps.reach,
+      permits: deps.createPermits(),
+      onAccess: (access) => this.#noteAccess(access),
+    })
+  }
+
+  /** What shells that start now get. */
+  get mode(): NetworkMode {
+    return effectivePolicy(this.#deps.policy(), this.#deps.server).mode
+  }
+
+  /** The policy of the conversation, under the mode that holds. */
+  get shown(): NetworkPolicy {
+    const policy = this.#deps.policy() ?? this.#deps.server.default
+    return this.mode === policy.mode ? policy : { mode: this.mode }
+  }
+
+  /** See `NetworkProxy.adopt`. */
+  adopt(listener: Server): () => void {
+    return this.#proxy.adopt(listener)
+  }
+
+  /** After a change of the policy: what it does not permit any more ends now. */
+  recheck(): void {
+    this.#proxy.recheck()
+    this.#asks.recheck((host, port) => {
+      const { decision } = this.#decide(host, port)
+      return decision === 'ask' ? undefined : decision
+    })
+  }
+
+  pending(): PendingNetworkRequests {
+    return { items: this.#asks.pending.map(tellAsk) }
+  }
+
+  /** Throws a `Problem` for what does not wait. The same decision again changes nothing. */
+  async decide(id: string, { behavior, remember }: DecideNetworkRequest): Promise<NetworkDecisionAnswer> {
+    const ask = this.#asks.find(id)
+    if (!ask) return this.#repeat(id, behavior)
+    // First the policy: the answer lets the connection go on.
+    if (remember) await this.#remember(ask, behavior)
+    this.#asks.answer(ask, behavior)
+    if (remember) this.recheck()
+    return { behavior, pending: this.#asks.pending.length }
+  }
+
+  close(): void {
+    this.#log.flush()
+    this.#asks.close()
+    this.#proxy.close()
+  }
+
+  #decide(host: Host, port: number) {
+    const { own, ceiling } = effectivePolicy(this.#deps.policy(), this.#deps.server)
+    return decide(own, ceiling, host, port)
+  }
+
+  async #judge(host: Host, port: number): Promise<Judgement> {
+    const verdict = this.#decide(host, port)
+    if (verdict.decision === 'allow') return { allowed: true, asked: false }
+    const refuse = (reason: string, advice: string): Judgement => ({ allowed: false, reason, advice })
+    if (verdict.decision === 'deny') return refuse(verdict.reason, verdict.isFinal ? '' : howToAllow(host, port))
+    const answer = await this.#asks.ask(host, port)
+    if (answer?.behavior === 'allow') return { allowed: true, asked: true }
+    return refuse(answer ? ANSWERED[answer.by] : 'too many other hosts wait for a decision', howToAllow(host, port))
+  }
+
+  #repeat(id: string, behavior: Answer['behavior']): NetworkDecisionAnswer {
+    const before = this.#decided.get(id)
+    if (before === behavior) return { behavior, pending: this.#asks.pending.length }
+    if (before !== undefined)
+      throw new Problem('already_decided', 'This was decided before, and differently; change the policy instead.')
+    throw new Problem(
+      'network_request_not_found',
+      'No connection waits for this decision any more; GET network-requests shows what waits.',
+    )
+  }
+
+  async #remember({ host, port }: Ask, behavior: Answer['behavior']): Promise<void> {
+    const list = behavior === 'allow' ? 'allow' : 'deny'
+    await this.#deps.configure((policy = this.#deps.server.default) => ({
+      ...policy,
+      [list]: [...(policy[list] ?? []), tellTarget(host, port)],
+    }))
+  }
+
+  #noteAnswer(ask: Ask, { behavior, by }: Answer): void {
+    if (by === 'closing') return // the next start of the server tells of it
+    this.#decided.set(ask.id, behavior)
+    for (const id of [...this.#decided.keys()].slice(0, -MAX_REMEMBERED)) this.#decided.delete(id)
+    const request = { id: ask.id, host: tellHost(ask.host), port: ask.port }
+    this.#tell([networkDecision(request, { behavior, decided_by: by })])
+  }
+
+  #noteAccess(access: Access): void {
+    this.#deps.onOutcome(access.outcome)
+    if (this.#deps.policy()?.log) this.#log.add(access)
+  }
+
+  #tell(drafts: readonly EventDraft[]): void {
+    this.#deps.emit(drafts).catch(this.#deps.onFault)
+  }
+}
+
+const ANSWERED: Readonly<Record<Answer['by'], string>> = {
+  user: 'the user did not allow it',
+  timeout: 'nobody decided about it in time',
+  policy: 'it is not on the allow list',
+  closing: 'nobody can decide about it now',
+}
+
+const howToAllow = (host: Host, port: number) =>
+  `To allow it, the user adds "${tellTarget(host, port)}" to network.allow of this conversation (PUT /conversations/{id}/config).`
+
+const requestOf = ({ id, host, port }: Ask, runId: string | undefined): EventDraft => ({
+  type: 'NetworkRequest',
+  source: 'environment',
+  ...(runId !== undefined && { run_id: runId }),
+  request_id: id,
+  host: tellHost(host),
+  port,
+})

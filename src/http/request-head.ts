@@ -1,0 +1,56 @@
+/** What the head of every request has to be, and Node does not see to, or only without an answer in our form. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Problem } from '../contract/problem.ts'
+
+/** Of several of these Node takes the first, and a proxy in front perhaps another: then each has understood another request. */
+const ONCE_ONLY: ReadonlySet<string> = new Set(['host', 'authorization', 'content-length', 'content-type', 'expect'])
+
+/** A host and a port as URLs have them (RFC 9110, section 7.2); empty where a URL has none. */
+const HOST = /^(?:\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/
+
+/** Throws a `Problem`. Before anything else is done for the request. */
+export function refuseBadHead({ raw }: FastifyRequest, reply: FastifyReply): void {
+  const fault = faultOf(raw)
+  if (fault === undefined) return
+  // Whoever has sent it, the next request on this connection may not be what it seems.
+  void reply.header('connection', 'close')
+  throw new Problem('invalid_request', fault)
+}
+
+function faultOf({ rawHeaders, headers: { host }, httpVersion }: IncomingMessage): string | undefined {
+  const seen = new Set<string>()
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!.toLowerCase()
+    if (!ONCE_ONLY.has(name)) continue
+    if (seen.has(name)) return `The request has more than one ${name} header; send one.`
+    seen.add(name)
+  }
+  if (host === undefined) return httpVersion === '1.1' ? 'The request has no Host header; send one.' : undefined
+  return HOST.test(host) ? undefined : 'The Host header holds no host; send the one of the URL.'
+}
+
+export type Expectations = {
+  /** For a request that may be carried out: asks for its body, if the client waits for that. Throws a `Problem` for any other wish. */
+  readonly meet: (request: FastifyRequest, reply: FastifyReply) => void
+}
+
+/** Node would ask for the body of every request that offers to wait, before anybody has looked at the key. */
+export function watchExpectations({ server }: Pick<FastifyInstance, 'server'>): Expectations {
+  const waiting = new WeakSet<IncomingMessage>()
+  const unmet = new WeakSet<IncomingMessage>()
+  const noteIn = (those: WeakSet<IncomingMessage>) => (request: IncomingMessage, response: ServerResponse) => {
+    those.add(request)
+    server.emit('request', request, response)
+  }
+  server.on('checkContinue', noteIn(waiting))
+  server.on('checkExpectation', noteIn(unmet))
+  return {
+    meet({ raw }, reply) {
+      if (unmet.has(raw)) {
+        throw new Problem('expectation_failed', 'The server meets no expectation but 100-continue; leave out Expect.')
+      }
+      if (waiting.has(raw)) reply.raw.writeContinue()
+    },
+  }
+}

@@ -1,0 +1,43 @@
+/** Follows JSON text as it comes, and says when it is one whole object. Each character is looked at once, however often one asks. */
+
+export type ObjectWatch = {
+  add(piece: string): void
+  /** An object began, was closed, and nothing but whitespace stands around it. The parser may still refuse what is in it. */
+  readonly isClosed: boolean
+}
+
+export function createObjectWatch(): ObjectWatch {
+  let state: 'before' | 'inside' | 'closed' | 'other' = 'before'
+  let depth = 0
+  let isString = false
+  let isEscaped = false
+
+  const takeInside = (code: number) => {
+    if (isEscaped) isEscaped = false
+    else if (isString) {
+      if (code === BACKSLASH) isEscaped = true
+      else if (code === QUOTE) isString = false
+    } else if (code === QUOTE) isString = true
+    else if (code === OPEN_OBJECT || code === OPEN_LIST) depth++
+    else if ((code === CLOSE_OBJECT || code === CLOSE_LIST) && --depth === 0) state = 'closed'
+  }
+
+  return {
+    add(piece) {
+      for (let at = 0; at < piece.length && state !== 'other'; at++) {
+        const code = piece.charCodeAt(at)
+        if (state === 'inside') takeInside(code)
+        else if (JSON_SPACE.has(code)) continue
+        else if (state === 'before' && code === OPEN_OBJECT) [state, depth] = ['inside', 1]
+        else state = 'other'
+      }
+    },
+    get isClosed() {
+      return state === 'closed'
+    },
+  }
+}
+
+const [QUOTE, BACKSLASH] = [0x22, 0x5c]
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
+const JSON_SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])

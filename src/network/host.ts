@@ -1,0 +1,46 @@
+/** Reads the name or address of a host in every notation that clients use. The only file that decides what a host is called. */
+import { isIP } from 'node:net'
+import { canonicalAddress } from '../security/public-address.ts'
+
+/** `name` is in lower case and ASCII, without a dot at its end; `address` is in its shortest form. */
+export type Host =
+  | { readonly kind: 'name'; readonly name: string }
+  | { readonly kind: 'address'; readonly address: string }
+
+const MAX_NAME = 253
+/** Underscores occur in real names, such as those of services. */
+const NAME = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/
+/** A URL parser would decode, cut off or skip these; `%` also begins the zone of an address, which is of one machine only. */
+const FORBIDDEN = /[\0-\x20\x7f%/?#@\\<>^|`{}"',;]/
+
+/** Returns undefined for what is no host. An address in an odd notation (decimal, octal, hexadecimal) is that address. */
+export function parseHost(text: string): Host | undefined {
+  if (text.length > 4 * MAX_NAME || FORBIDDEN.test(text)) return undefined
+  const bare = text.startsWith('[') && text.endsWith(']') ? text.slice(1, -1) : text
+  if (isIP(bare) === 6) return { kind: 'address', address: canonicalAddress(bare) }
+  if (bare !== text || bare.includes(':')) return undefined
+  // The WHATWG parser, as in browsers: it converts international names, and knows all notations of IPv4.
+  const name = URL.parse(`http://${bare.replace(/\.$/, '')}/`)?.hostname ?? ''
+  if (isIP(name) === 4) return { kind: 'address', address: name }
+  return name.length <= MAX_NAME && NAME.test(name) ? { kind: 'name', name } : undefined
+}
+
+export const tellHost = (host: Host): string => (host.kind === 'name' ? host.name : host.address)
+
+/** As in a URL: an IPv6 address has brackets. */
+export function tellTarget(host: Host, port: number): string {
+  const text = tellHost(host)
+  return `${text.includes(':') ? `[${text}]` : text}:${port}`
+}
+
+/** Splits `host:port`, `[address]:port` or `host`. Returns undefined for what is neither. */
+export function splitPort(text: string): { readonly host: string; readonly port: string | undefined } | undefined {
+  const [, bracketed, plain, port] = /^(?:(\[[^\]]*\])|([^:[\]]*))(?::([^:]*))?$/.exec(text) ?? []
+  const host = bracketed ?? plain
+  return host ? { host, port } : undefined
+}
+
+export function parsePort(text: string): number | undefined {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0
+  return port >= 1 && port <= 65_535 ? port : undefined
+}

@@ -1,0 +1,81 @@
+/**
+ * The HTTP side of the proxy: CONNECT, and requests with a whole `http://` URL, one per connection. Only the head is read;
+ * what follows it is passed on as it is.
+ */
+import type { Refusal, Request, Step } from './proxy-request.ts'
+import type { Host } from './host.ts'
+import { parseHost, parsePort, splitPort } from './host.ts'
+
+const END = '\r\n\r\n'
+const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e\x80-\xff]+) HTTP\/1\.[01]$/
+const HEADER_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t\x20-\x7e\x80-\xff]*$/
+const ABSOLUTE = /^http:\/\/([^/?#@]*)([/?][^#]*)?$/i
+/** They are for the proxy, or are written anew. */
+const NOT_PASSED_ON = new Set(['host', 'connection', 'keep-alive', 'proxy-connection', 'proxy-authorization'])
+
+export function parseHttp(bytes: Buffer): Step | undefined {
+  const end = bytes.indexOf(END)
+  // Something else than HTTP, such as TLS, would else be waited for to its timeout.
+  if (end < 0)
+    return /^[!-~]+( |$)/.test(bytes.toString('latin1', 0, 32)) ? undefined : fault('this is no HTTP request')
+  const [first = '', ...headers] = bytes.toString('latin1', 0, end).split('\r\n')
+  const [, method = '', target = ''] = REQUEST_LINE.exec(first) ?? []
+  if (!method || !headers.every((line) => HEADER_LINE.test(line))) return fault('this is no valid HTTP request')
+  const request = method === 'CONNECT' ? connect(target) : forward(method, target, headers)
+  if (!request) return fault(HOW_TO_ASK)
+  return { kind: 'request', used: end + END.length, request }
+}
+
+const HOW_TO_ASK =
+  'this is the network proxy of the sandbox; it takes CONNECT host:port, and requests for a whole http:// URL'
+
+function connect(target: string): Request | undefined {
+  const at = targetOf(target)
+  if (!at) return undefined
+  return { ...at, head: Buffer.alloc(0), accepted: Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n'), refused }
+}
+
+function forward(method: string, url: string, headers: readonly string[]): Request | undefined {
+  const [, authority = '', path = '/'] = ABSOLUTE.exec(url) ?? []
+  const at = targetOf(authority, 80)
+  if (!at) return undefined
+  const nameOf = (line: string) => line.slice(0, line.indexOf(':')).toLowerCase()
+  const upgrades = headers.some((line) => nameOf(line) === 'upgrade')
+  const lines = [
+    `${method} ${path.startsWith('/') ? path : `/${path}`} HTTP/1.1`,
+    // That of the URL, which was judged: the server behind it must not be told of another one.
+    `Host: ${authority}`,
+    ...headers.filter((line) => !NOT_PASSED_ON.has(nameOf(line))),
+    // The next request on this connection could be for another host.
+    `Connection: ${upgrades ? 'Upgrade' : 'close'}`,
+  ]
+  return { ...at, head: Buffer.from(lines.join('\r\n') + END, 'latin1'), accepted: Buffer.alloc(0), refused }
+}
+
+function targetOf(text: string, defaultPort?: number): { host: Host; port: number } | undefined {
+  const split = splitPort(text)
+  const host = split && parseHost(Buffer.from(split.host, 'latin1').toString('utf8'))
+  const port = split?.port === undefined ? defaultPort : parsePort(split.port)
+  return host && port !== undefined ? { host, port } : undefined
+}
+
+const STATUS: Readonly<Record<Refusal, string>> = {
+  denied: '403 Refused by the network policy',
+  unreachable: '502 Not reachable',
+}
+
+const refused = (why: Refusal, sentence: string) => answer(STATUS[why], sentence)
+
+const fault = (what: string): Step => ({ kind: 'fault', bytes: answer('400 Bad Request', `Bad request: ${what}.`) })
+
+/** Agents read it: it says what happened and what to do. */
+function answer(status: string, sentence: string): Buffer {
+  const body = Buffer.from(`${sentence}\n`)
+  const head = [
+    `HTTP/1.1 ${status}`,
+    'Content-Type: text/plain; charset=utf-8',
+    `Content-Length: ${body.length}`,
+    'Connection: close',
+  ]
+  return Buffer.concat([Buffer.from(head.join('\r\n') + END), body])
+}

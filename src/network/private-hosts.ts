@@ -1,0 +1,105 @@
+/** Addresses that are not public and that the operator opens for conversations: how they are written, and which they are. */
+import { BlockList, isIP } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { canonicalAddress } from '../security/public-address.ts'
+import { parseHost, parsePort, splitPort } from './host.ts'
+import type { Host } from './host.ts'
+
+export type PrivateRule = {
+  /** The rule is for this name only, and the name leads here. */
+  readonly name: string | undefined
+  readonly address: string
+  readonly prefix: number
+  /** Undefined: every port. */
+  readonly port: number | undefined
+}
+
+const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
+
+/** They hand out credentials of the machine to whoever asks. Nothing opens these. */
+const METADATA = listOf([
+  ['169.254.0.0', 16],
+  ['fe80::', 10],
+  ['fd00:ec2::254', 128],
+  ['fd20:ce::254', 128],
+  ['100.100.100.200', 32],
+  ['168.63.129.16', 32],
+])
+const LOOPBACK = listOf([
+  ['127.0.0.0', 8],
+  ['::1', 128],
+  ['0.0.0.0', 8],
+  ['::', 128],
+])
+
+const OWN_ADDRESSES_AGE_MS = 5000
+let own: { readonly addresses: ReadonlySet<string>; readonly at: number } | undefined
+
+export const isMetadata = (address: string): boolean => METADATA.check(address, familyOf(address))
+
+/** Whether it leads to this machine, whose services may trust what comes from there. */
+export function isOwnAddress(address: string): boolean {
+  if (LOOPBACK.check(address, familyOf(address))) return true
+  // Asking takes longer than everything else about a connection.
+  if (own === undefined || performance.now() - own.at > OWN_ADDRESSES_AGE_MS) {
+    const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
+    own = { addresses: new Set(all.map((each) => canonicalAddress(each.address))), at: performance.now() }
+  }
+  return own.addresses.has(address)
+}
+
+/** `address`, `network/bits` or `name=address`, each with `:port`. Returns a clause about what is wrong in place of a rule. */
+export function parsePrivateRule(text: string): PrivateRule | { readonly wrong: string } {
+  const [name, target] = text.includes('=') ? text.split('=', 2) : [undefined, text]
+  const host = name === undefined ? undefined : parseHost(name)
+  if (name !== undefined && host?.kind !== 'name') return { wrong: `${name} is no host name` }
+  const place = parsePlace(target ?? '')
+  if (!place) return { wrong: `${text} is neither address:port nor name=address:port` }
+  if (METADATA.check(place.address, familyOf(place.address)))
+    return { wrong: `${place.address} is link-local, where machines get credentials from; it is never opened` }
+  if (LOOPBACK.check(place.address, familyOf(place.address)) && place.port === undefined)
+    return { wrong: `${place.address} needs a port: it would open all services of this machine` }
+  if (host && place.prefix !== (isIP(place.address) === 6 ? 128 : 32))
+    return { wrong: `${text} names no single address` }
+  return { ...place, name: host?.kind === 'name' ? host.name : undefined }
+}
+
+function parsePlace(text: string): Omit<PrivateRule, 'name'> | undefined {
+  const [, network, bits, more] = /^([^/]*)(?:\/(\d{1,3})(:.*)?)?$/.exec(text) ?? []
+  const split = isIP(network ?? '') ? { host: network!, port: undefined } : splitPort(`${network}${more ?? ''}`)
+  const ofNetwork = more === undefined ? split?.port : more.slice(1)
+  const address = split?.host.replace(/^\[|\]$/g, '') ?? ''
+  const width = isIP(address) === 6 ? 128 : 32
+  const prefix = bits === undefined ? width : Number(bits)
+  const port = ofNetwork === undefined ? undefined : parsePort(ofNetwork)
+  if (isIP(address) === 0 || prefix > width || (ofNetwork !== undefined && port === undefined)) return undefined
+  return { address: canonicalAddress(address), prefix, port }
+}
+
+/** Where the operator has a name lead. */
+export function addressesOf(rules: readonly PrivateRule[], name: string): string[] {
+  return rules.filter((rule) => rule.name === name).map(({ address }) => address)
+}
+
+/**
+ * Returns a function that tells whether the operator opens this address, as that of this host. A rule without a port
+ * opens no address of this machine itself.
+ */
+export function createPrivateHosts(
+  rules: readonly PrivateRule[],
+): (address: string, port: number, host: Host) => boolean {
+  const lists = rules.map((rule) => ({ ...rule, list: listOf([[rule.address, rule.prefix]]) }))
+  return (address, port, host) =>
+    lists.some(
+      (rule) =>
+        (rule.port === undefined ? !isOwnAddress(address) : rule.port === port) &&
+        (rule.name === undefined || (host.kind === 'name' && host.name === rule.name)) &&
+        rule.list.check(address, familyOf(address)),
+    )
+}
+
+function listOf(subnets: readonly (readonly [address: string, prefix: number])[]): BlockList {
+  const list = new BlockList()
+  for (const [address, prefix] of subnets) list.addSubnet(address, prefix, familyOf(address))
+  return list
+}

@@ -1,0 +1,191 @@
+/**
+ * The proxy of one conversation: takes the connections of its sandboxes, asks for each whether it is permitted, and passes
+ * it on. Whoever is connected here is this conversation, so there is nothing to authenticate.
+ */
+import { createServer } from 'node:net'
+import type { Server, Socket } from 'node:net'
+import { ClientBytes } from './client-bytes.ts'
+import type { Permits } from './connection-permits.ts'
+import { createHandshake } from './handshake.ts'
+import type { Host } from './host.ts'
+import { tellTarget } from './host.ts'
+import type { Refusal, Request, Step } from './proxy-request.ts'
+import type { Reach } from './reach.ts'
+import { AddressDenied } from './reach.ts'
+import { splice } from './splice.ts'
+
+/** `asked`: a user has allowed this connection. `advice` is a sentence for whoever reads the refusal. */
+export type Judgement =
+  | { readonly allowed: true; readonly asked: boolean }
+  | { readonly allowed: false; readonly reason: string; readonly advice: string }
+
+export type Access = { readonly host: Host; readonly port: number; readonly outcome: Outcome; readonly reason: string }
+export type Outcome = 'allowed' | 'denied' | 'failed'
+
+export type ProxyDeps = {
+  /** May wait for somebody. The signal aborts when the connection is over. Must not reject for anything else. */
+  readonly judge: (host: Host, port: number, signal: AbortSignal) => Promise<Judgement>
+  /** Whether a connection that was permitted is so still. */
+  readonly isStillAllowed: (target: Target) => boolean
+  readonly reach: Reach
+  readonly permits: Permits
+  /** Told once of each request. Must not throw. */
+  readonly onAccess: (access: Access) => void
+}
+
+const HANDSHAKE_MS = 30_000
+const IDLE_MS = 30 * 60_000
+const HALF_OPEN_MS = 60_000
+/** For a client to take in why it was refused. */
+const LINGER_MS = 2000
+
+export type Target = { readonly host: Host; readonly port: number; readonly asked: boolean }
+
+type Live = { readonly client: Socket; target: Target | undefined }
+
+export class NetworkProxy {
+  readonly #deps: ProxyDeps
+  readonly #live = new Set<Live>()
+  readonly #servers = new Set<Server>()
+  #isClosed = false
+
+  constructor(deps: ProxyDeps) {
+    this.#deps = deps
+  }
+
+  get connections(): number {
+    return this.#live.size
+  }
+
+  /** Takes over a socket that listens in a sandbox. The function that is returned ends it with its connections. */
+  adopt(listener: Server): () => void {
+    const clients = new Set<Socket>()
+    const server = createServer({ allowHalfOpen: true }, (client) => {
+      clients.add(client)
+      client.once('close', () => clients.delete(client))
+      void this.#serve(client) // it never rejects
+    })
+    const end = () => {
+      this.#servers.delete(server)
+      server.close()
+      listener.close()
+      for (const client of clients) client.destroy()
+    }
+    server.on('error', end)
+    if (this.#isClosed) listener.close()
+    else this.#servers.add(server.listen(listener))
+    return end
+  }
+
+  /** Ends the connections that are not permitted any more. */
+  recheck(): void {
+    for (const { client, target } of this.#live)
+      if (target && !this.#deps.isStillAllowed(target)) client.resetAndDestroy()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const server of this.#servers) server.close()
+    this.#servers.clear()
+    for (const { client } of this.#live) client.destroy()
+  }
+
+  async #serve(client: Socket): Promise<void> {
+    client.on('error', () => {})
+    const release = this.#isClosed ? undefined : this.#deps.permits.take()
+    if (!release) return void client.destroy()
+    const live: Live = { client, target: undefined }
+    this.#live.add(live)
+    const over = new AbortController()
+    const abort = () => over.abort()
+    client.once('close', abort)
+    try {
+      await this.#talk(live, over.signal)
+    } catch {
+      client.destroy() // it has gone, or took too long to say what it wants
+    } finally {
+      client.off('close', abort)
+      this.#live.delete(live)
+      release()
+    }
+  }
+
+  async #talk(live: Live, over: AbortSignal): Promise<void> {
+    const { client } = live
+    const bytes = new ClientBytes(client)
+    const request = await readRequest(client, bytes, AbortSignal.any([over, AbortSignal.timeout(HANDSHAKE_MS)]))
+    if (!request) return await sayGoodbye(client)
+    const connected = await this.#connect(request, over)
+    if ('refusal' in connected) return await sayGoodbye(client, connected.refusal)
+    const { socket, target } = connected
+    live.target = target
+    // Between the decision and now the policy may have changed.
+    if (client.destroyed || !this.#deps.isStillAllowed(target)) {
+      socket.destroy()
+      return void client.destroy()
+    }
+    if (request.accepted.length > 0) client.write(request.accepted)
+    socket.write(Buffer.concat([request.head, bytes.rest]))
+    await splice(client, socket, { idleMs: IDLE_MS, halfOpenMs: HALF_OPEN_MS })
+  }
+
+  async #connect(
+    { host, port, refused }: Request,
+    over: AbortSignal,
+  ): Promise<{ readonly socket: Socket; readonly target: Target } | { readonly refusal: Uint8Array }> {
+    const { judge, reach, onAccess } = this.#deps
+    const refuse = (why: Refusal, outcome: Outcome, reason: string, advice = '') => {
+      onAccess({ host, port, outcome, reason })
+      return { refusal: refused(why, `${sentences[why]} ${tellTarget(host, port)}: ${reason}. ${advice}`.trim()) }
+    }
+    const judgement = await judge(host, port, over)
+    if (!judgement.allowed) return refuse('denied', 'denied', judgement.reason, judgement.advice)
+    try {
+      const socket = await reach.connect(host, port, over)
+      onAccess({ host, port, outcome: 'allowed', reason: 'permitted' })
+      return { socket, target: { host, port, asked: judgement.asked } }
+    } catch (error) {
+      over.throwIfAborted()
+      if (error instanceof AddressDenied) return refuse('denied', 'denied', error.message)
+      return refuse('unreachable', 'failed', `it could not be reached (${codeOf(error)})`)
+    }
+  }
+}
+
+const sentences: Readonly<Record<Refusal, string>> = {
+  denied: 'The network policy of this conversation refused',
+  unreachable: 'The network proxy could not connect to',
+}
+
+/** Undefined when the client has ended, or was told what is wrong with what it sent. */
+async function readRequest(client: Socket, bytes: ClientBytes, signal: AbortSignal): Promise<Request | undefined> {
+  const parse = createHandshake()
+  for (;;) {
+    const step: Step | undefined = await bytes.read(parse, signal)
+    if (step?.kind !== 'request' && step?.kind !== 'reply') {
+      if (step) client.write(step.bytes)
+      return undefined
+    }
+    bytes.use(step.used)
+    if (step.kind === 'request') return step.request
+    client.write(step.bytes)
+  }
+}
+
+/** Takes in what still comes: closing at once would take the answer away from a client that is sending. */
+async function sayGoodbye(client: Socket, words?: Uint8Array): Promise<void> {
+  if (client.destroyed) return
+  if (words) client.write(words)
+  client.end()
+  client.resume()
+  const timer = setTimeout(() => client.destroy(), LINGER_MS)
+  await new Promise((resolve) => client.once('close', resolve))
+  clearTimeout(timer)
+}
+
+const codeOf = (error: unknown) =>
+  error instanceof Error && 'code' in error
+    ? String(error.code)
+    : error instanceof Error && error.name === 'TimeoutError'
+      ? 'it did not answer'
+      : 'it failed'

@@ -1,0 +1,62 @@
+/** Which origins model requests may go to, as the operator listed them. The only file that judges a model's endpoint. */
+import type { Connector, Lookup } from './guarded-connector.ts'
+import { createConnector, createGuardedConnector, foreseeRefusal, lookupAll } from './guarded-connector.ts'
+import { createAddressRules } from './public-address.ts'
+
+export interface EndpointRules {
+  /** Why no request would go there now, as a clause; undefined when it may, and when the name leads nowhere yet. */
+  refusal(url: string): Promise<string | undefined>
+  /** Makes the connections, and refuses those that may not be: with `EndpointRefused`, or `AddressRefused`. */
+  connector(): Promise<Connector>
+}
+
+class EndpointRefused extends Error {
+  override readonly name = 'EndpointRefused'
+  readonly code = 'ENDPOINT_REFUSED'
+}
+
+/** Stands for every origin at a public address. */
+const PUBLIC = 'public'
+
+const NOT_LISTED = 'it is not in OPENHANDS_LLM_ALLOW'
+
+/** `allowed`: origins, wildcard hosts such as `*.example.org`, and `public`. */
+export function createEndpointRules(allowed: readonly string[], lookup: Lookup = lookupAll): EndpointRules {
+  const isPublicAllowed = allowed.includes(PUBLIC)
+  const isListed = createOriginTest(allowed.filter((entry) => entry !== PUBLIC))
+  const rules = createAddressRules([])
+  return {
+    async refusal(url) {
+      if (isListed(new URL(url))) return undefined
+      return isPublicAllowed ? await foreseeRefusal(rules, lookup, url) : NOT_LISTED
+    },
+    async connector() {
+      const [listed, guarded] = await Promise.all([createConnector(), createGuardedConnector(rules, lookup)])
+      return (options, callback) => {
+        const url = new URL(`${options.protocol}//${options.host ?? options.hostname}`)
+        if (isListed(url)) return listed(options, callback)
+        if (isPublicAllowed) return guarded(options, callback)
+        queueMicrotask(() => callback(new EndpointRefused(NOT_LISTED), null))
+      }
+    },
+  }
+}
+
+/** Whether it can stand in the list. */
+export function isEndpointRule(entry: string): boolean {
+  if (entry === PUBLIC) return true
+  if (entry.startsWith('*.')) return WILDCARD.test(entry)
+  const url = URL.parse(entry)
+  // Nothing behind the host, and nobody before it: what would be ignored was meant to limit something.
+  return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` && !entry.includes('*')
+}
+
+const WILDCARD = /^\*(\.[a-z\d]([a-z\d-]{0,61}[a-z\d])?){1,10}$/i
+
+/** An origin is one scheme, host and port; a wildcard is any scheme and port of the hosts below its name. */
+function createOriginTest(entries: readonly string[]): (url: URL) => boolean {
+  const endings = entries.filter((entry) => entry.startsWith('*.')).map((entry) => entry.slice(1).toLowerCase())
+  const origins = new Set(entries.filter((entry) => !entry.startsWith('*.')).map((entry) => new URL(entry).origin))
+  return ({ origin, hostname }) =>
+    origins.has(origin) || endings.some((ending) => hostname.replace(/\.$/, '').endsWith(ending))
+}

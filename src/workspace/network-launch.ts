@@ -1,0 +1,59 @@
+/** What a network mode adds to the start of a sandboxed shell: its namespace, its mounts, its variables and its proxy. */
+import type { ChildProcess } from 'node:child_process'
+import { realpathSync } from 'node:fs'
+import { afterListener, listenerMount, takeListener } from './network-listener.ts'
+import { PROXY_VARIABLES } from './proxy-environment.ts'
+import type { ShellNetwork } from './launch.ts'
+
+export type NetworkLaunch = {
+  /** Of bwrap(1), behind all other mounts. */
+  readonly arguments: readonly string[]
+  readonly argv: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /** See `Launch`. */
+  readonly stale: Readonly<Record<string, string>>
+  readonly onChannel?: (child: ChildProcess) => void
+}
+
+/** `isListed`: the sandbox shows listed files of the host only. */
+export function networkLaunch(
+  { mode, adopt }: ShellNetwork,
+  argv: readonly string[],
+  isListed: boolean,
+): NetworkLaunch {
+  if (mode === 'open') return { arguments: [], argv, env: {}, stale: PROXY_VARIABLES }
+  const own = ['--unshare-net', ...withoutNameServers(isListed)]
+  if (mode === 'none') {
+    // The proxies of the host are not reached either; a program that tries them waits for nothing.
+    const unset = Object.keys(PROXY_VARIABLES).flatMap((name) => ['--unsetenv', name])
+    return { arguments: [...own, ...unset], argv, env: {}, stale: PROXY_VARIABLES }
+  }
+  return {
+    arguments: [...own, ...listenerMount()],
+    argv: afterListener(argv),
+    env: PROXY_VARIABLES,
+    stale: {},
+    onChannel: (child) => takeListener(child, adopt),
+  }
+}
+
+const NAME_SERVERS = '/etc/resolv.conf'
+
+/** No name server is reached from there, and their addresses say something about the host's network. */
+function withoutNameServers(isListed: boolean): string[] {
+  const real = realpathIfAny(NAME_SERVERS)
+  if (real === undefined) return [] // there are none
+  // Where all files are shown, a link is shown as one; where they are listed, what it leads to is shown in its place.
+  const shown = isListed
+    ? [NAME_SERVERS, real].filter((path) => path === NAME_SERVERS || path.startsWith('/run/'))
+    : [real]
+  return [...new Set(shown)].flatMap((path) => ['--ro-bind', '/dev/null', path])
+}
+
+function realpathIfAny(path: string): string | undefined {
+  try {
+    return realpathSync(path)
+  } catch {
+    return undefined
+  }
+}

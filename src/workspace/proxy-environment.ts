@@ -1,0 +1,23 @@
+/** The variables by which programs in a sandbox find the proxy of their conversation. */
+
+/** In a network namespace of its own there is nobody to share it with. */
+export const PROXY_PORT = 3128
+const PROXY_URL = `http://127.0.0.1:${PROXY_PORT}`
+const OWN_HOSTS = 'localhost,127.0.0.1,::1'
+
+/**
+ * Not `socks5h` for the rest (`ALL_PROXY`): Python's httpx fails at its start when it meets that without an extra package.
+ * Nor options for Java: each of its programs would print a line about them.
+ */
+export const PROXY_VARIABLES: Readonly<Record<string, string>> = {
+  HTTP_PROXY: PROXY_URL,
+  HTTPS_PROXY: PROXY_URL,
+  ALL_PROXY: PROXY_URL,
+  NO_PROXY: OWN_HOSTS,
+  http_proxy: PROXY_URL,
+  https_proxy: PROXY_URL,
+  all_proxy: PROXY_URL,
+  no_proxy: OWN_HOSTS,
+  // Node's own fetch and http look at the variables only when they are told to.
+  NODE_USE_ENV_PROXY: '1',
+}

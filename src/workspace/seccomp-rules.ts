@@ -1,0 +1,111 @@
+/** What programs in the sandbox may not ask of the kernel. Whatever is not listed here is allowed. */
+import type { Syscall } from './seccomp-syscalls.ts'
+
+/** On the lower 32 bits of an argument: all that the kernel looks at in the arguments below. */
+export type Condition = { readonly argument: number } & (
+  | { readonly hasAnyOf: number }
+  | { readonly isOneOf: readonly number[] }
+  | { readonly isNoneOf: readonly number[] }
+)
+
+/** The call fails with `errno` when all conditions hold; without conditions, always. */
+export type Rule = { readonly calls: readonly Syscall[]; readonly errno: number; readonly when?: readonly Condition[] }
+
+const EPERM = 1
+const ENOSYS = 38
+const EPROTONOSUPPORT = 93
+const EAFNOSUPPORT = 97
+
+const denied = (...calls: readonly Syscall[]): Rule => ({ calls, errno: EPERM })
+
+/** Programs then take the older call, whose arguments can be looked at. */
+const unknown = (...calls: readonly Syscall[]): Rule => ({ calls, errno: ENOSYS })
+
+/** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
+const NEW_NAMESPACE = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
+/** Only `unshare` knows it: for `clone` it is a part of the signal's number. */
+const CLONE_NEWTIME = 0x80
+
+/** S_ISUID, S_ISGID: a program with them has its owner's rights, also when another user of the host runs it. */
+const SET_ID = 0o6000
+/** O_CREAT, and the bit of O_TMPFILE that is its own: without them the mode is not looked at, and may be anything. */
+const CREATES = 0o100 | 0o20000000
+
+/** PTRACE_ATTACH, PTRACE_SEIZE. */
+const ATTACH = [16, 0x4206]
+
+/** TIOCSTI types into a terminal, TIOCLINUX pastes into a console. */
+const TERMINAL_INPUT = [0x5412, 0x541c]
+
+/** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Not AF_VSOCK (the hypervisor), AF_PACKET, AF_ALG, … */
+const FAMILIES = [1, 2, 10, 16]
+const AF_NETLINK = 16
+/** Which addresses and routes there are. The others are for auditing, devices and packet filters. */
+const NETLINK_ROUTE = 0
+
+/** PER_LINUX, PER_LINUX32, each also as UNAME26, ADDR_NO_RANDOMIZE (debuggers), and the question which it is. */
+const PERSONALITIES = [0, 0x8, 0x20000, 0x20008, 0x40000, 0xffffffff]
+
+export const RULES: readonly Rule[] = [
+  // Keyrings belong to a user, not to a sandbox: all conversations would share them.
+  denied('add_key', 'request_key', 'keyctl'),
+  // Large parts of the kernel that hardly a program needs, and that many an escape came through.
+  denied('bpf', 'userfaultfd', 'perf_event_open', 'io_uring_setup', 'io_uring_enter', 'io_uring_register'),
+  // Mounts are what hides the host's files. `setns` and new namespaces give the rights to change them.
+  denied('mount', 'umount2', 'pivot_root', 'move_mount', 'open_tree', 'open_tree_attr'),
+  denied('fsopen', 'fsconfig', 'fsmount', 'fspick', 'mount_setattr'),
+  denied('setns'),
+  { calls: ['unshare'], errno: EPERM, when: [{ argument: 0, hasAnyOf: NEW_NAMESPACE | CLONE_NEWTIME }] },
+  { calls: ['clone'], errno: EPERM, when: [{ argument: 0, hasAnyOf: NEW_NAMESPACE }] },
+  unknown('clone3'),
+  // Handles reach files that no mount shows.
+  denied('open_by_handle_at', 'name_to_handle_at', 'fanotify_init'),
+  // Into other processes: there are only those of the sandbox. Debuggers work, but not on its init, which ends the
+  // sandbox with the server.
+  denied('process_vm_readv', 'process_vm_writev', 'process_madvise', 'pidfd_getfd'),
+  {
+    calls: ['ptrace'],
+    errno: EPERM,
+    when: [
+      { argument: 0, isOneOf: ATTACH },
+      { argument: 1, isOneOf: [1] },
+    ],
+  },
+  // Of the whole machine.
+  denied('kexec_load', 'kexec_file_load', 'init_module', 'finit_module', 'delete_module'),
+  denied('create_module', 'get_kernel_syms', 'query_module'),
+  denied('reboot', 'swapon', 'swapoff', 'acct', 'syslog', 'quotactl', 'quotactl_fd', 'settimeofday', 'clock_settime'),
+  denied('iopl', 'ioperm', 'modify_ldt', 'vhangup', 'lookup_dcookie', 'nfsservctl', 'uselib', '_sysctl'),
+  { calls: ['personality'], errno: EPERM, when: [{ argument: 0, isNoneOf: PERSONALITIES }] },
+  { calls: ['ioctl'], errno: EPERM, when: [{ argument: 1, isOneOf: TERMINAL_INPUT }] },
+  { calls: ['socket', 'socketpair'], errno: EAFNOSUPPORT, when: [{ argument: 0, isNoneOf: FAMILIES }] },
+  {
+    calls: ['socket'],
+    errno: EPROTONOSUPPORT,
+    when: [
+      { argument: 0, isOneOf: [AF_NETLINK] },
+      { argument: 2, isNoneOf: [NETLINK_ROUTE] },
+    ],
+  },
+  // Files with these bits would outlive the sandbox in the workdir.
+  { calls: ['chmod', 'fchmod', 'mknod', 'creat'], errno: EPERM, when: [{ argument: 1, hasAnyOf: SET_ID }] },
+  { calls: ['fchmodat', 'fchmodat2', 'mknodat'], errno: EPERM, when: [{ argument: 2, hasAnyOf: SET_ID }] },
+  {
+    calls: ['open'],
+    errno: EPERM,
+    when: [
+      { argument: 1, hasAnyOf: CREATES },
+      { argument: 2, hasAnyOf: SET_ID },
+    ],
+  },
+  {
+    calls: ['openat'],
+    errno: EPERM,
+    when: [
+      { argument: 2, hasAnyOf: CREATES },
+      { argument: 3, hasAnyOf: SET_ID },
+    ],
+  },
+  // Its mode lies in memory, where the filter cannot look.
+  unknown('openat2'),
+]

@@ -1,0 +1,179 @@
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Event, EventOf } from '../../src/contract/event.ts'
+import type { Conversation } from '../../src/conversations/conversation.ts'
+import { uuid7 } from '../../src/lib/uuid7.ts'
+import { hashInput } from '../../src/policy/permissions.ts'
+import { effort } from '../support/patience.ts'
+import { call, eventsOf, only, setBench, tool, userText } from './fixtures.ts'
+import { mortalStore } from './mortal-store.ts'
+import { expectWholeTurns } from './wire.ts'
+
+/** What clients, and bad luck, do. */
+type Deed =
+  | { kind: 'say'; run: boolean }
+  | { kind: 'pause'; interrupt: boolean }
+  | { kind: 'mode'; on: boolean }
+  | { kind: 'wait'; ms: number }
+  | { kind: 'decide'; use: number; allow: boolean }
+  | { kind: 'run' | 'reject' | 'approve' | 'task' | 'cancel' }
+  | { kind: 'crash' }
+  | { kind: 'stop' }
+
+const deeds = fc.array(
+  fc.oneof(
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant('say' as const), run: fc.boolean() }) },
+    { weight: 5, arbitrary: fc.record({ kind: fc.constant('pause' as const), interrupt: fc.boolean() }) },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant('mode' as const), on: fc.boolean() }) },
+    { weight: 8, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(12) }) },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant('decide' as const), use: fc.nat(2), allow: fc.boolean() }) },
+    { weight: 8, arbitrary: fc.record({ kind: fc.constantFrom('run', 'run', 'approve', 'approve') }) },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom('reject', 'task', 'cancel', 'crash', 'stop') }) },
+  ),
+  // By their size alone fast-check would make most of them too short to get anywhere.
+  { minLength: 6, maxLength: 20, size: 'max' },
+) as fc.Arbitrary<Deed[]>
+
+/** A call at its beginning, with the last event that was stored by then. */
+type Begin = { readonly toolUseId: string; readonly name: string; readonly input: unknown; readonly seq: number }
+
+async function play(plan: readonly Deed[]): Promise<{ events: Event[]; begun: Begin[]; requests: unknown[] }> {
+  const begun: Begin[] = []
+  let live: Conversation | undefined
+  const act = tool('Act', async (input, { toolUseId, signal }) => {
+    begun.push({ toolUseId, name: 'Act', input, seq: live!.state.lastSeq })
+    await sleep(Number(input['ms']), undefined, { signal }).catch(() => {}) // it was interrupted
+    return { output: 'acted' }
+  })
+  const store = mortalStore()
+  const script = Array.from({ length: 60 }, (_, turn) => {
+    return turn % 4 === 3
+      ? { text: 'So far.' }
+      : { calls: [0, 1, 2].map((at) => call('Act', { n: turn * 3 + at, ms: (turn + at) % 5 })), delay_ms: turn % 3 }
+  })
+  await using bench = await setBench({ deps: { store }, script, tools: [act] })
+  store.home.directory = join(bench.dataDir, 'sessions')
+  const id = await bench.create()
+  live = await bench.manager.get(id)
+  await live.post(userText('begin', true))
+  for (const deed of plan) {
+    if (deed.kind === 'crash') await bench.restart({ kill: true, between: store.die })
+    else if (deed.kind === 'stop') await bench.restart()
+    else await carryOut(live, deed).catch((error: unknown) => expect(error).toMatchObject({ name: 'Problem' }))
+    live = await bench.manager.get(id)
+  }
+  const last = live
+  // Else a run is stranded, or a message that asked for one.
+  await expect.poll(() => last.state.status).not.toBe('running')
+  if (last.state.status === 'idle') expect(last.state.runRequestedAt).toBeLessThanOrEqual(last.state.readThrough)
+  await last.pause({ interrupt: true })
+  return { events: await eventsOf(last), begun, requests: bench.model.requests.map(({ body }) => body.messages) }
+}
+
+type ByClient = Exclude<Deed, { kind: 'crash' | 'stop' }>
+
+async function carryOut(conversation: Conversation, deed: ByClient): Promise<unknown> {
+  const { decisions, tasks } = conversation
+  const [request] = decisions.pending().items
+  switch (deed.kind) {
+    case 'say':
+      return await conversation.post(userText('do not', deed.run))
+    case 'pause':
+      return await conversation.pause({ interrupt: deed.interrupt })
+    case 'mode':
+      return await conversation.setConfirmation(deed.on)
+    case 'wait':
+      return await sleep(deed.ms)
+    case 'run':
+      return await conversation.run()
+    case 'approve':
+      return await decisions.approve(request?.request_id ?? uuid7())
+    case 'reject':
+      return await decisions.reject('no')
+    case 'task':
+      return await tasks.post({
+        title: 'more',
+        runnable: { type: 'AgentRun', message: { role: 'user', content: 'a task' } },
+      })
+    case 'cancel':
+      return await tasks.cancel(conversation.state.tasks[0]?.id ?? uuid7())
+    case 'decide': {
+      const use = request?.tool_uses[deed.use % request.tool_uses.length]
+      if (!request || !use) return undefined
+      const { tool_use_id, input_hash } = use
+      const behavior = deed.allow ? 'allow' : 'deny'
+      return await decisions.decide(request.request_id, [{ tool_use_id, input_hash, behavior }])
+    }
+  }
+}
+
+/** The mode, from the log alone, once the event of this seq was stored. */
+const isConfirming = (events: readonly Event[], seq: number) =>
+  only(events, 'ConfigUpdate').findLast((event) => event.seq <= seq)?.changes['confirmation_mode'] === true
+
+function expectAllowed(events: readonly Event[], { toolUseId, name, input, seq }: Begin): void {
+  const isAllowed = only(events, 'PermissionDecision').some(
+    (event) =>
+      event.seq <= seq &&
+      event.tool_use_id === toolUseId &&
+      event.behavior === 'allow' &&
+      event.input_hash === hashInput(name, input),
+  )
+  const asked = only(events, 'PermissionRequest').filter(
+    (event) => event.seq <= seq && event.tool_uses.some((use) => use.tool_use_id === toolUseId),
+  )
+  if (isConfirming(events, seq) || asked.length) expect(isAllowed, `${toolUseId} was allowed`).toBe(true)
+}
+
+/** Of messages that came while the agent was at rest: what begins after one of them is of an answer that has read it. */
+function expectMessagesRead(events: readonly Event[], { toolUseId, seq }: Begin): void {
+  const answer = only(events, 'AssistantMessage').find((event) => event.tool_use_ids.includes(toolUseId))!
+  const since = events.filter((event) => event.type === 'UserMessage' && event.seq > answer.seq && event.seq <= seq)
+  const statusAt = (message: Event) =>
+    events.findLast(
+      (event): event is EventOf<'StatusUpdate'> => event.type === 'StatusUpdate' && event.seq < message.seq,
+    )
+  for (const message of since)
+    expect(statusAt(message)?.status, `${toolUseId} before the message is read`).toBe('running')
+}
+
+function expectOneResultPerCall(events: readonly Event[], begun: readonly Begin[]): void {
+  const results = only(events, 'ToolResult')
+  for (const { tool_use_id } of only(events, 'ToolUse')) {
+    const own = results.filter((result) => result.tool_use_id === tool_use_id)
+    expect(own, `results of ${tool_use_id}`).toHaveLength(1)
+    const times = begun.filter(({ toolUseId }) => toolUseId === tool_use_id).length
+    expect(times, `${tool_use_id} runs at most once`).toBeLessThanOrEqual(1)
+    if (!own[0]!.is_error) expect(times, `${tool_use_id} has run`).toBe(1)
+    if (times) expect(own[0]!.output).not.toContain('did not run')
+  }
+}
+
+function expectExactRequests(events: readonly Event[], begun: readonly Begin[]): void {
+  for (const request of only(events, 'PermissionRequest'))
+    for (const { tool_use_id } of request.tool_uses)
+      for (const { toolUseId, seq } of begun)
+        if (toolUseId === tool_use_id)
+          expect(seq, 'a call that has begun is not asked about').toBeGreaterThan(request.seq)
+}
+
+test('property: whatever is done in whatever order, no call begins unasked or before a message is read, and each has one result', async () => {
+  const seen = { begun: 0, interrupted: 0, asked: 0 }
+  await fc.assert(
+    fc.asyncProperty(deeds, async (plan) => {
+      const { events, begun, requests } = await play(plan)
+      for (const begin of begun) expectAllowed(events, begin)
+      for (const begin of begun) expectMessagesRead(events, begin)
+      expectOneResultPerCall(events, begun)
+      expectExactRequests(events, begun)
+      for (const messages of requests) expectWholeTurns(messages as Parameters<typeof expectWholeTurns>[0])
+      seen.begun += begun.length
+      seen.asked += only(events, 'PermissionRequest').length
+      seen.interrupted += only(events, 'ToolResult').filter((event) => event.error_type === 'interrupted').length
+    }),
+    { numRuns: effort(60, 1500) },
+  )
+  for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(0)
+})

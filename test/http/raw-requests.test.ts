@@ -1,0 +1,172 @@
+/** Requests that are wrong before they are requests, or end before they are whole: each gets one answer, as all errors are told. */
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { describe, expect, test } from 'vitest'
+import { ErrorBody } from '../../src/contract/problem.ts'
+import { KEY, OLD_KEY, setHttp } from './fixtures.ts'
+import { answersIn, drip, openSocket, sayTo } from './raw.ts'
+
+const BEARER = `Authorization: Bearer ${KEY}`
+
+describe('the head of a request', () => {
+  test.each([
+    ['no Host', `GET /info HTTP/1.1\r\n${BEARER}`, 400, 'invalid_request'],
+    ['two Hosts', `GET /info HTTP/1.1\r\nHost: a\r\nHost: b\r\n${BEARER}`, 400, 'invalid_request'],
+    ['the same Host twice', `GET /info HTTP/1.1\r\nHost: a\r\nhost: a\r\n${BEARER}`, 400, 'invalid_request'],
+    ['a Host that is a list', `GET /info HTTP/1.1\r\nHost: a, b\r\n${BEARER}`, 400, 'invalid_request'],
+    ['a Host with a path', `GET /info HTTP/1.1\r\nHost: a/b\r\n${BEARER}`, 400, 'invalid_request'],
+    ['two keys', `GET /info HTTP/1.1\r\nHost: a\r\n${BEARER}\r\nAuthorization: Bearer x`, 400, 'invalid_request'],
+    [
+      'two keys of which both are right',
+      `GET /info HTTP/1.1\r\nHost: a\r\n${BEARER}\r\nAuthorization: Bearer ${OLD_KEY}`,
+      400,
+      'invalid_request',
+    ],
+    [
+      'two lengths',
+      `POST /conversations HTTP/1.1\r\nHost: a\r\n${BEARER}\r\nContent-Length: 1\r\nContent-Length: 2`,
+      400,
+      'invalid_request',
+    ],
+    [
+      'a length and chunks',
+      `POST /conversations HTTP/1.1\r\nHost: a\r\n${BEARER}\r\nContent-Length: 5\r\nTransfer-Encoding: chunked`,
+      400,
+      'invalid_request',
+    ],
+    [
+      'an encoding that is not chunked',
+      `POST /conversations HTTP/1.1\r\nHost: a\r\n${BEARER}\r\nTransfer-Encoding: x`,
+      400,
+      'invalid_request',
+    ],
+    ['a name with a space', `GET /info HTTP/1.1\r\nHost: a\r\nX Y: z`, 400, 'invalid_request'],
+    ['a folded line', `GET /info HTTP/1.1\r\nHost: a\r\nX: y\r\n z`, 400, 'invalid_request'],
+    ['another protocol', `GET /info HTTP/3.7\r\nHost: a`, 400, 'invalid_request'],
+    ['no first line', 'hello', 400, 'invalid_request'],
+    ['too much', `GET /info HTTP/1.1\r\nHost: a\r\nX: ${'y'.repeat(20_000)}`, 431, 'headers_too_large'],
+    [
+      'another expectation',
+      `GET /info HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${BEARER}\r\nExpect: a-miracle`,
+      417,
+      'expectation_failed',
+    ],
+    ['an expectation, and no key', 'GET /info HTTP/1.1\r\nHost: a\r\nExpect: a-miracle', 401, 'unauthorized'],
+  ])('with %s is told what is wrong as every error is, and the connection ends', async (_, head, status, error) => {
+    await using http = await setHttp()
+    const answers = answersIn(await sayTo(await http.listen(), `${head}\r\n\r\n`))
+    expect(answers.map((answer) => answer.status)).toEqual([status])
+    expect(answers[0]!.head).toMatch(/^content-type: application\/json/im)
+    expect(answers[0]!.head).toMatch(/^connection: close/im)
+    expect(ErrorBody.strict().parse(JSON.parse(answers[0]!.body))).toMatchObject({ error })
+    expect(http.bench.logged.join('')).not.toContain(KEY)
+  })
+
+  test.each(['localhost', 'localhost:8000', '127.0.0.1:1', '[::1]:8000', 'a.b-c.example', ''])(
+    'may say Host: %s',
+    async (host) => {
+      await using http = await setHttp()
+      const said = await sayTo(await http.listen(), `GET /alive HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+      expect(said).toMatch(/^HTTP\/1\.1 200 /)
+    },
+  )
+
+  test('of HTTP/1.0 needs no Host', async () => {
+    await using http = await setHttp()
+    expect(await sayTo(await http.listen(), 'GET /alive HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
+  })
+})
+
+/** With the time limits of a real server: what ends the connection is the answer. */
+describe('an answer that comes before the body has', () => {
+  const head = (start: string, ...headers: string[]) =>
+    [`${start} HTTP/1.1`, 'Host: x', ...headers, '', ''].join('\r\n')
+  const [json, long] = ['Content-Type: application/json', 'Content-Length: 1000000']
+
+  test.each([
+    ['no key', head('POST /conversations', json, long), 401],
+    ['a wrong key', head('POST /conversations', 'Authorization: Bearer wrong', json, long), 401],
+    ['a wrong key, for a file', head('PUT /conversations/x/files/y', 'Authorization: Bearer wrong', long), 401],
+    ['no key and chunks', head('POST /conversations', json, 'Transfer-Encoding: chunked') + 'ffff\r\n', 401],
+    ['no key and no route', head('POST /nothing', json, long), 401],
+    ['a key in the URL', head('POST /conversations?token=x', json, long), 400],
+    ['a URL that cannot be read', head('POST /%zz', json, long), 400],
+    ['a public route', head('GET /alive', json, long), 200],
+    ['no route', head('POST /nothing', BEARER, json, long), 404],
+    ['another method', head('POST /info', BEARER, json, long), 405],
+    ['too much', head('POST /conversations', BEARER, json, 'Content-Length: 100000000'), 413],
+    ['another type', head('POST /conversations', BEARER, 'Content-Type: text/plain', long), 415],
+    ['a WebSocket', head('GET /firehose', 'Connection: upgrade', 'Upgrade: websocket', long), 401],
+    ['a wish to be asked for it, and no key', head('POST /conversations', json, long, 'Expect: 100-continue'), 401],
+  ])('ends the connection: %s', async (_, beginning, status) => {
+    await using http = await setHttp()
+    const answers = answersIn(await drip(await http.listen(), beginning))
+    expect(answers.map((answer) => answer.status)).toEqual([status])
+  })
+
+  test('reaches a client that goes on sending', async () => {
+    await using http = await setHttp()
+    const url = await http.listen()
+    for (let n = 0; n < 10; n++) {
+      const sending = request(`${url}/conversations/x/files/y`, {
+        method: 'PUT',
+        headers: { authorization: 'Bearer wrong', 'content-length': 64 * 1024 * 1024 },
+      })
+      sending.on('error', () => {})
+      const answered = once(sending, 'response')
+      sending.write(Buffer.alloc(16 * 1024 * 1024))
+      const [response] = await answered
+      expect(response.statusCode).toBe(401)
+      expect(JSON.parse(await text(response))).toMatchObject({ error: 'unauthorized' })
+      sending.destroy()
+    }
+  })
+
+  test('is the last on its connection: what follows is not carried out', async () => {
+    await using http = await setHttp()
+    const body = JSON.stringify({ llm_config: { model: 'm' } })
+    const create = head('POST /conversations', BEARER, json, `Content-Length: ${body.length}`) + body
+    const refused = head('POST /nothing', BEARER, json, 'Content-Length: 10')
+    const socket = openSocket(await http.listen())
+    socket.write(refused)
+    const said = text(socket)
+    await once(socket, 'end')
+    socket.write(`0123456789${create}`)
+    expect(answersIn(await said).map(({ status }) => status)).toEqual([404])
+    await once(socket, 'close')
+    expect((await http.call('GET', '/conversations/count')).body).toEqual({ count: 0 })
+  })
+})
+
+test('behind another request, a body without a key is waited for no longer than alone', async () => {
+  await using http = await setHttp()
+  const first = `GET /info HTTP/1.1\r\nHost: x\r\n${BEARER}\r\n\r\n`
+  const second =
+    'POST /conversations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n'
+  const answers = answersIn(await drip(await http.listen(), first + second))
+  expect(answers.map(({ status }) => status)).toEqual([200, 401])
+})
+
+test('a client that waits to be asked for its body is asked when its key is right, and not before', async () => {
+  await using http = await setHttp()
+  const url = await http.listen()
+  const body = JSON.stringify({ llm_config: { model: 'm' } })
+  const head = `POST /conversations HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${BEARER}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`
+  const socket = openSocket(url)
+  const said = text(socket)
+  socket.once('data', () => socket.write(body))
+  socket.write(head)
+  expect(answersIn(await said).map(({ status }) => status)).toEqual([100, 201])
+})
+
+test('an error behind a stream that is open is not written into it', async () => {
+  await using http = await setHttp()
+  const id = await http.create()
+  const socket = openSocket(await http.listen())
+  const said = text(socket)
+  socket.write(`GET /conversations/${id}/events/stream?after_seq=0 HTTP/1.1\r\nHost: x\r\n${BEARER}\r\n\r\n`)
+  await once(socket, 'data')
+  socket.write('no request at all\r\n\r\n')
+  expect((await said).match(/HTTP\/1\.1 /g)).toEqual(['HTTP/1.1 '])
+})

@@ -1,0 +1,49 @@
+/** Requests as bytes on a socket, for what no HTTP client would send. */
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { setInterval as every } from 'node:timers/promises'
+
+export function openSocket(url: string): Socket {
+  const { port, hostname } = new URL(url)
+  // What is still sent when the server has ended the connection.
+  return connect(Number(port), hostname).on('error', () => {})
+}
+
+/** All that the server says to this until it ends the connection; the client does not end its side. */
+export async function sayTo(url: string, request: string): Promise<string> {
+  const socket = openSocket(url)
+  socket.write(request)
+  return await text(socket)
+}
+
+/** Sends the beginning, then a byte now and then until the server ends the connection; answers what it said. */
+export async function drip(url: string, beginning: string): Promise<string> {
+  const socket = openSocket(url)
+  socket.write(beginning)
+  const answer = text(socket)
+  const over = new AbortController()
+  void answer.finally(() => over.abort())
+  try {
+    for await (const _ of every(40, undefined, { signal: over.signal })) socket.write('x')
+  } catch {
+    // It is over.
+  }
+  return await answer
+}
+
+export type RawAnswer = { readonly status: number; readonly head: string; readonly body: string }
+
+/** The answers in what was said, those of status 100 among them. Only with `Content-Length`. */
+export function answersIn(said: string): RawAnswer[] {
+  const answers: RawAnswer[] = []
+  for (let rest = said; rest !== '';) {
+    const at = rest.indexOf('\r\n\r\n')
+    const head = rest.slice(0, at)
+    const length = Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? 0)
+    const status = Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1])
+    answers.push({ status, head, body: rest.slice(at + 4, at + 4 + length) })
+    rest = rest.slice(at + 4 + length)
+  }
+  return answers
+}

@@ -1,0 +1,103 @@
+/** Endpoints that send too much, too deep or without an end: what is read of it is bounded, and the error says why. */
+import type { ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { expect, test } from 'vitest'
+import type { ScriptedTurn } from '../../src/llm/script.ts'
+import { createOpenAiChat } from '../../src/llm/openai-chat.ts'
+import { ask, askScript, delta, event, rawTurn, stop, toolCalls } from './asking.ts'
+
+const MIB = 1024 * 1024
+
+const call = (index: number, fields: object, id = `call_${index}`) =>
+  delta({ tool_calls: [{ index, id, function: fields }] })
+
+/** Many events of one piece, so that no single one is too large. */
+const repeated = (chunk: object, times: number): ScriptedTurn => ({
+  raw: Array.from({ length: times }, () => event(chunk)),
+})
+
+test.each<readonly [what: string, turn: ScriptedTurn, why: RegExp]>([
+  ['text', repeated(delta({ content: 'a'.repeat(MIB) }), 9), /longer than \d+ characters/],
+  ['reasoning', repeated(delta({ reasoning_content: 'a'.repeat(MIB) }), 9), /longer than \d+ characters/],
+  ['arguments', repeated(call(0, { name: 'Bash', arguments: 'a'.repeat(MIB) }), 9), /longer than \d+ characters/],
+  [
+    'calls',
+    rawTurn(...Array.from({ length: 200 }, (_, at) => call(at, { name: 'Bash', arguments: '{}' })), toolCalls),
+    /more than 128 tool calls/,
+  ],
+  [
+    'name of a call',
+    rawTurn(call(0, { name: 'B'.repeat(1000), arguments: '{}' }), toolCalls),
+    /name or id .* longer than/,
+  ],
+  ['id of a call', rawTurn(call(0, { name: 'Bash', arguments: '{}' }, 'x'.repeat(1000)), toolCalls), /name or id/],
+  ['line', { raw: ['data: ', ...Array.from({ length: 14 }, () => 'a'.repeat(MIB))] }, /event is longer than/],
+  ['document', { raw: ['{"a":"', ...Array.from({ length: 14 }, () => 'a'.repeat(MIB))] }, /message of it is longer/],
+  ['depth', { raw: [`data: ${'['.repeat(5000)}${']'.repeat(5000)}\n\n`] }, /nested more than 100 levels deep/],
+  ['number of values', { raw: [`data: [${'0,'.repeat(60_000)}0]\n\n`] }, /more than 50000 values/],
+])('too much of it, %s: the request ends with a reason', async (_what, turn, why) => {
+  const { error, answer } = await askScript([turn])
+  expect(answer).toBeUndefined()
+  expect(error).toMatchObject({ type: 'network', retryable: false })
+  expect(error?.message).toMatch(why)
+})
+
+test('a page without an end that is no answer is given up', async () => {
+  const page = Array.from({ length: 1000 }, () => `<p>${'hello '.repeat(1000)}</p>\n`)
+  const { error } = await askScript([{ raw: page, hang: true }])
+  expect(error?.message).toMatch(/no Chat Completions endpoint/)
+})
+
+test('arguments too deep for anyone are the text they are; the call is answered with a fault', async () => {
+  const { answer } = await askScript([
+    rawTurn(call(0, { name: 'Bash', arguments: `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}` }), toolCalls),
+  ])
+  expect(answer?.toolCalls).toHaveLength(1)
+})
+
+test('the body of an error is read to 64 KiB, and its connection ended', async () => {
+  let sent = 0
+  const server = createServer((request, response) => {
+    request.resume()
+    void flood(response)
+  }).listen(0, '127.0.0.1')
+  async function flood(response: ServerResponse): Promise<void> {
+    const gone = new AbortController()
+    response.on('close', () => gone.abort())
+    response.writeHead(400, { 'content-type': 'application/json' })
+    response.write('{"error":{"message":"the beginning ')
+    for (; sent < 400 && !response.destroyed; sent++) {
+      if (!response.write(Buffer.alloc(MIB, 0x20)))
+        await once(response, 'drain', { signal: gone.signal }).catch(() => {})
+    }
+    response.end()
+  }
+  await once(server, 'listening')
+  const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  const before = process.memoryUsage().rss
+  const { error } = await ask(createOpenAiChat({ config: { model: 'm', base_url, num_retries: 0 } }))
+  server.closeAllConnections()
+  server.close()
+  expect(error?.message).toContain('the beginning')
+  expect(sent).toBeLessThan(50)
+  expect(process.memoryUsage().rss - before).toBeLessThan(200 * MIB)
+})
+
+test.each([
+  ['lists', '['.repeat(30_000) + ']'.repeat(30_000)],
+  ['objects', `{"error":${'{"error":'.repeat(5000)}1${'}'.repeat(5000)}}`],
+  ['values', `[${'0,'.repeat(30_000)}0]`],
+])('an error whose body is %s too deep to be written again is a refusal like any other', async (_what, body) => {
+  const { error } = await askScript([{ raw: [body], status: 400 }])
+  expect(error).toMatchObject({ type: 'config', retryable: false })
+  expect(error?.message).toMatch(/HTTP 400/)
+})
+
+test('an error in the stream that is spaces is judged at once', async () => {
+  const { error } = await askScript([
+    rawTurn(delta({ content: 'a' }), { error: { message: `${' '.repeat(100_000)}x` } }, stop),
+  ])
+  expect(error?.type).toBe('network')
+})

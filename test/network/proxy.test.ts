@@ -1,0 +1,198 @@
+import { once } from 'node:events'
+import type { AddressInfo, Server, Socket } from 'node:net'
+import { connect, createServer } from 'node:net'
+import { buffer, text } from 'node:stream/consumers'
+import { expect, onTestFinished, test } from 'vitest'
+import { createConnectionPermits } from '../../src/network/connection-permits.ts'
+import { parsePrivateRule } from '../../src/network/private-hosts.ts'
+import type { Access, Judgement } from '../../src/network/proxy.ts'
+import { NetworkProxy } from '../../src/network/proxy.ts'
+import { createReach } from '../../src/network/reach.ts'
+
+type Stand = {
+  readonly proxy: NetworkProxy
+  readonly seen: Access[]
+  /** Of the server behind it, which is `target.test`. */
+  readonly port: number
+  readonly end: () => void
+  readonly client: () => Promise<Socket>
+  /** What a client gets that sends this and nothing more. */
+  readonly exchange: (bytes: string | Buffer) => Promise<string>
+}
+
+async function setUp(
+  onConnection: (socket: Socket) => void,
+  {
+    judge,
+    isStillAllowed = () => true,
+    permits = 100,
+  }: { judge?: () => Judgement; isStillAllowed?: () => boolean; permits?: number } = {},
+): Promise<Stand> {
+  const target = await listen(createServer({ allowHalfOpen: true }, onConnection))
+  const port = portOf(target)
+  const rule = parsePrivateRule(`target.test=127.0.0.1:${port}`)
+  if ('wrong' in rule) throw new Error(rule.wrong)
+  const seen: Access[] = []
+  const proxy = new NetworkProxy({
+    judge: async () => judge?.() ?? { allowed: true, asked: false },
+    isStillAllowed,
+    reach: createReach({ privateRules: [rule], resolve: async () => [] }),
+    permits: createConnectionPermits(permits)(),
+    onAccess: (access) => seen.push(access),
+  })
+  const listener = await listen(createServer())
+  const at = portOf(listener)
+  const end = proxy.adopt(listener)
+  onTestFinished(() => {
+    proxy.close()
+    end()
+    target.close()
+  })
+  const client = async () => {
+    const socket = connect({ port: at, host: '127.0.0.1', allowHalfOpen: true })
+    socket.on('error', () => {})
+    await once(socket, 'connect')
+    return socket
+  }
+  const exchange = async (bytes: string | Buffer) => {
+    const socket = await client()
+    socket.end(bytes)
+    return (await buffer(socket)).toString('latin1')
+  }
+  return { proxy, seen, port, end, client, exchange }
+}
+
+async function listen(server: Server): Promise<Server> {
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return server
+}
+
+const closed = (socket: Socket) => new Promise((resolve) => socket.resume().once('close', resolve))
+
+const portOf = (server: Server) => (server.address() as AddressInfo).port
+
+/** Sends back what it gets, once that has ended. */
+const echo = (socket: Socket) => {
+  socket.on('error', () => {})
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk)).once('end', () => socket.end(Buffer.concat(chunks)))
+}
+const greet = (name: string, port: number) =>
+  Buffer.from([5, 1, 0, 5, 1, 0, 3, name.length, ...Buffer.from(name), port >> 8, port & 255])
+
+test('CONNECT and SOCKS pass on what both sides say, also after one of them has ended', async () => {
+  const { exchange, port } = await setUp(echo)
+  expect(await exchange(`CONNECT target.test:${port} HTTP/1.1\r\n\r\nhello`)).toBe(
+    'HTTP/1.1 200 Connection established\r\n\r\nhello',
+  )
+  const socks = await exchange(Buffer.concat([greet('target.test', port), Buffer.from('hello')]))
+  expect(Buffer.from(socks, 'latin1').toString('hex')).toMatch(/^05000500/)
+  expect(socks).toMatch(/hello$/)
+})
+
+test('a request for a whole URL reaches its host with its body', async () => {
+  const { exchange, port } = await setUp(echo)
+  const head = `POST http://target.test:${port}/x HTTP/1.1\r\nHost: other.test\r\nContent-Length: 4\r\n\r\n`
+  expect(await exchange(`${head}body`)).toBe(
+    `POST /x HTTP/1.1\r\nHost: target.test:${port}\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody`,
+  )
+})
+
+test('what is refused is answered with the reason, and reaches nobody', async () => {
+  let reached = 0
+  const judge = (): Judgement => ({ allowed: false, reason: 'it is not on the list', advice: 'Ask for it.' })
+  const { exchange, port, seen } = await setUp(() => reached++, { judge })
+  const answer = await exchange(`CONNECT target.test:${port} HTTP/1.1\r\n\r\n`)
+  expect(answer).toMatch(/^HTTP\/1\.1 403 /)
+  expect(answer).toContain(`refused target.test:${port}: it is not on the list. Ask for it.\n`)
+  expect(Buffer.from(await exchange(greet('target.test', port)), 'latin1').toString('hex')).toMatch(/^05000502/)
+  expect(reached).toBe(0)
+  expect(seen).toMatchObject([{ outcome: 'denied' }, { outcome: 'denied' }])
+})
+
+test('a client that is still sending gets to read why it was refused', async () => {
+  const judge = (): Judgement => ({ allowed: false, reason: 'no', advice: '' })
+  const { client, port } = await setUp(() => {}, { judge })
+  const socket = await client()
+  socket.write(`POST http://target.test:${port}/ HTTP/1.1\r\nContent-Length: 8000000\r\n\r\n`)
+  socket.end(Buffer.alloc(8_000_000))
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 403 /)
+})
+
+test('what is permitted, and cannot be reached, is told as that', async () => {
+  const gone = await listen(createServer())
+  const port = portOf(gone)
+  gone.close()
+  await once(gone, 'close')
+  const rule = parsePrivateRule(`127.0.0.1:${port}`)
+  if ('wrong' in rule) throw new Error(rule.wrong)
+  const { exchange } = await setUp(echo)
+  expect(await exchange(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\n\r\n`)).toMatch(/^HTTP\/1\.1 403 .*own machine/s)
+  expect(await exchange(`CONNECT nowhere.test:80 HTTP/1.1\r\n\r\n`)).toMatch(/^HTTP\/1\.1 403 .*no address/s)
+})
+
+test('a connection ends when its host is not permitted any more, and with its shell', async () => {
+  let isAllowed = true
+  const { client, port, proxy, end } = await setUp(echo, { isStillAllowed: () => isAllowed })
+  const open = async () => {
+    const socket = await client()
+    socket.write(`CONNECT target.test:${port} HTTP/1.1\r\n\r\n`)
+    await once(socket, 'data')
+    return socket
+  }
+  const first = await open()
+  proxy.recheck()
+  expect(proxy.connections).toBe(1)
+  isAllowed = false
+  proxy.recheck()
+  await closed(first)
+  isAllowed = true
+  const second = await open()
+  end()
+  await once(second.resume(), 'end')
+  await expect.poll(() => proxy.connections).toBe(0)
+})
+
+test('one more than a conversation may have is closed, and the others go on', async () => {
+  const { client, port, proxy, exchange } = await setUp(echo, { permits: 3 })
+  const held = await Promise.all([client(), client(), client()])
+  await expect.poll(() => proxy.connections).toBe(3)
+  const surplus = await client()
+  await once(surplus.resume(), 'end')
+  held[0].end(`CONNECT target.test:${port} HTTP/1.1\r\n\r\nhello`)
+  expect(await text(held[0])).toContain('hello')
+  await expect.poll(() => proxy.connections).toBe(2)
+  expect(await exchange(`CONNECT target.test:${port} HTTP/1.1\r\n\r\nagain`)).toContain('again')
+})
+
+test('a client that does not read holds up its server, and not the memory', async () => {
+  let sent = 0
+  const { client, port } = await setUp((socket) => {
+    const chunk = Buffer.alloc(64 * 1024)
+    const fill = () => {
+      while (sent < 1e9 && socket.write(chunk)) sent += chunk.length
+    }
+    socket.on('drain', fill).on('error', () => {})
+    fill()
+  })
+  const socket = await client()
+  socket.write(`CONNECT target.test:${port} HTTP/1.1\r\n\r\n`)
+  await once(socket, 'readable')
+  // Until nothing moves any more.
+  await expect
+    .poll(async () => {
+      const before = sent
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      return sent - before
+    })
+    .toBe(0)
+  expect(sent).toBeLessThan(100e6)
+  socket.destroy()
+})
+
+test('a target that breaks off breaks the connection of the client', async () => {
+  const { client, port } = await setUp((socket) => socket.once('data', () => socket.resetAndDestroy()))
+  const socket = await client()
+  socket.write(`CONNECT target.test:${port} HTTP/1.1\r\n\r\nhello`)
+  await closed(socket)
+})
