@@ -30,7 +30,9 @@ const WORDS = [
   .split(' ')
   .sort((a, b) => b.length - a.length)
 
-const ROWS = ['qwertyuiop', 'qwertzuiop', 'azertyuiop', 'asdfghjkl', 'zxcvbnm', 'yxcvbnm', '1234567890']
+const ROWS = ['qwertyuiop', 'qwertzuiop', 'azertyuiop', 'asdfghjkl', 'zxcvbnm', 'yxcvbnm', '1234567890'].flatMap(
+  (row) => [row, Array.from(row).toReversed().join('')],
+)
 
 const LOOKALIKES: Readonly<Record<string, string>> = {
   0: 'o',
@@ -90,13 +92,15 @@ function sequenceAt(key: string, at: number): number {
     while (end < key.length && key.charCodeAt(end) - key.charCodeAt(end - 1) === step) end++
     return end - at
   })
-  const rows = ROWS.flatMap((row) => [row, Array.from(row).reverse().join('')]).map((row) => {
-    const from = row.indexOf(key[at]!)
-    let length = 0
-    while (from >= 0 && from + length < row.length && key[at + length] === row[from + length]) length++
-    return length
-  })
+  const rows = ROWS.map((row) => commonLength(row.slice(row.indexOf(key[at]!)), key.slice(at)))
   return Math.max(...steps, ...rows)
+}
+
+/** How many characters both begin with. */
+function commonLength(one: string, other: string): number {
+  let length = 0
+  while (length < one.length && one[length] === other[length]) length++
+  return length
 }
 
 /** Characters that a key of this look is chosen from. */

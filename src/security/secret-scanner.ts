@@ -143,6 +143,7 @@ export class SecretScanner {
   }
 
   #advance(word: number, code: number, bytes: number): void {
+    if (bytes > 0) this.#lineBreaks = 0
     for (const reading of this.#readings) {
       reading.state = reading === this.#encoded ? code : word
       reading.positions.advance(bytes)

@@ -66,7 +66,18 @@ test.each(['/alive', '/ready'])('%s answers without a key', async (url) => {
 
 test('a key in the URL is refused by the parameter’s name, also beside a right one in the header, and never logged', async () => {
   await using http = await setHttp()
-  for (const name of ['access_token', 'token', 'api_key', 'key', 'API_KEY', 'to%6ben']) {
+  const names = [
+    'access_token',
+    'token',
+    'api_key',
+    'key',
+    'API_KEY',
+    'to%6ben',
+    'jwt',
+    'secret',
+    'client_secret',
+  ].concat(['password', 'id_token', 'refresh-token', 'X-Api-Key', 'signature', 'session_token', 'credentials'])
+  for (const name of names) {
     for (const headers of [{ authorization: '' }, {}]) {
       const answer = await http.call('GET', `/info?x=1&${name}=hunter2`, undefined, headers)
       expectProblem(answer, 400, 'token_in_url')

@@ -147,9 +147,8 @@ describe('what is held back', () => {
   })
 
   test('goes on behind the line breaks of wrapped base64', () => {
-    const value =
-      'a-secret-of-so-many-characters-that-its-base64-takes-several-lines-of-76-characters-in-all-of-its-length'
-    const redactor = hiding(value)
+    const value = Array.from({ length: 40 }, (_, at) => `part-${at}`).join('')
+    const redactor = hiding(value, 'a-secret-of\nseveral-lines')
     const stream = redactor.stream()
     const whole = `${Buffer.from(value).toString('base64').replaceAll(/.{76}/g, '$&\n')}\n`
     const pieces = whole.split(/(?<=\n)/).map((line) => stream.push(line))

@@ -6,6 +6,9 @@ import { createRedactor } from '../../src/security/redactor.ts'
 const OWN = 'ghp_4f9sK2mQx7Lr0aZt'
 const SERVER_KEY = 'b7e1f0c2d9a84563'
 
+/** One for all: what it is made of takes longer to make than a text to read. */
+const redactor = redactorOf()
+
 function redactorOf() {
   const redactor = createRedactor()
   redactor.set('GITHUB_TOKEN', OWN)
@@ -23,7 +26,6 @@ const unlike = (text: string) =>
 
 /** Sizes of what is shown and held after each piece, and of what is shown by `end`. */
 function seen(pieces: readonly string[], end: 'flush' | 'release') {
-  const redactor = redactorOf()
   const texts = redactor.stream()
   const bytes = redactor.byteStream()
   const sizes = pieces.map((piece) => [
@@ -35,7 +37,7 @@ function seen(pieces: readonly string[], end: 'flush' | 'release') {
   return [...sizes, [texts[end]().length, texts.held, bytes[end]().length, bytes.held]]
 }
 
-const around = fc.string({ unit: fc.constantFrom(...'xyz .,;\n\t{}"'), maxLength: 60 })
+const around = fc.string({ unit: fc.constantFrom(...Array.from('xyz .,;\n\t{}"')), maxLength: 60 })
 const sizes = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 8 })
 
 function cut(text: string, lengths: readonly number[]): string[] {
@@ -68,26 +70,26 @@ describe.each([
           expect(like).toEqual(seen(cut(before + unlike(part) + after, cuts), end))
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: 200 },
     )
   })
 
   test('is as long where it was cut off', () => {
     fc.assert(
       fc.property(around, guess, (before, part) => {
-        const { redactCutOff } = redactorOf()
+        const { redactCutOff } = redactor
         expect(redactCutOff(before + part).length).toBe(redactCutOff(before + unlike(part)).length)
       }),
-      { numRuns: 1000 },
+      { numRuns: 200 },
     )
   })
 
   test('is as it was where it is whole', () => {
     fc.assert(
       fc.property(around, guess, around, (before, part, after) => {
-        expect(redactorOf().redact(before + part + after)).toBe(before + part + after)
+        expect(redactor.redact(before + part + after)).toBe(before + part + after)
       }),
-      { numRuns: 1000 },
+      { numRuns: 200 },
     )
   })
 })
@@ -104,7 +106,7 @@ test('every prefix of a secret, in every form, leaves as much held back as what 
       for (let length = 1; length < secret.length; length++) {
         const part = secret.slice(0, length)
         const heldOf = (text: string) => {
-          const stream = redactorOf().stream()
+          const stream = redactor.stream()
           stream.push('It is ')
           stream.push(text)
           return stream.held
@@ -116,9 +118,8 @@ test('every prefix of a secret, in every form, leaves as much held back as what 
 })
 
 test('server keys are in no stream, not even whole, and all of one is taken out of whole texts', () => {
-  const redactor = redactorOf()
   const stream = redactor.stream()
-  expect(stream.push(`${SERVER_KEY}\n`)).toBe(`${SERVER_KEY}\n`)
+  expect(stream.push(`${SERVER_KEY}!`) + stream.flush()).toBe(`${SERVER_KEY}!`)
   expect(redactor.redact(`[${SERVER_KEY}]`)).toBe('[<secret:OPENHANDS_MASTER_KEY>]')
   expect(redactor.redact(Buffer.from(SERVER_KEY).toString('base64'))).toContain('<secret:OPENHANDS_MASTER_KEY>')
 })
