@@ -1,11 +1,11 @@
 /** Makes the control groups of conversations, once it has proved at start that it can, and removes those of earlier servers. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Bound } from '../../contract/resource-limits.ts'
-import { Cgroup } from './cgroup.ts'
+import { Cgroup, removeGroup } from './cgroup.ts'
 import type { CgroupPlace, Controller } from './cgroup-places.ts'
 import { findPlacesV1, findPlaceV2, readIfAny, SERVER_LEAF } from './cgroup-places.ts'
 import { SHELL, enterArguments } from './enter-limits.ts'
@@ -16,6 +16,8 @@ const RECORD = 'cgroups'
 /** The server's weight beside its conversations. */
 const SERVER_WEIGHT = '1000'
 const TRIAL_TIMEOUT_MS = 5000
+/** Of a group that nothing has entered since it was made, or that is empty again. */
+const ABANDONED_AFTER_MS = 10 * 60_000
 const MOVE_TRIES = 5
 const MOVE_PAUSE_MS = 20
 
@@ -146,8 +148,20 @@ async function sweep(dataDir: string, prefix: string, places: readonly CgroupPla
   const before = readIfAny(record).split('\n').filter(Boolean)
   if (now.join('\n') !== before.join('\n'))
     writeFileSync(record, now.map((line) => `${line}\n`).join(''), { mode: 0o600 })
+  for (const { directory } of places) removeAbandoned(directory)
   const found = await Promise.all([...new Set([...before, ...now])].map((line) => sweepPlace(line, prefix)))
   return [...new Set(found.flat())]
+}
+
+/** Empty groups of servers that were killed, and whose data is gone. One of a server that lives is made again when needed. */
+function removeAbandoned(directory: string): void {
+  const isOurs = (name: string) => /^agent-server-[0-9a-f]{12}-/.test(name)
+  for (const path of namesIn(directory)
+    .filter(isOurs)
+    .map((name) => join(directory, name))) {
+    const changedAt = statSync(path, { throwIfNoEntry: false })?.ctimeMs ?? Infinity
+    if (Date.now() - changedAt > ABANDONED_AFTER_MS) removeGroup(path)
+  }
 }
 
 async function sweepPlace(line: string, prefix: string): Promise<string[]> {

@@ -1,5 +1,5 @@
 /** The control groups of one conversation: made with their limits, looked at, emptied and removed. */
-import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CgroupPlace, Controller } from './cgroup-places.ts'
@@ -47,6 +47,11 @@ export class Cgroup {
       this.#removeNow()
       throw error
     }
+  }
+
+  /** Makes what of it is missing: another server takes an empty one that is old for one that was left behind. */
+  makeAgain(): void {
+    if (!this.doors.every((door) => existsSync(door))) this.make()
   }
 
   /** Whoever writes `0` to each of them is in the group, and so is all that it starts. */
@@ -182,7 +187,8 @@ const quotaOf = (cpus: number) => Math.round(cpus * PERIOD_US)
 
 const numberIn = (text: string | undefined, pattern: RegExp) => Number(pattern.exec(text ?? '')?.[1] ?? 0)
 
-function removeGroup(directory: string): boolean {
+/** Answers whether it is gone; one with processes in it stays. */
+export function removeGroup(directory: string): boolean {
   try {
     rmdirSync(directory)
     return true

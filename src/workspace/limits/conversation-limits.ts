@@ -139,7 +139,9 @@ export class ConversationLimits {
 
   #openGroup(): Cgroup | undefined {
     const { factory, conversationId, limits } = this.#options
-    return (this.#group ??= factory.make(conversationId, limits))
+    if (this.#group) this.#group.makeAgain()
+    else this.#group = factory.make(conversationId, limits)
+    return this.#group
   }
 
   #isEnforced(controller: 'memory' | 'pids' | 'cpu'): boolean {
