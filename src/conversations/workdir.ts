@@ -19,7 +19,8 @@ export type WorkdirRules = {
 
 /**
  * Makes the directory and answers its real path. `wanted` is what the client asked for; without it the conversation gets
- * a directory of its own. Throws a `Problem` for a path that leaves where it may be, also over a symbolic link.
+ * a directory of its own. Throws a `Problem` for a path that leaves where it may be, or that has a symbolic
+ * link in it.
  */
 export async function prepareWorkdir(
   wanted: string | undefined,
@@ -34,6 +35,7 @@ export async function prepareWorkdir(
   const allowed = wanted !== undefined && isAbsolute(wanted) ? rules.roots : [rules.base]
   const real = await realpathOfExisting(path)
   await refuseOutside(real, allowed, rules)
+  await refuseLinks(path, real, rules)
   try {
     // By descriptors from here on: an agent that works above it could put a link there now that it has been checked.
     await using place = await makeDirectory(real)
@@ -72,6 +74,16 @@ async function refuseOutside(real: string, roots: readonly string[], rules: Work
   if (!roots.length) return
   const realRoots = await Promise.all(roots.map(realpathOfExisting))
   if (!realRoots.some((root) => isInside(real, root))) throw unsafe('it lies outside the directories that are allowed')
+}
+
+/**
+ * Links are followed above the directories that the operator named, and nowhere below: an agent that works there could have
+ * made one to the workdir of another conversation.
+ */
+async function refuseLinks(path: string, real: string, { base, roots }: WorkdirRules): Promise<void> {
+  const named = [base, ...roots].filter((root) => isInside(path, root)).toSorted((a, b) => b.length - a.length)[0]
+  const direct = named === undefined ? path : join(await realpathOfExisting(named), relative(named, path))
+  if (real !== direct) throw unsafe('there is a symbolic link in its path; give the path that the link leads to')
 }
 
 /** Symbolic links resolved as far as the path exists; the rest is as given. */

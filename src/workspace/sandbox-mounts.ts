@@ -84,9 +84,10 @@ const KERNEL_SETTINGS = ['acpi', 'asound', 'fs', 'scsi', 'sys'].map((name) => `/
  * Keys and addresses of the kernel's, and the memory of the sandbox's init: who writes there is no longer ended with the
  * server.
  */
-const KERNEL_SECRETS = ['keys', 'key-users', 'kcore', 'timer_list', '1/mem', '1/task/1/mem'].map(
-  (name) => `/proc/${name}`,
-)
+const KERNEL_SECRETS = [
+  ...['keys', 'key-users', 'kcore', 'timer_list', 'kpageflags', 'kpagecount', 'kpagecgroup', 'vmallocinfo', 'slabinfo'],
+  ...['1/mem', '1/task/1/mem'],
+].map((name) => `/proc/${name}`)
 const SCRATCH = ['/tmp', '/var/tmp']
 const HOMES = ['/home', '/root']
 

@@ -46,6 +46,9 @@ const NETLINK_ROUTE = 0
 /** PER_LINUX, PER_LINUX32, each also as UNAME26, ADDR_NO_RANDOMIZE (debuggers), and the question which it is. */
 const PERSONALITIES = [0, 0x8, 0x20000, 0x20008, 0x40000, 0xffffffff]
 
+/** F_SETLEASE: whoever opens the file then waits, up to 45 seconds, also the server and other conversations' shells. */
+const SET_LEASE = [1024]
+
 export const RULES: readonly Rule[] = [
   // Keyrings belong to a user, not to a sandbox: all conversations would share them.
   denied('add_key', 'request_key', 'keyctl'),
@@ -78,6 +81,7 @@ export const RULES: readonly Rule[] = [
   denied('iopl', 'ioperm', 'modify_ldt', 'vhangup', 'lookup_dcookie', 'nfsservctl', 'uselib', '_sysctl'),
   { calls: ['personality'], errno: EPERM, when: [{ argument: 0, isNoneOf: PERSONALITIES }] },
   { calls: ['ioctl'], errno: EPERM, when: [{ argument: 1, isOneOf: TERMINAL_INPUT }] },
+  { calls: ['fcntl'], errno: EPERM, when: [{ argument: 1, isOneOf: SET_LEASE }] },
   { calls: ['socket', 'socketpair'], errno: EAFNOSUPPORT, when: [{ argument: 0, isNoneOf: FAMILIES }] },
   {
     calls: ['socket'],

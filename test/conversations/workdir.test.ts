@@ -68,11 +68,24 @@ describe('a relative one', () => {
     expect(await readdir(place.home)).not.toContain('nothing')
   })
 
-  test('over a link that stays inside is fine, and told by its real name', async () => {
+  test('over a link that stays inside is refused: it may lead to the workdir of another conversation', async () => {
     await using place = await setUp()
-    await mkdir(join(place.base, 'real'), { recursive: true })
-    await symlink(join(place.base, 'real'), join(place.base, 'alias'))
-    expect(await place.prepare('alias/x')).toBe(join(place.base, 'real/x'))
+    await mkdir(join(place.base, 'victim'), { recursive: true })
+    await mkdir(join(place.base, 'outer'))
+    await symlink(join(place.base, 'victim'), join(place.base, 'outer/inner'))
+    for (const wanted of ['outer/inner', 'outer/inner/x', join(place.base, 'outer/inner')])
+      await expect(place.prepare(wanted), wanted).rejects.toMatchObject(refused)
+    expect(await readdir(join(place.base, 'victim'))).toEqual([])
+  })
+
+  test('lies under a base that the operator reaches over a link', async () => {
+    await using place = await setUp()
+    await mkdir(place.base)
+    const alias = join(place.home, 'alias')
+    await symlink(place.base, alias)
+    const rules = { ...place.rules, base: alias }
+    expect(await prepareWorkdir('x', id, rules)).toBe(join(place.base, 'x'))
+    expect(await prepareWorkdir(join(alias, 'y'), id, rules)).toBe(join(place.base, 'y'))
   })
 
   test('is not bound to the roots, which are for absolute ones', async () => {
@@ -100,6 +113,16 @@ describe('an absolute one', () => {
     await using place = await setUp({ roots: ['projects'] })
     await symlink('/', join(place.home, 'projects/root'))
     await expect(place.prepare(join(place.home, 'projects/root/tmp'))).rejects.toMatchObject(refused)
+  })
+
+  test.each([[[]], [['projects']]])('that leads over a link is refused, with the roots %j', async (roots) => {
+    await using place = await setUp({ roots })
+    await mkdir(join(place.home, 'projects/victim'))
+    await mkdir(join(place.base, 'victim'), { recursive: true })
+    await symlink('victim', join(place.home, 'projects/inner'))
+    await symlink(join(place.base, 'victim'), join(place.home, 'projects/into-base'))
+    for (const wanted of ['projects/inner', 'projects/inner/x', 'projects/into-base'])
+      await expect(place.prepare(join(place.home, wanted)), wanted).rejects.toMatchObject(refused)
   })
 
   test('in the base counts as under the base', async () => {

@@ -153,6 +153,7 @@ describe('of the kernel a shell gets', () => {
   }
 
   test.each<[Syscall, ...(number | string)[]]>([
+    ['fcntl', 0, 1024, 1],
     ['keyctl', 0, -3, 0],
     ['add_key', '"user"', '"name"', '"secret"', 6, -4],
     ['request_key', '"user"', '"name"', 0, -4],
