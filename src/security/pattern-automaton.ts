@@ -24,9 +24,6 @@ export type Folding = (byte: number) => number
 
 export const ROOT = 0
 
-/** States next to the root have a row for all bytes, as most text never leads further. */
-const DENSE_STATES = 128
-
 export class PatternAutomaton {
   /** By byte; 0 for those that are in no pattern. */
   readonly #columnOf = new Uint8Array(256)
@@ -45,7 +42,8 @@ export class PatternAutomaton {
   readonly #dense: Int32Array
   readonly #denseStates: number
 
-  constructor(patterns: readonly Pattern[], fold: Folding) {
+  /** The first `denseStates` next to the root have a row for all bytes: a step from there takes the same time for each. */
+  constructor(patterns: readonly Pattern[], fold: Folding, denseStates: number) {
     const bytes = 1 + patterns.reduce((sum, pattern) => sum + pattern.bytes.length, 0)
     this.depth = patterns.reduce((longest, pattern) => Math.max(longest, pattern.bytes.length), 0)
     this.#via = new Uint8Array(bytes)
@@ -58,7 +56,7 @@ export class PatternAutomaton {
     this.size = size
     this.#orderByBreadth()
     this.#fallback = new Int32Array(size)
-    this.#denseStates = Math.min(size, DENSE_STATES)
+    this.#denseStates = Math.min(size, denseStates)
     this.#dense = new Int32Array(this.#denseStates * this.#columns)
     this.#link()
   }

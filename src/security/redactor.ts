@@ -48,10 +48,14 @@ export function createRedactor(): Redactor {
     const patterns = some.flatMap(([name, { values, isServerKey }]) =>
       values.map((value) => patternsOf(name, value, isServerKey)),
     )
-    return new SecretAutomata({
+    const all = {
       spelled: patterns.flatMap(({ spelled }) => spelled),
       encoded: patterns.flatMap(({ encoded }) => encoded),
-    })
+    }
+    return new SecretAutomata(
+      all,
+      some.some(([, { isServerKey }]) => isServerKey),
+    )
   }
 
   const forStreams = (): SecretAutomata | undefined => {

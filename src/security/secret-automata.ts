@@ -11,7 +11,17 @@ const SPECIAL = Array.from(`\\%'\r\n`, (character) => character.charCodeAt(0))
 
 export const ASCII = 128
 
+/** Most text never leads further. */
+const DENSE_STATES = 128
+/** Of server keys all states, as far as they are no longer than keys are. */
+const EVEN_DENSE_STATES = 4096
+
 export class SecretAutomata {
+  /**
+   * Whether each unit of a text takes as long as any other: what may begin a secret is not passed over. With keys that an
+   * agent must not learn it is so, as the time that its text takes would else tell how they begin.
+   */
+  readonly isEven: boolean
   readonly spelled: PatternAutomaton
   readonly encoded: PatternAutomaton
   /** By unit: 1 for those that are to be read with care. */
@@ -27,10 +37,12 @@ export class SecretAutomata {
   /** Units. A shorter text holds no secret. */
   readonly shortest: number
 
-  constructor({ spelled, encoded }: SecretPatterns) {
+  constructor({ spelled, encoded }: SecretPatterns, isEven: boolean) {
     const lengths = [...spelled, ...encoded].map(({ bytes }) => bytes.length)
-    this.spelled = new PatternAutomaton(spelled, foldSpelled)
-    this.encoded = new PatternAutomaton(encoded, foldEncoded)
+    const denseStates = isEven ? EVEN_DENSE_STATES : DENSE_STATES
+    this.isEven = isEven
+    this.spelled = new PatternAutomaton(spelled, foldSpelled, denseStates)
+    this.encoded = new PatternAutomaton(encoded, foldEncoded, denseStates)
     this.isWide = spelled.some(({ bytes }) => bytes.some((byte) => byte > 0x7f))
     this.spansLines = this.spelled.contains(LINE_FEED)
     this.undecided = lengths.reduce((longest, length) => Math.max(longest, length), 1) - 1

@@ -104,12 +104,12 @@ export class SecretScanner {
 
   /** Reads on while each unit is one byte and begins no escape, which is most text; answers where something else is. */
   #scanInStep(text: string, from: number, begin: number): number {
-    const { spelled, encoded, isSpecial, isWide } = this.#automata
+    const { spelled, encoded, isSpecial, isWide, isEven } = this.#automata
     let word = this.#spelled[0]!.state
     let code = this.#encoded.state
     let read = from
     for (let at = from; at < text.length; at++) {
-      if (word === ROOT && code === ROOT) at = this.#skip(text, at)
+      if (word === ROOT && code === ROOT && !isEven) at = this.#skip(text, at)
       const unit = text.charCodeAt(at)
       if (unit < 256 ? isSpecial[unit] === 1 : isWide) {
         this.#advance(word, code, at - read)

@@ -131,3 +131,17 @@ test('where there are server keys only, a stream is not even looked at', () => {
   expect(redactor.byteStream().push(bytes)).toBe(bytes)
   expect(redactor.redactCutOff(SERVER_KEY.slice(0, -1))).toBe(SERVER_KEY.slice(0, -1))
 })
+
+test('a text full of what begins like a server key takes as long as any other', () => {
+  const text = (part: string) => part.repeat(40_000 / part.length)
+  const [like, other] = [text(SERVER_KEY.slice(0, 10)), text(unlike(SERVER_KEY.slice(0, 10)))]
+  const timeOf = (whole: string) => {
+    const before = performance.now()
+    redactor.redact(whole)
+    return performance.now() - before
+  }
+  const times = Array.from({ length: 100 }, () => [timeOf(like), timeOf(other)] as const)
+  // The shortest of many: the rest is what else the machine had to do. It was four times as long.
+  const [one, two] = [Math.min(...times.map(([time]) => time)), Math.min(...times.map(([, time]) => time))]
+  expect(Math.max(one, two) / Math.min(one, two)).toBeLessThan(2)
+})
