@@ -1,4 +1,5 @@
 /** The border at which a model's words come in: text, reasoning, calls and errors pass here before anyone reads them. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { uuid7 } from '../lib/uuid7.ts'
 import { parseJsonObject } from '../lib/json-object.ts'
 import { mapStrings } from '../lib/map-strings.ts'
@@ -7,8 +8,8 @@ import { LlmError } from '../llm/llm.ts'
 import { redactMaskedKeys } from '../security/masked-keys.ts'
 import type { Redactor } from '../security/redactor.ts'
 import type { StreamRedactor } from '../security/stream-redactor.ts'
+import { SLICE_CHARS } from '../security/stream-redactor.ts'
 
-type Redact = (text: string) => string
 type Piece = Exclude<LlmDelta, { kind: 'restart' }>
 
 /**
@@ -26,24 +27,38 @@ export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
           const next = await deltas.next()
           if (next.done) {
             for (const piece of parts.flush()) yield piece
-            return redactAnswer(next.value, redactor.redact)
+            return await redactAnswer(next.value, redactor)
           }
           if (next.value.kind === 'restart') {
             parts = createParts(redactor)
             yield next.value
           } else {
             // Not `yield*`, which costs each piece two more turns of the microtask queue.
-            for (const piece of parts.add(next.value)) yield piece
+            for (const slice of slicesOf(next.value)) {
+              for (const piece of parts.add(slice)) yield piece
+              if (slice !== next.value) await nextTurn()
+            }
           }
         }
       } catch (error) {
-        throw error instanceof LlmError ? redactError(error, redactor) : error
+        throw error instanceof LlmError ? await redactError(error, redactor) : error
       } finally {
         // For a reader that leaves early. It returns nothing that anybody would see.
         await deltas.return(undefined as never)
       }
     },
   }
+}
+
+/** A long delta as several, so that no single one keeps the event loop for long. */
+function slicesOf(delta: Piece): Piece[] {
+  const { text } = delta
+  if (text.length <= SLICE_CHARS) return [delta]
+  const count = Math.ceil(text.length / SLICE_CHARS)
+  return Array.from({ length: count }, (_, i) => ({
+    ...delta,
+    text: text.slice(i * SLICE_CHARS, (i + 1) * SLICE_CHARS),
+  }))
 }
 
 /** Each part of an answer is a text of its own. */
@@ -64,42 +79,51 @@ function createParts(redactor: Redactor) {
 }
 
 /** All that a provider may choose the words of. */
-function redactAnswer(answer: LlmAnswer, redact: Redact): LlmAnswer {
+async function redactAnswer(answer: LlmAnswer, redactor: Redactor): Promise<LlmAnswer> {
+  const { redact, redactInSlices } = redactor
+  const toolCalls: ModelToolCall[] = []
+  for (const call of answer.toolCalls) toolCalls.push(await redactCall(call, redactor))
   return {
     ...answer,
-    text: redact(answer.text),
-    reasoning: redact(answer.reasoning),
-    toolCalls: answer.toolCalls.map((call) => redactCall(call, redact)),
+    text: await redactInSlices(answer.text),
+    reasoning: await redactInSlices(answer.reasoning),
+    toolCalls,
     stopReason: redact(answer.stopReason),
     model: redact(answer.model),
   }
 }
 
-function redactCall(call: ModelToolCall, redact: Redact): ModelToolCall {
+async function redactCall(call: ModelToolCall, redactor: Redactor): Promise<ModelToolCall> {
+  const { redact } = redactor
   return {
     // An id must stay the only one of its kind, which no placeholder is.
     id: redact(call.id) === call.id ? call.id : `call_${uuid7()}`,
     name: redact(call.name),
-    arguments: redactArguments(call.arguments, redact),
+    arguments: await redactArguments(call.arguments, redactor),
   }
 }
 
 /** String by string: what stands inside a string may be escaped in ways that only a parser undoes. */
-function redactArguments(text: string, redact: Redact): string {
+async function redactArguments(text: string, { redact, redactInSlices }: Redactor): Promise<string> {
   const input = parseJsonObject(text)
-  if (!input) return redact(text)
-  const safe = mapStrings(input, redact)
+  if (!input) return await redactInSlices(text)
+  const long = new Set<string>()
+  mapStrings(input, (each) => (each.length > SLICE_CHARS && long.add(each), each))
+  const known = new Map<string, string>()
+  for (const each of long) known.set(each, await redactInSlices(each))
+  const safe = mapStrings(input, (each) => known.get(each) ?? redact(each))
   return safe === input ? text : JSON.stringify(safe)
 }
 
-function redactError(error: LlmError, redactor: Redactor): LlmError {
+async function redactError(error: LlmError, redactor: Redactor): Promise<LlmError> {
   const { type, message, retryable, partial, lacksTools, cause } = error
-  const said = partial && redactPartial(partial, redactor)
+  const said = partial && (await redactPartial(partial, redactor))
   return new LlmError(type, redactMaskedKeys(redactor.redact(message)), { retryable, partial: said, lacksTools, cause })
 }
 
 /** Only what the model was saying is cut off, not the names beside it. */
-function redactPartial(partial: LlmAnswer, { redact, redactCutOff }: Redactor): LlmAnswer {
+async function redactPartial(partial: LlmAnswer, redactor: Redactor): Promise<LlmAnswer> {
+  const { redactCutOff } = redactor
   const [text, reasoning] = [redactCutOff(partial.text), redactCutOff(partial.reasoning)]
-  return { ...redactAnswer({ ...partial, text: '', reasoning: '' }, redact), text, reasoning }
+  return { ...(await redactAnswer({ ...partial, text: '', reasoning: '' }, redactor)), text, reasoning }
 }

@@ -240,6 +240,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     slots: deps.slots,
     toolCalls,
     redact,
+    redactInSlices: redactor.redactInSlices,
     createLlm: (stored) => {
       const config = withLlmSecrets(stored, secrets.llmFor(originOf(stored)), deps.llmDefaults)
       return createRedactedLlm(meter.time(deps.createLlm({ ...redactor, config, conversationId: id })), redactor)

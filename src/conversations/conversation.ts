@@ -32,7 +32,7 @@ import { createClientEvents } from './client-events.ts'
 import type { Command } from './commands.ts'
 import { decide } from './commands.ts'
 import type { SecretsChange } from './secrets.ts'
-import { redactParts } from './redact-parts.ts'
+import { redactLongParts } from './redact-parts.ts'
 import type { RunSlots } from './run-slots.ts'
 import type { State } from './state.ts'
 import { fold } from './state.ts'
@@ -50,6 +50,7 @@ export type ConversationDeps = {
   readonly slots: RunSlots
   readonly toolCalls: ToolCalls
   readonly redact: (text: string) => string
+  readonly redactInSlices: (text: string) => Promise<string>
   readonly createLlm: (config: LlmConfig) => Llm
   readonly runTaskCommand: RunTaskCommand
   readonly logger: Logger
@@ -129,7 +130,7 @@ export class Conversation {
     return await this.#command(async () => {
       const earlier = await findPosted({ ...this.#deps, log: this.log }, this.#state.postedKeys, idempotency)
       if (earlier) return earlier.answer
-      const content = redactParts(partsOf(message.content), this.#deps.redact)
+      const content = await redactLongParts(partsOf(message.content), this.#deps.redactInSlices)
       const sender = message.sender === undefined ? {} : { sender: this.#deps.redact(message.sender) }
       const ids = { begun: this.#begunCalls(), newRunId: uuid7() }
       const command = { kind: 'message', content, ...sender, run, ...ids, now: Date.now() } as const

@@ -3,7 +3,7 @@ import { MIN_SECRET_LENGTH } from '../contract/secret.ts'
 import { SecretAutomata } from './secret-automata.ts'
 import { patternsOf } from './secret-patterns.ts'
 import type { StreamRedactor } from './stream-redactor.ts'
-import { createStreamRedactor, TextRedactor } from './stream-redactor.ts'
+import { createStreamRedactor, SLICE_CHARS, TextRedactor } from './stream-redactor.ts'
 
 /**
  * Knows secrets of two kinds. Those that the agent itself has are found everywhere. Keys that it must not learn are
@@ -17,6 +17,8 @@ export interface Redactor {
   readonly setServerKey: (name: string, ...values: readonly string[]) => void
   readonly delete: (name: string) => void
   readonly redact: (text: string) => string
+  /** The same for a text that may be long: other work has its turn in between. */
+  readonly redactInSlices: (text: string) => Promise<string>
   /** For text that was cut off where it could be in the middle of a secret: its end is left out, whatever it is. */
   readonly redactCutOff: (text: string) => string
   /** For one text that comes in pieces. Changes of the values hold from the next piece on. */
@@ -99,6 +101,11 @@ export function createRedactor(): Redactor {
       if (secrets.delete(name)) forget()
     },
     redact,
+    async redactInSlices(text) {
+      if (text.length <= SLICE_CHARS) return redact(text)
+      const known = forTexts()
+      return known ? await new TextRedactor(known.automata).redactInSlices(text) : text
+    },
     redactCutOff(text) {
       const automata = forStreams()
       return redact(automata ? new TextRedactor(automata).redactCutOff(text) : text)

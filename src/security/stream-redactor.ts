@@ -1,4 +1,5 @@
 /** Takes what was found out of text, also out of text that comes in pieces cut anywhere. */
+import { createSlices } from '../lib/time-slices.ts'
 import type { Occurrence } from './occurrences.ts'
 import { Occurrences } from './occurrences.ts'
 import type { SecretAutomata } from './secret-automata.ts'
@@ -79,15 +80,18 @@ export function createStreamRedactor(automata: () => SecretAutomata | undefined,
   }
 }
 
+/** Scanned at a time, characters: some milliseconds, whatever the text is. */
+export const SLICE_CHARS = 16 * 1024
+
 /** Takes secrets out of whole texts, one after the other. */
 export class TextRedactor {
-  readonly #automata: SecretAutomata
+  readonly automata: SecretAutomata
   readonly #found = new Occurrences()
   readonly #writer = new Writer(this.#found)
   readonly #scanner: SecretScanner
 
   constructor(automata: SecretAutomata) {
-    this.#automata = automata
+    this.automata = automata
     this.#scanner = new SecretScanner(automata, 'char', this.#found)
   }
 
@@ -103,9 +107,24 @@ export class TextRedactor {
   }
 
   redact(text: string): string {
-    if (text.length < this.#automata.shortest) return text
+    if (text.length < this.automata.shortest) return text
     this.#scanner.begin(0)
     this.#scanner.scan(text)
+    return this.#finish(text)
+  }
+
+  /** The same for a long text: other work has its turn in between. Not for two texts at a time. */
+  async redactInSlices(text: string): Promise<string> {
+    const slices = createSlices()
+    this.#scanner.begin(0)
+    for (let at = 0; at < text.length; at += SLICE_CHARS) {
+      this.#scanner.scan(text.slice(at, at + SLICE_CHARS))
+      await slices.rest()
+    }
+    return this.#finish(text)
+  }
+
+  #finish(text: string): string {
     this.#scanner.finish()
     if (this.#found.isEmpty) return text
     this.#writer.begin()

@@ -54,6 +54,9 @@ const STOP_MS = 1000
 const FILE_TOO_LARGE = 128 + constants.signals.SIGXFSZ
 const NO_EVENTS: CgroupEvents = { memoryKills: 0, forksRefused: 0 }
 
+/** A process may have so much whatever the limit is: the program that opens the proxy's socket in a sandbox reserves up to 800 MB. */
+const MIN_DATA_BYTES = 1024 ** 3
+
 export class ConversationLimits {
   /** Undefined without a limit. */
   readonly quota: DiskQuota | undefined
@@ -157,7 +160,8 @@ export class ConversationLimits {
       inside: isCounted && processes !== undefined && !this.#isEnforced('pids') ? { processes } : undefined,
       outside: {
         openFiles: maxOpenFiles,
-        ...(memoryBytes !== undefined && !this.#isEnforced('memory') && { data: memoryBytes }),
+        ...(memoryBytes !== undefined &&
+          !this.#isEnforced('memory') && { data: Math.max(memoryBytes, MIN_DATA_BYTES) }),
         ...(diskBytes !== undefined && { fileSize: diskBytes }),
       },
     }
