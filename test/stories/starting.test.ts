@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -7,6 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { KEY, freePort, launch, startServer } from '../support/server.ts'
+
+/** The start warns about the key of the other tests, which can be guessed. */
+const RANDOM_KEY = randomBytes(24).toString('hex')
 
 let home: string
 beforeAll(async () => {
@@ -38,36 +42,36 @@ test.for([
   ['a short key', { OPENHANDS_MASTER_KEY: 'short' }, /at least 16 characters/],
   [
     'a port that is none',
-    { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_SERVER_PORT: 'eighty' },
+    { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_SERVER_PORT: 'eighty' },
     /OPENHANDS_SERVER_PORT is not valid/,
   ],
   [
     'a log level that is none',
-    { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_LOG_LEVEL: 'LOUD' },
+    { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_LOG_LEVEL: 'LOUD' },
     /OPENHANDS_LOG_LEVEL is not valid/,
   ],
   [
     'a directory that cannot be made',
-    { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: '/dev/null/data' },
+    { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_DATA_DIR: '/dev/null/data' },
     /\/dev\/null\/data cannot be written to/,
   ],
   [
     'a level of isolation that is none',
-    { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_ISOLATION: 'docker' },
+    { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_ISOLATION: 'docker' },
     /OPENHANDS_ISOLATION is not valid/,
   ],
   [
     'a wall that cannot be had',
-    { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_ISOLATION: 'bubblewrap', PATH: '/nowhere' },
+    { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_ISOLATION: 'bubblewrap', PATH: '/nowhere' },
     /OPENHANDS_ISOLATION=bubblewrap cannot be had: bubblewrap is not installed/,
   ],
-  ['a key and a key file', { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_MASTER_KEY_FILE: '/dev/null' }, /not both/],
+  ['a key and a key file', { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_MASTER_KEY_FILE: '/dev/null' }, /not both/],
 ] as const)('with %s it says so in one line and exits with 1', async ([, env, sentence]) => {
   const { code, output } = await refuse(env)
   expect(code).toBe(1)
   expect(output).toMatch(sentence)
   expect(output.trimEnd().split('\n')).toHaveLength(1)
-  expect(output).not.toContain(KEY)
+  expect(output).not.toContain(RANDOM_KEY)
 })
 
 test('a port in use is told in one line', async () => {
