@@ -12,13 +12,23 @@ const HOST = /^(?:\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/
 /** Throws a `Problem`. Before anything else is done for the request. */
 export function refuseBadHead({ raw }: FastifyRequest, reply: FastifyReply): void {
   const fault = faultOf(raw)
-  if (fault === undefined) return
+  if (fault === undefined) return refuseEncoded(raw)
   // Whoever has sent it, the next request on this connection may not be what it seems.
   void reply.header('connection', 'close')
   throw new Problem('invalid_request', fault)
 }
 
-function faultOf({ rawHeaders, headers: { host }, httpVersion }: IncomingMessage): string | undefined {
+/** A body would be read as it comes, whatever it is said to be. */
+function refuseEncoded({ headers }: IncomingMessage): void {
+  if (/^(?:identity)?$/i.test(headers['content-encoding'] ?? '')) return
+  throw new Problem('unsupported_media_type', 'The server takes bodies without Content-Encoding only.')
+}
+
+function faultOf({ rawHeaders, headers, httpVersion }: IncomingMessage): string | undefined {
+  const { host, 'transfer-encoding': encoding } = headers
+  // Node reads any list that ends in `chunked`, and a proxy in front perhaps undoes the others.
+  if (encoding !== undefined && encoding.toLowerCase() !== 'chunked')
+    return 'The Transfer-Encoding is not chunked; send the body chunked or with its length.'
   const seen = new Set<string>()
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!.toLowerCase()

@@ -41,6 +41,18 @@ describe('the head of a request', () => {
       400,
       'invalid_request',
     ],
+    [
+      'an encoding beside chunked',
+      `POST /conversations HTTP/1.1\r\nHost: a\r\n${BEARER}\r\nTransfer-Encoding: x, chunked`,
+      400,
+      'invalid_request',
+    ],
+    [
+      'a compressed body',
+      `POST /conversations HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${BEARER}\r\nContent-Encoding: gzip\r\nContent-Length: 2`,
+      415,
+      'unsupported_media_type',
+    ],
     ['a name with a space', `GET /info HTTP/1.1\r\nHost: a\r\nX Y: z`, 400, 'invalid_request'],
     ['a folded line', `GET /info HTTP/1.1\r\nHost: a\r\nX: y\r\n z`, 400, 'invalid_request'],
     ['another protocol', `GET /info HTTP/3.7\r\nHost: a`, 400, 'invalid_request'],
