@@ -85,8 +85,17 @@ const KERNEL_SETTINGS = ['acpi', 'asound', 'fs', 'scsi', 'sys'].map((name) => `/
  * server.
  */
 const KERNEL_SECRETS = [
-  ...['keys', 'key-users', 'kcore', 'timer_list', 'kpageflags', 'kpagecount', 'kpagecgroup', 'vmallocinfo', 'slabinfo'],
-  ...['1/mem', '1/task/1/mem'],
+  'keys',
+  'key-users',
+  'kcore',
+  'timer_list',
+  'kpageflags',
+  'kpagecount',
+  'kpagecgroup',
+  'vmallocinfo',
+  'slabinfo',
+  '1/mem',
+  '1/task/1/mem',
 ].map((name) => `/proc/${name}`)
 const SCRATCH = ['/tmp', '/var/tmp']
 const HOMES = ['/home', '/root']
