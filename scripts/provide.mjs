@@ -49,6 +49,12 @@ const TEST_NEEDS = [
   command('curl'),
   command('diff', { apt: 'diffutils', dnf: 'diffutils' }),
   command('git'),
+  command('ip', { apt: 'iproute2', dnf: 'iproute' }),
+  {
+    name: 'asm/unistd.h',
+    isThere: () => process.platform !== 'linux' || existsSync('/usr/include/asm-generic/unistd.h'),
+    packages: { apt: 'linux-libc-dev', dnf: 'kernel-headers' },
+  },
   {
     name: 'pip',
     isThere: () => spawnSync('python3', ['-m', 'pip', '--version'], { stdio: 'ignore' }).status === 0,

@@ -1,6 +1,6 @@
 /** What the test command does about programs that are missing, on machines that a directory of stand-ins plays. */
 import { execFile } from 'node:child_process'
-import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, constants, copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -18,6 +18,16 @@ type Machine = {
   readonly installations: () => Promise<string>
 }
 
+/** What is run, where everybody may look: the checkout itself may be in /root. */
+async function copyCheckout(directory: string): Promise<{ node: string; script: string }> {
+  const [scripts, bin] = [join(directory, 'scripts'), join(directory, 'node_modules/.bin')]
+  for (const each of [scripts, bin]) await mkdir(each, { recursive: true })
+  const [node, script] = [join(bin, 'node'), join(scripts, 'provide.mjs')]
+  await copyFile(process.execPath, node, constants.COPYFILE_FICLONE)
+  await copyFile(SCRIPT, script)
+  return { node, script }
+}
+
 /** A machine with these commands and no others. */
 async function setMachine(...commands: readonly string[]): Promise<Machine> {
   const directory = await mkdtemp(join(tmpdir(), 'provide-'))
@@ -27,11 +37,12 @@ async function setMachine(...commands: readonly string[]): Promise<Machine> {
     await writeFile(join(directory, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
   }
   await symlink('/usr/bin/env', join(directory, 'env'))
+  const checkout = await copyCheckout(join(directory, 'checkout'))
   for (const command of commands) await add(command)
   return {
     add,
     async provide(as = 'nobody') {
-      const argv = [process.execPath, SCRIPT, 'tests']
+      const argv = [checkout.node, checkout.script, 'tests']
       const [program, ...args] = as === 'nobody' && isRoot ? [...NOBODY, ...argv] : argv
       const env = { PATH: directory }
       // Found on the PATH of the tests, since the machine's own has only stand-ins.
@@ -52,6 +63,7 @@ const ALL = [
   'curl',
   'diff',
   'git',
+  'ip',
   'mount',
   'ps',
   'python3',

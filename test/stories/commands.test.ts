@@ -244,6 +244,7 @@ describe('a command ends', () => {
     const waiting = run('echo ready; sleep 60', { session_id: 'doomed' })
     await expect.poll(async () => (await call('GET', '/commands?limit=1')).body.items[0].status).toBe('running')
     const [{ command_id }] = (await call('GET', '/commands?limit=1')).body.items
+    await expect.poll(async () => JSON.stringify(await output(command_id))).toContain('ready')
     expect((await call('DELETE', `/commands/${command_id}`)).status).toBe(204)
     expect(await waiting).toMatchObject({ command_id, status: 'killed', killed_by: 'request', stdout: 'ready\n' })
     expect((await run('echo on', { session_id: 'doomed' })).stdout).toBe('on\n')
