@@ -144,7 +144,7 @@ describe('while one conversation takes all it can get', () => {
     ['memory', 'for i in $(seq 30); do { head -c 40M /dev/zero; sleep 5; } | tail | wc -c & done; wait'],
     ['the disk', 'for i in $(seq 1000); do head -c 1M /dev/zero > part-$i; done; sleep 5'],
     ['the processors', 'for i in $(seq 50); do timeout 5 sh -c "while :; do :; done" & done; wait'],
-  ])('%s, the server answers and another one works', async ([what, bomb], { skip }) => {
+  ] as const)('%s, the server answers and another one works', async ([what, bomb], { skip }) => {
     await using scene = await setScene()
     const { enforced_by } = (await scene.server.call('GET', '/info')).body.resource_limits
     skip(!enforced_by.processes.startsWith('cgroup'), 'a bomb is only set off where control groups end it')
