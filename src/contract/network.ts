@@ -20,7 +20,7 @@ export const NetworkPolicy = z
     ),
     deny: Entries.optional().describe('Hosts that are refused although `allow` lists them, and without asking.'),
     ask: z.boolean().optional().describe('Whether a connection to an unlisted host waits for a decision of the user.'),
-    log: z.boolean().optional().describe('Whether the log tells of each decision in a `NetworkAccess`.'),
+    log: z.boolean().optional().describe('Whether the log records each decision as a `NetworkAccess` event.'),
   })
   .refine(({ mode, ...rest }) => mode === 'allowlist' || Object.values(rest).every((value) => value === undefined), {
     error: 'allow, deny, ask and log go with the mode allowlist',

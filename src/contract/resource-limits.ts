@@ -26,10 +26,10 @@ export type Bound = z.infer<typeof Bound>
 
 export const ResourceLimits = z
   .object({
-    memory_bytes: Limit.describe('OPENHANDS_LIMIT_MEMORY; null is none.'),
-    processes: Limit.describe('OPENHANDS_LIMIT_PROCESSES, threads included; null is none.'),
-    cpus: Limit.describe('OPENHANDS_LIMIT_CPU, cores; null is none.'),
-    disk_bytes: Limit.describe('OPENHANDS_LIMIT_DISK; null is none.'),
+    memory_bytes: Limit.describe('OPENHANDS_LIMIT_MEMORY; null: no limit.'),
+    processes: Limit.describe('OPENHANDS_LIMIT_PROCESSES, threads included; null: no limit.'),
+    cpus: Limit.describe('OPENHANDS_LIMIT_CPU, cores; null: no limit.'),
+    disk_bytes: Limit.describe('OPENHANDS_LIMIT_DISK; null: no limit.'),
     enforced_by: z
       .object({
         memory: Bound,
