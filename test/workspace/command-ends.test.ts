@@ -1,5 +1,6 @@
 /** Every command can be ended and every shell closed, whatever its functions, traps and saved state make of the shell. */
 import { describe, expect, test } from 'vitest'
+import { mapBounded } from '../../src/lib/map-bounded.ts'
 import { REPORT, STATE, STATE_END } from '../../src/workspace/bash-report.ts'
 import { openShells, processesOf, runIn } from './shell-fixture.ts'
 
@@ -11,29 +12,39 @@ const NAMES = `
   .trim()
   .split(/\s+/)
 
-describe.each(NAMES)('a function named %s', (name) => {
-  const define = `cd /usr; export A=1; function ${name} { /bin/echo shadowed; /bin/false; }`
+/** Several at a time: each spends most of its time waiting for commands to be ended. */
+const forEachName = (rule: (name: string, define: string) => Promise<void>) =>
+  mapBounded(NAMES, 8, (name) =>
+    rule(name, `cd /usr; export A=1; function ${name} { /bin/echo shadowed; /bin/false; }`),
+  )
 
+describe('a function with the name of something that the server calls', () => {
   test('changes nothing of how commands are run, reported and ended', async () => {
-    const { run } = await openShells()
-    expect(await run(define)).toMatchObject({ exitCode: 0, cwd: '/usr' })
-    expect(await run('/bin/sh -c "exit 3"')).toMatchObject({ exitCode: 3, cwd: '/usr', stdout: '', stderr: '' })
-    expect(await run('/bin/sleep 20', { timeout: 0.2 })).toMatchObject({ timedOut: true, exitCode: 130 })
-    expect(await run('/bin/echo $A', { env: { A: '2' } })).toMatchObject({ exitCode: 0, stdout: '2\n' })
+    await forEachName(async (name, define) => {
+      const { run } = await openShells()
+      expect(await run(define), name).toMatchObject({ exitCode: 0, cwd: '/usr' })
+      const failing = { exitCode: 3, cwd: '/usr', stdout: '', stderr: '' }
+      expect(await run('/bin/sh -c "exit 3"'), name).toMatchObject(failing)
+      expect(await run('/bin/sleep 20', { timeout: 0.2 }), name).toMatchObject({ timedOut: true, exitCode: 130 })
+      expect(await run('/bin/echo $A', { env: { A: '2' } }), name).toMatchObject({ exitCode: 0, stdout: '2\n' })
+    })
   })
 
   test('changes nothing of the next shell, that begins with it', async () => {
-    const { run, shells, reopen } = await openShells()
-    await run(define)
-    await shells.close()
-    const next = reopen().get('agent')
-    const first = await runIn(next, '/bin/echo $A')
-    expect(first).toMatchObject({ exitCode: 0, cwd: '/usr', stdout: '1\n' })
-    expect(first.note).toMatch(/was started again, with its/)
-    expect(await runIn(next, '/bin/sleep 20', { timeout: 0.2 })).toMatchObject({ timedOut: true, exitCode: 130 })
-    // Of this name there is no function any more: else nothing could be told of the shell.
-    const kept = name === 'builtin' ? '' : 'shadowed\n'
-    expect((await runIn(next, `${name} 2>/dev/null`)).stdout).toBe(kept)
+    await forEachName(async (name, define) => {
+      const { run, shells, reopen } = await openShells()
+      await run(define)
+      await shells.close()
+      const next = reopen().get('agent')
+      const first = await runIn(next, '/bin/echo $A')
+      expect(first, name).toMatchObject({ exitCode: 0, cwd: '/usr', stdout: '1\n' })
+      expect(first.note, name).toMatch(/was started again, with its/)
+      const ended = { timedOut: true, exitCode: 130 }
+      expect(await runIn(next, '/bin/sleep 20', { timeout: 0.2 }), name).toMatchObject(ended)
+      // Of this name there is no function any more: else nothing could be told of the shell.
+      const kept = name === 'builtin' ? '' : 'shadowed\n'
+      expect((await runIn(next, `${name} 2>/dev/null`)).stdout, name).toBe(kept)
+    })
   })
 })
 
