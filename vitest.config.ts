@@ -21,8 +21,8 @@ const sandboxed = {
 
 export default defineConfig({
   test: {
-    // Most of them wait for processes and timers: two at a time, also where there are only two cores.
-    maxWorkers: 2,
+    // Most of them wait for processes and timers: four at a time, also where there are only two cores.
+    maxWorkers: 4,
     // Waits inside a test end sooner, and say what they saw.
     testTimeout: 2 * PATIENCE_MS,
     hookTimeout: 2 * PATIENCE_MS,

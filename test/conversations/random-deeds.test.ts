@@ -173,7 +173,7 @@ test('property: whatever is done in whatever order, no call begins unasked or be
       seen.asked += only(events, 'PermissionRequest').length
       seen.interrupted += only(events, 'ToolResult').filter((event) => event.error_type === 'interrupted').length
     }),
-    { numRuns: effort(60, 1500) },
+    { numRuns: effort(30, 1500) },
   )
   for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(0)
 })

@@ -495,7 +495,7 @@ test('property: whatever is done in whatever order, no task is stranded, each en
       const { lastSeq: _seq, ...state } = conversation.state
       expect(events.reduce(fold, EMPTY_STATE)).toMatchObject(state)
     }),
-    { numRuns: effort(30, 600) },
+    { numRuns: effort(20, 600) },
   )
   expect(ended, 'some were asked for').toBeGreaterThan(50)
 })

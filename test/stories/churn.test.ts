@@ -1,6 +1,6 @@
 /**
- * A thousand subscribers that come and go, as event streams and as sockets. `CHURN_SECONDS` says how long, `SEED` at which
- * moments; a failure names its seed. `npm run soak` does it for a minute.
+ * Hundreds of subscribers that come and go, as event streams and as sockets. `CHURN_SECONDS` says how long, `SEED` at which
+ * moments; a failure names its seed. `npm run soak` does it with a thousand, for a minute.
  */
 import { readFile, readdir, readlink } from 'node:fs/promises'
 import { expect, test } from 'vitest'
@@ -8,12 +8,12 @@ import { setStage } from '../support/agent.ts'
 import { churn } from '../support/churn.ts'
 import type { TestServer } from '../support/server.ts'
 import { KEY } from '../support/server.ts'
-import { PATIENCE_MS } from '../support/patience.ts'
+import { PATIENCE_MS, effort } from '../support/patience.ts'
 
-const SECONDS = Number(process.env['CHURN_SECONDS'] ?? 5)
+const SECONDS = Number(process.env['CHURN_SECONDS'] ?? 2)
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
-const CONVERSATIONS = 200
-const SUBSCRIBERS = 1000
+const CONVERSATIONS = effort(60, 200)
+const SUBSCRIBERS = effort(300, 1000)
 /**
  * What the server may have grown by when all are gone. A thousand at a time take 200 MB at their height, most of it blocks of
  * logs that were read for them, and the allocator keeps that room; it does not grow with how often they come.

@@ -1,9 +1,10 @@
 /** Values nested more deeply than anyone can walk are refused with a sentence, wherever one may send what one likes. */
 import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { setStage } from '../support/agent.ts'
 import { startServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
 import { connect } from '../support/socket.ts'
 
 const ID = '00000000-0000-4000-8000-000000000000'
@@ -11,31 +12,38 @@ const HASH = '0'.repeat(64)
 const deep = (levels: number) => `${'{"a":['.repeat(levels / 2)}${']}'.repeat(levels / 2)}`
 const TOO_DEEP = deep(20_000)
 
-test.each([
-  ['POST', '/conversations', `{"metadata":${TOO_DEEP}}`],
-  ['POST', '/conversations', `{"llm_config":{"model":"m","extra_body":${TOO_DEEP}}}`],
-  ['POST', '/conversations', `{"llm_config":{"model":"m","litellm_extra_body":${TOO_DEEP}}}`],
-  ['POST', '/conversations', `{"unknown":${TOO_DEEP}}`],
-  ['POST', '/conversations', TOO_DEEP],
-  ['PUT', '/conversations/:id/config', `{"llm_config":{"extra_body":${TOO_DEEP}}}`],
-  ['POST', '/conversations/:id/events', `{"name":"n","data":${TOO_DEEP}}`],
-  ['POST', '/conversations/:id/messages', `{"message":{"role":"user","content":${TOO_DEEP}}}`],
-  ['POST', '/conversations/:id/tasks', `{"title":"t","runnable":${TOO_DEEP}}`],
-  [
-    'POST',
-    `/conversations/:id/permissions/${ID}`,
-    `{"decisions":[{"tool_use_id":"c","input_hash":"${HASH}","behavior":"allow","updated_input":${TOO_DEEP}}]}`,
-  ],
-])('%s %s: %.40s is a 400', async (method, path, body) => {
-  await using server = await startServer()
-  const made = await server.call('POST', '/conversations', {
-    llm_config: { model: 'm', base_url: 'http://127.0.0.1:9' },
+describe('a body', () => {
+  let server: TestServer
+  let id: string
+  beforeAll(async () => {
+    server = await startServer()
+    const llm_config = { model: 'm', base_url: 'http://127.0.0.1:9' }
+    id = (await server.call('POST', '/conversations', { llm_config })).body.id
   })
-  for (const headers of [{}, { 'idempotency-key': 'k' }] as const) {
-    const answer = await server.call(method, path.replace(':id', made.body.id), body, headers)
-    expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
-    expect(answer.body.message).toBe('The body is nested more than 100 levels deep.')
-  }
+  afterAll(() => server[Symbol.asyncDispose]())
+
+  test.each([
+    ['POST', '/conversations', `{"metadata":${TOO_DEEP}}`],
+    ['POST', '/conversations', `{"llm_config":{"model":"m","extra_body":${TOO_DEEP}}}`],
+    ['POST', '/conversations', `{"llm_config":{"model":"m","litellm_extra_body":${TOO_DEEP}}}`],
+    ['POST', '/conversations', `{"unknown":${TOO_DEEP}}`],
+    ['POST', '/conversations', TOO_DEEP],
+    ['PUT', '/conversations/:id/config', `{"llm_config":{"extra_body":${TOO_DEEP}}}`],
+    ['POST', '/conversations/:id/events', `{"name":"n","data":${TOO_DEEP}}`],
+    ['POST', '/conversations/:id/messages', `{"message":{"role":"user","content":${TOO_DEEP}}}`],
+    ['POST', '/conversations/:id/tasks', `{"title":"t","runnable":${TOO_DEEP}}`],
+    [
+      'POST',
+      `/conversations/:id/permissions/${ID}`,
+      `{"decisions":[{"tool_use_id":"c","input_hash":"${HASH}","behavior":"allow","updated_input":${TOO_DEEP}}]}`,
+    ],
+  ])('%s %s: %.40s is a 400', async (method, path, body) => {
+    for (const headers of [{}, { 'idempotency-key': 'k' }] as const) {
+      const answer = await server.call(method, path.replace(':id', id), body, headers)
+      expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+      expect(answer.body.message).toBe('The body is nested more than 100 levels deep.')
+    }
+  })
 })
 
 test('what is as deep as it may be is kept, told, hashed and copied', async () => {

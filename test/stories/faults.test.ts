@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { subscribe } from '../support/stream.ts'
-import { PATIENCE_S } from '../support/patience.ts'
+import { PATIENCE_S, effort } from '../support/patience.ts'
 
 const SCRIPT = {
   replies: [
@@ -179,7 +179,7 @@ test('secrets that are lost are asked for again, and the rest of the conversatio
   expect(await stage.say(id, 'hi')).toEqual(completed)
 })
 
-const MANY = 10_000
+const MANY = effort(1000, 10_000)
 /** What the index of all of them may take, and the pages that were listed, megabytes. */
 const MAX_MB_OF_MANY = 150
 

@@ -29,25 +29,25 @@ const ENV = {
   LLM_API_KEY: DEFAULT_LLM_KEY,
 }
 
-/** In the background: prints each file that comes, without a line break behind it. */
-const PRINTER = 'i=0; while :; do until [ -e "go$i" ]; do sleep 0.02; done; cat "go$i"; i=$((i + 1)); done & sleep 0.1'
+/** In the background: prints the file as soon as it is there, without a line break behind it, and goes on. */
+const printer = (name: string) =>
+  `{ until [ -e ${name} ]; do sleep 0.02; done; cat ${name}; exec sleep 600; } & sleep 0.1`
 
-/** Asks the printer for each guess, and tells what of it is in the printer's own output soon after, and whether all is in the end. */
-const watcher = (path: string, guesses: readonly string[]) => `
-i=0
-for guess in ${guesses.map((guess) => `"${guess}"`).join(' ')}; do
-  before=$(stat -c %s ${path}); started=$(date +%s%N)
-  printf %s "$guess" > .part; mv .part "go$i"; i=$((i + 1))
-  sleep 0.3
-  soon=$(( $(stat -c %s ${path}) - before )); waited=$(( ($(date +%s%N) - started) / 1000000 ))
-  all=0
-  for ((try = 0; try < 300; try++)); do
-    all=$(( $(stat -c %s ${path}) - before ))
-    [ "$all" -ge "\${#guess}" ] && break
-    sleep 0.1
-  done
-  echo "$soon $waited $all"
-done`
+/** Asks each printer for its guess, and tells what of it is in the printer's own output soon after, and whether all is in the end. */
+const watcher = (paths: readonly string[], guesses: readonly string[]) => `
+paths=(${paths.join(' ')}); guesses=(${guesses.map((guess) => `"${guess}"`).join(' ')})
+sizes() { stat -c %s "\${paths[@]}"; }
+before=($(sizes)); started=$(date +%s%N)
+for i in "\${!guesses[@]}"; do printf %s "\${guesses[i]}" > .part; mv .part "go$i"; done
+sleep 0.3
+soon=($(sizes)); waited=$(( ($(date +%s%N) - started) / 1000000 ))
+for ((try = 0; try < 300; try++)); do
+  all=($(sizes)); missing=0
+  for i in "\${!guesses[@]}"; do [ $((all[i] - before[i])) -ge "\${#guesses[i]}" ] || missing=1; done
+  [ $missing = 0 ] && break
+  sleep 0.1
+done
+for i in "\${!guesses[@]}"; do echo "$((soon[i] - before[i])) $waited $((all[i] - before[i]))"; done`
 
 type Seen = { readonly soon: number; readonly waited: number; readonly all: number }
 
@@ -90,10 +90,14 @@ async function setScene(secrets: Record<string, string>) {
   }
   /** What an agent sees of its guesses, in the order of them. */
   const watch = async (guesses: readonly string[]): Promise<Seen[]> => {
-    const { note } = await run(PRINTER)
-    const path = /goes to (\S+\.log)/.exec(note)?.[1]
-    if (path === undefined) throw new Error(`no output in the background: ${note}`)
-    const { stdout } = await run(watcher(path, guesses))
+    const paths: string[] = []
+    for (const i of guesses.keys()) {
+      const { note } = await run(printer(`go${i}`))
+      const path = /goes to (\S+\.log)/.exec(note)?.[1]
+      if (path === undefined) throw new Error(`no output in the background: ${note}`)
+      paths.push(path)
+    }
+    const { stdout } = await run(watcher(paths, guesses))
     return stdout
       .trim()
       .split('\n')

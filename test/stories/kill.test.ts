@@ -15,7 +15,7 @@ import type { Watcher } from '../support/watcher.ts'
 import { watch } from '../support/watcher.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 
-const KILLS = Number(process.env['KILLS'] ?? 12)
+const KILLS = Number(process.env['KILLS'] ?? 6)
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const CONVERSATIONS = 4
 /** Longer than one round of the script takes, so that some kills meet conversations at rest. */

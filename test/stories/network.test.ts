@@ -55,6 +55,10 @@ const clients = (host: string): [name: string, command: string, outcome: RegExp]
   ]
 }
 
+/** To all but the first host, requests go the same few ways: npm and pip take a second each to say that there is none. */
+const clientsOfEach = (hosts: readonly string[]) =>
+  hosts.flatMap((host, at) => clients(host).filter(([name]) => at === 0 || (name !== 'npm' && name !== 'pip')))
+
 describe('in the mode open', () => {
   test('commands are in the network of the host', async () => {
     const id = await scene.create({ network: { mode: 'open' } })
@@ -67,10 +71,8 @@ describe('in the mode none', () => {
   test('no program reaches anything, and each fails at once', async () => {
     const id = await scene.create({ network: { mode: 'none' } })
     const before = outside.seen.length
-    for (const host of ['listed.test', '127.0.0.1', 'localhost']) {
-      for (const [name, command, outcome] of clients(host)) {
-        expect(await scene.run(id, command), name).not.toMatch(outcome)
-      }
+    for (const [name, command, outcome] of clientsOfEach(['listed.test', '127.0.0.1', 'localhost'])) {
+      expect(await scene.run(id, command), name).not.toMatch(outcome)
     }
     expect(outside.seen.slice(before)).toEqual([])
   })
@@ -94,10 +96,9 @@ describe('in the mode allowlist', () => {
   test('no program reaches another one, and is told so', async () => {
     const id = await scene.create({ network: listed() })
     const before = outside.seen.length
-    for (const host of ['unlisted.test', 'sub.listed.test', '127.0.0.1', '[::1]', '0x7f000001']) {
-      for (const [name, command, outcome] of clients(host)) {
-        expect(await scene.run(id, command), `${name} ${host}`).not.toMatch(outcome)
-      }
+    const hosts = ['unlisted.test', 'sub.listed.test', '127.0.0.1', '[::1]', '0x7f000001']
+    for (const [name, command, outcome] of clientsOfEach(hosts)) {
+      expect(await scene.run(id, command), `${name}: ${command}`).not.toMatch(outcome)
     }
     expect(outside.seen.slice(before)).toEqual([])
     const told = await scene.run(id, `curl -sS http://unlisted.test:${outside.port}/`)

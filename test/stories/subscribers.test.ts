@@ -6,9 +6,10 @@ import { expect, test } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
 import type { TestServer } from '../support/server.ts'
 import { KEY } from '../support/server.ts'
+import { effort } from '../support/patience.ts'
 
-const READERS = 240
-const STALLED = 60
+const READERS = effort(60, 240)
+const STALLED = effort(20, 60)
 const STEPS = 100
 /** Of output a step: in all, more than the kernel's buffers take for a reader that never reads. */
 const OUTPUT_BYTES = 28_000

@@ -9,5 +9,8 @@ export const PATIENCE_MS = 120_000
 /** The same for requests that take a timeout in seconds. */
 export const PATIENCE_S = PATIENCE_MS / 1000
 
+/** Whether this is `npm run soak`. */
+export const IS_SOAK = Boolean(process.env['SOAK'])
+
 /** The number of repetitions of a randomised test: `short` in `npm test`, `long` in `npm run soak`. */
-export const effort = (short: number, long: number): number => (process.env['SOAK'] ? long : short)
+export const effort = (short: number, long: number): number => (IS_SOAK ? long : short)

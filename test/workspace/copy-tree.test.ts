@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as tick } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { effort } from '../support/patience.ts'
 import { createRandom } from '../support/random.ts'
 import { copyTree } from '../../src/workspace/copy-tree.ts'
 
@@ -74,7 +75,7 @@ test.each([
   })()
   const seen = new Set<string>()
   try {
-    for (let n = 0; n < 300; n++) {
+    for (let n = 0; n < effort(60, 1000); n++) {
       await mkdir(join(to, `${n}`))
       await copyTree(from, join(to, `${n}`), options)
       for (const text of await textsIn(join(to, `${n}`))) seen.add(text)
