@@ -140,8 +140,12 @@ test('a text full of what begins like a server key takes as long as any other', 
     redactor.redact(whole)
     return performance.now() - before
   }
-  const times = Array.from({ length: 100 }, () => [timeOf(like), timeOf(other)] as const)
   // The shortest of many: the rest is what else the machine had to do. It was four times as long.
-  const [one, two] = [Math.min(...times.map(([time]) => time)), Math.min(...times.map(([, time]) => time))]
-  expect(Math.max(one, two) / Math.min(one, two)).toBeLessThan(2)
+  let [shortest, shortestOther] = [Infinity, Infinity]
+  const ratio = () => Math.max(shortest, shortestOther) / Math.min(shortest, shortestOther)
+  for (let round = 0; round < 50 || (round < 2000 && ratio() >= 2); round++) {
+    shortest = Math.min(shortest, timeOf(like))
+    shortestOther = Math.min(shortestOther, timeOf(other))
+  }
+  expect(ratio()).toBeLessThan(2)
 })
