@@ -27,6 +27,9 @@ const MAX_CODE_CHARS = 200
 /** The request took longer, or was silent for longer, than it may; the message is ours and safe to show. */
 export class TimedOut extends Error {}
 
+/** The time that a whole request may take is up. */
+export class OutOfTime extends TimedOut {}
+
 export function toLlmError(error: unknown, context: ErrorContext): LlmError {
   const { endpoint, partial } = context
   if (error instanceof LlmError) return error
