@@ -27,7 +27,7 @@ export type AgentContext = {
   readonly withoutTools: Set<string>
   /** Model answers so far in this run. */
   readonly steps: () => number
-  /** How often the same failing calls came in a row. */
+  /** How often the same failing calls came in a row, as `countRepeats` counts. */
   readonly repeats: () => number
   readonly limits: () => { readonly maxSteps: number | undefined; readonly maxIterations: number }
   /** Told right before each model request: messages stored later are not part of it. Returns the seq of the last event that is. */
@@ -170,7 +170,7 @@ const STUCK: LoopEnd = {
   stopReason: 'stuck',
   failure: {
     type: 'tool',
-    message: `The agent made the same failing calls ${STUCK_AT} times in a row, with the same results. Tell it what to do differently, or run it again.`,
+    message: 'The agent made the same failing calls again and again. Tell it what to do differently, or run it again.',
     retryable: false,
   },
 }
