@@ -68,7 +68,7 @@ export function createHistory(render: RenderOutput): History {
           if (event.tool_use_ids.length) turn = openTurn(event)
           // A message without text or calls says nothing, and providers refuse it.
           else if (event.text.trim()) {
-            takeTurns()
+            if (!turn) takeTurns()
             push({ role: 'assistant', ...wordsOf(event), toolCalls: [] })
           }
           return

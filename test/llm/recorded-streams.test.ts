@@ -1,9 +1,11 @@
 /** Answers in the forms that vendors and gateways were seen to send, each read whole and cut anywhere. */
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import type { LlmAnswer } from '../../src/llm/llm.ts'
 import { createPatientFetch } from '../../src/llm/patient-fetch.ts'
-import { askScript, delta, event, shownText, stop } from './asking.ts'
+import { inOrder } from '../../src/llm/script.ts'
+import { startScriptedModel } from '../../src/llm/scripted-model.ts'
+import { ask, askScript, chatWith, delta, event, shownText, stop } from './asking.ts'
 import { cutEverywhere } from './cutting.ts'
 import { effort } from '../support/patience.ts'
 
@@ -109,6 +111,10 @@ const BUSY = { error: { message: 'The engine has burst.', code: 503 } }
 const FAILURES: Record<string, Recording> = {
   'an event `error` of plain text': recording(...plain.slice(0, 2), 'event: error\ndata: The engine has burst.\n\n'),
   'a list around the error': recording(...plain.slice(0, 2), `data: ${JSON.stringify([BUSY])}\n\n`),
+  'Groq’s own field': recording(
+    ...plain.slice(0, 2),
+    event({ choices: [], x_groq: { error: 'The engine has burst.' } }),
+  ),
   'a detail': recording(...plain.slice(0, 2), event({ detail: 'The engine has burst.' })),
   'a bare document after events': recording(...plain.slice(0, 2), JSON.stringify(BUSY, undefined, 2)),
   'a bare document, a list': recording(JSON.stringify([BUSY], undefined, 2)),
@@ -134,6 +140,26 @@ describe.each(Object.entries(ANSWERS))('an answer with %s', (_, { bytes, headers
       return expect(error?.partial?.toolCalls ?? []).toEqual([])
     })
   })
+})
+
+test.each([
+  ['gzip', gzipSync],
+  ['x-gzip', gzipSync],
+  ['deflate', deflateSync],
+  ['br', brotliCompressSync],
+  ['zstd', zstdCompressSync],
+])('%s is decoded in answers and in errors, though nobody asked for it', async (encoding, encode) => {
+  const headers = { 'content-encoding': encoding }
+  const script = inOrder([
+    { raw: [encode(Buffer.from([...plain, DONE].join('')))], headers },
+    { status: 400, raw: [encode(Buffer.from('{"detail":"No such field."}'))], headers },
+    { raw: ['this is no such thing'], headers },
+  ])
+  await using model = await startScriptedModel(script)
+  const llm = chatWith(model, {}, { fetch })
+  expect((await ask(llm)).answer?.text).toBe(TEXT)
+  expect((await ask(llm)).error?.message).toContain('No such field.')
+  expect((await ask(llm)).error).toMatchObject({ type: 'network', retryable: true })
 })
 
 describe.each(Object.entries(FAILURES))('a failure told by %s', (_, { bytes }) => {
