@@ -1,6 +1,6 @@
 /** Events -> what the model reads: a fold that only ever appends, so that each request extends the one before byte for byte. */
 import type { Event, EventOf } from '../contract/event.ts'
-import type { ImagePart } from '../contract/message.ts'
+import type { ImagePart, UserPart } from '../contract/message.ts'
 import { partsOfOutput, textOfParts } from '../contract/message.ts'
 import type { LlmRequest, ModelMessage, ModelToolCall } from '../llm/llm.ts'
 
@@ -11,6 +11,8 @@ export interface History {
   readonly system: string
   /** Grows, and never changes what it holds. */
   readonly messages: readonly ModelMessage[]
+  /** The same for a request made now: it ends with words of the user or results, as endpoints want it. */
+  messagesToSend(): readonly ModelMessage[]
   /** Events in the order of the log; each once. */
   add(event: Event): void
 }
@@ -24,9 +26,15 @@ export function createHistory(render: RenderOutput): History {
   const held: ModelMessage[] = []
 
   const push = (message: ModelMessage) => void (turn ? held : messages).push(message)
+  /** Whoever runs the agent without a word wants it to go on; an answer that nobody asked for was made so. */
+  const takeTurns = () => {
+    const last = messages.at(-1)
+    if (!last || last.role === 'assistant') messages.push(CONTINUE)
+  }
 
   const settle = () => {
     if (!turn || turn.results.size < turn.callIds.length) return
+    takeTurns()
     messages.push({ role: 'assistant', ...turn.words, toolCalls: turn.calls })
     for (const id of turn.callIds) messages.push(turn.results.get(id)!)
     const images = turn.callIds.flatMap((id) => turn?.images.get(id) ?? [])
@@ -41,6 +49,10 @@ export function createHistory(render: RenderOutput): History {
       return system
     },
     messages,
+    messagesToSend() {
+      takeTurns()
+      return messages
+    },
     add(event) {
       if ('parent_tool_use_id' in event && event.parent_tool_use_id) return // a subagent's own history
       switch (event.type) {
@@ -51,11 +63,14 @@ export function createHistory(render: RenderOutput): History {
           if (event.cwd !== event.from_cwd) push({ role: 'user', content: [{ type: 'text', text: tellMove(event) }] })
           return
         case 'UserMessage':
-          return push({ role: 'user', content: event.content })
+          return push({ role: 'user', content: sayable(event.content) })
         case 'AssistantMessage':
           if (event.tool_use_ids.length) turn = openTurn(event)
           // A message without text or calls says nothing, and providers refuse it.
-          else if (event.text) push({ role: 'assistant', ...wordsOf(event), toolCalls: [] })
+          else if (event.text.trim()) {
+            if (!turn) takeTurns()
+            push({ role: 'assistant', ...wordsOf(event), toolCalls: [] })
+          }
           return
         case 'ToolUse':
           turn?.calls.push(toModelCall(event))
@@ -78,6 +93,7 @@ export function createHistory(render: RenderOutput): History {
         case 'NetworkRequest':
         case 'NetworkDecision':
         case 'NetworkAccess':
+        case 'ModelRetry':
         case 'ErrorEvent':
         case 'Result':
           return
@@ -86,6 +102,14 @@ export function createHistory(render: RenderOutput): History {
       }
     },
   }
+}
+
+const CONTINUE: ModelMessage = { role: 'user', content: [{ type: 'text', text: 'Continue.' }] }
+
+/** Providers refuse a text of nothing but white space; older servers took such messages. */
+function sayable(content: readonly UserPart[]): readonly UserPart[] {
+  const kept = content.filter((part) => part.type !== 'text' || part.text.trim() !== '')
+  return kept.length ? kept : [{ type: 'text', text: '[an empty message]' }]
 }
 
 /** In words of its own, at the end: the prompt before it stays as it was, and with it the provider's cache. */
@@ -119,7 +143,7 @@ function openTurn(event: EventOf<'AssistantMessage'>): OpenTurn {
 
 function wordsOf({ text, content }: EventOf<'AssistantMessage'>): Words {
   const reasoning = content.flatMap((part) => (part.type === 'reasoning' ? [part.text] : [])).join('')
-  return { text, ...(reasoning && { reasoning }) }
+  return { text: text.trim() === '' ? '' : text, ...(reasoning && { reasoning }) }
 }
 
 /** Arguments that were no JSON object are shown to the model as what it sent, inside valid JSON: some endpoints parse them. */
@@ -140,11 +164,9 @@ function toToolMessage(event: EventOf<'ToolResult'>, toolName: string, render: R
       ? ''
       : `[The user changed this call. What ran is ${JSON.stringify(event.ran_input)}]\n`
   const advice = event.advice === undefined ? '' : `\n\n[${event.advice}]`
-  return {
-    role: 'tool',
-    toolCallId: event.tool_use_id,
-    content: `${`${changed}${error}${text}` || '[no output]'}${advice}`,
-  }
+  const content = `${changed}${error}${text}`
+  const shown = content.trim() ? content : content ? '[white space only]' : '[no output]'
+  return { role: 'tool', toolCallId: event.tool_use_id, content: `${shown}${advice}` }
 }
 
 function imagesOf({ output }: EventOf<'ToolResult'>): readonly ImagePart[] {
@@ -160,19 +182,20 @@ export function findFaults({ messages }: Pick<LlmRequest, 'messages'>): string[]
     if (message.role === 'tool') {
       const wanted = expected.shift()
       if (wanted !== message.toolCallId) fault(`result of ${message.toolCallId} where ${wanted ?? 'none'} was expected`)
-      if (!message.content) fault('empty text')
+      if (!message.content.trim()) fault('empty text')
       return
     }
     for (const id of expected) fault(`call ${id} before it has no result`)
     expected = []
     if (at === 0 && message.role !== 'user') fault('the first message is not the user’s')
     if (message.role === 'user' && !message.content.length) fault('no content')
-    if (message.role === 'user' && message.content.some((part) => part.type === 'text' && !part.text))
+    if (message.role === 'user' && message.content.some((part) => part.type === 'text' && !part.text.trim()))
       fault('empty text')
     if (message.role === 'assistant') {
+      if (messages[at - 1]?.role === 'assistant') fault('an answer behind an answer')
       expected = message.toolCalls.map((call) => call.id)
       if (new Set(expected).size < expected.length) fault('two calls share an id')
-      if (!message.text && !expected.length) fault('neither text nor calls')
+      if (!message.text.trim() && !expected.length) fault('neither text nor calls')
     }
   })
   for (const id of expected) faults.push(`call ${id} at the end has no result`)

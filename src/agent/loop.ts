@@ -2,6 +2,8 @@
 import type { ErrorType, EventDraft, StopReason } from '../contract/event.ts'
 import type { TransientDraft } from '../contract/transient-event.ts'
 import type { AskedToolUse } from '../contract/permission.ts'
+import type { CutReason } from '../llm/finish-reason.ts'
+import { cutReasonOf } from '../llm/finish-reason.ts'
 import type { Llm, ModelTool } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
 import type { History } from './history.ts'
@@ -25,7 +27,7 @@ export type AgentContext = {
   readonly withoutTools: Set<string>
   /** Model answers so far in this run. */
   readonly steps: () => number
-  /** How often the same failing calls came in a row. */
+  /** How often the same failing calls came in a row, as `countRepeats` counts. */
   readonly repeats: () => number
   readonly limits: () => { readonly maxSteps: number | undefined; readonly maxIterations: number }
   /** Told right before each model request: messages stored later are not part of it. Returns the seq of the last event that is. */
@@ -69,7 +71,8 @@ export async function runAgent(
     try {
       const turn = await askModel(context, output, signal)
       if (turn.hasCalls) continue
-      return OUTPUT_LIMIT.test(turn.stopReason) ? CUT_OFF : { stopReason: 'completed' }
+      const cutReason = cutReasonOf(turn.stopReason)
+      return cutReason ? CUT_OFF[cutReason] : { stopReason: 'completed' }
     } catch (error) {
       if (signal.aborted) return { stopReason: 'paused' }
       if (!(error instanceof LlmError)) throw error
@@ -101,17 +104,32 @@ function nextCall({ openCalls, toolCalls }: AgentContext): ToolCall | undefined 
   return open.find((call) => toolCalls.hasBegun(call.toolUseId)) ?? open[0]
 }
 
-/** Finish reasons of an answer that was cut off, as vendors name it. */
-const OUTPUT_LIMIT = /^(length|max_tokens|model_length)$/i
-
 /** What was left out may have been a tool call, so this is no end that the model chose. */
-const CUT_OFF: LoopEnd = {
-  stopReason: 'error',
-  failure: {
-    type: 'config',
-    message:
-      'The answer was cut off at the output limit of the model; raise llm_config.max_output_tokens, or run again.',
-    retryable: true,
+const CUT_OFF: Readonly<Record<CutReason, LoopEnd>> = {
+  output_limit: {
+    stopReason: 'error',
+    failure: {
+      type: 'config',
+      message:
+        'The answer was cut off at the output limit of the model; raise llm_config.max_output_tokens, or run again.',
+      retryable: true,
+    },
+  },
+  content_filter: {
+    stopReason: 'content_filter',
+    failure: {
+      type: 'content_filter',
+      message: "The provider's content filter ended the answer; change what was said, or use another model.",
+      retryable: false,
+    },
+  },
+  context_window: {
+    stopReason: 'error',
+    failure: {
+      type: 'context_window',
+      message: "The answer was cut off: the conversation no longer fits the model's context window.",
+      retryable: false,
+    },
   },
 }
 
@@ -120,7 +138,7 @@ async function askModel(context: AgentContext, output: Output, signal: AbortSign
   const { history, toolCalls, runId } = context
   const ask = (tools: readonly ModelTool[]) => {
     const deps = { runId, readThrough: context.onRequest(), ...output }
-    return takeTurn(llm, { system: history.system, messages: history.messages, tools }, deps, signal)
+    return takeTurn(llm, { system: history.system, messages: history.messagesToSend(), tools }, deps, signal)
   }
   try {
     return await ask(context.withoutTools.has(llm.model) ? [] : toolCalls.descriptions)
@@ -152,7 +170,7 @@ const STUCK: LoopEnd = {
   stopReason: 'stuck',
   failure: {
     type: 'tool',
-    message: `The agent made the same failing calls ${STUCK_AT} times in a row, with the same results. Tell it what to do differently, or run it again.`,
+    message: 'The agent made the same failing calls again and again. Tell it what to do differently, or run it again.',
     retryable: false,
   },
 }

@@ -3,14 +3,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { uuid7 } from '../lib/uuid7.ts'
 import { parseJsonObject } from '../lib/json-object.ts'
 import { mapStrings } from '../lib/map-strings.ts'
-import type { Llm, LlmAnswer, LlmDelta, ModelToolCall } from '../llm/llm.ts'
+import type { Llm, LlmAnswer, LlmPiece, ModelToolCall } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
 import { redactMaskedKeys } from '../security/masked-keys.ts'
 import type { Redactor } from '../security/redactor.ts'
 import type { StreamRedactor } from '../security/stream-redactor.ts'
 import { SLICE_CHARS } from '../security/stream-redactor.ts'
-
-type Piece = Exclude<LlmDelta, { kind: 'restart' }>
 
 /**
  * The same model, none of whose words is a secret. Deltas joined are the text of the answer, but for a server key that
@@ -29,9 +27,9 @@ export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
             for (const piece of parts.flush()) yield piece
             return await redactAnswer(next.value, redactor)
           }
-          if (next.value.kind === 'restart') {
+          if (next.value.kind === 'retry') {
             parts = createParts(redactor)
-            yield next.value
+            yield { ...next.value, message: redactMessage(next.value.message, redactor) }
           } else {
             // Not `yield*`, which costs each piece two more turns of the microtask queue.
             for (const slice of slicesOf(next.value)) {
@@ -51,7 +49,7 @@ export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
 }
 
 /** A long delta as several, so that no single one keeps the event loop for long. */
-function slicesOf(delta: Piece): Piece[] {
+function slicesOf(delta: LlmPiece): LlmPiece[] {
   const { text } = delta
   if (text.length <= SLICE_CHARS) return [delta]
   const count = Math.ceil(text.length / SLICE_CHARS)
@@ -63,17 +61,17 @@ function slicesOf(delta: Piece): Piece[] {
 
 /** Each part of an answer is a text of its own. */
 function createParts(redactor: Redactor) {
-  const parts = new Map<string, { readonly texts: StreamRedactor; latest: Piece }>()
-  const shown = (delta: Piece, text: string): Piece[] => (text === '' ? [] : [{ ...delta, text }])
+  const parts = new Map<string, { readonly texts: StreamRedactor; latest: LlmPiece }>()
+  const shown = (delta: LlmPiece, text: string): LlmPiece[] => (text === '' ? [] : [{ ...delta, text }])
   return {
-    add(delta: Piece): Piece[] {
+    add(delta: LlmPiece): LlmPiece[] {
       const key = delta.kind === 'tool_input' ? `${delta.kind} ${delta.index}` : delta.kind
       const part = parts.get(key) ?? { texts: redactor.stream(), latest: delta }
       parts.set(key, part)
       part.latest = delta
       return shown(delta, redactor.redact(part.texts.push(delta.text)))
     },
-    flush: (): Piece[] =>
+    flush: (): LlmPiece[] =>
       [...parts.values()].flatMap(({ texts, latest }) => shown(latest, redactor.redact(texts.flush()))),
   }
 }
@@ -118,8 +116,11 @@ async function redactArguments(text: string, { redact, redactInSlices }: Redacto
 async function redactError(error: LlmError, redactor: Redactor): Promise<LlmError> {
   const { type, message, retryable, partial, lacksTools, cause } = error
   const said = partial && (await redactPartial(partial, redactor))
-  return new LlmError(type, redactMaskedKeys(redactor.redact(message)), { retryable, partial: said, lacksTools, cause })
+  return new LlmError(type, redactMessage(message, redactor), { retryable, partial: said, lacksTools, cause })
 }
+
+/** Providers show a key that they refuse, mostly with its middle hidden. */
+const redactMessage = (message: string, { redact }: Redactor) => redactMaskedKeys(redact(message))
 
 /** Only what the model was saying is cut off, not the names beside it. */
 async function redactPartial(partial: LlmAnswer, redactor: Redactor): Promise<LlmAnswer> {

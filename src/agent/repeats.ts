@@ -7,14 +7,20 @@ import type { ToolCall } from './tool-calls.ts'
 export const ADVICE_AT = 4
 export const STUCK_AT = 6
 
+/** The same calls with other results may be waiting for something, but not for ever: so many count as one repetition. */
+export const OTHER_RESULTS_PER_REPEAT = 2
+
 /** Answers in one repetition: the same answer again, or two that alternate. */
 const PERIODS = [1, 2]
-const KEPT_ANSWERS = STUCK_AT * Math.max(...PERIODS)
+const KEPT_ANSWERS = STUCK_AT * OTHER_RESULTS_PER_REPEAT * Math.max(...PERIODS)
+
+/** Characters of a hash. Short, as every conversation keeps a few of them. */
+const HASH_LENGTH = 16
 
 export type Repeats = {
-  /** The latest answers in a row whose calls all failed, oldest first: a hash of the calls and their results. */
+  /** The latest answers in a row whose calls all failed, oldest first: a hash of the calls, then one of their results. */
   readonly failures: readonly string[]
-  /** Hashes of the calls of the open turn that have failed so far; undefined once one of them has not. */
+  /** The same of the calls of the open turn that have failed so far; undefined once one of them has not. */
   readonly open?: readonly string[] | undefined
 }
 
@@ -40,9 +46,15 @@ export function repeatsAfter(repeats: Repeats, event: Event, openCalls: readonly
   }
 }
 
-/** How often the latest failing answer, or the latest two in turn, came in a row with the same results. */
-export function countRepeats({ failures }: Repeats): number {
-  return Math.max(...PERIODS.map((period) => Math.floor(answersInPattern(failures, period) / period)))
+/** How often the latest failing answer, or the latest two in turn, came in a row; less often where results differ. */
+export function countRepeats(repeats: Repeats): number {
+  const { same, alike } = countTimes(repeats)
+  return Math.max(same, Math.floor(alike / OTHER_RESULTS_PER_REPEAT))
+}
+
+/** `same`: with the same results; `alike`: whatever the results. */
+function countTimes({ failures }: Repeats): { readonly same: number; readonly alike: number } {
+  return { same: timesInRow(failures), alike: timesInRow(failures.map(callsIn)) }
 }
 
 /** What the model is told with the result that makes its turn a repetition too many. */
@@ -50,7 +62,10 @@ export function adviceFor(repeats: Repeats, result: Result, openCalls: readonly 
   const after = withResult(repeats, result, openCalls)
   const times = countRepeats(after)
   if (after.failures === repeats.failures || times < ADVICE_AT || times >= STUCK_AT) return undefined
-  return `You have made the same failing calls ${times} times in a row, with the same results. Do something else: check what you assume, try another way, or tell the user what you need. After ${STUCK_AT} times the run ends.`
+  const { same, alike } = countTimes(after)
+  const [count, results, limit] =
+    same === times ? [same, ', with the same results', STUCK_AT] : [alike, '', STUCK_AT * OTHER_RESULTS_PER_REPEAT]
+  return `You have made the same failing calls ${count} times in a row${results}. Do something else: check what you assume, try another way, or tell the user what you need. After ${limit} times the run ends.`
 }
 
 function withResult(repeats: Repeats, result: Result, openCalls: readonly ToolCall[]): Repeats {
@@ -59,7 +74,8 @@ function withResult(repeats: Repeats, result: Result, openCalls: readonly ToolCa
   if (!repeats.open || !hasFailed(result)) return NO_REPEATS
   const open = [...repeats.open, hashOf(call, result)]
   if (openCalls.length > 1) return { failures: repeats.failures, open }
-  return { failures: [...repeats.failures, hash(open)].slice(-KEPT_ANSWERS), open: [] }
+  const answer = hash(open.map(callsIn)) + hash(open)
+  return { failures: [...repeats.failures, answer].slice(-KEPT_ANSWERS), open: [] }
 }
 
 /** Results that say nothing about the call itself: somebody decided them. */
@@ -73,12 +89,18 @@ function hasFailed({ is_error, error_type, output }: Result): boolean {
 }
 
 function hashOf({ name, input }: ToolCall, { output, error_type, error_message }: Result): string {
-  return hash([name, input, output, error_type, error_message])
+  return hash([name, input]) + hash([output, error_type, error_message])
 }
 
-/** Of what was stored as JSON, so it can be written as JSON again. Short, as every conversation keeps a few of them. */
+const callsIn = (failure: string) => failure.slice(0, HASH_LENGTH)
+
+/** Of what was stored as JSON, so it can be written as JSON again. */
 function hash(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32)
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, HASH_LENGTH)
+}
+
+function timesInRow(failures: readonly string[]): number {
+  return Math.max(...PERIODS.map((period) => Math.floor(answersInPattern(failures, period) / period)))
 }
 
 function answersInPattern(failures: readonly string[], period: number): number {

@@ -1,7 +1,7 @@
 /** One answer of the model: streamed out as transient deltas, then stored whole, together with the calls it makes. */
 import type { EventDraft } from '../contract/event.ts'
 import type { TransientDraft } from '../contract/transient-event.ts'
-import type { Llm, LlmAnswer, LlmDelta, LlmRequest, ModelToolCall } from '../llm/llm.ts'
+import type { Llm, LlmAnswer, LlmPiece, LlmRequest, LlmRetry, ModelToolCall } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
 import { parseJsonObject } from '../lib/json-object.ts'
 import { uuid7 } from '../lib/uuid7.ts'
@@ -18,27 +18,31 @@ export type Turn = { readonly hasCalls: boolean; readonly stopReason: string }
 
 /**
  * By the time it resolves, answer and calls are durable. Throws what the model threw, once what had been said is stored
- * as `partial`, and the signal's reason when aborted.
+ * as `partial`, and the signal's reason when aborted. Each retry is stored before its wait. No tool has been started
+ * before the answer is whole, so that a retry repeats nothing but words.
  */
 export async function takeTurn(llm: Llm, request: LlmRequest, deps: TurnDeps, signal: AbortSignal): Promise<Turn> {
   let messageId = uuid7()
   const abandon = () => deps.publish({ type: 'AssistantAborted', message_id: messageId, run_id: deps.runId })
   try {
     const stream = llm.stream(request, signal)
-    let show = createDeltaPublisher(messageId, deps)
+    let show: ReturnType<typeof createDeltaPublisher> | undefined
     for (;;) {
       const next = await stream.next()
       if (next.done) return await storeAnswer(next.value, messageId, deps)
-      if (next.value.kind !== 'restart') {
+      if (next.value.kind !== 'retry') {
+        show ??= createDeltaPublisher(messageId, deps)
         show(next.value)
         continue
       }
-      abandon()
+      signal.throwIfAborted()
+      if (show) abandon()
+      await deps.emit([toModelRetry(next.value, messageId, deps)])
       messageId = uuid7()
-      show = createDeltaPublisher(messageId, deps)
+      show = undefined
     }
   } catch (error) {
-    if (error instanceof LlmError && error.partial?.text) await storePartial(error.partial, messageId, deps)
+    if (error instanceof LlmError && error.partial?.text.trim()) await storePartial(error.partial, messageId, deps)
     else abandon()
     throw error
   }
@@ -47,7 +51,7 @@ export async function takeTurn(llm: Llm, request: LlmRequest, deps: TurnDeps, si
 /** Gives each delta its place: part and offset, so that a reader can tell a gap. */
 function createDeltaPublisher(messageId: string, { publish, runId }: TurnDeps) {
   const offsets = new Map<string, number>()
-  return (delta: Exclude<LlmDelta, { kind: 'restart' }>) => {
+  return (delta: LlmPiece) => {
     const index = delta.kind === 'tool_input' ? delta.index : 0
     const part = `${delta.kind}${index}`
     const offset = offsets.get(part) ?? 0
@@ -65,6 +69,20 @@ function createDeltaPublisher(messageId: string, { publish, runId }: TurnDeps) {
 
 const DELTA_FIELD = { text: 'text_delta', reasoning: 'reasoning_delta', tool_input: 'tool_input_delta' } as const
 
+function toModelRetry({ type, message, retry, maxRetries, waitMs }: LlmRetry, messageId: string, { runId }: TurnDeps) {
+  return {
+    type: 'ModelRetry',
+    source: 'environment',
+    run_id: runId,
+    message_id: messageId,
+    error_type: type,
+    message,
+    retry,
+    max_retries: maxRetries,
+    wait_ms: waitMs,
+  } as const satisfies EventDraft
+}
+
 async function storeAnswer(answer: LlmAnswer, messageId: string, deps: TurnDeps): Promise<Turn> {
   const uses = answer.toolCalls.map((call): EventDraft => {
     const input = parseInput(call)
@@ -80,7 +98,9 @@ async function storePartial(said: LlmAnswer, messageId: string, deps: TurnDeps):
 }
 
 function assistantMessage(answer: LlmAnswer, messageId: string, { runId, readThrough }: TurnDeps) {
-  const { text, reasoning } = answer
+  const { reasoning } = answer
+  // Providers refuse a message of nothing but white space, and with it every later request of the conversation.
+  const text = answer.text.trim() === '' ? '' : answer.text
   return {
     type: 'AssistantMessage',
     source: 'agent',

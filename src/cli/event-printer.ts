@@ -1,5 +1,5 @@
 /** Events as a person at a terminal likes to read them, while they come. */
-import { inputText } from '../contract/describe-event.ts'
+import { describeEvent, inputText } from '../contract/describe-event.ts'
 import type { Event, EventOf } from '../contract/event.ts'
 import type { TransientEvent } from '../contract/transient-event.ts'
 import { partsOfOutput, textOfParts } from '../contract/message.ts'
@@ -40,6 +40,8 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
         return write(`${indent(style('cyan', `$ ${inputText(event.input)}`))}\n`)
       case 'ToolResult':
         return write(`${indent(style(event.is_error ? 'red' : 'dim', textOf(event)))}\n`)
+      case 'ModelRetry':
+        return write(style('dim', `${describeEvent(event)}\n`))
       case 'ErrorEvent':
         return write(`${style('red', `Error: ${event.message}`)}\n`)
       case 'Result': {

@@ -48,6 +48,8 @@ export function describeEvent(event: Event): string {
       return `${event.behavior} ${event.host}:${event.port} (${event.decided_by})`
     case 'NetworkAccess':
       return `network: ${event.allowed ? 'allowed' : 'refused'} ${event.host}${event.port === undefined ? '' : `:${event.port}`} ${event.count} times (${event.reason})`
+    case 'ModelRetry':
+      return `model request failed (${event.error_type}), retry ${event.retry} of ${event.max_retries} in ${event.wait_ms} ms: ${short(event.message)}`
     case 'ErrorEvent':
       return `error (${event.error_type}): ${short(event.message)}`
     case 'Result':

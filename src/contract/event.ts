@@ -25,11 +25,11 @@ export const Status = z
 export type Status = z.infer<typeof Status>
 
 export const ErrorType = z
-  .enum(['auth', 'quota', 'rate_limit', 'context_window', 'config', 'network', 'tool', 'internal'])
+  .enum(['auth', 'quota', 'rate_limit', 'context_window', 'content_filter', 'config', 'network', 'tool', 'internal'])
   .meta({ id: 'ErrorType' })
 export type ErrorType = z.infer<typeof ErrorType>
 
-/** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool; `superseded` by a message; `stuck`: the agent repeated the same failing calls. */
+/** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool; `superseded` by a message; `stuck`: the agent repeated the same failing calls; `content_filter`: the provider's filter ended the answer. */
 export const StopReason = z
   .enum([
     'completed',
@@ -39,6 +39,7 @@ export const StopReason = z
     'iteration_limit',
     'time_limit',
     'stuck',
+    'content_filter',
     'error',
     'server_restart',
     'rejected',
@@ -299,6 +300,20 @@ export const NetworkAccess = Envelope.extend({
   .meta({ id: 'NetworkAccess' })
   .describe('Told when the policy says `log`.')
 
+export const ModelRetry = Envelope.extend({
+  ...byEnvironment,
+  ...InRun,
+  type: z.literal('ModelRetry'),
+  message_id: z.uuid().describe('Of the deltas of the attempt that failed: forget them.'),
+  error_type: ErrorType,
+  message: z.string().describe('Why the attempt failed.'),
+  retry: z.int().positive().describe('Which retry of the request comes next, from 1.'),
+  max_retries: z.int().positive().describe('Retries after which the run ends with an error.'),
+  wait_ms: z.int().nonnegative().describe('Milliseconds until the request is sent again.'),
+})
+  .meta({ id: 'ModelRetry' })
+  .describe('A model request failed in a way that may pass, and is sent again after a wait.')
+
 export const ErrorEvent = Envelope.extend({
   ...byEnvironment,
   ...InRun,
@@ -344,6 +359,7 @@ export const Event = z
     NetworkRequest,
     NetworkDecision,
     NetworkAccess,
+    ModelRetry,
     ErrorEvent,
     Result,
   ])

@@ -1,8 +1,14 @@
 /** What a user says and what a model costs: the content of messages and the usage of answers. */
 import { z } from 'zod'
 
-/** Providers refuse a part without text, and with it every later request of the conversation. */
-const NonEmptyText = z.string().min(1, 'a message needs some text')
+/**
+ * Providers refuse a part of nothing but white space, and lone surrogates (halves of characters), and with them every
+ * later request of the conversation.
+ */
+const NonEmptyText = z
+  .string()
+  .regex(/\S/, 'a message needs some text')
+  .overwrite((text) => text.toWellFormed())
 
 export const TextPart = z.object({ type: z.literal('text'), text: NonEmptyText }).meta({ id: 'TextPart' })
 

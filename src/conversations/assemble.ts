@@ -10,6 +10,7 @@ import type { EventLog, LogEnd } from '../events/event-log.ts'
 import { createEventLog } from '../events/event-log.ts'
 import type { EventStore, StoredLog } from '../events/event-store.ts'
 import type { Llm } from '../llm/llm.ts'
+import type { Dialects } from '../llm/openai-chat.ts'
 import type { Redactor } from '../security/redactor.ts'
 import type { SecretStore } from '../security/secret-store.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -82,7 +83,12 @@ export type AssemblyDeps = {
   /** A redactor that knows the server's own secrets already. */
   readonly createRedactor: () => Redactor
   readonly createLlm: (
-    options: Pick<Redactor, 'redact' | 'redactCutOff'> & { config: LlmConfig; conversationId: string },
+    options: Pick<Redactor, 'redact' | 'redactCutOff'> & {
+      config: LlmConfig
+      /** What this conversation has learnt of its endpoints. */
+      dialects: Dialects
+      conversationId: string
+    },
   ) => Llm
   readonly createShells: (options: {
     conversationId: string
@@ -234,6 +240,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
       log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
     onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
   })
+  const dialects: Dialects = new Map()
   const conversation: Conversation = new Conversation({
     log,
     state,
@@ -243,7 +250,8 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     redactInSlices: redactor.redactInSlices,
     createLlm: (stored) => {
       const config = withLlmSecrets(stored, secrets.llmFor(originOf(stored)), deps.llmDefaults)
-      return createRedactedLlm(meter.time(deps.createLlm({ ...redactor, config, conversationId: id })), redactor)
+      const llm = deps.createLlm({ ...redactor, config, dialects, conversationId: id })
+      return createRedactedLlm(meter.time(llm), redactor)
     },
     runTaskCommand: createRunTaskCommand(commands),
     logger,

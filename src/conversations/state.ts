@@ -184,6 +184,7 @@ export function fold(state: State, event: Event): State {
     case 'FileUpdate':
     case 'NetworkAccess':
     case 'CommandResult':
+    case 'ModelRetry':
     case 'ErrorEvent':
     case 'Result':
       return next
@@ -212,6 +213,7 @@ export const STATUS_AFTER: Readonly<Record<StopReason, Status>> = {
   server_restart: 'paused',
   iteration_limit: 'error',
   stuck: 'error',
+  content_filter: 'error',
   time_limit: 'error',
   error: 'error',
   rejected: 'idle',

@@ -45,6 +45,7 @@ export const TASK_AFTER: Readonly<Record<StopReason, 'completed' | 'error' | 'ca
   completed: 'completed',
   finished: 'completed',
   iteration_limit: 'error',
+  content_filter: 'error',
   stuck: 'error',
   time_limit: 'error',
   error: 'error',

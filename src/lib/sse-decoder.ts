@@ -5,6 +5,9 @@ export type SseMessage = { readonly event: string; readonly data: string; readon
 /** One event's lines may be this long together: a peer that never ends one must not fill the memory. */
 const MAX_EVENT_CHARS = 64 * 1024 * 1024
 
+/** Of lines that are no field of an event. */
+const MAX_STRAY_CHARS = 64 * 1024
+
 /** An event has grown beyond what it may be. */
 export class EventTooLarge extends Error {
   override readonly name = 'EventTooLarge'
@@ -15,6 +18,8 @@ export type SseDecoder = {
   push(piece: string): SseMessage[]
   /** What is left when the peer has closed. The standard drops it; callers may know that a whole line is still good. */
   rest(): SseMessage[]
+  /** The lines so far that are no field: the standard drops them; some peers fall back to another format in mid-stream. */
+  strayLines(): string
 }
 
 export function createSseDecoder({ maxEventChars = MAX_EVENT_CHARS } = {}): SseDecoder {
@@ -24,6 +29,7 @@ export function createSseDecoder({ maxEventChars = MAX_EVENT_CHARS } = {}): SseD
   let id = ''
   let data: string[] = []
   let size = 0
+  let stray = ''
 
   function dispatch(messages: SseMessage[]): void {
     // Without data there is no event; a peer may send nothing but empty lines.
@@ -39,14 +45,15 @@ export function createSseDecoder({ maxEventChars = MAX_EVENT_CHARS } = {}): SseD
       return
     }
     const colon = line.indexOf(':')
+    if (colon === 0) return
     const field = colon < 0 ? line : line.slice(0, colon)
     const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
     if (field === 'data') {
       data.push(value)
       size += value.length + 1
-    }
-    if (field === 'event') event = value
-    if (field === 'id' && !value.includes('\0')) id = value
+    } else if (field === 'event') event = value
+    else if (field === 'id') id = value.includes('\0') ? id : value
+    else if (field !== 'retry' && stray.length + line.length < MAX_STRAY_CHARS) stray += `${line}\n`
   }
 
   function checkSize(): void {
@@ -79,5 +86,6 @@ export function createSseDecoder({ maxEventChars = MAX_EVENT_CHARS } = {}): SseD
       dispatch(messages)
       return messages
     },
+    strayLines: () => stray,
   }
 }

@@ -3,13 +3,9 @@ import { NO_USAGE } from '../contract/message.ts'
 import type { Usage } from '../contract/message.ts'
 import { AnswerTooLarge, MAX_ANSWER_CHARS } from './answer-limits.ts'
 import type { Chunk } from './chat-chunk.ts'
-import type { LlmAnswer, LlmDelta } from './llm.ts'
+import { cutReasonOf } from './finish-reason.ts'
+import type { LlmAnswer, LlmPiece } from './llm.ts'
 import { createToolCallAssembly } from './tool-call-assembly.ts'
-
-type Piece = Exclude<LlmDelta, { kind: 'restart' }>
-
-/** With these the provider itself says that the model did not come to its end. */
-const CUT_BY_PROVIDER = /^(length|max_tokens|model_length|content_filter)$/i
 
 /** The provider reported a failure inside an answer; `error` is what it said. */
 export class UpstreamFailure extends Error {
@@ -28,13 +24,13 @@ export class NotAnAnswer extends Error {}
 
 export type AnswerAssembly = {
   /** The deltas a chunk adds. One never ends inside a character: the half of a pair waits for the other. Throws `AnswerTooLarge`. */
-  add(chunk: Chunk): LlmDelta[]
+  add(chunk: Chunk): LlmPiece[]
   /** The server said that there is no more. */
   end(): void
   /** The connection broke, though the answer seemed to have ended. */
   breakOff(): void
   /** What still waited for its other half. */
-  flush(): LlmDelta[]
+  flush(): LlmPiece[]
   /** Whether the model is known to have come to its end; what breaks after that costs nothing. */
   readonly hasEnded: boolean
   /** Throws `CutShort` or `NotAnAnswer` when this is not an answer in full. */
@@ -54,7 +50,7 @@ export type AnswerOptions = {
 
 export function createAnswerAssembly({ model, takenIds, costOf }: AnswerOptions): AnswerAssembly {
   const calls = createToolCallAssembly()
-  const halves = new Map<string, Piece>()
+  const halves = new Map<string, LlmPiece>()
   let text = ''
   let reasoning = ''
   let size = 0
@@ -66,11 +62,25 @@ export function createAnswerAssembly({ model, takenIds, costOf }: AnswerOptions)
   let sawEnd = false
   let isBroken = false
 
+  /** What the chunk adds. Its `message` may repeat what was said, and then counts for what goes beyond that. */
+  function newIn(chunk: Chunk): Pick<Chunk, 'text' | 'reasoning' | 'calls'> {
+    if (chunk.extent === 'piece') return chunk
+    const rest = (said: string, whole: string) => {
+      if (whole.startsWith(said)) return whole.slice(said.length)
+      return chunk.extent === 'message' ? whole : ''
+    }
+    return {
+      text: rest(text, chunk.text),
+      reasoning: rest(reasoning, chunk.reasoning),
+      calls: calls.calls.length > 0 ? [] : chunk.calls,
+    }
+  }
+
   function answerWith(text: string, toolCalls: LlmAnswer['toolCalls']): LlmAnswer {
     const counted = usage ?? NO_USAGE
     return {
-      text,
-      reasoning,
+      text: text.toWellFormed(),
+      reasoning: reasoning.toWellFormed(),
       toolCalls,
       usage: counted,
       costUsd: usage && costOf(usage),
@@ -79,13 +89,13 @@ export function createAnswerAssembly({ model, takenIds, costOf }: AnswerOptions)
     }
   }
 
-  function whole(delta: Piece): LlmDelta[] {
+  function whole(delta: LlmPiece): LlmPiece[] {
     const channel = delta.kind === 'tool_input' ? `call ${delta.index}` : delta.kind
     const all = (halves.get(channel)?.text ?? '') + delta.text
     const end = isHighSurrogate(all.charCodeAt(all.length - 1)) ? all.length - 1 : all.length
     if (end < all.length) halves.set(channel, { ...delta, text: all.slice(end) })
     else halves.delete(channel)
-    return end > 0 ? [{ ...delta, text: all.slice(0, end) }] : []
+    return end > 0 ? [{ ...delta, text: all.slice(0, end).toWellFormed() }] : []
   }
 
   return {
@@ -95,16 +105,17 @@ export function createAnswerAssembly({ model, takenIds, costOf }: AnswerOptions)
       stopReason = chunk.finishReason || stopReason
       usage = chunk.usage ?? usage
       servedModel = chunk.model || servedModel
-      text += chunk.text
-      reasoning += chunk.reasoning
-      const inputs = chunk.calls.map((fragment) => calls.add(fragment))
-      size += chunk.text.length + chunk.reasoning.length + inputs.reduce((sum, input) => sum + input.text.length, 0)
+      const added = newIn(chunk)
+      text += added.text
+      reasoning += added.reasoning
+      const inputs = added.calls.map((fragment) => calls.add(fragment))
+      size += added.text.length + added.reasoning.length + inputs.reduce((sum, input) => sum + input.text.length, 0)
       // Usage may also come first; it is the end only when nothing follows.
       sawEnd = chunk.isLast && size > 0
       if (size > MAX_ANSWER_CHARS) throw new AnswerTooLarge(`it is longer than ${MAX_ANSWER_CHARS} characters`)
       return [
-        ...whole({ kind: 'reasoning', text: chunk.reasoning }),
-        ...whole({ kind: 'text', text: chunk.text }),
+        ...whole({ kind: 'reasoning', text: added.reasoning }),
+        ...whole({ kind: 'text', text: added.text }),
         ...inputs.flatMap((input) => whole({ kind: 'tool_input', index: input.call, text: input.text })),
       ]
     },
@@ -115,7 +126,7 @@ export function createAnswerAssembly({ model, takenIds, costOf }: AnswerOptions)
       isBroken = true
     },
     flush() {
-      const left = [...halves.values()]
+      const left = [...halves.values()].map((half) => ({ ...half, text: half.text.toWellFormed() }))
       halves.clear()
       return left
     },
@@ -125,7 +136,7 @@ export function createAnswerAssembly({ model, takenIds, costOf }: AnswerOptions)
     finish() {
       if (sawOther && !sawAnswer) throw new NotAnAnswer('')
       // Some vendors give a finish reason with every chunk: where the connection broke it proves nothing.
-      const isCertain = stopReason !== '' && !isBroken && !CUT_BY_PROVIDER.test(stopReason)
+      const isCertain = stopReason !== '' && !isBroken && cutReasonOf(stopReason) === undefined
       const { calls: toolCalls, incomplete } = calls.finish({ isCertain, takenIds })
       const isEmpty = text === '' && toolCalls.length === 0
       const isCut = stopReason === '' ? !sawEnd || incomplete > 0 || isEmpty : isBroken && incomplete > 0

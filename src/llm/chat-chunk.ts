@@ -7,6 +7,11 @@ export type Chunk = {
   readonly text: string
   readonly reasoning: string
   readonly calls: readonly CallFragment[]
+  /**
+   * Whether these words are a piece of the answer, the answer so far (a `message` beside an empty `delta`), or all that
+   * the chunk has (a `message` alone).
+   */
+  readonly extent: 'piece' | 'so_far' | 'message'
   /** '' while the model goes on. */
   readonly finishReason: string
   readonly usage: Usage | undefined
@@ -26,21 +31,45 @@ export function readChunk(json: unknown): Chunk {
   const chunk = fields(json)
   const choices = list(chunk['choices'])
   const choice = fields(choices.find((each) => (fields(each)['index'] ?? 0) === 0))
-  const isWhole = choice['delta'] === undefined || choice['delta'] === null
-  const delta = fields(isWhole ? choice['message'] : choice['delta'])
-  const content = readContent(delta['content'])
+  const groq = fields(chunk['x_groq'])
   return {
-    text: content.text + string(delta['refusal']),
-    // DeepSeek and vLLM say `reasoning_content`, OpenRouter and Ollama `reasoning`; some send both, with the same text.
-    reasoning: string(delta['reasoning_content']) || string(delta['reasoning']) || content.reasoning,
-    calls: list(delta['tool_calls']).map((call, place) => readCall(call, isWhole ? place : undefined)),
+    ...readChoice(choice),
     finishReason: string(choice['finish_reason']).slice(0, MAX_WORD_CHARS),
-    usage: readUsage(chunk['usage'] ?? choice['usage']),
+    // Groq's own place is the only one in its streams that were not asked for usage.
+    usage: readUsage(chunk['usage'] ?? choice['usage'] ?? groq['usage']),
     model: string(chunk['model']).slice(0, MAX_WORD_CHARS),
-    error: chunk['error'] ?? undefined,
+    error: errorIn(json) ?? groq['error'],
     isAnswer: Array.isArray(chunk['choices']) || isObject(chunk['usage']),
     isLast: choices.length === 0 && isObject(chunk['usage']),
   }
+}
+
+type Words = Pick<Chunk, 'text' | 'reasoning' | 'calls'>
+
+/** Perplexity sends both in each chunk; gateways in front of servers that do not stream fill `message` alone. */
+function readChoice({ delta, message }: Fields): Words & Pick<Chunk, 'extent'> {
+  const piece = readWords(fields(delta), () => undefined)
+  const isSilent = piece.text === '' && piece.reasoning === '' && piece.calls.length === 0
+  if (!isSilent || !isObject(message)) return { ...piece, extent: 'piece' }
+  return { ...readWords(message, (place) => place), extent: isObject(delta) ? 'so_far' : 'message' }
+}
+
+function readWords(words: Fields, indexAt: (place: number) => number | undefined): Words {
+  const content = readContent(words['content'])
+  return {
+    text: content.text + string(words['refusal']),
+    // DeepSeek and vLLM say `reasoning_content`, OpenRouter and Ollama `reasoning`; some send both, with the same text.
+    reasoning: string(words['reasoning_content']) || string(words['reasoning']) || content.reasoning,
+    calls: list(words['tool_calls']).map((call, place) => readCall(call, indexAt(place))),
+  }
+}
+
+/** The error of a document that may be a list around it, or the error itself: Gemini, FastAPI and older vLLM send these. */
+function errorIn(json: unknown): unknown {
+  const body = fields(Array.isArray(json) ? json[0] : json)
+  if (body['error']) return body['error']
+  const isError = Boolean(body['detail']) || body['object'] === 'error' || body['type'] === 'error'
+  return isError && !Array.isArray(body['choices']) ? body : undefined
 }
 
 /** Mistral's reasoning models send parts in the place of a string. */

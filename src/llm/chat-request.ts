@@ -12,56 +12,21 @@ import type { GrowingBytes } from '../lib/growing-bytes.ts'
 import { createGrowingBytes } from '../lib/growing-bytes.ts'
 import { parseJsonObject } from '../lib/json-object.ts'
 import type { LlmRequest, ModelMessage, ModelTool, ModelToolCall } from './llm.ts'
-import { isOpenAiReasoningModel, wantsReasoningBack } from './models.ts'
-import type { Endpoint } from './endpoint.ts'
-
-/** In what compatible endpoints differ; what was guessed wrong is learnt from their refusal. */
-export type Dialect = {
-  readonly maxTokensField: 'max_tokens' | 'max_completion_tokens'
-  readonly streamOptions: boolean
-  /** Without, the model is told of each image that there is one. */
-  readonly images: boolean
-}
+import type { Dialect } from './dialect.ts'
+import { wantsReasoningBack } from './models.ts'
+import { wellFormedJson } from './well-formed-json.ts'
 
 export type RequestWriter = (request: LlmRequest, dialect: Dialect) => Buffer
 
-/**
- * OpenAI deprecated `max_tokens` and its reasoning models refuse it, wherever they are hosted; most other servers know
- * nothing else, and some ignore the new name without a word, which would lift the limit.
- */
-export function firstDialect({ baseUrl, model }: Endpoint): Dialect {
-  const isOpenAi = new URL(baseUrl).hostname === 'api.openai.com'
-  return {
-    maxTokensField: isOpenAi || isOpenAiReasoningModel(model) ? 'max_completion_tokens' : 'max_tokens',
-    streamOptions: true,
-    images: true,
-  }
-}
-
-/** The dialect to try next when an endpoint refused this one, by what it complained about. */
-export function dialectAfterRefusal(dialect: Dialect, complaint: string): Dialect | undefined {
-  if (dialect.streamOptions && complaint.includes('stream_options')) return { ...dialect, streamOptions: false }
-  // An image stays in the history: were it not left out, no later request of the conversation would be taken.
-  if (dialect.images && NO_IMAGES.test(complaint)) return { ...dialect, images: false }
-  if (!complaint.includes(dialect.maxTokensField)) return undefined
-  if (!/unsupported|not supported|unrecognized|unknown|not permitted|unexpected|extra/i.test(complaint))
-    return undefined
-  return {
-    ...dialect,
-    maxTokensField: dialect.maxTokensField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens',
-  }
-}
-
-/**
- * How endpoints say that they, or their model, take no images, or not this one. The last two are what those say that
- * know nothing of content parts.
- */
-const NO_IMAGES = /image|\bvision\b|multi-?modal|content must be a string|content.{0,40}invalid type: sequence/i
-
 export function createRequestWriter(config: LlmConfig, model: string): RequestWriter {
   const withReasoning = wantsReasoningBack(model)
-  const withImages = createMessagesWriter({ withReasoning, withImages: true })
-  const withoutImages = createMessagesWriter({ withReasoning, withImages: false })
+  const writers = new Map<string, MessagesWriter>()
+  const writerFor = ({ images, alternates }: Dialect) => {
+    const name = `${images} ${alternates}`
+    const known = writers.get(name) ?? createMessagesWriter({ withReasoning, withImages: images, alternates })
+    writers.set(name, known)
+    return known
+  }
   return ({ system, messages, tools }, dialect) => {
     const head = {
       model,
@@ -69,10 +34,10 @@ export function createRequestWriter(config: LlmConfig, model: string): RequestWr
       ...(tools.length > 0 && { tools: tools.map(toolBody) }),
     }
     const extra = withoutKeys(config.extra_body ?? {}, ['messages'])
-    const list = (dialect.images ? withImages : withoutImages)(messages).bytes()
-    const systemJson = system && JSON.stringify({ role: 'system', content: system })
+    const list = writerFor(dialect)(messages).bytes()
+    const systemJson = system.trim() && jsonOf({ role: 'system', content: system })
     const border = systemJson && list.length > 0 ? ',' : ''
-    const before = `${JSON.stringify({ ...head, ...extra }).slice(0, -1)},"messages":[${systemJson}${border}`
+    const before = `${jsonOf({ ...head, ...extra }).slice(0, -1)},"messages":[${systemJson}${border}`
     return Buffer.concat([Buffer.from(before), list, Buffer.from(']}')])
   }
 }
@@ -95,15 +60,26 @@ function toolBody({ name, description, inputSchema }: ModelTool) {
   return { type: 'function', function: { name, description, parameters: inputSchema } }
 }
 
+const jsonOf = (value: object) => wellFormedJson(JSON.stringify(value))
+
 type Shown = { readonly withReasoning: boolean; readonly withImages: boolean }
+type MessagesWriter = (messages: readonly ModelMessage[]) => GrowingBytes
+type Written = { readonly list: GrowingBytes; readonly lastRole: ModelMessage['role'] | undefined }
 
 /** The messages as the inside of a JSON list. Only those that are new since the last request are written, and encoded. */
-function createMessagesWriter(shown: Shown): (messages: readonly ModelMessage[]) => GrowingBytes {
-  return createGrownFold(createGrowingBytes, (list, message) => {
-    list.append(`${list.isEmpty ? '' : ','}${JSON.stringify(messageBody(message, shown))}`)
-    return list
+function createMessagesWriter({ alternates, ...shown }: Shown & Pick<Dialect, 'alternates'>): MessagesWriter {
+  const write = (list: GrowingBytes, body: object) => list.append(`${list.isEmpty ? '' : ','}${jsonOf(body)}`)
+  const begin = (): Written => ({ list: createGrowingBytes(), lastRole: undefined })
+  const fold = createGrownFold(begin, ({ list, lastRole }, message: ModelMessage) => {
+    const isOutOfTurn = message.role === 'user' && (lastRole === 'user' || lastRole === 'tool')
+    if (alternates && isOutOfTurn) write(list, ACKNOWLEDGEMENT)
+    write(list, messageBody(message, shown))
+    return { list, lastRole: message.role }
   })
+  return (messages) => fold(messages).list
 }
+
+const ACKNOWLEDGEMENT = { role: 'assistant', content: 'OK.' }
 
 function messageBody(message: ModelMessage, { withReasoning, withImages }: Shown) {
   switch (message.role) {
@@ -112,8 +88,8 @@ function messageBody(message: ModelMessage, { withReasoning, withImages }: Shown
     case 'assistant':
       return {
         role: 'assistant',
-        // Without calls an empty text stays a string: `null` is only allowed beside tool calls.
-        content: message.text || (message.toolCalls.length > 0 ? null : ''),
+        // `null` is only allowed beside tool calls.
+        content: message.text.trim() === '' && message.toolCalls.length > 0 ? null : message.text,
         ...(withReasoning && message.reasoning && { reasoning_content: message.reasoning }),
         ...(message.toolCalls.length > 0 && { tool_calls: message.toolCalls.map(callBody) }),
       }
@@ -150,7 +126,8 @@ function callBody({ id, name, arguments: text }: ModelToolCall) {
     type: 'function',
     function: {
       name: name.slice(0, 64).replaceAll(/[^\w-]/g, '_') || 'unknown',
-      arguments: parseJsonObject(text) ? text : JSON.stringify({ invalid_arguments: text }),
+      // Some endpoints parse them.
+      arguments: wellFormedJson(parseJsonObject(text) ? text : JSON.stringify({ invalid_arguments: text })),
     },
   }
 }

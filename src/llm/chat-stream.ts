@@ -5,7 +5,7 @@ import type { AnswerAssembly } from './answer-assembly.ts'
 import { CutShort, NotAnAnswer, UpstreamFailure } from './answer-assembly.ts'
 import { AnswerTooLarge, MAX_EVENT_CHARS } from './answer-limits.ts'
 import { readChunk } from './chat-chunk.ts'
-import type { LlmDelta } from './llm.ts'
+import type { LlmPiece } from './llm.ts'
 
 /** Of what is no answer, for the error to quote the beginning of. Much longer than the quotation: a secret that is cut off is not found. */
 const MAX_HEAD_CHARS = 64 * 1024
@@ -23,7 +23,7 @@ type ServerMessage = { readonly json: unknown; readonly isError: boolean } | 'do
 export async function* readAnswer(
   texts: AsyncIterable<string>,
   answer: AnswerAssembly,
-): AsyncGenerator<LlmDelta, void> {
+): AsyncGenerator<LlmPiece, void> {
   const reader = createMessageReader()
   let isDone = false
   const take = (messages: readonly ServerMessage[]) => {
@@ -41,10 +41,11 @@ export async function* readAnswer(
     if (!answer.hasEnded || isRefused) throw error
     answer.breakOff()
   }
-  for (const delta of answer.flush()) yield delta
+  // Of an answer that was cut off, half a character says nothing.
+  if (answer.hasEnded) for (const delta of answer.flush()) yield delta
 }
 
-function* takeMessages(messages: readonly ServerMessage[], answer: AnswerAssembly): Generator<LlmDelta> {
+function* takeMessages(messages: readonly ServerMessage[], answer: AnswerAssembly): Generator<LlmPiece> {
   for (const message of messages) {
     if (message === 'done') return answer.end()
     const chunk = readChunk(message.json)
@@ -54,7 +55,10 @@ function* takeMessages(messages: readonly ServerMessage[], answer: AnswerAssembl
   }
 }
 
-/** Events as they arrive; a server that does not stream, though asked to, sends one JSON document. */
+/**
+ * Events as they arrive; a server that does not stream, though asked to, sends one JSON document. Gateways write such a
+ * document also behind events or comments, without a field name, mostly to say what failed.
+ */
 function createMessageReader() {
   const sse = createSseDecoder({ maxEventChars: MAX_EVENT_CHARS })
   let head = ''
@@ -62,10 +66,10 @@ function createMessageReader() {
   let sawMessage = false
   return {
     push(text: string): ServerMessage[] {
-      if (head === '' && text.trimStart().startsWith('{')) plain = ''
+      if (head === '' && /^[{[]/.test(text.trimStart())) plain = ''
       if (!sawMessage && head.length < MAX_HEAD_CHARS) head = (head + text).trimStart().slice(0, MAX_HEAD_CHARS)
       if (plain === undefined) {
-        const messages = sse.push(text).map(parseMessage)
+        const messages = sse.push(text).flatMap(parseMessage)
         sawMessage ||= messages.length > 0
         // Not to its end, which such a page may never come to.
         if (!sawMessage && head.length === MAX_HEAD_CHARS && !isEventStream(head)) throw new NotAnAnswer(head)
@@ -76,8 +80,8 @@ function createMessageReader() {
       return []
     },
     end(): ServerMessage[] {
-      if (plain !== undefined) return [parseMessage({ event: '', data: plain }), 'done']
-      const rest = sse.rest().map(parseMessage)
+      if (plain !== undefined) return [...parseMessage({ event: '', data: plain }), 'done']
+      const rest = [...sse.rest().flatMap(parseMessage), ...documentIn(sse.strayLines())]
       if (!sawMessage && rest.length === 0 && head !== '' && !isEventStream(head)) throw new NotAnAnswer(head)
       return rest
     },
@@ -88,21 +92,35 @@ const isEventStream = (head: string) => /^(data|event|id|retry)?:/.test(head)
 
 const tooLarge = () => new AnswerTooLarge(`a message of it is longer than ${MAX_EVENT_CHARS} characters`)
 
-function parseMessage({ event, data }: { event: string; data: string }): ServerMessage {
-  if (data.trim() === '[DONE]') return 'done'
+/** One message, or none: gateways keep a connection alive with events whose data is empty. */
+function parseMessage({ event, data }: { event: string; data: string }): ServerMessage[] {
+  const text = data.trim()
+  const isError = event === 'error'
+  if (text === '[DONE]') return ['done']
+  if (text === '' && !isError) return []
   try {
-    return { json: parseForeignJson(data), isError: event === 'error' }
+    return [{ json: parseForeignJson(data), isError }]
   } catch (error) {
     if (error instanceof ComplexJson) throw new AnswerTooLarge(`a message of it ${error.message}`)
+    if (isError && !/^[{[]/.test(text)) return [{ json: text, isError }]
     throw new CutShort('the provider sent half a chunk', { cause: error })
   }
 }
 
-function* joinDeltas(deltas: Iterable<LlmDelta>): Generator<LlmDelta> {
-  let held: LlmDelta | undefined
+/** What is no whole document is what is left of one, or a text that says nothing to a program. */
+function documentIn(lines: string): ServerMessage[] {
+  try {
+    return /^\s*[{[]/.test(lines) ? [{ json: parseForeignJson(lines), isError: false }] : []
+  } catch {
+    return []
+  }
+}
+
+function* joinDeltas(deltas: Iterable<LlmPiece>): Generator<LlmPiece> {
+  let held: LlmPiece | undefined
   try {
     for (const delta of deltas) {
-      const joined: LlmDelta | undefined = held && join(held, delta)
+      const joined: LlmPiece | undefined = held && join(held, delta)
       if (held && !joined) yield held
       held = joined ?? delta
     }
@@ -114,7 +132,7 @@ function* joinDeltas(deltas: Iterable<LlmDelta>): Generator<LlmDelta> {
   if (held) yield held
 }
 
-function join(a: LlmDelta, b: LlmDelta): LlmDelta | undefined {
+function join(a: LlmPiece, b: LlmPiece): LlmPiece | undefined {
   if (a.kind === 'tool_input' && b.kind === 'tool_input')
     return a.index === b.index ? { ...a, text: a.text + b.text } : undefined
   if (a.kind === 'text' && b.kind === 'text') return { kind: 'text', text: a.text + b.text }

@@ -2,7 +2,7 @@
  * The table that turns a provider's refusal into one of the contract's error types.
  *
  * Providers agree on the status at best; the rest is known from the codes and words of OpenAI, Azure, OpenRouter,
- * Anthropic, Gemini, Ollama, vLLM and LiteLLM. Read from the top; the first rule that fits decides.
+ * Anthropic, Gemini, xAI, Copilot, Kimi, Ollama, vLLM and LiteLLM. Read from the top; the first rule that fits decides.
  *
  * The words are looked for in text that a foreign server chose: no pattern repeats anything without a limit.
  */
@@ -28,7 +28,7 @@ const MAX_JUDGED_CHARS = 8192
 type Rule = Verdict & { readonly status?: readonly number[]; readonly words?: RegExp }
 
 const CONTEXT_WORDS =
-  /context_length_exceeded|context[ _]?(length|window|size)|maximum context|prompt is too long|too many (input )?tokens|input (is too long|token count)|maximum number of tokens|reduce the length|request_too_large|string_above_max_length/i
+  /context_length_exceeded|context[ _]?(length|window|size)|maximum context|prompt is too long|too many (input )?tokens|input (is too long|token count)|maximum number of tokens|reduce the length|request_too_large|string_above_max_length|maximum prompt length|token count.{0,60}exceeds the limit|max_prompt_tokens_exceeded|model token limit|token limit exceeded/i
 const QUOTA_WORDS =
   /insufficient_quota|insufficient (balance|credits?|funds)|credit balance|exceeded your current quota|out of credits|quota_exceeded|billing_/i
 const KEY_WORDS =
@@ -36,6 +36,8 @@ const KEY_WORDS =
 const RATE_WORDS = /rate[_ ]?limit|too many requests|resource_exhausted|overloaded|throttl/i
 const MODEL_WORDS =
   /model_not_found|model\b.{0,200}(not found|does not exist)|no such model|unknown model|invalid model|deploymentnotfound/i
+const FILTER_WORDS =
+  /content_filter|content[ _]management[ _]policy|content_policy_violation|responsible_?ai_?policy|data_inspection_failed/i
 const REQUEST_WORDS = /invalid_request|bad request|invalid_argument/i
 
 const CHECK_KEY = 'The provider refused the credentials: check llm_config.api_key.'
@@ -43,6 +45,7 @@ const WAIT = 'The provider limits the rate of requests: wait, or ask it for high
 const CHECK_MODEL = 'The provider does not know the model "{model}": check llm_config.model and llm_config.base_url.'
 const CHECK_CONFIG = 'The provider refused the request: check llm_config.'
 const TOO_LONG = "The conversation no longer fits the model's context window."
+const FILTERED = "The provider's content filter refused the conversation: change what was said, or use another model."
 const NO_CREDIT = 'The provider account has no credit left: check its plan and billing.'
 
 const RULES: readonly Rule[] = [
@@ -53,6 +56,7 @@ const RULES: readonly Rule[] = [
   { status: [429, 529], type: 'rate_limit', retryable: true, advice: WAIT },
   { words: CONTEXT_WORDS, type: 'context_window', retryable: false, advice: TOO_LONG },
   { status: [413], type: 'context_window', retryable: false, advice: TOO_LONG },
+  { words: FILTER_WORDS, type: 'content_filter', retryable: false, advice: FILTERED },
   { words: QUOTA_WORDS, type: 'quota', retryable: false, advice: NO_CREDIT },
   { words: KEY_WORDS, type: 'auth', retryable: false, advice: CHECK_KEY },
   {

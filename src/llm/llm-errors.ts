@@ -27,6 +27,9 @@ const MAX_CODE_CHARS = 200
 /** The request took longer, or was silent for longer, than it may; the message is ours and safe to show. */
 export class TimedOut extends Error {}
 
+/** The time that a whole request may take is up. */
+export class OutOfTime extends TimedOut {}
+
 export function toLlmError(error: unknown, context: ErrorContext): LlmError {
   const { endpoint, partial } = context
   if (error instanceof LlmError) return error
@@ -164,11 +167,11 @@ function isWithoutReply(error: unknown): boolean {
   return error instanceof Error && 'requestID' in error && fields(error)['status'] === undefined
 }
 
-/** The system's error code, wherever in the chain of causes it is. */
+/** The error code of the system or of a decoder (`ZSTD_error_…`), wherever in the chain of causes it is. */
 function codeOf(error: unknown): string {
   for (let at = fields(error), depth = 0; depth < 8; depth++) {
     const { code, cause, errors } = at
-    if (typeof code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(code)) return code
+    if (typeof code === 'string' && /^[A-Z][A-Z0-9]*(_\w+)?$/.test(code)) return code
     at = fields(cause ?? (Array.isArray(errors) ? errors[0] : undefined))
   }
   return ''

@@ -28,11 +28,23 @@ export type LlmRequest = {
 }
 
 /** A piece of the answer. `index` numbers the parts of one kind: 0 for text and reasoning, the call for tool input. */
-export type LlmDelta =
+export type LlmPiece =
   | { readonly kind: 'text' | 'reasoning'; readonly text: string }
   | { readonly kind: 'tool_input'; readonly index: number; readonly text: string }
-  /** The attempt failed before its answer counted and another one begins: forget the deltas so far. */
-  | { readonly kind: 'restart' }
+
+/** The attempt failed and is repeated after a wait: forget the pieces so far. */
+export type LlmRetry = {
+  readonly kind: 'retry'
+  /** Why it failed; `message` is safe to show. */
+  readonly type: ErrorType
+  readonly message: string
+  /** Which retry comes next, from 1, and how many there are at most. */
+  readonly retry: number
+  readonly maxRetries: number
+  readonly waitMs: number
+}
+
+export type LlmDelta = LlmPiece | LlmRetry
 
 export type LlmAnswer = {
   readonly text: string
@@ -50,8 +62,8 @@ export type LlmAnswer = {
  * A language model behind one configuration.
  *
  * `stream` yields deltas in order and returns the whole answer. It throws an `LlmError` for everything that goes
- * wrong at the provider, and the signal's reason when aborted; it retries by itself where that cannot double what was
- * shown. Ending the iteration early or aborting closes the connection. Calls are independent of each other.
+ * wrong at the provider, and the signal's reason when aborted. It retries by itself what may pass, and yields an
+ * `LlmRetry` before each wait. Ending the iteration early or aborting closes the connection. Calls are independent of each other.
  */
 export interface Llm {
   readonly model: string
@@ -62,7 +74,7 @@ export interface Llm {
 export class LlmError extends Error {
   readonly type: ErrorType
   readonly retryable: boolean
-  /** What had been said when the stream broke; its tool calls never run. */
+  /** What the last attempt had said when its stream broke; its tool calls never run. */
   readonly partial: LlmAnswer | undefined
   /** The model cannot be given tools: the same request without them may succeed. */
   readonly lacksTools: boolean

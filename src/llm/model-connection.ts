@@ -2,7 +2,7 @@
 import type { OpenAI } from 'openai'
 import { createSlices } from '../lib/time-slices.ts'
 import { NotAnAnswer } from './answer-assembly.ts'
-import { TimedOut } from './llm-errors.ts'
+import { OutOfTime, TimedOut } from './llm-errors.ts'
 
 /** After the last byte of an answer that has not ended: longer than models think between two chunks. */
 export const IDLE_TIMEOUT_MS = 300_000
@@ -37,7 +37,7 @@ export async function* exchange(options: Exchange): AsyncGenerator<string, void>
   signal.addEventListener('abort', onAbort, { once: true })
   const deadline = setTimeout(() => {
     const message = `The model did not finish within ${timeoutMs / 1000} s: raise llm_config.timeout if it needs longer.`
-    line.abort(new TimedOut(message))
+    line.abort(new OutOfTime(message))
   }, timeoutMs)
   const limitMs = () => (isOver() ? Math.min(idleMs, AFTERWORD_MS) : idleMs)
   const silence = createSilenceTimer(limitMs, () => {

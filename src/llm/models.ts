@@ -29,6 +29,11 @@ export function wantsReasoningBack(model: string): boolean {
   return /deepseek|kimi|minimax-m/.test(baseName(model))
 }
 
+/** Mistral's models, whose API and chat templates refuse a user's message behind a tool's. */
+export function hasAlternatingRoles(model: string): boolean {
+  return /mistral|mixtral|codestral|devstral|magistral|ministral|pixtral/.test(baseName(model))
+}
+
 /** `provider/vendor/Model-Name` -> `model-name` */
 function baseName(model: string): string {
   return model.slice(model.lastIndexOf('/') + 1).toLowerCase()

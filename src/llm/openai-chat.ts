@@ -5,13 +5,15 @@ import type { Usage } from '../contract/message.ts'
 import { createGrownFold } from '../lib/grown-fold.ts'
 import { createAnswerAssembly } from './answer-assembly.ts'
 import type { AnswerAssembly } from './answer-assembly.ts'
-import { createRequestWriter, dialectAfterRefusal, firstDialect } from './chat-request.ts'
-import type { Dialect, RequestWriter } from './chat-request.ts'
+import { createRequestWriter } from './chat-request.ts'
+import type { RequestWriter } from './chat-request.ts'
 import { readAnswer } from './chat-stream.ts'
+import type { Dialect } from './dialect.ts'
+import { dialectsAfterRefusal, firstDialect } from './dialect.ts'
 import { endpointOf } from './endpoint.ts'
 import type { Endpoint } from './endpoint.ts'
-import type { Llm, LlmAnswer, LlmDelta, LlmRequest, ModelMessage } from './llm.ts'
-import { refusalOf, toLlmError } from './llm-errors.ts'
+import type { Llm, LlmAnswer, LlmDelta, LlmError, LlmPiece, LlmRequest, ModelMessage } from './llm.ts'
+import { OutOfTime, refusalOf, toLlmError } from './llm-errors.ts'
 import { exchange, IDLE_TIMEOUT_MS } from './model-connection.ts'
 import { createOpenAiClient } from './openai-client.ts'
 import type { Fetch } from './patient-fetch.ts'
@@ -21,8 +23,11 @@ import { RETRY_BASE_MS, retryWaitMs, waitFor } from './retry.ts'
 const DEFAULT_TIMEOUT_S = 600
 const DEFAULT_RETRIES = 4
 
-/** How often one request is sent anew because its endpoint speaks another dialect: once for each way they differ in. */
-const MAX_LESSONS = 3
+/** How often one request is sent again because its endpoint speaks another dialect: once for each way they differ in. */
+const MAX_LESSONS = 4
+
+/** What was learnt of endpoints, by URL and model. Whoever keeps it for longer than the `Llm` saves each lesson's request. */
+export type Dialects = Map<string, Dialect>
 
 export type OpenAiChatOptions = {
   readonly config: LlmConfig
@@ -30,6 +35,8 @@ export type OpenAiChatOptions = {
   readonly redact?: (text: string) => string
   /** The same for an answer that did not come to its end. */
   readonly redactCutOff?: (text: string) => string
+  /** Default: of this `Llm` alone. */
+  readonly dialects?: Dialects
   /** Gets every body as it was sent, and what was understood of every answer, as JSON. */
   readonly logPayload?: (payload: Payload) => void
   /** How requests go out. Default: over a pool of its own. */
@@ -45,7 +52,7 @@ const SAID: ReadonlySet<string> = new Set(['text', 'reasoning', 'arguments'])
 
 /** Opens nothing and throws nothing: what is wrong with the configuration is thrown by `stream`, like all that fails. */
 export function createOpenAiChat(options: OpenAiChatOptions): Llm {
-  const { config, redact = (text) => text, redactCutOff = redact, logPayload } = options
+  const { config, redact = (text) => text, redactCutOff = redact, dialects = new Map(), logPayload } = options
   const maxRetries = config.num_retries ?? DEFAULT_RETRIES
   const baseMs = options.retryBaseMs ?? RETRY_BASE_MS
   const idsOf = createGrownFold(() => new Set<string>(), addIds)
@@ -56,7 +63,7 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
     body: Buffer,
     answer: AnswerAssembly,
     signal: AbortSignal,
-  ): Promise<AsyncGenerator<LlmDelta, void>> {
+  ): Promise<AsyncGenerator<LlmPiece, void>> {
     const texts = exchange({
       client: await client(),
       body,
@@ -70,11 +77,11 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
   }
 
   async function* logged(
-    deltas: AsyncIterable<LlmDelta>,
+    deltas: AsyncIterable<LlmPiece>,
     body: Buffer,
     answer: AnswerAssembly,
     log: (payload: Payload) => void,
-  ): AsyncGenerator<LlmDelta, void> {
+  ): AsyncGenerator<LlmPiece, void> {
     log({ direction: 'request', body: redact(body.toString()) })
     let failure: string | undefined
     try {
@@ -97,37 +104,43 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
   async function* stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmDelta, LlmAnswer> {
     target ??= targetOf(config, options.fetch)
     const { endpoint, writeRequest } = target
+    const endpointName = `${endpoint.baseUrl} ${endpoint.model}`
     const takenIds = idsOf(request.messages)
+    let dialect = dialects.get(endpointName) ?? firstDialect(endpoint)
+    const refused = new Set<string>()
     let retries = 0
-    let lessons = 0
     for (;;) {
       signal.throwIfAborted()
+      const body = writeRequest(request, dialect)
       const answer = createAnswerAssembly({ model: endpoint.model, takenIds, costOf: (usage) => costOf(config, usage) })
       let wasShown = false
       try {
-        const deltas = await attempt(target, writeRequest(request, target.dialect), answer, signal)
+        const deltas = await attempt(target, body, answer, signal)
         for await (const delta of deltas) {
           wasShown = true
           yield delta
         }
         signal.throwIfAborted()
-        return answer.finish()
+        const whole = answer.finish()
+        dialects.set(endpointName, dialect)
+        return whole
       } catch (error) {
         if (signal.aborted) throw signal.reason
-        const lesson = dialectAfterRefusal(target.dialect, refusalOf(error)?.message ?? '')
-        if (lesson && lessons++ < MAX_LESSONS) {
-          target.dialect = lesson
+        refused.add(JSON.stringify(dialect))
+        const lesson = dialectsAfterRefusal(dialect, refusalOf(error)?.message ?? '').find(
+          // One that changes nothing in this request would be refused as well.
+          (other) => !refused.has(JSON.stringify(other)) && !writeRequest(request, other).equals(body),
+        )
+        if (lesson && !wasShown && refused.size <= MAX_LESSONS) {
+          dialect = lesson
           continue
         }
-        const partial = answer.partial()
-        const failure = toLlmError(error, { endpoint, redact, partial })
-        // What was said cannot be said again: whoever asked decides how to go on from there.
-        if (!failure.retryable || partial || retries >= maxRetries) throw failure
-        if (wasShown) yield { kind: 'restart' }
-        await waitFor(
-          retryWaitMs({ attempt: retries++, type: failure.type, headers: headersOf(error), baseMs }),
-          signal,
-        )
+        const failure = toLlmError(error, { endpoint, redact, partial: answer.partial() })
+        if (retries >= maxRetries || !mayPass(error, failure)) throw failure
+        const wait = retryWaitMs({ attempt: retries++, type: failure.type, headers: headersOf(error), baseMs })
+        const { type, message } = failure
+        yield { kind: 'retry', type, message, retry: retries, maxRetries, waitMs: Math.round(wait) }
+        await waitFor(wait, signal)
       }
     }
   }
@@ -140,7 +153,6 @@ type Target = {
   readonly endpoint: Endpoint
   readonly writeRequest: RequestWriter
   readonly client: () => Promise<OpenAI>
-  dialect: Dialect
 }
 
 function targetOf(config: LlmConfig, fetch: Fetch | undefined): Target {
@@ -150,8 +162,12 @@ function targetOf(config: LlmConfig, fetch: Fetch | undefined): Target {
     endpoint,
     writeRequest: createRequestWriter(config, endpoint.model),
     client: () => (client ??= createOpenAiClient(endpoint, fetch)),
-    dialect: firstDialect(endpoint),
   }
+}
+
+/** A model that was talking when its time was up would need as long again, and not be done either. */
+function mayPass(error: unknown, failure: LlmError): boolean {
+  return failure.retryable && !(error instanceof OutOfTime && failure.partial)
 }
 
 function addIds(ids: Set<string>, message: ModelMessage): Set<string> {

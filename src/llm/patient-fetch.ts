@@ -1,4 +1,6 @@
 /** How requests to models go out: over one pool of connections for every conversation, with no limit on time but the caller's. */
+import { pipeline } from 'node:stream'
+import type { Readable, Transform } from 'node:stream'
 import type { Dispatcher, buildConnector, request } from 'undici'
 import { ComplexJson, refuseComplexJson } from '../lib/foreign-json.ts'
 import { orAborted } from '../lib/or-aborted.ts'
@@ -52,20 +54,51 @@ type PlainInit = {
 }
 
 /** As much of one as is read: status and headers, the body's bytes as an async iterable, or its text, which is that of an error. */
-function asResponse({ statusCode: status, headers, body }: Dispatcher.ResponseData): Response {
+async function asResponse({ statusCode: status, headers: received, body: sent }: Received): Promise<Response> {
   const ok = status >= 200 && status < 300
-  const response = { ok, status, headers: headersOf(headers), body, text: async () => plain(await beginningOf(body)) }
+  const headers = headersOf(received)
+  const body = await decoded(sent, headers.get('content-encoding') ?? '')
+  const response = { ok, status, headers, body, text: async () => plain(await beginningOf(body)) }
   return response as unknown as Response
 }
 
+type Received = Dispatcher.ResponseData
+
+/** We ask for `identity`, and some gateways compress all the same. An encoding of another name is read as it comes. */
+async function decoded(body: Readable, encoding: string): Promise<Readable> {
+  const decoder = await decoderOf(encoding.trim().toLowerCase())
+  // Whoever reads gets the error of either, from the decoder.
+  return decoder ? pipeline(body, decoder, () => {}) : body
+}
+
+async function decoderOf(encoding: string): Promise<Transform | undefined> {
+  if (encoding === '' || encoding === 'identity') return undefined
+  const zlib = await import('node:zlib')
+  // What came of a stream that was cut off is read like that of any other.
+  const lenient = { finishFlush: zlib.constants.Z_SYNC_FLUSH }
+  switch (encoding) {
+    case 'gzip':
+    case 'x-gzip':
+      return zlib.createGunzip(lenient)
+    case 'deflate':
+      return zlib.createInflate(lenient)
+    case 'br':
+      return zlib.createBrotliDecompress({ finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH })
+    case 'zstd':
+      return zlib.createZstdDecompress({ finishFlush: zlib.constants.ZSTD_e_flush })
+    default:
+      return undefined
+  }
+}
+
 /** The beginning of the body, or all of it; a long one is not read to its end, which may never come. */
-async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<string> {
+async function beginningOf(body: Readable): Promise<string> {
   const parts: Buffer[] = []
   let bytes = 0
   const timer = setTimeout(() => body.destroy(), ERROR_BODY_TIMEOUT_MS)
   try {
     for await (const part of body) {
-      parts.push(part as Buffer) // undici gives bytes where no encoding is set
+      parts.push(part as Buffer) // bytes, as no text encoding is set
       bytes += parts.at(-1)!.length
       if (bytes >= MAX_ERROR_BYTES) break
     }

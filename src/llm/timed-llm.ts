@@ -29,7 +29,7 @@ export function createTimedLlm(llm: Llm, { onRequest, onEnd }: LlmObserver): Llm
             outcome = 'answered'
             return next.value
           }
-          firstDeltaMs ??= performance.now() - startedAt
+          if (next.value.kind !== 'retry') firstDeltaMs ??= performance.now() - startedAt
           yield next.value
         }
       } catch (error) {

@@ -119,7 +119,10 @@ describe('wherever a log is cut, once it is recovered', () => {
         const showing = messages.filter(
           (each) => each.role === 'user' && each.content.some((part) => part.type === 'image'),
         )
-        expect(messages.filter(({ role }) => role === 'user')).toHaveLength(count('UserMessage') + showing.length)
+        const goingOn = messages.filter(isContinue)
+        expect(messages.filter(({ role }) => role === 'user')).toHaveLength(
+          count('UserMessage') + showing.length + goingOn.length,
+        )
         const shown = showing.flatMap((each) =>
           each.role === 'user' ? each.content.filter((part) => part.type === 'image') : [],
         )
@@ -131,6 +134,50 @@ describe('wherever a log is cut, once it is recovered', () => {
         expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(count('ToolUse'))
       }),
     )
+  })
+})
+
+const isContinue = (message: ModelMessage) =>
+  message.role === 'user' && message.content.some((part) => part.type === 'text' && part.text === 'Continue.')
+
+describe('a request ends with what is to be answered', () => {
+  const of = (...drafts: EventDraft[]) => historyOf(drafts.map((draft, at) => stored(draft, at + 1)))
+  const shape = (history: Pick<History, 'messagesToSend'>) =>
+    history.messagesToSend().map((message) => (isContinue(message) ? 'continue' : message.role))
+
+  test('also where the agent spoke last, or nobody has spoken', () => {
+    expect(shape(of())).toEqual(['continue'])
+    expect(shape(of(userMessage('begin'), answered({ text: 'Done.' })))).toEqual(['user', 'assistant', 'continue'])
+    expect(shape(of(userMessage('begin')))).toEqual(['user'])
+    const called = [answered({ calls: ['a'] }), toolUse('a'), toolResult('a')]
+    expect(shape(of(userMessage('begin'), ...called))).toEqual(['user', 'assistant', 'tool'])
+  })
+
+  test('the same words each time: a log that is read again gives the messages that were sent', () => {
+    const events = [userMessage('begin'), answered({ text: 'One.' }), answered({ text: 'Two.' })]
+    const live = of(...events.slice(0, 2))
+    live.messagesToSend()
+    live.add(stored(events[2]!, 3))
+    expect(live.messages).toEqual(of(...events).messages)
+    expect(shape(live)).toEqual(['user', 'assistant', 'continue', 'assistant', 'continue'])
+    expect(findFaults({ messages: live.messagesToSend() })).toEqual([])
+  })
+
+  test('and none of it is white space alone, whatever an older server has stored', () => {
+    const blank = ' \n\u00a0'
+    const history = of(
+      userMessage(blank),
+      answered({ text: blank }),
+      answered({ text: blank, calls: ['a'] }),
+      toolUse('a'),
+      toolResult('a', blank),
+    )
+    expect(findFaults({ messages: history.messagesToSend() })).toEqual([])
+    expect(history.messages).toMatchObject([
+      { role: 'user', content: [{ type: 'text', text: '[an empty message]' }] },
+      { role: 'assistant', toolCalls: [{ id: 'a' }] },
+      { role: 'tool', content: '[white space only]' },
+    ])
   })
 })
 
@@ -289,6 +336,11 @@ describe('findFaults tells', () => {
     ['two calls of one id', [user, calling('a', 'a'), result('a'), result('a')], /share an id/],
     ['an empty result', [user, calling('a'), result('a', '')], /empty text/],
     ['an answer that says nothing', [user, { role: 'assistant', text: '', toolCalls: [] }], /neither text nor calls/],
+    [
+      'an answer behind another',
+      [user, { role: 'assistant', text: 'hi', toolCalls: [] }, { role: 'assistant', text: 'hi', toolCalls: [] }],
+      /behind an answer/,
+    ],
     ['an answer before any question', [{ role: 'assistant', text: 'hi', toolCalls: [] }], /not the user’s/],
     ['a message without content', [{ role: 'user', content: [] }], /no content/],
     ['a message with an empty part', [{ role: 'user', content: [{ type: 'text', text: '' }] }], /empty text/],

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { UpdateConfig } from '../../src/contract/conversation.ts'
 import type { Event } from '../../src/contract/event.ts'
 import { Event as EventSchema } from '../../src/contract/event.ts'
+import type { TransientEvent } from '../../src/contract/transient-event.ts'
 import { inOrder } from '../../src/llm/script.ts'
 import {
   MODEL_KEY,
@@ -124,6 +125,40 @@ describe('a run', () => {
       expect(conversation.state.status).toBe('error')
     },
   )
+
+  test.each(['content_filter', 'SAFETY', 'refusal'])(
+    'an answer that a content filter ended says so (%s)',
+    async (finish_reason) => {
+      await using bench = await setBench({ script: [{ text: 'The recipe is', finish_reason }] })
+      const conversation = await bench.converse()
+      expect(await say(conversation)).toMatchObject({ stop_reason: 'content_filter', final_text: 'The recipe is' })
+      const [error] = only(await eventsOf(conversation), 'ErrorEvent')
+      expect(error).toMatchObject({ error_type: 'content_filter', retryable: false })
+      expect(conversation.state.status).toBe('error')
+    },
+  )
+
+  test('an answer of nothing but white space is stored as an empty one, and not sent again', async () => {
+    await using bench = await setBench({ script: inOrder([{ text: '\n \n' }, { text: 'Hello.' }]) })
+    const conversation = await bench.converse()
+    expect(await say(conversation)).toMatchObject({ stop_reason: 'completed', final_text: '' })
+    expect(await say(conversation)).toMatchObject({ final_text: 'Hello.' })
+    expect(only(await eventsOf(conversation), 'AssistantMessage')[0]).toMatchObject({ text: '', content: [] })
+    expect(bench.model.requests.at(-1)!.body.messages.map(({ role }) => role)).toEqual(['system', 'user', 'user'])
+  })
+
+  test('without a word of the user goes on from the words of the agent', async () => {
+    await using bench = await setBench({ script: inOrder([{ text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }]) })
+    const conversation = await bench.converse()
+    await say(conversation)
+    for (let round = 0; round < 2; round++) await endOf(conversation, await conversation.run())
+    const [, second, third] = bench.model.requests.map(({ text }) => text)
+    expect(bench.model.requests[1]!.body.messages.slice(2)).toEqual([
+      { role: 'assistant', content: 'One.' },
+      { role: 'user', content: 'Continue.' },
+    ])
+    expect(third!.startsWith(second!.slice(0, -2)), 'byte for byte').toBe(true)
+  })
 
   test('of an answer cut off in the middle of its calls, the whole ones run', async () => {
     await using bench = await setBench({
@@ -258,6 +293,43 @@ describe('what a provider refuses', () => {
     expect(await say(conversation)).toMatchObject({ stop_reason: 'error' })
     expect(only(await eventsOf(conversation), 'AssistantMessage')).toMatchObject([{ partial: true, tool_use_ids: [] }])
     expect(await say(conversation)).toMatchObject({ stop_reason: 'completed', final_text: 'Good.' })
+  })
+
+  test('a request that is sent again is told with reason and wait, and the deltas of the attempt are taken back', async () => {
+    await using bench = await setBench({
+      script: inOrder([
+        { status: 503, error: { message: `busy with ${MODEL_KEY}` } },
+        { text: 'So far so', cut_after: 3, chunk_delay_ms: 5 },
+        { text: 'Good.' },
+      ]),
+    })
+    const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, api_key: MODEL_KEY, num_retries: 3 }
+    const conversation = await bench.converse({ llm_config })
+    const shown: TransientEvent[] = []
+    conversation.log.subscribe({ onEvents: () => {}, onTransient: ({ event }) => shown.push(event) })
+    expect(await say(conversation)).toMatchObject({ stop_reason: 'completed', final_text: 'Good.', steps: 1 })
+    const events = await eventsOf(conversation)
+    const retries = only(events, 'ModelRetry')
+    expect(retries).toMatchObject([
+      { retry: 1, max_retries: 3, error_type: 'network', message: expect.stringContaining('HTTP 503') },
+      { retry: 2, max_retries: 3, error_type: 'network', message: expect.stringContaining('The connection to') },
+    ])
+    for (const retry of retries) expect(EventSchema.safeParse(retry).error).toBeUndefined()
+    expect(JSON.stringify(retries)).not.toContain(MODEL_KEY)
+    const aborted = shown.flatMap((event) => (event.type === 'AssistantAborted' ? [event.message_id] : []))
+    expect(aborted, 'only the attempt that had shown something').toEqual([retries[1]!.message_id])
+    expect(only(events, 'AssistantMessage').map(({ text }) => text)).toEqual(['Good.'])
+    expect(only(events, 'ErrorEvent')).toEqual([])
+  })
+
+  test('what was learnt of an endpoint is kept for the conversation', async () => {
+    await using bench = await setBench({
+      script: ({ body }) =>
+        'stream_options' in body ? { status: 400, error: { message: 'stream_options: unknown' } } : { text: 'Hello.' },
+    })
+    const conversation = await bench.converse()
+    for (let round = 0; round < 3; round++) expect(await say(conversation)).toMatchObject({ stop_reason: 'completed' })
+    expect(bench.model.requests.map(({ body }) => 'stream_options' in body)).toEqual([true, false, false, false])
   })
 
   test('a model without tools is told of once, and asked without them from then on', async () => {

@@ -110,14 +110,22 @@ test('calls are without it in names, ids and arguments, however those are escape
   expect(JSON.stringify(said)).not.toMatch(/en-4711/)
 })
 
-test('an attempt that is begun again is another text', async () => {
+test('a retry begins another text, and says without the secret why', async () => {
+  const retry = { kind: 'retry', type: 'network', retry: 1, maxRetries: 4, waitMs: 1000 } as const
   const { deltas } = await listen(
     model(
-      [{ kind: 'text', text: 'tok"en' }, { kind: 'restart' }, { kind: 'text', text: '-4711' }],
+      [
+        { kind: 'text', text: 'tok"en' },
+        { ...retry, message: `It said: ${SECRET}` },
+        { kind: 'text', text: '-4711' },
+      ],
       answer({ text: '-4711' }),
     ),
   )
-  expect(deltas).toEqual([{ kind: 'restart' }, { kind: 'text', text: '-4711' }])
+  expect(deltas).toEqual([
+    { ...retry, message: 'It said: <secret:TOKEN>' },
+    { kind: 'text', text: '-4711' },
+  ])
 })
 
 test('an error, and what was said before it, are without it', async () => {

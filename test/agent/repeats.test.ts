@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { ADVICE_AT, NO_REPEATS, STUCK_AT, adviceFor, countRepeats, repeatsAfter } from '../../src/agent/repeats.ts'
+import {
+  ADVICE_AT,
+  NO_REPEATS,
+  OTHER_RESULTS_PER_REPEAT,
+  STUCK_AT,
+  adviceFor,
+  countRepeats,
+  repeatsAfter,
+} from '../../src/agent/repeats.ts'
 import type { EventDraft } from '../../src/contract/event.ts'
 import type { ScriptedTurn } from '../../src/llm/script.ts'
 import { answered, folded, stored, toolResult, toolUse, userMessage } from '../conversations/events.ts'
@@ -43,6 +51,19 @@ describe('the same failing answer in a row', () => {
     ['after other failures', [...turn({ input: 1 }), ...turn({ input: 2 }), ...times(3, () => turn({ input: 3 }))], 3],
   ])('is counted: %s', (_, drafts, count) => {
     expect(countOf(drafts)).toBe(count)
+  })
+
+  test.each<[string, EventDraft[]]>([
+    ['one call', times(STUCK_AT * OTHER_RESULTS_PER_REPEAT, (n) => turn({ output: n }))],
+    [
+      'two that alternate',
+      times(STUCK_AT * OTHER_RESULTS_PER_REPEAT, (n) => [
+        ...turn({ input: 1, output: n }),
+        ...turn({ input: 2, exit: n + 1 }),
+      ]),
+    ],
+  ])('counts less, but counts, where each result is another: %s', (_, drafts) => {
+    expect(countOf(drafts)).toBe(STUCK_AT)
   })
 
   test.each<[string, EventDraft[]]>([
@@ -112,6 +133,20 @@ describe('a run', () => {
       true,
     ])
     expect(await say(conversation), 'the next one counts from the start').toMatchObject({ steps: STUCK_AT })
+  })
+
+  test('in which the same call fails with another result each time is told so later, and then ends as stuck', async () => {
+    let pid = 0
+    await using bench = await setBench({
+      tools: [tool('Fail', () => failing(pid++))],
+      script: () => ({ calls: [call('Fail')] }),
+    })
+    const conversation = await bench.converse()
+    const steps = STUCK_AT * OTHER_RESULTS_PER_REPEAT
+    expect(await say(conversation)).toMatchObject({ stop_reason: 'stuck', steps })
+    const advice = only(await eventsOf(conversation), 'ToolResult').map((event) => event.advice)
+    expect(advice.findIndex((each) => each !== undefined)).toBe(ADVICE_AT * OTHER_RESULTS_PER_REPEAT - 1)
+    expect(advice.at(-2)).toMatch(new RegExp(`calls ${steps - 1} times in a row\\. .* After ${steps} times`))
   })
 
   test('in which two failing calls alternate ends as stuck', async () => {

@@ -126,7 +126,7 @@ export async function setBench({
       metrics,
       logger,
       createRedactor,
-      createLlm: ({ config, redact }) => createOpenAiChat({ config, redact, retryBaseMs: 1 }),
+      createLlm: ({ config, redact, dialects }) => createOpenAiChat({ config, redact, dialects, retryBaseMs: 1 }),
       createShells: () => {
         throw new Error('these tests have no shell')
       },

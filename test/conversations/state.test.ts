@@ -238,6 +238,7 @@ test.each(StopReasonSchema.options)('a run that stopped because of %s has a stat
     server_restart: 'paused',
     iteration_limit: 'error',
     stuck: 'error',
+    content_filter: 'error',
     time_limit: 'error',
     error: 'error',
     rejected: 'idle',

@@ -16,7 +16,8 @@ import { createSseDecoder } from '../../src/lib/sse-decoder.ts'
 import { decodeText } from '../../src/lib/text-encoding.ts'
 import { judge, refusesTools } from '../../src/llm/error-rules.ts'
 import { UpstreamFailure } from '../../src/llm/answer-assembly.ts'
-import { dialectAfterRefusal } from '../../src/llm/chat-request.ts'
+import { wellFormedJson } from '../../src/llm/well-formed-json.ts'
+import { dialectsAfterRefusal } from '../../src/llm/dialect.ts'
 import { toLlmError } from '../../src/llm/llm-errors.ts'
 import { createToolCallAssembly } from '../../src/llm/tool-call-assembly.ts'
 import { explainNoMatch } from '../../src/tools/edit-hints.ts'
@@ -81,8 +82,8 @@ const WORK: readonly (readonly [what: string, work: (size: number) => unknown])[
   [
     'the dialect of an endpoint',
     (size) =>
-      dialectAfterRefusal(
-        { maxTokensField: 'max_tokens', streamOptions: false, images: true },
+      dialectsAfterRefusal(
+        { maxTokensField: 'max_tokens', streamOptions: false, images: true, alternates: false },
         'content'.repeat(size / 7),
       ),
   ],
@@ -95,6 +96,7 @@ const WORK: readonly (readonly [what: string, work: (size: number) => unknown])[
   ['an event in the log of the server: lines', (size) => describeEvent(said(' \n'.repeat(size / 2)))],
   ['JSON: open lists', (size) => thrown(() => refuseComplexJson('['.repeat(size)))],
   ['JSON: values', (size) => thrown(() => refuseComplexJson('0,'.repeat(size / 2)))],
+  ['JSON that is made well-formed: backslashes', (size) => wellFormedJson(`"${'\\'.repeat(size)}\\ud800"`)],
   ['JSON: escapes', (size) => refuseComplexJson(`"${'\\"'.repeat(size / 2)}"`)],
   ['JSON: backslashes', (size) => refuseComplexJson(`"${'\\'.repeat(size)}`)],
   ['JSON: quotes', (size) => refuseComplexJson('"'.repeat(size))],

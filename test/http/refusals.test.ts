@@ -312,6 +312,8 @@ test.each([
   ['no text', { role: 'user', content: '' }],
   ['no part', { role: 'user', content: [] }],
   ['a part without text', { role: 'user', content: [{ type: 'text', text: '' }] }],
+  ['nothing but white space', { role: 'user', content: ' \n\t\u00a0' }],
+  ['a part of nothing but white space', { role: 'user', content: [{ type: 'text', text: '\n' }] }],
   ['another role', { role: 'assistant', content: 'hi' }],
   ['an unknown field', { role: 'user', content: 'hi', name: 'x' }],
 ])('a message with %s is 400', async (_, message) => {

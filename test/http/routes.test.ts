@@ -23,6 +23,7 @@ import { MODEL_KEY, call as toolCall, gate, until } from '../conversations/fixtu
 import { subscribe } from '../support/stream.ts'
 import type { Answer } from './fixtures.ts'
 import { INFO, KEY, MAX_STREAMS, expectProblem, setHttp } from './fixtures.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 
 /** The answer, proven to be what the route's schema says. */
 function checked<T extends z.ZodType>(answer: Answer, status: number, schema: T): z.infer<T> {
@@ -159,6 +160,19 @@ describe('conversations', () => {
 })
 
 describe('messages and runs', () => {
+  test('half of a character in a message is stored as U+FFFD, by every route that takes messages', async () => {
+    await using http = await setHttp()
+    const message = { role: 'user', content: [{ type: 'text', text: 'a \ud83d b' }] }
+    const id = await http.create({ initial_message: message })
+    await http.call('POST', `/conversations/${id}/messages`, { message, run: false })
+    await http.call('POST', `/conversations/${id}/tasks`, { title: 't', runnable: { type: 'AgentRun', message } })
+    const texts = async () => {
+      const { body } = await http.call('GET', `/conversations/${id}/events?types=UserMessage`)
+      return (body.items as { content: { text: string }[] }[]).map(({ content }) => content[0]!.text)
+    }
+    await expect.poll(texts, { timeout: PATIENCE_MS }).toEqual(Array.from({ length: 3 }, () => 'a \ufffd b'))
+  })
+
   test('a message without run is kept; with run it starts one', async () => {
     await using http = await setHttp()
     const id = await http.create()

@@ -23,6 +23,14 @@ describe('an event stream', () => {
     expect(decode(': ping\n\nretry: 1000\n\nevent: empty\n\nfoo: bar\ndata: x\n\n')).toMatchObject([{ data: 'x' }])
   })
 
+  test('keeps up to 64 KiB of the lines that are no field, for callers that know what they are', () => {
+    const decoder = createSseDecoder()
+    decoder.push(': ping\nretry: 1\nid: 7\ndata: x\n\n{"error":\n  "message: no"}\n')
+    expect(decoder.strayLines()).toBe('{"error":\n  "message: no"}\n')
+    for (let line = 0; line < 200; line++) decoder.push(`${'x'.repeat(1000)}\n`)
+    expect(decoder.strayLines().length).toBeLessThan(64 * 1024)
+  })
+
   test('ends lines with LF, CR or CRLF, also where a CRLF arrives in two pieces', () => {
     expect(decode('data: a\r', '\ndata: b\r\n\r\ndata: c\r\r')).toMatchObject([{ data: 'a\nb' }, { data: 'c' }])
   })

@@ -32,9 +32,9 @@ export async function ask(llm: Llm, request = QUESTION, signal = AbortSignal.tim
   }
 }
 
-/** The text a client shows: what came since the last restart. */
+/** The text a client shows: what came since the last retry. */
 export function shownText(deltas: readonly LlmDelta[], kind: 'text' | 'reasoning' = 'text'): string {
-  const from = deltas.findLastIndex((delta) => delta.kind === 'restart') + 1
+  const from = deltas.findLastIndex((delta) => delta.kind === 'retry') + 1
   return deltas
     .slice(from)
     .map((delta) => (delta.kind === kind ? delta.text : ''))

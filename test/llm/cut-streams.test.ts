@@ -2,8 +2,8 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { LlmAnswer } from '../../src/llm/llm.ts'
 import { startScriptedModel } from '../../src/llm/scripted-model.ts'
-import { ask, chatWith, delta, event, QUESTION, shownText, toolCalls } from './asking.ts'
-import type { Heard } from './asking.ts'
+import { ask, chatWith, delta, event, shownText, toolCalls } from './asking.ts'
+import { cutEverywhere } from './cutting.ts'
 import { effort } from '../support/patience.ts'
 
 const TEXT = 'Ich prüfe 🌳 das.'
@@ -31,24 +31,10 @@ function expectNoHalfCalls(answer: LlmAnswer | undefined): void {
   for (const call of answer?.toolCalls ?? []) expect(ARGUMENTS).toContain(call.arguments)
 }
 
-/** Cut at every byte, a dozen at a time; the script is told by the system prompt where to cut. */
-async function cutEverywhere(bytes: Buffer, how: 'close' | 'break', check: (heard: Heard, at: number) => void) {
-  await using model = await startScriptedModel(({ body }) => {
-    const at = Number(body.messages[0]?.content)
-    return how === 'close' ? { raw: [bytes.subarray(0, at)] } : { raw: [bytes.subarray(0, at), ''], cut_after: 1 }
-  })
-  const llm = chatWith(model)
-  const places = Array.from({ length: bytes.length }, (_, at) => at)
-  while (places.length > 0) {
-    const some = places.splice(0, 12)
-    await Promise.all(some.map(async (at) => check(await ask(llm, { ...QUESTION, system: `${at}` }), at)))
-  }
-}
-
 describe.each(['close', 'break'] as const)('a stream that ends anywhere with a %s', (how) => {
   test('never gives half a call, fails with nothing but an LlmError, and keeps what was said', async () => {
     let answers = 0
-    await cutEverywhere(stream, how, ({ answer, error, deltas }) => {
+    await cutEverywhere(stream, { how }, ({ answer, error, deltas }) => {
       expectNoHalfCalls(answer)
       expect(shownText(deltas)).toBe(TEXT.slice(0, shownText(deltas).length))
       if (answer) {
@@ -66,7 +52,7 @@ describe.each(['close', 'break'] as const)('a stream that ends anywhere with a %
   })
 
   test('has no partial answer where no text was said', async () => {
-    await cutEverywhere(withoutText, how, ({ answer, error }) => {
+    await cutEverywhere(withoutText, { how }, ({ answer, error }) => {
       expectNoHalfCalls(answer)
       expect(error?.partial).toBeUndefined()
     })

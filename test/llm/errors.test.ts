@@ -2,6 +2,7 @@ import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { createOpenAiChat } from '../../src/llm/openai-chat.ts'
+import type { Dialects } from '../../src/llm/openai-chat.ts'
 import { startScriptedModel } from '../../src/llm/scripted-model.ts'
 import { ask, askScript, chatWith, QUESTION } from './asking.ts'
 
@@ -73,6 +74,28 @@ describe('a refusal is classified by what providers really say', () => {
       'context_window',
     ],
     [400, { status: 'INVALID_ARGUMENT', message: 'API key not valid. Please pass a valid API key.' }, 'auth'],
+    // xAI, Copilot, Kimi
+    [
+      400,
+      { error: "This model's maximum prompt length is 131072 but the request contains 537812 tokens.", code: 'x' },
+      'context_window',
+    ],
+    [
+      400,
+      { message: 'prompt token count of 135482 exceeds the limit of 128000', code: 'model_max_prompt_tokens_exceeded' },
+      'context_window',
+    ],
+    [
+      400,
+      { message: 'Invalid request: Your request exceeded model token limit: 262144', type: 'invalid_request_error' },
+      'context_window',
+    ],
+    // Azure's filter looks at what is asked, too
+    [
+      400,
+      { code: 'content_filter', message: "The response was filtered due to Azure OpenAI's content management policy." },
+      'content_filter',
+    ],
     [429, { message: 'Too many tokens, please wait before trying again.' }, 'rate_limit'],
     [403, { message: 'Country, region, or territory not supported' }, 'auth'],
   ])('%i %j: %s', async (status, error, type) => {
@@ -202,6 +225,34 @@ describe('what an endpoint cannot do', () => {
     expect((await ask(llm)).answer?.text).toBe('done')
     expect((await ask(llm)).answer?.text).toBe('done')
     expect(model.requests).toHaveLength(3)
+  })
+
+  test('is no reason to send a request again that has nothing of what is refused', async () => {
+    const messages = [
+      "Unsupported parameter: 'max_tokens' is not supported with this model.",
+      'image input is not supported',
+      "Unexpected role 'user' after role 'tool'",
+    ]
+    for (const message of messages) {
+      const { error, requests } = await askScript(() => ({ status: 400, error: { message } }))
+      expect(error?.type).toBe('config')
+      expect(requests, message).toHaveLength(1)
+    }
+  })
+
+  test('is learnt for whoever keeps it, by endpoint and model', async () => {
+    await using model = await startScriptedModel(({ body }) =>
+      'stream_options' in body ? { status: 400, error: { message: 'stream_options: unknown' } } : { text: 'done' },
+    )
+    const dialects: Dialects = new Map()
+    for (const name of ['one', 'one', 'other']) await ask(chatWith(model, { model: name }, { dialects }))
+    expect(model.requests.map(({ body }) => [body['model'], 'stream_options' in body])).toEqual([
+      ['one', true],
+      ['one', false],
+      ['one', false],
+      ['other', true],
+      ['other', false],
+    ])
   })
 
   test('does not lead in circles', async () => {

@@ -148,6 +148,59 @@ describe('a request', () => {
     expect(body.messages[3]).toEqual({ role: 'tool', tool_call_id: 'a', content: 'ok' })
   })
 
+  test('holds no half of a character: those become U+FFFD, wherever they stand', async () => {
+    const half = 'a\ud83d b'
+    await using model = await startScriptedModel(() => ({ text: 'done' }))
+    const messages: ModelMessage[] = [
+      { role: 'user', content: [{ type: 'text', text: `${half} 🌳` }] },
+      {
+        role: 'assistant',
+        text: half,
+        toolCalls: [
+          { id: 'a', name: 'Bash', arguments: String.raw`{"command":"\ud83c\udf33 \uD83D \\ud83d"}` },
+          { id: 'b', name: 'Bash', arguments: `{"${half}":` },
+        ],
+      },
+      { role: 'tool', toolCallId: 'a', content: half },
+      { role: 'tool', toolCallId: 'b', content: half },
+    ]
+    const tools = [{ name: 'Bash', description: half, inputSchema: { title: half } }]
+    await ask(chatWith(model), { system: half, messages, tools })
+    const { text, body } = model.requests[0]!
+    const [system, user, assistant, tool] = body.messages
+    for (const each of [system, assistant, tool]) expect(each!.content).toBe('a\ufffd b')
+    expect(user!.content).toBe('a\ufffd b 🌳')
+    const calls = assistant!['tool_calls'] as { function: { arguments: string } }[]
+    const inputs = calls.map((made): unknown => JSON.parse(made.function.arguments))
+    expect(inputs).toEqual([{ command: String.raw`🌳 ${'\ufffd'} \ud83d` }, { invalid_arguments: '{"a\ufffd b":' }])
+    expect(text.isWellFormed()).toBe(true)
+    // Only the escape of a backslash may stand before it.
+    expect(text.replaceAll('\\\\', '')).not.toMatch(/\\ud83d/i)
+  })
+
+  test('has an answer between a tool and the user for Mistral’s models, and for others that ask for it', async () => {
+    const messages: ModelMessage[] = [
+      ...QUESTION.messages,
+      { role: 'assistant', text: '', toolCalls: [{ id: 'a', name: 'Bash', arguments: '{}' }] },
+      { role: 'tool', toolCallId: 'a', content: 'ok' },
+      ...QUESTION.messages,
+      ...QUESTION.messages,
+    ]
+    const strict = ['system', 'user', 'assistant', 'tool', 'assistant', 'user', 'assistant', 'user']
+    const rolesOf = ({ messages }: { messages: readonly { role: string }[] }) => messages.map(({ role }) => role)
+    expect(rolesOf(await bodyOf({ model: 'mistralai/Devstral-Small' }, messages))).toEqual(strict)
+    expect(rolesOf(await bodyOf({ model: 'gpt-5' }, messages))).toEqual(strict.filter((_, at) => at !== 4 && at !== 6))
+    for (const message of [
+      "Unexpected role 'user' after role 'tool'",
+      'Conversation roles must alternate user/assistant/user/assistant/...',
+    ]) {
+      await using model = await startScriptedModel(({ body }) =>
+        rolesOf(body).join() === strict.join() ? { text: 'done' } : { status: 400, error: { message } },
+      )
+      expect((await ask(chatWith(model), { ...QUESTION, messages })).answer?.text).toBe('done')
+    }
+  })
+
   test('gives reasoning back to the models that want it, and to no other', async () => {
     const messages: ModelMessage[] = [
       ...QUESTION.messages,

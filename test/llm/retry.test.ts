@@ -54,21 +54,43 @@ describe('an answer that broke off', () => {
     chunk_delay_ms: 5,
   })
 
-  test('after text is not repeated: what was said is in `partial`', async () => {
-    const { error, deltas, requests } = await askScript([cut({ content: 'I will ' }, { content: 'now' }), done], {
-      num_retries: 3,
-    })
-    expect(shownText(deltas)).toBe('I will now')
-    expect(error).toMatchObject({ type: 'network', retryable: true, partial: { text: 'I will now', toolCalls: [] } })
-    expect(requests).toHaveLength(1)
-  })
-
-  test('after reasoning or tool input is repeated, and the shown deltas are taken back', async () => {
+  test('after text, reasoning or tool input is repeated, and the shown deltas are taken back', async () => {
     const call = { tool_calls: [{ index: 0, id: 'a', function: { name: 'Bash', arguments: '{"x' } }] }
-    const { answer, deltas } = await askScript([cut({ reasoning_content: 'hm' }, call), done], { num_retries: 1 })
-    expect(deltas.slice(0, 3).map(({ kind }) => kind)).toEqual(['reasoning', 'tool_input', 'restart'])
+    const broken = cut({ reasoning_content: 'hm' }, { content: 'I will ' }, call)
+    const { answer, deltas, requests } = await askScript([broken, done], { num_retries: 1 })
+    expect(deltas.slice(0, 4).map(({ kind }) => kind)).toEqual(['reasoning', 'text', 'tool_input', 'retry'])
     expect(shownText(deltas)).toBe('done')
     expect(answer).toMatchObject({ text: 'done', reasoning: '', toolCalls: [] })
+    expect(requests).toHaveLength(2)
+  })
+
+  test('is repeated as often as any other request, and says each time why and how long it waits', async () => {
+    const { error, deltas, requests } = await askScript(() => cut({ content: 'I will ' }, { content: 'now' }), {
+      num_retries: 2,
+    })
+    expect(requests).toHaveLength(3)
+    expect(deltas.filter(({ kind }) => kind === 'retry')).toEqual(
+      [1, 2].map((retry) => ({
+        kind: 'retry',
+        type: 'network',
+        message: expect.stringContaining('The connection to'),
+        retry,
+        maxRetries: 2,
+        waitMs: expect.any(Number),
+      })),
+    )
+    // What the last attempt said is kept.
+    expect(shownText(deltas)).toBe('I will now')
+    expect(error).toMatchObject({ type: 'network', retryable: true, partial: { text: 'I will now', toolCalls: [] } })
+  })
+
+  test('because its time was up in the middle of its text is not repeated: the next one would not be done either', async () => {
+    const { error, requests } = await askScript([{ text: 'a b c d e f g h', chunk_delay_ms: 100 }], {
+      timeout: 0.4,
+      num_retries: 3,
+    })
+    expect(error?.partial?.text).toMatch(/^a/)
+    expect(requests).toHaveLength(1)
   })
 
   test('after nothing but blanks is repeated', async () => {
@@ -79,7 +101,7 @@ describe('an answer that broke off', () => {
 
   test('with an error in the stream is classified by that error', async () => {
     const error = { code: 429, message: 'Rate limit exceeded' }
-    const afterText = await askScript([{ text: 'So', error }], { num_retries: 3 })
+    const afterText = await askScript([{ text: 'So', error }], { num_retries: 0 })
     expect(afterText.error).toMatchObject({ type: 'rate_limit', retryable: true, partial: { text: 'So' } })
     const atOnce = await askScript([{ raw: [event({ error })] }], { num_retries: 0 })
     expect(atOnce.error).toMatchObject({ type: 'rate_limit', partial: undefined })

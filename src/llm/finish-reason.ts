@@ -1,0 +1,18 @@
+/** What a vendor's finish reason says of an answer that did not end where the model chose to end it. */
+
+export type CutReason = 'output_limit' | 'content_filter' | 'context_window'
+
+/** The names that OpenAI, Azure, Anthropic, Bedrock, Gemini, Mistral and Z.ai use, also behind gateways. */
+const REASONS: Readonly<Record<CutReason, RegExp>> = {
+  output_limit: /^(length|max_tokens|model_length)$/i,
+  content_filter:
+    /^(content_?filter(ed)?|refusal|safety|recitation|prohibited_content|blocklist|spii|guardrail_intervened|sensitive)$/i,
+  context_window: /^model_context_window_exceeded$/i,
+}
+
+const CUT_REASONS = Object.keys(REASONS) as CutReason[]
+
+/** Undefined for an answer that the model ended itself. */
+export function cutReasonOf(finishReason: string): CutReason | undefined {
+  return CUT_REASONS.find((reason) => REASONS[reason].test(finishReason))
+}
