@@ -497,7 +497,7 @@ test('property: whatever is done in whatever order, no task is stranded, each en
     }),
     { numRuns: effort(20, 600) },
   )
-  expect(ended, 'some were asked for').toBeGreaterThan(50)
+  expect(ended, 'some were asked for').toBeGreaterThan(20)
 })
 
 async function carryOut(

@@ -79,7 +79,7 @@ describe('the disk limit', () => {
     ['a file without a name', 'exec 5>nameless; rm nameless; for i in $(seq 1000); do head -c 1M /dev/zero >&5; done'],
     ['temporary files', 'for i in $(seq 1000); do head -c 1M /dev/zero > ~/part-$i; done; rm ~/part*'],
   ])('is met by %s', async (_, filler) => {
-    await using scene = await setScene('bubblewrap', [], { OPENHANDS_LIMIT_DISK: '8M' })
+    await using scene = await setScene('bubblewrap', [], { OPENHANDS_LIMIT_DISK: '32M' })
     await expectEnded(scene, filler)
   })
 

@@ -44,8 +44,9 @@ describe('output', () => {
   test('is not shown after the result', async () => {
     const { run } = await openShells()
     const shown: string[] = []
-    await run('(sleep 0.1; echo late) & echo now', { onOutput: (_, text) => shown.push(text) })
-    await run('sleep 0.2')
+    const late = '(until [ -e go ]; do sleep 0.02; done; echo late; touch done) &'
+    await run(`${late} echo now`, { onOutput: (_, text) => shown.push(text) })
+    await run('touch go; until [ -e done ]; do sleep 0.02; done')
     expect(shown).toEqual(['now\n'])
   })
 
