@@ -81,9 +81,11 @@ const MAX_CONTROL_SHARE = 0.02
 
 function looksLikeText(bytes: Buffer): boolean {
   let controls = 0
-  for (const byte of bytes) if (byte < 0x20 && !PLAIN_CONTROLS.has(byte)) controls++
+  for (let at = 0; at < bytes.length; at++) controls += IS_RARE_CONTROL[bytes[at]!]!
   return controls <= bytes.length * MAX_CONTROL_SHARE
 }
 
-/** Backspace, tab, line feed, form feed, carriage return, escape. */
-const PLAIN_CONTROLS: ReadonlySet<number> = new Set([8, 9, 10, 12, 13, 27])
+/** 1 for control characters but backspace, tab, line feed, form feed, carriage return and escape. A table: it is asked for each byte. */
+const IS_RARE_CONTROL = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte < 0x20 && ![8, 9, 10, 12, 13, 27].includes(byte) ? 1 : 0,
+)

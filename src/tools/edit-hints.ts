@@ -14,22 +14,22 @@ export async function explainNoMatch(path: string, text: string, wanted: string)
   for (const find of HINTS) {
     // Each may go through all of a large file.
     await slices.rest()
-    hint ??= find(text, wanted)
+    hint ??= await find(text, wanted)
   }
   return `No replacement was performed, old_str \`${quoted}\` did not appear verbatim in ${path}. ${hint ?? 'View the file to see what it has.'}`
 }
 
-type Hint = (text: string, wanted: string) => string | undefined
+type Hint = (text: string, wanted: string) => Promise<string | undefined> | string | undefined
 
 /** The first that finds something is told. */
 const HINTS: readonly Hint[] = [
-  (text, wanted) => {
+  async (text, wanted) => {
     const bare = wanted.replace(/^ *\d+\t/gm, '')
-    const at = bare === wanted ? undefined : lineOf(text, bare)
+    const at = bare === wanted ? undefined : await lineOf(text, bare)
     return at && `Without the line numbers of the view it does, ${at}: leave them out.`
   },
-  (text, wanted) => {
-    const at = wanted.includes('\r\n') ? lineOf(text, withPlainLineEnds(wanted)) : undefined
+  async (text, wanted) => {
+    const at = wanted.includes('\r\n') ? await lineOf(text, withPlainLineEnds(wanted)) : undefined
     return at && `With other line ends it does, ${at}: write line ends as plain newlines.`
   },
   (text, wanted) => {
@@ -59,9 +59,9 @@ function firstLine(text: string): string | undefined {
 }
 
 /** "at line 7", or undefined when it is nowhere. */
-function lineOf(text: string, wanted: string): string | undefined {
+async function lineOf(text: string, wanted: string): Promise<string | undefined> {
   if (wanted === '') return undefined
-  const { searched, starts } = findMatches(text, wanted)
+  const { searched, starts } = await findMatches(text, wanted)
   return starts[0] === undefined ? undefined : `at line ${lineAt(searched, starts[0])}`
 }
 

@@ -140,7 +140,6 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
     if (old_str === '') throw new Unfit('`old_str` is empty. Give the text to be replaced, or use `insert`.')
     if (new_str === old_str) throw new Unfit('No replacement was performed. `new_str` and `old_str` must be different.')
     const { file, decoded } = await openText(editor, path)
-    await nextTurn()
     const edit = await replaceOnce(path, decoded.text, old_str, new_str)
     return await editText(editor, path, { file, decoded }, edit)
   },
@@ -185,7 +184,7 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
 }
 
 async function replaceOnce(path: string, text: string, oldText: string, newText: string): Promise<Edit> {
-  const { searched, starts } = findMatches(text, oldText)
+  const { searched, starts } = await findMatches(text, oldText)
   const [start] = starts
   if (start === undefined) throw new Unfit(await explainNoMatch(path, text, oldText))
   if (starts.length > 1) {
@@ -201,7 +200,10 @@ type OpenText = { readonly file: FoundFile; readonly decoded: DecodedText }
 
 async function openText({ files }: Editor, path: string): Promise<OpenText> {
   const file = asFile(path, await files.look(path, MAX_FILE_BYTES))
-  return { file, decoded: decode(path, file.bytes) }
+  const decoded = decode(path, file.bytes)
+  // A file of many megabytes takes a while in each step: between two of them others have a turn.
+  await nextTurn()
+  return { file, decoded }
 }
 
 function asFile(path: string, found: Found): FoundFile {
@@ -220,7 +222,6 @@ function asFile(path: string, found: Found): FoundFile {
 }
 
 async function editText(editor: Editor, path: string, { file, decoded }: OpenText, edit: Edit): Promise<ToolOutcome> {
-  // A file of many megabytes takes a while in each step: between two of them others have a turn.
   await nextTurn()
   const text = applyEdit(decoded.text, edit)
   const bytes = encode(path, { ...decoded, text })

@@ -5,7 +5,8 @@
  *
  * Text and edit are chosen by the agent, up to megabytes of each: every function takes time linear to them.
  */
-import { createTextFinder } from '../lib/find-text.ts'
+import { createPatientFinder } from '../lib/find-text.ts'
+import { createSlices } from '../lib/time-slices.ts'
 import { withPlainLineEnds, withReturns } from './line-ends.ts'
 
 /** Where in the text something is replaced by what; offsets are those of the text as it is. */
@@ -21,12 +22,12 @@ export function applyEdit(text: string, { start, end, replacement }: Edit): stri
 /** Where `wanted` is, overlapping ones too: which of them is meant would be a guess. Offsets are those of `searched`. */
 export type Matches = { readonly searched: string; readonly starts: readonly number[] }
 
-export function findMatches(text: string, wanted: string): Matches {
+export async function findMatches(text: string, wanted: string): Promise<Matches> {
   // A `\r` that the model has written is meant: then nothing is taken for anything else.
   const searched = wanted.includes('\r') ? text : withPlainLineEnds(text)
   const starts: number[] = []
-  const find = createTextFinder(searched, wanted)
-  for (let at = find(0); at !== -1; at = find(at + 1)) {
+  const find = createPatientFinder(searched, wanted, createSlices())
+  for (let at = await find(0); at !== -1; at = await find(at + 1)) {
     starts.push(at)
     if (starts.length === MAX_MATCHES) break
   }
@@ -108,7 +109,15 @@ const [NEWLINE, RETURN] = [0x0a, 0x0d]
 /** Offset right after `line` lines; the end of the text when it has fewer. */
 export function lineStart(text: string, line: number): number {
   let at = 0
-  for (let passed = 0; passed < line && at < text.length; at++) if (text.charCodeAt(at) === NEWLINE) passed++
+  for (let left = line; left > 0 && at < text.length;) {
+    const before = left
+    const stop = Math.min(at + STRETCH, text.length)
+    for (; at < stop && left > 0; at++) if (text.charCodeAt(at) === NEWLINE) left--
+    if (left < before) continue
+    const next = text.indexOf('\n', at)
+    if (next < 0) return text.length
+    at = next
+  }
   return at
 }
 

@@ -116,7 +116,10 @@ const WORK: readonly (readonly [what: string, work: (size: number) => unknown])[
     'an edit: line numbers',
     (size) => explainNoMatch('/f', FILLED(size), ' '.repeat(size / 2).concat('1'.repeat(size / 2))),
   ],
-  ['an edit: the text is everywhere', (size) => linesAt(FILLED(size), findMatches(FILLED(size), 'a').starts)],
+  [
+    'an edit: the text is everywhere',
+    async (size) => linesAt(FILLED(size), (await findMatches(FILLED(size), 'a')).starts),
+  ],
   ['an edit: line ends', (size) => replacementAt('\r\n'.repeat(size / 2), size / 2 - 1, '\n', '\n\n')],
   ['an edit: lines put in', (size) => insertionAfter('\r\n'.repeat(size / 2), size / 2, '\n'.repeat(size))],
   [

@@ -1,6 +1,13 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createByteSearch, createTextFinder, indexIgnoringSpace, indexOfText } from '../../src/lib/find-text.ts'
+import {
+  createByteSearch,
+  createPatientFinder,
+  createTextFinder,
+  indexIgnoringSpace,
+  indexOfText,
+} from '../../src/lib/find-text.ts'
+import { createSlices } from '../../src/lib/time-slices.ts'
 
 /** Of few letters, so that it repeats itself; longer than what the engine is left to search for. */
 const text = (letters: string, minLength: number, maxLength: number) =>
@@ -21,6 +28,20 @@ test('finds what indexOf finds, overlapping ones too', () => {
       }
     }),
   )
+})
+
+test('in a text of many windows finds the same, also over their borders, in steps or at once', async () => {
+  const unit = `${'a'.repeat(40)}b`
+  const wanted = unit.repeat(3)
+  const text = unit.repeat(6000)
+  const find = createTextFinder(text, wanted)
+  const findInSteps = createPatientFinder(text, wanted, createSlices())
+  for (let n = 0; n < 5998; n++) {
+    expect(find(n === 0 ? 0 : (n - 1) * 41 + 1)).toBe(n * 41)
+    expect(await findInSteps(n === 0 ? 0 : (n - 1) * 41 + 1)).toBe(n * 41)
+  }
+  expect(await findInSteps(5997 * 41 + 1)).toBe(-1)
+  expect(await createPatientFinder(text, `${wanted}a`.replace('b', 'c'), createSlices())(0)).toBe(-1)
 })
 
 test('finds short texts, texts beyond ASCII, and nothing', () => {
