@@ -230,7 +230,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
       quota: resources.quota,
       lastOutput: (name) => conversation.state.lastOutputs[name],
       sealer: deps.secretStore.sealerFor(id),
-      redact,
+      redact: redactor.redactInSlices,
     }),
     context: () => ({ conversationId: id, workdir: workdir() }),
     redactor,

@@ -73,7 +73,7 @@ export type FileEditorDeps = {
   readonly historyDirectory: string
   readonly sealer: Sealer
   /** Takes secrets out of what is shown in part only: cut off, they would not be found later. */
-  readonly redact: (text: string) => string
+  readonly redact: (text: string) => Promise<string>
 }
 
 export function createFileEditor({ files, historyDirectory, sealer, redact }: FileEditorDeps): Tool<FileEditorInput> {
@@ -123,7 +123,10 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
     }
     const { bytes } = asFile(path, found)
     const type = imageType(bytes)
-    return type ? showImage(path, type, bytes) : toOutcome(showText(path, decode(path, bytes).text, view_range, redact))
+    if (type) return showImage(path, type, bytes)
+    const { text } = decode(path, bytes)
+    await nextTurn()
+    return toOutcome(await showText(path, text, view_range, redact))
   },
 
   create: async (editor, { path, file_text }) => {
@@ -178,7 +181,8 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
     if (!last.before)
       return { output: `Last edit to ${path} undone successfully. It had created the file, which is removed now.` }
     const text = decode(path, last.before).text
-    const snippet = showEdit(path, text, difference(now ? decode(path, now).text : '', text), redact)
+    await nextTurn()
+    const snippet = await showEdit(path, text, difference(now ? decode(path, now).text : '', text), redact)
     return toOutcome({ ...snippet, text: `Last edit to ${path} undone successfully. ${snippet.text}` })
   },
 }
@@ -232,7 +236,7 @@ async function editText(editor: Editor, path: string, { file, decoded }: OpenTex
   }
   await change(editor, file, bytes)
   await nextTurn()
-  const snippet = showEdit(path, text, edit, editor.redact)
+  const snippet = await showEdit(path, text, edit, editor.redact)
   const advice = 'Review the changes and make sure they are as expected. Edit the file again if necessary.'
   return toOutcome({ ...snippet, text: `The file ${path} has been edited. ${snippet.text}${advice}` })
 }

@@ -19,22 +19,27 @@ const SNIPPET_CONTEXT = 4
 
 export type View = { readonly text: string; readonly isCut: boolean }
 
-type Redact = (text: string) => string
+type Redact = (text: string) => Promise<string>
 
 /** A file, or the lines of it that are asked for: both ends count, -1 is the last line. Throws an `Unfit` for lines that it has not. */
-export function showText(path: string, text: string, range: readonly number[] | undefined, redact: Redact): View {
+export async function showText(
+  path: string,
+  text: string,
+  range: readonly number[] | undefined,
+  redact: Redact,
+): Promise<View> {
   const count = countLines(text)
   if (count === 0) return { text: `The file ${path} is empty.`, isCut: false }
   const { first, last, note } = linesToShow(range, count)
-  const view = showLines(`Here's the result of running \`cat -n\` on ${path}:`, text, { first, last }, redact)
+  const view = await showLines(`Here's the result of running \`cat -n\` on ${path}:`, text, { first, last }, redact)
   return { ...view, text: note + view.text }
 }
 
 type Lines = { readonly first: number; readonly last: number }
 
 /** Lines `first` to `last`, as far as they fit; the range must lie in the text. */
-function showLines(title: string, text: string, { first, last }: Lines, redact: Redact): View {
-  const { lines, isCut } = numberLines(text, { first, last }, redact)
+async function showLines(title: string, text: string, { first, last }: Lines, redact: Redact): Promise<View> {
+  const { lines, isCut } = await numberLines(text, { first, last }, redact)
   const shownTo = first + lines.length - 1
   const rest =
     shownTo < last
@@ -44,12 +49,22 @@ function showLines(title: string, text: string, { first, last }: Lines, redact: 
 }
 
 /** The lines that an edit has put in, with some around them; `text` is what it has made. */
-export function showEdit(path: string, text: string, { start, replacement }: Edit, redact: Redact): View {
+export async function showEdit(
+  path: string,
+  text: string,
+  { start, replacement }: Edit,
+  redact: Redact,
+): Promise<View> {
   const count = countLines(text)
   if (count === 0) return { text: 'It is empty now.\n', isCut: false }
   const first = Math.max(1, lineAt(text, start) - SNIPPET_CONTEXT)
   const last = Math.min(count, lineAt(text, start + replacement.length) + SNIPPET_CONTEXT)
-  return showLines(`Here's the result of running \`cat -n\` on a snippet of ${path}:`, text, { first, last }, redact)
+  return await showLines(
+    `Here's the result of running \`cat -n\` on a snippet of ${path}:`,
+    text,
+    { first, last },
+    redact,
+  )
 }
 
 export function showDirectory(path: string, { entries, hidden, isCut }: Listing): View {
@@ -85,7 +100,11 @@ function linesToShow(
   return { first: first!, last: wanted === -1 ? count : Math.min(wanted!, count), note }
 }
 
-function numberLines(text: string, { first, last }: Lines, redact: Redact): { lines: string[]; isCut: boolean } {
+async function numberLines(
+  text: string,
+  { first, last }: Lines,
+  redact: Redact,
+): Promise<{ lines: string[]; isCut: boolean }> {
   const lines: string[] = []
   let room = MAX_VIEW_CHARS
   let isCut = false
@@ -93,7 +112,7 @@ function numberLines(text: string, { first, last }: Lines, redact: Redact): { li
   for (let number = first; number <= last; number++) {
     const end = text.indexOf('\n', at)
     const line = withoutReturn(text.slice(at, end === -1 ? undefined : end))
-    const shown = `${String(number).padStart(6)}\t${shorten(line, redact)}`
+    const shown = `${String(number).padStart(6)}\t${await shorten(line, redact)}`
     room -= shown.length + 1
     // At least one line, however long: a view that shows nothing leads nowhere.
     if (room < 0 && lines.length > 0) return { lines, isCut: true }
@@ -106,10 +125,9 @@ function numberLines(text: string, { first, last }: Lines, redact: Redact): { li
 
 const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line)
 
-function shorten(line: string, redact: Redact): string {
+async function shorten(line: string, redact: Redact): Promise<string> {
   if (line.length <= MAX_LINE_CHARS) return line
-  const shown = redact(line.slice(0, MAX_LINE_CHARS + MAX_SECRET_CHARS))
-    .slice(0, MAX_LINE_CHARS)
-    .toWellFormed()
+  const redacted = await redact(line.slice(0, MAX_LINE_CHARS + MAX_SECRET_CHARS))
+  const shown = redacted.slice(0, MAX_LINE_CHARS).toWellFormed()
   return `${shown} [… ${line.length - MAX_LINE_CHARS} more characters in this line]`
 }

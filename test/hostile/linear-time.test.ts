@@ -40,6 +40,7 @@ const SIZES = { '100 kB': 1e5, '1 MB': 1e6, ...(process.env['SOAK'] && { '10 MB'
 const MAX_CPU_MS = 10_000
 
 const same = (text: string) => text
+const unchanged = async (text: string) => text
 const ENDPOINT = { baseUrl: 'http://127.0.0.1:1/v1', model: 'm', query: {}, headers: {} }
 const upstream = (message: string) =>
   toLlmError(new UpstreamFailure({ message }), { endpoint: ENDPOINT, redact: same, partial: undefined })
@@ -126,9 +127,12 @@ const WORK: readonly (readonly [what: string, work: (size: number) => unknown])[
     'an edit: the same but for one character',
     (size) => difference(`${FILLED(size)}b${FILLED(size)}`, FILLED(size * 2)),
   ],
-  ['an edit shown', (size) => showEdit('/f', '\n'.repeat(size), { start: size - 1, end: size, replacement: '' }, same)],
-  ['a view: empty lines', (size) => showText('/f', '\n'.repeat(size), [size - 5, -1], same)],
-  ['a view: carriage returns', (size) => showText('/f', `${'\r'.repeat(size)}x`, undefined, same)],
+  [
+    'an edit shown',
+    (size) => showEdit('/f', '\n'.repeat(size), { start: size - 1, end: size, replacement: '' }, unchanged),
+  ],
+  ['a view: empty lines', (size) => showText('/f', '\n'.repeat(size), [size - 5, -1], unchanged)],
+  ['a view: carriage returns', (size) => showText('/f', `${'\r'.repeat(size)}x`, undefined, unchanged)],
   ['line ends', (size) => withReturns(withPlainLineEnds('\r\n'.repeat(size / 2)))],
   ['lines', (size) => countLines('\n'.repeat(size))],
   ['an encoding', (size) => decodeText(Buffer.alloc(size, 0xe4))],

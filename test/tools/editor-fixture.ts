@@ -18,7 +18,7 @@ export async function openEditor() {
       historyDirectory: join(server, 'edits'),
       // Plain, so that tests can look at it and make some of it up.
       sealer: { seal: (content) => content, unseal: (sealed) => sealed },
-      redact: (text) => text.replaceAll('hunter2-hunter2', '<secret:PIN>'),
+      redact: async (text) => text.replaceAll('hunter2-hunter2', '<secret:PIN>'),
     })
   let tool = open()
   const at = (name: string) => join(workdir, name)

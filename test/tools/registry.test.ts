@@ -23,7 +23,7 @@ const deps: ToolDeps = {
   stateDirectory: '/nonexistent',
   lastOutput: () => undefined,
   sealer: { seal: (content) => content, unseal: (sealed) => sealed },
-  redact: (text) => text,
+  redact: async (text) => text,
 }
 
 test.each([
