@@ -11,6 +11,7 @@ import { benchDeltas } from './deltas.ts'
 import { benchEventPage } from './event-page.ts'
 import { benchFiles } from './files.ts'
 import { benchLimits } from './limits.ts'
+import { benchNeighbours } from './neighbours.ts'
 import { benchNetwork } from './network.ts'
 import { benchStart } from './start.ts'
 import { benchSteps } from './steps.ts'
@@ -25,6 +26,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   commands: benchCommands,
   network: benchNetwork,
   limits: benchLimits,
+  neighbours: benchNeighbours,
   callbacks: benchCallbacks,
   churn: benchChurn,
   start: benchStart,
