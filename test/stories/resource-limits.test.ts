@@ -17,15 +17,23 @@ const isRoot = process.getuid!() === 0
 const COVER = 'mount -t tmpfs -o ro none /sys/fs/cgroup && exec "$@"'
 const WITHOUT_CGROUPS = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', COVER, 'without-cgroups']
 
+/** As a user without rights, who has neither control groups nor the right to lower a nice value. The executable may lie where only root may look. */
+const AS_NOBODY =
+  'chown 65534:65534 .; exec 9<"$1"; shift; exec setpriv --reuid 65534 --regid 65534 --clear-groups /proc/self/fd/9 "$@"'
+const WITHOUT_RIGHTS = ['sh', '-c', AS_NOBODY, 'without-rights']
+
 /**
  * Those that can be had depend on who runs the tests; the host decides on the control groups where they are not covered.
- * The two in between are for the soak: there is nothing in them that is in neither of the others.
+ * Those in between are for the soak: there is nothing in them that is in neither of the others.
  */
 const PLACES = [
   { name: 'in a sandbox', isolation: 'bubblewrap', wrapper: [] },
   ...(IS_SOAK || !isRoot ? [{ name: 'without isolation', isolation: 'none', wrapper: [] }] : []),
   ...(IS_SOAK && isRoot
-    ? [{ name: 'in a sandbox, without control groups', isolation: 'bubblewrap', wrapper: WITHOUT_CGROUPS }]
+    ? [
+        { name: 'in a sandbox, without control groups', isolation: 'bubblewrap', wrapper: WITHOUT_CGROUPS },
+        { name: 'in a sandbox, as a user without rights', isolation: 'bubblewrap', wrapper: WITHOUT_RIGHTS },
+      ]
     : []),
   ...(isRoot ? [{ name: 'without isolation and control groups', isolation: 'none', wrapper: WITHOUT_CGROUPS }] : []),
 ]
