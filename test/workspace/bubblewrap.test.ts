@@ -16,12 +16,13 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { findBubblewrap } from '../../src/workspace/find-launcher.ts'
 import { shellEnvironment } from '../../src/workspace/shell-environment.ts'
 import type { CommandResult, Shells } from '../../src/workspace/shell.ts'
 import { createShells } from '../../src/workspace/shells.ts'
+import { runAsNobody } from '../support/unprivileged.ts'
 import { requireWall } from '../support/wall.ts'
 import { eventually, processesOf, runIn } from './shell-fixture.ts'
 
@@ -396,25 +397,7 @@ describe('looking for bubblewrap', () => {
 
 /** Everywhere else the tests run as whoever runs them. */
 test.runIf(process.getuid?.() === 0)('a user without rights gets the same wall', async () => {
-  const root = await realpath(await mkdtemp(join(tmpdir(), 'wall-user-')))
-  onTestFinished(() => rm(root, { recursive: true, force: true }))
-  await chmod(root, 0o777)
-  // The checkout may lie where that user may not look, such as in /root: it is mounted where they may.
-  const checkout = join(root, 'checkout')
-  await mkdir(checkout)
-  const inCheckout = (path: string) => join(checkout, relative(CHECKOUT, path))
-  const script = inCheckout(join(import.meta.dirname, 'children/unprivileged-shell.ts'))
-  const asNobody = 'exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"'
-  const mounted = ['--mount', 'sh', '-ec', `mount --bind "$0" "$1"; cd "$1"; shift; ${asNobody}`, CHECKOUT, checkout]
-  const child = spawn('unshare', [...mounted, inCheckout(process.execPath), script, root], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let [said, complained] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (complained += text))
-  const code = await new Promise((resolve) => child.once('close', resolve))
-  expect(code, complained).toBe(0)
-  expect(JSON.parse(said)).toEqual({
+  expect(await runAsNobody(join(import.meta.dirname, 'children/unprivileged-shell.ts'))).toEqual({
     user: '65534\n',
     key: '',
     secret: '',
@@ -427,8 +410,6 @@ test.runIf(process.getuid?.() === 0)('a user without rights gets the same wall',
     isRemoved: true,
   })
 })
-
-const CHECKOUT = join(import.meta.dirname, '../..')
 
 function which(name: string): Promise<string> {
   const found = process.env['PATH']!.split(':')
