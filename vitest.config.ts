@@ -23,6 +23,8 @@ export default defineConfig({
   test: {
     // Most of them wait for processes and timers: four at a time, also where there are only two cores.
     maxWorkers: 4,
+    // A process of its own for each file took half of the processor time of all tests, to load the same modules again.
+    isolate: false,
     // Waits inside a test end sooner, and say what they saw.
     testTimeout: 2 * PATIENCE_MS,
     hookTimeout: 2 * PATIENCE_MS,
