@@ -1,4 +1,4 @@
-import { appendFile, open, stat, truncate } from 'node:fs/promises'
+import { appendFile, open, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { follow } from '../../src/events/event-feed.ts'
@@ -214,6 +214,32 @@ describe('the firehose', () => {
     expect(read).toEqual(await take(life.firehose, 24, '0'))
     const filtered = await take(life.firehose, 12, '0', { types: new Set(['UserMessage']) })
     expect(keysOf(filtered)).toEqual(keysOf(read).filter((key) => Number(key.split(' ')[1]) % 2 === 0))
+  })
+
+  test('every page advances, also after a log was restored from an older copy and written on', async () => {
+    const path = join(directory.path, 'sessions', ids[0]!, 'events.jsonl')
+    const large = toolResult('x'.repeat(60_000))
+    const log = await life.create(ids[0]!)
+    for (let i = 0; i < 5; i++) await log.append([large])
+    const copy = await readFile(path)
+    for (let i = 0; i < 5; i++) await log.append([large])
+    await take(life.firehose, 10, '0')
+    await life.stop()
+    await writeFile(path, copy)
+    life = startLife(directory.path, ids)
+    const again = await life.open(ids[0]!)
+    await take(life.firehose, 5, '0')
+    for (let i = 0; i < 5; i++) await again.append([large])
+    using reader = await life.firehose.open()
+    const seen: Seen[] = []
+    for (let afterSeq: number | undefined = 0; afterSeq !== undefined;) {
+      const page = await reader.read({ afterSeq, limit: 256, maxBytes: 100_000 })
+      expect(page.scannedTo ?? Infinity).toBeGreaterThan(afterSeq)
+      seen.push(...page.events.map((event) => seenOf(event as FirehoseEvent)))
+      afterSeq = page.scannedTo
+    }
+    // The positions of what the restored log has lost tell what took its place.
+    expect(keysOf(seen)).toEqual([...keys(ids[0]!, 1, 10), ...keys(ids[0]!, 6, 10)])
   })
 
   test('deltas keep their place among the events, and who joins in the middle of a message has its beginning once', async () => {
