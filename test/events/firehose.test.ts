@@ -21,7 +21,7 @@ function startLife(directory: string, ids: readonly string[]) {
   const firehose = new Firehose({
     path: indexOf(directory),
     store,
-    conversationIds: async () => ids,
+    heads: () => ids.map((id) => [id, undefined] as const),
     onFault: (error) => faults.push(error),
   })
   const logs: EventLog[] = []
@@ -160,6 +160,22 @@ describe('the firehose', () => {
     await appendFile(indexOf(directory.path), 'garbage')
     life = startLife(directory.path, ids)
     expect(keysOf(await take(life.firehose, 30, '0')).toSorted()).toEqual(keysOf(all).toSorted())
+  })
+
+  test('looks into no log whose last seq it is told, and still tells all of it', async () => {
+    const log = await life.create(ids[0]!)
+    for (let i = 0; i < 3; i++) await log.append([message(`${i}`)])
+    await life.stop()
+    let views = 0
+    const store = createJsonlStore({ directory: join(directory.path, 'sessions') })
+    const looking = { view: (id: string) => (views++, store.view(id)) }
+    const heads = () => [[ids[0]!, 3]] as const
+    const firehose = new Firehose({ path: indexOf(directory.path), store: looking, heads, onFault: () => {} })
+    using reader = await firehose.open()
+    expect([reader.head, views]).toEqual([3, 0])
+    const page = await reader.read({ afterSeq: 0, limit: 10 })
+    expect(keysOf(page.events.map((event) => seenOf(event as FirehoseEvent)))).toEqual(keys(ids[0]!, 1, 3))
+    await firehose.close()
   })
 
   test('refuses the cursor of another index, what is none, and one it has not come to', async () => {
