@@ -19,10 +19,11 @@ export type LogStamp = { readonly size: number; readonly mtimeMs: number }
 /** Of a page of the log that is read at once; a longer last event is not looked for. */
 const ENDING_BYTES = 8192
 
-/** Calls in this thread, until one batch has taken so long that the disk must have been waited for, microseconds a file. */
+/** Calls in this thread, until a batch has taken so long that the disk must have been waited for, microseconds a file. */
 const BATCH = 256
 const WAITED_US = 100
-/** Then as many at a time, in the thread pool: a disk answers many at once sooner than one after another. */
+/** Then so many in the thread pool, as many at a time: a disk answers many at once sooner than one after another. */
+const LONG_BATCH = 4096
 const CONCURRENCY = 64
 
 export const isSameStamp = (a: LogStamp, b: LogStamp): boolean => a.size === b.size && a.mtimeMs === b.mtimeMs
@@ -45,14 +46,12 @@ export async function stampsOf(paths: readonly string[], signal: AbortSignal): P
   const slices = createSlices()
   for (let hasWaited = false; stamps.length < paths.length;) {
     signal.throwIfAborted()
-    const batch = paths.slice(stamps.length, stamps.length + BATCH)
-    if (hasWaited) {
-      stamps.push(...(await mapBounded(batch, CONCURRENCY, (path) => stat(path).then(toStamp, () => undefined))))
-      continue
-    }
+    const batch = paths.slice(stamps.length, stamps.length + (hasWaited ? LONG_BATCH : BATCH))
     const began = performance.now()
-    stamps.push(...batch.map(stampOf))
-    hasWaited = (performance.now() - began) * 1000 > WAITED_US * batch.length
+    if (hasWaited) stamps.push(...(await mapBounded(batch, CONCURRENCY, stampInPool)))
+    else stamps.push(...batch.map(stampOf))
+    // After each long batch it is tried again.
+    hasWaited = !hasWaited && (performance.now() - began) * 1000 > WAITED_US * batch.length
     await slices.rest()
   }
   return stamps
@@ -81,6 +80,8 @@ function lastLine(bytes: Buffer, isFromStart: boolean): LineHeader | undefined {
   const before = bytes.lastIndexOf(LF, end - 1)
   return before === -1 && !isFromStart ? undefined : verifyLine(bytes, before + 1, end)
 }
+
+const stampInPool = (path: string): Promise<LogStamp | undefined> => stat(path).then(toStamp, () => undefined)
 
 const toStamp = (stats: Stats | undefined): LogStamp | undefined =>
   stats && { size: stats.size, mtimeMs: stats.mtimeMs }
