@@ -13,6 +13,7 @@ import { benchFiles } from './files.ts'
 import { benchLimits } from './limits.ts'
 import { benchNeighbours } from './neighbours.ts'
 import { benchNetwork } from './network.ts'
+import { benchScale } from './scale.ts'
 import { benchStart } from './start.ts'
 import { benchSteps } from './steps.ts'
 import type { Row } from './table.ts'
@@ -30,6 +31,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   callbacks: benchCallbacks,
   churn: benchChurn,
   start: benchStart,
+  scale: benchScale,
   'event-page': () => benchEventPage(),
 }
 

@@ -15,11 +15,12 @@ const PROBE_MS = 2
 
 export type ServerProcess = {
   readonly pid: number
-  /** From start to the first 200 of `/alive`. */
+  /** From start to the first 200 of `/alive`, and to that of `/ready`. */
   readonly ms: number
+  readonly readyMs: number
   /** Resident memory at that moment. */
   readonly megabytes: number
-  readonly kill: () => Promise<void>
+  readonly kill: (signal?: NodeJS.Signals) => Promise<void>
 }
 
 export async function startServerProcess(home: string, settings: Record<string, string> = {}): Promise<ServerProcess> {
@@ -36,22 +37,26 @@ export async function startServerProcess(home: string, settings: Record<string, 
   const began = performance.now()
   const server = spawn(EXECUTABLE, ['serve'], { env, stdio: 'ignore' })
   const exited = once(server, 'exit')
-  while (!(await answers())) {
-    if (server.exitCode !== null) throw new Error(`dist/agent-server ended with ${server.exitCode}`)
-    await new Promise((resolve) => setTimeout(resolve, PROBE_MS))
+  const timeTo = async (path: string) => {
+    while (!(await answers(path))) {
+      if (server.exitCode !== null) throw new Error(`dist/agent-server ended with ${server.exitCode}`)
+      await new Promise((resolve) => setTimeout(resolve, PROBE_MS))
+    }
+    return performance.now() - began
   }
-  const ms = performance.now() - began
+  const ms = await timeTo('/alive')
+  const readyMs = await timeTo('/ready')
   const kib = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1])
-  const kill = async () => {
-    server.kill('SIGKILL')
+  const kill = async (signal: NodeJS.Signals = 'SIGKILL') => {
+    server.kill(signal)
     await exited
   }
-  return { pid: server.pid!, ms, megabytes: (kib * 1024) / 1e6, kill }
+  return { pid: server.pid!, ms, readyMs, megabytes: (kib * 1024) / 1e6, kill }
 }
 
-function answers(): Promise<boolean> {
+function answers(path: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const probe = http.get({ host: '127.0.0.1', port: PORT, path: '/alive', agent: false }, (response) => {
+    const probe = http.get({ host: '127.0.0.1', port: PORT, path, agent: false }, (response) => {
       response.resume()
       resolve(response.statusCode === 200)
     })

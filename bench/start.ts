@@ -1,13 +1,13 @@
 /** How long the executable takes to answer, alone and with many conversations on disk, beside the least a Node process takes. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Row } from './table.ts'
 import { median } from './table.ts'
-import { KEY, URL, startServerProcess } from './server-process.ts'
+import { fillWithConversations } from './many-conversations.ts'
+import { startServerProcess } from './server-process.ts'
 
 const ROUNDS = 11
 const CONVERSATIONS = 10_000
@@ -26,9 +26,9 @@ export async function benchStart(): Promise<Row[]> {
     const alive = median(starts.slice(1).map((start) => start.ms))
     const resident = median(starts.slice(1).map((start) => start.megabytes))
     const allowed = 2 * node + 150
-    await fillWithConversations(home)
+    await fillWithConversations(home, CONVERSATIONS)
     const many = median(
-      [await timeServer(home), await timeServer(home), await timeServer(home)].map((start) => start.ms),
+      [await timeServer(home), await timeServer(home), await timeServer(home)].map((start) => start.readyMs),
     )
     return [
       [
@@ -58,27 +58,4 @@ async function timeServer(home: string) {
   const server = await startServerProcess(home)
   await server.kill()
   return server
-}
-
-/** Copies of one that the server made itself, each under an id of its own. */
-async function fillWithConversations(home: string): Promise<void> {
-  const server = await startServerProcess(home)
-  await fetch(`${URL}/conversations`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ llm_config: { model: 'none' } }),
-  })
-  const sessions = join(home, 'data/sessions')
-  const [first] = await readdir(sessions)
-  // It comes shortly after the answer.
-  while (!(await readdir(join(sessions, first!))).includes('meta.json')) await sleep(10)
-  await server.kill()
-  const meta = await readFile(join(sessions, first!, 'meta.json'), 'utf8')
-  const events = await readFile(join(sessions, first!, 'events.jsonl'), 'utf8')
-  for (let i = 1; i < CONVERSATIONS; i++) {
-    const id = crypto.randomUUID()
-    await mkdir(join(sessions, id))
-    await writeFile(join(sessions, id, 'meta.json'), meta.replaceAll(first!, id))
-    await writeFile(join(sessions, id, 'events.jsonl'), events.replaceAll(first!, id))
-  }
 }

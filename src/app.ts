@@ -15,6 +15,7 @@ import { createCatalog } from './conversations/catalog.ts'
 import { DEFAULT_COMMAND_LIMITS } from './conversations/client-commands/client-commands.ts'
 import { ConversationManager } from './conversations/manager.ts'
 import { createRunSlots } from './conversations/run-slots.ts'
+import { SummaryFile } from './conversations/summary-file.ts'
 import { lockDataDirectory } from './events/data-lock.ts'
 import { Firehose } from './events/firehose.ts'
 import { createJsonlStore } from './events/jsonl-store.ts'
@@ -66,6 +67,8 @@ export type App = {
   readonly logger: Logger
   /** Why there is no wall around commands, as a clause; undefined when there is one. */
   readonly noWall: string | undefined
+  /** Resolves when it is known which conversations there are; until then only what needs none is answered. Rejects when that cannot be found out. */
+  readonly ready: Promise<void>
   /** Stops taking requests, ends streams and runs, flushes, and lets go of the data directory. Twice is fine. */
   readonly close: () => Promise<void>
 }
@@ -78,7 +81,7 @@ const FILE_OPERATIONS = 8
 const LOCKED_KEYS =
   'some secrets were encrypted under a key that is not set now, and cannot be read; start with it after a comma in OPENHANDS_MASTER_KEY, or set the OPENHANDS_SECRET_KEY of then'
 
-/** Resolves when the server takes requests. What was started is taken apart again when a later step fails. */
+/** Resolves when the server listens, and starts from there: see `ready`. What was started is taken apart again when a later step fails. */
 export async function startApp(config: Config): Promise<App> {
   sizeThreadPool()
   const started = new AsyncDisposableStack()
@@ -109,8 +112,10 @@ export async function startApp(config: Config): Promise<App> {
     started.defer(() => dispatcher.close())
     const parts = { logger, launcher, resources, metrics, slots, dispatcher, keyMaterial: dataKeys.material }
     const { manager, firehose } = await createManager(config, parts)
+    let phase: 'starting' | 'running' | 'stopping' = 'starting'
+    let isLoaded = false
     metrics.watch({
-      conversationsByStatus: () => countByStatus(manager),
+      conversationsByStatus: () => (isLoaded ? countByStatus(manager) : {}),
       activeRuns: slots.active,
       queuedRuns: slots.waiting,
       callbackAttempts: () => dispatcher.stats().attempts,
@@ -118,7 +123,6 @@ export async function startApp(config: Config): Promise<App> {
       callbackWaitMs: () => dispatcher.stats().oldestWaitingMs,
     })
 
-    let phase: 'starting' | 'running' | 'stopping' = 'starting'
     const http = await createHttpServer({
       manager,
       firehose,
@@ -126,6 +130,7 @@ export async function startApp(config: Config): Promise<App> {
       hashBody: createBodyHash(dataKeys.material),
       info: infoOf(config, launcher, resources),
       readiness: createReadiness({ dataDir: config.dataDir, phase: () => phase }),
+      isStarting: () => !isLoaded,
       metrics,
       streamSlots: createStreamSlots(config.maxStreamsPerConversation),
       firehoseSlots: createFirehoseSlots(config.maxFirehoseStreams),
@@ -137,14 +142,19 @@ export async function startApp(config: Config): Promise<App> {
     // After the conversations: their last events are told too.
     started.defer(() => firehose.close())
     started.defer(() => manager.close())
-    await manager.start()
     const listening = await listenOn(http, config)
     if (listening.warning !== undefined) logger.warn(listening.warning)
-    phase = 'running'
-    // Beside the first requests: what is due may be in many conversations.
-    manager
-      .resumeDeliveries()
-      .catch((error: unknown) => logger.error({ err: error }, 'deliveries could not be resumed'))
+    const start = async () => {
+      await manager.start()
+      isLoaded = true
+      if (phase === 'starting') phase = 'running'
+      // Beside the first requests: what is due may be in many conversations.
+      manager
+        .resumeDeliveries()
+        .catch((error: unknown) => logger.error({ err: error }, 'deliveries could not be resumed'))
+    }
+    const ready = start()
+    ready.catch(() => {}) // told to whoever waits for it
 
     const close = async () => {
       phase = 'stopping'
@@ -156,7 +166,7 @@ export async function startApp(config: Config): Promise<App> {
       clearTimeout(timer)
     }
     let closing: Promise<void> | undefined
-    return { url: listening.url, logger, noWall, close: () => (closing ??= close()) }
+    return { url: listening.url, logger, noWall, ready, close: () => (closing ??= close()) }
   } catch (error) {
     await started.disposeAsync()
     throw error
@@ -207,7 +217,7 @@ async function createManager(
   const firehose = new Firehose({
     path: join(dataDir, 'firehose'),
     store,
-    conversationIds: () => catalog.ids(),
+    heads: () => manager.heads(),
     onFault: (error, id) => logger.error({ err: error, conversation_id: id }, 'the firehose cannot tell all events'),
   })
   const assembler = createAssembler({
@@ -262,10 +272,19 @@ async function createManager(
       const files = createEditorFiles(() => fileRules(config, launcher, deps))
       return createTools(names, { ...deps, files: quota ? limitEditor(files, quota) : files })
     },
-    onLogOpened: (log) => firehose.attach(log),
+    onLogOpened(log) {
+      manager.attach(log)
+      // After it: the firehose asks the manager how far the logs are.
+      firehose.attach(log)
+    },
   })
-  const manager = new ConversationManager({
+  const manager: ConversationManager = new ConversationManager({
     catalog,
+    summaryFile: new SummaryFile({
+      path: join(dataDir, 'summaries'),
+      onFault: (error) =>
+        logger.warn({ err: error }, 'the next start has to read more: summaries could not be written'),
+    }),
     assembler,
     workdirBase: config.workdirBase,
     endOrphans: async (isOurs) => [...new Set([...resources.ended, ...(await endOrphans(dataDir, isOurs))])],

@@ -28,6 +28,7 @@ export async function demo(): Promise<void> {
     }),
   )
   stack.defer(app.close)
+  await app.ready
 
   const print = createEventPrinter({ write: (text) => void process.stdout.write(text), color: wantsColor() })
   print.note(

@@ -31,11 +31,14 @@ export async function serve(options: ServeOptions): Promise<void> {
   await ensureWritable(config.workdirBase, 'OPENHANDS_WORKDIR_BASE')
   const stopped = stopSignal()
   const app = await startApp(config)
-  tellStart(app, config, kept)
-  const signal = await stopped
-  app.logger.info({ signal }, 'stopping')
-  setTimeout(() => process.exit(1), EXIT_TIMEOUT_MS).unref()
-  await app.close()
+  try {
+    const early = await Promise.race([app.ready, stopped])
+    if (early === undefined) tellStart(app, config, kept)
+    app.logger.info({ signal: await stopped }, 'stopping')
+  } finally {
+    setTimeout(() => process.exit(1), EXIT_TIMEOUT_MS).unref()
+    await app.close()
+  }
 }
 
 type KeptKey = { readonly key: string; readonly path: string; readonly isNew: boolean }

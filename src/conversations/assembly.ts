@@ -59,8 +59,8 @@ export interface Assembler {
   open(id: string, onChange: OnChange): Promise<Opened>
   /** The new credentials hold from the next model request on. */
   configure(opened: Opened, update: UpdateConfig): Promise<Configured>
-  /** The fold of a log that is not open; undefined when it holds no event. */
-  readState(id: string): Promise<State | undefined>
+  /** The fold of a log that is not open, from `noted` on where that is of this log; undefined when it holds no event. */
+  readState(id: string, noted?: State): Promise<State | undefined>
 }
 
 export function createAssembler(deps: AssemblyDeps): Assembler {
@@ -155,10 +155,10 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
       return { warnings: [...(llm?.warnings ?? []), ...ofTools], dropped }
     },
 
-    async readState(id) {
+    async readState(id, noted) {
       const { log } = await deps.store.open(id)
       try {
-        const state = await foldLog(log, undefined)
+        const state = await foldLog(log, noted && (await isOf(log, noted)) ? noted : undefined)
         return state.createdAt ? state : undefined
       } finally {
         await log.close()
@@ -206,6 +206,12 @@ async function foldLog(log: StoredLog, noted: State | undefined): Promise<State>
     for (const { event } of page.events) state = fold(state, event)
   }
   return state
+}
+
+/** Whether the log's event of that seq is the one that the state was noted at: a log may have been put in another's place. */
+async function isOf(log: StoredLog, { lastSeq, updatedAt }: State): Promise<boolean> {
+  const { events } = await log.read({ afterSeq: lastSeq - 1, beforeSeq: lastSeq + 1, limit: 1 })
+  return events[0]?.event.timestamp === updatedAt
 }
 
 function toolWarning({ model = '' }: LlmConfig, tools: readonly string[]): string[] {

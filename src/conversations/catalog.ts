@@ -11,6 +11,7 @@ import { Status } from '../contract/event.ts'
 import { Decision } from '../contract/permission.ts'
 import { UsageByModel } from '../contract/message.ts'
 import { TaskProgress } from '../contract/task.ts'
+import { logPathIn } from '../events/jsonl-store.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
 import { removeTree } from '../lib/remove-tree.ts'
 import type { CreatedKey } from './keyed-creates.ts'
@@ -109,6 +110,8 @@ export interface Catalog {
   /** The state as last noted, or undefined when there is none of this conversation that can be read: fold the log from the start then. */
   read(id: string): Promise<State | undefined>
   write(state: State): Promise<void>
+  /** Resolves when nothing is being written. */
+  settled(): Promise<void>
   /** Removes the conversation's directory, after what is being written into it. No `write` of it may follow. */
   remove(id: string): Promise<void>
   /** Notes, durably, that this log may hold what a start of the server has to look after. */
@@ -128,7 +131,8 @@ export interface Catalog {
   deletedIds(): Promise<string[]>
   /** Those that still count; the others are removed. */
   deletedKeys(): Promise<CreatedKey[]>
-  directoryOf(id: string): string
+  readonly directoryOf: (id: string) => string
+  readonly logPathOf: (id: string) => string
 }
 
 /** `directory` is the data directory; its `sessions`, `active`, `due` and `deleted` are made. */
@@ -148,6 +152,7 @@ export async function createCatalog(directory: string): Promise<Catalog> {
   return {
     ids: () => listIds(sessions!),
     async read(id) {
+      await writing.get(id)?.catch(() => {}) // told to whoever writes
       try {
         const { format: _, ...noted } = Meta.parse(JSON.parse(await readFile(metaOf(id), 'utf8')))
         const meta = { ...noted, readThrough: noted.readThrough ?? noted.lastSeq }
@@ -171,6 +176,9 @@ export async function createCatalog(directory: string): Promise<Catalog> {
       const done = written.finally(() => writing.get(state.id) === done && writing.delete(state.id))
       writing.set(state.id, done)
       return done
+    },
+    async settled() {
+      while (writing.size > 0) await Promise.allSettled(writing.values())
     },
     async remove(id) {
       // A file that appears while the directory is emptied would keep it from going.
@@ -197,6 +205,7 @@ export async function createCatalog(directory: string): Promise<Catalog> {
     deletedIds: () => listIds(deleted!),
     deletedKeys: () => readKeys(deleted!),
     directoryOf: (id) => join(sessions!, id),
+    logPathOf: (id) => logPathIn(sessions!, id),
   }
 }
 
@@ -213,9 +222,12 @@ async function replaceMeta(path: string, state: State): Promise<void> {
   }
 }
 
+/** Of the id of a conversation; kept, for a data directory may hold a hundred thousand names. */
+const UUID = z.regexes.uuid()
+
 async function listIds(directory: string): Promise<string[]> {
   const names = await readdir(directory)
-  return names.filter((name) => z.uuid().safeParse(name).success)
+  return names.filter((name) => UUID.test(name))
 }
 
 /** In the directory of a conversation whose log is not there yet; once it is, it means nothing. */

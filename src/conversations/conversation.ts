@@ -216,6 +216,8 @@ export class Conversation {
       const pauses = outcome === 'closing' && this.#state.status === 'running' && !this.failed
       if (pauses) await this.#carryOut(this.#pauseCommand('server_closing', true)).catch(this.#reportStorage)
       await this.log.close(outcome)
+      // With what came since the last change that was worth telling.
+      if (this.#state !== this.#deps.state) this.#deps.onChange(this.#state)
     })
   }
 

@@ -8,6 +8,7 @@ import type {
   UpdateConfig,
 } from '../contract/conversation.ts'
 import { Problem } from '../contract/problem.ts'
+import type { EventLog } from '../events/event-log.ts'
 import { settlesWithin } from '../lib/settles-within.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
@@ -16,13 +17,11 @@ import { resumeDeliveries } from './callbacks/resume-deliveries.ts'
 import type { Conversation } from './conversation.ts'
 import { viewOf } from './view.ts'
 import type { Idempotency } from './idempotency.ts'
-import type { CreatedKey } from './keyed-creates.ts'
 import { createKeyedCreates } from './keyed-creates.ts'
-import type { Summary } from './listing.ts'
-import { listPage, matches, summarize } from './listing.ts'
+import { KnownConversations, keyOf } from './known-conversations.ts'
 import { removeData, stateOnDisk } from './removal.ts'
+import { damaged } from './resting-views.ts'
 import type { StartUpDeps } from './start-up.ts'
-import { damagedState, takeStock } from './start-up.ts'
 import type { State } from './state.ts'
 
 /** Conversations looked at, or opened, at the same time. */
@@ -44,24 +43,33 @@ export type ManagerDeps = StartUpDeps & {
 
 export class ConversationManager {
   readonly #deps: ManagerDeps
-  readonly #index = new Map<string, Summary>()
+  readonly #index: KnownConversations
   readonly #openings = new Map<string, Promise<Opened>>()
   /** Ids on their way in or out, for which nothing else may begin. */
   readonly #busy = new Set<string>()
   readonly #keyed = createKeyedCreates()
   readonly #stopping = new AbortController()
+  #starting: Promise<void> | undefined
 
   constructor(deps: ManagerDeps) {
     this.#deps = deps
+    this.#index = new KnownConversations(deps)
   }
 
-  /** Reads which conversations there are, and looks after those that a stop of the server left half done. */
-  async start(): Promise<void> {
-    const { catalog } = this.#deps
-    const { summaries, deletedKeys } = await takeStock(this.#deps)
-    deletedKeys.forEach(this.#keyed.remember)
-    for (const summary of summaries) this.#index.set(summary.id, summary)
-    await mapBounded(await catalog.activeIds(), START_CONCURRENCY, (id) => this.#recoverOne(id))
+  /**
+   * Reads which conversations there are, and looks after those that a stop of the server left half done. Nothing may be
+   * asked of it before. Throws when it is closed meanwhile.
+   */
+  start(): Promise<void> {
+    this.#starting = this.#start()
+    return this.#starting
+  }
+
+  async #start(): Promise<void> {
+    const keys = await this.#index.load(this.#stopping.signal)
+    keys.forEach(this.#keyed.remember)
+    this.#stopping.signal.throwIfAborted()
+    await mapBounded(await this.#deps.catalog.activeIds(), START_CONCURRENCY, (id) => this.#recoverOne(id))
   }
 
   /** Opens those that have something to deliver to callbacks; what is open delivers by itself. */
@@ -90,12 +98,7 @@ export class ConversationManager {
   async #once(idempotency: Idempotency | undefined, make: () => Promise<ConversationView>): Promise<ConversationView> {
     this.#refuseWhenClosing()
     if (!idempotency) return await make()
-    const known = this.#keysOf(idempotency.key)
-    return await this.#keyed.once(idempotency, { known, make, again: (id) => this.#tellAgain(id) })
-  }
-
-  #keysOf(key: string): CreatedKey[] {
-    return [...this.#index.values()].flatMap((summary) => (summary.idempotency?.key === key ? keyOf(summary) : []))
+    return await this.#keyed.once(idempotency, { make, again: (id) => this.#tellAgain(id) })
   }
 
   async #tellAgain(id: string): Promise<ConversationView> {
@@ -120,7 +123,8 @@ export class ConversationManager {
       this.#openings.set(id, opening)
       const { conversation } = await opening
       const { warnings } = await made
-      this.#index.set(id, summarize(conversation.state))
+      this.#index.set(conversation.state)
+      keyOf(this.#index.get(id)!).forEach(this.#keyed.remember)
       this.#onChange(conversation.state)
       return { ...conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
     } catch (error) {
@@ -156,13 +160,23 @@ export class ConversationManager {
 
   /** One page, newest first unless asked otherwise. Opens no log. */
   async list(query: ListConversations): Promise<{ items: ConversationView[]; next_page_id: string | null }> {
-    const { ids, nextPageId } = listPage(this.#index.values(), query)
+    const { ids, nextPageId } = this.#index.page(query)
     const views = await mapBounded(ids, START_CONCURRENCY, (id) => this.#viewWithoutOpening(id))
     return { items: views.filter((view) => view !== undefined), next_page_id: nextPageId }
   }
 
   count(filter: CountConversations): number {
-    return this.#index.values().reduce((count, summary) => count + (matches(summary, filter) ? 1 : 0), 0)
+    return this.#index.count(filter)
+  }
+
+  /** The last seq of each; undefined of those whose log could not be read. */
+  heads(): Iterable<readonly [id: string, head: number | undefined]> {
+    return this.#index.heads()
+  }
+
+  /** To be called with each log that is opened or made, before anything is appended to it. */
+  attach(log: EventLog): void {
+    this.#index.attach(log)
   }
 
   async configure(id: string, update: UpdateConfig): Promise<ConversationView> {
@@ -220,12 +234,14 @@ export class ConversationManager {
     await opened?.dispose('deleted')
     await this.#deps.endOrphans((each) => each === id)
     await removeData(catalog, id, state)
+    await this.#index.forget(id)
     this.#deps.onDeleted(id)
   }
 
   /** Ends every run, stream and process within a bound; nothing can be asked of it afterwards. */
   async close(): Promise<void> {
     this.#stopping.abort()
+    await this.#starting?.catch(() => {}) // told to whoever started it
     const closing = Promise.allSettled(
       [...this.#openings.values()].map(async (opening) => (await opening).dispose('closing')),
     )
@@ -234,11 +250,12 @@ export class ConversationManager {
     if ((await Promise.race([closing, late])) === 'late')
       this.#deps.logger.warn('some conversations did not close in time')
     clearTimeout(timer)
+    await Promise.all([this.#deps.catalog.settled(), this.#deps.summaryFile.close()])
   }
 
   readonly #onChange = (state: State): void => {
     if (!this.#index.has(state.id)) return
-    this.#index.set(state.id, summarize(state))
+    this.#index.set(state)
     this.#deps.catalog
       .write(state)
       .catch(
@@ -266,14 +283,13 @@ export class ConversationManager {
         await opened.dispose('closing')
         throw error
       }
-      this.#onChange(opened.conversation.state)
+      this.#index.set(opened.conversation.state)
       return opened
     } catch (error) {
       this.#openings.delete(id)
       const summary = this.#index.get(id)
       const told = summary && isNotFound(error) ? logIsGone(error) : error
-      if (summary && told instanceof Problem && told.code === 'conversation_damaged')
-        this.#index.set(id, { ...summary, status: 'error' })
+      if (summary && told instanceof Problem && told.code === 'conversation_damaged') this.#index.setDamaged(id)
       throw told
     }
   }
@@ -295,9 +311,17 @@ export class ConversationManager {
   async #viewWithoutOpening(id: string): Promise<ConversationView | undefined> {
     const opened = await this.#openings.get(id)?.catch(() => undefined)
     if (opened) return opened.conversation.view()
+    const view = await this.#index.viewAtRest(id)
+    if (view || !this.#index.has(id)) return view
+    // Somebody took `meta.json` away, or it could not be written.
+    const reopened = await this.open(id).catch(() => undefined)
+    if (reopened) {
+      this.#onChange(reopened.conversation.state)
+      return reopened.conversation.view()
+    }
     const state = await this.#deps.catalog.read(id)
-    const summary = this.#index.get(id)
-    return summary && viewOf({ ...(state ?? damagedState(id, summary.createdAt)), status: summary.status })
+    const now = this.#index.get(id)
+    return now && viewOf(damaged(state, now))
   }
 
   async #whyMissing(id: string): Promise<Problem> {
@@ -309,10 +333,6 @@ export class ConversationManager {
     if (this.#stopping.signal.aborted)
       throw new Problem('unavailable', 'The server is stopping; try again when it is up.')
   }
-}
-
-function keyOf({ id, createdAt: at, idempotency }: Summary): CreatedKey[] {
-  return idempotency ? [{ key: idempotency.key, bodyHash: idempotency.bodyHash, id, at }] : []
 }
 
 const deleted = (id: string) => new Problem('conversation_deleted', `Conversation ${id} has been deleted.`)

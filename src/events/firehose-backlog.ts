@@ -24,7 +24,7 @@ const DEFAULT_BYTES = 16 * 1024 * 1024
 export async function readBacklog(backlog: Backlog, options: ReadOptions): Promise<EventPage> {
   const { afterSeq = 0, beforeSeq = Infinity, limit } = options
   const last = Math.min(beforeSeq - 1, backlog.head)
-  const records = await backlog.index.read(afterSeq + 1, Math.min(limit, last - afterSeq))
+  const records = ascending(await backlog.index.read(afterSeq + 1, Math.min(limit, last - afterSeq)))
   const parts = await readParts(backlog, records, options)
   const events: FirehoseEvent[] = []
   let position = afterSeq
@@ -35,7 +35,22 @@ export async function readBacklog(backlog: Backlog, options: ReadOptions): Promi
     const stored = part.events.get(seq)
     if (stored) events.push(firehoseEvent(position, backlog.index.epoch, stored))
   }
+  // The reader would ask for the same page for ever.
+  if (position === afterSeq && afterSeq < last && limit > 0) throw cannotAdvance(afterSeq)
   return { events, scannedTo: position < last ? position : undefined }
+}
+
+/**
+ * The records up to the first that goes back in its conversation: after a log was restored from an older copy, some of
+ * its seqs come a second time. A log is read from a page's first seq on, so they belong on a page of their own.
+ */
+function ascending(records: readonly IndexRecord[]): readonly IndexRecord[] {
+  const heads = new Map<string, number>()
+  for (const [i, { conversationId, seq }] of records.entries()) {
+    if (seq <= (heads.get(conversationId) ?? 0)) return records.slice(0, i)
+    heads.set(conversationId, seq)
+  }
+  return records
 }
 
 /** Conversation by conversation, in the order they come up, as far as the bytes allow. */
@@ -48,9 +63,7 @@ async function readParts(
   let bytes = 0
   for (const [id, own] of Map.groupBy(records, ({ conversationId }) => conversationId)) {
     if (bytes >= maxBytes) break
-    // Not the first and the last: a log that was restored tells some seqs anew.
-    const seqs = own.map(({ seq }) => seq)
-    const [first, last] = [Math.min(...seqs), Math.max(...seqs)]
+    const [first, last] = [own[0]!.seq, own.at(-1)!.seq]
     const range = { afterSeq: first - 1, beforeSeq: last + 1, limit: last - first + 1 }
     const page = await readOne(backlog, id, { ...range, maxBytes: maxBytes - bytes, ...withoutUndefined({ types }) })
     parts.set(id, {
@@ -82,3 +95,6 @@ async function readOne({ store, onFault }: Backlog, id: string, options: ReadOpt
 
 const NOTHING: EventPage = { events: [], scannedTo: undefined }
 const MAX_TRIES = 3
+
+const cannotAdvance = (position: number) =>
+  new Problem('storage_failed', `The index of the firehose cannot be read after position ${position}.`)

@@ -18,6 +18,8 @@ import { constants, open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
+import type { Origin } from './firehose-heads.ts'
+import { readSavedHeads, writeSavedHeads } from './firehose-heads.ts'
 import { syncDirectory } from './sync-directory.ts'
 
 export type IndexRecord = { readonly conversationId: string; readonly seq: number }
@@ -31,10 +33,14 @@ const FORMAT = 1
 
 /** Read at a time when the file is opened. */
 const BLOCK_BYTES = RECORD_BYTES * 32 * 1024
+/** Reading so many records takes some hundredths of a second; it is not worth saving less. */
+const SAVE_RECORDS = 50_000
+const CHECKSUM_RECORDS = 1024
 
 export class FirehoseIndex {
   /** Tells this file from another that was begun in its place; 16 hexadecimal digits. */
   readonly epoch: string
+  readonly #path: string
   readonly #file: FileHandle
   /** By the 16 bytes of the id, which take less than its text. */
   readonly #heads: Map<string, number>
@@ -43,25 +49,30 @@ export class FirehoseIndex {
   /** Those in the file, those on their way there, and those that wait. */
   #added: number
   #isSynced = true
+  /** Records whose heads are saved. */
+  #savedCount: number
 
-  private constructor(file: FileHandle, epoch: string, heads: Map<string, number>, count: number) {
+  private constructor(path: string, file: FileHandle, { epoch, heads, count, savedCount }: Read) {
+    this.#path = path
     this.#file = file
     this.epoch = epoch
     this.#heads = heads
     this.#count = count
     this.#added = count
+    this.#savedCount = savedCount
   }
 
-  /** Reads the file through once, in constant memory but for one number a conversation. */
+  /** Reads the file from where its heads were saved, in constant memory but for one number a conversation. */
   static async open(path: string): Promise<FirehoseIndex> {
     const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600)
     try {
       const epoch = (await readEpoch(file)) ?? (await begin(file, path))
-      const heads = new Map<string, number>()
-      const count = await readHeads(file, heads)
+      const saved = await readSavedHeads(headsPathOf(path), originOf(file, epoch))
+      const heads = new Map(saved?.heads)
+      const count = await readHeads(file, heads, saved?.count ?? 0)
       await file.truncate((count + 1) * RECORD_BYTES)
       await file.datasync()
-      return new FirehoseIndex(file, epoch, heads, count)
+      return new FirehoseIndex(path, file, { epoch, heads, count, savedCount: saved?.count ?? 0 })
     } catch (error) {
       await file.close()
       throw error
@@ -73,9 +84,9 @@ export class FirehoseIndex {
     return this.#count
   }
 
-  /** Whether records wait for `write`. */
-  get hasWaiting(): boolean {
-    return this.#waiting.length > 0
+  /** Records that are not in the file yet. */
+  get waitingCount(): number {
+    return this.#added - this.#count
   }
 
   /** The last seq of this conversation that was added; 0 when there is none. */
@@ -130,8 +141,42 @@ export class FirehoseIndex {
     })
   }
 
+  /** For the next who opens it, if there is enough to save. Never while `write` or `sync` is under way. */
+  async saveHeads(): Promise<void> {
+    if (this.#count - this.#savedCount < SAVE_RECORDS) return
+    await this.sync()
+    // Those of records that wait would be missing from the file after a crash.
+    if (this.waitingCount > 0) return
+    const saved = { count: this.#count, heads: new Map(this.#heads) }
+    await writeSavedHeads(headsPathOf(this.#path), originOf(this.#file, this.epoch), saved)
+    this.#savedCount = saved.count
+  }
+
   async close(): Promise<void> {
     await this.#file.close()
+  }
+}
+
+type Read = {
+  readonly epoch: string
+  readonly heads: Map<string, number>
+  readonly count: number
+  readonly savedCount: number
+}
+
+const headsPathOf = (path: string) => `${path}-heads`
+
+/** The checksum is of the last records only: those of another history of the same index differ in them. */
+function originOf(file: FileHandle, epoch: string): Origin {
+  return {
+    epoch,
+    async checksum(count) {
+      const { size } = await file.stat()
+      if (size < (count + 1) * RECORD_BYTES) return undefined
+      const bytes = Buffer.allocUnsafe(Math.min(count, CHECKSUM_RECORDS) * RECORD_BYTES)
+      await readAll(file, bytes, (count + 1) * RECORD_BYTES - bytes.length)
+      return crc32(bytes)
+    },
   }
 }
 
@@ -156,12 +201,12 @@ const isWhole = (bytes: Buffer, at: number): boolean =>
   // A page that never reached the disk reads as zeros.
   bytes.readUIntBE(at + 16, 6) > 0
 
-/** Answers how many records there are up to the first that is none. */
-async function readHeads(file: FileHandle, heads: Map<string, number>): Promise<number> {
+/** From the record of this number on. Answers how many records there are up to the first that is none. */
+async function readHeads(file: FileHandle, heads: Map<string, number>, from: number): Promise<number> {
   const { size } = await file.stat()
   const all = Math.floor(size / RECORD_BYTES) - 1
   const block = Buffer.allocUnsafe(BLOCK_BYTES)
-  for (let count = 0; count < all;) {
+  for (let count = from; count < all;) {
     const bytes = block.subarray(0, Math.min(BLOCK_BYTES, (all - count) * RECORD_BYTES))
     await readAll(file, bytes, (count + 1) * RECORD_BYTES)
     for (let at = 0; at < bytes.length; at += RECORD_BYTES, count++) {

@@ -9,6 +9,7 @@
 import { Problem } from '../contract/problem.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
 import { createSerial } from '../lib/serial.ts'
+import { createSlices } from '../lib/time-slices.ts'
 import type { EventLog, LogSubscriber } from './event-log.ts'
 import type { EventPage, LogViews, StoredEvent } from './event-store.ts'
 import { readBacklog } from './firehose-backlog.ts'
@@ -23,8 +24,11 @@ export type FirehoseDeps = {
   /** Of the index; made when it isn't there. */
   readonly path: string
   readonly store: LogViews
-  /** Of the conversations there are, open or not. */
-  readonly conversationIds: () => Promise<readonly string[]>
+  /**
+   * Of the conversations there are, open or not, the seq of the last event; undefined where the log has to be looked at. It
+   * is asked for each as it comes up, and has heard of all that was stored before the firehose does.
+   */
+  readonly heads: () => Iterable<readonly [conversationId: string, head: number | undefined]>
   /** Told what keeps a conversation's events, or all, from being told. */
   readonly onFault: (error: unknown, conversationId?: string) => void
 }
@@ -167,10 +171,19 @@ export class Firehose {
 
   async #complete(index: FirehoseIndex): Promise<void> {
     this.#head = index.count
-    await mapBounded(await this.#deps.conversationIds(), COMPLETE_CONCURRENCY, async (id) => {
-      if (this.#ended || this.#index !== index) return
+    const isOver = () => this.#ended !== undefined || this.#index !== index
+    const unknown: string[] = []
+    const slices = createSlices()
+    for (const [id, head] of this.#deps.heads()) {
+      if (head === undefined) unknown.push(id)
+      const busy = (head !== undefined && this.#addUpTo(index, id, head)) || slices.rest()
+      if (busy) await busy
+      if (isOver()) return
+    }
+    await mapBounded(unknown, COMPLETE_CONCURRENCY, async (id) => {
+      if (isOver()) return
       try {
-        await this.#completeOne(index, id)
+        await this.#lookInto(index, id)
       } catch (error) {
         // One damaged log is no reason to tell nothing of the others.
         if (!isGone(error)) this.#deps.onFault(error, id)
@@ -179,13 +192,24 @@ export class Firehose {
     this.#isComplete = this.#index === index
   }
 
-  async #completeOne(index: FirehoseIndex, id: string): Promise<void> {
+  async #lookInto(index: FirehoseIndex, id: string): Promise<void> {
     const known = index.headOf(id)
     await using view = await this.#deps.store.view(id)
-    if (view.head < known) return this.#agreeOn(index, id, view.head)
-    // Its writer may be ahead of us, and have told of more by now.
-    for (let from = known; from < view.head; from = Math.max(from + COMPLETE_STEP, index.headOf(id))) {
-      this.#agreeOn(index, id, Math.max(Math.min(from + COMPLETE_STEP, view.head), index.headOf(id)))
+    // Its writer may be ahead of what we saw, and have told of more by now.
+    await this.#addUpTo(index, id, view.head < known ? view.head : Math.max(view.head, index.headOf(id)))
+  }
+
+  /** At once where there is little to add, as of nearly all. */
+  #addUpTo(index: FirehoseIndex, id: string, head: number): Promise<void> | undefined {
+    const known = index.headOf(id)
+    if (head - known > COMPLETE_STEP) return this.#addInSteps(index, id, head)
+    this.#agreeOn(index, id, head)
+    return index.waitingCount > COMPLETE_STEP ? this.#flush() : undefined
+  }
+
+  async #addInSteps(index: FirehoseIndex, id: string, head: number): Promise<void> {
+    for (let from = index.headOf(id); from < head; from = Math.max(from + COMPLETE_STEP, index.headOf(id))) {
+      this.#agreeOn(index, id, Math.max(Math.min(from + COMPLETE_STEP, head), index.headOf(id)))
       await this.#flush()
     }
   }
@@ -235,7 +259,8 @@ export class Firehose {
         if (this.#readers > 0) await this.#index?.sync()
         this.#head = this.#index?.count ?? 0
         await this.#show(count)
-      } while (this.#waiting.length > 0 || this.#index?.hasWaiting)
+        await this.#index?.saveHeads().catch(this.#deps.onFault)
+      } while (this.#waiting.length > 0 || (this.#index?.waitingCount ?? 0) > 0)
     } catch (error) {
       this.#giveUp(error)
     }

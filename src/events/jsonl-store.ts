@@ -25,6 +25,9 @@ export type JsonlStoreOptions = {
   readonly idleMs?: number
 }
 
+/** Where a store in this directory keeps the log of a conversation. Put together by hand, as a start needs it for each. */
+export const logPathIn = (directory: string, conversationId: string): string => `${directory}/${conversationId}/${FILE}`
+
 export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogViews {
   const { directory, now = Date.now, idleMs = IDLE_MS } = options
   // Two objects writing one file would each overwrite what the other stored. So whoever opens a log takes it over from
@@ -41,7 +44,7 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
   }
 
   function fileOf(conversationId: string): { path: string; file: LogFile; index: SeqIndex } {
-    const path = join(directory, conversationId, FILE)
+    const path = logPathIn(directory, conversationId)
     const index = new SeqIndex()
     return { path, index, file: new LogFile(path, { idleMs, onIdle: () => index.forget() }) }
   }

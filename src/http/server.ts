@@ -52,6 +52,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answers without a key. */
     public?: boolean
+    /** Answers while the server starts, as all that is public does: it needs no conversations. */
+    early?: boolean
     /** For people to look at in a browser: it has security headers of its own. */
     page?: boolean
     /** Its body is a file, or a form of files, of any type and size. */
@@ -66,6 +68,8 @@ export type HttpDeps = {
   readonly hashBody: HashBody
   readonly info: Info
   readonly readiness: ReadinessProbe
+  /** Whether it is not known yet which conversations there are. */
+  readonly isStarting: () => boolean
   readonly metrics: Metrics
   readonly streamSlots: StreamSlots
   readonly firehoseSlots: FirehoseSlots
@@ -169,6 +173,8 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   app.addHook('onRequest', async (request, reply) => {
     // Before a body comes that nobody takes.
     if (request.is404) refuseUnknown(request.url)
+    const { config } = request.routeOptions
+    if (deps.isStarting() && !config.public && !config.early) throw starting()
     expectations.meet(request, reply)
     if (takesLongBody(request)) bodies.allowSlow(request.raw)
   })
@@ -210,6 +216,11 @@ function requireKey(app: FastifyInstance, checkKey: CheckKey): void {
     if (!config.public && !keyComes) await checkKey(request, authorization)
   })
 }
+
+const starting = () =>
+  new Problem('unavailable', 'The server is starting; try again when /ready says that it takes work.', {
+    details: { reason: 'starting' },
+  })
 
 const takesLongBody = ({ routeOptions: { config }, headers }: FastifyRequest): boolean =>
   !config.public && (config.takesFiles === true || !/^application\/json\b/i.test(headers['content-type'] ?? ''))

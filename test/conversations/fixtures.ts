@@ -13,6 +13,7 @@ import type { CallbackDispatcher, DispatcherOptions } from '../../src/conversati
 import { createCatalog } from '../../src/conversations/catalog.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import { createRunSlots } from '../../src/conversations/run-slots.ts'
+import { SummaryFile } from '../../src/conversations/summary-file.ts'
 import { ConversationManager } from '../../src/conversations/manager.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
 import { Firehose } from '../../src/events/firehose.ts'
@@ -101,7 +102,7 @@ export async function setBench({
     const firehose = new Firehose({
       path: join(dataDir, 'firehose'),
       store,
-      conversationIds: () => catalog.ids(),
+      heads: () => manager.heads(),
       onFault: (error) => logger.error({ err: error }, 'the firehose failed'),
     })
     const resources = await createResourceLimiter({ limits: {}, dataDir, onError: (error) => logger.error(error) })
@@ -133,11 +134,15 @@ export async function setBench({
       files: { io: createPermits(8), ripgrep: () => undefined },
       fileRules: () => ({ forbidden: [dataDir], permitted: [workdirBase] }),
       createTools: (names) => (names.length ? [...tools] : []),
-      onLogOpened: (log) => firehose.attach(log),
+      onLogOpened(log) {
+        manager.attach(log)
+        firehose.attach(log)
+      },
       ...deps,
     })
-    const manager = new ConversationManager({
+    const manager: ConversationManager = new ConversationManager({
       catalog,
+      summaryFile: new SummaryFile({ path: join(dataDir, 'summaries'), onFault: (error) => logger.error(error) }),
       assembler,
       workdirBase,
       logger,

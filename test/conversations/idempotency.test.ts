@@ -71,6 +71,18 @@ test('a create that is deleted is remembered for a day and no longer', async () 
   expect(await creates.once({ key: 'k2', bodyHash: 'h' }, late)).toBe('made')
 })
 
+test('of a key that was used again after a day, the later create counts', async () => {
+  const creates = createKeyedCreates()
+  const at = (age: number) => new Date(Date.now() - age).toISOString()
+  creates.remember({ key: 'k', bodyHash: 'h', id: 'later', at: at(DAY / 2) })
+  creates.remember({ key: 'k', bodyHash: 'former', id: 'earlier', at: at(DAY - 60_000) })
+  const steps = { make: async () => 'made', again: async (id: string) => id }
+  expect(await creates.once({ key: 'k', bodyHash: 'h' }, steps)).toBe('later')
+  await expect(creates.once({ key: 'k', bodyHash: 'former' }, steps)).rejects.toMatchObject({
+    code: 'idempotency_mismatch',
+  })
+})
+
 const llm_config = (http: HttpBench, more = {}) => {
   return { model: 'scripted', base_url: http.bench.model.baseUrl, api_key: MODEL_KEY, num_retries: 0, ...more }
 }

@@ -645,6 +645,8 @@ describe('the catalog', () => {
       resume_on_start: true,
       max_seconds_per_run: 9,
     })
+    // The manager, which has a catalog of its own, notes the new conversation without anyone waiting for it.
+    await expect.poll(() => catalog.read(state.id)).toBeDefined()
     const usage = { m: { input_tokens: 1, output_tokens: 2, cached_tokens: 0, reasoning_tokens: 0 } }
     const busy = {
       ...state,

@@ -1,4 +1,4 @@
-import { appendFile, open, stat, truncate } from 'node:fs/promises'
+import { appendFile, open, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { follow } from '../../src/events/event-feed.ts'
@@ -21,7 +21,7 @@ function startLife(directory: string, ids: readonly string[]) {
   const firehose = new Firehose({
     path: indexOf(directory),
     store,
-    conversationIds: async () => ids,
+    heads: () => ids.map((id) => [id, undefined] as const),
     onFault: (error) => faults.push(error),
   })
   const logs: EventLog[] = []
@@ -162,6 +162,22 @@ describe('the firehose', () => {
     expect(keysOf(await take(life.firehose, 30, '0')).toSorted()).toEqual(keysOf(all).toSorted())
   })
 
+  test('looks into no log whose last seq it is told, and still tells all of it', async () => {
+    const log = await life.create(ids[0]!)
+    for (let i = 0; i < 3; i++) await log.append([message(`${i}`)])
+    await life.stop()
+    let views = 0
+    const store = createJsonlStore({ directory: join(directory.path, 'sessions') })
+    const looking = { view: (id: string) => (views++, store.view(id)) }
+    const heads = () => [[ids[0]!, 3]] as const
+    const firehose = new Firehose({ path: indexOf(directory.path), store: looking, heads, onFault: () => {} })
+    using reader = await firehose.open()
+    expect([reader.head, views]).toEqual([3, 0])
+    const page = await reader.read({ afterSeq: 0, limit: 10 })
+    expect(keysOf(page.events.map((event) => seenOf(event as FirehoseEvent)))).toEqual(keys(ids[0]!, 1, 3))
+    await firehose.close()
+  })
+
   test('refuses the cursor of another index, what is none, and one it has not come to', async () => {
     const log = await life.create(ids[0]!)
     await log.append([message('a'), message('b')])
@@ -214,6 +230,32 @@ describe('the firehose', () => {
     expect(read).toEqual(await take(life.firehose, 24, '0'))
     const filtered = await take(life.firehose, 12, '0', { types: new Set(['UserMessage']) })
     expect(keysOf(filtered)).toEqual(keysOf(read).filter((key) => Number(key.split(' ')[1]) % 2 === 0))
+  })
+
+  test('every page advances, also after a log was restored from an older copy and written on', async () => {
+    const path = join(directory.path, 'sessions', ids[0]!, 'events.jsonl')
+    const large = toolResult('x'.repeat(60_000))
+    const log = await life.create(ids[0]!)
+    for (let i = 0; i < 5; i++) await log.append([large])
+    const copy = await readFile(path)
+    for (let i = 0; i < 5; i++) await log.append([large])
+    await take(life.firehose, 10, '0')
+    await life.stop()
+    await writeFile(path, copy)
+    life = startLife(directory.path, ids)
+    const again = await life.open(ids[0]!)
+    await take(life.firehose, 5, '0')
+    for (let i = 0; i < 5; i++) await again.append([large])
+    using reader = await life.firehose.open()
+    const seen: Seen[] = []
+    for (let afterSeq: number | undefined = 0; afterSeq !== undefined;) {
+      const page = await reader.read({ afterSeq, limit: 256, maxBytes: 100_000 })
+      expect(page.scannedTo ?? Infinity).toBeGreaterThan(afterSeq)
+      seen.push(...page.events.map((event) => seenOf(event as FirehoseEvent)))
+      afterSeq = page.scannedTo
+    }
+    // The positions of what the restored log has lost tell what took its place.
+    expect(keysOf(seen)).toEqual([...keys(ids[0]!, 1, 10), ...keys(ids[0]!, 6, 10)])
   })
 
   test('deltas keep their place among the events, and who joins in the middle of a message has its beginning once', async () => {

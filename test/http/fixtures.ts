@@ -57,7 +57,7 @@ export type Answer = {
 export type HttpBench = AsyncDisposable & {
   readonly bench: Bench
   readonly app: FastifyInstance
-  readonly readiness: { isReady: boolean }
+  readonly readiness: { isReady: boolean; isStarting: boolean }
   /** With the key, unless `headers` say otherwise; an object is sent as JSON. */
   readonly call: (method: string, url: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>
   readonly create: (fields?: object) => Promise<string>
@@ -69,7 +69,7 @@ type HttpOptions = BenchOptions & { readonly http?: Partial<HttpDeps> }
 
 export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
   const bench = await setBench(options)
-  const readiness = { isReady: true }
+  const readiness = { isReady: true, isStarting: false }
   const { pino } = await import('pino')
   const logger = pino({ level: 'debug' }, { write: (line: string) => void bench.logged.push(line) })
   const app = await createHttpServer({
@@ -79,6 +79,7 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
     hashBody: createBodyHash([KEY, OLD_KEY]),
     info: { ...INFO, tools: [...INFO.tools], network: { ...INFO.network, modes: [...INFO.network.modes] } },
     readiness: async () => ({ status: readiness.isReady ? 'ok' : 'unavailable' }),
+    isStarting: () => readiness.isStarting,
     metrics: bench.metrics,
     streamSlots: createStreamSlots(MAX_STREAMS),
     firehoseSlots: createFirehoseSlots(MAX_FIREHOSE_STREAMS),

@@ -5,7 +5,7 @@ import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { createRandom } from '../support/random.ts'
 import { RefusedUpgrade, connect } from '../support/socket.ts'
-import { subscribe } from '../support/stream.ts'
+import { isStarting, subscribe } from '../support/stream.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const KILLS = 4
@@ -42,8 +42,9 @@ function follow(connectAfter: (cursor: string) => Promise<Connection>): Follower
   }
 }
 
-/** What the server itself has refused is none. */
+/** What the server itself has refused is none, but for a start that goes on. */
 function ignoreLostConnection(error: unknown): undefined {
+  if (isStarting(error)) return
   if (error instanceof RefusedUpgrade || (error instanceof Error && error.message.startsWith('/firehose'))) throw error
 }
 

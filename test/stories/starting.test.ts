@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readFile, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { randomBytes } from 'node:crypto'
@@ -158,4 +159,26 @@ test('a key read from a file works', async () => {
   await writeFile(file, `${KEY}\n`)
   await using server = await startServer({ env: { OPENHANDS_MASTER_KEY: '', OPENHANDS_MASTER_KEY_FILE: file } })
   expect((await server.call('GET', '/info')).status).toBe(200)
+})
+
+test('a start listens before it has read the conversations, and answers 503 for all that needs them', async () => {
+  await using server = await startServer()
+  const { body } = await server.call('POST', '/conversations', { title: 'One', llm_config: { model: 'none' } })
+  await server.stop()
+  // What is to be read has no end until somebody writes to it.
+  const fifo = join(server.dataDir, 'sessions', body.id, 'meta.json')
+  await rm(join(server.dataDir, 'summaries'))
+  await rm(fifo)
+  execFileSync('mkfifo', [fifo])
+  const started = server.restart()
+  await expect.poll(() => server.call('GET', '/alive').catch(() => undefined)).toMatchObject({ status: 200 })
+  expect(await server.call('GET', '/ready')).toMatchObject({ status: 503, body: { reason: 'starting' } })
+  expect((await server.call('GET', '/info')).status).toBe(200)
+  const refused = await server.call('GET', `/conversations/${body.id}`)
+  expect(refused).toMatchObject({ status: 503, body: { error: 'unavailable', details: { reason: 'starting' } } })
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  await writeFile(fifo, '')
+  await started
+  expect(await server.call('GET', '/ready')).toMatchObject({ status: 200 })
+  expect((await server.call('GET', '/conversations')).body.items).toMatchObject([{ id: body.id, title: 'One' }])
 })

@@ -34,7 +34,7 @@ export type TestServer = AsyncDisposable & {
 
 export type ServerOptions = { readonly env?: Record<string, string>; readonly wrapper?: readonly string[] }
 
-/** Resolves when `/alive` answers. Its data is removed when it is disposed of. */
+/** Resolves when it has started. Its data is removed when it is disposed of. */
 export async function startServer({ env = {}, wrapper = [] }: ServerOptions = {}): Promise<TestServer> {
   const home = await mkdtemp(join(tmpdir(), 'agent-server-test-'))
   const dataDir = join(home, 'data')
@@ -48,7 +48,7 @@ export async function startServer({ env = {}, wrapper = [] }: ServerOptions = {}
     ...env,
   }
   let running = launch(['serve'], { env: settings, wrapper, cwd: home })
-  await waitUntilAlive(url, running)
+  await waitUntilStarted(url, running)
 
   const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
     running.child.kill(signal)
@@ -67,7 +67,7 @@ export async function startServer({ env = {}, wrapper = [] }: ServerOptions = {}
     async restart(signal, changes = {}) {
       await stop(signal)
       running = launch(['serve'], { env: { ...settings, ...changes }, wrapper, cwd: home })
-      await waitUntilAlive(url, running)
+      await waitUntilStarted(url, running)
     },
     async [Symbol.asyncDispose]() {
       await stop('SIGKILL')
@@ -100,18 +100,20 @@ export function launch(
   return { child, exited, output: () => said }
 }
 
-async function waitUntilAlive(url: string, { child, exited, output }: Launched): Promise<void> {
+async function waitUntilStarted(url: string, { child, exited, output }: Launched): Promise<void> {
   const deadline = Date.now() + PATIENCE_MS
   while (child.exitCode === null && child.signalCode === null && Date.now() < deadline) {
-    if (await isAlive(url)) return
+    if (await hasStarted(url)) return
     await Promise.race([sleep(20), exited])
   }
   throw new Error(`the server did not start (exit code ${child.exitCode}):\n${output()}`)
 }
 
-async function isAlive(url: string): Promise<boolean> {
+/** Also with a disk that cannot be written. */
+async function hasStarted(url: string): Promise<boolean> {
   try {
-    return (await fetch(`${url}/alive`)).ok
+    const { reason } = (await (await fetch(`${url}/ready`)).json()) as { reason?: string }
+    return reason !== 'starting'
   } catch {
     return false // nobody listens yet
   }

@@ -47,3 +47,7 @@ export async function subscribe(url: string, path: string, headers: Record<strin
     until: frames.until,
   }
 }
+
+/** Whether the server that was asked, for a stream or a socket, had not read its conversations yet. */
+export const isStarting = (error: unknown): boolean =>
+  error instanceof Error && /\b503 .*"reason":"starting"/.test(error.message)

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestServer } from './server.ts'
 import type { Subscriber } from './stream.ts'
-import { subscribe } from './stream.ts'
+import { isStarting, subscribe } from './stream.ts'
 
 export type Watcher = {
   /** Every durable event it was sent, over all connections. */
@@ -29,7 +29,8 @@ export function watch(server: Pick<TestServer, 'url'>, id: string): Watcher {
         ? await subscribe(server.url, path, { 'last-event-id': String(last.seq) })
         : await subscribe(server.url, `${path}&after_seq=0`)
     } catch (error) {
-      if (!(error instanceof TypeError)) throw error // a TypeError is a connection that could not be made, or broke
+      // A TypeError is a connection that could not be made, or broke.
+      if (!(error instanceof TypeError) && !isStarting(error)) throw error
       return undefined
     }
   }

@@ -13,6 +13,7 @@ type ServerRouteDeps = { info: Info; readiness: ReadinessProbe; metrics: Metrics
 export const serverRoutes: FastifyPluginAsyncZod<ServerRouteDeps> = async (app, { info, readiness, metrics }) => {
   const describe = describeRoute('server')
   const isPublic = { config: { public: true } }
+  const isEarly = { config: { early: true } }
 
   app.get(
     '/alive',
@@ -34,7 +35,7 @@ export const serverRoutes: FastifyPluginAsyncZod<ServerRouteDeps> = async (app, 
 
   app.get(
     '/info',
-    { schema: { ...describe('info', 'Version, tools, isolation and limits'), response: { 200: Info } } },
+    { ...isEarly, schema: { ...describe('info', 'Version, tools, isolation and limits'), response: { 200: Info } } },
     async () => info,
   )
 
@@ -42,6 +43,7 @@ export const serverRoutes: FastifyPluginAsyncZod<ServerRouteDeps> = async (app, 
   app.get(
     '/metrics',
     {
+      ...isEarly,
       schema: {
         ...describe('metrics', 'What the server counts of itself, for Prometheus'),
         response: {

@@ -1,0 +1,64 @@
+/**
+ * The last seq of each conversation in the firehose's index as of some number of its records, in a file beside it: whoever
+ * opens the index then reads only the records behind those. A cache: where it does not fit the index, all is read.
+ */
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { crc32 } from 'node:zlib'
+
+export type SavedHeads = {
+  /** Records of the index that it was made of. */
+  readonly count: number
+  /** By the 16 bytes of the id, as text of as many characters. */
+  readonly heads: ReadonlyMap<string, number>
+}
+
+/** Which records it was made of: the epoch of the index, in hexadecimal, and a checksum of the last of them. */
+export type Origin = { readonly epoch: string; readonly checksum: (count: number) => Promise<number | undefined> }
+
+const MAGIC = Buffer.from('fh-heads')
+/** 8 bytes each of the magic and the epoch, 6 of the count, 4 of the checksum. */
+const HEADER_BYTES = 26
+/** 16 of an id, 6 of a seq. */
+const ENTRY_BYTES = 22
+const CHECK_BYTES = 4
+
+/** Undefined when there are none for these records. */
+export async function readSavedHeads(path: string, origin: Origin): Promise<SavedHeads | undefined> {
+  const bytes = await readFile(path).catch(() => undefined)
+  if (!bytes || bytes.length < HEADER_BYTES + CHECK_BYTES || !bytes.subarray(0, 8).equals(MAGIC)) return undefined
+  const end = bytes.length - CHECK_BYTES
+  if (bytes.readUInt32BE(end) !== crc32(bytes.subarray(0, end))) return undefined
+  const count = bytes.readUIntBE(16, 6)
+  if (bytes.toString('hex', 8, 16) !== origin.epoch) return undefined
+  if (bytes.readUInt32BE(22) !== (await origin.checksum(count))) return undefined
+  const heads = new Map<string, number>()
+  for (let at = HEADER_BYTES; at < end; at += ENTRY_BYTES)
+    heads.set(bytes.toString('latin1', at, at + 16), bytes.readUIntBE(at + 16, 6))
+  return { count, heads }
+}
+
+/** The records have to be durable. Not synced itself: what a crash has torn fails its check. */
+export async function writeSavedHeads(path: string, origin: Origin, { count, heads }: SavedHeads): Promise<void> {
+  const checksum = await origin.checksum(count)
+  if (checksum === undefined) return
+  const bytes = Buffer.allocUnsafe(HEADER_BYTES + heads.size * ENTRY_BYTES + CHECK_BYTES)
+  MAGIC.copy(bytes)
+  bytes.write(origin.epoch, 8, 'hex')
+  bytes.writeUIntBE(count, 16, 6)
+  bytes.writeUInt32BE(checksum, 22)
+  let at = HEADER_BYTES
+  for (const [key, head] of heads) {
+    bytes.write(key, at, 'latin1')
+    bytes.writeUIntBE(head, at + 16, 6)
+    at += ENTRY_BYTES
+  }
+  bytes.writeUInt32BE(crc32(bytes.subarray(0, at)), at)
+  const temporary = `${path}.new`
+  try {
+    await writeFile(temporary, bytes, { mode: 0o600 })
+    await rename(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+}

@@ -1,0 +1,48 @@
+/** While the server reads which conversations there are: what needs them is refused, and nothing else. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { uuid7 } from '../../src/lib/uuid7.ts'
+import { connectAs } from '../support/socket.ts'
+import { KEY, setHttp } from './fixtures.ts'
+
+const document = JSON.parse(readFileSync(join(import.meta.dirname, '../../openapi/openapi.json'), 'utf8')) as {
+  paths: Record<string, Record<string, { security?: unknown[] }>>
+}
+const NEEDS_NONE = new Set(['/info', '/metrics'])
+
+const http = await setHttp()
+const listening = await http.listen()
+afterAll(() => http[Symbol.asyncDispose]())
+http.readiness.isStarting = true
+
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, { security }]) => ({ method, path, isPublic: security?.length === 0 })),
+)
+
+test.each(operations)('$method $path', async ({ method, path, isPublic }) => {
+  const url = path.replaceAll(/\{\w+\}/g, () => uuid7())
+  const answer = await http.call(method.toUpperCase(), url)
+  if (isPublic || NEEDS_NONE.has(path)) return expect(answer.status).toBe(200)
+  expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
+  // HEAD has no body.
+  if (method !== 'head') expect(answer.body).toMatchObject({ error: 'unavailable', details: { reason: 'starting' } })
+})
+
+test('who has no key is told no more than ever', async () => {
+  expect((await http.call('GET', '/conversations', undefined, { authorization: '' })).status).toBe(401)
+})
+
+test.each(['/firehose', `/conversations/${uuid7()}/ws`])(
+  'the socket %s is refused before the upgrade',
+  async (path) => {
+    const connecting = connectAs(listening, path, { headers: { authorization: `Bearer ${KEY}` } })
+    await expect(connecting).rejects.toMatchObject({ status: 503, body: { error: 'unavailable' } })
+    // A browser's, whose key would be its first frame.
+    await expect(connectAs(listening, path, {})).rejects.toMatchObject({ status: 503 })
+  },
+)
+
+test('metrics do not count conversations that are not read yet', async () => {
+  expect((await http.call('GET', '/metrics')).text).not.toMatch(/^agent_server_conversations\{/m)
+})
