@@ -15,6 +15,8 @@ import { mapBounded } from '../lib/map-bounded.ts'
 import { removeTree } from '../lib/remove-tree.ts'
 import type { CreatedKey } from './keyed-creates.ts'
 import { KEY_LIFETIME_MS } from './idempotency.ts'
+import type { SharedWorkdirs } from './shared-workdirs.ts'
+import { createSharedWorkdirs } from './shared-workdirs.ts'
 import type { State } from './state.ts'
 import { EMPTY_STATE, Settings } from './state.ts'
 
@@ -129,6 +131,8 @@ export interface Catalog {
   /** Those that still count; the others are removed. */
   deletedKeys(): Promise<CreatedKey[]>
   directoryOf(id: string): string
+  /** Workdirs that more than one conversation was given. */
+  readonly sharedWorkdirs: SharedWorkdirs
 }
 
 /** `directory` is the data directory; its `sessions`, `active`, `due` and `deleted` are made. */
@@ -197,6 +201,7 @@ export async function createCatalog(directory: string): Promise<Catalog> {
     deletedIds: () => listIds(deleted!),
     deletedKeys: () => readKeys(deleted!),
     directoryOf: (id) => join(sessions!, id),
+    sharedWorkdirs: createSharedWorkdirs(join(directory, 'shared-workdirs'), (id) => exists(join(sessions!, id))),
   }
 }
 
