@@ -13,6 +13,7 @@ import { createAssembler } from './conversations/assembly.ts'
 import { createCallbackDispatcher } from './conversations/callbacks/dispatcher.ts'
 import { createCatalog } from './conversations/catalog.ts'
 import { DEFAULT_COMMAND_LIMITS } from './conversations/client-commands/client-commands.ts'
+import { isMemoryShort } from './conversations/idle/memory-pressure.ts'
 import { ConversationManager } from './conversations/manager.ts'
 import { createRunSlots } from './conversations/run-slots.ts'
 import { SummaryFile } from './conversations/summary-file.ts'
@@ -52,7 +53,7 @@ import { hostLauncher } from './workspace/host-launcher.ts'
 import { limitEditor } from './workspace/limits/limited-editor.ts'
 import type { ResourceLimiter } from './workspace/limits/resource-limits.ts'
 import { createResourceLimiter } from './workspace/limits/resource-limits.ts'
-import { endOrphans } from './workspace/marked-processes.ts'
+import { endAllMarked, endOrphans } from './workspace/marked-processes.ts'
 import type { ShellLauncher } from './workspace/launch.ts'
 import { pathsNamedIn, shellEnvironment } from './workspace/shell-environment.ts'
 import { MAX_SHELL_SESSIONS } from './workspace/shell-limits.ts'
@@ -69,8 +70,11 @@ export type App = {
   readonly noWall: string | undefined
   /** Resolves when it is known which conversations there are; until then only what needs none is answered. Rejects when that cannot be found out. */
   readonly ready: Promise<void>
-  /** Stops taking requests, ends streams and runs, flushes, and lets go of the data directory. Twice is fine. */
-  readonly close: () => Promise<void>
+  /**
+   * Stops taking requests, ends streams and runs, flushes, and lets go of the data directory. Twice is fine. Returns whether
+   * all of it has ended: else conversations were cut off, or processes are still running.
+   */
+  readonly close: () => Promise<boolean>
 }
 
 /** How long connections that do not end by themselves are waited for at a stop, milliseconds. */
@@ -141,7 +145,10 @@ export async function startApp(config: Config): Promise<App> {
     await http.register(pageRoutes)
     // After the conversations: their last events are told too.
     started.defer(() => firehose.close())
-    started.defer(() => manager.close())
+    let isComplete = true
+    started.defer(async () => {
+      isComplete = await manager.close()
+    })
     const listening = await listenOn(http, config)
     if (listening.warning !== undefined) logger.warn(listening.warning)
     const start = async () => {
@@ -164,8 +171,9 @@ export async function startApp(config: Config): Promise<App> {
       const timer = setTimeout(() => cutConnections(http), DRAIN_TIMEOUT_MS)
       await drained
       clearTimeout(timer)
+      return isComplete
     }
-    let closing: Promise<void> | undefined
+    let closing: Promise<boolean> | undefined
     return { url: listening.url, logger, noWall, ready, close: () => (closing ??= close()) }
   } catch (error) {
     await started.disposeAsync()
@@ -289,6 +297,8 @@ async function createManager(
     workdirBase: config.workdirBase,
     endOrphans: async (isOurs) => [...new Set([...resources.ended, ...(await endOrphans(dataDir, isOurs))])],
     onDeleted: (id) => firehose.announceDeleted(id),
+    idle: { afterMs: config.idleSeconds * 1000, isMemoryShort },
+    endProcesses: async () => (await endAllMarked(dataDir)).map(({ pid }) => pid),
     logger,
   })
   return { manager, firehose }

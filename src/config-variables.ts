@@ -78,6 +78,11 @@ export const VARIABLES = {
     about: 'Runs that work at the same time, over all conversations; further ones wait for their turn.',
     default: '256',
   },
+  OPENHANDS_IDLE_SECONDS: {
+    about:
+      'Seconds after which a conversation that nobody uses and that does nothing is closed, so that it takes no memory; the next request opens it again. Sooner while memory is short.',
+    default: '600',
+  },
   OPENHANDS_MAX_STREAMS_PER_CONVERSATION: {
     about: 'Streams that may be open on one conversation at the same time.',
     default: '500',

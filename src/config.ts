@@ -51,6 +51,7 @@ export type Config = {
   /** Addresses and networks. */
   readonly trustProxy: readonly string[]
   readonly maxConcurrentRuns: number
+  readonly idleSeconds: number
   readonly maxStreamsPerConversation: number
   readonly maxFirehoseStreams: number
   readonly maxBodyBytes: number
@@ -111,6 +112,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     corsOrigins: readOrigins(read('OPENHANDS_CORS_ORIGINS')),
     trustProxy: readProxies(read('OPENHANDS_TRUST_PROXY')),
     maxConcurrentRuns: checked('OPENHANDS_MAX_CONCURRENT_RUNS', z.coerce.number().int().min(1).max(100_000), read),
+    idleSeconds: checked('OPENHANDS_IDLE_SECONDS', z.coerce.number().min(0.1).max(31_536_000), read),
     maxStreamsPerConversation: checked(
       'OPENHANDS_MAX_STREAMS_PER_CONVERSATION',
       z.coerce.number().int().min(1).max(100_000),

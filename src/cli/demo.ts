@@ -27,7 +27,7 @@ export async function demo(): Promise<void> {
       OPENHANDS_LOG_LEVEL: 'CRITICAL',
     }),
   )
-  stack.defer(app.close)
+  stack.defer(async () => void (await app.close()))
   await app.ready
 
   const print = createEventPrinter({ write: (text) => void process.stdout.write(text), color: wantsColor() })

@@ -18,7 +18,7 @@ export type ServeOptions = {
 /** Longer than a close may take; then the process goes whatever is left. */
 const EXIT_TIMEOUT_MS = 10_000
 
-/** Resolves when a signal has stopped the server. Throws a `ConfigError`, or what kept it from listening. */
+/** Resolves when a signal has stopped the server; the exit code is 1 when it could not end everything. Throws a `ConfigError`, or what kept it from listening. */
 export async function serve(options: ServeOptions): Promise<void> {
   const kept = options.generateKey && !hasMasterKey() ? await keepKey(readDataDir()) : undefined
   const host = options.host ?? (options.generateKey ? 'localhost' : undefined)
@@ -37,7 +37,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     app.logger.info({ signal: await stopped }, 'stopping')
   } finally {
     setTimeout(() => process.exit(1), EXIT_TIMEOUT_MS).unref()
-    await app.close()
+    if (!(await app.close())) process.exitCode = 1
   }
 }
 

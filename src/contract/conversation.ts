@@ -12,7 +12,15 @@ export const ConversationId = z.uuid().toLowerCase()
 const Title = z.string().min(1).max(200)
 const MaxIterations = z.int().min(1).max(100_000).describe('Model answers one run may take.')
 const MaxSeconds = z.number().positive().max(2_592_000).describe('Seconds one run may take; unlimited when unset.')
+/** It is in memory for as long as the conversation is open. */
+const MAX_METADATA_BYTES = 64 * 1024
 const Metadata = z.record(z.string(), z.unknown()).describe('Anything of your own, kept as it is.')
+const NewMetadata = Metadata.refine(
+  (metadata) => new TextEncoder().encode(JSON.stringify(metadata)).length <= MAX_METADATA_BYTES,
+  {
+    error: 'has more than 64 KiB as JSON; keep it elsewhere and store a reference',
+  },
+).describe('Anything of your own, kept as it is: at most 64 KiB as JSON.')
 const Workdir = z
   .string()
   .min(1)
@@ -25,7 +33,7 @@ export const CreateConversation = z
     id: ConversationId.optional().describe('A UUID of your own; one is made when not given.'),
     title: Title.optional(),
     user_id: z.string().max(200).optional(),
-    metadata: Metadata.optional(),
+    metadata: NewMetadata.optional(),
     workdir: Workdir.optional(),
     llm_config: LlmConfigInput.optional().describe('Absent: LLM_MODEL, LLM_API_KEY and LLM_BASE_URL of the server.'),
     tools: z
@@ -92,7 +100,7 @@ export const ForkConversation = z
       .enum(['copy', 'share'])
       .default('copy')
       .describe(
-        '`copy`: a directory of its own, with what is in the original’s now. `share`: the same directory; it goes with the conversation that it was made for.',
+        '`copy`: a directory of its own, with what is in the original’s now. `share`: the same directory. One that the server made is removed with the last conversation that shares it.',
       ),
     title: Title.optional().describe('That of the original when absent.'),
     id: ConversationId.optional().describe('A UUID of your own; one is made when not given.'),

@@ -136,6 +136,8 @@ export type Opened = {
   readonly deliveries: Pick<CallbackSet, 'start' | 'settle'>
   /** Ends the shells, so that the next command starts in the workdir, and in the network, that hold then. */
   readonly endShells: () => Promise<void>
+  /** Whether closing it would end or lose nothing: no run, command, process, question or due delivery. */
+  readonly isAtRest: () => Promise<boolean>
   /** Takes it apart, with everything it started. */
   readonly dispose: (outcome: LogEnd) => Promise<void>
 }
@@ -296,6 +298,10 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
     callbacks: callbackCommands({ conversationId: id, set: callbackSet, head: () => log.head, ...deps, redact }),
     deliveries: callbackSet,
     endShells: shells.close,
+    async isAtRest() {
+      const waits = network.pending().items.length > 0 || callbackSet.hasDue
+      return conversation.isAtRest && commands.isIdle && !waits && !(await shells.areRunning())
+    },
     async dispose(outcome) {
       conversation.halt()
       try {

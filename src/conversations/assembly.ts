@@ -32,6 +32,8 @@ import { makeFork } from './fork.ts'
 
 type OnChange = (state: State) => void
 
+const NOT_CLOSED = 'a conversation that could not be made was not closed in good order'
+
 /** Events folded at a time. */
 const FOLD_PAGE = 1000
 
@@ -89,6 +91,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
       const secretsStored = hasSecrets ? deps.secretStore.create(id, kept) : undefined
       // After the secrets: it syncs the directory, and their name with its own.
       const logMade = Promise.resolve(secretsStored).then(() => deps.store.create(id))
+      let opened: Opened | undefined
       try {
         await Promise.allSettled([workdirMade, secretsStored, logMade])
         const workdir = await workdirMade
@@ -104,10 +107,14 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
         await secretsStored
         const stored = await logMade
         const parts = { stored, state: { ...EMPTY_STATE, id, settings }, secrets, callbacks: NO_CALLBACKS, redactor }
-        const opened = assemble(deps, { ...parts, onChange })
+        opened = assemble(deps, { ...parts, onChange })
         await opened.conversation.log.append(firstEvents(deps, id, request, settings, secrets.names(), redactor.redact))
         return { opened, warnings }
       } catch (error) {
+        // The firehose, and others who were told of its log, hold it until it is closed.
+        await opened
+          ?.dispose('deleted')
+          .catch((cause: unknown) => deps.logger.error({ err: cause, conversation_id: id }, NOT_CLOSED))
         // Its descriptor with it.
         await deps.store.delete(id)
         await rm(deps.catalog.directoryOf(id), { recursive: true, force: true })

@@ -16,6 +16,8 @@ import { mapBounded } from '../lib/map-bounded.ts'
 import { removeTree } from '../lib/remove-tree.ts'
 import type { CreatedKey } from './keyed-creates.ts'
 import { KEY_LIFETIME_MS } from './idempotency.ts'
+import type { SharedWorkdirs } from './shared-workdirs.ts'
+import { createSharedWorkdirs } from './shared-workdirs.ts'
 import type { State } from './state.ts'
 import { EMPTY_STATE, Settings } from './state.ts'
 
@@ -133,6 +135,8 @@ export interface Catalog {
   deletedKeys(): Promise<CreatedKey[]>
   readonly directoryOf: (id: string) => string
   readonly logPathOf: (id: string) => string
+  /** Workdirs that more than one conversation was given. */
+  readonly sharedWorkdirs: SharedWorkdirs
 }
 
 /** `directory` is the data directory; its `sessions`, `active`, `due` and `deleted` are made. */
@@ -206,6 +210,7 @@ export async function createCatalog(directory: string): Promise<Catalog> {
     deletedKeys: () => readKeys(deleted!),
     directoryOf: (id) => join(sessions!, id),
     logPathOf: (id) => logPathIn(sessions!, id),
+    sharedWorkdirs: createSharedWorkdirs(join(directory, 'shared-workdirs'), (id) => exists(join(sessions!, id))),
   }
 }
 

@@ -11,6 +11,8 @@ export interface ConversationShells {
   /** Whether a call of the agent runs there, or waits for its turn. */
   readonly isAgentIn: (sessionId: string) => boolean
   readonly list: () => Promise<ShellSession[]>
+  /** Whether any process runs in the conversation, a shell that waits for commands among them. */
+  readonly areRunning: () => Promise<boolean>
   /** Ends a session with its processes and its state. Throws a `Problem` when there is none, or the agent is in it. */
   readonly end: (sessionId: string) => Promise<void>
   /** Ends them all, with all that runs in the conversation. */
@@ -20,9 +22,13 @@ export interface ConversationShells {
 export function createConversationShells(create: () => Shells): ConversationShells {
   let shells: Shells | undefined
   const agentCalls = new Map<string, number>()
-  const count = (id: string, change: number) => agentCalls.set(id, (agentCalls.get(id) ?? 0) + change)
+  const count = (id: string, change: number) => {
+    const calls = (agentCalls.get(id) ?? 0) + change
+    if (calls > 0) agentCalls.set(id, calls)
+    else agentCalls.delete(id)
+  }
   const current = () => (shells ??= create())
-  const isAgentIn = (id: string) => (agentCalls.get(id) ?? 0) > 0
+  const isAgentIn = (id: string) => agentCalls.has(id)
 
   const counted = async <T>(id: string, work: () => Promise<T>): Promise<T> => {
     count(id, 1)
@@ -50,6 +56,12 @@ export function createConversationShells(create: () => Shells): ConversationShel
     async list() {
       const sessions = await current().list()
       return sessions.map(({ id, ...facts }) => ({ session_id: id, used_by_agent: isAgentIn(id), ...facts }))
+    },
+    async areRunning() {
+      // Made at the first use; what was there before was ended then.
+      if (!shells) return false
+      const sessions = await shells.list()
+      return sessions.some(({ status }) => status !== 'suspended') || (await shells.processes()).length > 0
     },
     async end(sessionId) {
       if (isAgentIn(sessionId)) {

@@ -120,6 +120,12 @@ export class Conversation {
     return this.#state.status === 'running' || hasTasks
   }
 
+  /** Whether nothing is done or left undone here that only this object knows. */
+  get isAtRest(): boolean {
+    const isBusy = this.isWorking || this.#active !== undefined || this.#unstoredEnd !== undefined
+    return !isBusy && !this.failed && this.#begunCalls().length === 0
+  }
+
   /** Whether the log can't be trusted any more and has to be opened anew. */
   get failed(): boolean {
     return this.log.failed
@@ -151,8 +157,7 @@ export class Conversation {
   /** Resolves when the run has ended or waits for somebody, and at the latest after `timeout` seconds. */
   async waitForRun(runId: string, timeout: number, signal: AbortSignal): Promise<RunOutcome> {
     const isOver = () => this.#state.run?.id !== runId || this.#state.status !== 'running'
-    const giveUp = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(timeout * 1000))])
-    const result = await waitForRun(this.log, { runId, isOver, giveUp })
+    const result = await waitForRun(this.log, { runId, isOver, timeoutMs: timeout * 1000, signal })
     return { run_id: runId, status: this.state.status, ...(result && { result }) }
   }
 

@@ -6,6 +6,7 @@ import { EVENT_VERSION } from '../contract/event.ts'
 import { Problem } from '../contract/problem.ts'
 import { makeDirectories } from '../lib/make-directories.ts'
 import { removeTree } from '../lib/remove-tree.ts'
+import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { StoredLog } from '../events/event-store.ts'
 import { copyTree } from '../workspace/copy-tree.ts'
 import type { AssemblyDeps, Opened } from './assemble.ts'
@@ -42,7 +43,10 @@ export async function makeFork(
 
   await makeDirectory(deps.catalog.directoryOf(id))
   let copied: string | undefined
+  // One that was made for the original is removed with the last of those who share it.
+  const shared = request.workdir === 'share' && now.made_workdir === now.workdir ? now.made_workdir : undefined
   try {
+    if (shared !== undefined) await deps.catalog.sharedWorkdirs.share(shared, [conversation.id, id])
     const { made_workdir: _, idempotency: __, title: formerTitle, ...kept } = now
     const warnings: string[] = []
     if (request.workdir === 'copy') {
@@ -59,7 +63,7 @@ export async function makeFork(
     const settings = {
       ...kept,
       ...(title !== undefined && { title }),
-      ...(copied !== undefined && { made_workdir: copied }),
+      ...withoutUndefined({ made_workdir: copied ?? shared }),
       ...(idempotency && { idempotency: { ...keptOf(idempotency), ...(warnings.length > 0 && { warnings }) } }),
       workdir: copied ?? now.workdir,
     }
@@ -67,6 +71,7 @@ export async function makeFork(
     return { opened: await open(await deps.store.copy(id, forked.events, forked.ending)), warnings }
   } catch (error) {
     await removeFork(deps, id, copied)
+    if (shared !== undefined) await deps.catalog.sharedWorkdirs.leave(shared, id)
     throw error
   }
 }

@@ -18,6 +18,9 @@ import type { Conversation } from './conversation.ts'
 import { viewOf } from './view.ts'
 import type { Idempotency } from './idempotency.ts'
 import { createKeyedCreates } from './keyed-creates.ts'
+import type { IdleOptions } from './idle/idle-watch.ts'
+import { watchIdle } from './idle/idle-watch.ts'
+import { Uses } from './idle/uses.ts'
 import { KnownConversations, keyOf } from './known-conversations.ts'
 import { removeData, stateOnDisk } from './removal.ts'
 import { damaged } from './resting-views.ts'
@@ -33,12 +36,16 @@ const START_CONCURRENCY = 64
  */
 const DELETE_TIMEOUT_MS = 4500
 
-/** How long a stop of the server waits for its conversations, milliseconds. */
-const CLOSE_TIMEOUT_MS = 8000
+/** How long a stop of the server waits for its conversations, milliseconds. What they leave running is ended after that. */
+const CLOSE_TIMEOUT_MS = 6000
 
 export type ManagerDeps = StartUpDeps & {
   /** Told when a conversation is gone for good. */
   readonly onDeleted: (id: string) => void
+  /** When conversations at rest are closed; without it they stay open. */
+  readonly idle?: IdleOptions
+  /** Ends the processes that any conversation has left; returns the pids of those that could not be ended. */
+  readonly endProcesses: () => Promise<readonly number[]>
 }
 
 export class ConversationManager {
@@ -48,12 +55,29 @@ export class ConversationManager {
   /** Ids on their way in or out, for which nothing else may begin. */
   readonly #busy = new Set<string>()
   readonly #keyed = createKeyedCreates()
+  /** Conversations that are being deleted, or closed because they are idle. */
+  readonly #endings = new Map<string, Promise<void>>()
   readonly #stopping = new AbortController()
+  readonly #uses = new Uses((id) => this.#openings.has(id))
+  readonly #stopIdleWatch: (() => void) | undefined
   #starting: Promise<void> | undefined
 
   constructor(deps: ManagerDeps) {
     this.#deps = deps
     this.#index = new KnownConversations(deps)
+    this.#stopIdleWatch =
+      deps.idle &&
+      watchIdle({
+        ...deps.idle,
+        uses: this.#uses,
+        openIds: () => this.#openings.keys(),
+        close: (id) => this.#closeAtRest(id),
+      })
+  }
+
+  /** Keeps a conversation from being closed as idle until the returned function is called. Nothing is opened. */
+  hold(id: string): () => void {
+    return this.#uses.hold(id)
   }
 
   /**
@@ -117,6 +141,8 @@ export class ConversationManager {
     this.#busy.add(id)
     try {
       if (wantedId !== undefined && (await this.#deps.catalog.isDeleted(id))) throw deleted(id)
+      // A stop that began meanwhile closes what is in `#openings` by then, and nothing that comes later.
+      this.#refuseWhenClosing()
       const made = assemble(id)
       const opening = made.then(({ opened }) => opened)
       // Already now: a stop of the server waits for what is on its way, and closes it.
@@ -137,11 +163,18 @@ export class ConversationManager {
 
   /** Its parts. Throws a `Problem` when it does not exist, was deleted, or its log is damaged. */
   async open(id: string): Promise<Opened> {
+    this.#uses.note(id)
     for (;;) {
       this.#refuseWhenClosing()
       if (!this.#index.has(id)) throw await this.#whyMissing(id)
       // From the look at the index to here nothing is awaited: a delete finds in `#openings` all that it has to close.
       const opening = this.#openings.get(id)
+      const ending = this.#endings.get(id)
+      if (!opening && ending) {
+        // It is being closed as idle: two objects must not write to one log.
+        await ending
+        continue
+      }
       if (!opening) return await this.#reopen(id, undefined)
       const opened = await opening
       if (!opened.conversation.failed && this.#index.has(id)) return opened
@@ -216,7 +249,7 @@ export class ConversationManager {
       this.#busy.delete(id)
       throw error
     }
-    const removed = this.#removeMarked(id).finally(() => this.#busy.delete(id))
+    const removed = this.#ending(id, this.#removeMarked(id)).finally(() => this.#busy.delete(id))
     if (await settlesWithin(DELETE_TIMEOUT_MS, removed)) return
     logger.warn({ conversation_id: id }, 'deleting a conversation takes long; it goes on in the background')
     removed.catch((error: unknown) => logger.error({ err: error, conversation_id: id }, 'a delete failed'))
@@ -226,31 +259,65 @@ export class ConversationManager {
     const { catalog, logger } = this.#deps
     const opening = this.#openings.get(id)
     this.#openings.delete(id)
+    await this.#endings.get(id)
     const opened = await opening?.catch((error: unknown) => {
       logger.warn({ err: error, conversation_id: id }, 'deleting what could not be opened')
       return undefined
     })
     const state = opened?.conversation.state ?? (await stateOnDisk(this.#deps, id))
     await opened?.dispose('deleted')
-    await this.#deps.endOrphans((each) => each === id)
+    // One that was opened ends its own processes; those of one that never was were ended at the start of the server.
+    if (opening && !opened) await this.#deps.endOrphans((each) => each === id)
     await removeData(catalog, id, state)
     await this.#index.forget(id)
     this.#deps.onDeleted(id)
   }
 
-  /** Ends every run, stream and process within a bound; nothing can be asked of it afterwards. */
-  async close(): Promise<void> {
+  /**
+   * Ends every run, stream and process within a bound; nothing can be asked of it afterwards. Returns whether all of it
+   * has ended.
+   */
+  async close(): Promise<boolean> {
+    const { logger } = this.#deps
     this.#stopping.abort()
+    this.#stopIdleWatch?.()
     await this.#starting?.catch(() => {}) // told to whoever started it
-    const closing = Promise.allSettled(
-      [...this.#openings.values()].map(async (opening) => (await opening).dispose('closing')),
-    )
-    const { promise: late, resolve } = Promise.withResolvers<'late'>()
-    const timer = setTimeout(() => resolve('late'), CLOSE_TIMEOUT_MS)
-    if ((await Promise.race([closing, late])) === 'late')
-      this.#deps.logger.warn('some conversations did not close in time')
-    clearTimeout(timer)
+    const closing = [...this.#openings.values()].map(async (opening) => (await opening).dispose('closing'))
+    const closed = Promise.allSettled([...closing, ...this.#endings.values()])
+    const isInTime = await settlesWithin(CLOSE_TIMEOUT_MS, closed)
+    if (!isInTime) logger.warn('some conversations did not close in time')
     await Promise.all([this.#deps.catalog.settled(), this.#deps.summaryFile.close()])
+    const left = await this.#deps.endProcesses()
+    if (left.length > 0) logger.error({ pids: left }, 'processes of conversations could not be ended')
+    return isInTime && left.length === 0
+  }
+
+  /** Notes that this conversation is being taken apart. */
+  #ending<T>(id: string, work: Promise<T>): Promise<T> {
+    const ended = settled(work).finally(() => this.#endings.get(id) === ended && this.#endings.delete(id))
+    this.#endings.set(id, ended)
+    return work
+  }
+
+  /** Closes it if it is at rest, so that it takes no memory; whoever asks for it next opens it again. Never rejects. */
+  async #closeAtRest(id: string): Promise<void> {
+    const { catalog, logger } = this.#deps
+    const opening = this.#openings.get(id)
+    const isUnused = this.#uses.watch(id)
+    try {
+      const opened = await opening
+      if (!opened || !(await opened.isAtRest())) return
+      const { state } = opened.conversation
+      // Lists show it from there while it is closed.
+      await catalog.write(state)
+      if (!isUnused() || opened.conversation.state !== state) return
+      if (this.#openings.get(id) !== opening || this.#busy.has(id) || this.#stopping.signal.aborted) return
+      // From the checks to here nothing is awaited: who comes later finds it in `#endings`, and waits.
+      this.#openings.delete(id)
+      await this.#ending(id, opened.dispose('closing'))
+    } catch (error) {
+      logger.error({ err: error, conversation_id: id }, 'a conversation at rest could not be closed')
+    }
   }
 
   readonly #onChange = (state: State): void => {
@@ -333,6 +400,11 @@ export class ConversationManager {
     if (this.#stopping.signal.aborted)
       throw new Problem('unavailable', 'The server is stopping; try again when it is up.')
   }
+}
+
+/** Resolves when the work is over; whether it failed is told to who asked for it. */
+async function settled(work: Promise<unknown>): Promise<void> {
+  await Promise.allSettled([work])
 }
 
 const deleted = (id: string) => new Problem('conversation_deleted', `Conversation ${id} has been deleted.`)

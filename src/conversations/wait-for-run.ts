@@ -6,18 +6,22 @@ export type RunWait = {
   readonly runId: string
   /** Whether the run has ended or waits for somebody. */
   readonly isOver: () => boolean
-  readonly giveUp: AbortSignal
+  readonly timeoutMs: number
+  /** Of the client, who may go away. */
+  readonly signal: AbortSignal
 }
 
 /** The run's `Result`, if it has one by then. */
 export async function waitForRun(
   log: EventLog,
-  { runId, isOver, giveUp }: RunWait,
+  { runId, isOver, timeoutMs, signal }: RunWait,
 ): Promise<EventOf<'Result'> | undefined> {
   const { promise, resolve } = Promise.withResolvers<void>()
-  // An abort that came before is not told to who listens now.
-  if (giveUp.aborted) resolve()
-  giveUp.addEventListener('abort', () => resolve(), { once: true })
+  const giveUp = () => resolve()
+  // An abort that came before does not call a listener that is added now.
+  if (signal.aborted) giveUp()
+  signal.addEventListener('abort', giveUp)
+  const timer = setTimeout(giveUp, timeoutMs)
   let result: EventOf<'Result'> | undefined
   const unsubscribe = log.subscribe({
     onEvents: (events) => {
@@ -31,6 +35,8 @@ export async function waitForRun(
     else result = await lastResult(log, runId) // it was over before we came to listen
     return result
   } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', giveUp)
     unsubscribe()
   }
 }

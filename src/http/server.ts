@@ -20,6 +20,7 @@ import { createFailedKeys } from './failed-keys.ts'
 import { documentRoutes } from './docs.ts'
 import { endAllGently } from './end-gently.ts'
 import { createRouteTable } from './route-table.ts'
+import { holdConversations } from './hold-conversation.ts'
 import { handleError } from './problem-handler.ts'
 import { refuseBadHead, watchExpectations } from './request-head.ts'
 import type { ReadinessProbe } from './readiness.ts'
@@ -178,6 +179,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     expectations.meet(request, reply)
     if (takesLongBody(request)) bodies.allowSlow(request.raw)
   })
+  holdConversations(app, deps.manager)
   app.setNotFoundHandler(async ({ url }) => refuseUnknown(url))
 
   await registerRoutes(app, { ...deps, checkKey })

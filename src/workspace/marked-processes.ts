@@ -4,14 +4,8 @@
  */
 import { sep } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import {
-  findByEnvironment,
-  findDescendants,
-  isAlive,
-  readEnvironments,
-  signalProcess,
-  type ProcessEntry,
-} from './process-table.ts'
+import { ProcessCensus, type Counted } from './process-census.ts'
+import { findDescendants, isAlive, signalProcess, type ProcessEntry } from './process-table.ts'
 
 const MARK = 'AGENT_SERVER_SHELL'
 const STATE_MARK = 'AGENT_SERVER_STATE_DIR'
@@ -38,16 +32,31 @@ export type MarkedProcess = {
   readonly commandId: string | undefined
 }
 
+type Marks = {
+  readonly conversationId: string
+  readonly sessionId: string
+  readonly stateDir: string | undefined
+  readonly commandId: string | undefined
+}
+
+type MarkedCensus = {
+  readonly all: readonly Counted<Marks>[]
+  readonly byConversation: ReadonlyMap<string, readonly Counted<Marks>[]>
+}
+
+/** One for this whole process, as there is one /proc: what conversations look for at the same time is one look. */
+const census = new ProcessCensus<Marks, MarkedCensus>(readMarks, (all) => ({
+  all,
+  byConversation: Map.groupBy(all, ({ marks }) => marks.conversationId),
+}))
+
 /** Of one conversation, as far as its shells have their directories in `stateDir`. */
 export async function findMarkedProcesses(conversationId: string, stateDir: string): Promise<MarkedProcess[]> {
-  const found: MarkedProcess[] = []
-  await readEnvironments((environment, entry) => {
-    const [id, sessionId] = valueIn(environment, MARK)?.split('/') ?? []
-    if (id !== conversationId || sessionId === undefined) return
-    if (!valueIn(environment, STATE_MARK)?.startsWith(stateDir + sep)) return
-    found.push({ entry, sessionId, commandId: valueIn(environment, COMMAND_MARK) })
+  const found = await markedWith(conversationId)
+  return found.flatMap(({ entry, marks }) => {
+    const { sessionId, commandId } = marks
+    return marks.stateDir?.startsWith(stateDir + sep) ? [{ entry, sessionId, commandId }] : []
   })
-  return found
 }
 
 /** Ends those very processes and all below them; resolves when none of them lives. Answers which they were. */
@@ -66,7 +75,15 @@ export async function endTrees(roots: readonly ProcessEntry[]): Promise<ProcessE
 
 /** Ends all processes of a command, also those that have left the tree of its shell. */
 export async function endMarkedCommand(commandId: string): Promise<void> {
-  await endAll(() => findByEnvironment(`${COMMAND_MARK}=${commandId}`, { prefix: false }))
+  await endAll(async () => entriesOf((await census.take()).all.filter(({ marks }) => marks.commandId === commandId)))
+}
+
+/** Ends all processes of a session, or of the whole conversation; resolves when none is left. */
+export async function endMarkedProcesses(conversationId: string, sessionId?: string): Promise<void> {
+  await endAll(async () => {
+    const found = await markedWith(conversationId)
+    return entriesOf(found.filter(({ marks }) => sessionId === undefined || marks.sessionId === sessionId))
+  })
 }
 
 /**
@@ -77,24 +94,40 @@ export async function endMarkedCommand(commandId: string): Promise<void> {
 export async function endOrphans(dataDir: string, isOurs: (conversationId: string) => boolean): Promise<string[]> {
   const ids = new Set<string>()
   const find = async () => {
-    const found: ProcessEntry[] = []
-    await readEnvironments((environment, process) => {
-      const id = valueIn(environment, MARK)?.split('/')[0]
-      const isAnothers = valueIn(environment, STATE_MARK)?.startsWith(dataDir + sep) === false
-      if (id === undefined || isAnothers || !isOurs(id)) return
-      found.push(process)
-      ids.add(id)
+    const { all } = await census.take()
+    const found = all.filter(({ marks: { conversationId, stateDir } }) => {
+      const isAnothers = stateDir?.startsWith(dataDir + sep) === false
+      return !isAnothers && isOurs(conversationId)
     })
-    return found
+    for (const { marks } of found) ids.add(marks.conversationId)
+    return entriesOf(found)
   }
   if ((await find()).length > 0) await endAll(find)
   return [...ids]
 }
 
-/** Ends all processes of a session, or of the whole conversation; resolves when none is left. */
-export async function endMarkedProcesses(conversationId: string, sessionId?: string): Promise<void> {
-  const entry = `${MARK}=${conversationId}/${sessionId ?? ''}`
-  await endAll(() => findByEnvironment(entry, { prefix: sessionId === undefined }))
+/** Ends whatever shells with their directories in `dataDir` have started. Answers what is still there. */
+export async function endAllMarked(dataDir: string): Promise<ProcessEntry[]> {
+  const find = async () => {
+    const { all } = await census.take()
+    return entriesOf(all.filter(({ marks }) => marks.stateDir?.startsWith(dataDir + sep)))
+  }
+  if ((await find()).length === 0) return []
+  await endAll(find)
+  return await find()
+}
+
+const markedWith = async (conversationId: string) => (await census.take()).byConversation.get(conversationId) ?? []
+
+const entriesOf = (counted: readonly Counted<Marks>[]) => counted.map(({ entry }) => entry)
+
+function readMarks(environment: string): Marks | undefined {
+  // Without it, as most are: nothing has to be taken apart.
+  if (!environment.includes(`${MARK}=`)) return undefined
+  const [conversationId, sessionId] = valueIn(environment, MARK)?.split('/') ?? []
+  if (conversationId === undefined || sessionId === undefined) return undefined
+  const [stateDir, commandId] = [valueIn(environment, STATE_MARK), valueIn(environment, COMMAND_MARK)]
+  return { conversationId, sessionId, stateDir, commandId }
 }
 
 async function endAll(find: () => Promise<ProcessEntry[]>): Promise<void> {

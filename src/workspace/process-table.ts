@@ -1,12 +1,8 @@
-/** The only reader of /proc: which processes exist, who started them, and how to signal exactly the one that was meant. */
+/** Reads one process or one tree of /proc: what it is, who started it, and how to signal exactly the one that was meant. */
 import { readFileSync, readdirSync } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
-import { setTimeout as delay } from 'node:timers/promises'
-import { mapBounded } from '../lib/map-bounded.ts'
 
-const READ_CONCURRENCY = 4
-/** Of a look at all processes; there may be thousands. */
-const SCAN_TIMEOUT_MS = 1000
+/** In the flags of proc(5): a thread of the kernel, which was not started by a program. */
+const PF_KTHREAD = 0x0020_0000
 
 export type ProcessEntry = {
   readonly pid: number
@@ -17,6 +13,7 @@ export type ProcessEntry = {
   /** As proc(5) has it: `R`, `S`, `D`, … */
   readonly state: string
   readonly isZombie: boolean
+  readonly isKernelThread: boolean
   /** Clock ticks since boot. With the pid it names one process for ever; a pid alone is used again. */
   readonly startTime: string
 }
@@ -38,6 +35,7 @@ export function findProcess(pid: number): ProcessEntry | undefined {
     groupId: Number(groupId),
     state,
     isZombie,
+    isKernelThread: (Number(fields[6]) & PF_KTHREAD) !== 0,
     startTime: fields[19] ?? '',
   }
 }
@@ -103,31 +101,6 @@ export function findByOwnPid(pid: number, ownPid: string): number | undefined {
     const status = readProc(`/proc/${candidate}/status`)
     return status !== undefined && (/^NSpid:.*?(\d+)$/m.exec(status)?.[1] ?? String(candidate)) === ownPid
   })
-}
-
-/** The processes that were started with `entry` (`NAME=value`), or with one that begins so, in their environment. */
-export async function findByEnvironment(entry: string, { prefix }: { prefix: boolean }): Promise<ProcessEntry[]> {
-  const needle = prefix ? `\0${entry}` : `\0${entry}\0`
-  const found: ProcessEntry[] = []
-  await readEnvironments((environment, process) => {
-    if (`\0${environment}`.includes(needle)) found.push(process)
-  })
-  return found
-}
-
-/** Calls with each process there is and what it was started with: `NAME=value`, NUL. Only those we may look into. */
-export async function readEnvironments(visit: (environment: string, process: ProcessEntry) => void): Promise<void> {
-  const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger)
-  // Asynchronous, and given up in time: such a read can hang on a process that is stuck in the kernel.
-  const timer = new AbortController()
-  const tooLate = delay(SCAN_TIMEOUT_MS, '', { signal: timer.signal }).catch(() => '')
-  await mapBounded(pids, READ_CONCURRENCY, async (pid) => {
-    const process = findProcess(pid)
-    if (!process || process.isZombie) return
-    const reading = readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
-    const environment = await Promise.race([reading, tooLate])
-    if (environment) visit(environment, process)
-  }).finally(() => timer.abort())
 }
 
 function childPids(pid: number): number[] {

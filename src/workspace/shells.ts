@@ -49,6 +49,8 @@ export function createShells(options: ShellsOptions): Shells {
   let swept: Promise<void> | undefined
   const all = () => [...sessions.values(), ...forks.values()]
   let isClosed = false
+  /** What a session leaves can have left its process tree, so it is looked for also when the session is gone. */
+  let hadSessions = false
 
   const openSession = (id: string, more: Partial<BashSessionOptions> = {}) => {
     const { conversationId, workdir, outputDir, privateDir, env, launcher } = options
@@ -58,6 +60,7 @@ export function createShells(options: ShellsOptions): Shells {
     const createFilter = options.createFilter ?? (() => NO_FILTER)
     const places = { workdir, stateDir, outputDir, privateDir }
     const own = { id, conversationId, ...places, env, network }
+    hadSessions = true
     return new BashSession({ ...own, secrets, createFilter, launcher, limits, ...more })
   }
   const refuseWhenClosed = () => {
@@ -72,7 +75,8 @@ export function createShells(options: ShellsOptions): Shells {
       checkSessionId(sessionId)
       const open = [...sessions.values()].filter(({ closing }) => !closing)
       if (open.length >= limits.maxSessions) throw tooManySessions(limits.maxSessions)
-      const opened = openSession(sessionId, { after: session?.closing })
+      const onEnd = () => sessions.get(sessionId) === opened && sessions.delete(sessionId)
+      const opened = openSession(sessionId, { after: session?.closing, onEnd })
       sessions.set(sessionId, opened)
       return opened
     },
@@ -126,7 +130,7 @@ export function createShells(options: ShellsOptions): Shells {
         await Promise.all(all().map((session) => session.suspend()))
       } finally {
         // What left the shells' process trees.
-        if (all().length > 0) await endMarkedProcesses(options.conversationId)
+        if (hadSessions) await endMarkedProcesses(options.conversationId)
       }
       for (const fork of forks.keys())
         await rm(join(options.stateDir, forkIdOf(fork)), { recursive: true, force: true })

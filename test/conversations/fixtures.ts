@@ -14,6 +14,7 @@ import { createCatalog } from '../../src/conversations/catalog.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import { createRunSlots } from '../../src/conversations/run-slots.ts'
 import { SummaryFile } from '../../src/conversations/summary-file.ts'
+import type { ManagerDeps } from '../../src/conversations/manager.ts'
 import { ConversationManager } from '../../src/conversations/manager.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
 import { Firehose } from '../../src/events/firehose.ts'
@@ -50,6 +51,8 @@ export type BenchOptions = {
   readonly maxRuns?: number
   /** How callbacks are delivered; receivers are on this machine unless `fetch` says otherwise. */
   readonly callbacks?: Partial<DispatcherOptions>
+  /** Conversations at rest are closed when it says so; by default never. */
+  readonly manager?: Partial<Pick<ManagerDeps, 'idle' | 'endOrphans' | 'endProcesses'>>
 }
 
 export type Bench = AsyncDisposable & {
@@ -85,6 +88,7 @@ export async function setBench({
   secretKeys = ['key-material-of-the-tests'],
   maxRuns = 256,
   callbacks = {},
+  manager: managerDeps = {},
 }: BenchOptions = {}): Promise<Bench> {
   const home = await mkdtemp(join(tmpdir(), 'conversations-'))
   const [dataDir, workdirBase] = [join(home, 'data'), join(home, 'work')]
@@ -147,6 +151,8 @@ export async function setBench({
       workdirBase,
       logger,
       endOrphans: async () => [],
+      endProcesses: async () => [],
+      ...managerDeps,
       onDeleted: (id) => firehose.announceDeleted(id),
     })
     await manager.start()

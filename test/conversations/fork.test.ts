@@ -326,6 +326,40 @@ describe('the workdir', () => {
     ).toBe(true)
   })
 
+  test('that is shared is there until the last that shares it is deleted, also over restarts', async () => {
+    await using bench = await setBench()
+    const original = await bench.converse()
+    const { workdir } = original.state.settings
+    const fork = await forkOf(bench, original.id, { workdir: 'share' })
+    const second = await forkOf(bench, fork.view.id, { workdir: 'share' })
+    await bench.manager.delete(original.id)
+    await writeFile(join(workdir, 'file'), 'x')
+    await bench.restart()
+    await bench.manager.delete(second.view.id)
+    expect(await readFile(join(workdir, 'file'), 'utf8')).toBe('x')
+    await bench.manager.delete(fork.view.id)
+    await expect(stat(workdir)).rejects.toMatchObject({ code: 'ENOENT' })
+    expect(await readdir(join(bench.dataDir, 'shared-workdirs'))).toEqual([])
+  })
+
+  test('that a fork was to share, which a crash cut off, goes with the original', async () => {
+    await using bench = await setBench()
+    const original = await bench.converse()
+    const { workdir } = original.state.settings
+    const fork = await forkOf(bench, original.id, { workdir: 'share' })
+    await metaOf(bench, fork.view.id)
+    // As it is on disk right before the log is there.
+    await bench.restart({
+      between: async () => {
+        await rm(join(bench.sessionOf(fork.view.id), 'meta.json'))
+        await rm(join(bench.sessionOf(fork.view.id), 'events.jsonl'))
+      },
+    })
+    expect((await stat(workdir)).isDirectory()).toBe(true)
+    await bench.manager.delete(original.id)
+    await expect(stat(workdir)).rejects.toMatchObject({ code: 'ENOENT' })
+  })
+
   test('without the server’s own files, should they lie in it', async () => {
     await using bench = await setBench({ roots: [] })
     const home = join(bench.dataDir, '..')

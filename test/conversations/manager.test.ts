@@ -5,11 +5,13 @@ import { describe, expect, test } from 'vitest'
 import {
   CountConversations,
   CreateConversation,
+  ForkConversation,
   ListConversations,
   UpdateConfig,
 } from '../../src/contract/conversation.ts'
 import { createCatalog } from '../../src/conversations/catalog.ts'
 import type { ConversationManager } from '../../src/conversations/manager.ts'
+import type { EventLog } from '../../src/events/event-log.ts'
 import { createJsonlStore } from '../../src/events/jsonl-store.ts'
 import type { EventStore } from '../../src/events/event-store.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
@@ -116,10 +118,15 @@ describe('creating', () => {
       open: (id) => createJsonlStore(home).open(id),
       delete: (id) => createJsonlStore(home).delete(id),
     }
-    await using bench = await setBench({ deps: { store: lazy } })
+    const logs: EventLog[] = []
+    await using bench = await setBench({ deps: { store: lazy, onLogOpened: (log) => void logs.push(log) } })
     home.directory = join(bench.dataDir, 'sessions')
     const id = uuid7()
     await expect(bench.create({ id })).rejects.toMatchObject({ code: 'storage_full' })
+    expect(
+      logs.map(({ ended }) => ended),
+      'who was told of its log lets go of it',
+    ).toEqual(['deleted'])
     expect(await readdir(home.directory)).toEqual([])
     expect(await readdir(bench.workdirBase)).toEqual([])
     await expect(bench.manager.get(id)).rejects.toMatchObject({ code: 'conversation_not_found' })
@@ -146,6 +153,16 @@ describe('creating', () => {
 })
 
 describe('deleting', () => {
+  test('looks for no process where none was started', async () => {
+    await using bench = await setBench({
+      manager: { endOrphans: () => Promise.reject(new Error('it was looked for')) },
+    })
+    const id = await bench.create()
+    await bench.manager.delete(id)
+    await expect(bench.manager.get(id)).rejects.toMatchObject({ code: 'conversation_deleted' })
+    expect(bench.logged.join('')).not.toContain('it was looked for')
+  })
+
   test('removes the data and the workdir the server made', async () => {
     await using bench = await setBench()
     const id = await bench.create()
@@ -611,6 +628,15 @@ describe('closing', () => {
     await expect(conversation.post(userText('late'))).rejects.toMatchObject({ code: 'unavailable' })
   })
 
+  test('says when processes could not be ended, and which', async () => {
+    let left: readonly number[] = [4711]
+    await using bench = await setBench({ manager: { endProcesses: async () => left } })
+    expect(await bench.manager.close()).toBe(false)
+    expect(bench.logged.find((line) => line.includes('could not be ended'))).toContain('"pids":[4711]')
+    left = []
+    expect(await bench.manager.close()).toBe(true)
+  })
+
   test('waits for a conversation that is just being made', async () => {
     await using bench = await setBench()
     const creating = Promise.allSettled([bench.create()])
@@ -618,6 +644,30 @@ describe('closing', () => {
     const [outcome] = await creating
     await bench.restart()
     expect(bench.manager.count({})).toBe(outcome.status === 'fulfilled' ? 1 : 0)
+  })
+})
+
+describe('a create or fork that is under way while the server stops', () => {
+  test('is refused, or is closed with the others', async () => {
+    await using bench = await setBench()
+    const opened: EventLog[] = []
+    await using other = await setBench({ deps: { onLogOpened: (log) => void opened.push(log) } })
+    for (const [{ manager, create }, how] of [
+      [bench, 'fork'],
+      [other, 'create'],
+    ] as const) {
+      const source = await create()
+      // An id is looked up among the deleted ones first.
+      const id = uuid7()
+      const making = how === 'create' ? create({ id }) : manager.fork(source, ForkConversation.parse({ id }))
+      const outcome = making.then(
+        () => 'made',
+        (error: Problem) => error.code,
+      )
+      await manager.close()
+      expect(await outcome).toBe('unavailable')
+    }
+    expect(opened.filter((log) => log.ended === undefined)).toEqual([])
   })
 })
 

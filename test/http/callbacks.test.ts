@@ -6,6 +6,7 @@ import { MAX_CALLBACKS, UpdateCallback } from '../../src/contract/callback.ts'
 import { MASK } from '../../src/contract/llm-config.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { createRedactor } from '../../src/security/redactor.ts'
+import { userText } from '../conversations/fixtures.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { expectProblem, setHttp } from './fixtures.ts'
 
@@ -339,6 +340,38 @@ test('under another key of the server a callback is disabled and says why, and i
   await expect(callbacks.update(id, { enabled: true })).rejects.toMatchObject({ code: 'storage_failed' })
   await bench.restart({ secretKeys: ['another-key-of-the-server', 'key-material-of-the-tests'] })
   expect((await bench.manager.open(it.id)).callbacks.get(id)).toMatchObject({ headers: { 'x-token': MASK } })
+})
+
+test('a start with a wrong key disables no callback for good: with the right key it delivers what it has missed', async () => {
+  await using it = await setUp()
+  const { id } = await it.made()
+  const { bench } = it.http
+  await bench.restart({ secretKeys: ['another-key-of-the-server'] })
+  const opened = await bench.manager.open(it.id)
+  await opened.conversation.post(userText('missed'))
+  // Its file is written while the key is missing, and so is the mark that something is due.
+  await opened.callbacks.create({ url: it.receiver.url, events: ['Result'] })
+  await opened.deliveries.settle()
+  await bench.restart()
+  await it.receiver.untilReceived((all) => all.length === 1)
+  const callback = (await bench.manager.open(it.id)).callbacks.get(id)
+  expect(callback).toMatchObject({ enabled: true })
+  expect(callback).not.toHaveProperty('disabled_reason')
+})
+
+test('a callback that an earlier version had disabled for a wrong key is enabled again', async () => {
+  await using it = await setUp()
+  const { id } = await it.made()
+  const { bench } = it.http
+  const file = join(bench.sessionOf(it.id), 'callbacks.json')
+  const disabled_reason = 'its secret and headers were encrypted with another key; start the server with that key, or …'
+  const spoil = async () => {
+    const stored = JSON.parse(await readFile(file, 'utf8'))
+    Object.assign(stored.callbacks[0], { enabled: false, disabled_reason })
+    await writeFile(file, JSON.stringify(stored))
+  }
+  await bench.restart({ between: spoil })
+  expect((await bench.manager.open(it.id)).callbacks.get(id)).toMatchObject({ enabled: true })
 })
 
 test('callbacks that cannot be read are set aside, and the conversation works', async () => {

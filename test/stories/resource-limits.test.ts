@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Script } from '../../src/llm/script.ts'
-import { findByEnvironment } from '../../src/workspace/process-table.ts'
+import { markedProcesses } from '../support/marked.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { IS_SOAK } from '../support/patience.ts'
@@ -62,7 +62,7 @@ async function groupsOf({ server }: Stage): Promise<string[]> {
   return names.flat().filter((name) => ids.some((id) => name.includes(id)))
 }
 
-const processesOf = (id: string) => findByEnvironment(`AGENT_SERVER_SHELL=${id}/`, { prefix: true })
+const processesOf = async (id: string) => markedProcesses(id)
 
 const noneIsLeftOf = async (id: string) => expect.poll(async () => (await processesOf(id)).length).toBe(0)
 

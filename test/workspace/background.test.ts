@@ -96,7 +96,7 @@ test('behind a wall with a PID namespace, commands end and outlive as on the hos
   expect(late).toMatchObject({ timedOut: true, exitCode: 130, stdout: 'begun\n' })
   expect((await run(`echo $x; kill -0 ${backgroundPid} && echo runs`)).stdout).toBe('1\nruns\n')
   await shells.close()
-  expect(await processesOf(conversationId)).toBe(0)
+  expect(processesOf(conversationId)).toBe(0)
 })
 
 describe('close', () => {
@@ -105,9 +105,9 @@ describe('close', () => {
     await run('sleep 30 & setsid sleep 31 & (setsid sh -c "trap : TERM HUP; while :; do sleep 0.01; done" &)')
     await runIn(shells.get('other'), 'nohup sleep 32 >/dev/null 2>&1 &')
     const running = run('sleep 33')
-    expect(await processesOf(conversationId)).toBeGreaterThan(5)
+    expect(processesOf(conversationId)).toBeGreaterThan(5)
     await shells.close()
-    expect(await processesOf(conversationId)).toBe(0)
+    expect(processesOf(conversationId)).toBe(0)
     expect(await running).toMatchObject({ interrupted: true })
   })
 
@@ -117,7 +117,7 @@ describe('close', () => {
       `cat >breed <<'EOF'\nsleep 0.02\nsetsid sh ./breed &\nEOF\nfor i in 1 2 3 4 5; do setsid sh ./breed & done`,
     )
     await shells.close()
-    expect(await processesOf(conversationId)).toBe(0)
+    expect(processesOf(conversationId)).toBe(0)
   })
 
   test('of one session leaves the others', async () => {

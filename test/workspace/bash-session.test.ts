@@ -247,7 +247,7 @@ describe('a state outlives its shell', () => {
   test('that was closed for being idle', async () => {
     const { run, conversationId } = await openShells({ limits: { idleMs: 30 } })
     await run(CHANGE)
-    await eventually(async () => (await processesOf(conversationId)) === 0)
+    await eventually(() => processesOf(conversationId) === 0)
     const next = await run(LOOK)
     expect(next.stdout).toBe(SEEN)
     expect(next.note).toMatch(/started again/)

@@ -72,7 +72,7 @@ describe('a command ends at its time limit', () => {
     const { run, shells, conversationId } = await openShells({ limits: { graceMs: 100 } })
     expect(await run(command, { timeout: 0.3 })).toMatchObject({ timedOut: true })
     await shells.close()
-    expect(await processesOf(conversationId)).toBe(0)
+    expect(processesOf(conversationId)).toBe(0)
   })
 })
 
@@ -87,14 +87,14 @@ describe('a shell is closed', () => {
     await expect.poll(() => processesOf(conversationId)).toBeGreaterThan(0)
     await shells.close()
     expect(await running).toMatchObject({ interrupted: true })
-    expect(await processesOf(conversationId)).toBe(0)
+    expect(processesOf(conversationId)).toBe(0)
   })
 
   test('in spite of a trap for its end, and of ignoring the end of its input', async () => {
     const { run, shells, conversationId } = await openShells()
     await run('trap "while :; do sleep 0.01; done" EXIT; IGNOREEOF=1000')
     await shells.close()
-    expect(await processesOf(conversationId)).toBe(0)
+    expect(processesOf(conversationId)).toBe(0)
   })
 })
 

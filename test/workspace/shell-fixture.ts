@@ -9,8 +9,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inject, onTestFinished } from 'vitest'
 import { hostLauncher } from '../../src/workspace/host-launcher.ts'
-import { findByEnvironment, findProcess } from '../../src/workspace/process-table.ts'
+import { findProcess } from '../../src/workspace/process-table.ts'
 import type { CommandOptions, CommandResult, Shell, Shells } from '../../src/workspace/shell.ts'
+import { markedProcesses } from '../support/marked.ts'
 import { requireWall } from '../support/wall.ts'
 import { shellEnvironment } from '../../src/workspace/shell-environment.ts'
 import { createShells, type ShellsOptions } from '../../src/workspace/shells.ts'
@@ -85,9 +86,8 @@ function hostPidOf(pid: number, mark: string): number | undefined {
   return found === undefined ? undefined : Number(found)
 }
 
-export async function processesOf(conversationId: string): Promise<number> {
-  const found = await findByEnvironment(`AGENT_SERVER_SHELL=${conversationId}/`, { prefix: true })
-  return found.length
+export function processesOf(conversationId: string): number {
+  return markedProcesses(conversationId).length
 }
 
 /** Until `check` holds; the test's own time limit ends it otherwise. */

@@ -43,19 +43,25 @@ export const NO_CALLBACKS: CallbackFile = { format: FILE_FORMAT, callbacks: [], 
 export const Credentials = z.object({ secret: z.string(), headers: z.record(z.string(), z.string()) })
 export type Credentials = z.infer<typeof Credentials>
 
+/** While no key of the server opens its credentials. */
+const SEALED_WITH_ANOTHER_KEY =
+  'its secret and headers were encrypted with another key; start the server with that key, or make the callback again'
+
 export function viewOf(
   record: CallbackRecord,
   credentials: Credentials | undefined,
   nextAttemptAt: string | undefined,
 ): Callback {
+  // Not in the record: with the right key it is enabled again.
+  const isLocked = record.enabled && !credentials
   const names = Object.keys(credentials?.headers ?? {})
   return withoutUndefined({
     id: record.id,
     url: record.url,
     events: record.events,
     headers: names.length ? maskHeaders(names) : undefined,
-    enabled: record.enabled,
-    disabled_reason: record.disabled_reason,
+    enabled: record.enabled && !isLocked,
+    disabled_reason: isLocked ? SEALED_WITH_ANOTHER_KEY : record.disabled_reason,
     cursor: record.cursor,
     failing_since: record.failing?.since,
     next_attempt_at: nextAttemptAt,

@@ -35,7 +35,7 @@ export type CallbackSetDeps = {
 
 export type Entry = {
   record: CallbackRecord
-  /** Undefined when no key of the server opens them: then it is disabled, and tells why. */
+  /** Undefined when no key of the server opens them: nothing is delivered then, and its view says why. */
   readonly credentials: Credentials | undefined
   readonly history: DeliveryHistory
 }
@@ -44,9 +44,6 @@ const FILE = 'callbacks.json'
 
 /** After a write that failed, milliseconds. */
 const STORE_AGAIN_MS = 30_000
-
-const SEALED_WITH_ANOTHER_KEY =
-  'its secret and headers were encrypted with another key; start the server with that key, or make the callback anew'
 
 /** Throws what the disk says; what is there and no file of ours is set aside. */
 export async function readCallbacks(directory: string, logger: Logger): Promise<CallbackFile> {
@@ -90,6 +87,11 @@ export class CallbackSet {
   /** Of those that are deleted. */
   get goneKeys(): readonly CreatedKey[] {
     return this.#goneKeys
+  }
+
+  /** Whether something waits to be delivered that could be. */
+  get hasDue(): boolean {
+    return this.#entries.values().some((entry) => entry.credentials !== undefined && this.#isEntryBehind(entry))
   }
 
   get hasEnabled(): boolean {
@@ -167,8 +169,7 @@ export class CallbackSet {
     const opened = sealer.unseal(Buffer.from(record.sealed, 'base64'))
     const credentials = opened && Credentials.parse(JSON.parse(opened.toString()))
     if (credentials) this.#hide(record.id, credentials)
-    const lost = { enabled: false, disabled_reason: SEALED_WITH_ANOTHER_KEY }
-    return { record: credentials ? within : { ...within, ...lost }, credentials, history }
+    return { record: credentials ? unlocked(within) : within, credentials, history }
   }
 
   /** Nobody but the receiver is to see them, whoever says them. */
@@ -243,8 +244,13 @@ export class CallbackSet {
     if (!this.#isBehind()) await this.#deps.mark.lower()
   }
 
+  /** Those that no key opens count too: the mark stays until a start with the right key delivers. */
   #isBehind(): boolean {
-    return this.#entries.values().some(({ record }) => record.enabled && record.cursor < this.#deps.log.head)
+    return this.#entries.values().some((entry) => this.#isEntryBehind(entry))
+  }
+
+  #isEntryBehind({ record }: Entry): boolean {
+    return record.enabled && record.cursor < this.#deps.log.head
   }
 
   async #write(): Promise<void> {
@@ -269,6 +275,12 @@ export class CallbackSet {
 /** The key of the request that made it. */
 export function keysOf({ record: { id, created_at, idempotency } }: Entry): CreatedKey[] {
   return idempotency ? [{ ...idempotency, id, at: created_at }] : []
+}
+
+/** An earlier version stored that a callback was disabled because its key was missing. */
+function unlocked(record: CallbackRecord): CallbackRecord {
+  const { disabled_reason, ...rest } = record
+  return disabled_reason?.startsWith('its secret and headers were encrypted') ? { ...rest, enabled: true } : record
 }
 
 /** In the place of what is hidden. */

@@ -153,7 +153,7 @@ export function callbackCommands(deps: CallbackCommandsDeps): CallbackCommands {
 }
 
 function tell({ record, credentials, history }: Entry): Callback {
-  return viewOf(record, credentials, record.enabled ? history.nextAttemptAt() : undefined)
+  return viewOf(record, credentials, record.enabled && credentials ? history.nextAttemptAt() : undefined)
 }
 
 function tellCreated(entry: Entry): CreatedCallback {

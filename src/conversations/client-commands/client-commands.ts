@@ -37,6 +37,8 @@ export interface ClientCommands
   feed(id: string, input: CommandInput): Promise<void>
   /** All that the command started is dead when this resolves; one that had ended long before is none the worse for it. */
   end(id: string): Promise<void>
+  /** Whether none runs or waits, and nothing writes to the files of one. */
+  readonly isIdle: boolean
   /** Ends those that run. No other begins. */
   close(): Promise<void>
 }
@@ -240,6 +242,10 @@ export function createClientCommands(deps: ClientCommandsDeps): ClientCommands {
     get: reader.get,
     output: reader.output,
     ownerOf: carrier.ownerOf,
+
+    get isIdle() {
+      return live.size === 0
+    },
 
     async close() {
       isClosed = true

@@ -79,6 +79,7 @@ async function talk(
   { id, after_seq, types, deltas, made }: Talk,
 ): Promise<void> {
   const leave = streamSlots.take(id)
+  const release = manager.hold(id)
   const answering = answerAll(manager, socket, request, id)
   try {
     const { log, state } = await manager.get(id)
@@ -97,6 +98,7 @@ async function talk(
     await endWithProblem(socket, tellProblem(error as Error, request, await manager.redactFor(id)))
   }
   await answering
+  release()
   leave()
 }
 

@@ -1,0 +1,45 @@
+/** Looks regularly for conversations that nobody has used for long, and has them closed. Knows when, not how. */
+import { mapBounded } from '../../lib/map-bounded.ts'
+import type { Uses } from './uses.ts'
+
+export type IdleOptions = {
+  /** A conversation at rest is closed after so many milliseconds without use. */
+  readonly afterMs: number
+  readonly isMemoryShort: () => boolean
+  /** The same while memory is short. Default: long enough for a client that asks one thing after another. */
+  readonly shortMs?: number
+}
+
+export type IdleWatchDeps = IdleOptions & {
+  readonly uses: Uses
+  readonly openIds: () => Iterable<string>
+  /** Closes it if it is at rest. Must not reject. */
+  readonly close: (id: string) => Promise<void>
+}
+
+const SHORT_MS = 10_000
+/** Looks in the shorter of the two times: so much later than that a conversation may be closed. */
+const LOOKS = 2
+const CONCURRENCY = 8
+
+/** Returns how to end it. */
+export function watchIdle(deps: IdleWatchDeps): () => void {
+  const { afterMs, shortMs = SHORT_MS } = deps
+  const everyMs = Math.ceil(Math.min(afterMs, shortMs) / LOOKS)
+  let isLooking = false
+  const look = async () => {
+    if (isLooking) return
+    isLooking = true
+    await closeIdle(deps).finally(() => (isLooking = false))
+  }
+  const timer = setInterval(() => void look(), everyMs).unref()
+  return () => clearInterval(timer)
+}
+
+async function closeIdle(deps: IdleWatchDeps): Promise<void> {
+  const { uses, openIds, close, afterMs, isMemoryShort, shortMs = SHORT_MS } = deps
+  uses.forgetClosed()
+  const ms = isMemoryShort() ? Math.min(afterMs, shortMs) : afterMs
+  const idle = [...openIds()].filter((id) => uses.idleMs(id) >= ms)
+  await mapBounded(idle, CONCURRENCY, close)
+}

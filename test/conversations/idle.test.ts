@@ -1,0 +1,184 @@
+/** Conversations that nobody uses are closed, and opened again by whoever asks next; nothing is lost in between. */
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { CreateConversation, ListConversations } from '../../src/contract/conversation.ts'
+import type { Conversation } from '../../src/conversations/conversation.ts'
+import { follow } from '../../src/events/event-feed.ts'
+import { createRandom } from '../support/random.ts'
+import { effort } from '../support/patience.ts'
+import { startReceiver } from '../support/receiver.ts'
+import type { BenchOptions } from './fixtures.ts'
+import { call, endOf, eventsOf, gate, realShells, say, setBench, tool, userText } from './fixtures.ts'
+
+const AFTER_MS = 20
+/** Of each writer. */
+const MESSAGES = effort(40, 3000)
+
+const setIdle = (options: BenchOptions = {}, isMemoryShort = () => false) =>
+  setBench({ manager: { idle: { afterMs: AFTER_MS, isMemoryShort } }, ...options })
+
+const closed = (conversation: Conversation) => expect.poll(() => conversation.log.ended).toBe('closing')
+
+/** Long enough for many looks. */
+const looks = () => new Promise((resolve) => setTimeout(resolve, 10 * AFTER_MS))
+
+test('one at rest is closed, and is as it was when it is asked for again', async () => {
+  await using bench = await setIdle()
+  const first = await bench.converse({ title: 'Kept', metadata: { a: 1 } })
+  const release = bench.manager.hold(first.id)
+  await say(first)
+  await expect.poll(() => first.state.status).toBe('idle')
+  const before = await eventsOf(first)
+  const view = first.view()
+  release()
+  await closed(first)
+  const { items } = await bench.manager.list(ListConversations.parse({}))
+  expect(items, 'a list shows it, and opens nothing').toEqual([view])
+  bench.manager.hold(first.id)
+  const second = await bench.manager.get(first.id)
+  expect(second).not.toBe(first)
+  expect(second.view()).toEqual(view)
+  expect(await eventsOf(second)).toEqual(before)
+  await say(second)
+  expect((await eventsOf(second)).length).toBeGreaterThan(before.length)
+})
+
+test('one that waits for a decision is closed too, and can be decided then', async () => {
+  const quick = tool('Quick', () => ({ output: 'ok' }))
+  await using bench = await setIdle({ tools: [quick], script: [{ calls: [call('Quick')] }, { text: 'Done.' }] })
+  const first = await bench.converse({ confirmation_mode: true })
+  const release = bench.manager.hold(first.id)
+  const { run_id } = await first.post(userText('go', true))
+  await expect.poll(() => first.state.status).toBe('waiting_for_confirmation')
+  release()
+  await closed(first)
+  bench.manager.hold(first.id)
+  const second = await bench.manager.get(first.id)
+  const { items } = second.decisions.pending()
+  await second.decisions.approve(items[0]!.request_id)
+  expect(await endOf(second, run_id!)).toMatchObject({ final_text: 'Done.' })
+})
+
+describe('stays open', () => {
+  test('while it is held, and while a run works', async () => {
+    const slow = gate('Slow')
+    await using bench = await setIdle({ tools: [slow.tool], script: [{ calls: [call('Slow')] }, { text: 'Done.' }] })
+    const conversation = await bench.converse()
+    const release = bench.manager.hold(conversation.id)
+    await looks()
+    expect(conversation.log.ended).toBeUndefined()
+    await conversation.post(userText('go', true))
+    await slow.entered
+    release()
+    await looks()
+    expect(conversation.log.ended).toBeUndefined()
+    slow.open()
+    await closed(conversation)
+    const events = await eventsOf(await bench.manager.get(conversation.id))
+    expect(events.at(-1)).toMatchObject({ type: 'StatusUpdate', status: 'idle' })
+  })
+
+  test('while something runs in it', async () => {
+    await using bench = await setIdle({ deps: { createShells: realShells() } })
+    const id = await bench.create()
+    const release = bench.manager.hold(id)
+    const { conversation, commands, processes } = await bench.manager.open(id)
+    const request = { command: 'sleep 1000', session_id: 'x', background: true, kill_on_disconnect: false }
+    const { command_id } = await commands.start(request)
+    release()
+    await looks()
+    expect(conversation.log.ended).toBeUndefined()
+    expect(await processes.list()).not.toEqual([])
+    await commands.end(command_id)
+    await closed(conversation)
+  })
+
+  test('while an event waits for delivery', async () => {
+    await using receiver = await startReceiver()
+    await using bench = await setIdle()
+    const id = await bench.create()
+    const release = bench.manager.hold(id)
+    const { callbacks, conversation } = await bench.manager.open(id)
+    await callbacks.create({ url: receiver.url })
+    await receiver.down()
+    await conversation.post(userText('one'))
+    release()
+    await looks()
+    expect(conversation.log.ended).toBeUndefined()
+    await receiver.up()
+    await receiver.untilReceived((all) => all.length > 0)
+    await closed(conversation)
+  })
+})
+
+test('while memory is short, conversations are closed sooner', async () => {
+  let isShort = false
+  await using bench = await setBench({
+    manager: { idle: { afterMs: 3_600_000, shortMs: AFTER_MS, isMemoryShort: () => isShort } },
+  })
+  const conversation = await bench.converse()
+  await looks()
+  expect(conversation.log.ended).toBeUndefined()
+  isShort = true
+  await closed(conversation)
+})
+
+test('one that is deleted while it is closed is gone, with its data', async () => {
+  await using bench = await setIdle()
+  const conversation = await bench.converse()
+  await closed(conversation)
+  await bench.manager.delete(conversation.id)
+  await expect(bench.manager.get(conversation.id)).rejects.toMatchObject({ code: 'conversation_deleted' })
+  await expect(stat(join(bench.workdirBase, conversation.id))).rejects.toMatchObject({ code: 'ENOENT' })
+})
+
+test('requests that come just as it is closed are all carried out, each event stored and followed once', async () => {
+  const random = createRandom(Date.now() % 1_000_000)
+  const pause = () => new Promise((resolve) => setTimeout(resolve, random.below(12)))
+  await using bench = await setBench({ manager: { idle: { afterMs: 2, isMemoryShort: () => false } } })
+  const id = await bench.create()
+  const objects = new Set<Conversation>()
+  const texts: string[] = []
+  /** As a request does: it holds what it asks for. */
+  const request = async (work: (conversation: Conversation) => Promise<void>) => {
+    const release = bench.manager.hold(id)
+    const conversation = await bench.manager.get(id)
+    objects.add(conversation)
+    await work(conversation)
+    release()
+    await pause()
+  }
+  const write = async (name: string) => {
+    for (let i = 0; i < MESSAGES; i++)
+      await request(async (conversation) => {
+        texts.push(`${name} ${i}`)
+        await conversation.post(userText(`${name} ${i}`))
+      })
+  }
+  const seen: number[] = []
+  const read = async () => {
+    while (seen.length < 2 * MESSAGES + 1)
+      await request(async ({ log }) => {
+        const signal = AbortSignal.timeout(random.below(4) + 1)
+        for await (const { records } of follow(log, { afterSeq: seen.length, signal }))
+          for (const { seq } of records) if (seq !== undefined) seen.push(seq)
+      })
+  }
+  await Promise.all([write('one'), write('two'), read()])
+  expect(objects.size, 'it was closed in between').toBeGreaterThan(1)
+  expect(seen).toEqual(seen.map((_, i) => i + 1))
+  const events = await eventsOf(await bench.manager.get(id))
+  const stored = events.flatMap((event) =>
+    event.type === 'UserMessage' ? event.content.map((part) => ('text' in part ? part.text : '')) : [],
+  )
+  expect(stored.toSorted()).toEqual(texts.toSorted())
+})
+
+test('metadata, which is in memory while a conversation is open, has at most 64 KiB as JSON', () => {
+  const refusalOf = (metadata: object) =>
+    CreateConversation.safeParse({ metadata }).error?.issues.map(({ path, message }) => `${path.join('.')} ${message}`)
+  expect(refusalOf({ a: 'x'.repeat(65_528) })).toBeUndefined()
+  expect(refusalOf({ a: 'x'.repeat(65_529) })).toEqual([expect.stringMatching(/^metadata has more than 64 KiB/)])
+  expect(refusalOf({ a: 'é'.repeat(32_768) }), 'bytes are counted').toBeDefined()
+})

@@ -1,0 +1,50 @@
+/** Over HTTP, a conversation stays open for as long as a request, stream or socket is about it, and no longer. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { connectAs } from '../support/socket.ts'
+import { KEY, setHttp } from './fixtures.ts'
+
+const AFTER_MS = 20
+const headers = { authorization: `Bearer ${KEY}` }
+const looks = () => sleep(10 * AFTER_MS)
+
+const setIdle = () => setHttp({ manager: { idle: { afterMs: AFTER_MS, isMemoryShort: () => false } } })
+
+test.each(['a stream', 'a socket'])('%s keeps its conversation open, and lets it close when it ends', async (kind) => {
+  await using http = await setIdle()
+  const url = await http.listen()
+  const id = await http.create()
+  const path = `/conversations/${id}/${kind === 'a stream' ? 'events/stream' : 'ws'}`
+  const abort = new AbortController()
+  const stream = kind === 'a stream' ? await fetch(url + path, { headers, signal: abort.signal }) : undefined
+  const socket = kind === 'a stream' ? undefined : await connectAs(url, path, { headers })
+  await socket?.until(({ type }) => type === 'ready')
+  const { log } = await http.bench.manager.get(id)
+  await looks()
+  expect(log.ended).toBeUndefined()
+  const posted = await http.call('POST', `/conversations/${id}/messages`, {
+    message: { role: 'user', content: 'seen' },
+  })
+  expect(posted.status).toBe(202)
+  if (stream) {
+    let text = ''
+    for await (const bytes of stream.body!) {
+      text += Buffer.from(bytes).toString()
+      if (text.includes('seen')) break
+    }
+  }
+  await socket?.until(({ type }) => type === 'UserMessage')
+  abort.abort()
+  socket?.close()
+  await expect.poll(() => log.ended).toBe('closing')
+})
+
+test('a request opens it again and lets it close afterwards, whatever the answer was', async () => {
+  await using http = await setIdle()
+  const id = await http.create()
+  for (const path of ['', '/events', '/events?limit=wrong', '/files/none']) {
+    const { log } = await http.bench.manager.get(id)
+    expect((await http.call('GET', `/conversations/${id}${path}`)).status).toBeLessThan(500)
+    await expect.poll(() => log.ended).toBe('closing')
+  }
+})
