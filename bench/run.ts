@@ -11,6 +11,7 @@ import { benchDeltas } from './deltas.ts'
 import { benchEventPage } from './event-page.ts'
 import { benchFiles } from './files.ts'
 import { benchLimits } from './limits.ts'
+import { benchLongLog } from './long-log.ts'
 import { benchNeighbours } from './neighbours.ts'
 import { benchNetwork } from './network.ts'
 import { benchScale } from './scale.ts'
@@ -33,6 +34,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   start: benchStart,
   scale: benchScale,
   'event-page': () => benchEventPage(),
+  'long-log': benchLongLog,
 }
 
 const README = join(import.meta.dirname, '../README.md')

@@ -1,5 +1,5 @@
 /** Events -> what the model reads: a fold that only ever appends, so that each request extends the one before byte for byte. */
-import type { Event, EventOf } from '../contract/event.ts'
+import type { Event, EventOf, EventType } from '../contract/event.ts'
 import type { ImagePart, UserPart } from '../contract/message.ts'
 import { partsOfOutput, textOfParts } from '../contract/message.ts'
 import type { LlmRequest, ModelMessage, ModelToolCall } from '../llm/llm.ts'
@@ -16,6 +16,40 @@ export interface History {
   /** Events in the order of the log; each once. */
   add(event: Event): void
 }
+
+/** Which events the model's history is made of. */
+const IS_SENT = {
+  SystemInit: true,
+  ForkedFrom: true,
+  UserMessage: true,
+  AssistantMessage: true,
+  ToolUse: true,
+  ToolResult: true,
+  PermissionRequest: false,
+  PermissionDecision: false,
+  StatusUpdate: false,
+  ConfigUpdate: false,
+  SecretsUpdate: false,
+  FileUpdate: false,
+  CommandResult: false,
+  TaskUpdate: false,
+  ClientEvent: false,
+  NetworkRequest: false,
+  NetworkDecision: false,
+  NetworkAccess: false,
+  ModelRetry: false,
+  ErrorEvent: false,
+  Result: false,
+} as const satisfies Record<EventType, boolean>
+
+type SentType = { [T in EventType]: (typeof IS_SENT)[T] extends true ? T : never }[EventType]
+
+const isSent = (event: Event): event is EventOf<SentType> => IS_SENT[event.type]
+
+/** Who reads a log to make a history of it needs to read no other. */
+export const HISTORY_TYPES: ReadonlySet<string> = new Set(
+  Object.entries(IS_SENT).flatMap(([type, sent]) => (sent ? [type] : [])),
+)
 
 export function createHistory(render: RenderOutput): History {
   const messages: ModelMessage[] = []
@@ -54,6 +88,7 @@ export function createHistory(render: RenderOutput): History {
       return messages
     },
     add(event) {
+      if (!isSent(event)) return
       if ('parent_tool_use_id' in event && event.parent_tool_use_id) return // a subagent's own history
       switch (event.type) {
         case 'SystemInit':
@@ -81,22 +116,6 @@ export function createHistory(render: RenderOutput): History {
           turn.results.set(event.tool_use_id, toToolMessage(event, turn.names.get(event.tool_use_id) ?? '', render))
           turn.images.set(event.tool_use_id, imagesOf(event))
           return settle()
-        case 'PermissionRequest':
-        case 'PermissionDecision':
-        case 'StatusUpdate':
-        case 'ConfigUpdate':
-        case 'SecretsUpdate':
-        case 'FileUpdate':
-        case 'CommandResult':
-        case 'TaskUpdate':
-        case 'ClientEvent':
-        case 'NetworkRequest':
-        case 'NetworkDecision':
-        case 'NetworkAccess':
-        case 'ModelRetry':
-        case 'ErrorEvent':
-        case 'Result':
-          return
         default:
           event satisfies never
       }

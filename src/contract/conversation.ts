@@ -274,7 +274,7 @@ export const RunOutcome = z
   .object({
     run_id: z.uuid(),
     status: Status.describe('`running` when the wait timed out; the run goes on.'),
-    result: Result.optional(),
+    result: Result.optional().describe('Absent with status `error`: the disk did not take the end of the run yet.'),
   })
   .meta({
     id: 'RunOutcome',

@@ -2,13 +2,14 @@
 import type { AgentContext, LoopEnd, LoopWait } from '../agent/loop.ts'
 import { runAgent, timeLimit } from '../agent/loop.ts'
 import type { History } from '../agent/history.ts'
-import { createHistory } from '../agent/history.ts'
+import { createHistory, HISTORY_TYPES } from '../agent/history.ts'
 import { countRepeats } from '../agent/repeats.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
 import type { Event } from '../contract/event.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
+import type { EventPage } from '../events/event-store.ts'
 import type { Llm } from '../llm/llm.ts'
 import { callsToAsk } from '../policy/permissions.ts'
 import type { State } from './state.ts'
@@ -34,8 +35,8 @@ export type ActiveRunDeps = {
   readonly onError: (error: unknown) => void
 }
 
-/** Events read at a time when the model's history is rebuilt. */
-const HISTORY_PAGE = 1000
+/** What of the log is looked at at a time when the model's history is rebuilt: so long a pause waits at most. */
+const HISTORY_PAGE = { limit: 1000, maxBytes: 1024 * 1024 }
 
 /** Timers reach no further, milliseconds: about 25 days. */
 const MAX_TIMER_MS = 2 ** 31 - 1
@@ -132,7 +133,8 @@ export class ActiveRun {
       const end = await runAgent(context, { emit, publish: (draft) => log.publish(draft) }, signal)
       return signal.reason === TIME_LIMIT ? timeLimit() : end
     } catch (error) {
-      return this.#failure(error)
+      if (!signal.aborted || error !== signal.reason) return this.#failure(error)
+      return error === TIME_LIMIT ? timeLimit() : { stopReason: 'paused' }
     }
   }
 
@@ -170,17 +172,21 @@ export class ActiveRun {
     }
   }
 
+  /** Throws the signal's reason once it is aborted. */
   async #loadHistory(): Promise<History> {
+    const { signal } = this.#abort
     const { log, toolCalls } = this.#deps
     const history = createHistory((name, output) => toolCalls.render(name, output))
     // What is appended while the log is read comes after it.
     const meanwhile: Event[] = []
     this.#history = { add: (event) => meanwhile.push(event) }
     const { head } = log
-    for (let seq = 0; seq < head;) {
-      const page = await log.read({ afterSeq: seq, beforeSeq: head + 1, limit: HISTORY_PAGE })
+    const wanted = { types: HISTORY_TYPES, beforeSeq: head + 1, ...HISTORY_PAGE }
+    for (let afterSeq: number | undefined = 0; afterSeq !== undefined;) {
+      signal.throwIfAborted()
+      const page: EventPage = await log.read({ ...wanted, afterSeq })
       for (const { event } of page.events) history.add(event)
-      seq = page.events.at(-1)?.seq ?? head
+      afterSeq = page.scannedTo
     }
     // The head may have been a step ahead of what subscribers had been told.
     for (const event of meanwhile) if (event.seq > head) history.add(event)

@@ -41,6 +41,9 @@ import {
 
 export type RunFailure = { readonly type: ErrorType; readonly message: string; readonly retryable: boolean }
 
+/** Why something may be half done in a log that was opened. */
+export type RecoveryReason = 'server_restart' | 'log_failed'
+
 /**
  * `newRunId` is the id a run gets should the command start one. `begun` are the ids of the open calls whose result comes
  * from their tool: they run, or have run. `now` is milliseconds since 1970.
@@ -83,8 +86,8 @@ export type Command =
   | EndTaskCommand
   | CancelTaskCommand
   | { kind: 'client_event'; name: string; data?: unknown; idempotency?: Idempotency }
-  /** The server starts and finds the log as another process left it. */
-  | { kind: 'recover'; now: number }
+  /** The log was opened, as another process left it, or this one when it failed. */
+  | { kind: 'recover'; why: RecoveryReason; newRunId: string; now: number }
 
 /** The events that carry out the command, to be appended as one batch; none where there is nothing to do. */
 export function decide(state: State, command: Command): EventDraft[] | Problem {
@@ -120,7 +123,7 @@ export function decide(state: State, command: Command): EventDraft[] | Problem {
     case 'client_event':
       return decideClientEvent(command)
     case 'recover':
-      return decideRecover(state, command.now)
+      return decideRecover(state, command)
     default:
       return command satisfies never
   }
@@ -273,18 +276,33 @@ function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], s
  * What another process left half done is answered, not repeated: it may have had its effects already. A call that
  * waits for a decision has had none, and goes on waiting; nor has one that was decided while paused.
  */
-function decideRecover(state: State, now: number): EventDraft[] {
+function decideRecover(state: State, { why, newRunId, now }: CommandOf<'recover'>): EventDraft[] {
   const lost = [...endOfLostJobs(state), ...denyLeftRequests(state.networkRequests)]
   if (isWaiting(state.status) || isUndecided(state) || isHeldBack(state)) return lost
   // Calls run one after the other, in their order: of those without a result, none but the first can have begun.
   const answered = state.openCalls.map((call, at) => answer(call, 'interrupted', at ? NOT_BEGUN_AT_STOP : CUT_OFF))
   if (state.status !== 'running') return [...lost, ...answered]
+  if (why === 'log_failed') {
+    const end = {
+      runId: state.run?.id ?? '',
+      stopReason: 'error',
+      failure: LOG_FAILED,
+      requestedAt: 0,
+      begun: [],
+    } as const
+    return [...lost, ...answered, ...decideEnd({ ...state, openCalls: [] }, { kind: 'end_run', ...end, newRunId, now })]
+  }
   return [...lost, ...answered, result(state, 'server_restart', now), toStatus(state, 'paused', 'server_restart')]
 }
 
 const CUT_OFF =
   'The server stopped before this call had ended; whether it began, and what it did until then, is not known.'
 const NOT_BEGUN_AT_STOP = 'The server stopped before this call began; it did not run.'
+const LOG_FAILED: RunFailure = {
+  type: 'internal',
+  message: 'The disk failed while the run was being stored. Look at what the agent did last, and run it again.',
+  retryable: true,
+}
 
 /** Decided while paused, and nothing of it has run since. */
 const isHeldBack = ({ status, request }: State) => status !== 'running' && request !== undefined && !request.isReleased

@@ -29,7 +29,7 @@ import { ActiveRun } from './active-run.ts'
 import type { RunEnd } from './active-run.ts'
 import type { ClientEvents } from './client-events.ts'
 import { createClientEvents } from './client-events.ts'
-import type { Command } from './commands.ts'
+import type { Command, RecoveryReason } from './commands.ts'
 import { decide } from './commands.ts'
 import type { SecretsChange } from './secrets.ts'
 import { redactLongParts } from './redact-parts.ts'
@@ -40,6 +40,7 @@ import type { RunTaskCommand } from './jobs.ts'
 import { nextTasks, runningJobs } from './task-state.ts'
 import type { Tasks } from './tasks.ts'
 import { createTasks } from './tasks.ts'
+import { UnstoredCommand } from './unstored-command.ts'
 import { viewOf } from './view.ts'
 import { whyClosed } from './why-closed.ts'
 
@@ -79,8 +80,9 @@ export class Conversation {
   readonly #inbox = createSerial()
   #state: State
   #active: ActiveRun | undefined
-  /** The end of a run that could not be stored; it comes before anything else once there is room, or the run would never end. */
-  #unstoredEnd: Command | undefined
+  /** What ends a run, or answers for one that was cut off: without it the run would never end. */
+  readonly #unstored = new UnstoredCommand(() => this.#tryAgain())
+  #hasRun = false
   #closed: Problem | undefined
   readonly #withoutTools = new Set<string>()
 
@@ -110,8 +112,15 @@ export class Conversation {
     return this.log.conversationId
   }
 
+  /** The fold of the log: what may be noted elsewhere. */
   get state(): State {
-    return this.#unstoredEnd ? { ...this.#state, status: 'error', run: undefined } : this.#state
+    return this.#state
+  }
+
+  /** As clients are told: a run that is over counts as over, also while its end cannot be stored. */
+  get #shown(): State {
+    const isCutOff = this.#state.status === 'running' && (this.#unstored.kept !== undefined || this.failed)
+    return isCutOff ? { ...this.#state, status: 'error', run: undefined } : this.#state
   }
 
   /** Whether something is done here, or is about to be, that a stop of the server would cut off. */
@@ -122,13 +131,18 @@ export class Conversation {
 
   /** Whether nothing is done or left undone here that only this object knows. */
   get isAtRest(): boolean {
-    const isBusy = this.isWorking || this.#active !== undefined || this.#unstoredEnd !== undefined
+    const isBusy = this.isWorking || this.#active !== undefined || this.#unstored.kept !== undefined
     return !isBusy && !this.failed && this.#begunCalls().length === 0
   }
 
-  /** Whether the log can't be trusted any more and has to be opened anew. */
+  /** Whether the log can't be trusted any more and has to be opened again. */
   get failed(): boolean {
     return this.log.failed
+  }
+
+  /** Whether a run began here: one that is `running` in the log is then none of another process. */
+  get hasRun(): boolean {
+    return this.#hasRun
   }
 
   /** The same key and body again, within a day, is the same message: it is answered as it was, and posted once. */
@@ -156,9 +170,10 @@ export class Conversation {
 
   /** Resolves when the run has ended or waits for somebody, and at the latest after `timeout` seconds. */
   async waitForRun(runId: string, timeout: number, signal: AbortSignal): Promise<RunOutcome> {
-    const isOver = () => this.#state.run?.id !== runId || this.#state.status !== 'running'
-    const result = await waitForRun(this.log, { runId, isOver, timeoutMs: timeout * 1000, signal })
-    return { run_id: runId, status: this.state.status, ...(result && { result }) }
+    const isOver = () => this.#shown.run?.id !== runId || this.#shown.status !== 'running'
+    const watch = (onChange: () => void) => this.#unstored.watch(onChange)
+    const result = await waitForRun(this.log, { runId, isOver, watch, timeoutMs: Math.ceil(timeout * 1000), signal })
+    return { run_id: runId, status: this.#shown.status, ...(result && { result }) }
   }
 
   /**
@@ -170,7 +185,7 @@ export class Conversation {
       await this.#stopRun()
       if (interrupt) await this.#deps.toolCalls.interrupt()
       await this.#storeEnd(this.#pauseCommand(reason, interrupt))
-      return this.state.status
+      return this.#shown.status
     })
   }
 
@@ -200,9 +215,26 @@ export class Conversation {
     })
   }
 
-  /** Looks after what another process left half done. */
-  async recover(): Promise<void> {
-    await this.#command(() => this.#carryOut({ kind: 'recover', now: Date.now() }))
+  /**
+   * Looks after what another process left half done, or this one before the log failed. What the disk does not take now
+   * is stored later; until then the conversation can be read, and nothing else. Throws when the log failed.
+   */
+  async recover(why: RecoveryReason): Promise<void> {
+    const command = { kind: 'recover', why, newRunId: uuid7(), now: Date.now() } as const
+    await this.#command(async () => {
+      try {
+        await this.#carryOut(command)
+      } catch (error) {
+        if (this.failed || !(error instanceof Problem)) throw error
+        this.#reportStorage(error)
+        this.#unstored.keep(command)
+      }
+    })
+  }
+
+  /** Stores what could not be stored so far; throws when it still cannot be. */
+  async settle(): Promise<void> {
+    await this.#command(async () => {})
   }
 
   /** From now on the agent begins nothing: for what has to end before `close` can be called, and may take its time. */
@@ -215,11 +247,13 @@ export class Conversation {
     await this.#inbox(async () => {
       if (this.#closed) return
       this.#closed = whyClosed(outcome)
+      this.#unstored.stop()
       await this.tasks.close()
       await this.#stopAgent()
       // What waits for somebody goes on waiting at the next start.
       const pauses = outcome === 'closing' && this.#state.status === 'running' && !this.failed
-      if (pauses) await this.#carryOut(this.#pauseCommand('server_closing', true)).catch(this.#reportStorage)
+      const end = this.#unstored.kept ?? this.#pauseCommand('server_closing', true)
+      if (pauses) await this.#carryOut(end).catch(this.#reportStorage)
       await this.log.close(outcome)
       // With what came since the last change that was worth telling.
       if (this.#state !== this.#deps.state) this.#deps.onChange(this.#state)
@@ -227,16 +261,13 @@ export class Conversation {
   }
 
   view(): ConversationView {
-    return viewOf(this.state)
+    return viewOf(this.#shown)
   }
 
   #command<T>(task: () => Promise<T>): Promise<T> {
     return this.#inbox(async () => {
       if (this.#closed) throw this.#closed
-      if (this.#unstoredEnd) {
-        await this.#carryOut(this.#unstoredEnd)
-        this.#unstoredEnd = undefined
-      }
+      await this.#unstored.store((command) => this.#carryOut(command))
       try {
         return await task()
       } finally {
@@ -245,10 +276,23 @@ export class Conversation {
     })
   }
 
-  /** What cannot be started now is tried again with the next command, and at the next start of the server. */
+  /** What cannot be stored or started now is tried again later. */
   async #advanceTasks(): Promise<void> {
-    if (this.#closed || this.failed) return
-    await this.tasks.advance().catch(this.#reportStorage)
+    if (this.#closed || this.failed || this.#unstored.kept) return
+    await this.tasks.advance().catch((error: unknown) => {
+      this.#reportStorage(error)
+      // Of a damaged log nothing comes but the same again.
+      if (!(error instanceof Problem && error.code === 'conversation_damaged')) this.#unstored.tryLater()
+    })
+  }
+
+  /** A log that failed is opened again by whoever holds this conversation. */
+  async #tryAgain(): Promise<void> {
+    if (this.failed) return
+    await this.settle().catch((error: unknown) => {
+      this.#reportStorage(error)
+      throw error
+    })
   }
 
   /** Decides, stores, and does what the new state asks for. */
@@ -260,6 +304,8 @@ export class Conversation {
     const hasWork = starts || drafts.some((draft) => draft.type === 'TaskUpdate' && draft.status === 'pending')
     // Before the work is in the log: a start of the server opens only the logs that are marked.
     if (hasWork) await this.#deps.markActive(true)
+    // Before it is known to be stored: a log that fails may hold it all the same.
+    if (starts) this.#hasRun = true
     const events = (await this.log.append(drafts)).map((stored) => stored.event)
     if (starts) this.#startRun()
     // A mark too many costs the next start one look; a command that is in the log must not fail for it.
@@ -272,15 +318,16 @@ export class Conversation {
     try {
       await this.#carryOut(command)
     } catch (error) {
-      if (this.#state.status === 'running') this.#unstoredEnd = command
+      if (this.#state.status === 'running') this.#unstored.keep(command)
       throw error
     }
   }
 
   /** Whether the next start of the server may leave this conversation alone. */
   #isAtRest(): boolean {
-    const { reason, openCalls } = this.#state
-    return !this.isWorking && reason !== 'server_closing' && !openCalls.length
+    const { reason, openCalls, settings } = this.#state
+    const isCutOff = reason === 'server_closing' || (reason === 'server_restart' && settings.resume_on_start)
+    return !this.isWorking && !isCutOff && !openCalls.length
   }
 
   /** Every durable event passes here, in order, before anyone else hears that it is stored. */

@@ -23,6 +23,7 @@ import { watchIdle } from './idle/idle-watch.ts'
 import { Uses } from './idle/uses.ts'
 import { KnownConversations, keyOf } from './known-conversations.ts'
 import { removeData, stateOnDisk } from './removal.ts'
+import { Recovery } from './recovery.ts'
 import { damaged } from './resting-views.ts'
 import type { StartUpDeps } from './start-up.ts'
 import type { State } from './state.ts'
@@ -58,6 +59,7 @@ export class ConversationManager {
   /** Conversations that are being deleted, or closed because they are idle. */
   readonly #endings = new Map<string, Promise<void>>()
   readonly #stopping = new AbortController()
+  readonly #recovery: Recovery
   readonly #uses = new Uses((id) => this.#openings.has(id))
   readonly #stopIdleWatch: (() => void) | undefined
   #starting: Promise<void> | undefined
@@ -65,6 +67,12 @@ export class ConversationManager {
   constructor(deps: ManagerDeps) {
     this.#deps = deps
     this.#index = new KnownConversations(deps)
+    this.#recovery = new Recovery({
+      ...deps,
+      signal: this.#stopping.signal,
+      isKnown: (id) => this.#index.has(id),
+      open: (id) => this.open(id),
+    })
     this.#stopIdleWatch =
       deps.idle &&
       watchIdle({
@@ -93,7 +101,7 @@ export class ConversationManager {
     const keys = await this.#index.load(this.#stopping.signal)
     keys.forEach(this.#keyed.remember)
     this.#stopping.signal.throwIfAborted()
-    await mapBounded(await this.#deps.catalog.activeIds(), START_CONCURRENCY, (id) => this.#recoverOne(id))
+    await mapBounded(await this.#deps.catalog.activeIds(), START_CONCURRENCY, (id) => this.#recovery.recover(id))
   }
 
   /** Opens those that have something to deliver to callbacks; what is open delivers by itself. */
@@ -152,6 +160,7 @@ export class ConversationManager {
       this.#index.set(conversation.state)
       keyOf(this.#index.get(id)!).forEach(this.#keyed.remember)
       this.#onChange(conversation.state)
+      this.#recovery.watch(conversation)
       return { ...conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
     } catch (error) {
       this.#openings.delete(id)
@@ -269,6 +278,7 @@ export class ConversationManager {
     // One that was opened ends its own processes; those of one that never was were ended at the start of the server.
     if (opening && !opened) await this.#deps.endOrphans((each) => each === id)
     await removeData(catalog, id, state)
+    this.#recovery.forget(id)
     await this.#index.forget(id)
     this.#deps.onDeleted(id)
   }
@@ -344,13 +354,14 @@ export class ConversationManager {
       await failed?.dispose('closing')
       const opened = await this.#deps.assembler.open(id, this.#onChange)
       try {
-        await opened.conversation.recover()
+        await opened.conversation.recover(this.#recovery.reasonFor(id))
         await opened.deliveries.start()
       } catch (error) {
         await opened.dispose('closing')
         throw error
       }
       this.#index.set(opened.conversation.state)
+      this.#recovery.watch(opened.conversation)
       return opened
     } catch (error) {
       this.#openings.delete(id)
@@ -358,20 +369,6 @@ export class ConversationManager {
       const told = summary && isNotFound(error) ? logIsGone(error) : error
       if (summary && told instanceof Problem && told.code === 'conversation_damaged') this.#index.setDamaged(id)
       throw told
-    }
-  }
-
-  async #recoverOne(id: string): Promise<void> {
-    const { catalog, logger } = this.#deps
-    if (!this.#index.has(id)) return await catalog.unmarkActive(id)
-    try {
-      const { conversation } = await this.open(id)
-      const { status, reason, settings } = conversation.state
-      const wasCutOff = status === 'paused' && (reason === 'server_restart' || reason === 'server_closing')
-      if (wasCutOff && settings.resume_on_start) await conversation.run()
-      else if (!conversation.isWorking) await catalog.unmarkActive(id)
-    } catch (error) {
-      logger.error({ err: error, conversation_id: id }, 'this conversation could not be recovered')
     }
   }
 

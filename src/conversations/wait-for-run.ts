@@ -6,6 +6,8 @@ export type RunWait = {
   readonly runId: string
   /** Whether the run has ended or waits for somebody. */
   readonly isOver: () => boolean
+  /** Tells when `isOver` may have changed without an event. Returns how to stop. */
+  readonly watch: (onChange: () => void) => () => void
   readonly timeoutMs: number
   /** Of the client, who may go away. */
   readonly signal: AbortSignal
@@ -14,29 +16,31 @@ export type RunWait = {
 /** The run's `Result`, if it has one by then. */
 export async function waitForRun(
   log: EventLog,
-  { runId, isOver, timeoutMs, signal }: RunWait,
+  { runId, isOver, watch, timeoutMs, signal }: RunWait,
 ): Promise<EventOf<'Result'> | undefined> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const giveUp = () => resolve()
-  // An abort that came before does not call a listener that is added now.
-  if (signal.aborted) giveUp()
-  signal.addEventListener('abort', giveUp)
-  const timer = setTimeout(giveUp, timeoutMs)
+  const look = () => isOver() && resolve()
   let result: EventOf<'Result'> | undefined
   const unsubscribe = log.subscribe({
     onEvents: (events) => {
       for (const { event } of events) if (event.type === 'Result' && event.run_id === runId) result = event
-      if (isOver()) resolve()
+      look()
     },
-    onClose: () => resolve(),
+    onClose: giveUp,
   })
+  const unwatch = watch(look)
+  signal.addEventListener('abort', giveUp, { once: true })
+  const timer = setTimeout(giveUp, timeoutMs)
   try {
-    if (!isOver()) await promise
-    else result = await lastResult(log, runId) // it was over before we came to listen
+    // It may have been over before we came to listen.
+    if (isOver()) return await lastResult(log, runId)
+    if (!signal.aborted) await promise
     return result
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', giveUp)
+    unwatch()
     unsubscribe()
   }
 }

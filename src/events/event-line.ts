@@ -19,6 +19,9 @@ import type { StoredEvent } from './event-store.ts'
 
 export type LineHeader = { seq: number; type: string; id: string; timestamp: string; source: string }
 
+/** What most lines are asked for, at a tenth of the cost of `readHeader`; `typeAt` is where the type begins. */
+export type LineGlance = { readonly seq: number; readonly typeAt: number }
+
 export const LF = 10
 const SPACE = 32
 const CLOSING_BRACE = 125
@@ -65,7 +68,31 @@ export function readHeader(bytes: Buffer, start: number, end: number): LineHeade
   return parseHeader(bytes.toString('latin1', start, Math.min(end, start + HEADER_BYTES)))
 }
 
-/** The same of a stored event, without parsing it. */
+const BEFORE_SEQ = Buffer.from('{"seq":')
+const BEFORE_TYPE = Buffer.from(',"type":"')
+
+/** Undefined when no line of ours begins at `start`. */
+export function glance(bytes: Buffer, start: number): LineGlance | undefined {
+  if (!standsAt(bytes, start, BEFORE_SEQ)) return undefined
+  let at = start + BEFORE_SEQ.length
+  let seq = 0
+  for (let digit = bytes[at]! - 48; digit >= 0 && digit <= 9; digit = bytes[++at]! - 48) seq = seq * 10 + digit
+  return seq > 0 && standsAt(bytes, at, BEFORE_TYPE) ? { seq, typeAt: at + BEFORE_TYPE.length } : undefined
+}
+
+/** Tells by the bytes of a line whether it is of one of these types. */
+export function matchTypes(types: ReadonlySet<string>): (bytes: Buffer, line: LineGlance) => boolean {
+  const wanted = Array.from(types, (type) => Buffer.from(`${type}"`))
+  return (bytes, { typeAt }) => wanted.some((type) => standsAt(bytes, typeAt, type))
+}
+
+/** In JavaScript: most comparisons end at the first byte, and a call into the runtime costs more than the others take. */
+function standsAt(bytes: Buffer, at: number, wanted: Buffer): boolean {
+  for (let i = 0; i < wanted.length; i++) if (bytes[at + i] !== wanted[i]) return false
+  return true
+}
+
+/** The header of a stored event, without parsing it. */
 export function headerOf({ seq, json }: StoredEvent): LineHeader {
   const header = parseHeader(json.slice(0, HEADER_BYTES))
   if (!header) throw damagedAt(seq, 'does not begin as an event does')

@@ -33,12 +33,14 @@ export interface EventLog {
   readonly ended: LogEnd | undefined
   /** Nothing can be appended any more: the store can't tell what is durable, or another writer took the log over. */
   readonly failed: boolean
+  /** Resolves when the store has failed, and the log has to be opened again. Not when another writer took it over. */
+  readonly whenStoreFailed: Promise<void>
   /** For tests and to see whether anybody still looks. */
   readonly subscriberCount: number
   /**
    * Stores the events, all or none, then shows them to every subscriber, then resolves: whoever awaits it knows that
    * all have heard. Concurrent appends are stored and shown in the order of the calls.
-   * Throws a `Problem`: `storage_full` (nothing was stored, try again), `storage_failed` (see `failed`).
+   * Throws a `Problem`: `storage_full` and `unavailable` (nothing was stored, try again), `storage_failed` (see `failed`).
    */
   append(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]>
   /** Shown to those who are there, at once: before any event whose `append` has not resolved. Never stored. */
@@ -73,6 +75,7 @@ export function createEventLog({ log, onListenerError, onAppended, guard, now = 
   const subscribers = new Set<LogSubscriber>()
   const messages = new LiveMessages()
   let failed = false
+  const storeFailed = Promise.withResolvers<void>()
   let ended: LogEnd | undefined
   let closing: Promise<void> | undefined
   let lastShown: Promise<unknown> = Promise.resolve()
@@ -90,11 +93,15 @@ export function createEventLog({ log, onListenerError, onAppended, guard, now = 
         onAppended?.(performance.now() - startedAt)
         return outcome.events
       }
-      throw new Problem('storage_failed', 'Another writer has taken over the log of this conversation.')
     } catch (error) {
-      if (error instanceof Problem && error.code === 'storage_failed') failed = true
+      if (error instanceof Problem && error.code === 'storage_failed') {
+        failed = true
+        storeFailed.resolve()
+      }
       throw error
     }
+    failed = true
+    throw new Problem('storage_failed', 'Another writer has taken over the log of this conversation.')
   }
 
   function show(events: readonly StoredEvent[]): void {
@@ -146,6 +153,7 @@ export function createEventLog({ log, onListenerError, onAppended, guard, now = 
     get failed() {
       return failed
     },
+    whenStoreFailed: storeFailed.promise,
     get subscriberCount() {
       return subscribers.size
     },

@@ -56,8 +56,9 @@ export type EventPage = { readonly events: readonly StoredEvent[]; readonly scan
  *
  * `append` writes all of the events or none, gives them consecutive seqs, and resolves only when they are durable;
  * concurrent appends are stored in the order of the calls. Drafts are read within the call. It throws a `Problem`:
- * `storage_full` when there is no room (the log stays usable and nothing of the batch is left), `storage_failed` when
- * the store can't tell what is durable (every later append fails too; open the log again).
+ * `storage_full` when there is no room, and `unavailable` when the log can't be opened now (both times the log stays
+ * usable and nothing of the batch is left), `storage_failed` when the store can't tell what is durable (every later
+ * append fails too; open the log again).
  * `read` sees only what is durable and may run beside appends, also after these failed. It, `find` and `count` throw
  * `conversation_damaged` when they come upon what is no event; so does `StoredEvent.event` of one that doesn't parse.
  * `close` waits for what was appended; after it everything throws `unavailable`.

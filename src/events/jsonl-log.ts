@@ -14,7 +14,7 @@ import type {
 } from './event-store.ts'
 import { createGroupCommit } from './group-commit.ts'
 import type { LogFile } from './log-file.ts'
-import { isOutOfRoom } from './log-file.ts'
+import { isFailedOpen, isOutOfRoom } from './log-file.ts'
 import { countEvents, findEvent, readPage } from './log-scan.ts'
 import type { Snapshot } from './log-scan.ts'
 import type { SeqIndex } from './seq-index.ts'
@@ -49,6 +49,8 @@ export class JsonlLog implements StoredLog {
   /** The durable offset: nobody reads beyond it, and the next write begins there. */
   #end: number
   #lastMs: number
+  /** The opening of the file that is known to be of the file that was left. */
+  #checkedOpening: number | undefined
   /** Why nothing is asked of this log any more. */
   #over: Problem | undefined
   /** Why nothing is written any more. Set once. */
@@ -59,6 +61,7 @@ export class JsonlLog implements StoredLog {
     this.conversationId = conversationId
     this.epoch = epoch
     this.#file = file
+    this.#checkedOpening = file.opening
     this.#index = index
     this.#now = now
     this.#onClosed = onClosed
@@ -157,7 +160,7 @@ export class JsonlLog implements StoredLog {
     // One write is valid as a whole or not at all, see tail-repair: so no append of the group is ever cut in two.
     const text = events.map(({ json }, i) => json + lineEnding(i === events.length - 1)).join('')
     const bytes = Buffer.from(text)
-    if (!this.#file.hasDescriptor) await this.#requireUnchanged()
+    await this.#requireUnchanged()
     await this.#write(bytes)
     this.#index.learn(this.#head + 1, this.#end)
     this.#head += events.length
@@ -166,9 +169,14 @@ export class JsonlLog implements StoredLog {
 
   /** The file was closed while idle, and is opened by its name again. If it isn't what was left there, it isn't touched. */
   async #requireUnchanged(): Promise<void> {
-    const size = await this.#file.size().catch((cause) => this.#failForGood(cause))
+    if (this.#file.opening !== undefined && this.#file.opening === this.#checkedOpening) return
+    const size = await this.#file.size().catch((cause: NodeJS.ErrnoException) => {
+      if (cause.code === 'ENOENT') this.#failForGood(cause)
+      throw notOpened(cause)
+    })
     if (size !== this.#end)
       this.#failForGood(new Error(`the log has ${size} bytes where it was left with ${this.#end}`))
+    this.#checkedOpening = this.#file.opening
   }
 
   /** A write that failed to reach the disk is never repeated: the kernel may have dropped its pages and marked them clean. */
@@ -176,6 +184,7 @@ export class JsonlLog implements StoredLog {
     try {
       await this.#file.write(bytes, this.#end)
     } catch (error) {
+      if (isFailedOpen(error)) throw notOpened(error as NodeJS.ErrnoException)
       // First of all: a later, shorter write would else leave the end of this one behind it, as lines of the log; and
       // what is not surely stored must not be taken for stored when the log is opened again.
       await this.#file.truncate(this.#end).catch((cause) => this.#failForGood(cause))
@@ -194,6 +203,12 @@ export class JsonlLog implements StoredLog {
     )
     throw this.#failure
   }
+}
+
+/** Nothing was written, so the log is as good as before. */
+function notOpened(cause: NodeJS.ErrnoException): Problem {
+  const message = `The event log could not be opened (${cause.code}), and nothing was stored. Try again in a moment.`
+  return new Problem('unavailable', message, { cause })
 }
 
 function closed(): Problem {

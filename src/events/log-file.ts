@@ -23,6 +23,7 @@ export class LogFile {
   readonly #idleMs: number
   readonly #onIdle: () => void
   #descriptor: Promise<number> | undefined
+  #openings = 0
   #users = 0
   /** Resolved when nobody uses the descriptor any more. */
   #unused: PromiseWithResolvers<void> | undefined
@@ -36,8 +37,9 @@ export class LogFile {
     this.#onIdle = onIdle
   }
 
-  get hasDescriptor(): boolean {
-    return this.#descriptor !== undefined
+  /** Which opening of the file is in use, the first being 0; undefined while it is closed. Another may be of another file. */
+  get opening(): number | undefined {
+    return this.#descriptor && this.#openings
   }
 
   /** An empty file; its name is not synced. Throws the system's error, EEXIST when there is one. */
@@ -105,6 +107,7 @@ export class LogFile {
   }
 
   async #open(): Promise<number> {
+    this.#openings += 1
     try {
       return await open(this.#path, HOW_OPENED)
     } catch (error) {
@@ -135,6 +138,11 @@ export class LogFile {
     this.#descriptor = undefined
     if (descriptor) await close(await descriptor)
   }
+}
+
+/** The file could not be opened, so nothing of it was read or written. Another try may succeed. */
+export function isFailedOpen(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).syscall === 'open'
 }
 
 /** No room for what was to be written: the disk, the quota or the largest file allowed. */

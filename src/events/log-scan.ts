@@ -1,7 +1,7 @@
 /** Goes through a range of a log line by line, in either order, and turns what it meets into pages, counts and finds. */
 import { uuid7Time } from '../lib/uuid7.ts'
-import type { LineHeader } from './event-line.ts'
-import { damagedAt, endsWhole, readHeader, storedFromLine } from './event-line.ts'
+import type { LineGlance, LineHeader } from './event-line.ts'
+import { damagedAt, endsWhole, glance, matchTypes, readHeader, storedFromLine } from './event-line.ts'
 import type { EventFilter, EventPage, ReadOptions, StoredEvent } from './event-store.ts'
 import { blocksBackward, blocksForward } from './line-blocks.ts'
 import type { Block, Source } from './line-blocks.ts'
@@ -25,17 +25,19 @@ const MAX_READ_BYTES = 16 * 1024 * 1024
 export async function readPage(log: Snapshot, options: ReadOptions): Promise<EventPage> {
   const { afterSeq = 0, beforeSeq = Infinity, order = 'asc', limit, maxBytes = MAX_READ_BYTES, ...filter } = options
   const range = { first: afterSeq + 1, last: Math.min(beforeSeq - 1, log.head), order, ...timesOf(filter) }
-  const matching = matchText(filter.q)
+  const matches = createMatch(filter)
   const events: StoredEvent[] = []
   let bytes = 0
   let scannedTo: number | undefined
   if (limit < 1) return { events, scannedTo: undefined }
-  await scan(log, range, (header, block, i) => {
-    const stored = matches(header, filter) && matching(header, block, i)
+  await scan(log, range, (line) => {
+    const stored = matches(line)
     if (stored) events.push(stored)
-    bytes += block.ends[i]! - block.starts[i]!
+    bytes += line.end - line.start
     if (events.length < limit && bytes < maxBytes) return true
-    scannedTo = header.seq
+    scannedTo = line.seq
+    // Who goes on from here shall not have to search for it.
+    if (order === 'asc') log.index.learn(line.seq + 1, line.block.offset + line.end + 1)
     return false
   })
   const isExhausted = scannedTo === (order === 'asc' ? range.last : range.first)
@@ -43,10 +45,11 @@ export async function readPage(log: Snapshot, options: ReadOptions): Promise<Eve
 }
 
 export async function countEvents(log: Snapshot, filter: EventFilter): Promise<number> {
-  const matching = filter.q === undefined ? () => true : matchText(filter.q)
+  const hasFields = createFieldsMatch(filter)
+  const hasText = createTextMatch(filter)
   let count = 0
-  await scan(log, { first: 1, last: log.head, order: 'asc', ...timesOf(filter) }, (header, block, i) => {
-    if (matches(header, filter) && matching(header, block, i)) count += 1
+  await scan(log, { first: 1, last: log.head, order: 'asc', ...timesOf(filter) }, (line) => {
+    if (hasFields(line) && (filter.q === undefined || hasText(line))) count += 1
     return true
   })
   return count
@@ -58,8 +61,8 @@ export async function findEvent(log: Snapshot, eventId: string): Promise<StoredE
   if (time === undefined) return undefined
   let found: StoredEvent | undefined
   const range = { first: 1, last: log.head, order: 'asc' as const, since: time, until: time + 1 }
-  await scan(log, range, (header, block, i) => {
-    if (header.id === eventId) found = storedFromLine(header, block.bytes, block.starts[i]!, block.ends[i]!)
+  await scan(log, range, (line) => {
+    if (line.header.id === eventId) found = line.stored()
     return found === undefined
   })
   return found
@@ -67,12 +70,35 @@ export async function findEvent(log: Snapshot, eventId: string): Promise<StoredE
 
 type Range = { first: number; last: number; order: 'asc' | 'desc'; since: number; until: number }
 
+/** A line as it lies in its block. Only what is asked for is read: most lines of a long log are passed over. */
+class Line implements LineGlance {
+  readonly block: Block
+  readonly start: number
+  readonly end: number
+  readonly seq: number
+  readonly typeAt: number
+
+  constructor(block: Block, i: number, { seq, typeAt }: LineGlance) {
+    this.block = block
+    this.start = block.starts[i]!
+    this.end = block.ends[i]!
+    this.seq = seq
+    this.typeAt = typeAt
+  }
+
+  get header(): LineHeader {
+    const header = readHeader(this.block.bytes, this.start, this.end)
+    if (!header) throw damagedAt(this.seq, NO_EVENT)
+    return header
+  }
+
+  stored(): StoredEvent {
+    return storedFromLine(this.header, this.block.bytes, this.start, this.end)
+  }
+}
+
 /** Visits the lines of the range until `visit` returns false. Throws `conversation_damaged` at a line that isn't one. */
-async function scan(
-  log: Snapshot,
-  range: Range,
-  visit: (header: LineHeader, block: Block, i: number) => boolean,
-): Promise<void> {
+async function scan(log: Snapshot, range: Range, visit: (line: Line) => boolean): Promise<void> {
   const { first, last, order, since, until } = range
   if (first > last || since >= until) return
   const isAscending = order === 'asc'
@@ -84,16 +110,16 @@ async function scan(
     const count = block.starts.length
     for (let n = 0; n < count; n++) {
       const i = isAscending ? n : count - 1 - n
-      const header = headerOf(block, i, previous === undefined ? undefined : previous + (isAscending ? 1 : -1))
-      previous = header.seq
-      if (i === 0) log.index.learn(header.seq, block.offset)
-      const { seq } = header
+      const line = lineOf(block, i, previous === undefined ? undefined : previous + (isAscending ? 1 : -1))
+      const { seq } = line
+      previous = seq
+      if (i === 0) log.index.learn(seq, block.offset)
       if (isAscending ? seq > last : seq < first) return
       if (isAscending ? seq < first : seq > last) continue
-      const time = since === -Infinity && until === Infinity ? 0 : Date.parse(header.timestamp)
+      const time = since === -Infinity && until === Infinity ? 0 : Date.parse(line.header.timestamp)
       if (isAscending ? time >= until : time < since) return
       if (isAscending ? time < since : time >= until) continue
-      if (!visit(header, block, i)) return
+      if (!visit(line)) return
     }
   }
   // Whoever comes this far has gone to the end of the file, or to its beginning: all lines up to there were due.
@@ -119,35 +145,46 @@ async function endOf(log: Snapshot, { last, until }: Range): Promise<number> {
   }
   if (until !== Infinity) {
     const near = await log.index.seekTime(log.source, until, end)
-    ends.push(await startOfFirst(log, near, ({ timestamp }) => Date.parse(timestamp) >= until))
+    ends.push(await startOfFirst(log, near, ({ header }) => Date.parse(header.timestamp) >= until))
   }
   return Math.min(...ends)
 }
 
-async function startOfFirst(log: Snapshot, from: number, isIt: (header: LineHeader) => boolean): Promise<number> {
+async function startOfFirst(log: Snapshot, from: number, isIt: (line: Line) => boolean): Promise<number> {
   for await (const block of blocksForward(log.source, from, log.end)) {
-    const i = block.starts.findIndex((_, i) => isIt(headerOf(block, i, undefined)))
+    const i = block.starts.findIndex((_, i) => isIt(lineOf(block, i, undefined)))
     if (i !== -1) return block.offset + block.starts[i]!
   }
   return log.end
 }
 
-function headerOf(block: Block, i: number, expectedSeq: number | undefined): LineHeader {
-  const header = readHeader(block.bytes, block.starts[i]!, block.ends[i]!)
-  const isSound = header && endsWhole(block.bytes, block.ends[i]!)
-  if (isSound && (expectedSeq === undefined || header.seq === expectedSeq)) return header
-  throw damagedAt(expectedSeq ?? header?.seq ?? 0, 'is not an event, or not the one that belongs there')
+const NO_EVENT = 'is not an event, or not the one that belongs there'
+
+function lineOf(block: Block, i: number, expectedSeq: number | undefined): Line {
+  const seen = glance(block.bytes, block.starts[i]!)
+  const isSound = seen && endsWhole(block.bytes, block.ends[i]!)
+  if (isSound && (expectedSeq === undefined || seen.seq === expectedSeq)) return new Line(block, i, seen)
+  throw damagedAt(expectedSeq ?? seen?.seq ?? 0, NO_EVENT)
 }
 
-function matches({ type, source }: LineHeader, filter: EventFilter): boolean {
-  return (!filter.types || filter.types.has(type)) && (!filter.source || filter.source === source)
+/** The event of a line, if the filter lets it through. */
+function createMatch(filter: EventFilter): (line: Line) => StoredEvent | undefined {
+  const hasFields = createFieldsMatch(filter)
+  const hasText = createTextMatch(filter)
+  return (line) => (hasFields(line) ? hasText(line) : undefined)
+}
+
+function createFieldsMatch({ types, source }: EventFilter): (line: Line) => boolean {
+  const hasType = types && matchTypes(types)
+  return (line) =>
+    (!hasType || hasType(line.block.bytes, line)) && (source === undefined || line.header.source === source)
 }
 
 /** The event of a line, if it has the text. */
-function matchText(q: string | undefined): (header: LineHeader, block: Block, i: number) => StoredEvent | undefined {
+function createTextMatch({ q }: EventFilter): (line: Line) => StoredEvent | undefined {
   const contains = q === undefined ? () => true : createTextSearch(q)
-  return (header, { bytes, starts, ends }, i) => {
-    const stored = storedFromLine(header, bytes, starts[i]!, ends[i]!)
+  return (line) => {
+    const stored = line.stored()
     return contains(stored) ? stored : undefined
   }
 }

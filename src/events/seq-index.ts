@@ -41,6 +41,7 @@ export class SeqIndex {
   /** Where a line starts that is not after the one with this seq, and near it. `end` is where the log ends. */
   async seekSeq(source: Source, seq: number, end: { head: number; offset: number }): Promise<number> {
     const at = this.#firstFrom(seq)
+    if (this.#waypoints[at]?.rank === seq) return this.#waypoints[at].offset
     return await closeIn({
       source,
       target: seq,

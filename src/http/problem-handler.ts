@@ -53,6 +53,11 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest, redact:
     return new Problem('storage_full', 'There is no room to store this. Free some disk space and try again.', {
       cause: error,
     })
+  if ('code' in error && OUT_OF_DESCRIPTORS.has(error.code)) {
+    request.log.error({ err: error }, 'there are no file descriptors left')
+    const message = `The server has too many files and connections open (${error.code}). Try again in a moment.`
+    return new Problem('unavailable', message, { cause: error })
+  }
   const refusal = 'code' in error && STORAGE_REFUSALS.has(error.code) ? error.code : undefined
   if (refusal !== undefined) {
     request.log.error({ err: error }, 'the data directory cannot be used')
@@ -71,6 +76,8 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest, redact:
     cause: error,
   })
 }
+
+const OUT_OF_DESCRIPTORS: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE'])
 
 /** What the system says of files that may not be written, and of a disk that fails. */
 const STORAGE_REFUSALS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'EIO'])

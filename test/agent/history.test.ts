@@ -93,7 +93,7 @@ function recovered(batches: readonly Batch[], count: number): { events: Event[];
     .flat()
     .map((draft, at) => stored(draft, at + 1))
   const state = cut.reduce((before: State, event) => fold(before, event), EMPTY_STATE)
-  const outcome = decide(state, { kind: 'recover', now: 0 }) as EventDraft[]
+  const outcome = decide(state, { kind: 'recover', why: 'server_restart', newRunId: 'another', now: 0 }) as EventDraft[]
   return { cut, events: [...cut, ...outcome.map((draft, at) => stored(draft, cut.length + at + 1))] }
 }
 

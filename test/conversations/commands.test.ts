@@ -91,7 +91,7 @@ const commandOf = {
   'deny all': { kind: 'decide', requestId, decisions: [decision('a', 'deny'), decision('b', 'deny')] },
   'decide another request': { kind: 'decide', requestId: newRunId, decisions: [decision('a')] },
   reject: { kind: 'reject', reason: '', newRunId, now },
-  recover: { kind: 'recover', now },
+  recover: { kind: 'recover', why: 'server_restart', newRunId, now },
 } as const satisfies Record<string, Command>
 
 type Outcome = { events: EventType[]; to: Status } | ProblemCode

@@ -1,36 +1,26 @@
+/** What the disk did not take is stored as soon as it does, without anybody asking for it. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Problem } from '../../src/contract/problem.ts'
-import type { EventStore, StoredLog } from '../../src/events/event-store.ts'
+import type { Conversation } from '../../src/conversations/conversation.ts'
 import { createJsonlStore } from '../../src/events/jsonl-store.ts'
-import { call, endOf, eventsOf, gate, only, setBench, userText } from './fixtures.ts'
+import { PATIENCE_S } from '../support/patience.ts'
 import type { BenchOptions } from './fixtures.ts'
+import { call, endOf, eventsOf, gate, only, setBench, userText } from './fixtures.ts'
+import { mortalStore } from './mortal-store.ts'
 
 /** A bench on a store of real files that can be out of room. */
 async function setFullBench(options: BenchOptions) {
-  const disk = { isFull: false, directory: '' }
-  const store = () => createJsonlStore({ directory: disk.directory })
-  let inner: EventStore | undefined
-  const guard = (log: StoredLog): StoredLog => {
-    const append = log.append.bind(log)
-    log.append = (...args) =>
-      disk.isFull ? Promise.reject(new Problem('storage_full', 'There is no room to store this.')) : append(...args)
-    return log
-  }
-  const deps = {
-    store: {
-      create: async (id) => guard(await (inner ??= store()).create(id)),
-      copy: async (...args) => guard(await (inner ??= store()).copy(...args)),
-      open: async (id) => {
-        const opened = await (inner ??= store()).open(id)
-        return { ...opened, log: guard(opened.log) }
-      },
-      delete: (id) => (inner ??= store()).delete(id),
-    } satisfies EventStore,
-  }
-  const bench = await setBench({ ...options, deps })
-  disk.directory = `${bench.dataDir}/sessions`
+  const store = mortalStore()
+  const disk = { isFull: false, store }
+  store.fault = () => (disk.isFull ? 'storage_full' : undefined)
+  const bench = await setBench({ ...options, deps: { store } })
+  store.home.directory = join(bench.dataDir, 'sessions')
   return { bench, disk }
 }
+
+const stopReasons = async (conversation: Conversation) =>
+  only(await eventsOf(conversation), 'Result').map((event) => event.stop_reason)
 
 test('a run whose events find no room ends, says so once there is room, and its tool does not run twice', async () => {
   const slow = gate('Slow')
@@ -49,6 +39,8 @@ test('a run whose events find no room ends, says so once there is room, and its 
   await expect(conversation.run()).rejects.toMatchObject({ code: 'storage_full' })
 
   disk.isFull = false
+  await expect.poll(() => stopReasons(conversation)).toEqual(['error'])
+  expect(conversation.view().status).toBe('error')
   expect(await endOf(conversation, await conversation.run())).toMatchObject({
     stop_reason: 'completed',
     final_text: 'Done.',
@@ -58,7 +50,7 @@ test('a run whose events find no room ends, says so once there is room, and its 
   expect(only(events, 'Result').map((event) => event.stop_reason)).toEqual(['error', 'completed'])
   expect(only(events, 'ToolResult')).toMatchObject([{ output: 'through' }])
   expect(only(events, 'ErrorEvent')).toMatchObject([
-    { error_type: 'internal', message: 'There is no room to store this.' },
+    { error_type: 'internal', message: 'The disk did not take it: storage_full.' },
   ])
 })
 
@@ -74,6 +66,7 @@ test('a pause that finds no room still stops the run, and leaves it so that it c
   expect(conversation.view().status).not.toBe('running')
 
   disk.isFull = false
+  await expect.poll(() => stopReasons(conversation)).toEqual(['paused'])
   const { run_id } = await conversation.post(userText('once more', true))
   expect(await endOf(conversation, run_id!)).toMatchObject({ stop_reason: 'completed', final_text: 'Again.' })
   expect(only(await eventsOf(conversation), 'Result').map((event) => event.stop_reason)).toEqual([
@@ -103,10 +96,112 @@ test('a task whose end finds no room ends once there is room, and no other is st
   await expect(post(ticker)).rejects.toMatchObject({ code: 'storage_full' })
 
   disk.isFull = false
-  await conversation.post(userText('there is room'))
-  await expect.poll(async () => (await conversation.tasks.get(two)).status).toBe('completed')
+  for (const id of [two, tick])
+    await expect.poll(async () => (await conversation.tasks.get(id)).status).toBe('completed')
   expect(await conversation.tasks.get(one)).toMatchObject({ status: 'cancelled' })
   expect(await conversation.tasks.get(tick)).toMatchObject({ status: 'completed', result: { ticks: 1 } })
   const ends = only(await eventsOf(conversation), 'TaskUpdate').filter((event) => event.result)
   expect(ends).toHaveLength(3)
+})
+
+test('whoever waits for a run is answered when its end cannot be stored', async () => {
+  const slow = gate('Slow')
+  const { bench, disk } = await setFullBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }] })
+  await using _ = bench
+  const conversation = await bench.converse()
+  const { run_id } = await conversation.post(userText('go', true))
+  const waiting = conversation.waitForRun(run_id!, PATIENCE_S, new AbortController().signal)
+  await slow.entered
+  disk.isFull = true
+  slow.open()
+  expect(await waiting).toEqual({ run_id, status: 'error' })
+  expect(conversation.view().status).toBe('error')
+})
+
+test('a conversation that a full disk keeps from being recovered can be read, and goes on once there is room', async () => {
+  const slow = gate('Slow')
+  const { bench, disk } = await setFullBench({
+    tools: [slow.tool],
+    script: [{ calls: [call('Slow')] }, { text: 'Resumed.' }],
+  })
+  await using _ = bench
+  const { id } = await bench.converse({ resume_on_start: true })
+  await (await bench.manager.get(id)).post(userText('go', true))
+  await slow.entered
+  disk.isFull = true
+  await bench.restart({ kill: true, between: disk.store.die })
+  const conversation = await bench.manager.get(id)
+  expect(conversation.view().status).toBe('error')
+  expect(only(await eventsOf(conversation), 'ToolUse')).toHaveLength(1)
+  await expect(conversation.post(userText('hello?'))).rejects.toMatchObject({ code: 'storage_full' })
+
+  await bench.restart()
+  disk.isFull = false
+  const again = await bench.manager.get(id)
+  await expect.poll(() => stopReasons(again)).toEqual(['server_restart', 'completed'])
+  expect(only(await eventsOf(again), 'ToolResult')).toMatchObject([{ error_type: 'interrupted' }])
+})
+
+test('a log that failed at the end of a run is opened again by itself: the run ends, and the tasks that wait go on', async () => {
+  const slow = gate('Slow')
+  const { bench, disk } = await setFullBench({
+    tools: [slow.tool],
+    script: [{ calls: [call('Slow')] }, { text: 'Done.' }],
+  })
+  await using _ = bench
+  const { id, tasks } = await bench.converse()
+  const agentRun = { type: 'AgentRun', message: { role: 'user', content: 'go' } } as const
+  for (const title of ['one', 'two']) await tasks.post({ title, runnable: agentRun })
+  await slow.entered
+  let failures = 0
+  disk.store.fault = () => (failures++ === 0 ? 'storage_failed' : undefined)
+  slow.open()
+
+  const directory = join(bench.dataDir, 'sessions')
+  const results = async () => {
+    await using log = await createJsonlStore({ directory }).view(id)
+    const { events } = await log.read({ limit: 1000 })
+    return only(
+      events.map((stored) => stored.event),
+      'Result',
+    )
+  }
+  await expect.poll(async () => (await results()).map((event) => event.stop_reason)).toEqual(['error', 'completed'])
+  const { items } = await (await bench.manager.get(id)).tasks.list({ order: 'asc', limit: 10 })
+  expect(items.map(({ status }) => status)).toEqual(['error', 'completed'])
+})
+
+test('a conversation that cannot be opened at the start of the server is tried again, and its run resumed', async () => {
+  const slow = gate('Slow')
+  const { bench, disk } = await setFullBench({
+    tools: [slow.tool],
+    script: [{ calls: [call('Slow')] }, { text: 'Resumed.' }],
+  })
+  await using _ = bench
+  const conversation = await bench.converse({ resume_on_start: true })
+  await conversation.post(userText('go', true))
+  await slow.entered
+  const open = disk.store.open.bind(disk.store)
+  let isLimited = true
+  disk.store.open = async (id) => {
+    if (isLimited) throw Object.assign(new Error('too many open files'), { code: 'EMFILE', syscall: 'open' })
+    return await open(id)
+  }
+  await bench.restart({ kill: true, between: disk.store.die })
+  isLimited = false
+  const path = join(bench.sessionOf(conversation.id), 'events.jsonl')
+  await expect.poll(() => readFile(path, 'utf8')).toContain('"final_text":"Resumed."')
+})
+
+test('a run that the log holds although the disk refused it ends as an error', async () => {
+  const { bench, disk } = await setFullBench({ script: [{ text: 'Never asked for.' }] })
+  await using _ = bench
+  const conversation = await bench.converse()
+  let appends = 0
+  disk.store.fault = () => (appends++ === 0 ? 'stored_and_failed' : undefined)
+  await expect(conversation.run()).rejects.toMatchObject({ code: 'storage_failed' })
+  const path = join(bench.sessionOf(conversation.id), 'events.jsonl')
+  await expect.poll(() => readFile(path, 'utf8')).toContain('"stop_reason":"error"')
+  expect((await bench.manager.view(conversation.id)).status).toBe('error')
+  expect(bench.model.requests).toEqual([])
 })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { z } from 'zod'
 import { CreateConversation } from '../../src/contract/conversation.ts'
+import { Problem } from '../../src/contract/problem.ts'
 import type { Event, EventOf, EventType } from '../../src/contract/event.ts'
 import { createAssembler } from '../../src/conversations/assembly.ts'
 import type { AssemblyDeps } from '../../src/conversations/assemble.ts'
@@ -99,6 +100,7 @@ export async function setBench({
   const logger = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) })
 
   const dispatchers: CallbackDispatcher[] = []
+  const dropped: ConversationManager[] = []
   const start = async (keyMaterial: readonly [string, ...string[]]) => {
     const sessions = join(dataDir, 'sessions')
     const catalog = await createCatalog(dataDir)
@@ -147,7 +149,14 @@ export async function setBench({
     const manager: ConversationManager = new ConversationManager({
       catalog,
       summaryFile: new SummaryFile({ path: join(dataDir, 'summaries'), onFault: (error) => logger.error(error) }),
-      assembler,
+      // A server that was killed opens nothing any more, whatever its code still tries.
+      assembler: {
+        ...assembler,
+        open: async (...args) => {
+          if (dropped.includes(manager)) throw new Problem('unavailable', 'The server is dead.')
+          return await assembler.open(...args)
+        },
+      },
       workdirBase,
       logger,
       endOrphans: async () => [],
@@ -161,7 +170,6 @@ export async function setBench({
   }
 
   let { manager, firehose } = await start(secretKeys)
-  const dropped: ConversationManager[] = []
   const create: Bench['create'] = async (fields = {}) => {
     const llm_config = { model: 'scripted', base_url: model.baseUrl, api_key: MODEL_KEY, num_retries: 0 }
     return (await manager.create(CreateConversation.parse({ llm_config, ...fields }))).id

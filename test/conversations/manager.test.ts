@@ -583,7 +583,7 @@ describe('configuring', () => {
 })
 
 describe('a log that cannot be trusted any more', () => {
-  test('is opened anew by whoever comes next; the run it cut off is answered for', async () => {
+  test('is opened again without being asked; the run it cut off ends as an error', async () => {
     const slow = gate('Slow')
     await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }, { text: 'Go on.' }] })
     const conversation = await bench.converse()
@@ -597,13 +597,11 @@ describe('a log that cannot be trusted any more', () => {
     await rm(path)
     await writeFile(path, content)
     slow.open()
-    await expect.poll(() => conversation.failed).toBe(true)
-
+    expect(await closed.promise, 'readers of the old one come back for the new one').toBe('closing')
     const [reopened, same] = await Promise.all([bench.manager.get(conversation.id), bench.manager.get(conversation.id)])
     expect(reopened).not.toBe(conversation)
     expect(same).toBe(reopened)
-    expect(await closed.promise, 'readers of the old one come back for the new one').toBe('closing')
-    expect(reopened.state).toMatchObject({ status: 'paused', reason: 'server_restart', openCalls: [] })
+    expect(reopened.state).toMatchObject({ status: 'error', reason: 'error', openCalls: [] })
     expect(only(await eventsOf(reopened), 'ToolResult')).toMatchObject([{ error_type: 'interrupted' }])
     expect(await endOf(reopened, await reopened.run())).toMatchObject({
       stop_reason: 'completed',

@@ -4,42 +4,29 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Event, EventOf } from '../../src/contract/event.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
-import { uuid7 } from '../../src/lib/uuid7.ts'
 import { hashInput } from '../../src/policy/permissions.ts'
 import { effort } from '../support/patience.ts'
+import type { Deed } from './deeds.ts'
+import { carryOut, DEEDS } from './deeds.ts'
 import { call, eventsOf, only, setBench, tool, userText } from './fixtures.ts'
 import { mortalStore } from './mortal-store.ts'
 import { expectWholeTurns } from './wire.ts'
 
-/** What clients, and bad luck, do. */
-type Deed =
-  | { kind: 'say'; run: boolean }
-  | { kind: 'pause'; interrupt: boolean }
-  | { kind: 'mode'; on: boolean }
-  | { kind: 'wait'; ms: number }
-  | { kind: 'decide'; use: number; allow: boolean }
-  | { kind: 'run' | 'reject' | 'approve' | 'task' | 'cancel' }
-  | { kind: 'crash' }
-  | { kind: 'stop' }
+type Luck = { kind: 'crash' } | { kind: 'stop' }
 
-const deeds = fc.array(
-  fc.oneof(
-    { weight: 4, arbitrary: fc.record({ kind: fc.constant('say' as const), run: fc.boolean() }) },
-    { weight: 5, arbitrary: fc.record({ kind: fc.constant('pause' as const), interrupt: fc.boolean() }) },
-    { weight: 4, arbitrary: fc.record({ kind: fc.constant('mode' as const), on: fc.boolean() }) },
-    { weight: 8, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(12) }) },
-    { weight: 2, arbitrary: fc.record({ kind: fc.constant('decide' as const), use: fc.nat(2), allow: fc.boolean() }) },
-    { weight: 8, arbitrary: fc.record({ kind: fc.constantFrom('run', 'run', 'approve', 'approve') }) },
-    { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom('reject', 'task', 'cancel', 'crash', 'stop') }) },
-  ),
+const deeds: fc.Arbitrary<(Deed | Luck)[]> = fc.array(
+  fc.oneof<fc.MaybeWeightedArbitrary<Deed | Luck>[]>(...DEEDS, {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constantFrom('crash', 'stop') }),
+  }),
   // By their size alone fast-check would make most of them too short to get anywhere.
   { minLength: 6, maxLength: 20, size: 'max' },
-) as fc.Arbitrary<Deed[]>
+)
 
 /** A call at its beginning, with the last event that was stored by then. */
 type Begin = { readonly toolUseId: string; readonly name: string; readonly input: unknown; readonly seq: number }
 
-async function play(plan: readonly Deed[]): Promise<{ events: Event[]; begun: Begin[]; requests: unknown[] }> {
+async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; begun: Begin[]; requests: unknown[] }> {
   const begun: Begin[] = []
   let live: Conversation | undefined
   const act = tool('Act', async (input, { toolUseId, signal }) => {
@@ -70,43 +57,6 @@ async function play(plan: readonly Deed[]): Promise<{ events: Event[]; begun: Be
   if (last.state.status === 'idle') expect(last.state.runRequestedAt).toBeLessThanOrEqual(last.state.readThrough)
   await last.pause({ interrupt: true })
   return { events: await eventsOf(last), begun, requests: bench.model.requests.map(({ body }) => body.messages) }
-}
-
-type ByClient = Exclude<Deed, { kind: 'crash' | 'stop' }>
-
-async function carryOut(conversation: Conversation, deed: ByClient): Promise<unknown> {
-  const { decisions, tasks } = conversation
-  const [request] = decisions.pending().items
-  switch (deed.kind) {
-    case 'say':
-      return await conversation.post(userText('do not', deed.run))
-    case 'pause':
-      return await conversation.pause({ interrupt: deed.interrupt })
-    case 'mode':
-      return await conversation.setConfirmation(deed.on)
-    case 'wait':
-      return await sleep(deed.ms)
-    case 'run':
-      return await conversation.run()
-    case 'approve':
-      return await decisions.approve(request?.request_id ?? uuid7())
-    case 'reject':
-      return await decisions.reject('no')
-    case 'task':
-      return await tasks.post({
-        title: 'more',
-        runnable: { type: 'AgentRun', message: { role: 'user', content: 'a task' } },
-      })
-    case 'cancel':
-      return await tasks.cancel(conversation.state.tasks[0]?.id ?? uuid7())
-    case 'decide': {
-      const use = request?.tool_uses[deed.use % request.tool_uses.length]
-      if (!request || !use) return undefined
-      const { tool_use_id, input_hash } = use
-      const behavior = deed.allow ? 'allow' : 'deny'
-      return await decisions.decide(request.request_id, [{ tool_use_id, input_hash, behavior }])
-    }
-  }
 }
 
 /** The mode, from the log alone, once the event of this seq was stored. */

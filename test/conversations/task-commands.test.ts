@@ -111,7 +111,7 @@ const COMMANDS = {
   tick: { kind: 'tick_task', taskId: ids.job, progress: { done: 1, total: 2 } },
   'end the job': { kind: 'end_task', taskId: ids.job, status: 'completed' },
   'end the current one as a job': { kind: 'end_task', taskId: ids.current, status: 'completed' },
-  recover: { kind: 'recover', now },
+  recover: { kind: 'recover', why: 'server_restart', newRunId, now },
 } as const satisfies Record<string, Command>
 
 const DENIED: EventType[] = ['PermissionDecision', 'PermissionDecision', 'ToolResult', 'ToolResult']

@@ -59,3 +59,12 @@ test('without room nothing of the batch is left, and the log goes on as soon as 
   })
   expect(await readdir(join(directory.path, id))).toEqual(['events.jsonl'])
 })
+
+test('a log that cannot be opened for lack of descriptors stores nothing, and goes on as soon as there is one', async () => {
+  await using directory = await tempDirectory()
+  const command = `ulimit -S -n 64; exec "$0" "$@"`
+  const script = [process.execPath, child('without-descriptors.ts'), directory.path, uuid7()]
+  const { stdout } = await promisify(execFile)('bash', ['-c', command, ...script])
+  const round = ['unavailable', 'EMFILE', 'EMFILE', 'unavailable', 'done']
+  expect(JSON.parse(stdout)).toEqual({ outcomes: ['done', ...round, ...round], seqs: [1, 2, 3], failed: false })
+})

@@ -1,0 +1,61 @@
+/** What clients do with a conversation, in any order: for tests that try it at random. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as fc from 'fast-check'
+import type { Conversation } from '../../src/conversations/conversation.ts'
+import { uuid7 } from '../../src/lib/uuid7.ts'
+import { userText } from './fixtures.ts'
+
+export type Deed =
+  | { kind: 'say'; run: boolean }
+  | { kind: 'pause'; interrupt: boolean }
+  | { kind: 'mode'; on: boolean }
+  | { kind: 'wait'; ms: number }
+  | { kind: 'decide'; use: number; allow: boolean }
+  | { kind: 'run' | 'reject' | 'approve' | 'task' | 'cancel' }
+
+/** Each with how often it is chosen. */
+export const DEEDS: { weight: number; arbitrary: fc.Arbitrary<Deed> }[] = [
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('say' as const), run: fc.boolean() }) },
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('pause' as const), interrupt: fc.boolean() }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('mode' as const), on: fc.boolean() }) },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(12) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('decide' as const), use: fc.nat(2), allow: fc.boolean() }) },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constantFrom('run', 'run', 'approve', 'approve') }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('reject', 'task', 'cancel') }) },
+]
+
+/** Throws the `Problem` it is refused with. */
+export async function carryOut(conversation: Conversation, deed: Deed): Promise<unknown> {
+  const { decisions, tasks } = conversation
+  const [request] = decisions.pending().items
+  switch (deed.kind) {
+    case 'say':
+      return await conversation.post(userText('do not', deed.run))
+    case 'pause':
+      return await conversation.pause({ interrupt: deed.interrupt })
+    case 'mode':
+      return await conversation.setConfirmation(deed.on)
+    case 'wait':
+      return await sleep(deed.ms)
+    case 'run':
+      return await conversation.run()
+    case 'approve':
+      return await decisions.approve(request?.request_id ?? uuid7())
+    case 'reject':
+      return await decisions.reject('no')
+    case 'task':
+      return await tasks.post({
+        title: 'more',
+        runnable: { type: 'AgentRun', message: { role: 'user', content: 'a task' } },
+      })
+    case 'cancel':
+      return await tasks.cancel(conversation.state.tasks[0]?.id ?? uuid7())
+    case 'decide': {
+      const use = request?.tool_uses[deed.use % request.tool_uses.length]
+      if (!request || !use) return undefined
+      const { tool_use_id, input_hash } = use
+      const behavior = deed.allow ? 'allow' : 'deny'
+      return await decisions.decide(request.request_id, [{ tool_use_id, input_hash, behavior }])
+    }
+  }
+}

@@ -1,0 +1,83 @@
+/** What of a log a run reads before its first request, and that nobody has to wait for it. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { ReadOptions } from '../../src/events/event-store.ts'
+import type { Bench } from './fixtures.ts'
+import { eventsOf, only, say, setBench, userText } from './fixtures.ts'
+import { mortalStore } from './mortal-store.ts'
+
+test('a run parses no event that the model is not sent', async () => {
+  await using bench = await setBench()
+  const conversation = await bench.converse()
+  const { seq } = await conversation.clientEvents.post({ name: 'mark', data: { text: 'for clients' } })
+  await say(conversation)
+  const noted = async () => {
+    const meta = JSON.parse(await readFile(join(bench.sessionOf(conversation.id), 'meta.json'), 'utf8'))
+    return (meta as { lastSeq: number }).lastSeq
+  }
+  await expect.poll(noted).toBeGreaterThan(seq)
+  const path = join(bench.sessionOf(conversation.id), 'events.jsonl')
+  await bench.restart({
+    between: async () => {
+      const lines = (await readFile(path, 'utf8')).split('\n')
+      lines[seq - 1] = lines[seq - 1]!.replace('"for clients"', '"for clients,')
+      await writeFile(path, lines.join('\n'))
+    },
+  })
+  const again = await bench.manager.get(conversation.id)
+  await expect(eventsOf(again), 'whoever reads that event is told').rejects.toMatchObject({
+    code: 'conversation_damaged',
+  })
+  expect(await say(again)).toMatchObject({ stop_reason: 'completed' })
+  expect(bench.model.requests.at(-1)!.body.messages.map(({ role }) => role)).toEqual([
+    'system',
+    'user',
+    'assistant',
+    'user',
+  ])
+})
+
+const LONG = 'x'.repeat(300_000)
+
+const pause = async ({ manager }: Bench, id: string) => void (await (await manager.get(id)).pause({ interrupt: false }))
+const remove = async ({ manager }: Bench, id: string) => await manager.delete(id)
+
+test.each([
+  ['pause', pause],
+  ['delete', remove],
+] as const)('%s ends the reading of a long log between two pages', async (_, end) => {
+  const store = mortalStore()
+  const [reading, mayRead] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let pages = 0
+  const open = store.open.bind(store)
+  store.open = async (id) => {
+    const opened = await open(id)
+    const read = opened.log.read.bind(opened.log)
+    opened.log.read = async (options: ReadOptions) => {
+      if (!options.types?.has('AssistantMessage')) return await read(options)
+      pages++
+      reading.resolve()
+      await mayRead.promise
+      return await read(options)
+    }
+    return opened
+  }
+  await using bench = await setBench({ deps: { store } })
+  store.home.directory = join(bench.dataDir, 'sessions')
+  const conversation = await bench.converse()
+  const { id } = conversation
+  for (let i = 0; i < 8; i++) await conversation.post(userText(LONG))
+  await bench.restart()
+  await (await bench.manager.get(id)).run()
+  await reading.promise
+  const ended = end(bench, id)
+  // From then on the delete is at the run.
+  if (end === remove) await expect.poll(() => bench.manager.count({})).toBe(0)
+  mayRead.resolve()
+  await ended
+  expect(pages).toBe(1)
+  expect(bench.model.requests).toEqual([])
+  if (end === pause)
+    expect(only(await eventsOf(await bench.manager.get(id)), 'Result')).toMatchObject([{ stop_reason: 'paused' }])
+})

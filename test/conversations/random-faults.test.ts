@@ -1,0 +1,185 @@
+/** Several conversations, a disk that fails, and a server that is stopped and killed: whatever comes, each run ends by itself. */
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Event } from '../../src/contract/event.ts'
+import { EMPTY_STATE, fold } from '../../src/conversations/state.ts'
+import type { State } from '../../src/conversations/state.ts'
+import { nextTasks, runningJobs } from '../../src/conversations/task-state.ts'
+import { follow } from '../../src/events/event-feed.ts'
+import type { EventLog } from '../../src/events/event-log.ts'
+import { createJsonlStore } from '../../src/events/jsonl-store.ts'
+import { readAll } from '../events/fixtures.ts'
+import { effort } from '../support/patience.ts'
+import type { Deed } from './deeds.ts'
+import { carryOut, DEEDS } from './deeds.ts'
+import { call, only, setBench, tool, userText } from './fixtures.ts'
+import type { Fault } from './mortal-store.ts'
+import { mortalStore } from './mortal-store.ts'
+
+const CONVERSATIONS = 3
+
+/** Fewer than there are conversations: some wait for their turn. */
+const MAX_RUNS = 2
+
+/** CPU time between two turns of the event loop: far above what anything takes, far below a loop that never yields. */
+const MAX_PAUSE_MS = 5000
+
+type Step =
+  | { kind: 'deed'; at: number; deed: Deed }
+  /** So many appends in a row are refused. */
+  | { kind: 'fault'; at: number; fault: Fault; times: number }
+  | { kind: 'crash' | 'stop' }
+
+const at = fc.nat(CONVERSATIONS - 1)
+const faults = fc.constantFrom<Fault>('storage_full', 'storage_failed', 'stored_and_failed', 'unavailable')
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof<fc.MaybeWeightedArbitrary<Step>[]>(
+    { weight: 12, arbitrary: fc.record({ kind: fc.constant('deed' as const), at, deed: fc.oneof(...DEEDS) }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        kind: fc.constant('fault' as const),
+        at,
+        fault: faults,
+        times: fc.integer({ min: 1, max: 3 }),
+      }),
+    },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('crash', 'stop') }) },
+  ),
+  { minLength: 15, maxLength: 40, size: 'max' },
+)
+
+/** Reads on where it was, in each log that is opened, and asks for none to be opened: what a client sees that stays. */
+function createReader() {
+  const seen = new Map<string, (number | undefined)[]>()
+  const latest = new Map<string, EventLog>()
+  const read = async (log: EventLog) => {
+    const { conversationId: id } = log
+    const seqs = seen.get(id) ?? []
+    seen.set(id, seqs)
+    latest.set(id, log)
+    for await (const { records } of follow(log, { afterSeq: seqs.at(-1) ?? 0 })) {
+      if (latest.get(id) !== log) return
+      seqs.push(...records.map((record) => ('seq' in record ? record.seq : undefined)))
+    }
+  }
+  return { seen, attach: (log: EventLog) => void read(log) }
+}
+
+type Outcome = { readonly events: readonly Event[]; readonly seen: readonly (number | undefined)[] }
+
+async function play(plan: readonly Step[]): Promise<Outcome[]> {
+  const reader = createReader()
+  const store = mortalStore()
+  const refusals = new Map<string, { fault: Fault; times: number }>()
+  store.fault = (id) => {
+    const refusal = refusals.get(id)
+    return refusal && refusal.times-- > 0 ? refusal.fault : undefined
+  }
+  const act = tool('Act', async (input, { signal }) => {
+    await sleep(Number(input['ms']), undefined, { signal }).catch(() => {}) // it was interrupted
+    return { output: 'acted' }
+  })
+  const script = Array.from({ length: 150 }, (_, turn) => {
+    return turn % 3 === 2
+      ? { text: 'So far.' }
+      : { calls: [0, 1].map((n) => call('Act', { n: turn * 2 + n, ms: (turn + n) % 4 })), delay_ms: turn % 3 }
+  })
+  const deps = { store, onLogOpened: reader.attach }
+  await using bench = await setBench({ deps, script, tools: [act], maxRuns: MAX_RUNS })
+  store.home.directory = join(bench.dataDir, 'sessions')
+  const ids: string[] = []
+  for (let i = 0; i < CONVERSATIONS; i++) ids.push(await bench.create({ resume_on_start: i === 0 }))
+  for (const id of ids) await (await bench.manager.get(id)).post(userText('begin', true))
+  for (const step of plan) {
+    if (step.kind === 'crash') await bench.restart({ kill: true, between: store.die })
+    else if (step.kind === 'stop') await bench.restart()
+    else if (step.kind === 'fault') refusals.set(ids[step.at]!, { ...step })
+    else if (step.kind === 'deed') {
+      const done = bench.manager.get(ids[step.at]!).then((conversation) => carryOut(conversation, step.deed))
+      await done.catch((error: unknown) => expect(error).toMatchObject({ name: 'Problem' }))
+    }
+  }
+  // From here on nobody asks for anything: what is stuck now is stuck for ever.
+  const look = async (id: string): Promise<Outcome> => {
+    await using log = await createJsonlStore(store.home).view(id)
+    return { events: (await readAll(log)).map((stored) => stored.event), seen: reader.seen.get(id)! }
+  }
+  for (const id of ids)
+    await expect.poll(async () => whatIsLeft(stateOf((await look(id)).events)), { interval: 10 }).toEqual([])
+  refusals.clear()
+  // The readers come back, also where a crash left nothing to do.
+  for (const id of ids) {
+    const { head } = (await bench.manager.get(id)).log
+    await expect.poll(() => reader.seen.get(id)!.length, { interval: 10 }).toBeGreaterThanOrEqual(head)
+  }
+  return await Promise.all(ids.map(look))
+}
+
+const stateOf = (events: readonly Event[]): State => events.reduce(fold, EMPTY_STATE)
+
+function whatIsLeft(state: State): string[] {
+  const isCutOff = state.status === 'paused' && /^server_(restart|closing)$/.test(state.reason)
+  return [
+    ...(isCutOff && state.settings.resume_on_start ? ['a run to resume'] : []),
+    ...(state.status === 'running' ? ['a run'] : []),
+    ...(state.status === 'idle' && state.runRequestedAt > state.readThrough ? ['a message'] : []),
+    ...nextTasks(state).map(({ id }) => `task ${id}`),
+    ...runningJobs(state).map(({ id }) => `job ${id}`),
+  ]
+}
+
+function expectWhole({ events, seen }: Outcome): void {
+  const state = stateOf(events)
+  expect(
+    events.map(({ seq }) => seq),
+    'no gap',
+  ).toEqual(events.map((_, i) => i + 1))
+  expect(seen, 'a reader sees each event once, in order').toEqual(events.map(({ seq }) => seq))
+  for (const { tool_use_id } of only(events, 'ToolUse')) {
+    const results = only(events, 'ToolResult').filter((event) => event.tool_use_id === tool_use_id)
+    const isOpen = state.openCalls.some((open) => open.toolUseId === tool_use_id)
+    expect(results, `results of ${tool_use_id}`).toHaveLength(isOpen ? 0 : 1)
+  }
+  const begun = only(events, 'StatusUpdate').filter(
+    ({ status }) => status === 'running' || status.startsWith('waiting'),
+  )
+  for (const runId of new Set(begun.flatMap(({ run_id }) => run_id ?? []))) {
+    const results = only(events, 'Result').filter((event) => event.run_id === runId)
+    expect(results, `results of run ${runId}`).toHaveLength(state.run?.id === runId ? 0 : 1)
+  }
+}
+
+/** Longest pauses of the event loop, in CPU time: a machine that is busy with something else makes them no longer. */
+function watchPauses(): { end: () => number } {
+  let [cpu, longestMs] = [process.cpuUsage(), 0]
+  const timer = setInterval(() => {
+    const { user, system } = process.cpuUsage(cpu)
+    longestMs = Math.max(longestMs, (user + system) / 1000)
+    cpu = process.cpuUsage()
+  }, 10)
+  return {
+    end: () => {
+      clearInterval(timer)
+      return longestMs
+    },
+  }
+}
+
+test('property: whatever the disk refuses and whenever the server stops, every run ends and every task that may begin begins, without being asked', async () => {
+  const pauses = watchPauses()
+  const ends = new Set<string>()
+  await fc.assert(
+    fc.asyncProperty(steps, async (plan) => {
+      for (const outcome of await play(plan)) {
+        expectWhole(outcome)
+        for (const { stop_reason } of only(outcome.events, 'Result')) ends.add(stop_reason)
+      }
+    }),
+    { numRuns: effort(8, 300) },
+  )
+  expect(pauses.end(), 'longest pause of the event loop').toBeLessThan(MAX_PAUSE_MS)
+  expect(ends.size, 'ways in which runs have ended').toBeGreaterThanOrEqual(effort(2, 6))
+})

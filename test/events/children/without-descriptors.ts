@@ -1,0 +1,43 @@
+/** Runs with few file descriptors: uses them all up around appends to a log that is closed while idle, and prints what happened as JSON. */
+import { closeSync, openSync, writeFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createEventLog } from '../../../src/events/event-log.ts'
+import { createJsonlStore } from '../../../src/events/jsonl-store.ts'
+import { message, readAll, seqsOf } from '../fixtures.ts'
+
+const [directory, id] = process.argv.slice(2) as [string, string]
+const IDLE_MS = 20
+const stored = await createJsonlStore({ directory, idleMs: IDLE_MS }).create(id)
+const log = createEventLog({ log: stored, onListenerError: () => undefined })
+
+async function outcomeOf(work: Promise<unknown>): Promise<string> {
+  return await work.then(
+    () => 'done',
+    (error: { code: string }) => error.code,
+  )
+}
+
+/** All that there are; answers how many. */
+function takeDescriptors(): number[] {
+  const taken: number[] = []
+  try {
+    for (;;) taken.push(openSync('/dev/null', 'r'))
+  } catch {
+    return taken // there are no more
+  }
+}
+
+const outcomes = [await outcomeOf(log.append([message('a')]))]
+for (let round = 0; round < 2; round++) {
+  // By then the log holds no descriptor.
+  await sleep(5 * IDLE_MS)
+  const taken = takeDescriptors()
+  outcomes.push(await outcomeOf(log.append([message('b')])), await outcomeOf(log.read({ limit: 1 })))
+  // At the same time, so that the append comes upon an opening that is under way.
+  outcomes.push(...(await Promise.all([outcomeOf(log.read({ limit: 1 })), outcomeOf(log.append([message('c')]))])))
+  for (const descriptor of taken) closeSync(descriptor)
+  outcomes.push(await outcomeOf(log.append([message('d')])))
+}
+const seqs = seqsOf(await readAll(log))
+writeFileSync(1, JSON.stringify({ outcomes, seqs, failed: log.failed }))
+await log.close('closing')
