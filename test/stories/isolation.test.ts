@@ -417,6 +417,7 @@ describe('what a killed server has left without a wall', () => {
   test('is ended by a delete, should it have come back', async () => {
     await using scene = await setScene({ env: { OPENHANDS_ISOLATION: 'none' } })
     const id = await scene.create()
+    await scene.attempt(id, 'true')
     const stray = spawn('sleep', ['60'], { env: { ...process.env, AGENT_SERVER_SHELL: `${id}/agent` }, detached: true })
     const ended = once(stray, 'exit')
     expect((await scene.server.call('DELETE', `/conversations/${id}`)).status).toBe(204)

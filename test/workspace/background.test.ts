@@ -33,7 +33,9 @@ describe('a trailing &', () => {
 
   test('needs no file when the output goes elsewhere', async () => {
     const { run } = await openShells()
-    const result = await run('sleep 30 >log 2>&1 &')
+    // Until its streams lead there: before, they are those of the shell.
+    const redirected = 'until [[ $(readlink /proc/$!/fd/2) == */log ]]; do sleep 0.01; done'
+    const result = await run(`sleep 30 >log 2>&1 & ${redirected}`)
     expect(result.backgroundPid).toBeGreaterThan(0)
     expect(result.note).toBeUndefined()
   })
