@@ -1,8 +1,8 @@
 /** Makes, opens and configures conversations, from what a client asks for or the disk holds. Knows how, not when; `assemble.ts` ties the parts together. */
-import { rm } from 'node:fs/promises'
 import type { CreateConversation, UpdateConfig } from '../contract/conversation.ts'
 import type { DroppedCredential, LlmConfig } from '../contract/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
+import { removeTree } from '../workspace/remove-tree.ts'
 import type { StoredLog } from '../events/event-store.ts'
 import { seemsToLackTools } from '../llm/models.ts'
 import { redactProblem } from '../security/redact-problem.ts'
@@ -117,9 +117,9 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
           .catch((cause: unknown) => deps.logger.error({ err: cause, conversation_id: id }, NOT_CLOSED))
         // Its descriptor with it.
         await deps.store.delete(id)
-        await rm(deps.catalog.directoryOf(id), { recursive: true, force: true })
+        await removeTree(deps.catalog.directoryOf(id))
         const workdir = request.workdir === undefined ? await workdirMade.catch(() => undefined) : undefined
-        if (workdir !== undefined) await rm(workdir, { recursive: true, force: true })
+        if (workdir !== undefined) await removeTree(workdir)
         throw error instanceof Problem ? redactProblem(error, redactor.redact) : error
       }
     },

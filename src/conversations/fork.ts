@@ -1,11 +1,11 @@
 /** Makes a conversation from another one: its log up to a point, its configuration and secrets as they are now, its workdir. Leaves the original alone. */
-import { mkdir, realpath, rm } from 'node:fs/promises'
+import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ForkConversation } from '../contract/conversation.ts'
 import { EVENT_VERSION } from '../contract/event.ts'
 import { Problem } from '../contract/problem.ts'
 import { makeDirectories } from '../lib/make-directories.ts'
-import { removeTree } from '../lib/remove-tree.ts'
+import { removeTree } from '../workspace/remove-tree.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { StoredLog } from '../events/event-store.ts'
 import { copyTree } from '../workspace/copy-tree.ts'
@@ -80,7 +80,7 @@ export async function makeFork(
 async function removeFork(deps: AssemblyDeps, id: string, workdir: string | undefined): Promise<void> {
   if (workdir !== undefined) await removeTree(workdir)
   await deps.store.delete(id)
-  await rm(deps.catalog.directoryOf(id), { recursive: true, force: true })
+  await removeTree(deps.catalog.directoryOf(id))
 }
 
 /** A new one, never one that is there already: what is in that is somebody's. */

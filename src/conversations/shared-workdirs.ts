@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, readdir, rm, rmdir, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { syncDirectory } from '../events/sync-directory.ts'
-import { removeTree } from '../lib/remove-tree.ts'
+import { removeTree } from '../workspace/remove-tree.ts'
 import { codeOf, FileRefusal } from '../workspace/file-refusal.ts'
 import { openUnmoved, within } from '../workspace/open-place.ts'
 

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { chmod, mkdir, readlink, rename, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { removeTree } from '../lib/remove-tree.ts'
+import { removeTree } from './remove-tree.ts'
 import { codeOf, FileRefusal } from './file-refusal.ts'
 import { makeDirectory, openAt, openUnmoved, within, type Place } from './open-place.ts'
 

@@ -11,7 +11,7 @@ export const O_PATH = 0o10000000
 /** An open place, and where the kernel says it is. */
 export type Place = AsyncDisposable & { readonly handle: FileHandle; readonly path: string }
 
-export async function openAt(path: string, flags = 0): Promise<Place> {
+export async function openAt(path: string | Buffer, flags = 0): Promise<Place> {
   const handle = await open(path, O_PATH | flags)
   try {
     const real = await readlink(`/proc/self/fd/${handle.fd}`)

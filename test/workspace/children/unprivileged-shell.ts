@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { removeTree } from '../../../src/lib/remove-tree.ts'
+import { removeTree } from '../../../src/workspace/remove-tree.ts'
 import { findProcess } from '../../../src/workspace/process-table.ts'
 import { shellEnvironment } from '../../../src/workspace/shell-environment.ts'
 import { createShells } from '../../../src/workspace/shells.ts'
