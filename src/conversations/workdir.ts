@@ -1,5 +1,5 @@
 /** The only file that decides which directory a conversation works in. */
-import { lstat, mkdir, realpath } from 'node:fs/promises'
+import { lstat, mkdir, realpath, statfs } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { Problem } from '../contract/problem.ts'
 import { makeDirectories } from '../lib/make-directories.ts'
@@ -69,11 +69,40 @@ async function refuseOutside(real: string, roots: readonly string[], rules: Work
   ] // as many as there are paths
   const isExempt = isInside(base, forbidden) && base !== forbidden && isInside(real, base)
   if (isInside(real, forbidden) && !isExempt) throw unsafe('it lies among the server’s own files')
+  await refuseKernelFiles(real, base)
+  // Whoever works there works in the workdirs of all conversations.
+  if (real === base && rules.unholdable.length > 0) throw unsafe('all other workdirs lie in it; name a directory in it')
   const held = await Promise.all(rules.unholdable.map(realpathOfExisting))
   if (held.some((each) => each !== real && isInside(each, real))) throw unsafe('the server’s own files lie in it')
   if (!roots.length) return
   const realRoots = await Promise.all(roots.map(realpathOfExisting))
   if (!realRoots.some((root) => isInside(real, root))) throw unsafe('it lies outside the directories that are allowed')
+}
+
+/**
+ * Files of the kernel and sockets of services: with rights to write there, and outside of its own `/proc`, a sandbox would
+ * be none. The operator's own base may lie on such a place, as on `/dev/shm`.
+ */
+async function refuseKernelFiles(real: string, base: string): Promise<void> {
+  if (isInside(real, base)) return
+  const place = ['/proc', '/sys', '/dev', '/run'].find((each) => isInside(real, each))
+  if (place !== undefined) throw unsafe(`it lies in ${place}, where there are no files to work with`)
+  if (KERNEL_FILE_SYSTEMS.has(await typeOfExisting(real))) throw unsafe('it lies in a file system of the kernel')
+}
+
+/** By their numbers in `statfs(2)`: proc, sysfs, cgroup, cgroup2, devpts, debugfs, tracefs, securityfs, bpf, configfs, efivarfs, binfmt_misc, fusectl, pstore, selinuxfs. */
+const KERNEL_FILE_SYSTEMS: ReadonlySet<number> = new Set([
+  0x9fa0, 0x62656572, 0x27e0eb, 0x63677270, 0x1cd1, 0x64626720, 0x74726163, 0x73636673, 0xcafe4a11, 0x62656570,
+  0xde5e81e4, 0x42494e4d, 0x65735543, 0x6165676c, 0xf97cff8c,
+])
+
+async function typeOfExisting(path: string): Promise<number> {
+  try {
+    return (await statfs(path)).type
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw unsafe('it cannot be resolved')
+    return await typeOfExisting(dirname(path))
+  }
 }
 
 /**

@@ -3,11 +3,10 @@
  * so nothing from outside comes along, whatever a name is swapped for.
  */
 import { constants } from 'node:fs'
-import { chmod, lstat, mkdir, open, readdir, readlink, symlink, utimes } from 'node:fs/promises'
+import { chmod, lstat, mkdir, open, opendir, readlink, symlink, utimes } from 'node:fs/promises'
 import type { Stats } from 'node:fs'
 import { join } from 'node:path'
 import { Problem } from '../contract/problem.ts'
-import { mapBounded } from '../lib/map-bounded.ts'
 import { createFileCopier } from './copy-file.ts'
 import { codeOf } from './file-refusal.ts'
 import type { Place } from './open-place.ts'
@@ -30,6 +29,8 @@ const LIMITS: CopyLimits = { entries: 1_000_000, bytes: 50 * 1024 ** 3 }
 
 /** Files of one directory that are copied at the same time. */
 const CONCURRENCY = 8
+/** Names that the system is asked for at a time. */
+const READ_AHEAD = 256
 /** Each level holds a descriptor while what is below it is copied. */
 const MAX_DEPTH = 256
 /** More would help nobody to see what is missing. */
@@ -70,9 +71,8 @@ export async function copyTree(
   }
 
   async function copyDirectory(source: Place, path: string, depth: number): Promise<void> {
-    const names = await readdir(`/proc/self/fd/${source.handle.fd}`)
     const directories: Entry[] = []
-    await forEach(names, async (name) => {
+    await forEachName(source, async (name) => {
       const entry: Entry = { source, name, path: join(path, name), target: join(to, path, name) }
       if ((await orPassedOver(entry, () => copyFlat(entry))) === 'directory') directories.push(entry)
     })
@@ -155,17 +155,24 @@ async function keepFacts(target: string, { mode, atime, mtime }: Stats): Promise
   await utimes(target, atime, mtime)
 }
 
-/** As `mapBounded`, but no work goes on once it has thrown. */
-async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  let fault: { readonly error: unknown } | undefined
-  await mapBounded(items, CONCURRENCY, async (item) => {
+/** Read as they are needed: a directory can have millions. No work goes on once this has thrown. */
+async function forEachName({ handle }: Place, work: (name: string) => Promise<void>): Promise<void> {
+  const listing = await opendir(`/proc/self/fd/${handle.fd}`, { bufferSize: READ_AHEAD })
+  let hasFailed = false
+  const workAll = async () => {
     try {
-      if (!fault) await work(item)
+      for (let entry = await listing.read(); entry && !hasFailed; entry = await listing.read()) await work(entry.name)
     } catch (error) {
-      fault ??= { error }
+      hasFailed = true
+      throw error
     }
-  })
-  if (fault) throw fault.error
+  }
+  try {
+    const ends = await Promise.allSettled(Array.from({ length: CONCURRENCY }, workAll))
+    for (const end of ends) if (end.status === 'rejected') throw end.reason
+  } finally {
+    await listing.close()
+  }
 }
 
 const tooLarge = ({ entries, bytes }: CopyLimits) =>

@@ -169,7 +169,12 @@ export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[
 function refuseHoles(workdir: string, covered: readonly string[], keyFiles: readonly string[]): void {
   const [dataDir, base] = covered as [string, string]
   const inside = [dataDir, base, ...keyFiles.map(dirname)].find((path) => isBelow(path, workdir))
-  if (inside !== undefined || workdir === dataDir || (isBelow(workdir, dataDir) && !isAtOrBelow(workdir, base)))
+  if (
+    inside !== undefined ||
+    workdir === dataDir ||
+    workdir === base ||
+    (isBelow(workdir, dataDir) && !isAtOrBelow(workdir, base))
+  )
     throw new Error(`The server’s own files are in the workdir ${workdir}; in a sandbox no shell is started there.`)
 }
 

@@ -34,6 +34,22 @@ test('without a wish it is one of its own, under the base', async () => {
   expect(await readdir(place.base)).toEqual([id])
 })
 
+test.each(['/proc', '/proc/self/fd', '/sys/fs/cgroup', '/dev/shm/x', '/run/x', '/dev'])(
+  '%s is refused: what is there is the kernel’s, or of other services',
+  async (wanted) => {
+    await using place = await setUp()
+    await expect(place.prepare(wanted)).rejects.toMatchObject(refused)
+  },
+)
+
+test('the base itself is refused where workdirs are kept from each other', async () => {
+  await using place = await setUp()
+  const { base } = place.rules
+  await mkdir(base)
+  for (const wanted of ['.', base, 'a/..', `${base}/`])
+    await expect(prepareWorkdir(wanted, id, { ...place.rules, unholdable: [base] })).rejects.toMatchObject(refused)
+})
+
 describe('a relative one', () => {
   test.each([
     ['project', 'project'],
