@@ -354,7 +354,10 @@ describe('the level of isolation', () => {
     })
     expect(body).toMatchObject({ error: 'unsafe_path', message: expect.stringMatching(/own files lie in it/) })
     for (const workdir of ['.', '/proc', '/proc/1/root', '/sys', '/run', '/dev'])
-      expect((await scene.server.call('POST', '/conversations', { workdir })).body.error, workdir).toBe('unsafe_path')
+      expect(
+        (await scene.server.call('POST', '/conversations', { workdir, llm_config: { model: 'm' } })).body.error,
+        workdir,
+      ).toBe('unsafe_path')
   })
 })
 
