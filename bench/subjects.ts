@@ -12,6 +12,7 @@ import { startModel } from './model-process.ts'
 import { KEY, URL, startServerProcess } from './server-process.ts'
 
 export type Subject = AsyncDisposable & {
+  readonly pid: number
   readonly create: () => Promise<string>
   /** Has the agent do it, and resolves when it is done. */
   readonly run: (id: string, plan: Plan) => Promise<void>
@@ -35,12 +36,13 @@ export async function withSubjects<T>(measure: (sides: Sides, model: ModelProces
 const agent = new http.Agent({ keepAlive: true, maxSockets: 256 })
 const AUTH = { authorization: `Bearer ${KEY}` }
 
-async function startAgentServer(modelUrl: string): Promise<Subject> {
+export async function startAgentServer(modelUrl: string): Promise<Subject> {
   const home = await mkdtemp(join(tmpdir(), 'bench-server-'))
   const { pid, kill } = await startServerProcess(home)
   const llm_config = { model: 'bench', base_url: modelUrl, api_key: 'bench-model-key' }
   const post = (path: string, body: unknown) => send(`${URL}${path}`, body)
   return {
+    pid,
     create: async () =>
       (JSON.parse(await post('/conversations', { llm_config, tools: ['Bash'] })) as { id: string }).id,
     async run(id, plan) {
@@ -83,6 +85,7 @@ async function startBareLoop(modelUrl: string, ...directory: string[]): Promise<
   const child = fork(join(import.meta.dirname, 'bare-loop.ts'), [modelUrl, ...directory])
   const [url] = (await once(child, 'message')) as [string]
   return {
+    pid: child.pid!,
     create: () => Promise.resolve(crypto.randomUUID()),
     run: async (id, plan) => void (await send(`${url}/${id}`, plan)),
     subscribe: (id, onText) => listen(`${url}/${id}`, onText),
