@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 
 /**
  * Flags of Node, for the executable and for the scripts of package.json: a young generation of 12 MB at most. With V8's
- * own limit the server keeps 17 MB more after some hundred steps, and a step takes as much processor time.
+ * own limit the server keeps 15 MB more after some hundred steps; a step takes as much processor time, within the noise.
  */
 export const NODE_FLAGS = ['--max-semi-space-size=4'] as const
 
@@ -13,7 +13,7 @@ const THREAD_POOL_SIZE = '16'
 /** Comes before the first use of the file system: after that the pool has its size. */
 export function prepareProcess(): void {
   process.env.UV_THREADPOOL_SIZE ??= THREAD_POOL_SIZE
-  // What a start allocates is mostly garbage; a young generation that grows with it keeps 10 MB for good. Set here and
+  // What a start allocates is mostly garbage; a young generation that grows with it keeps 8 MB for good. Set here and
   // not as a flag of the executable, for which V8 would reject the compiled functions that travel along.
   setFlagsFromString('--semi-space-growth-factor=1')
 }
