@@ -1,21 +1,29 @@
 /**
  * What there is to beat: the least a Node process can do that is still an agent with subscribers. It asks the model over
  * `node:http`, runs each call with `bash -c`, and writes text to its subscribers; it stores nothing, checks nothing, and
- * forgets all when it ends.
+ * forgets all when it ends. Started with a directory it is durable: each message is on the disk there before the loop
+ * goes on, as often a step as the server writes, and the calls of a conversation run in one bash.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import http from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createDurableConversation } from './durable-conversation.ts'
+import type { DurableConversation } from './durable-conversation.ts'
 
 type Call = { id: string; type: 'function'; function: { name: string; arguments: string } }
 type Message =
   | { role: 'user' | 'assistant'; content: string | null; tool_calls?: Call[] }
   | { role: 'tool'; content: string; tool_call_id: string }
-type Conversation = { readonly messages: Message[]; readonly subscribers: Set<ServerResponse> }
+type Conversation = {
+  readonly messages: Message[]
+  readonly subscribers: Set<ServerResponse>
+  readonly durable: Promise<DurableConversation> | undefined
+}
 
 const model = process.argv[2]!
+const directory = process.argv[3]
 const agent = new http.Agent({ keepAlive: true })
 const conversations = new Map<string, Conversation>()
 const TOOL = {
@@ -34,8 +42,12 @@ process.on('disconnect', () => process.exit())
 /** `GET /id` subscribes, `POST /id` runs a message to its end. */
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const id = request.url!
-  const conversation = conversations.get(id) ?? { messages: [], subscribers: new Set() }
-  conversations.set(id, conversation)
+  let conversation = conversations.get(id)
+  if (!conversation) {
+    const durable = directory === undefined ? undefined : createDurableConversation(directory + id)
+    conversation = { messages: [], subscribers: new Set(), durable }
+    conversations.set(id, conversation)
+  }
   if (request.method === 'POST') {
     await run(conversation, await textOf(request))
     return void response.end('{}')
@@ -46,14 +58,20 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
 }
 
 async function run(conversation: Conversation, text: string): Promise<void> {
-  conversation.messages.push({ role: 'user', content: text })
+  const durable = await conversation.durable
+  const keep = async (message: Message) => {
+    await durable?.store(message)
+    conversation.messages.push(message)
+  }
+  await keep({ role: 'user', content: text })
   for (;;) {
     const answer = await ask(conversation)
-    conversation.messages.push(answer)
+    await keep(answer)
     if (!answer.tool_calls) return
     for (const call of answer.tool_calls) {
       const { command } = JSON.parse(call.function.arguments) as { command: string }
-      conversation.messages.push({ role: 'tool', tool_call_id: call.id, content: await bash(command) })
+      const content = await (durable ? durable.bash(command) : bash(command))
+      await keep({ role: 'tool', tool_call_id: call.id, content })
     }
   }
 }

@@ -1,13 +1,12 @@
 /** Uploads and downloads beside a bare server that streams the same files, and what a very large file costs in memory. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, open, rm } from 'node:fs/promises'
 import http from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { KEY, URL, startServerProcess } from './server-process.ts'
+import { KEY, URL, megabytesOf, startServerProcess } from './server-process.ts'
 import { send } from './subjects.ts'
 import type { Row } from './table.ts'
 import { median } from './table.ts'
@@ -69,9 +68,6 @@ async function largeFile(url: string, path: string, pid: number): Promise<Row> {
     `${before.toFixed(0)} MB before; ${((GIGABYTES * 1e6) / ms).toFixed(0)} MB/s`,
   ]
 }
-
-const megabytesOf = (pid: number) =>
-  (Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024) / 1e6
 
 async function timed(work: () => Promise<void>): Promise<number> {
   const began = performance.now()

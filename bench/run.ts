@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { benchActive } from './active.ts'
 import { benchCommands } from './commands.ts'
 import { benchCallbacks } from './callbacks.ts'
 import { benchChurn } from './churn.ts'
@@ -33,6 +34,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   churn: benchChurn,
   start: benchStart,
   scale: benchScale,
+  active: benchActive,
   'event-page': () => benchEventPage(),
   'long-log': benchLongLog,
 }

@@ -34,25 +34,39 @@ export async function startServerProcess(home: string, settings: Record<string, 
     OPENHANDS_SERVER_PORT: String(PORT),
     ...settings,
   }
+  return await startProcess([EXECUTABLE, 'serve'], env)
+}
+
+const BARE = `require('node:http').createServer((_, response) => response.end()).listen(process.argv[1], '127.0.0.1')`
+
+/** A bare HTTP server on the same port. */
+export const startBareServer = (): Promise<ServerProcess> =>
+  startProcess([process.execPath, '-e', BARE, String(PORT)], process.env)
+
+async function startProcess([file = '', ...args]: readonly string[], env: NodeJS.ProcessEnv): Promise<ServerProcess> {
   const began = performance.now()
-  const server = spawn(EXECUTABLE, ['serve'], { env, stdio: 'ignore' })
+  const server = spawn(file, args, { env, stdio: 'ignore' })
   const exited = once(server, 'exit')
   const timeTo = async (path: string) => {
     while (!(await answers(path))) {
-      if (server.exitCode !== null) throw new Error(`dist/agent-server ended with ${server.exitCode}`)
+      if (server.exitCode !== null) throw new Error(`${file} ended with ${server.exitCode}`)
       await new Promise((resolve) => setTimeout(resolve, PROBE_MS))
     }
     return performance.now() - began
   }
   const ms = await timeTo('/alive')
   const readyMs = await timeTo('/ready')
-  const kib = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1])
+  const megabytes = megabytesOf(server.pid!)
   const kill = async (signal: NodeJS.Signals = 'SIGKILL') => {
     server.kill(signal)
     await exited
   }
-  return { pid: server.pid!, ms, readyMs, megabytes: (kib * 1024) / 1e6, kill }
+  return { pid: server.pid!, ms, readyMs, megabytes, kill }
 }
+
+/** Its resident memory. */
+export const megabytesOf = (pid: number): number =>
+  (Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024) / 1e6
 
 function answers(path: string): Promise<boolean> {
   return new Promise((resolve) => {

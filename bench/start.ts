@@ -1,42 +1,50 @@
-/** How long the executable takes to answer, alone and with many conversations on disk, beside the least a Node process takes. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+/** How long the executable takes to answer, alone and with many conversations on disk, beside the least a server in Node takes. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Row } from './table.ts'
 import { median } from './table.ts'
 import { fillWithConversations } from './many-conversations.ts'
-import { startServerProcess } from './server-process.ts'
+import { startModel } from './model-process.ts'
+import type { ServerProcess } from './server-process.ts'
+import { megabytesOf, startBareServer, startServerProcess } from './server-process.ts'
+import { startAgentServer } from './subjects.ts'
 
 const ROUNDS = 11
 const CONVERSATIONS = 10_000
+const STEPS = 250
 
 export async function benchStart(): Promise<Row[]> {
   const home = await mkdtemp(join(tmpdir(), 'bench-start-'))
   try {
-    const nodes: number[] = []
+    const bare: { ms: number; megabytes: number }[] = []
     const starts: { ms: number; megabytes: number }[] = []
     // In turn, so that what else the machine does hits both alike; the first round makes files and warms caches.
     for (let round = 0; round <= ROUNDS; round++) {
-      nodes.push(await timeNode())
-      starts.push(await timeServer(home))
+      bare.push(await timed(startBareServer()))
+      starts.push(await timed(startServerProcess(home)))
     }
-    const node = median(nodes.slice(1))
-    const alive = median(starts.slice(1).map((start) => start.ms))
-    const resident = median(starts.slice(1).map((start) => start.megabytes))
-    const allowed = 2 * node + 150
+    const [own, its] = [starts, bare].map((all) => ({
+      ms: median(all.slice(1).map((start) => start.ms)),
+      megabytes: median(all.slice(1).map((start) => start.megabytes)),
+    })) as [Started, Started]
+    const worked = await megabytesAfterSteps()
     await fillWithConversations(home, CONVERSATIONS)
     const many = median(
-      [await timeServer(home), await timeServer(home), await timeServer(home)].map((start) => start.readyMs),
+      [
+        await timed(startServerProcess(home)),
+        await timed(startServerProcess(home)),
+        await timed(startServerProcess(home)),
+      ].map((start) => start.readyMs),
     )
     return [
+      ['start to the first answer', `${own.ms.toFixed(0)} ms`, ofBare(own.ms, its.ms, 'ms')],
+      ['resident memory then', `${own.megabytes.toFixed(0)} MB`, ofBare(own.megabytes, its.megabytes, 'MB')],
       [
-        'start to the first answer',
-        `${alive.toFixed(0)} ms`,
-        `${(alive / allowed).toFixed(2)} of twice \`node -e 0\` (${node.toFixed(0)} ms) and 150 ms`,
+        `resident memory after ${STEPS} steps`,
+        `${worked.toFixed(0)} MB`,
+        ofBare(worked, its.megabytes, 'MB at its start'),
       ],
-      ['resident memory then', `${resident.toFixed(0)} MB`, `${(resident / 130).toFixed(2)} of 130 MB`],
       [
         `start with ${CONVERSATIONS.toLocaleString('en')} conversations on disk`,
         `${many.toFixed(0)} ms`,
@@ -48,14 +56,20 @@ export async function benchStart(): Promise<Row[]> {
   }
 }
 
-async function timeNode(): Promise<number> {
-  const began = performance.now()
-  await once(spawn(process.execPath, ['-e', '0'], { stdio: 'ignore' }), 'exit')
-  return performance.now() - began
-}
+type Started = { readonly ms: number; readonly megabytes: number }
 
-async function timeServer(home: string) {
-  const server = await startServerProcess(home)
+async function timed(starting: Promise<ServerProcess>): Promise<ServerProcess> {
+  const server = await starting
   await server.kill()
   return server
 }
+
+async function megabytesAfterSteps(): Promise<number> {
+  await using model = await startModel()
+  await using server = await startAgentServer(model.url)
+  await server.run(await server.create(), { steps: STEPS })
+  return megabytesOf(server.pid)
+}
+
+const ofBare = (own: number, its: number, unit: string) =>
+  `${(own / its).toFixed(2)} of a bare Node HTTP server's ${its.toFixed(0)} ${unit}`

@@ -23,7 +23,7 @@ export const benchSteps = (): Promise<Row[]> =>
   ])
 
 async function overhead(sides: Sides, model: ModelProcess): Promise<Row[]> {
-  const [server, bare] = await inTurn(
+  const measured = await inTurn(
     sides,
     ROUNDS,
     async (subject) => {
@@ -33,21 +33,21 @@ async function overhead(sides: Sides, model: ModelProcess): Promise<Row[]> {
     },
     WARM_UP_ROUNDS,
   )
-  const [ms, bareMs] = [server, bare].map((rounds) => median(rounds.map((round) => round.ms))) as [number, number]
-  const [cpu, bareCpu] = [server, bare].map((rounds) => median(rounds.map((round) => round.cpu))) as [number, number]
+  const [ms, cpu] = (['ms', 'cpu'] as const).map((field) =>
+    mapSides(measured, (rounds) => median(rounds.map((round) => round[field]))),
+  ) as [Record<keyof Sides, number>, Record<keyof Sides, number>]
+  const step = 'a step of the agent: from the end of the answer to the next request'
   return [
-    [
-      'a step of the agent: from the end of the answer to the next request',
-      `${ms.toFixed(2)} ms`,
-      of(ms, bareMs, 'ms'),
-    ],
-    ['CPU of a step', `${cpu.toFixed(2)} ms`, of(cpu, bareCpu, 'ms')],
+    [step, `${ms.server.toFixed(2)} ms`, of(ms.server, ms.bare, 'ms')],
+    ['CPU of a step', `${cpu.server.toFixed(2)} ms`, of(cpu.server, cpu.bare, 'ms')],
+    [step, `${ms.server.toFixed(2)} ms`, ofDurable(ms.server, ms.durable)],
+    ['CPU of a step', `${cpu.server.toFixed(2)} ms`, ofDurable(cpu.server, cpu.durable)],
   ]
 }
 
 /** A bare loop grows with the bodies it sends, as any agent must: what it shows is the share that is not ours. */
 async function growth(sides: Sides, model: ModelProcess): Promise<Row[]> {
-  const [server, bare] = await inTurn(sides, LONG_ROUNDS, async (subject) => {
+  const { server, bare } = await inTurn(withoutDurable(sides), LONG_ROUNDS, async (subject) => {
     const times = await timesOfRun(subject, model, LONG_RUN)
     return median(times.slice(-STEPS)) / median(times.slice(0, STEPS))
   })
@@ -57,7 +57,7 @@ async function growth(sides: Sides, model: ModelProcess): Promise<Row[]> {
 }
 
 async function parallel(sides: Sides): Promise<Row> {
-  const [server, bare] = await inTurn(sides, ROUNDS, async (subject) => {
+  const { server, bare } = await inTurn(withoutDurable(sides), ROUNDS, async (subject) => {
     const ids = await Promise.all(Array.from({ length: PARALLEL }, () => subject.create()))
     const began = performance.now()
     await Promise.all(ids.map((id) => subject.run(id, { steps: PARALLEL_STEPS })))
@@ -74,20 +74,29 @@ async function timesOfRun(subject: Subject, model: ModelProcess, steps: number):
   return stepTimes(await model.exchanges())
 }
 
-/** What else the machine does then hits both alike. The first rounds of each warm up. */
-export async function inTurn<T>(
-  { server, bare }: Sides,
+/** What else the machine does then hits all alike. The first rounds of each warm up. */
+export async function inTurn<Name extends string, T>(
+  subjects: Readonly<Record<Name, Subject>>,
   rounds: number,
   measure: (subject: Subject) => Promise<T>,
   warmUps = 1,
-) {
-  const results: [T[], T[]] = [[], []]
-  for (let round = 0; round < warmUps + rounds; round++) {
-    results[0].push(await measure(server))
-    results[1].push(await measure(bare))
-  }
-  return results.map((all) => all.slice(warmUps)) as [T[], T[]]
+): Promise<Record<Name, T[]>> {
+  const results = mapSides(subjects, (): T[] => [])
+  for (let round = 0; round < warmUps + rounds; round++)
+    for (const name of Object.keys(subjects) as Name[]) results[name].push(await measure(subjects[name]))
+  return mapSides(results, (all) => all.slice(warmUps))
 }
+
+const mapSides = <Name extends string, From, To>(
+  sides: Readonly<Record<Name, From>>,
+  map: (side: From) => To,
+): Record<Name, To> =>
+  Object.fromEntries(Object.entries<From>(sides).map(([name, side]) => [name, map(side)])) as Record<Name, To>
+
+export const withoutDurable = ({ server, bare }: Sides) => ({ server, bare })
 
 export const of = (own: number, its: number, unit: string, digits = 2) =>
   `${(own / its).toFixed(2)} of the bare loop's ${its.toFixed(digits)} ${unit}`
+
+const ofDurable = (own: number, its: number) =>
+  `${(own / its).toFixed(2)} of a durable bare loop's ${its.toFixed(2)} ms, with one bash and as many syncs`

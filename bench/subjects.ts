@@ -1,4 +1,4 @@
-/** The two that are measured side by side, behind one interface: this server, and a bare loop. */
+/** What is measured side by side, behind one interface: this server, a bare loop, and a durable bare loop. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -12,6 +12,7 @@ import { startModel } from './model-process.ts'
 import { KEY, URL, startServerProcess } from './server-process.ts'
 
 export type Subject = AsyncDisposable & {
+  readonly pid: number
   readonly create: () => Promise<string>
   /** Has the agent do it, and resolves when it is done. */
   readonly run: (id: string, plan: Plan) => Promise<void>
@@ -21,25 +22,27 @@ export type Subject = AsyncDisposable & {
   readonly cpuMs: () => number
 }
 
-export type Sides = { readonly server: Subject; readonly bare: Subject }
+export type Sides = { readonly server: Subject; readonly bare: Subject; readonly durable: Subject }
 
-/** Both at once, with one model: whoever measures lets them take turns. */
+/** All at once, with one model: whoever measures lets them take turns. */
 export async function withSubjects<T>(measure: (sides: Sides, model: ModelProcess) => Promise<T>): Promise<T> {
   await using model = await startModel()
   await using server = await startAgentServer(model.url)
   await using bare = await startBareLoop(model.url)
-  return await measure({ server, bare }, model)
+  await using durable = await startDurableLoop(model.url)
+  return await measure({ server, bare, durable }, model)
 }
 
 const agent = new http.Agent({ keepAlive: true, maxSockets: 256 })
 const AUTH = { authorization: `Bearer ${KEY}` }
 
-async function startAgentServer(modelUrl: string): Promise<Subject> {
+export async function startAgentServer(modelUrl: string): Promise<Subject> {
   const home = await mkdtemp(join(tmpdir(), 'bench-server-'))
   const { pid, kill } = await startServerProcess(home)
   const llm_config = { model: 'bench', base_url: modelUrl, api_key: 'bench-model-key' }
   const post = (path: string, body: unknown) => send(`${URL}${path}`, body)
   return {
+    pid,
     create: async () =>
       (JSON.parse(await post('/conversations', { llm_config, tools: ['Bash'] })) as { id: string }).id,
     async run(id, plan) {
@@ -65,10 +68,24 @@ async function startAgentServer(modelUrl: string): Promise<Subject> {
   }
 }
 
-async function startBareLoop(modelUrl: string): Promise<Subject> {
-  const child = fork(join(import.meta.dirname, 'bare-loop.ts'), [modelUrl])
+async function startDurableLoop(modelUrl: string): Promise<Subject> {
+  const directory = await mkdtemp(join(tmpdir(), 'bench-durable-'))
+  const subject = await startBareLoop(modelUrl, directory)
+  return {
+    ...subject,
+    async [Symbol.asyncDispose]() {
+      await subject[Symbol.asyncDispose]()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** With a directory it is durable. */
+async function startBareLoop(modelUrl: string, ...directory: string[]): Promise<Subject> {
+  const child = fork(join(import.meta.dirname, 'bare-loop.ts'), [modelUrl, ...directory])
   const [url] = (await once(child, 'message')) as [string]
   return {
+    pid: child.pid!,
     create: () => Promise.resolve(crypto.randomUUID()),
     run: async (id, plan) => void (await send(`${url}/${id}`, plan)),
     subscribe: (id, onText) => listen(`${url}/${id}`, onText),

@@ -14,6 +14,7 @@ import {
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { assetFiles } from '../src/http/assets.ts'
+import { NODE_FLAGS } from '../src/process-settings.ts'
 import { LISTENER_COMMAND, offerListener } from '../src/workspace/network-listener.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -132,8 +133,9 @@ function assemble(main: string, executable: string): string {
       mainFormat: 'module',
       executable,
       output,
-      // Compiled functions travel along: a third less memory and time at start. Flags for V8 would make Node reject them.
+      // Compiled functions travel along: a third less memory and time at start. Most flags for V8 would make Node reject them.
       useCodeCache: true,
+      execArgv: NODE_FLAGS,
       disableExperimentalSEAWarning: true,
       assets: assetFiles(),
     }),

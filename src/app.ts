@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
 import type { Config } from './config.ts'
-import { ConfigError, sizeThreadPool } from './config.ts'
+import { ConfigError } from './config.ts'
 import type { ServerNetwork } from './contract/network.ts'
 import { Status } from './contract/event.ts'
 import type { Info } from './contract/server.ts'
@@ -87,7 +87,6 @@ const LOCKED_KEYS =
 
 /** Resolves when the server listens, and starts from there: see `ready`. What was started is taken apart again when a later step fails. */
 export async function startApp(config: Config): Promise<App> {
-  sizeThreadPool()
   const started = new AsyncDisposableStack()
   // It takes as long as the next steps together, in a process of its own.
   const finding = findWall(config)

@@ -140,14 +140,6 @@ export function readDataDir(overrides: Partial<Record<Name, string>> = {}): stri
 
 export const hasMasterKey = (): boolean => createReader({})('OPENHANDS_MASTER_KEY') !== undefined
 
-/**
- * More threads for files than Node's four: one file system that hangs would take those, and with them every log. It
- * counts only before the first asynchronous file operation of the process.
- */
-export function sizeThreadPool(): void {
-  process.env.UV_THREADPOOL_SIZE ??= '16'
-}
-
 /** Makes the directory and proves that it can be written to. */
 export async function ensureWritable(path: string, name: Name): Promise<void> {
   try {

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The executable: arguments -> command; error -> one line and an exit code. */
 import { parseArgs } from 'node:util'
+import { prepareProcess } from './process-settings.ts'
 
 const USAGE = `agent-server: hosts AI agents behind REST and Server-Sent Events
 
@@ -25,6 +26,8 @@ const OPTIONS = {
   version: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h', default: false },
 } as const
+
+prepareProcess()
 
 // A limit on the size of files is answered like a full disk: the write fails, and the conversation says so. Unhandled,
 // the signal would end the server.

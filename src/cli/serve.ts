@@ -6,6 +6,7 @@ import type { App } from '../app.ts'
 import { startApp } from '../app.ts'
 import type { Config } from '../config.ts'
 import { makeDirectories } from '../lib/make-directories.ts'
+import { endPreparation } from '../process-settings.ts'
 import { ConfigError, ensureWritable, hasMasterKey, readConfig, readDataDir } from '../config.ts'
 
 export type ServeOptions = {
@@ -33,6 +34,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const app = await startApp(config)
   try {
     const early = await Promise.race([app.ready, stopped])
+    endPreparation()
     if (early === undefined) tellStart(app, config, kept)
     app.logger.info({ signal: await stopped }, 'stopping')
   } finally {

@@ -1,10 +1,11 @@
 /** One running bash: lines in, a report after each, what it saved last, and how it ended. Knows nothing of sessions. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Readable, Writable } from 'node:stream'
 import type { Launch } from './launch.ts'
 import { readReports, type Report } from './bash-report.ts'
+import { HeldReading } from './held-reading.ts'
 import { reportScript, REPORT_STDIO_INDEX } from './bash-script.ts'
 import {
   findByOwnPid,
@@ -38,6 +39,7 @@ export type BashExit = {
 export class BashProcess {
   readonly #child: ChildProcess
   readonly #input: Writable
+  readonly #reports: HeldReading
   /** By their tokens. */
   readonly #pending = new Map<string, Asked>()
   #serial = 0
@@ -69,7 +71,7 @@ export class BashProcess {
   /** Starts it at once. */
   constructor(launch: Launch, env: Readonly<Record<string, string>>) {
     const [file = '', ...args] = launch.argv
-    // Not execa: its promise waits for the pipes, which a shell's background children may hold for ever.
+    // Its end is that of the process: a shell's background children may hold the pipes for ever.
     this.#child = spawn(file, args, {
       cwd: launch.cwd,
       env,
@@ -85,6 +87,7 @@ export class BashProcess {
     this.#input.on('error', () => {})
     // The types do not know that a pipe at this index can be read.
     const reports = this.#child.stdio[REPORT_STDIO_INDEX] as Readable
+    this.#reports = new HeldReading(reports)
     reports.on('error', () => {})
     reports.on(
       'data',
@@ -111,6 +114,7 @@ export class BashProcess {
     if (this.#isGone) return Promise.resolve(undefined)
     const serial = ++this.#serial
     const token = randomBytes(TOKEN_BYTES).toString('hex')
+    this.#reports.goOn()
     this.#input.write(lines + reportScript(token, this.#lastBackgroundPid))
     return new Promise((resolve) => this.#pending.set(token, { serial, resolve }))
   }
@@ -176,6 +180,11 @@ export class BashProcess {
     return shell
   }
 
+  /** Of the shell, as it was last seen: to be told, not to be signalled. Looks nothing up once the shell is known. */
+  get pid(): number | undefined {
+    return this.#isGone ? undefined : (this.#shell ?? this.entry)?.pid
+  }
+
   signal(signal: NodeJS.Signals): void {
     const { entry } = this
     if (entry) signalProcess(entry, signal)
@@ -225,7 +234,7 @@ export class BashProcess {
   async #settleEnd(exit: BashExit): Promise<void> {
     this.#hasExited = true
     // First whatever it had written before.
-    await nextTurn()
+    await this.#reports.catchUp()
     await this.#endNamespace()
     this.#settle(exit)
   }
@@ -267,6 +276,8 @@ export class BashProcess {
       this.#pending.delete(each)
       resolve(report)
     }
+    // The state follows, in many small pieces, and nobody waits for it.
+    if (this.#pending.size === 0) this.#reports.hold()
   }
 }
 

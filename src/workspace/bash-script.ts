@@ -114,6 +114,18 @@ export function reportScript(token: string, lastBackgroundPid: string): string {
 }
 
 /**
+ * Of a saved state: switches off what options a new shell has on, and on those that are named. `shopt -p` and `set +o`
+ * would write a line for each option there is, and bash takes a system call for each line: 120 for a command, and not 39.
+ */
+const RESTORE_OPTIONS = `if [[ $1 ]]; then
+eval "shopt -u \${BASHOPTS//:/ }; set +o \${SHELLOPTS//:/ +o }"
+shopt -s %s
+set -o %s
+fi
+shopt -u expand_aliases
+`
+
+/**
  * Builtins only, and safe under `set -eu` and any IFS. First the report, for which the caller waits; then the state to
  * start another shell from, which costs the caller nothing. In the state, functions come last: those named like a
  * builtin would else run in its place, and their text is read with the options that it was written under.
@@ -130,10 +142,7 @@ function reportFunctions(workdir: string): string {
     builtin printf '%s\\0' '${STATE}'"$3"
     builtin declare -px
     builtin alias -p
-    builtin printf 'cd -- %q || __agent_server_lost=%q\\nif [[ $1 ]]; then\\n' "$PWD" "$PWD"
-    builtin shopt -p
-    builtin set +o
-    builtin printf 'fi\\nshopt -u expand_aliases\\n'
+    builtin printf 'cd -- %q || __agent_server_lost=%q\\n${RESTORE_OPTIONS}' "$PWD" "$PWD" "\${BASHOPTS//:/ }" "\${SHELLOPTS//:/ -o }"
     builtin shopt -p extglob
     builtin declare -pf
     builtin printf '\\0%s\\0' '${STATE_END}'"$3"

@@ -190,7 +190,7 @@ export class BashSession implements Shell {
     const stdin = options.input && (await this.#files.makeInputPipe())
     // From here to the first line sent there is no pause in which the session could be ended unseen.
     if (!bash || this.#endedBy) return notStarted(this.#cwd)
-    options.onStart?.(bash.entry?.pid)
+    options.onStart?.(bash.pid)
     const { outputDir, secrets, limits } = this.#options
     const run = { bash, files: this.#files, pipes, command, options, stdin, secrets: secrets(), outputDir, limits }
     const finished = await runBashCommand(run)

@@ -70,7 +70,7 @@ function holdFile(bytes: Uint8Array, directory: string): number {
   }
 }
 
-/** What bwrap said that failed; undefined when it did not. Without execa, whose first use alone takes milliseconds. */
+/** What bwrap said that failed; undefined when it did not. */
 function complaintOf(bwrap: string, plan: SandboxPlan, features: SandboxFeatures): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>()
   const filter = features.filter === undefined ? undefined : openSync(`/proc/self/fd/${features.filter}`, 'r')

@@ -1,8 +1,9 @@
 /** The server's own files of one shell session: the command to run, the output pipes, the saved state. */
+import { execFile } from 'node:child_process'
 import { closeSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:fs'
 import { access, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { execa } from 'execa'
+import { promisify } from 'node:util'
 import { OutputFifo } from './output-fifo.ts'
 import type { OutputFilter } from './shell.ts'
 
@@ -11,12 +12,15 @@ const SYSTEM_PATH = '/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin:/ru
 /** Name of the saved state, within a session's directory. */
 export const STATE_FILE = 'state'
 
+const run = promisify(execFile)
+
 export type OutputPipes = { readonly stdout: OutputFifo; readonly stderr: OutputFifo }
 
 export class ShellFiles {
   readonly #directory: string
   readonly #createFilter: () => OutputFilter
   #scriptFd: number | undefined
+  #scriptBytes = 0
   #pipesMade = 0
 
   /** What a shell says, and the state it is to come back with, pass a filter each. */
@@ -35,13 +39,13 @@ export class ShellFiles {
 
   /** The same file is written over: to make or truncate one takes a millisecond on ext4, this takes a microsecond. */
   writeScript(command: string): void {
-    mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
-    this.#scriptFd ??= openSync(this.scriptPath, 'w', 0o600)
+    const fd = (this.#scriptFd ??= this.#openScript())
     const bytes = Buffer.from(command)
     for (let written = 0; written < bytes.length;) {
-      written += writeSync(this.#scriptFd, bytes, written, bytes.length - written, written)
+      written += writeSync(fd, bytes, written, bytes.length - written, written)
     }
-    ftruncateSync(this.#scriptFd, bytes.length)
+    if (bytes.length < this.#scriptBytes) ftruncateSync(fd, bytes.length)
+    this.#scriptBytes = bytes.length
   }
 
   async makePipes(): Promise<OutputPipes> {
@@ -86,6 +90,12 @@ export class ShellFiles {
     await rm(this.statePath, { force: true })
   }
 
+  #openScript(): number {
+    mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    this.#scriptBytes = 0
+    return openSync(this.scriptPath, 'w', 0o600)
+  }
+
   /** What only a running shell needs. */
   async closeScript(): Promise<void> {
     if (this.#scriptFd !== undefined) closeSync(this.#scriptFd)
@@ -100,5 +110,5 @@ export class ShellFiles {
 
 /** Not by the search path of the shells, which may begin with a directory that agents write in. */
 async function makeFifos(paths: readonly string[]): Promise<void> {
-  await execa('mkfifo', ['-m', '600', ...paths], { env: { PATH: SYSTEM_PATH } })
+  await run('mkfifo', ['-m', '600', ...paths], { env: { PATH: SYSTEM_PATH } })
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -181,4 +181,12 @@ test('a start listens before it has read the conversations, and answers 503 for 
   await started
   expect(await server.call('GET', '/ready')).toMatchObject({ status: 200 })
   expect((await server.call('GET', '/conversations')).body.items).toMatchObject([{ id: body.id, title: 'One' }])
+})
+
+test('a server has as many threads for files as are configured', async () => {
+  await using server = await startServer()
+  const names = await Promise.all(
+    (await readdir(`/proc/${server.pid}/task`)).map((id) => readFile(`/proc/${server.pid}/task/${id}/comm`, 'utf8')),
+  )
+  expect(names.filter((name) => name.startsWith('libuv-worker'))).toHaveLength(16)
 })

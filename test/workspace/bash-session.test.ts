@@ -240,9 +240,10 @@ test('restart keeps its place among the commands', async () => {
 })
 
 describe('a state outlives its shell', () => {
-  const CHANGE = 'mkdir -p sub; cd sub; export A="x\ny"; f() { echo "f $1"; }; alias g="echo g"; set -o noglob'
-  const LOOK = 'echo "$A"; f 1; g; echo *; basename "$PWD"'
-  const SEEN = 'x\ny\nf 1\ng\n*\nsub\n'
+  const CHANGE =
+    'mkdir -p sub; cd sub; export A="x\ny"; f() { echo "f $1"; }; alias g="echo g"; set -o noglob +o braceexpand; shopt -s dotglob; shopt -u progcomp'
+  const LOOK = 'echo "$A"; f 1; g; echo *; basename "$PWD"; echo {a,b}; shopt -p dotglob progcomp || :'
+  const SEEN = 'x\ny\nf 1\ng\n*\nsub\n{a,b}\nshopt -s dotglob\nshopt -u progcomp\n'
 
   test('that was closed for being idle', async () => {
     const { run, conversationId } = await openShells({ limits: { idleMs: 30 } })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CgroupPlace, Controller } from './cgroup-places.ts'
 import { isWritable, readIfAny } from './cgroup-places.ts'
+import { CounterFile } from './counter-file.ts'
 import type { LimitValues } from './limit-values.ts'
 
 const PERIOD_US = 100_000
@@ -27,12 +28,18 @@ export class Cgroup {
   readonly #places: readonly CgroupPlace[]
   readonly #name: string
   readonly #limits: LimitValues
+  readonly #memoryEvents: CounterFile | undefined
+  readonly #pidsEvents: CounterFile | undefined
 
   /** Without effect: `make` makes it. */
   constructor(places: readonly CgroupPlace[], name: string, limits: LimitValues = {}) {
     this.#places = places
     this.#name = name
     this.#limits = limits
+    const [memory, pids] = [this.#find('memory'), this.#find('pids')]
+    const memoryFile = memory?.version === 2 ? 'memory.events' : 'memory.oom_control'
+    this.#memoryEvents = memory && new CounterFile(join(this.#in(memory), memoryFile))
+    this.#pidsEvents = pids && new CounterFile(join(this.#in(pids), 'pids.events'))
   }
 
   /** Makes the directories and sets the limits; throws when it cannot, and then leaves nothing behind. */
@@ -51,7 +58,10 @@ export class Cgroup {
 
   /** Makes what of it is missing: another server takes an empty one that is old for one that was left behind. */
   makeAgain(): void {
-    if (!this.doors.every((door) => existsSync(door))) this.make()
+    if (this.doors.every((door) => existsSync(door))) return
+    this.#memoryEvents?.close()
+    this.#pidsEvents?.close()
+    this.make()
   }
 
   /** Whoever writes `0` to each of them is in the group, and so is all that it starts. */
@@ -66,12 +76,9 @@ export class Cgroup {
   }
 
   get events(): CgroupEvents {
-    const memory = this.#find('memory')
-    const pids = this.#find('pids')
-    const kills = memory && this.#read(memory, memory.version === 2 ? 'memory.events' : 'memory.oom_control')
     return {
-      memoryKills: numberIn(kills, /^oom_kill (\d+)$/m),
-      forksRefused: numberIn(pids && this.#read(pids, 'pids.events'), /^max (\d+)$/m),
+      memoryKills: numberIn(this.#memoryEvents?.read(), /^oom_kill (\d+)$/m),
+      forksRefused: numberIn(this.#pidsEvents?.read(), /^max (\d+)$/m),
     }
   }
 
@@ -127,6 +134,8 @@ export class Cgroup {
 
   /** Answers whether nothing of it is left. */
   #removeNow(): boolean {
+    this.#memoryEvents?.close()
+    this.#pidsEvents?.close()
     return this.#places.map((place) => removeGroup(this.#in(place))).every(Boolean)
   }
 }

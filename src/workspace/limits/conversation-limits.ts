@@ -200,7 +200,7 @@ export class ConversationLimits {
   }
 
   async #run(shell: Shell, command: string, options: CommandOptions): Promise<CommandResult> {
-    await this.quota?.lookBriefly({ isNeeded: false })
+    await this.quota?.lookBefore()
     using running = this.#running.add(options.signal)
     const onStart = (pid: number | undefined) => {
       running.begin()

@@ -43,6 +43,7 @@ export class DiskQuota {
   #freeBytes: ReadonlyMap<string, number> = new Map()
   #measuredAt = -Infinity
   #tookMs = 0
+  #lookedAt = -Infinity
   #measuring: Promise<void> | undefined
   #largest = ''
   /** A command has ended since, and may have written. */
@@ -76,9 +77,17 @@ export class DiskQuota {
       await this.#measuring
       return true
     }
-    if (!(await this.#isDue())) return false
+    const isDue = await this.#isDue()
+    this.#lookedAt = performance.now()
+    if (!isDue) return false
     await this.#measure()
     return true
+  }
+
+  /** A command is to begin. Where another has just ended, what it left was looked at. */
+  async lookBefore(): Promise<void> {
+    if (!this.isOver && performance.now() - this.#lookedAt < MIN_PAUSE_MS) return
+    await this.lookBriefly({ isNeeded: false })
   }
 
   /** Measures when there is reason to, or when it is said to be needed, but returns in time; the measurement goes on. */

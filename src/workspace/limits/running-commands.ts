@@ -18,7 +18,8 @@ export type RunningCommand = {
 
 type Running = {
   readonly stop: AbortController
-  before: CgroupEvents
+  /** Undefined until its turn has come. */
+  before: CgroupEvents | undefined
   diskBytes: number
   exceeded: Exceeded | undefined
 }
@@ -47,7 +48,7 @@ export class RunningCommands {
   add(signal: AbortSignal): RunningCommand {
     const { events, usedDiskBytes } = this.#options
     const stop = new AbortController()
-    const running: Running = { stop, before: events(), diskBytes: usedDiskBytes(), exceeded: undefined }
+    const running: Running = { stop, before: undefined, diskBytes: usedDiskBytes(), exceeded: undefined }
     const onAbort = () => stop.abort(signal.reason)
     signal.addEventListener('abort', onAbort)
     if (signal.aborted) onAbort()
@@ -100,7 +101,8 @@ export class RunningCommands {
     }
   }
 
-  #eventsSince(before: CgroupEvents): Exceeded[] {
+  #eventsSince(before: CgroupEvents | undefined): Exceeded[] {
+    if (!before) return []
     const { limits, events } = this.#options
     const now = events()
     const met: Exceeded[] = []
