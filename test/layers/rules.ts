@@ -30,6 +30,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   ws: 'http',
   'fastify-type-provider-zod': 'http',
   openai: 'llm',
+  execa: 'workspace',
   undici: ['llm', 'security'],
   'ipaddr.js': 'security',
   pino: 'telemetry',

@@ -2,7 +2,6 @@
  * Measures what directories take on disk, by du(1): blocks and not lengths, hard links once, links not followed, other
  * file systems left out. In a process of its own, which may take long without holding up anything.
  */
-import { execFile } from 'node:child_process'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { mapBounded } from '../../lib/map-bounded.ts'
@@ -74,19 +73,21 @@ async function hasUnreadable(find: string, roots: readonly string[]): Promise<bo
 }
 
 /** Files vanish while they are counted, so the exit code says little. What is missing says so in `stderr`. */
-function run(file: string, args: readonly string[]): Promise<{ stdout: string; stderr: string }> {
-  const { promise, resolve, reject } = Promise.withResolvers<{ stdout: string; stderr: string }>()
+async function run(file: string, args: readonly string[]): Promise<{ stdout: string; stderr: string }> {
+  // At the first use: a server starts faster without it, and few have a limit of the disk.
+  const { execa } = await import('execa')
   const options = {
     env: { LC_ALL: 'C' },
+    extendEnv: false,
     timeout: TIMEOUT_MS,
     maxBuffer: MAX_OUTPUT_BYTES,
     killSignal: 'SIGKILL',
+    reject: false,
+    stripFinalNewline: false,
   } as const
-  execFile(file, [...args], options, (error, stdout, stderr) => {
-    if (error && (error.killed || typeof error.code !== 'number')) reject(error)
-    else resolve({ stdout, stderr })
-  })
-  return promise
+  const result = await execa(file, args, options)
+  if (result.exitCode === undefined) throw result
+  return result
 }
 
 const sumOf = (output: string) => output.matchAll(/^(\d+)\t/gm).reduce((sum, [, size]) => sum + Number(size), 0)
