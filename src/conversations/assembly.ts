@@ -28,6 +28,7 @@ import { assemble } from './assemble.ts'
 import { makeDirectory } from './conversation-directory.ts'
 import { firstEvents } from './first-events.ts'
 import type { ForkOptions } from './fork.ts'
+import { enterAsGuest, leaveAsGuest } from './guest-workdirs.ts'
 import { makeFork } from './fork.ts'
 
 type OnChange = (state: State) => void
@@ -66,6 +67,7 @@ export interface Assembler {
 }
 
 export function createAssembler(deps: AssemblyDeps): Assembler {
+  const guests = { catalog: deps.catalog, workdirBase: deps.workdirRules.base }
   return {
     async create(id, request, idempotency, onChange) {
       const llm = parseNewLlm(request.llm_config, deps.llmDefaults)
@@ -95,6 +97,7 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
       try {
         await Promise.allSettled([workdirMade, secretsStored, logMade])
         const workdir = await workdirMade
+        if (request.workdir !== undefined) await enterAsGuest(guests, workdir, id)
         const warnings = [...llm.warnings, ...toolWarning(llm.config, tools)]
         const settings = newSettings({
           request,
@@ -118,8 +121,9 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
         // Its descriptor with it.
         await deps.store.delete(id)
         await removeTree(deps.catalog.directoryOf(id))
-        const workdir = request.workdir === undefined ? await workdirMade.catch(() => undefined) : undefined
-        if (workdir !== undefined) await removeTree(workdir)
+        const workdir = await workdirMade.catch(() => undefined)
+        if (workdir !== undefined && request.workdir === undefined) await removeTree(workdir)
+        else if (workdir !== undefined) await leaveAsGuest(guests, workdir, id)
         throw error instanceof Problem ? redactProblem(error, redactor.redact) : error
       }
     },
@@ -149,11 +153,16 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
         return {
           changes: changesOf({ update, llm: change, workdir, redact: opened.redact }),
           // Before the log tells of them: a change that is told holds.
-          prepare: async () => change && (await opened.credentials.updateLlm(change)),
+          prepare: async () => {
+            if (workdir !== undefined) await enterAsGuest(guests, workdir, state.id)
+            if (change) await opened.credentials.updateLlm(change)
+          },
           afterwards: async () => {
             if (update.network) opened.network.recheck()
             if (workdir !== undefined || changesNetworkMode(state, { network: update.network }))
               await opened.endShells()
+            const former = state.settings.workdir
+            if (workdir !== undefined) await leaveAsGuest(guests, former, state.id, workdir)
           },
         }
       })

@@ -135,6 +135,8 @@ export interface Catalog {
   deletedKeys(): Promise<CreatedKey[]>
   readonly directoryOf: (id: string) => string
   readonly logPathOf: (id: string) => string
+  /** Whether there is anything of it on disk, whole or not. */
+  isThere(id: string): Promise<boolean>
   /** Workdirs that more than one conversation was given. */
   readonly sharedWorkdirs: SharedWorkdirs
 }
@@ -148,6 +150,7 @@ export async function createCatalog(directory: string): Promise<Catalog> {
     }),
   )
   await syncDirectory(directory)
+  const isThere = (id: string) => exists(join(sessions!, id))
   const metaOf = (id: string) => join(sessions!, id, 'meta.json')
   // One write at a time per conversation, always of the newest state: an older one must not come to lie over it.
   const newest = new Map<string, State>()
@@ -210,7 +213,8 @@ export async function createCatalog(directory: string): Promise<Catalog> {
     deletedKeys: () => readKeys(deleted!),
     directoryOf: (id) => join(sessions!, id),
     logPathOf: (id) => logPathIn(sessions!, id),
-    sharedWorkdirs: createSharedWorkdirs(join(directory, 'shared-workdirs'), (id) => exists(join(sessions!, id))),
+    sharedWorkdirs: createSharedWorkdirs(join(directory, 'shared-workdirs'), isThere),
+    isThere,
   }
 }
 

@@ -5,6 +5,7 @@ import type { ForkConversation } from '../contract/conversation.ts'
 import { EVENT_VERSION } from '../contract/event.ts'
 import { Problem } from '../contract/problem.ts'
 import { makeDirectories } from '../lib/make-directories.ts'
+import { enterAsGuest, leaveAsGuest } from './guest-workdirs.ts'
 import { removeTree } from '../workspace/remove-tree.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { StoredLog } from '../events/event-store.ts'
@@ -42,11 +43,13 @@ export async function makeFork(
   const secrets = await deps.secretStore.read(conversation.id)
 
   await makeDirectory(deps.catalog.directoryOf(id))
+  const guests = { catalog: deps.catalog, workdirBase: deps.workdirRules.base }
   let copied: string | undefined
   // One that was made for the original is removed with the last of those who share it.
   const shared = request.workdir === 'share' && now.made_workdir === now.workdir ? now.made_workdir : undefined
   try {
     if (shared !== undefined) await deps.catalog.sharedWorkdirs.share(shared, [conversation.id, id])
+    else if (request.workdir === 'share') await enterAsGuest(guests, now.workdir, id)
     const { made_workdir: _, idempotency: __, title: formerTitle, ...kept } = now
     const warnings: string[] = []
     if (request.workdir === 'copy') {
@@ -72,6 +75,7 @@ export async function makeFork(
   } catch (error) {
     await removeFork(deps, id, copied)
     if (shared !== undefined) await deps.catalog.sharedWorkdirs.leave(shared, id)
+    else if (request.workdir === 'share') await leaveAsGuest(guests, now.workdir, id)
     throw error
   }
 }

@@ -265,7 +265,7 @@ export class ConversationManager {
   }
 
   async #removeMarked(id: string): Promise<void> {
-    const { catalog, logger } = this.#deps
+    const { logger } = this.#deps
     const opening = this.#openings.get(id)
     this.#openings.delete(id)
     await this.#endings.get(id)
@@ -277,7 +277,7 @@ export class ConversationManager {
     await opened?.dispose('deleted')
     // One that was opened ends its own processes; those of one that never was were ended at the start of the server.
     if (opening && !opened) await this.#deps.endOrphans((each) => each === id)
-    await removeData(catalog, id, state)
+    await removeData(this.#deps, id, state)
     this.#recovery.forget(id)
     await this.#index.forget(id)
     this.#deps.onDeleted(id)

@@ -1,6 +1,8 @@
 /** What goes when a conversation goes: its workdir if the server made it, its marks, its data. */
 import type { Assembler } from './assembly.ts'
 import type { Catalog } from './catalog.ts'
+import type { GuestDeps } from './guest-workdirs.ts'
+import { leaveAsGuest } from './guest-workdirs.ts'
 import type { State } from './state.ts'
 
 /** Undefined when neither `meta.json` nor the log tells it: then it is not known whose the workdir is, and it stays. */
@@ -12,9 +14,11 @@ export async function stateOnDisk(
 }
 
 /** The log last: until it is gone, a start of the server knows that there is something left to remove. */
-export async function removeData(catalog: Catalog, id: string, state: State | undefined): Promise<void> {
+export async function removeData(deps: GuestDeps, id: string, state: State | undefined): Promise<void> {
+  const { catalog } = deps
   const workdir = state?.settings.made_workdir
   if (workdir !== undefined) await catalog.sharedWorkdirs.leave(workdir, id)
+  if (state) await leaveAsGuest(deps, state.settings.workdir, id)
   await catalog.unmarkActive(id)
   await catalog.unmarkDue(id)
   await catalog.remove(id)

@@ -90,7 +90,7 @@ async function endLeftProcesses({ endOrphans, logger }: StartUpDeps, ids: readon
 /** That what is left cannot be removed is no reason not to start. */
 async function finishDeletion(deps: StartUpDeps, id: string): Promise<void> {
   try {
-    await removeData(deps.catalog, id, await stateOnDisk(deps, id))
+    await removeData(deps, id, await stateOnDisk(deps, id))
   } catch (error) {
     deps.logger.error(
       { err: error, conversation_id: id },
