@@ -161,7 +161,10 @@ async function forEachName({ handle }: Place, work: (name: string) => Promise<vo
   let hasFailed = false
   const workAll = async () => {
     try {
-      for (let entry = await listing.read(); entry && !hasFailed; entry = await listing.read()) await work(entry.name)
+      for (let entry = await listing.read(); entry; entry = await listing.read()) {
+        if (hasFailed) return
+        await work(entry.name)
+      }
     } catch (error) {
       hasFailed = true
       throw error

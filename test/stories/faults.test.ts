@@ -155,7 +155,7 @@ test('without any meta.json the server starts with the same conversations, and w
   for (const id of ids) await rm(join(sessionOf(stage, id), 'meta.json'))
   await server.restart()
   expect(await list()).toEqual(before)
-  for (const id of ids) expect(await readdir(sessionOf(stage, id))).toContain('meta.json')
+  for (const id of ids) await expect.poll(() => readdir(sessionOf(stage, id))).toContain('meta.json')
   expect(await stage.say(ids[0]!, 'hi')).toEqual(completed)
 })
 
