@@ -1,4 +1,4 @@
-/** `npm run bench [-- name… --write]`: measures on this machine and prints a table; `--write` puts it into the README. */
+/** `npm run bench [-- name… --write]`: measures on this machine and prints a table; `--write` puts it into docs/benchmarks.md. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
@@ -39,7 +39,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   'long-log': benchLongLog,
 }
 
-const README = join(import.meta.dirname, '../README.md')
+const PAGE = join(import.meta.dirname, '../docs/benchmarks.md')
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -58,11 +58,11 @@ const table = toMarkdown(rows)
 console.log(table)
 if (values.write) writeTable()
 
-/** Between the two marks of the README. */
+/** Replaces the text between the two marks of the page. */
 function writeTable(): void {
   const machine = `${cpus().length} cores (${cpus()[0]?.model.trim()}), Node ${process.version}`
-  const text = readFileSync(README, 'utf8')
+  const text = readFileSync(PAGE, 'utf8')
   const marked = /(<!-- bench -->\n).*?(<!-- \/bench -->)/s
-  if (!marked.test(text)) throw new Error('README.md has no place for the table: <!-- bench --> … <!-- /bench -->')
-  writeFileSync(README, text.replace(marked, `$1Medians on ${machine}:\n\n${table}\n$2`))
+  if (!marked.test(text)) throw new Error('docs/benchmarks.md lacks the marks <!-- bench --> … <!-- /bench -->')
+  writeFileSync(PAGE, text.replace(marked, `$1Medians on ${machine}:\n\n${table}\n$2`))
 }

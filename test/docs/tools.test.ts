@@ -1,12 +1,11 @@
-/** The tools and their other names in the README are those of src/tools/registry.ts. */
+/** The tools and their other names in docs/tools.md are those of src/tools/registry.ts. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { DEFAULT_TOOLS, TOOL_NAMES, resolveToolNames } from '../../src/tools/registry.ts'
 
-const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
-const section = /### The agent's tools\n(.*?)\n###/s.exec(readme)![1]!
-const rows = [...section.matchAll(/^\| `(\w+)` \((.*?)\) \|/gm)]
+const page = readFileSync(join(import.meta.dirname, '../../docs/tools.md'), 'utf8')
+const rows = [...page.matchAll(/^\| `(\w+)` \((.*?)\) \|/gm)]
 
 test('each tool has a row, and each name in it means that tool', () => {
   expect(rows.map(([, name]) => name)).toEqual(TOOL_NAMES)
@@ -15,7 +14,7 @@ test('each tool has a row, and each name in it means that tool', () => {
   }
 })
 
-test('the default preset is told as it is', () => {
-  const told = /Without it: (.*?);/.exec(section)![1]!
+test('the default preset is the one that the page names', () => {
+  const told = /Without it: (.*?);/.exec(page)![1]!
   expect([...told.matchAll(/`(\w+)`/g)].map(([, name]) => name)).toEqual(DEFAULT_TOOLS)
 })

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -26,6 +26,15 @@ test('the demo shows an agent that meets an error and mends it, says what is scr
   for (const provider of ['OpenAI', 'Ollama', 'vLLM', 'OpenRouter']) expect(said).toContain(provider)
   expect(said, 'no colour where nobody looks').not.toContain('\x1b[')
 
+  await expectShownInReadme(said)
   expect((await readdir(temporary)).filter((name) => name.startsWith('agent-server'))).toEqual([])
   await rm(temporary, { recursive: true, force: true })
 })
+
+/** The README shows this output. A line `…` there leaves lines out, and the last line has times and tokens of its own. */
+async function expectShownInReadme(said: string): Promise<void> {
+  const readme = await readFile(join(import.meta.dirname, '../../README.md'), 'utf8')
+  const shown = /<!-- demo -->\n```text\n(.*?)```/s.exec(readme)![1]!
+  const withoutFigures = (text: string) => text.replaceAll(/\d+ steps, .*? tokens/g, 'so many steps')
+  for (const part of withoutFigures(shown).split(/^ *…\n/m)) expect(withoutFigures(said)).toContain(part)
+}

@@ -1,0 +1,55 @@
+/** The README and the pages of docs/ lead to each other, and nowhere else but to the web. */
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+const ROOT = join(import.meta.dirname, '../..')
+const PAGES = ['README.md', 'CHANGELOG.md', ...globSync('docs/*.md', { cwd: ROOT })]
+const read = (page: string) => readFileSync(join(ROOT, page), 'utf8')
+
+/** GitHub's anchor of a heading. */
+const anchorOf = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-')
+const anchorsIn = (text: string) => [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchorOf(heading!))
+
+test.each(PAGES)('every link in %s leads to a file, and to a heading in it', (page) => {
+  const broken = [...read(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, target]) => {
+    if (/^https?:/.test(target!)) return []
+    const [path, anchor] = target!.split('#')
+    const file = path === '' ? page : relative(ROOT, join(ROOT, dirname(page), path!))
+    if (!existsSync(join(ROOT, file))) return [target]
+    return anchor === undefined || anchorsIn(read(file)).includes(anchor) ? [] : [target]
+  })
+  expect(broken).toEqual([])
+})
+
+test.each(PAGES)('every source that %s names is there', (page) => {
+  const sources = [...read(page).matchAll(/`((?:src|scripts|test)\/[^`*]*)`/g)].map(([, path]) => path!)
+  expect(sources.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
+})
+
+test('the index lists every page', () => {
+  const index = read('docs/README.md')
+  const pages = globSync('*.md', { cwd: join(ROOT, 'docs') }).filter((page) => page !== 'README.md')
+  expect(pages.filter((page) => !index.includes(`| [${page}](${page}) |`))).toEqual([])
+})
+
+describe('the README', () => {
+  const readme = read('README.md')
+
+  test('is short enough to be read', () => {
+    expect(readme.split('\n').length).toBeLessThanOrEqual(160)
+  })
+
+  test('has the figures of docs/benchmarks.md', () => {
+    const table = /\| agent-server \|(.*?)\n\n/s.exec(readme)![1]!
+    const figures = [...table.matchAll(/^\|[^|]+\| ([^|]+) \| ([^|]+) \|/gm)]
+    expect(figures.length).toBe(5)
+    const measured = read('docs/benchmarks.md')
+    for (const figure of figures.flatMap(([, ours, bare]) => [ours!, bare!]))
+      if (figure !== '–') expect(measured).toContain(figure)
+  })
+})
