@@ -24,20 +24,20 @@ type Message = {
 
 /** A schema is named once, whoever uses it. */
 const MESSAGES = {
-  Event: { title: 'Event', summary: 'What happened, once it is stored.', payload: Event },
+  Event: { title: 'Event', summary: 'A stored event.', payload: Event },
   TransientEvent: {
     title: 'Transient event',
-    summary: 'Shown live with `deltas`, never stored.',
+    summary: 'Sent live with `deltas`, never stored.',
     payload: TransientEvent,
   },
   ConversationDeleted: {
     title: 'Conversation deleted',
-    summary: 'Shown live on the firehose.',
+    summary: 'Sent live on the firehose.',
     payload: ConversationDeletedFrame,
   },
   StreamError: {
     title: 'Error',
-    summary: 'The stream failed after it had begun: come back with the last id.',
+    summary: 'The stream failed after it had begun. Reconnect with the last id.',
     payload: ErrorBody,
   },
   AuthFrame: {
@@ -45,11 +45,11 @@ const MESSAGES = {
     summary: 'The first frame of a client that sent no `Authorization` header.',
     payload: AuthFrame,
   },
-  CreateFrame: { title: 'Create', summary: 'The conversation to make and to connect to.', payload: CreateFrame },
-  CommandFrame: { title: 'Command', summary: 'What the client wants done.', payload: CommandFrame },
+  CreateFrame: { title: 'Create', summary: 'The conversation to create.', payload: CreateFrame },
+  CommandFrame: { title: 'Command', summary: 'A request of the client.', payload: CommandFrame },
   ConversationServerFrame: {
     title: 'Frame',
-    summary: 'Events, answers, and how it ends.',
+    summary: 'Events, answers, and last frames.',
     payload: ConversationServerFrame,
   },
   FirehoseServerFrame: {
@@ -59,7 +59,7 @@ const MESSAGES = {
   },
   WebhookBody: {
     title: 'Delivery',
-    summary: 'An event of the conversation, signed as Standard Webhooks say.',
+    summary: 'An event of the conversation, signed according to Standard Webhooks.',
     payload: WebhookBody,
     headers: WebhookHeaders,
   },
@@ -84,7 +84,7 @@ const CHANNELS: Readonly<Record<string, Channel>> = {
     address: '/conversations/{id}/events/stream',
     title: 'Events of a conversation (SSE)',
     description:
-      'Each durable event is a frame with its seq as `id`, its type as `event` and itself as `data`; a comment comes every 15 seconds. It ends with `event: deleted`, `server_closing` or `lagged`: come back with `Last-Event-ID`.',
+      'Each durable event is a frame with its seq as `id`, its type as `event` and its JSON as `data`. A comment is sent every 15 seconds. The last frame is `event: deleted`, `server_closing` or `lagged`. Reconnect with `Last-Event-ID`.',
     query: StreamEvents,
     sends: ['Event', 'TransientEvent', 'StreamError'],
     isWebSocket: false,
@@ -93,7 +93,7 @@ const CHANNELS: Readonly<Record<string, Channel>> = {
     address: '/conversations/{id}/ws',
     title: 'A conversation (WebSocket)',
     description:
-      'The same events as JSON frames, after a `ready`; and commands in the other direction, each answered with an `ack` or a `problem`.',
+      'The same events as JSON frames, after a `ready`. The client can send commands; each is answered with an `ack` or a `problem`.',
     query: StreamEvents,
     sends: ['ConversationServerFrame'],
     takes: ['AuthFrame', 'CommandFrame'],
@@ -103,7 +103,7 @@ const CHANNELS: Readonly<Record<string, Channel>> = {
     address: '/conversations/ws',
     title: 'A new conversation (WebSocket)',
     description:
-      'Makes a conversation and connects to it. The first frame of the server is a `StatusUpdate` with its conversation_id.',
+      'Creates a conversation and connects to it. The first frame of the server is a `StatusUpdate` with its conversation_id.',
     query: StreamNewConversation,
     sends: ['ConversationServerFrame'],
     takes: ['AuthFrame', 'CreateFrame', 'CommandFrame'],
@@ -113,7 +113,7 @@ const CHANNELS: Readonly<Record<string, Channel>> = {
     address: '/firehose',
     title: 'Events of all conversations (SSE)',
     description:
-      'As the events of one conversation, but that the `id` is a cursor of the firehose. In each conversation they come in the order of their seqs.',
+      'Like the events of one conversation, but `id` is a cursor of the firehose. Within a conversation, events are in the order of their seqs.',
     query: StreamFirehose,
     sends: ['Event', 'TransientEvent', 'ConversationDeleted', 'StreamError'],
     isWebSocket: false,
@@ -121,7 +121,7 @@ const CHANNELS: Readonly<Record<string, Channel>> = {
   firehoseSocket: {
     address: '/firehose',
     title: 'Events of all conversations (WebSocket)',
-    description: 'Each with a cursor to come back with. The same address answers SSE to a plain GET.',
+    description: 'Each event has a cursor to resume from. A plain GET of the same address returns SSE.',
     query: StreamFirehose,
     sends: ['FirehoseServerFrame'],
     takes: ['AuthFrame'],
@@ -131,7 +131,7 @@ const CHANNELS: Readonly<Record<string, Channel>> = {
     address: null,
     title: 'Deliveries to a callback',
     description:
-      'A POST to the URL that was registered, in order and at least once; anything but 2xx is tried again. Verify the signature, and tell what comes twice by its `webhook-id`.',
+      'A POST to the registered URL, in order and at least once. Any answer except 2xx is retried. Verify the signature, and detect duplicates by `webhook-id`.',
     sends: ['WebhookBody'],
     isWebSocket: false,
   },
@@ -156,7 +156,11 @@ export function describeChannels(): string {
     operations: Object.fromEntries(Object.entries(CHANNELS).flatMap(operationsOf)),
     components: {
       securitySchemes: {
-        BearerAuth: { type: 'http', scheme: 'bearer', description: 'The master key of the server; never in a URL.' },
+        BearerAuth: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The master key of the server. Must not be in a URL.',
+        },
       },
       messages: Object.fromEntries(
         Object.entries(MESSAGES).map(([name, message]) => [name, describeMessage(name, message)]),
@@ -171,12 +175,12 @@ const server = (protocol: 'http' | 'ws', description: string) => ({
   host: '{host}',
   protocol,
   description,
-  variables: { host: { default: 'localhost:8000', description: 'Where the server listens.' } },
+  variables: { host: { default: 'localhost:8000', description: 'Address of the server.' } },
   security: [{ $ref: '#/components/securitySchemes/BearerAuth' }],
 })
 
 function describeChannel({ address, title, description, query, sends, takes = [], isWebSocket }: Channel) {
-  const parameters = address?.includes('{id}') && { id: { description: 'Of the conversation, a UUID.' } }
+  const parameters = address?.includes('{id}') && { id: { description: 'Id of the conversation, a UUID.' } }
   return {
     address,
     title,

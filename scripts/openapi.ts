@@ -36,14 +36,14 @@ export async function describeApi(): Promise<string> {
         description: INTRODUCTION,
         license: { name: 'MIT', identifier: 'MIT' },
       },
-      servers: [{ url: '/', description: 'The server that this document came from.' }],
+      servers: [{ url: '/', description: 'The server that returned this document.' }],
       tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
       components: {
         securitySchemes: {
           BearerAuth: {
             type: 'http',
             scheme: 'bearer',
-            description: 'The master key of the server, OPENHANDS_MASTER_KEY. Never in a URL.',
+            description: 'The master key of the server, OPENHANDS_MASTER_KEY. Must not be in a URL.',
           },
         },
       },
@@ -75,14 +75,14 @@ export async function describeApi(): Promise<string> {
   return `${JSON.stringify({ ...document, tags }, null, 2)}\n`
 }
 
-const INTRODUCTION = `Conversations with AI agents: create one, send messages, let the agent work, follow its events.
+const INTRODUCTION = `Conversations with AI agents: create one, send messages, start the agent, follow its events.
 
-Every error answer is an \`Error\`; its \`error\` is a code of a closed list. A path that there is not is 404
-\`not_found\`, and one that there is with another method is 405 \`method_not_allowed\` with an \`Allow\` header.
-Each answer has an \`x-request-id\`, which the server's log has too; a request may bring one of its own.
+Every error response is an \`Error\`; its \`error\` is a code of a closed list. An unknown path is 404
+\`not_found\`. A known path with another method is 405 \`method_not_allowed\` with an \`Allow\` header.
+Every response has an \`x-request-id\`, which is also in the log of the server. A request can set its own.
 
-Lists answer \`{items, next_page_id}\`: hand \`next_page_id\` back as \`page_id\` until it is null.
-What goes over WebSockets, event streams and to callbacks is described by \`/asyncapi.json\` in more detail.`
+Lists return \`{items, next_page_id}\`. Pass \`next_page_id\` as \`page_id\` until it is null.
+\`/asyncapi.json\` describes WebSockets, event streams and deliveries to callbacks in more detail.`
 
 const operationsOf = (document: { paths?: object | undefined }): Operation[] =>
   Object.values(document.paths ?? {}).flatMap((path: object) =>
@@ -139,7 +139,7 @@ function registerDelivery(app: FastifyInstance): void {
     operationId: 'receiveEvent',
     summary: 'An event of a conversation, delivered to a callback',
     description:
-      'Sent to the URL of a callback, in order and at least once, signed as Standard Webhooks has it: verify `webhook-signature` with the secret of the callback, and tell what comes twice by `webhook-id`.',
+      'Sent to the URL of a callback, in order and at least once, signed according to Standard Webhooks. Verify `webhook-signature` with the secret of the callback, and detect duplicates by `webhook-id`.',
     headers: WebhookHeaders,
     body: WebhookBody,
   }
@@ -147,14 +147,13 @@ function registerDelivery(app: FastifyInstance): void {
 }
 
 const DELIVERY_RESPONSES = {
-  '2XX': { description: 'It was taken; the next one follows.' },
+  '2XX': { description: 'The event was delivered. The next one follows.' },
   '4XX': {
     description:
-      '410: the callback is disabled. 400, 413, 415 and 422: this event is refused, and passed over after 8 attempts. Any other is tried again.',
+      '410: the callback is disabled. 400, 413, 415 and 422: the event counts as refused and is skipped after 8 attempts. Any other status: retried.',
   },
   '5XX': {
-    description:
-      'It is tried again, as is no answer within 30 s; `Retry-After` is honoured, redirects are not followed.',
+    description: 'Retried, as is a timeout after 30 s. `Retry-After` is honoured; redirects are not followed.',
   },
 }
 

@@ -5,9 +5,9 @@ import { NetworkPolicy } from './network.ts'
 
 export const AgentInfo = z
   .object({
-    model: z.string().describe('As it was configured.'),
+    model: z.string().describe('The configured model.'),
     provider: z.string(),
-    base_url: z.string().optional().describe('Where requests go; absent where nothing says so.'),
+    base_url: z.string().optional().describe('URL of the endpoint, if configured.'),
     system_prompt: z.string(),
     microagents: z.array(z.string()),
     tools: z.array(
@@ -19,7 +19,7 @@ export const AgentInfo = z
     ),
     confirmation_mode: z.boolean(),
     isolation: z.enum(['bubblewrap', 'none']),
-    network: NetworkPolicy.describe('What holds now, under the ceiling of the server.'),
+    network: NetworkPolicy.describe('The policy in force, within the ceiling of the server.'),
     workdir: z.string(),
     limits: z.object({
       max_iteration_per_run: z.int(),

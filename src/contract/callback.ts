@@ -16,12 +16,12 @@ const RESERVED_HEADER =
   /^(webhook-.*|content-.*|proxy-.*|host|user-agent|connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|http2-settings)$/i
 
 export const CallbackUrl = z
-  .url({ protocol: /^https?$/, error: 'is an absolute http or https URL' })
+  .url({ protocol: /^https?$/, error: 'must be an absolute http or https URL' })
   .max(MAX_URL_LENGTH)
-  .refine((url) => !hasCredentials(url), { error: 'holds credentials; send them in headers' })
-  .describe('http or https, without credentials: those belong in `headers`. Shown as it is.')
+  .refine((url) => !hasCredentials(url), { error: 'must not contain credentials; send them in headers' })
+  .describe('An http or https URL without credentials; put credentials in `headers`. The URL is not masked.')
 
-const EventTypes = z.array(z.enum(EVENT_TYPES)).min(1).describe('Deliver events of these types only. Absent: all.')
+const EventTypes = z.array(z.enum(EVENT_TYPES)).min(1).describe('Event types to deliver. Default: all.')
 
 /** Faults are told by their place: a value may stand where a name belongs. */
 const CallbackHeaders = z
@@ -33,10 +33,10 @@ const CallbackHeaders = z
       const fault = faultOfHeader(name, text)
       if (fault !== undefined) refuse(`entry ${at + 1}: ${fault}`)
     })
-    if (new Set(entries.map(([name]) => name.toLowerCase())).size < entries.length) refuse('a name is there twice')
-    if (entries.length > MAX_HEADERS) refuse(`there can be ${MAX_HEADERS} at most`)
+    if (new Set(entries.map(([name]) => name.toLowerCase())).size < entries.length) refuse('a name occurs twice')
+    if (entries.length > MAX_HEADERS) refuse(`at most ${MAX_HEADERS} are allowed`)
   })
-  .describe('Sent with each delivery. Kept encrypted; told back masked.')
+  .describe('Headers of each delivery. Encrypted at rest and returned masked.')
 
 export const CreateCallback = z
   .strictObject({ url: CallbackUrl, events: EventTypes.optional(), headers: CallbackHeaders.optional() })
@@ -47,16 +47,16 @@ export type CreateCallback = z.infer<typeof CreateCallback>
 export const UpdateCallback = z
   .strictObject({
     url: CallbackUrl.optional().describe(
-      'Where it has another origin (scheme, host and port), the stored headers are deleted unless they are sent again, and the callback gets a new secret, which the answer tells.',
+      'If the origin (scheme, host and port) changes, stored headers are deleted unless they are sent again, and the callback gets a new secret, which the response contains.',
     ),
-    events: EventTypes.nullable().optional().describe('`null`: all.'),
+    events: EventTypes.nullable().optional().describe('`null`: all types.'),
     headers: CallbackHeaders.optional().describe(
-      'Replaces all of them; a masked value sent back keeps the one there is.',
+      'Replaces all headers. Sending a masked value back keeps the stored value.',
     ),
     enabled: z
       .boolean()
       .optional()
-      .describe('`true` also tries at once what waits for its next attempt, and goes on where a disabled one stopped.'),
+      .describe('`true` also retries waiting deliveries at once. A disabled callback continues where it stopped.'),
   })
   .meta({ id: 'UpdateCallback' })
 export type UpdateCallback = z.infer<typeof UpdateCallback>
@@ -65,12 +65,15 @@ export const Callback = z
   .object({
     id: z.uuid(),
     url: z.string(),
-    events: z.array(z.string()).optional().describe('Absent: all.'),
-    headers: z.record(z.string(), z.string()).optional().describe('Values masked.'),
+    events: z.array(z.string()).optional().describe('Absent: all types.'),
+    headers: z.record(z.string(), z.string()).optional().describe('Values are masked.'),
     enabled: z.boolean(),
     disabled_reason: z.string().optional().describe('Why the server disabled it.'),
-    cursor: z.int().nonnegative().describe('Seq up to which events were delivered, or are not for this callback.'),
-    failing_since: z.iso.datetime().optional().describe('Since then every attempt has failed.'),
+    cursor: z
+      .int()
+      .nonnegative()
+      .describe('All events up to this seq were delivered, skipped, or do not match this callback.'),
+    failing_since: z.iso.datetime().optional().describe('All attempts have failed since this time.'),
     next_attempt_at: z.iso.datetime().optional(),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
@@ -79,7 +82,7 @@ export const Callback = z
 export type Callback = z.infer<typeof Callback>
 
 export const CreatedCallback = Callback.extend({
-  secret: z.string().describe('What deliveries are signed with (`whsec_…`). It is told now and never again.'),
+  secret: z.string().describe('Signing secret of the deliveries (`whsec_…`). It is returned only once.'),
 }).meta({ id: 'CreatedCallback' })
 export type CreatedCallback = z.infer<typeof CreatedCallback>
 
@@ -87,19 +90,17 @@ export const UpdatedCallback = Callback.extend({
   secret: z
     .string()
     .optional()
-    .describe(
-      'After a change to another origin: what deliveries are signed with from now on. It is told now and never again.',
-    ),
+    .describe('After a change to another origin: the new signing secret. It is returned only once.'),
   dropped: z
     .array(z.literal('headers'))
     .optional()
-    .describe('After a change to another origin: stored headers were deleted and not sent there.'),
+    .describe('After a change to another origin: the stored headers were deleted, so that they are not sent there.'),
 }).meta({ id: 'UpdatedCallback' })
 export type UpdatedCallback = z.infer<typeof UpdatedCallback>
 
 /** A list like any other; there is only one page of it. */
 export const CallbackPage = z
-  .object({ items: z.array(Callback).describe('In the order they were made.'), next_page_id: z.null() })
+  .object({ items: z.array(Callback).describe('In order of creation.'), next_page_id: z.null() })
   .meta({ id: 'CallbackPage' })
 
 export const Delivery = z
@@ -110,11 +111,11 @@ export const Delivery = z
     type: z.string(),
     status: z
       .enum(['pending', 'delivered', 'failed'])
-      .describe('`failed`: the receiver refused this event each time, and it was passed over.'),
+      .describe('`failed`: the receiver refused this event on every attempt, and it was skipped.'),
     attempts: z.int().positive(),
-    response_status: z.int().optional().describe('Of the last attempt; absent when no answer came.'),
+    response_status: z.int().optional().describe('Status of the last attempt. Absent without a response.'),
     error: z.string().optional().describe('Why the last attempt failed.'),
-    duration_ms: z.number().nonnegative().describe('Of the last attempt.'),
+    duration_ms: z.number().nonnegative().describe('Duration of the last attempt.'),
     first_attempt_at: z.iso.datetime(),
     last_attempt_at: z.iso.datetime(),
     next_attempt_at: z.iso.datetime().optional(),
@@ -130,21 +131,21 @@ export type DeliveryPage = z.infer<typeof DeliveryPage>
 export const ListDeliveries = z.strictObject({
   status: Delivery.shape.status.optional(),
   limit: PageLimit,
-  page_id: z.string().optional().describe('`next_page_id` of the page before.'),
+  page_id: z.string().optional().describe('`next_page_id` of the previous page.'),
 })
 export type ListDeliveries = z.infer<typeof ListDeliveries>
 
 export const Redeliver = z
   .strictObject({
-    from_seq: z.int().positive().describe('Events from this one on are delivered, again where they were.'),
+    from_seq: z.int().positive().describe('Seq of the first event to deliver again.'),
   })
   .meta({ id: 'Redeliver' })
 
 export const TestOutcome = z
   .object({
-    event_id: z.uuid().describe('The `webhook-id` that was sent.'),
+    event_id: z.uuid().describe('`webhook-id` of the delivery.'),
     status: z.enum(['delivered', 'failed']),
-    response_status: z.int().optional().describe('Absent when no answer came.'),
+    response_status: z.int().optional().describe('Absent without a response.'),
     error: z.string().optional(),
     duration_ms: z.number().nonnegative(),
   })
@@ -168,16 +169,16 @@ export type CallbackTest = z.infer<typeof CallbackTest>
 export const WebhookBody = z
   .object({
     conversation_id: z.uuid(),
-    event: z.union([Event, CallbackTest]).describe('As in the log; a `CallbackTest` where one was asked for.'),
+    event: z.union([Event, CallbackTest]).describe('The event as in the log, or a `CallbackTest` for a test delivery.'),
   })
   .meta({ id: 'WebhookBody' })
 
 export const WebhookHeaders = z.object({
-  'webhook-id': z.uuid().describe('Id of the event, the same on each attempt: what comes twice is told by it.'),
-  'webhook-timestamp': z.string().describe('Of this attempt, Unix time in seconds.'),
+  'webhook-id': z.uuid().describe('Id of the event, the same on every attempt. Use it to detect duplicates.'),
+  'webhook-timestamp': z.string().describe('Time of this attempt, Unix time in seconds.'),
   'webhook-signature': z
     .string()
-    .describe('`v1,` and the base64 of HMAC-SHA256 of `id.timestamp.body` under the decoded secret.'),
+    .describe('`v1,` followed by the base64 of HMAC-SHA256 of `id.timestamp.body`, keyed with the decoded secret.'),
 })
 
 /** The configured headers as they may be shown. */
@@ -189,10 +190,10 @@ function hasCredentials(url: string): boolean {
 }
 
 function faultOfHeader(name: string, value: string): string | undefined {
-  if (RESERVED_HEADER.test(name)) return `the server sets ${name.toLowerCase()} itself, or the connection does`
+  if (RESERVED_HEADER.test(name)) return `${name.toLowerCase()} is set by the server or the connection`
   const fault = faultOfHeaderName(name)
   if (fault !== undefined) return fault
-  if (value.length > MAX_HEADER_LENGTH) return `a value has at most ${MAX_HEADER_LENGTH} characters`
-  if (!/^[\t\x20-\x7e]*$/.test(value)) return 'a value holds visible ASCII characters and spaces'
+  if (value.length > MAX_HEADER_LENGTH) return `a value can have at most ${MAX_HEADER_LENGTH} characters`
+  if (!/^[\t\x20-\x7e]*$/.test(value)) return 'a value can contain only visible ASCII characters and spaces'
   return undefined
 }

@@ -12,42 +12,40 @@ const SessionId = z
   .string()
   .regex(
     /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/,
-    'has 1 to 64 letters, digits, "_", "." or "-", and begins with none of the last two',
+    'must have 1 to 64 letters, digits, "_", "." or "-", and must not begin with "." or "-"',
   )
 
 export const RunCommand = z
   .strictObject({
-    command: z.string().min(1).describe('What bash is to run; several lines are fine.'),
+    command: z.string().min(1).describe('Command for bash; can have several lines.'),
     timeout: z
       .number()
       .positive()
       .max(MAX_TIMEOUT_S)
       .optional()
-      .describe(
-        `Seconds after its start at which the server kills the command. ${DEFAULT_TIMEOUT_S} when absent; none for one in the background.`,
-      ),
+      .describe(`Timeout in seconds. Default: ${DEFAULT_TIMEOUT_S}, and none for background commands.`),
     session_id: SessionId.default(DEFAULT_SESSION).describe(
-      'The shell session it runs in, made when it is new; its directory, exports and functions stay. `agent` is that of the agent itself; `api` is another name of `default`.',
+      'Shell session, created if it does not exist. Its directory, exports and functions are kept. `agent`: the session of the agent. `api`: an alias of `default`.',
     ),
     background: z
       .boolean()
       .default(false)
       .describe(
-        'Answers once the command has started. It runs in a shell of its own, which begins as the session stands, and does not hold the session up.',
+        'Respond as soon as the command has started. It runs in a separate shell with a copy of the state of the session, and does not block the session.',
       ),
-    stdin: z.string().optional().describe('What it reads on standard input. Neither stored nor shown.'),
+    stdin: z.string().optional().describe('Standard input. Not stored and not shown.'),
     keep_stdin_open: z
       .boolean()
       .optional()
-      .describe('Whether more may be sent to `input` afterwards. `true` when absent for one in the background.'),
+      .describe('Keep standard input open for `input`. Default for background commands: `true`.'),
     kill_on_disconnect: z
       .boolean()
       .default(false)
-      .describe('Whether it is ended when the client goes away before the answer.'),
+      .describe('End the command if the client disconnects before the response.'),
   })
   .refine(({ background, kill_on_disconnect }) => !background || !kill_on_disconnect, {
     path: ['kill_on_disconnect'],
-    error: 'means nothing for a command in the background: nobody waits for its end',
+    error: 'cannot be used with a background command, because the response does not wait for its end',
   })
   .meta({
     id: 'RunCommand',
@@ -63,14 +61,14 @@ export const timeoutOf = ({ timeout, background }: RunCommand): number | undefin
   timeout ?? (background ? undefined : DEFAULT_TIMEOUT_S)
 
 const Outcome = {
-  exit_code: z.int().nullable().describe('Null when there is none (yet).'),
+  exit_code: z.int().nullable().describe('Null while the command runs, or when it has no exit code.'),
   execution_time: z.number().nonnegative().describe('Seconds.'),
-  cwd: z.string().describe('Where the session stands afterwards.'),
-  background_pid: z.int().optional().describe('Of a trailing `&`: the last process it put into the background.'),
-  truncated: z.boolean().describe('Whether something was left out of `stdout` or `stderr`; `output` has all of it.'),
-  timed_out: z.boolean().describe('Whether its `timeout` ended it; then it is `killed`.'),
+  cwd: z.string().describe('Working directory of the session after the command.'),
+  background_pid: z.int().optional().describe('Process id of the last background process (`&`).'),
+  truncated: z.boolean().describe('Whether `stdout` or `stderr` is incomplete. `output` has the complete text.'),
+  timed_out: z.boolean().describe('Whether its `timeout` ended it. Its status is then `killed`.'),
   killed_by: KilledBy.optional(),
-  note: z.string().optional().describe('What there is to know besides, such as that the shell ended.'),
+  note: z.string().optional().describe('Additional information, for example that the shell ended.'),
 }
 
 /** What a command came to. */
@@ -79,7 +77,7 @@ export const CommandOutcome = z
     command_id: z.uuid(),
     status: CommandStatus,
     ...Outcome,
-    stdout: z.string().describe('Its beginning and its end, when it is long.'),
+    stdout: z.string().describe('Long output is cut in the middle.'),
     stderr: z.string(),
   })
   .meta({
@@ -105,7 +103,7 @@ export const CommandStarted = z
   .object({
     command_id: z.uuid(),
     status: CommandStatus,
-    pid: z.int().optional().describe('Of the shell it runs in, as `processes` shows it.'),
+    pid: z.int().optional().describe('Process id of its shell, as in `processes`.'),
   })
   .meta({ id: 'CommandStarted' })
 export type CommandStarted = z.infer<typeof CommandStarted>
@@ -130,7 +128,7 @@ export type Command = z.infer<typeof Command>
 
 export const ListCommands = z.strictObject({
   limit: PageLimit,
-  page_id: z.string().optional().describe('`next_page_id` of the page before.'),
+  page_id: z.string().optional().describe('`next_page_id` of the previous page.'),
 })
 export type ListCommands = z.infer<typeof ListCommands>
 
@@ -144,14 +142,20 @@ const MAX_WAIT_S = 60
 
 export const ReadOutput = z.strictObject({
   stream: z.enum(['stdout', 'stderr']).default('stdout'),
-  offset: z.coerce.number().int().nonnegative().default(0).describe('Bytes of the stream to pass over.'),
-  max_bytes: z.coerce.number().int().min(4).max(MAX_OUTPUT_CHUNK).default(65_536).describe('Of one answer.'),
+  offset: z.coerce.number().int().nonnegative().default(0).describe('Byte offset in the stream at which to start.'),
+  max_bytes: z.coerce
+    .number()
+    .int()
+    .min(4)
+    .max(MAX_OUTPUT_CHUNK)
+    .default(65_536)
+    .describe('Maximum size of one response.'),
   wait: z.coerce
     .number()
     .min(0)
     .max(MAX_WAIT_S)
     .default(0)
-    .describe('Seconds to wait for more when there is nothing behind `offset` yet.'),
+    .describe('Seconds to wait for output when there is none after `offset` yet.'),
 })
 export type ReadOutput = z.infer<typeof ReadOutput>
 
@@ -161,14 +165,10 @@ export const CommandOutput = z
     stream: z.enum(['stdout', 'stderr']),
     offset: z.int().nonnegative(),
     text: z.string().describe('Bytes that are not UTF-8 become U+FFFD.'),
-    next_offset: z.int().nonnegative().describe('Where to read on.'),
+    next_offset: z.int().nonnegative().describe('Offset of the next read.'),
     status: CommandStatus,
     exit_code: z.int().nullable(),
-    complete: z
-      .boolean()
-      .describe(
-        'Nothing follows `next_offset` and nothing will: the command has ended, and so has all that it left behind.',
-      ),
+    complete: z.boolean().describe('No more output will follow: the command and its background processes have ended.'),
   })
   .meta({ id: 'CommandOutput' })
 export type CommandOutput = z.infer<typeof CommandOutput>
@@ -176,7 +176,7 @@ export type CommandOutput = z.infer<typeof CommandOutput>
 export const CommandInput = z
   .strictObject({
     text: z.string().default(''),
-    eof: z.boolean().default(false).describe('Closes standard input behind the text.'),
+    eof: z.boolean().default(false).describe('Close standard input after the text.'),
   })
   .meta({ id: 'CommandInput' })
 export type CommandInput = z.infer<typeof CommandInput>
@@ -186,9 +186,9 @@ export const ShellSession = z
     session_id: z.string(),
     status: z
       .enum(['busy', 'idle', 'suspended'])
-      .describe('`suspended`: without a process; directory, exports and functions are kept.'),
-    used_by_agent: z.boolean().describe('A call of the agent runs in it: clients have to wait.'),
-    cwd: z.string().optional().describe('Not known of one that was not used since the server started.'),
+      .describe('`suspended`: has no process; directory, exports and functions are kept.'),
+    used_by_agent: z.boolean().describe('A tool call of the agent runs in it, so clients have to wait.'),
+    cwd: z.string().optional().describe('Absent if the session was not used since the server started.'),
     pid: z.int().optional(),
   })
   .meta({ id: 'ShellSession' })
@@ -200,13 +200,13 @@ export const ShellSessions = z
 
 export const Process = z
   .object({
-    pid: z.int().describe('As the host counts; what `DELETE` takes.'),
+    pid: z.int().describe('Process id on the host, as used by `DELETE`.'),
     ppid: z.int(),
     command_line: z.string(),
     state: z.enum(['running', 'sleeping', 'waiting', 'stopped']),
     started_at: z.iso.datetime(),
-    session_id: z.string().optional().describe('The shell session it was started from.'),
-    command_id: z.uuid().optional().describe('The command of a client that started it.'),
+    session_id: z.string().optional().describe('Shell session that started it.'),
+    command_id: z.uuid().optional().describe('Command of a client that started it.'),
   })
   .meta({ id: 'Process' })
 export type Process = z.infer<typeof Process>
@@ -214,10 +214,10 @@ export type Process = z.infer<typeof Process>
 export const Processes = z.object({ items: z.array(Process), next_page_id: z.null() }).meta({ id: 'Processes' })
 
 export const EndProcesses = z.strictObject({
-  pattern: z.string().min(1).max(1000).describe('A part of the command line, letter for letter.'),
+  pattern: z.string().min(1).max(1000).describe('A part of the command line, compared literally.'),
 })
 
 export const EndedProcesses = z
-  .object({ ended: z.array(Process).describe('Those that were meant, and all below them. None of them lives.') })
+  .object({ ended: z.array(Process).describe('The matching processes and their children. All of them have ended.') })
   .meta({ id: 'EndedProcesses' })
 export type EndedProcesses = z.infer<typeof EndedProcesses>

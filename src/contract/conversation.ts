@@ -10,54 +10,62 @@ import { Secrets } from './secret.ts'
 export const ConversationId = z.uuid().toLowerCase()
 
 const Title = z.string().min(1).max(200)
-const MaxIterations = z.int().min(1).max(100_000).describe('Model answers one run may take.')
-const MaxSeconds = z.number().positive().max(2_592_000).describe('Seconds one run may take; unlimited when unset.')
+const MaxIterations = z.int().min(1).max(100_000).describe('Maximum number of model answers per run.')
+const MaxSeconds = z
+  .number()
+  .positive()
+  .max(2_592_000)
+  .describe('Maximum duration of a run in seconds. Default: unlimited.')
 /** It is in memory for as long as the conversation is open. */
 const MAX_METADATA_BYTES = 64 * 1024
-const Metadata = z.record(z.string(), z.unknown()).describe('Anything of your own, kept as it is.')
+const Metadata = z.record(z.string(), z.unknown()).describe('Any JSON object of the client, stored unchanged.')
 const NewMetadata = Metadata.refine(
   (metadata) => new TextEncoder().encode(JSON.stringify(metadata)).length <= MAX_METADATA_BYTES,
   {
-    error: 'has more than 64 KiB as JSON; keep it elsewhere and store a reference',
+    error: 'has more than 64 KiB as JSON; store it elsewhere and put a reference here',
   },
-).describe('Anything of your own, kept as it is: at most 64 KiB as JSON.')
+).describe('Any JSON object of the client, stored unchanged. At most 64 KiB as JSON.')
 const Workdir = z
   .string()
   .min(1)
   .max(4096)
-  .describe('Absolute, or relative to OPENHANDS_WORKDIR_BASE. Made, and removed with the conversation, when not given.')
+  .describe(
+    'Absolute, or relative to OPENHANDS_WORKDIR_BASE. Default: a new directory that is removed with the conversation.',
+  )
 
 /** `tools` absent is the default preset, `[]` none. */
 export const CreateConversation = z
   .strictObject({
-    id: ConversationId.optional().describe('A UUID of your own; one is made when not given.'),
+    id: ConversationId.optional().describe('A UUID. Default: a new one.'),
     title: Title.optional(),
     user_id: z.string().max(200).optional(),
     metadata: NewMetadata.optional(),
     workdir: Workdir.optional(),
-    llm_config: LlmConfigInput.optional().describe('Absent: LLM_MODEL, LLM_API_KEY and LLM_BASE_URL of the server.'),
+    llm_config: LlmConfigInput.optional().describe('Default: LLM_MODEL, LLM_API_KEY and LLM_BASE_URL of the server.'),
     tools: z
       .array(z.string())
       .max(100)
       .optional()
       .describe(
-        'Names of tools; those of other agent servers, such as `execute_bash`, are understood. Absent: the default preset; `[]`: none.',
+        'Names of tools. Aliases from other agent servers, such as `execute_bash`, are accepted. Absent: the default preset. `[]`: no tools.',
       ),
     max_iteration_per_run: MaxIterations.default(500),
     max_seconds_per_run: MaxSeconds.optional(),
-    confirmation_mode: z.boolean().optional().describe('Whether calls of tools wait for a decision.'),
-    system_prompt: z.string().min(1).optional().describe("Replaces the server's own."),
+    confirmation_mode: z.boolean().optional().describe('Whether tool calls wait for a decision.'),
+    system_prompt: z.string().min(1).optional().describe('Replaces the default prompt of the server.'),
     system_prompt_extensions: z.array(z.string().min(1)).optional(),
-    microagents: z.array(z.string().min(1)).optional().describe('Texts appended after the extensions.'),
-    initial_message: UserInput.optional().describe('Posted at once, without running.'),
+    microagents: z.array(z.string().min(1)).optional().describe('Texts that are appended after the extensions.'),
+    initial_message: UserInput.optional().describe('Stored as the first message. Does not start the agent.'),
     resume_on_start: z
       .boolean()
       .optional()
-      .describe('Whether a run that a stop of the server cut off goes on at the next start.'),
-    visualize: z.boolean().optional().describe("Readable event lines in the server's log."),
+      .describe('Whether a run that was interrupted by a stop of the server resumes at the next start.'),
+    visualize: z.boolean().optional().describe('Log readable event lines in the log of the server.'),
     secrets: Secrets.optional(),
     limits: RequestedLimits.optional(),
-    network: NetworkPolicy.optional().describe('What its commands may reach. Absent: OPENHANDS_NETWORK of the server.'),
+    network: NetworkPolicy.optional().describe(
+      'Hosts that commands may reach. Default: OPENHANDS_NETWORK of the server.',
+    ),
   })
   .meta({
     id: 'CreateConversation',
@@ -94,16 +102,16 @@ export const ForkConversation = z
       .positive()
       .optional()
       .describe(
-        'The last event that is copied; all of them when absent. An answer of the model is not parted from its calls: it is left out where some would be missing.',
+        'The last event to copy. Default: all events. A model answer is copied only together with all its calls.',
       ),
     workdir: z
       .enum(['copy', 'share'])
       .default('copy')
       .describe(
-        '`copy`: a directory of its own, with what is in the original’s now. `share`: the same directory. One that the server made is removed with the last conversation that shares it.',
+        '`copy`: a new directory with a copy of the current content. `share`: the same directory. A directory that the server created is removed with the last conversation that shares it.',
       ),
-    title: Title.optional().describe('That of the original when absent.'),
-    id: ConversationId.optional().describe('A UUID of your own; one is made when not given.'),
+    title: Title.optional().describe('Default: the title of the original.'),
+    id: ConversationId.optional().describe('A UUID. Default: a new one.'),
   })
   .meta({ id: 'ForkConversation' })
 export type ForkConversation = z.infer<typeof ForkConversation>
@@ -112,15 +120,15 @@ export type ForkConversation = z.infer<typeof ForkConversation>
 export const UpdateConfig = z
   .strictObject({
     title: Title.optional(),
-    workdir: Workdir.optional().describe('Only while the agent is not running.'),
+    workdir: Workdir.optional().describe('Can change only while the agent is not running.'),
     llm_config: LlmConfigInput.optional().describe(
-      'The fields that change. Where they lead to another origin (by `base_url`, or by the model’s provider), stored credentials that are not sent again are deleted: see `dropped`.',
+      'The fields that change. If the origin changes (by `base_url` or by the provider of the model), stored credentials that are not sent again are deleted: see `dropped`.',
     ),
     max_iteration_per_run: MaxIterations.optional(),
     max_seconds_per_run: MaxSeconds.optional(),
     visualize: z.boolean().optional(),
     network: NetworkPolicy.optional().describe(
-      'The whole policy, in place of the one there is. It holds at once, also for connections that are open; another mode only while the agent is not running, and ends the shells.',
+      'Replaces the whole policy. It takes effect at once, also for open connections. The mode can change only while the agent is not running, and a change ends the shells.',
     ),
   })
   .meta({ id: 'UpdateConfig', examples: [{ llm_config: { api_key: 'sk-example-key' }, max_iteration_per_run: 50 }] })
@@ -145,29 +153,29 @@ export const Conversation = z
     user_id: z.string().optional(),
     metadata: Metadata.optional(),
     workdir: z.string(),
-    llm_config: LlmConfig.describe('Secret values masked.'),
+    llm_config: LlmConfig.describe('Secret values are masked.'),
     tools: z.array(z.string()),
-    network: NetworkPolicy.optional().describe('Absent: OPENHANDS_NETWORK of the server.'),
+    network: NetworkPolicy.optional().describe('Default: OPENHANDS_NETWORK of the server.'),
     max_iteration_per_run: z.int(),
     max_seconds_per_run: z.number().optional(),
-    limits: RequestedLimits.optional().describe('As it was made with; `agent-info` shows what is in force.'),
+    limits: RequestedLimits.optional().describe('The requested limits. `agent-info` shows the limits in force.'),
     state: ConversationState,
     status: Status,
     queued: z
       .boolean()
       .optional()
-      .describe('The run waits for its turn: as many others work as OPENHANDS_MAX_CONCURRENT_RUNS allows.'),
+      .describe('The run waits because OPENHANDS_MAX_CONCURRENT_RUNS other runs are active.'),
     last_seq: z.int().nonnegative(),
-    usage: UsageByModel.describe('Of the whole conversation, by model.'),
+    usage: UsageByModel.describe('Usage of the whole conversation, by model.'),
     cost_usd: z.number().optional(),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
-    warnings: z.array(z.string()).optional().describe('What was understood in the request and is not used.'),
+    warnings: z.array(z.string()).optional().describe('Fields of the request that were ignored, and other warnings.'),
     dropped: z
       .array(DroppedCredential)
       .optional()
       .describe(
-        'After an update that leads to another origin (scheme, host and port): the stored credentials that were deleted and not sent there. Send them again if they are for the new one.',
+        'After a change to another origin (scheme, host and port): the stored credentials that were deleted, so that they are not sent there. Send them again if they are valid for the new origin.',
       ),
   })
   .meta({
@@ -205,7 +213,7 @@ export const ConversationPage = z
 
 const ConversationFilter = {
   status: Status.optional(),
-  q: z.string().min(1).max(200).optional().describe('Part of the title or of the first message, in any case.'),
+  q: z.string().min(1).max(200).optional().describe('Part of the title or of the first message, case-insensitive.'),
   user_id: z.string().optional(),
   created_after: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, inclusive.'),
   created_before: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, exclusive.'),
@@ -220,9 +228,9 @@ export type CountConversations = z.infer<typeof CountConversations>
 
 export const ListConversations = z.strictObject({
   ...ConversationFilter,
-  order: z.enum(['asc', 'desc']).default('desc').describe('By time of creation.'),
+  order: z.enum(['asc', 'desc']).default('desc').describe('Sort by creation time.'),
   limit: PageLimit,
-  page_id: z.string().optional().describe('`next_page_id` of the page before.'),
+  page_id: z.string().optional().describe('`next_page_id` of the previous page.'),
 })
 export type ListConversations = z.infer<typeof ListConversations>
 
@@ -230,16 +238,15 @@ export const Count = z.object({ count: z.int().nonnegative() }).meta({ id: 'Coun
 
 export const IdempotencyKey = z
   .string()
-  .regex(/^[\x21-\x7e]{1,255}$/, 'has 1 to 255 visible ASCII characters')
-  .describe('Send the same again, after a lost answer, to get that answer: for a day, the request is carried out once.')
+  .regex(/^[\x21-\x7e]{1,255}$/, 'must have 1 to 255 visible ASCII characters')
+  .describe(
+    'For 24 hours, requests with the same key and body are executed once and get the same response. Use it to retry after a lost response.',
+  )
 
 export const PostMessage = z
   .strictObject({
     message: UserInput,
-    run: z
-      .boolean()
-      .default(false)
-      .describe('Whether the agent shall run. A run that goes on reads the message either way.'),
+    run: z.boolean().default(false).describe('Start the agent. An active run reads the message in either case.'),
   })
   .meta({
     id: 'PostMessage',
@@ -259,9 +266,9 @@ export type PostedMessage = z.infer<typeof PostedMessage>
 
 export const RunRequest = z
   .strictObject({
-    max_steps: z.int().min(1).max(100_000).optional().describe('Pause after so many model answers.'),
-    wait: z.boolean().default(false).describe('Answer when the run has ended or waits for you.'),
-    timeout: z.number().positive().max(3600).default(600).describe('Seconds to wait at most.'),
+    max_steps: z.int().min(1).max(100_000).optional().describe('Pause after this number of model answers.'),
+    wait: z.boolean().default(false).describe('Respond when the run has ended or waits for a client.'),
+    timeout: z.number().positive().max(3600).default(600).describe('Maximum wait in seconds.'),
   })
   .meta({ id: 'RunRequest', examples: [{ wait: true, timeout: 120 }, { max_steps: 1 }] })
 export type RunRequest = z.infer<typeof RunRequest>
@@ -273,8 +280,8 @@ export const RunStarted = z
 export const RunOutcome = z
   .object({
     run_id: z.uuid(),
-    status: Status.describe('`running` when the wait timed out; the run goes on.'),
-    result: Result.optional().describe('Absent with status `error`: the disk did not take the end of the run yet.'),
+    status: Status.describe('`running` if the wait timed out; the run continues.'),
+    result: Result.optional().describe('Absent with status `error`: the end of the run could not be stored yet.'),
   })
   .meta({
     id: 'RunOutcome',
@@ -309,7 +316,7 @@ export const PauseRequest = z
       .boolean()
       .default(false)
       .describe(
-        "Also end the running tool's processes, and give up the calls of the turn that have not begun: each gets an `interrupted` result. Without it the tool finishes, and the calls begin with the next `run`.",
+        'Also end the processes of the running tool, and drop the calls of the turn that have not begun: each gets an `interrupted` result. Otherwise the tool finishes, and the remaining calls begin with the next `run`.',
       ),
   })
   .meta({ id: 'PauseRequest', examples: [{ interrupt: true }] })

@@ -57,7 +57,7 @@ export type ToolErrorType = z.infer<typeof ToolErrorType>
 
 const Envelope = z.object({
   id: z.uuid().describe('UUIDv7.'),
-  seq: z.int().positive().describe('Position in the conversation, from 1, without gaps; the cursor of every reader.'),
+  seq: z.int().positive().describe('Position in the conversation, from 1, without gaps. The cursor of all readers.'),
   timestamp: z.iso.datetime(),
   conversation_id: z.uuid(),
   version: z.int().positive().describe('Schema version of the event.'),
@@ -67,7 +67,7 @@ export const InRun = { run_id: z.uuid().optional() }
 /** Of the request that it came with. */
 const Keyed = {
   idempotency_key: z.string().optional(),
-  body_hash: z.string().optional().describe('Of the request that came with the key.'),
+  body_hash: z.string().optional().describe('Hash of the request body.'),
 }
 const InSubagent = { parent_tool_use_id: z.string().optional(), agent_name: z.string().optional() }
 
@@ -81,25 +81,27 @@ export const SystemInit = Envelope.extend({
   session_id: z.uuid().describe('The id of the conversation.'),
   cwd: z.string(),
   sdk_version: z.string(),
-  options_summary: z.record(z.string(), z.unknown()).describe('How the conversation was made; secret values masked.'),
+  options_summary: z
+    .record(z.string(), z.unknown())
+    .describe('The request that created the conversation; secret values are masked.'),
   enabled_tools: z.array(z.string()),
   enabled_providers: z.array(z.string()),
   mcp_servers: z.array(z.object({ name: z.string(), status: z.string() })),
   system_prompt: z.string(),
   isolation: z.enum(['bubblewrap', 'none']),
-  resource_limits: ResourceLimits.optional().describe('Absent in logs of older servers.'),
-  network: NetworkPolicy.optional().describe('What the conversation could reach then; a `ConfigUpdate` may change it.'),
-  sandbox: Sandbox.optional().describe('Absent when there was none, and in events of older servers.'),
+  resource_limits: ResourceLimits.optional().describe('Absent in logs of older versions.'),
+  network: NetworkPolicy.optional().describe('Network policy at that time. A `ConfigUpdate` can change it.'),
+  sandbox: Sandbox.optional().describe('Absent without one, and in events of older versions.'),
 }).meta({ id: 'SystemInit' })
 
 export const UserMessage = Envelope.extend({
   ...byUser,
-  run_id: z.uuid().optional().describe('The run it asked for, or is read by.'),
+  run_id: z.uuid().optional().describe('The run that it started, or that reads it.'),
   type: z.literal('UserMessage'),
   content: z.array(UserPart),
-  run: z.boolean().describe('Whether it asked for a run; a run does not end before it has read such a message.'),
+  run: z.boolean().describe('Whether it requested a run. A run does not end before it has read such a message.'),
   sender: z.string().optional(),
-  task_id: z.uuid().optional().describe('The task it begins.'),
+  task_id: z.uuid().optional().describe('The task that it starts.'),
   ...Keyed,
 }).meta({ id: 'UserMessage' })
 
@@ -108,20 +110,20 @@ export const AssistantMessage = Envelope.extend({
   ...InRun,
   ...InSubagent,
   type: z.literal('AssistantMessage'),
-  message_id: z.uuid().describe('The same as on the deltas it was streamed in.'),
+  message_id: z.uuid().describe('The same id as in its deltas.'),
   text: z.string(),
   content: z.array(AssistantPart),
   tool_use_ids: z.array(z.string()),
   model: z.string(),
   usage: Usage,
   cost_usd: z.number().nonnegative().optional(),
-  stop_reason: z.string().describe("The provider's finish reason."),
+  stop_reason: z.string().describe('Finish reason of the provider.'),
   read_through: z
     .int()
     .nonnegative()
     .optional()
     .describe('Seq of the last event that the model had read when it gave this answer.'),
-  partial: z.boolean().optional().describe('The model failed after it had said this much.'),
+  partial: z.boolean().optional().describe('The model failed after this part of its answer.'),
 }).meta({ id: 'AssistantMessage' })
 
 export const ToolUse = Envelope.extend({
@@ -131,7 +133,7 @@ export const ToolUse = Envelope.extend({
   type: z.literal('ToolUse'),
   tool_use_id: z.string(),
   name: z.string(),
-  input: z.unknown().describe("The call's arguments; a string where the model sent no valid JSON object."),
+  input: z.unknown().describe('Arguments of the call; a string if the model sent no valid JSON object.'),
 }).meta({ id: 'ToolUse' })
 
 export const ToolResult = Envelope.extend({
@@ -140,15 +142,15 @@ export const ToolResult = Envelope.extend({
   ...InSubagent,
   type: z.literal('ToolResult'),
   tool_use_id: z.string(),
-  output: z.unknown().describe("By the tool's output schema; text; or a list of text and image parts."),
+  output: z.unknown().describe('Text, a list of text and image parts, or an object of the output schema of the tool.'),
   is_error: z.boolean(),
   error_type: ToolErrorType.optional(),
   error_message: z.string().optional(),
   duration_ms: z.number().nonnegative(),
   truncated: z.boolean().optional(),
-  ran_input: z.unknown().optional().describe('What ran, where a decision changed the input.'),
-  full_output_path: z.string().optional().describe('Where the whole output is, when it was truncated.'),
-  advice: z.string().optional().describe('What the server tells the model behind the output.'),
+  ran_input: z.unknown().optional().describe('The input that ran, if a decision changed it.'),
+  full_output_path: z.string().optional().describe('File with the complete output, if it was truncated.'),
+  advice: z.string().optional().describe('Advice of the server for the model, appended to the output.'),
 }).meta({ id: 'ToolResult' })
 
 export const PermissionRequest = Envelope.extend({
@@ -160,7 +162,7 @@ export const PermissionRequest = Envelope.extend({
     z.object({
       tool_use_id: z.string(),
       name: z.string(),
-      input: z.unknown().describe('The arguments of the call: an object, or text where the model sent none.'),
+      input: z.unknown().describe('The arguments of the call: an object, or text if the model sent no JSON object.'),
       input_hash: z.string().describe('SHA-256 of the canonical JSON (RFC 8785) of {name, input}.'),
       reason: z.string(),
     }),
@@ -175,7 +177,7 @@ export const PermissionDecision = Envelope.extend({
   tool_use_id: z.string(),
   input_hash: z.string(),
   behavior: z.enum(['allow', 'deny']),
-  updated_input: z.unknown().optional().describe('What ran instead.'),
+  updated_input: z.unknown().optional().describe('The input that ran instead.'),
   message: z.string().optional(),
   decided_by: z.enum(['user', 'superseded']),
 }).meta({ id: 'PermissionDecision' })
@@ -192,20 +194,22 @@ export const StatusUpdate = Envelope.extend({
   previous_status: Status,
   reason: z
     .string()
-    .describe('Why. `queued` and `dequeued` leave the status `running`: the run waits for its turn, and then has it.'),
-  max_steps: z.int().positive().optional().describe('Model answers after which the run that begins here pauses.'),
+    .describe(
+      'Reason of the update. `queued` and `dequeued` do not change the status `running`: the run waits for a slot, and then has one.',
+    ),
+  max_steps: z.int().positive().optional().describe('Number of model answers after which this run pauses.'),
 }).meta({ id: 'StatusUpdate' })
 
 export const ConfigUpdate = Envelope.extend({
   ...byUser,
   type: z.literal('ConfigUpdate'),
-  changes: z.record(z.string(), z.unknown()).describe('What changed, by field; secret values masked.'),
+  changes: z.record(z.string(), z.unknown()).describe('The changed fields; secret values are masked.'),
 }).meta({ id: 'ConfigUpdate' })
 
 export const SecretsUpdate = Envelope.extend({
   ...byUser,
   type: z.literal('SecretsUpdate'),
-  added: z.array(z.string()).describe('Names that got a value, or another one.'),
+  added: z.array(z.string()).describe('Names of added or changed secrets.'),
   removed: z.array(z.string()).describe('Names.'),
 }).meta({ id: 'SecretsUpdate' })
 
@@ -214,9 +218,9 @@ export const FileUpdate = Envelope.extend({
   type: z.literal('FileUpdate'),
   path: z.string().describe('Relative to the workdir.'),
   action: z.enum(['upload', 'write', 'delete', 'mkdir']),
-  size: z.int().nonnegative().optional().describe('Of the file after the change, bytes.'),
+  size: z.int().nonnegative().optional().describe('Size of the file after the change, bytes.'),
   idempotency_key: z.string().optional(),
-  body_hash: z.string().optional().describe('Of the request that came with the key.'),
+  body_hash: z.string().optional().describe('Hash of the request body.'),
 }).meta({ id: 'FileUpdate' })
 
 export const CommandResult = Envelope.extend({
@@ -224,16 +228,16 @@ export const CommandResult = Envelope.extend({
   type: z.literal('CommandResult'),
   command_id: z.uuid(),
   command: z.string(),
-  session_id: z.string().describe('The shell session it ran in.'),
+  session_id: z.string().describe('Shell session of the command.'),
   status: CommandStatus,
   killed_by: KilledBy.optional(),
   exit_code: z.int().nullable(),
-  cwd: z.string().describe('Where the session stands afterwards.'),
+  cwd: z.string().describe('Working directory of the session after the command.'),
   execution_time: z.number().nonnegative().describe('Seconds.'),
-  background_pid: z.int().optional().describe('Of a trailing `&`.'),
+  background_pid: z.int().optional().describe('Process id of the last background process (`&`).'),
 })
   .meta({ id: 'CommandResult' })
-  .describe('A command that a client ran has ended. What it wrote is not in the log.')
+  .describe('A command of a client has ended. Its output is not in the log.')
 
 export const TaskUpdate = Envelope.extend({
   source: z.enum(['user', 'environment']),
@@ -242,28 +246,30 @@ export const TaskUpdate = Envelope.extend({
   task_id: z.uuid(),
   title: z.string(),
   status: TaskStatus,
-  runnable: Runnable.optional().describe('With the first update, `pending`: what is to be done.'),
-  progress: TaskProgress.optional().describe('While it runs, where it can be counted.'),
-  result: TaskResult.optional().describe('With the last update, where something came of it.'),
-  message: z.string().optional().describe('Why it ended so, where that is not plain.'),
+  runnable: Runnable.optional().describe('In the first update (`pending`): the work of the task.'),
+  progress: TaskProgress.optional().describe('While it runs, if it can be measured.'),
+  result: TaskResult.optional().describe('In the last update, if there is a result.'),
+  message: z.string().optional().describe('Reason of the outcome, if needed.'),
   ...Keyed,
 }).meta({ id: 'TaskUpdate' })
 
 export const ForkedFrom = Envelope.extend({
   ...byEnvironment,
   type: z.literal('ForkedFrom'),
-  from_conversation_id: z.uuid().describe('The conversation that all events before this one were copied from.'),
-  from_seq: z.int().positive().describe('Its last event that was copied; up to there both have the same seqs.'),
-  from_cwd: z.string().describe('Where it worked then.'),
+  from_conversation_id: z.uuid().describe('The conversation from which all earlier events were copied.'),
+  from_seq: z.int().positive().describe('The last copied event. Up to it, both conversations have the same seqs.'),
+  from_cwd: z.string().describe('Workdir of the original at that event.'),
   cwd: z.string(),
-  options_summary: z.record(z.string(), z.unknown()).describe('The configuration from here on; secret values masked.'),
+  options_summary: z
+    .record(z.string(), z.unknown())
+    .describe('The configuration from this event on; secret values are masked.'),
 }).meta({ id: 'ForkedFrom' })
 
 export const ClientEvent = Envelope.extend({
   ...byUser,
   type: z.literal('ClientEvent'),
   name: z.string(),
-  data: z.unknown().optional().describe('Any JSON, as the client sent it.'),
+  data: z.unknown().optional().describe('Any JSON, unchanged.'),
   ...Keyed,
 }).meta({ id: 'ClientEvent' })
 
@@ -275,7 +281,7 @@ export const NetworkRequest = Envelope.extend({
   ...NetworkTarget,
 })
   .meta({ id: 'NetworkRequest' })
-  .describe('A connection to a host that the policy does not list waits for a decision.')
+  .describe('A connection to an unlisted host waits for a decision.')
 
 export const NetworkDecision = Envelope.extend({
   source: z.enum(['user', 'environment']),
@@ -285,34 +291,34 @@ export const NetworkDecision = Envelope.extend({
   behavior: z.enum(['allow', 'deny']),
   decided_by: z
     .enum(['user', 'timeout', 'policy', 'server_restart'])
-    .describe('`policy`: a change of the policy. `timeout`: nobody in time.'),
+    .describe('`policy`: the policy was changed. `timeout`: no decision in time.'),
 }).meta({ id: 'NetworkDecision' })
 
 export const NetworkAccess = Envelope.extend({
   ...byEnvironment,
   type: z.literal('NetworkAccess'),
-  host: z.string().describe('`*`: further hosts, of which there were too many to name.'),
+  host: z.string().describe('`*`: further hosts that are not listed individually.'),
   port: NetworkTarget.port.optional(),
   allowed: z.boolean(),
   reason: z.string(),
-  count: z.int().positive().describe('Connections of the last seconds that were decided so.'),
+  count: z.int().positive().describe('Number of connections with this decision in the last seconds.'),
 })
   .meta({ id: 'NetworkAccess' })
-  .describe('Told when the policy says `log`.')
+  .describe('Logged when the policy has `log`.')
 
 export const ModelRetry = Envelope.extend({
   ...byEnvironment,
   ...InRun,
   type: z.literal('ModelRetry'),
-  message_id: z.uuid().describe('Of the deltas of the attempt that failed: forget them.'),
+  message_id: z.uuid().describe('Message id of the failed attempt. Discard its deltas.'),
   error_type: ErrorType,
   message: z.string().describe('Why the attempt failed.'),
-  retry: z.int().positive().describe('Which retry of the request comes next, from 1.'),
-  max_retries: z.int().positive().describe('Retries after which the run ends with an error.'),
-  wait_ms: z.int().nonnegative().describe('Milliseconds until the request is sent again.'),
+  retry: z.int().positive().describe('Number of the next retry, from 1.'),
+  max_retries: z.int().positive().describe('Maximum number of retries. After that the run ends with an error.'),
+  wait_ms: z.int().nonnegative().describe('Milliseconds until the retry.'),
 })
   .meta({ id: 'ModelRetry' })
-  .describe('A model request failed in a way that may pass, and is sent again after a wait.')
+  .describe('A model request failed with a retryable error, and is retried after a wait.')
 
 export const ErrorEvent = Envelope.extend({
   ...byEnvironment,
@@ -321,7 +327,7 @@ export const ErrorEvent = Envelope.extend({
   error_type: ErrorType,
   message: z.string(),
   retryable: z.boolean(),
-  details: z.record(z.string(), z.unknown()).optional().describe('What a program may want to know, by type.'),
+  details: z.record(z.string(), z.unknown()).optional().describe('Machine-readable details, depending on the type.'),
 }).meta({ id: 'ErrorEvent' })
 
 export const Result = Envelope.extend({
@@ -330,10 +336,10 @@ export const Result = Envelope.extend({
   ...InSubagent,
   type: z.literal('Result'),
   final_text: z.string(),
-  usage: UsageByModel.describe('Of this run, by model.'),
+  usage: UsageByModel.describe('Usage of this run, by model.'),
   cost_usd: z.number().nonnegative().optional(),
   stop_reason: StopReason,
-  steps: z.int().nonnegative().describe('Model answers in this run.'),
+  steps: z.int().nonnegative().describe('Number of model answers in this run.'),
   duration_ms: z.number().nonnegative(),
   session_id: z.uuid(),
 }).meta({ id: 'Result' })

@@ -25,7 +25,7 @@ const Flag = z.stringbool({ truthy: ['true', '1'], falsy: ['false', '0'] })
 const EventFilter = {
   types: typeNames(EVENT_TYPES).optional(),
   source: z.enum(['user', 'agent', 'environment']).optional(),
-  q: z.string().min(1).max(200).optional().describe('Part of a text in the event, in any case.'),
+  q: z.string().min(1).max(200).optional().describe('Part of a text in the event, case-insensitive.'),
   since: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, inclusive.'),
   until: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, exclusive.'),
 }
@@ -35,14 +35,16 @@ export type CountEvents = z.infer<typeof CountEvents>
 
 export const ListEvents = z.strictObject({
   ...EventFilter,
-  after_seq: Seq.optional().describe('Events with a higher seq only.'),
-  before_seq: Seq.optional().describe('Events with a lower seq only.'),
+  after_seq: Seq.optional().describe('Only events with a higher seq.'),
+  before_seq: Seq.optional().describe('Only events with a lower seq.'),
   order: z.enum(['asc', 'desc']).default('asc'),
   limit: PageLimit,
   page_id: z
     .string()
     .optional()
-    .describe('`next_page_id` of the page before. A filtered page may be short and still have a next one.'),
+    .describe(
+      '`next_page_id` of the previous page. A filtered page can have fewer items than `limit` and still have a next page.',
+    ),
 })
 export type ListEvents = z.infer<typeof ListEvents>
 
@@ -69,20 +71,20 @@ const STREAM_ENDS = ['deleted', 'server_closing', 'lagged', 'error'] as const
 /** One frame of an event stream (SSE), `data` parsed. */
 export const StreamFrame = z
   .object({
-    id: z.string().optional().describe('The cursor: of a durable event its seq; transient ones have none.'),
+    id: z.string().optional().describe('The cursor: the seq of a durable event. Transient events have none.'),
     event: z.enum([...EVENT_TYPES, ...TRANSIENT_TYPES, ...STREAM_ENDS]),
     data: z
       .union([Event, TransientEvent, ErrorBody, z.object({})])
-      .describe('JSON: the event; why the stream failed, of `error`; an empty object of the other ends.'),
+      .describe('JSON: the event; the reason for `error`; an empty object for the other last frames.'),
   })
   .meta({ id: 'StreamFrame' })
 
 export const StreamEvents = z.strictObject({
   after_seq: Seq.optional().describe(
-    'Start after this seq: 0 is from the beginning, absent is live only. `Last-Event-ID` wins over it.',
+    'Start after this seq. 0: from the beginning. Absent: live events only. `Last-Event-ID` takes precedence.',
   ),
   types: typeNames([...EVENT_TYPES, ...TRANSIENT_TYPES]).optional(),
-  deltas: Flag.default(false).describe('Also transient events, such as the text while the model writes it.'),
+  deltas: Flag.default(false).describe('Include transient events, such as text while the model writes it.'),
 })
 export type StreamEvents = z.infer<typeof StreamEvents>
 
@@ -92,7 +94,7 @@ export const StreamNewConversation = StreamEvents.omit({ after_seq: true }).exte
     .enum(['defaults', 'frame'])
     .default('defaults')
     .describe(
-      '`frame`: the first frame is `create`, with the body of POST /conversations. `defaults`: as for an empty body.',
+      '`frame`: the first frame is `create`, with the body of POST /conversations. `defaults`: the same as an empty body.',
     ),
 })
 export type StreamNewConversation = z.infer<typeof StreamNewConversation>
@@ -105,7 +107,7 @@ export const StreamFirehose = StreamEvents.omit({ after_seq: true }).extend({
     .max(100)
     .optional()
     .describe(
-      'Start after this `id` of the firehose: 0 is from the beginning, absent is live only. `Last-Event-ID` wins over it.',
+      'Start after this `id` of the firehose. 0: from the beginning. Absent: live events only. `Last-Event-ID` takes precedence.',
     ),
   conversation_ids: z
     .string()
@@ -113,6 +115,6 @@ export const StreamFirehose = StreamEvents.omit({ after_seq: true }).extend({
     .pipe(z.array(ConversationId).max(MAX_CONVERSATIONS))
     .transform((ids): ReadonlySet<string> => new Set(ids))
     .optional()
-    .describe('Of these conversations only; comma-separated.'),
+    .describe('Only events of these conversations; comma-separated.'),
 })
 export type StreamFirehose = z.infer<typeof StreamFirehose>

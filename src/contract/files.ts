@@ -8,24 +8,24 @@ const Directory = z
   .string()
   .max(8192)
   .default('')
-  .describe('A directory, relative to the workdir; absent: the workdir itself.')
+  .describe('A directory, relative to the workdir. Default: the workdir itself.')
 
 const FilePath = z.string().describe('Relative to the workdir.')
 
 export const FileKind = z
   .enum(['file', 'directory', 'symlink', 'other'])
-  .describe('`symlink`: never followed, wherever it leads; `other`: a pipe, a socket, a device, never opened.')
+  .describe('`symlink`: a symbolic link, never followed. `other`: a pipe, a socket or a device, never opened.')
 export type FileKind = z.infer<typeof FileKind>
 
 export const FileEntry = z
   .object({
     path: FilePath.describe(
-      'Relative to the workdir. The file can be asked for by this path, each name of it percent-encoded once: `a\\b` as `a%5Cb`, `a%2Fb` as `a%252Fb`. Of a name that is not UTF-8, the wrong bytes are shown as U+FFFD; the API cannot be asked for such a file by its name.',
+      'Relative to the workdir. Requests use this path with each name percent-encoded once: `a\\b` as `a%5Cb`, `a%2Fb` as `a%252Fb`. In a name that is not UTF-8, invalid bytes are shown as U+FFFD; such a file cannot be requested by its name.',
     ),
     name: z.string(),
     type: FileKind,
-    size: z.int().nonnegative().describe('Bytes; 0 for all but files.'),
-    mtime: z.iso.datetime().describe('When it was last written to.'),
+    size: z.int().nonnegative().describe('Size in bytes; 0 unless it is a file.'),
+    mtime: z.iso.datetime().describe('Modification time.'),
   })
   .meta({ id: 'FileEntry' })
 export type FileEntry = z.infer<typeof FileEntry>
@@ -36,20 +36,20 @@ export const FilePage = z
 export type FilePage = z.infer<typeof FilePage>
 
 export const FileInfo = FileEntry.extend({
-  mode: z.string().describe('Rights, octal, such as `644`.'),
-  etag: z.string().optional().describe('Of a file: what `If-Match` and `If-None-Match` compare.'),
-  content_type: z.string().optional().describe('What a download says it is.'),
+  mode: z.string().describe('Permissions, octal, such as `644`.'),
+  etag: z.string().optional().describe('Entity tag of a file, for `If-Match` and `If-None-Match`.'),
+  content_type: z.string().optional().describe('Content type of a download.'),
 }).meta({ id: 'FileInfo' })
 export type FileInfo = z.infer<typeof FileInfo>
 
 /** `tar.gz` is the only form there is of a directory as one file. */
-const ArchiveFormat = z.literal('tar.gz').optional().describe('The directory with all it holds, as one file.')
+const ArchiveFormat = z.literal('tar.gz').optional().describe('Return the directory with its content as one archive.')
 
 export const ListFiles = z.strictObject({
   path: Directory,
-  recursive: Flag.default(false).describe('Also what its directories hold. Each comes before what is in it.'),
+  recursive: Flag.default(false).describe('Include subdirectories. A directory is listed before its content.'),
   limit: PageLimit,
-  page_id: z.string().optional().describe('`next_page_id` of the page before.'),
+  page_id: z.string().optional().describe('`next_page_id` of the previous page.'),
   format: ArchiveFormat,
 })
 export type ListFiles = z.infer<typeof ListFiles>
@@ -57,7 +57,7 @@ export type ListFiles = z.infer<typeof ListFiles>
 export const GetFile = z.strictObject({ format: ArchiveFormat })
 
 export const DeleteFile = z.strictObject({
-  recursive: Flag.default(false).describe('Also a directory that is not empty, with all it holds.'),
+  recursive: Flag.default(false).describe('Delete a directory that is not empty, with its content.'),
 })
 
 export const UploadFiles = z.strictObject({
@@ -66,7 +66,7 @@ export const UploadFiles = z.strictObject({
     .max(8192)
     .default('')
     .describe(
-      'For one file its own path, or the directory for it when it ends in `/` or is one; for several the directory. What is missing of the way is made.',
+      'For one file: its path, or its directory (an existing directory, or a path that ends in `/`). For several files: their directory. Missing directories are created.',
     ),
 })
 
@@ -77,18 +77,18 @@ export const SearchFiles = z.strictObject({
     .max(1000)
     .optional()
     .describe(
-      'Part of a name, in any case; or a pattern, when it has `*`, `?` or `[`: for the name, or, when it has a `/`, for the path. `**` is any number of directories.',
+      'Part of a name, case-insensitive. With `*`, `?` or `[` it is a pattern for the name, or, with a `/`, for the path. `**` matches any number of directories.',
     ),
   content: z
     .string()
     .min(1)
     .max(1000)
-    .regex(/^[^\n\r\0]*$/, 'is text of one line')
+    .regex(/^[^\n\r\0]*$/, 'must be one line of text')
     .optional()
     .describe(
-      'Text that a line of the file holds, as it is; needed where there is no `q`. Files with NUL bytes at their beginning are left out.',
+      'Literal text in a line of the file. Required without `q`. Files with NUL bytes at their beginning are skipped.',
     ),
-  ignore_case: Flag.default(false).describe('Of ASCII letters in `content`.'),
+  ignore_case: Flag.default(false).describe('Ignore the case of ASCII letters in `content`.'),
   path: Directory,
   limit: PageLimit,
 })
@@ -98,8 +98,8 @@ export const FileMatch = z
   .object({
     path: FilePath,
     type: FileKind,
-    line: z.int().positive().optional().describe('With `content`: from 1.'),
-    text: z.string().optional().describe('The line, cut when it is long; absent when it is longer than 256 KiB.'),
+    line: z.int().positive().optional().describe('Line number, from 1. Only with `content`.'),
+    text: z.string().optional().describe('The line, cut if it is long. Absent if it is longer than 256 KiB.'),
   })
   .meta({ id: 'FileMatch' })
 export type FileMatch = z.infer<typeof FileMatch>
@@ -107,11 +107,13 @@ export type FileMatch = z.infer<typeof FileMatch>
 export const FileMatches = z
   .object({
     items: z.array(FileMatch),
-    truncated: z.boolean().describe('Whether there may be more: `limit` was reached, or the search took too long.'),
+    truncated: z
+      .boolean()
+      .describe('Whether there may be more results: `limit` was reached, or the search was stopped early.'),
     skipped: z
       .array(FilePath)
       .optional()
-      .describe('Large files that there was no time to search to their end; at most 20 are named.'),
+      .describe('Large files that were not searched completely. At most 20 are listed.'),
   })
   .meta({ id: 'FileMatches' })
 export type FileMatches = z.infer<typeof FileMatches>
@@ -120,11 +122,11 @@ export const CountFiles = z.strictObject({ path: Directory })
 
 export const FileCount = z
   .object({
-    count: z.int().nonnegative().describe('Files, in all directories.'),
+    count: z.int().nonnegative().describe('Number of files in all directories.'),
     directories: z.int().nonnegative(),
     symlinks: z.int().nonnegative(),
     others: z.int().nonnegative(),
-    truncated: z.boolean().describe('Whether counting took too long, and there are more.'),
+    truncated: z.boolean().describe('Whether counting was stopped early, so that there are more.'),
   })
   .meta({ id: 'FileCount' })
 export type FileCount = z.infer<typeof FileCount>
@@ -133,7 +135,7 @@ export const WrittenFile = z
   .object({
     path: FilePath,
     size: z.int().nonnegative(),
-    event_id: z.uuid().describe('The `FileUpdate` that tells of it.'),
+    event_id: z.uuid().describe('The `FileUpdate` event of the change.'),
     seq: z.int().positive(),
   })
   .meta({ id: 'WrittenFile' })
@@ -144,7 +146,7 @@ export const UploadedFiles = z.object({ items: z.array(WrittenFile) }).meta({ id
 export const MadeDirectory = z
   .object({
     path: FilePath,
-    event_id: z.uuid().optional().describe('Absent when the directory was there already.'),
+    event_id: z.uuid().optional().describe('Absent if the directory already existed.'),
     seq: z.int().positive().optional(),
   })
   .meta({ id: 'MadeDirectory' })

@@ -11,15 +11,15 @@ const CONNECTION_HEADER =
 
 export function faultOfHeaderName(name: string): string | undefined {
   if (name.length > MAX_NAME_LENGTH || !/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return 'a name is that of an HTTP header'
-  if (CONNECTION_HEADER.test(name)) return `the connection sets ${name.toLowerCase()} itself`
+  if (CONNECTION_HEADER.test(name)) return `${name.toLowerCase()} is set by the connection`
   return undefined
 }
 
 /** Latin-1 without control characters. What stands around it would be dropped on the way, so it is none of the value. */
 export function faultOfHeaderValue(value: string): string | undefined {
-  if (value.length > MAX_HEADER_VALUE_LENGTH) return `a value has at most ${MAX_HEADER_VALUE_LENGTH} characters`
+  if (value.length > MAX_HEADER_VALUE_LENGTH) return `a value can have at most ${MAX_HEADER_VALUE_LENGTH} characters`
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
-    return 'a value has a character that cannot be sent in an HTTP header: use visible ASCII characters'
+    return 'a value contains a character that cannot be sent in an HTTP header; use visible ASCII characters'
   if (value.trim() !== value) return 'a value begins or ends with whitespace'
   return undefined
 }

@@ -17,7 +17,7 @@ export function tellIssue(
   const free = issue.path.findIndex((name) => FIELDS_OF_FREE_NAMES.has(name))
   const path = free < 0 ? issue.path : issue.path.slice(0, free + 1)
   const known =
-    path.length === 0 && fields.length > 0 ? `the fields are ${fields.join(', ')}` : '/docs shows those there are'
+    path.length === 0 && fields.length > 0 ? `the fields are ${fields.join(', ')}` : '/docs lists the fields'
   // Zod's own sentence quotes the unknown names.
   const message = issue.code === 'unrecognized_keys' ? `has an unknown field; ${known}` : issue.message
   return { path: [...root, ...path].map(String).join('.'), message }

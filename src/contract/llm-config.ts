@@ -13,7 +13,7 @@ const ApiKey = z
     const fault = faultOfHeaderValue(value)
     if (fault !== undefined) issues.push({ code: 'custom', input: undefined, message: fault })
   })
-  .describe('Kept encrypted; told back as a mask, and the mask sent back means "unchanged". Visible ASCII characters.')
+  .describe('Encrypted at rest and returned masked. Sending the mask back keeps the value. Visible ASCII characters.')
 
 const MAX_EXTRA_HEADERS = 50
 
@@ -23,13 +23,13 @@ const ExtraHeaders = z
   .check(({ value, issues }) => {
     const refuse = (message: string) => issues.push({ code: 'custom', input: undefined, path: [], message })
     const entries = Object.entries(value)
-    if (entries.length > MAX_EXTRA_HEADERS) return void refuse(`there can be ${MAX_EXTRA_HEADERS} at most`)
+    if (entries.length > MAX_EXTRA_HEADERS) return void refuse(`at most ${MAX_EXTRA_HEADERS} are allowed`)
     entries.forEach(([name, text], at) => {
       const fault = faultOfHeaderName(name) ?? faultOfHeaderValue(text)
       if (fault !== undefined) refuse(`entry ${at + 1}: ${fault}`)
     })
   })
-  .describe('Kept encrypted like the key; told back masked.')
+  .describe('Encrypted at rest and returned masked.')
 
 /** The fields this server uses; the names are those of an OpenHands LLM object's dump. Durations are seconds. */
 export const LlmConfig = z
@@ -42,15 +42,15 @@ export const LlmConfig = z
       .describe('Any OpenAI-compatible endpoint.'),
     api_version: z.string().describe('Sent as `api-version` (Azure).'),
     custom_llm_provider: z.string(),
-    temperature: z.number().min(0).max(2).describe('Not sent when unset.'),
+    temperature: z.number().min(0).max(2).describe('Not sent if absent.'),
     top_p: z.number().min(0).max(1),
     top_k: z.number().nonnegative(),
     reasoning_effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh']),
     max_output_tokens: z.int().positive(),
-    timeout: z.number().positive().max(86_400).describe('Seconds one request may take; 600 when unset.'),
-    num_retries: z.int().min(0).max(20).describe('Further attempts after a failure that may pass; 4 when unset.'),
+    timeout: z.number().positive().max(86_400).describe('Timeout of one request in seconds. Default: 600.'),
+    num_retries: z.int().min(0).max(20).describe('Retries after a retryable error. Default: 4.'),
     extra_headers: ExtraHeaders,
-    extra_body: z.record(z.string(), z.unknown()).describe('Added to each request to the endpoint as it is.'),
+    extra_body: z.record(z.string(), z.unknown()).describe('Added unchanged to each request to the endpoint.'),
     input_cost_per_token: z.number().nonnegative().describe('USD.'),
     output_cost_per_token: z.number().nonnegative().describe('USD.'),
     tool_choice: z.enum(['auto', 'required', 'none']),
@@ -105,7 +105,7 @@ const UNUSED_FIELDS = new Set([
 /** `llm_config` of a request: a dump as it is. A null is a field that is not set. */
 export const LlmConfigInput = z.record(z.string(), z.unknown()).meta({
   id: 'LlmConfigInput',
-  description: 'The fields of LlmConfig, or the dump of an OpenHands LLM object as it is.',
+  description: 'The fields of LlmConfig, or an unchanged dump of an OpenHands LLM object.',
 })
 
 /** Splits a dump into what is used and the names of what is not; unknown fields stay in `used`, where `LlmConfig` refuses them. */

@@ -7,7 +7,7 @@ import { z } from 'zod'
  */
 const NonEmptyText = z
   .string()
-  .regex(/\S/, 'a message needs some text')
+  .regex(/\S/, 'a message must contain text')
   .overwrite((text) => text.toWellFormed())
 
 export const TextPart = z.object({ type: z.literal('text'), text: NonEmptyText }).meta({ id: 'TextPart' })
@@ -16,7 +16,7 @@ export const ImagePart = z
   .object({
     type: z.literal('image'),
     media_type: z.enum(['image/png', 'image/jpeg', 'image/gif', 'image/webp']),
-    data: z.base64().describe('The image, base64.'),
+    data: z.base64().describe('The image in base64.'),
   })
   .meta({ id: 'ImagePart' })
 
@@ -54,8 +54,8 @@ export function textOfParts(parts: readonly UserPart[]): string {
 export const UserInput = z
   .strictObject({
     role: z.literal('user'),
-    content: z.union([NonEmptyText, z.array(UserPart).min(1, 'a message needs at least one part')]),
-    sender: z.string().max(200).optional().describe('Who wrote it, where several people share a conversation.'),
+    content: z.union([NonEmptyText, z.array(UserPart).min(1, 'a message must have at least one part')]),
+    sender: z.string().max(200).optional().describe('Name of the sender, if several people share a conversation.'),
   })
   .meta({ id: 'UserInput' })
 export type UserInput = z.infer<typeof UserInput>

@@ -18,21 +18,21 @@ export const NetworkPolicy = z
     allow: Entries.optional().describe(
       'Hosts that may be reached: `api.example.com`, `*.example.org` (its subdomains), `*`, or an address, each with `:port` or `:*` (every port). Without a port: 80 and 443.',
     ),
-    deny: Entries.optional().describe('Hosts that are refused although `allow` lists them, and without asking.'),
+    deny: Entries.optional().describe('Hosts that are refused without asking, even if `allow` lists them.'),
     ask: z.boolean().optional().describe('Whether a connection to an unlisted host waits for a decision of the user.'),
     log: z.boolean().optional().describe('Whether the log records each decision as a `NetworkAccess` event.'),
   })
   .refine(({ mode, ...rest }) => mode === 'allowlist' || Object.values(rest).every((value) => value === undefined), {
-    error: 'allow, deny, ask and log go with the mode allowlist',
+    error: 'allow, deny, ask and log can only be used with the mode allowlist',
   })
   .meta({ id: 'NetworkPolicy', examples: [{ mode: 'allowlist', allow: ['api.example.com', '*.example.org:443'] }] })
 export type NetworkPolicy = z.infer<typeof NetworkPolicy>
 
 export const ServerNetwork = z
   .object({
-    default: NetworkPolicy.describe('OPENHANDS_NETWORK: of conversations that bring no policy.'),
-    ceiling: NetworkPolicy.describe('OPENHANDS_NETWORK_CEILING: no conversation reaches more than this.'),
-    modes: z.array(NetworkMode).describe('Those that this server can enforce; without a sandbox only `open`.'),
+    default: NetworkPolicy.describe('OPENHANDS_NETWORK: the policy of conversations without their own.'),
+    ceiling: NetworkPolicy.describe('OPENHANDS_NETWORK_CEILING: the most permissive policy of any conversation.'),
+    modes: z.array(NetworkMode).describe('Modes that this server can enforce. Without a sandbox only `open`.'),
   })
   .meta({ id: 'ServerNetwork' })
 export type ServerNetwork = z.infer<typeof ServerNetwork>
@@ -72,6 +72,9 @@ export const DecideNetworkRequest = z
 export type DecideNetworkRequest = z.infer<typeof DecideNetworkRequest>
 
 export const NetworkDecisionAnswer = z
-  .object({ behavior: z.enum(['allow', 'deny']), pending: z.int().nonnegative().describe('Requests that still wait.') })
+  .object({
+    behavior: z.enum(['allow', 'deny']),
+    pending: z.int().nonnegative().describe('Number of requests that still wait.'),
+  })
   .meta({ id: 'NetworkDecisionAnswer', examples: [{ behavior: 'allow', pending: 0 }] })
 export type NetworkDecisionAnswer = z.infer<typeof NetworkDecisionAnswer>

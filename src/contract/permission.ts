@@ -11,9 +11,9 @@ export const AskedToolUse = z
   .object({
     tool_use_id: z.string(),
     name: z.string(),
-    input: z.unknown().describe('The arguments of the call: an object, or text where the model sent none.'),
+    input: z.unknown().describe('The arguments of the call: an object, or text if the model sent no JSON object.'),
     input_hash: Hash,
-    reason: z.string().describe('Why it is asked about.'),
+    reason: z.string().describe('Why the call needs a decision.'),
   })
   .meta({ id: 'AskedToolUse' })
 export type AskedToolUse = z.infer<typeof AskedToolUse>
@@ -26,7 +26,7 @@ export const PendingPermissions = z
     items: z.array(
       z.object({
         request_id: z.uuid(),
-        tool_uses: z.array(AskedToolUse.extend({ decision: Behavior.optional().describe('Absent: it waits.') })),
+        tool_uses: z.array(AskedToolUse.extend({ decision: Behavior.optional().describe('Absent while it waits.') })),
       }),
     ),
   })
@@ -39,15 +39,15 @@ export const Decision = z.strictObject({
   updated_input: z
     .record(z.string(), z.unknown())
     .optional()
-    .describe('What shall run instead; with `allow` only. The agent is told.'),
-  message: z.string().max(10_000).optional().describe('Told to the agent with a denial.'),
+    .describe('Input that runs instead, only with `allow`. The agent is informed.'),
+  message: z.string().max(10_000).optional().describe('Reason of a denial, for the agent.'),
 })
 export type Decision = z.infer<typeof Decision>
 
 export const ToolDecision = z
   .strictObject({ tool_use_id: z.string().min(1), input_hash: Hash, ...Decision.shape })
   .refine((decision) => decision.behavior === 'allow' || decision.updated_input === undefined, {
-    error: 'updated_input goes with allow',
+    error: 'updated_input can only be used with allow',
     path: ['updated_input'],
   })
   .meta({ id: 'ToolDecision' })
@@ -75,21 +75,25 @@ export const ApproveRequest = z
     request_id: z
       .uuid()
       .toLowerCase()
-      .describe('Of the request as it was shown: an approval is never of whatever waits now.'),
+      .describe('Id of the request that was shown. An approval never applies to a later request.'),
   })
   .meta({ id: 'ApproveRequest', examples: [{ request_id: '0199a1f3-1b2c-7d3e-8f40-516273849506' }] })
 
 export const RejectRequest = z
-  .strictObject({ reason: z.string().min(1).max(10_000).optional().describe('Told to the agent when it runs again.') })
+  .strictObject({
+    reason: z.string().min(1).max(10_000).optional().describe('Reason for the agent, which reads it in the next run.'),
+  })
   .meta({ id: 'RejectRequest', examples: [{ reason: 'Ask me before you touch the database.' }] })
 
 export const SetConfirmation = z
   .strictObject({
-    enabled: z.boolean().describe('Holds for every call that has not begun. It never decides what waits already.'),
+    enabled: z
+      .boolean()
+      .describe('Applies to every call that has not begun. Calls that already wait still need a decision.'),
   })
   .meta({ id: 'SetConfirmation', examples: [{ enabled: true }] })
 
 export const PermissionAnswer = z
-  .object({ status: Status, pending: z.int().nonnegative().describe('Calls that still wait.') })
+  .object({ status: Status, pending: z.int().nonnegative().describe('Number of calls that still wait.') })
   .meta({ id: 'PermissionAnswer', examples: [{ status: 'running', pending: 0 }] })
 export type PermissionAnswer = z.infer<typeof PermissionAnswer>

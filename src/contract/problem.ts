@@ -75,15 +75,15 @@ export type ProblemCode = keyof typeof PROBLEMS
 export const ErrorBody = z
   .object({
     error: z.enum(Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]]),
-    message: z.string().describe('A sentence saying what went wrong and what to do.'),
-    details: z.record(z.string(), z.unknown()).optional().describe('What a program may want to know, by code.'),
+    message: z.string().describe('What happened, and what to do.'),
+    details: z.record(z.string(), z.unknown()).optional().describe('Machine-readable details, depending on the code.'),
   })
   .meta({
     id: 'Error',
     examples: [
       {
         error: 'already_running',
-        message: 'The agent is running already; follow it, or pause it first.',
+        message: 'The agent is running already. Follow it, or pause it first.',
         details: { run_id: '0199a1f2-77aa-7c30-8e55-91b0d4f3c2aa' },
       },
     ],

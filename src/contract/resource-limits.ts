@@ -9,12 +9,12 @@ const MIN_CPUS = 0.05
 
 export const RequestedLimits = z
   .strictObject({
-    memory_bytes: z.int().min(MIN_MEMORY_BYTES).optional().describe('Memory of all its processes together.'),
+    memory_bytes: z.int().min(MIN_MEMORY_BYTES).optional().describe('Memory of all processes together.'),
     processes: z.int().min(MIN_PROCESSES).optional().describe('Processes and threads at the same time.'),
     cpus: z.number().min(MIN_CPUS).optional().describe('Processor cores: 0.5 is half of one.'),
-    disk_bytes: z.int().min(MIB).optional().describe('Its workdir, outputs, home and temporary files together.'),
+    disk_bytes: z.int().min(MIB).optional().describe('Workdir, outputs, home and temporary files together.'),
   })
-  .describe('Below the limits of the server; what is absent is as the server has it.')
+  .describe('Limits within those of the server. Default: the limits of the server.')
   .meta({ id: 'RequestedLimits', examples: [{ memory_bytes: 1_073_741_824, processes: 200 }] })
 export type RequestedLimits = z.infer<typeof RequestedLimits>
 
@@ -36,15 +36,17 @@ export const ResourceLimits = z
         processes: Bound,
         cpu: z
           .enum(['cgroup_v2', 'cgroup_v1', 'priority'])
-          .describe('`priority`: `cpus` has no effect; commands only give way to the server.'),
-        io: z.enum(['cgroup_v2', 'cgroup_v1', 'none']).describe('Whether commands give way to the server at the disk.'),
+          .describe('`priority`: `cpus` has no effect; commands only have lower priority than the server.'),
+        io: z
+          .enum(['cgroup_v2', 'cgroup_v1', 'none'])
+          .describe('Whether commands have lower disk priority than the server.'),
         disk: z.enum(['accounting', 'none']),
       })
       .describe(
-        '`cgroup_v2`, `cgroup_v1`: by the kernel; `watchdog`: the server looks now and then, and ends what uses too much; `none`: not at all.',
+        '`cgroup_v2`, `cgroup_v1`: enforced by the kernel. `watchdog`: the server measures periodically and ends processes over the limit. `none`: not enforced.',
       ),
   })
-  .describe('What the commands of one conversation may use.')
+  .describe('Resource limits of the commands of one conversation.')
   .meta({
     id: 'ResourceLimits',
     examples: [

@@ -6,7 +6,7 @@ export const Sandbox = z
     file_system: z
       .enum(['host_read_only', 'allow_list'])
       .describe(
-        '`host_read_only`: the files of the host, but for homes and those of the server. `allow_list`: only system files and what OPENHANDS_SANDBOX_READABLE names.',
+        '`host_read_only`: the files of the host, except homes and files of the server. `allow_list`: only system files and the paths in OPENHANDS_SANDBOX_READABLE.',
       ),
     seccomp: z.boolean().describe('Whether system calls are filtered.'),
   })

@@ -40,7 +40,7 @@ export const Secrets = z
       if (fault) issues.push({ code: 'custom', input: undefined, path: [], message: `entry ${at + 1}: ${fault}` })
     })
     if (Object.keys(value).length > MAX_SECRETS) {
-      issues.push({ code: 'custom', input: undefined, path: [], message: `there can be ${MAX_SECRETS} at most` })
+      issues.push({ code: 'custom', input: undefined, path: [], message: `at most ${MAX_SECRETS} are allowed` })
     }
   })
   .describe(
@@ -54,13 +54,13 @@ export const PutSecrets = z
 
 /** A list like any other; there is only one page of it. */
 export const SecretNames = z
-  .object({ items: z.array(z.string()).describe('Names only, sorted.'), next_page_id: z.null() })
+  .object({ items: z.array(z.string()).describe('Names, sorted.'), next_page_id: z.null() })
   .meta({ id: 'SecretNames', examples: [{ items: ['DB_URL', 'GITHUB_TOKEN'], next_page_id: null }] })
 export type SecretNames = z.infer<typeof SecretNames>
 
 function faultOfName(name: string): string | undefined {
   if (name.length > MAX_NAME_LENGTH || !NAME.test(name)) {
-    return `a name is that of an environment variable: a letter or "_", then letters, digits and "_", ${MAX_NAME_LENGTH} at most`
+    return `a name must be that of an environment variable: a letter or "_", then letters, digits and "_", at most ${MAX_NAME_LENGTH} characters`
   }
   if (RESERVED_NAMES.has(name)) return `the name ${name} is reserved`
   const prefix = RESERVED_PREFIXES.find((reserved) => name.startsWith(reserved))
@@ -68,11 +68,12 @@ function faultOfName(name: string): string | undefined {
 }
 
 function faultOfValue(value: string): string | undefined {
-  if (value.includes('\0')) return 'a value cannot hold a NUL character'
+  if (value.includes('\0')) return 'a value must not contain a NUL character'
   // Not counting what editors and `echo` leave around it, which commands often drop again.
   if (value.trim().length < MIN_SECRET_LENGTH) {
-    return `a value has at least ${MIN_SECRET_LENGTH} characters: a shorter one could not be kept out of sight`
+    return `a value must have at least ${MIN_SECRET_LENGTH} characters; a shorter one could not be redacted reliably`
   }
-  if (new TextEncoder().encode(value).length > MAX_SECRET_BYTES) return `a value has at most ${MAX_SECRET_BYTES} bytes`
+  if (new TextEncoder().encode(value).length > MAX_SECRET_BYTES)
+    return `a value can have at most ${MAX_SECRET_BYTES} bytes`
   return undefined
 }

@@ -12,7 +12,7 @@ export const Readiness = z
     reason: z
       .enum(['starting', 'stopping', 'storage'])
       .optional()
-      .describe('Why it is unavailable; `storage`: its data directory cannot be written.'),
+      .describe('Why the server is unavailable. `storage`: the data directory cannot be written.'),
   })
   .meta({ id: 'Readiness', examples: [{ status: 'ok' }, { status: 'unavailable', reason: 'stopping' }] })
 export type Readiness = z.infer<typeof Readiness>
@@ -21,16 +21,20 @@ const Limit = z.int().positive()
 
 export const Limits = z
   .object({
-    max_body_bytes: Limit.describe('OPENHANDS_MAX_BODY_BYTES: of one request.'),
-    max_upload_bytes: z.int().nonnegative().describe('OPENHANDS_MAX_UPLOAD_BYTES: of the files of one request.'),
-    max_header_bytes: Limit.describe('Of the first line and the headers of one request.'),
-    max_output_bytes: Limit.describe('OPENHANDS_MAX_OUTPUT_BYTES: what a result keeps of each stream of a command.'),
-    stream_buffer_bytes: Limit.describe('OPENHANDS_STREAM_BUFFER_BYTES: what a stream’s reader may be behind.'),
-    max_concurrent_runs: Limit.describe('OPENHANDS_MAX_CONCURRENT_RUNS: of all conversations; others are queued.'),
-    max_streams_per_conversation: Limit.describe('OPENHANDS_MAX_STREAMS_PER_CONVERSATION: open at the same time.'),
-    max_firehose_streams: Limit.describe('OPENHANDS_MAX_FIREHOSE_STREAMS: open at the same time.'),
-    max_shell_sessions_per_conversation: Limit.describe('Shells that one conversation may have at the same time.'),
-    max_running_commands_per_conversation: Limit.describe('Commands of clients that run or wait for their turn.'),
+    max_body_bytes: Limit.describe('OPENHANDS_MAX_BODY_BYTES: size of one request body.'),
+    max_upload_bytes: z.int().nonnegative().describe('OPENHANDS_MAX_UPLOAD_BYTES: size of the files of one request.'),
+    max_header_bytes: Limit.describe('Size of the request line and the headers of one request.'),
+    max_output_bytes: Limit.describe('OPENHANDS_MAX_OUTPUT_BYTES: size of the output per stream that a result keeps.'),
+    stream_buffer_bytes: Limit.describe('OPENHANDS_STREAM_BUFFER_BYTES: how far a reader of a stream may be behind.'),
+    max_concurrent_runs: Limit.describe(
+      'OPENHANDS_MAX_CONCURRENT_RUNS: active runs of all conversations. Further runs are queued.',
+    ),
+    max_streams_per_conversation: Limit.describe(
+      'OPENHANDS_MAX_STREAMS_PER_CONVERSATION: streams of one conversation at the same time.',
+    ),
+    max_firehose_streams: Limit.describe('OPENHANDS_MAX_FIREHOSE_STREAMS: streams of the firehose at the same time.'),
+    max_shell_sessions_per_conversation: Limit.describe('Shells of one conversation at the same time.'),
+    max_running_commands_per_conversation: Limit.describe('Running and queued commands of clients.'),
   })
   .meta({ id: 'Limits' })
 export type Limits = z.infer<typeof Limits>
@@ -40,11 +44,9 @@ export const Info = z
     name: z.literal('agent-server'),
     version: z.string(),
     tools: z.array(z.string()),
-    isolation: z
-      .enum(['bubblewrap', 'none'])
-      .describe('What stands between the agent’s commands and the server; `none`: nothing.'),
+    isolation: z.enum(['bubblewrap', 'none']).describe('Sandbox around commands. `none`: no sandbox.'),
     network: ServerNetwork,
-    sandbox: Sandbox.optional().describe('Absent when there is none.'),
+    sandbox: Sandbox.optional().describe('Absent without a sandbox.'),
     limits: Limits,
     resource_limits: ResourceLimits,
   })

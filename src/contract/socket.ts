@@ -37,7 +37,7 @@ const InAnswer = z
   .min(1)
   .max(200)
   .optional()
-  .describe('Any text of your own; the `ack` or `problem` that answers this frame has it too.')
+  .describe('Any text. The `ack` or `problem` that answers this frame contains it.')
 
 export const AuthFrame = z
   .strictObject({ type: z.literal('auth'), token: z.string().min(1).describe('The master key.') })
@@ -45,7 +45,10 @@ export const AuthFrame = z
 export type AuthFrame = z.infer<typeof AuthFrame>
 
 export const CreateFrame = z
-  .strictObject({ type: z.literal('create'), conversation: CreateConversation.describe('As for POST /conversations.') })
+  .strictObject({
+    type: z.literal('create'),
+    conversation: CreateConversation.describe('The body of POST /conversations.'),
+  })
   .meta({ id: 'CreateFrame' })
 export type CreateFrame = z.infer<typeof CreateFrame>
 
@@ -70,7 +73,7 @@ export const PermissionFrame = z
   .strictObject({
     type: z.literal('permission'),
     id: InAnswer,
-    request_id: z.uuid().toLowerCase().describe('Of the `PermissionRequest`.'),
+    request_id: z.uuid().toLowerCase().describe('Id of the `PermissionRequest`.'),
     ...DecidePermission.shape,
   })
   .meta({ id: 'PermissionFrame' })
@@ -82,7 +85,7 @@ export const AnswerFrame = z
     question_id: z.uuid().toLowerCase(),
     answers: z.record(z.string(), z.unknown()),
   })
-  .describe('Answered with a `problem`, `unsupported_frame`: no agent of this version asks questions.')
+  .describe('Answered with the `problem` `unsupported_frame`, because agents of this version ask no questions.')
   .meta({ id: 'AnswerFrame' })
 
 export const TaskFrame = z
@@ -112,8 +115,8 @@ export const CommandFrame = z
   .meta({ id: 'CommandFrame' })
 export type CommandFrame = z.infer<typeof CommandFrame>
 
-const Cursor = z.string().describe('Opaque; what to come back with.')
-const AfterSeq = z.int().nonnegative().describe('What to come back with as `after_seq`.')
+const Cursor = z.string().describe('Opaque position to resume from.')
+const AfterSeq = z.int().nonnegative().describe('Position to resume from, as `after_seq`.')
 
 /** The subscription is made: all that happens from here on is told. */
 export const ConversationReadyFrame = z
@@ -133,11 +136,11 @@ export type ConversationCreatedFrame = z.infer<typeof ConversationCreatedFrame>
 export const AckFrame = z
   .object({
     type: z.literal('ack'),
-    id: z.string().optional().describe('Of the frame that is answered, where it had one.'),
+    id: z.string().optional().describe('`id` of the answered frame, if it had one.'),
     of: z.enum(CommandFrame.options.map((option) => option.shape.type.value)),
     result: z
       .union([PostedMessage, RunStarted, PermissionAnswer, StatusAnswer, Task])
-      .describe('What the route of the same name answers.'),
+      .describe('The response of the route with the same name.'),
   })
   .meta({ id: 'AckFrame' })
 export type AckFrame = z.infer<typeof AckFrame>
@@ -177,7 +180,7 @@ export const ConversationDeletedFrame = z
 /** A durable event on the firehose. */
 export const FirehoseEventFrame = z
   .intersection(z.object({ cursor: Cursor }), Event)
-  .describe('The event as it is stored, and the cursor to come back with.')
+  .describe('The stored event, and the cursor to resume from.')
   .meta({ id: 'FirehoseEventFrame' })
 
 const END_FRAMES = [ServerClosingFrame, LaggedFrame, ErrorFrame] as const

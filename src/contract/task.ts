@@ -13,14 +13,14 @@ const [MIN_INTERVAL, MAX_INTERVAL] = [0.1, 3600]
 const MAX_COMMAND_SECONDS = 86_400
 
 export const AgentRun = z
-  .strictObject({ type: z.literal('AgentRun'), message: UserInput.describe('What the agent is to do.') })
+  .strictObject({ type: z.literal('AgentRun'), message: UserInput.describe('The message to the agent.') })
   .meta({ id: 'AgentRun' })
 
 export const CommandTask = z
   .strictObject({
     type: z.literal('Command'),
     command: z.string().min(1).max(100_000),
-    timeout: z.number().positive().max(MAX_COMMAND_SECONDS).default(3600).describe('Seconds; then it is ended.'),
+    timeout: z.number().positive().max(MAX_COMMAND_SECONDS).default(3600).describe('Timeout in seconds.'),
   })
   .meta({ id: 'CommandTask' })
 
@@ -28,7 +28,7 @@ export const Ticker = z
   .strictObject({
     type: z.literal('Ticker'),
     interval: z.number().min(MIN_INTERVAL).max(MAX_INTERVAL).default(1).describe('Seconds between two ticks.'),
-    count: z.int().min(1).max(MAX_TICKS).default(10).describe('Ticks until it is over.'),
+    count: z.int().min(1).max(MAX_TICKS).default(10).describe('Number of ticks.'),
   })
   .meta({ id: 'Ticker' })
 
@@ -44,7 +44,7 @@ export type TaskProgress = z.infer<typeof TaskProgress>
 const AgentRunResult = z
   .object({
     type: z.literal('AgentRun'),
-    run_id: z.uuid().optional().describe('The run it ended with; its `Result` has the rest.'),
+    run_id: z.uuid().optional().describe('The last run of the task. Its `Result` event has the details.'),
     final_text: z.string(),
   })
   .meta({ id: 'AgentRunResult' })
@@ -59,7 +59,7 @@ const CommandTaskResult = z
     execution_time: z.number().nonnegative().describe('Seconds.'),
     timed_out: z.boolean().describe('Whether its `timeout` ended it.'),
     killed_by: KilledBy.optional(),
-    truncated: z.boolean().describe('Whether something of the output was left out.'),
+    truncated: z.boolean().describe('Whether the output is incomplete.'),
   })
   .meta({ id: 'CommandTaskResult' })
 export type CommandTaskResult = z.infer<typeof CommandTaskResult>
@@ -82,10 +82,10 @@ export const Task = z
     title: z.string(),
     status: TaskStatus,
     runnable: Runnable,
-    run_id: z.uuid().optional().describe('The run of the agent that works on it, or did last.'),
+    run_id: z.uuid().optional().describe('The current or last run of the agent for this task.'),
     progress: TaskProgress.optional(),
     result: TaskResult.optional(),
-    message: z.string().optional().describe('Why it ended so, where that is not plain.'),
+    message: z.string().optional().describe('Reason of the outcome, if needed.'),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
   })

@@ -7,8 +7,8 @@ const Transient = z.object({ conversation_id: z.uuid(), timestamp: z.iso.datetim
 export const AssistantDelta = Transient.extend({
   type: z.literal('AssistantDelta'),
   message_id: z.uuid(),
-  index: z.int().nonnegative().describe('Which part of the message; for tool input, which call.'),
-  offset: z.int().nonnegative().describe('Characters of this part (UTF-16 units) that came before.'),
+  index: z.int().nonnegative().describe('Index of the part of the message; for tool input, index of the call.'),
+  offset: z.int().nonnegative().describe('Offset of this text in its part, UTF-16 units.'),
   text_delta: z.string().optional(),
   reasoning_delta: z.string().optional(),
   tool_input_delta: z.string().optional(),
@@ -17,15 +17,15 @@ export type AssistantDelta = z.infer<typeof AssistantDelta>
 
 export const AssistantAborted = Transient.extend({
   type: z.literal('AssistantAborted'),
-  message_id: z.uuid().describe('A failed attempt: forget its deltas.'),
+  message_id: z.uuid().describe('A failed attempt. Discard its deltas.'),
 }).meta({ id: 'AssistantAborted' })
 
 export const ToolOutputDelta = Transient.extend({
   type: z.literal('ToolOutputDelta'),
-  tool_use_id: z.string().optional().describe('The call of the agent that wrote it,'),
+  tool_use_id: z.string().optional().describe('The tool call of the agent that wrote it,'),
   command_id: z.uuid().optional().describe('or the command of a client.'),
   stream: z.enum(['stdout', 'stderr']),
-  offset: z.int().nonnegative().describe('Bytes of this stream that came before.'),
+  offset: z.int().nonnegative().describe('Offset of this text in the stream, bytes.'),
   text: z.string(),
 }).meta({ id: 'ToolOutputDelta' })
 export type ToolOutputDelta = z.infer<typeof ToolOutputDelta>

@@ -19,7 +19,8 @@ export function createAuthenticator(keys: readonly string[]): Authenticate {
     const given = digest(token)
     // All of them, whichever fits: the time taken tells nothing of which key it was.
     const matches = known.filter((key) => timingSafeEqual(key.digest, given))
-    if (!matches[0]) throw new Problem('unauthorized', 'The key is not the master key of this server.')
+    if (!matches[0])
+      throw new Problem('unauthorized', 'The key is not a master key of this server. Check OPENHANDS_MASTER_KEY.')
     return matches[0].fingerprint
   }
 }

@@ -27,7 +27,7 @@ export function answerAndClose(socket: Socket, problem: Problem): void {
 }
 
 export function tooSlow(): Problem {
-  return new Problem('request_timeout', 'The request took too long to arrive; send it again, faster.')
+  return new Problem('request_timeout', 'The request took too long to arrive. Send it again, faster.')
 }
 
 /** As Node's own handler of such errors finds out; there is no public name for the answer that a socket carries. */
@@ -41,8 +41,8 @@ function problemOf({ code }: NodeJS.ErrnoException): Problem {
   if (code === 'HPE_HEADER_OVERFLOW') {
     return new Problem(
       'headers_too_large',
-      `The URL and the headers of a request may have ${MAX_HEADER_BYTES} bytes together; send less.`,
+      `The URL and the headers have more than ${MAX_HEADER_BYTES} bytes together. Send less.`,
     )
   }
-  return new Problem('invalid_request', 'This is no HTTP request that the server can read; check its first line.')
+  return new Problem('invalid_request', 'The server cannot parse this HTTP request. Check its first line.')
 }

@@ -5,16 +5,16 @@ import { ErrorBody, PROBLEMS } from '../contract/problem.ts'
 
 /** The areas of the API, in the order in which they are shown. */
 export const TAGS = {
-  conversations: 'Make, find, configure and end conversations.',
-  messages: 'Talk to the agent and steer it.',
-  permissions: 'Decide about calls of tools that wait for it.',
-  events: 'What happened in a conversation: in pages, one by one, counted, and live.',
-  callbacks: 'Have events delivered to a URL, signed, in order and at least once.',
-  files: 'The files in a conversation’s working directory.',
-  commands: 'Run commands in a conversation’s shells, and see to what they left running.',
-  secrets: 'Environment variables of a conversation’s commands: values go in, only names come out.',
-  tasks: 'Work that is done one after the other.',
-  server: 'The server itself: whether it lives, what it is, what it counts.',
+  conversations: 'Create, find, configure and delete conversations.',
+  messages: 'Send messages to the agent and control its runs.',
+  permissions: 'Decide about waiting tool calls and hosts.',
+  events: 'List, count and follow the events of a conversation.',
+  callbacks: 'Deliver events to a URL, signed, in order and at least once.',
+  files: 'Read and write files in the working directory of a conversation.',
+  commands: 'Run commands in the shells of a conversation, and manage their processes.',
+  secrets: 'Environment variables of the commands of a conversation. Values are write-only; only names are returned.',
+  tasks: 'Queued work: runs of the agent, commands and Tickers.',
+  server: 'Health, version, limits and metrics of the server.',
 } as const
 
 /** What any route may answer, and what only those behind the key. */

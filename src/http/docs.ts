@@ -50,8 +50,8 @@ const START = `SwaggerUIBundle({
 const PAGE_PART = { config: { public: true, page: true }, schema: { hide: true } }
 
 const DOCUMENTS = {
-  openapi: 'The description of this API, as OpenAPI 3.1',
-  asyncapi: 'The description of streams, sockets and deliveries, as AsyncAPI 3',
+  openapi: 'Get the OpenAPI 3.1 description of this API',
+  asyncapi: 'Get the AsyncAPI 3 description of streams, sockets and deliveries',
 }
 
 /** `/openapi.json` and `/asyncapi.json`, without a key: there is nothing secret in them. Files are read when asked for. */

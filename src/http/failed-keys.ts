@@ -22,9 +22,13 @@ export function createFailedKeys(): CountFailedKey {
     const count = await (counter ??= createCounter())
     const outcome = await count(request)
     if (outcome.isAllowed || !outcome.isExceeded) return
-    throw new Problem('too_many_attempts', 'Too many requests from this address had no right key; wait, or send it.', {
-      details: { retry_after: outcome.ttlInSeconds },
-    })
+    throw new Problem(
+      'too_many_attempts',
+      'Too many requests from this address had no valid key. Wait, or send a valid key.',
+      {
+        details: { retry_after: outcome.ttlInSeconds },
+      },
+    )
   }
 }
 

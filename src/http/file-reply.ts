@@ -27,7 +27,11 @@ export async function sendFile(
         : undefined
     if (range === 'unsatisfiable') {
       void reply.header('content-range', `bytes */${size}`)
-      throw new Problem('range_not_satisfiable', 'The file ends before this range begins.', { details: { size } })
+      throw new Problem(
+        'range_not_satisfiable',
+        'The range begins after the end of the file. Request a range inside the file.',
+        { details: { size } },
+      )
     }
     const { start, end } = range ?? { start: 0, end: size }
     if (range) void reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${size}`)

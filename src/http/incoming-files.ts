@@ -40,7 +40,7 @@ async function* parts(request: FastifyRequest): AsyncGenerator<IncomingFile> {
   try {
     for await (const part of request.parts({ preservePath: true, limits: LIMITS })) {
       if (part.type !== 'file')
-        throw new Problem('invalid_request', 'A part of the form is no file; each needs a filename.')
+        throw new Problem('invalid_request', 'A part of the form is not a file. Give each part a filename.')
       yield { filename: part.filename || undefined, content: pieces(part.file) }
     }
   } catch (error) {
@@ -57,4 +57,4 @@ async function* pieces(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
 }
 
 const broken = (cause: unknown) =>
-  new Problem('invalid_request', 'The body ended before it was whole, or is no form that can be read.', { cause })
+  new Problem('invalid_request', 'The body is incomplete or not a valid form. Send it again.', { cause })

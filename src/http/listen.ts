@@ -93,7 +93,7 @@ function warningOf(host: string, url: string): string | undefined {
   if (free === undefined) return undefined
   const { port } = new URL(url)
   const place = free.includes(':') ? `[${free}]:${port}` : `${free}:${port}`
-  return `${place} is left free, and whoever takes it receives the key of clients that say localhost; set OPENHANDS_SERVER_HOST=localhost to listen on both`
+  return `${place} is not in use by this server, and another program that listens there receives the key of clients that use localhost; set OPENHANDS_SERVER_HOST=localhost to listen on both`
 }
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code

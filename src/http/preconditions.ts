@@ -46,4 +46,7 @@ function isLater(mtime: Date, than: string | undefined): boolean {
 const isDate = (text: string) => !Number.isNaN(Date.parse(text))
 
 const changed = () =>
-  new Problem('precondition_failed', 'The file is not the one that If-Match or If-None-Match means; look again.')
+  new Problem(
+    'precondition_failed',
+    'If-Match or If-None-Match does not hold for the file. Read it again, then decide.',
+  )

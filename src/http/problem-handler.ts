@@ -50,7 +50,7 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest, redact:
   const told = 'code' in error ? FASTIFY_CODES[error.code] : undefined
   if (told) return new Problem(...told, { cause: error })
   if (isOutOfRoom(error))
-    return new Problem('storage_full', 'There is no room to store this. Free some disk space and try again.', {
+    return new Problem('storage_full', 'The disk is full. Free some space and try again.', {
       cause: error,
     })
   if ('code' in error && OUT_OF_DESCRIPTORS.has(error.code)) {
@@ -61,17 +61,17 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest, redact:
   const refusal = 'code' in error && STORAGE_REFUSALS.has(error.code) ? error.code : undefined
   if (refusal !== undefined) {
     request.log.error({ err: error }, 'the data directory cannot be used')
-    const message = `The server cannot read or write its data (${refusal}). See to the disk and the permissions, then try again.`
+    const message = `The server cannot read or write its data (${refusal}). Check the disk and the permissions, then try again.`
     return new Problem('storage_failed', message, { cause: error })
   }
   const status = 'statusCode' in error ? error.statusCode : undefined
   if (status === 400)
-    return new Problem('invalid_request', 'The request could not be read; check that the body is valid JSON.', {
+    return new Problem('invalid_request', 'The request could not be parsed. Check that the body is valid JSON.', {
       cause: error,
     })
   const error_id = randomUUID()
   withRedaction(request.log, redact).error({ err: error, error_id }, 'request failed')
-  return new Problem('internal', 'The server failed; its log has the details under this error_id.', {
+  return new Problem('internal', 'The server failed. Its log has the details under this error_id.', {
     details: { error_id },
     cause: error,
   })
@@ -85,10 +85,7 @@ const STORAGE_REFUSALS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS
 type Told = readonly [code: ProblemCode, message: string]
 
 const NOT_JSON: Told = ['invalid_request', 'The body is not valid JSON.']
-const BAD_URL: Told = [
-  'invalid_request',
-  'The URL of the request cannot be read; check how it is encoded, and its length.',
-]
+const BAD_URL: Told = ['invalid_request', 'The URL cannot be decoded. Check its encoding and its length.']
 
 /** The framework's own refusals, in our words: its own may repeat a part of the request. */
 const FASTIFY_CODES: Readonly<Record<string, Told>> = {
@@ -96,7 +93,10 @@ const FASTIFY_CODES: Readonly<Record<string, Told>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['body_too_large', 'The body is larger than OPENHANDS_MAX_BODY_BYTES allows.'],
   FST_ERR_CTP_EMPTY_JSON_BODY: NOT_JSON,
   FST_ERR_CTP_INVALID_JSON_BODY: NOT_JSON,
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['invalid_request', 'The body is not as long as Content-Length says.'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: [
+    'invalid_request',
+    'The body does not have the length that Content-Length states.',
+  ],
   FST_ERR_BAD_URL: BAD_URL,
   FST_ERR_MAX_PARAM_LENGTH: BAD_URL,
 }
@@ -128,9 +128,13 @@ function invalidRequest(
 }
 
 export function unsupportedFields(fields: readonly string[]): Problem {
-  return new Problem('unsupported_field', `This version of the server has no ${fields.join(', ')} yet; leave it out.`, {
-    details: { fields },
-  })
+  return new Problem(
+    'unsupported_field',
+    `This version of the server does not support ${fields.join(', ')} yet. Leave it out.`,
+    {
+      details: { fields },
+    },
+  )
 }
 
 function laterFields({ params }: Issue): string[] {

@@ -21,23 +21,23 @@ export function refuseBadHead({ raw }: FastifyRequest, reply: FastifyReply): voi
 /** A body would be read as it comes, whatever it is said to be. */
 function refuseEncoded({ headers }: IncomingMessage): void {
   if (/^(?:identity)?$/i.test(headers['content-encoding'] ?? '')) return
-  throw new Problem('unsupported_media_type', 'The server takes bodies without Content-Encoding only.')
+  throw new Problem('unsupported_media_type', 'The server does not accept Content-Encoding. Send the body without it.')
 }
 
 function faultOf({ rawHeaders, headers, httpVersion }: IncomingMessage): string | undefined {
   const { host, 'transfer-encoding': encoding } = headers
   // Node reads any list that ends in `chunked`, and a proxy in front perhaps undoes the others.
   if (encoding !== undefined && encoding.toLowerCase() !== 'chunked')
-    return 'The Transfer-Encoding is not chunked; send the body chunked or with its length.'
+    return 'The Transfer-Encoding is not chunked. Send the body chunked or with Content-Length.'
   const seen = new Set<string>()
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!.toLowerCase()
     if (!ONCE_ONLY.has(name)) continue
-    if (seen.has(name)) return `The request has more than one ${name} header; send one.`
+    if (seen.has(name)) return `The request has more than one ${name} header. Send one.`
     seen.add(name)
   }
-  if (host === undefined) return httpVersion === '1.1' ? 'The request has no Host header; send one.' : undefined
-  return HOST.test(host) ? undefined : 'The Host header holds no host; send the one of the URL.'
+  if (host === undefined) return httpVersion === '1.1' ? 'The request has no Host header. Send one.' : undefined
+  return HOST.test(host) ? undefined : 'The Host header is not valid. Send the host of the URL.'
 }
 
 export type Expectations = {
@@ -58,7 +58,10 @@ export function watchExpectations({ server }: Pick<FastifyInstance, 'server'>): 
   return {
     meet({ raw }, reply) {
       if (unmet.has(raw)) {
-        throw new Problem('expectation_failed', 'The server meets no expectation but 100-continue; leave out Expect.')
+        throw new Problem(
+          'expectation_failed',
+          'The server supports no expectation except 100-continue. Leave out Expect.',
+        )
       }
       if (waiting.has(raw)) reply.raw.writeContinue()
     },

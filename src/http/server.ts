@@ -144,7 +144,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   const routes = createRouteTable()
   const refuseUnknown = (url: string): never => {
     const allow = routes.methodsOf(url)
-    if (!allow.length) throw new Problem('not_found', 'There is no such route; /openapi.json lists them all.')
+    if (!allow.length) throw new Problem('not_found', 'This route does not exist. /openapi.json lists all routes.')
     throw new Problem('method_not_allowed', `This route answers ${allow.join(', ')}.`, { details: { allow } })
   }
   app.addHook('onRoute', routes.add)
@@ -220,7 +220,7 @@ function requireKey(app: FastifyInstance, checkKey: CheckKey): void {
 }
 
 const starting = () =>
-  new Problem('unavailable', 'The server is starting; try again when /ready says that it takes work.', {
+  new Problem('unavailable', 'The server is starting. Try again when /ready returns 200.', {
     details: { reason: 'starting' },
   })
 

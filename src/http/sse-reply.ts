@@ -40,7 +40,7 @@ export async function requireEventStream(request: FastifyRequest): Promise<void>
   if (accept === undefined || /text\/event-stream|text\/\*|\*\/\*/i.test(accept)) return
   throw new Problem(
     'not_acceptable',
-    'This route answers text/event-stream; send that in Accept, or list the events instead.',
+    'This route returns text/event-stream. Send that in Accept, or list the events instead.',
   )
 }
 
@@ -75,7 +75,7 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
     const problem =
       error instanceof Problem
         ? error
-        : new Problem('internal', 'The stream failed; come back with the last id.', { cause: error })
+        : new Problem('internal', 'The stream failed. Reconnect with the last id.', { cause: error })
     if (!(error instanceof Problem)) reply.log.error({ err: error }, 'stream failed')
     if (!signal.aborted) stream?.write(`event: error\ndata: ${JSON.stringify(problem.toBody())}\n\n`)
   } finally {
@@ -104,5 +104,5 @@ export function seqAfter(lastEventId: string | undefined, after_seq: number | un
 
 function parseEventId(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text)
-  throw new Problem('invalid_cursor', 'Last-Event-ID is none that this stream gave; leave it out, or use after_seq.')
+  throw new Problem('invalid_cursor', 'This stream did not issue this Last-Event-ID. Leave it out, or use after_seq.')
 }

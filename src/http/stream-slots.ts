@@ -18,7 +18,7 @@ export function createStreamSlots(max: number, of = 'this conversation'): Stream
       if (count >= max) {
         throw new Problem(
           'too_many_streams',
-          `There are ${max} streams open on ${of}, and no more may be; close one, or list the events.`,
+          `The limit of ${max} open streams on ${of} is reached. Close one, or list the events.`,
           { details: { retry_after: RETRY_AFTER_S } },
         )
       }

@@ -13,7 +13,7 @@ export function refuseTokensIn(url: string): void {
     if (!CREDENTIAL.test(name.toLowerCase())) continue
     throw new Problem(
       'token_in_url',
-      'A key in a URL is seen by many; send it as a header: Authorization: Bearer <OPENHANDS_MASTER_KEY>.',
+      'URLs end up in logs, so they must not contain a key. Send it as a header: Authorization: Bearer <OPENHANDS_MASTER_KEY>.',
     )
   }
 }

@@ -45,7 +45,7 @@ describe.each([
     for (const address of ['127.0.0.1', '0.0.0.0', '::1', '::']) {
       expect(await takeover(port, address), address).toBe('EADDRINUSE')
     }
-    expect(server.output()).not.toContain('left free')
+    expect(server.output()).not.toContain('is not in use by this server')
   })
 
   test.each(['127.0.0.1', '::1'])('the start is refused when another program has the port on %s', async (taken) => {
@@ -115,14 +115,14 @@ test('the second address has the same limits, sockets and end as the first', asy
 test.each([
   ['127.0.0.1', '::1', '[::1]'],
   ['::1', '127.0.0.1', '127.0.0.1'],
-])('%s is that address alone, and the start says that %s is left free', async (host, free, shown) => {
+])('%s is that address alone, and the start says that %s is not in use', async (host, free, shown) => {
   const port = await freePort()
   const { child, exited, output } = launch(['serve', '--host', host, '--port', String(port)], {
     env: { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: join(home, 'one') },
     cwd: home,
   })
   await expect.poll(output).toContain('"ready"')
-  expect(output()).toContain(`${shown}:${port} is left free`)
+  expect(output()).toContain(`${shown}:${port} is not in use by this server`)
   expect(await takeover(port, free)).toBeUndefined()
   expect(await takeover(port, host)).toBe('EADDRINUSE')
   child.kill('SIGTERM')

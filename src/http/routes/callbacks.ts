@@ -32,7 +32,7 @@ export const callbackRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
     '/conversations/:id/callbacks',
     {
       schema: {
-        ...describe('createCallback', 'Have the events from now on delivered to a URL, signed', [
+        ...describe('createCallback', 'Create a callback that delivers new events to a URL, signed', [
           ...CALLBACK,
           'callback_address_refused',
           'idempotency_in_flight',
@@ -69,7 +69,7 @@ export const callbackRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
     '/conversations/:id/callbacks/:callback_id',
     {
       schema: {
-        ...describe('getCallback', 'Look at a callback', CALLBACK),
+        ...describe('getCallback', 'Get a callback', CALLBACK),
         params: ByCallback,
         response: { 200: Callback },
       },
@@ -81,11 +81,11 @@ export const callbackRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
     '/conversations/:id/callbacks/:callback_id',
     {
       schema: {
-        ...describe('updateCallback', 'Change a callback, disable it, or let it go on where it stopped', [
-          ...CALLBACK,
-          'callback_address_refused',
-          'storage_full',
-        ]),
+        ...describe(
+          'updateCallback',
+          'Change, disable or enable a callback; an enabled one continues where it stopped',
+          [...CALLBACK, 'callback_address_refused', 'storage_full'],
+        ),
         params: ByCallback,
         body: UpdateCallback,
         response: { 200: UpdatedCallback },
@@ -98,12 +98,9 @@ export const callbackRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
     '/conversations/:id/callbacks/:callback_id',
     {
       schema: {
-        ...describe('deleteCallback', 'Delete a callback; nothing more is delivered to it', [
-          ...CALLBACK,
-          'storage_full',
-        ]),
+        ...describe('deleteCallback', 'Delete a callback', [...CALLBACK, 'storage_full']),
         params: ByCallback,
-        response: { 204: z.undefined().describe('Nothing is being delivered to it any more.') },
+        response: { 204: z.undefined().describe('The callback is deleted, and no delivery is in progress.') },
       },
     },
     async (request, reply) => {
@@ -116,10 +113,7 @@ export const callbackRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
     '/conversations/:id/callbacks/:callback_id/deliveries',
     {
       schema: {
-        ...describe('listDeliveries', 'What came of the last deliveries, newest first', [
-          ...CALLBACK,
-          'invalid_cursor',
-        ]),
+        ...describe('listDeliveries', 'List the last deliveries, newest first', [...CALLBACK, 'invalid_cursor']),
         params: ByCallback,
         querystring: ListDeliveries,
         response: { 200: DeliveryPage },
@@ -132,7 +126,7 @@ export const callbackRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
     '/conversations/:id/callbacks/:callback_id/test',
     {
       schema: {
-        ...describe('testCallback', 'Send a signed test delivery, and hear what came of it', CALLBACK),
+        ...describe('testCallback', 'Send a signed test delivery and return its outcome', CALLBACK),
         params: ByCallback,
         response: { 200: TestOutcome },
       },
@@ -147,7 +141,7 @@ export const callbackRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
     '/conversations/:id/callbacks/:callback_id/redeliver',
     {
       schema: {
-        ...describe('redeliver', 'Deliver again from an event on, in order', [
+        ...describe('redeliver', 'Deliver again from a given event, in order', [
           ...CALLBACK,
           'cursor_ahead',
           'storage_full',

@@ -75,7 +75,7 @@ export const commandRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     '/conversations/:id/commands/:command_id',
     {
       schema: {
-        ...describe('getCommand', 'Look at a command', oneCommand),
+        ...describe('getCommand', 'Get a command', oneCommand),
         params: ByCommand,
         response: { 200: Command },
       },
@@ -87,7 +87,11 @@ export const commandRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     '/conversations/:id/commands/:command_id/output',
     {
       schema: {
-        ...describe('readCommandOutput', 'Read what a command wrote, from any byte on, also while it runs', oneCommand),
+        ...describe(
+          'readCommandOutput',
+          'Read the output of a command from any byte offset, also while it runs',
+          oneCommand,
+        ),
         params: ByCommand,
         querystring: ReadOutput,
         response: { 200: CommandOutput },
@@ -110,7 +114,7 @@ export const commandRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
         ]),
         params: ByCommand,
         body: CommandInput,
-        response: { 204: z.undefined().describe('It is on its way to the command.') },
+        response: { 204: z.undefined().describe('The input was accepted for the command.') },
       },
     },
     async (request, reply) => {
@@ -124,9 +128,9 @@ export const commandRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     '/conversations/:id/commands/:command_id',
     {
       schema: {
-        ...describe('endCommand', 'End a command and all that it started; one that has ended is no error', oneCommand),
+        ...describe('endCommand', 'End a command and all processes that it started; idempotent', oneCommand),
         params: ByCommand,
-        response: { 204: z.undefined().describe('None of its processes lives. What is known of it stays.') },
+        response: { 204: z.undefined().describe('All its processes have ended. Its record is kept.') },
       },
     },
     async (request, reply) => {

@@ -26,7 +26,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
     '/conversations',
     {
       schema: {
-        ...describe('createConversation', 'Make a conversation', [
+        ...describe('createConversation', 'Create a conversation', [
           'conversation_exists',
           'idempotency_in_flight',
           'idempotency_mismatch',
@@ -52,7 +52,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
     '/conversations',
     {
       schema: {
-        ...describe('listConversations', 'List conversations, page by page', ['invalid_cursor']),
+        ...describe('listConversations', 'List conversations', ['invalid_cursor']),
         querystring: ListConversations,
         response: { 200: ConversationPage },
       },
@@ -76,7 +76,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
     '/conversations/:id',
     {
       schema: {
-        ...describe('getConversation', 'Look at a conversation', CONVERSATION),
+        ...describe('getConversation', 'Get a conversation', CONVERSATION),
         params: ById,
         response: { 200: Conversation },
       },
@@ -88,7 +88,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
     '/conversations/:id/agent-info',
     {
       schema: {
-        ...describe('getAgentInfo', 'What the agent is made of: model, tools, prompt, limits', CONVERSATION),
+        ...describe('getAgentInfo', 'Get the configuration of the agent: model, tools, prompt, limits', CONVERSATION),
         params: ById,
         response: { 200: AgentInfo },
       },
@@ -100,7 +100,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
     '/conversations/:id/config',
     {
       schema: {
-        ...describe('updateConfig', 'Change the configuration, also during a run', [
+        ...describe('updateConfig', 'Change the configuration; allowed during a run', [
           ...CONVERSATION,
           'conversation_running',
           'unsafe_path',
@@ -120,7 +120,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
     '/conversations/:id/fork',
     {
       schema: {
-        ...describe('forkConversation', 'Make a conversation that goes on from a point of this one', [
+        ...describe('forkConversation', 'Fork a conversation: create one that continues from a point of this one', [
           ...CONVERSATION,
           'conversation_exists',
           'conversation_from_newer_version',
@@ -151,7 +151,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
       schema: {
         ...describe('deleteConversation', 'Delete a conversation with its data and processes', CONVERSATION),
         params: ById,
-        response: { 204: z.undefined().describe('Deleted; its processes are dead.') },
+        response: { 204: z.undefined().describe('The conversation is deleted and its processes have ended.') },
       },
     },
     async (request, reply) => {

@@ -38,7 +38,7 @@ export const eventRoutes: FastifyPluginAsyncZod<EventRouteDeps> = async (app, de
     '/conversations/:id/events',
     {
       schema: {
-        ...describe('listEvents', 'List events, page by page', [...CONVERSATION, 'invalid_cursor']),
+        ...describe('listEvents', 'List events', [...CONVERSATION, 'invalid_cursor']),
         params: ById,
         querystring: ListEvents,
         response: { 200: EventPage },
@@ -60,7 +60,7 @@ export const eventRoutes: FastifyPluginAsyncZod<EventRouteDeps> = async (app, de
     '/conversations/:id/events',
     {
       schema: {
-        ...describe('postEvent', 'Store an event of your own; the agent does not see it', [
+        ...describe('postEvent', 'Store an event of a client; the agent does not see it', [
           ...CONVERSATION,
           'body_too_large',
           'idempotency_mismatch',
@@ -100,7 +100,7 @@ export const eventRoutes: FastifyPluginAsyncZod<EventRouteDeps> = async (app, de
     '/conversations/:id/events/:event_id',
     {
       schema: {
-        ...describe('getEvent', 'Look at an event', [...CONVERSATION, 'event_not_found']),
+        ...describe('getEvent', 'Get an event', [...CONVERSATION, 'event_not_found']),
         params: z.strictObject({ id: ConversationId, event_id: z.uuid().toLowerCase() }),
         response: { 200: Event },
       },
@@ -131,12 +131,15 @@ export const eventRoutes: FastifyPluginAsyncZod<EventRouteDeps> = async (app, de
         params: ById,
         querystring: StreamEvents,
         headers: z.object({
-          'last-event-id': z.string().optional().describe('The last `id` seen: the stream goes on after it.'),
+          'last-event-id': z
+            .string()
+            .optional()
+            .describe('The last `id` that the client received. The stream continues after it.'),
         }),
         response: {
           200: {
             description:
-              'Events as they become durable, each with its seq as `id`; a comment every 15 s. Ends with `deleted`, `server_closing` or `lagged`.',
+              'Events when they are stored, each with its seq as `id`, and a comment every 15 s. The last frame is `deleted`, `server_closing` or `lagged`.',
             content: { 'text/event-stream': { schema: StreamFrame } },
           },
         },

@@ -45,7 +45,7 @@ export const fileBodyRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
     {
       config: { takesFiles: true },
       schema: {
-        ...describe('uploadFiles', 'Upload one or several files: all of them, or none', [
+        ...describe('uploadFiles', 'Upload one or more files: all of them or none', [
           ...TAKES_FILES,
           'unsupported_media_type',
           'idempotency_in_flight',
@@ -74,17 +74,17 @@ export const fileBodyRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
       schema: {
         ...describe(
           'putFile',
-          'Write a file; an empty body makes one, or only sets the time of one that is there',
+          'Write a file; an empty body creates an empty file, or updates the modification time of an existing one',
           TAKES_FILES,
         ),
         consumes: ['*/*'],
         params: ByPath,
         headers: z.object({
-          'if-match': z.string().optional().describe('Only when the file is still this one.'),
-          'if-none-match': z.string().optional().describe('`*`: only when nothing is there.'),
+          'if-match': z.string().optional().describe('Write only if the file still has this entity tag.'),
+          'if-none-match': z.string().optional().describe('`*`: write only if nothing exists at this path.'),
         }),
         body: Binary,
-        response: { 200: WrittenFile.describe('It was there before.'), 201: WrittenFile },
+        response: { 200: WrittenFile.describe('An existing file was replaced.'), 201: WrittenFile },
       },
     },
     async (request, reply) => {

@@ -27,7 +27,7 @@ import { ById, CONVERSATION } from './conversations.ts'
 
 export const ByPath = z.strictObject({
   id: ConversationId,
-  '*': z.string().describe('A path in the workdir, percent-encoded once; its slashes may be encoded too.'),
+  '*': z.string().describe('A path in the workdir, percent-encoded once. Its slashes may be encoded too.'),
 })
 
 /** What every route of a path may answer. */
@@ -47,7 +47,7 @@ export const fileRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
     '/conversations/:id/files',
     {
       schema: {
-        ...describe('listFiles', 'List a directory of the workdir, page by page; or get all of it as one file', [
+        ...describe('listFiles', 'List a directory of the workdir, or download it as one archive', [
           ...PATH,
           'invalid_cursor',
           'file_not_found',
@@ -56,7 +56,7 @@ export const fileRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
         querystring: ListFiles,
         response: {
           200: {
-            description: 'Entries in the order of their names; with `format=tar.gz` the archive.',
+            description: 'Entries sorted by name; with `format=tar.gz` the archive.',
             content: {
               'application/json': { schema: FilePage },
               'application/gzip': { schema: z.unknown().meta({ type: 'string', format: 'binary' }) },
@@ -79,7 +79,7 @@ export const fileRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
     {
       exposeHeadRoute: false, // it has one of its own, which reads nothing
       schema: {
-        ...describe('getFile', 'Download a file, or a part of it; a directory as `tar.gz`', [
+        ...describe('getFile', 'Download a file or a part of it; a directory as `tar.gz`', [
           ...PATH,
           'file_not_found',
           'not_a_file',
@@ -89,7 +89,7 @@ export const fileRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
         params: ByPath,
         querystring: GetFile,
         headers: z.object({
-          range: z.string().optional().describe('One range of bytes, such as `bytes=0-99`.'),
+          range: z.string().optional().describe('One byte range, such as `bytes=0-99`.'),
           'if-range': z.string().optional(),
           'if-match': z.string().optional(),
           'if-none-match': z.string().optional(),
@@ -97,9 +97,11 @@ export const fileRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
           'if-unmodified-since': z.string().optional(),
         }),
         response: {
-          200: binary('The file, to be saved and never shown as a page: what could run has the type of plain text.'),
-          206: binary('The part that `Range` asked for.'),
-          304: z.undefined().describe('The client has it already.'),
+          200: binary(
+            'The file, served as an attachment. Content that browsers could execute has the type plain text.',
+          ),
+          206: binary('The requested range.'),
+          304: z.undefined().describe('The client has the current version.'),
         },
       },
     },
@@ -118,7 +120,7 @@ export const fileRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
     {
       config: { swagger: { exposeHeadRoute: true } },
       schema: {
-        ...describe('headFile', 'What a download would say of itself', [
+        ...describe('headFile', 'Get the headers of a download', [
           ...PATH,
           'file_not_found',
           'not_a_file',
@@ -127,8 +129,8 @@ export const fileRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
         params: ByPath,
         querystring: GetFile,
         response: {
-          200: z.undefined().describe('Size, type, entity tag and time are in the headers.'),
-          304: z.undefined().describe('The client has it already.'),
+          200: z.undefined().describe('The headers contain size, type, entity tag and modification time.'),
+          304: z.undefined().describe('The client has the current version.'),
         },
       },
     },
@@ -156,7 +158,7 @@ export const fileRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
         params: ByPath,
         querystring: DeleteFile,
         headers: z.object({ 'if-match': z.string().optional() }),
-        response: { 204: z.undefined().describe('It is gone.') },
+        response: { 204: z.undefined().describe('It was deleted.') },
       },
     },
     async (request, reply) => {
@@ -171,7 +173,7 @@ export const fileRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
     '/conversations/:id/file-info/*',
     {
       schema: {
-        ...describe('getFileInfo', 'Look at a file, a directory or a link', [...PATH, 'file_not_found']),
+        ...describe('getFileInfo', 'Get information about a file, a directory or a link', [...PATH, 'file_not_found']),
         params: ByPath,
         response: { 200: FileInfo },
       },
@@ -187,7 +189,7 @@ export const fileRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
     '/conversations/:id/file-search',
     {
       schema: {
-        ...describe('searchFiles', 'Find files by name, and lines by what they hold', [...PATH, 'file_not_found']),
+        ...describe('searchFiles', 'Find files by name, and lines by content', [...PATH, 'file_not_found']),
         params: ById,
         querystring: SearchFiles,
         response: { 200: FileMatches },
@@ -219,14 +221,14 @@ export const fileRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
     '/conversations/:id/dirs/*',
     {
       schema: {
-        ...describe('makeDirectory', 'Make a directory, with what is missing above it', [
+        ...describe('makeDirectory', 'Create a directory and its missing parents', [
           ...CHANGE,
           'idempotency_in_flight',
           'idempotency_mismatch',
         ]),
         params: ByPath,
         headers: KeyHeader,
-        response: { 200: MadeDirectory.describe('It was there already.'), 201: MadeDirectory },
+        response: { 200: MadeDirectory.describe('It already existed.'), 201: MadeDirectory },
       },
     },
     async (request, reply) => {

@@ -69,12 +69,15 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseDeps> = async (app, d
       ]),
       querystring: StreamFirehose,
       headers: z.object({
-        'last-event-id': z.string().optional().describe('The last `id` seen: the stream goes on after it.'),
+        'last-event-id': z
+          .string()
+          .optional()
+          .describe('The last `id` that the client received. The stream continues after it.'),
       }),
       response: {
         200: {
           description:
-            'Events as they become durable, each with the cursor of the firehose as `id`; in order within a conversation. `conversation_deleted` tells of one that is gone, whose earlier events are not told any more. A comment every 15 s. Ends with `server_closing` or `lagged`.',
+            'Events when they are stored, each with the cursor of the firehose as `id`, in order within a conversation, and a comment every 15 s. `conversation_deleted` reports a deleted conversation; its events are no longer sent. The last frame is `server_closing` or `lagged`.',
           content: { 'text/event-stream': { schema: z.string() } },
         },
       },
@@ -110,7 +113,7 @@ function wantedOf({ types, deltas, conversation_ids: ids }: StreamFirehose) {
 async function refuseAll(socket: SocketConnection): Promise<void> {
   const problem = new Problem(
     'unsupported_frame',
-    'The firehose takes no frames; connect to a conversation to say something.',
+    'The firehose accepts no frames. Connect to a conversation to send one.',
   )
   for await (const _ of socket.frames) await socket.send({ type: 'problem', ...problem.toBody() })
 }

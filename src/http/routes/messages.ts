@@ -44,7 +44,7 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     '/conversations/:id/run',
     {
       schema: {
-        ...describe('runConversation', 'Let the agent work', [
+        ...describe('runConversation', 'Start the agent', [
           ...CONVERSATION,
           'already_running',
           'waiting_for_confirmation',
@@ -72,7 +72,7 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       schema: {
         ...describe(
           'pauseConversation',
-          'Pause the agent; without `interrupt`, pausing what is not running changes nothing',
+          'Pause the agent; without `interrupt`, pausing an agent that is not running changes nothing',
           [...CONVERSATION, 'storage_full'],
         ),
         params: ById,

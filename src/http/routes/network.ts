@@ -14,7 +14,7 @@ export const networkRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     '/conversations/:id/network-requests',
     {
       schema: {
-        ...describe('listNetworkRequests', 'Hosts that wait for a decision', CONVERSATION),
+        ...describe('listNetworkRequests', 'List the hosts that wait for a decision', CONVERSATION),
         params: ById,
         response: { 200: PendingNetworkRequests },
       },

@@ -22,10 +22,11 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
     '/conversations/:id/confirmation',
     {
       schema: {
-        ...describe('setConfirmation', 'Whether tool calls wait for a decision; it never decides what waits already', [
-          ...CONVERSATION,
-          'storage_full',
-        ]),
+        ...describe(
+          'setConfirmation',
+          'Turn confirmation of tool calls on or off; calls that already wait still need a decision',
+          [...CONVERSATION, 'storage_full'],
+        ),
         params: ById,
         body: SetConfirmation,
         response: { 200: Conversation },
@@ -38,7 +39,7 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
     '/conversations/:id/permissions',
     {
       schema: {
-        ...describe('listPermissions', 'What waits for a decision', CONVERSATION),
+        ...describe('listPermissions', 'List the tool calls that wait for a decision', CONVERSATION),
         params: ById,
         response: { 200: PendingPermissions },
       },
@@ -50,7 +51,7 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
     '/conversations/:id/permissions/:request_id',
     {
       schema: {
-        ...describe('decidePermission', 'Allow or deny calls, by id and by the hash of what was shown', [
+        ...describe('decidePermission', 'Allow or deny calls, by id and by the hash of the call as it was shown', [
           ...decided,
           'input_changed',
           'already_decided',
@@ -71,7 +72,7 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
     '/conversations/:id/approve',
     {
       schema: {
-        ...describe('approve', 'Allow all that waits in a request, as it was shown', [
+        ...describe('approve', 'Allow all waiting calls of a request, as they were shown', [
           ...decided,
           'nothing_pending',
           'already_decided',
@@ -88,7 +89,7 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
     '/conversations/:id/reject',
     {
       schema: {
-        ...describe('reject', 'Refuse all that waits; the agent stops', [
+        ...describe('reject', 'Refuse all waiting calls and end the run', [
           ...CONVERSATION,
           'storage_full',
           'nothing_pending',

@@ -16,7 +16,11 @@ export const processRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     '/conversations/:id/processes',
     {
       schema: {
-        ...describe('listProcesses', 'List what runs in a conversation, also what the agent left behind', CONVERSATION),
+        ...describe(
+          'listProcesses',
+          'List the processes of a conversation, including background processes of the agent',
+          CONVERSATION,
+        ),
         params: ById,
         response: { 200: Processes },
       },
@@ -31,7 +35,7 @@ export const processRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     '/conversations/:id/processes',
     {
       schema: {
-        ...describe('endProcesses', 'End the processes that a pattern fits, with all below them', CONVERSATION),
+        ...describe('endProcesses', 'End the processes that match a pattern, and their children', CONVERSATION),
         params: ById,
         querystring: EndProcesses,
         response: { 200: EndedProcesses },
@@ -47,7 +51,7 @@ export const processRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     '/conversations/:id/processes/:pid',
     {
       schema: {
-        ...describe('endProcess', 'End a process of the conversation, with all below it', [
+        ...describe('endProcess', 'End a process of the conversation, and its children', [
           ...CONVERSATION,
           'process_not_found',
         ]),
@@ -65,7 +69,7 @@ export const processRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     '/conversations/:id/shell-sessions',
     {
       schema: {
-        ...describe('listShellSessions', 'List shell sessions, those of the agent among them', CONVERSATION),
+        ...describe('listShellSessions', 'List shell sessions, including that of the agent', CONVERSATION),
         params: ById,
         response: { 200: ShellSessions },
       },
@@ -80,13 +84,15 @@ export const processRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     '/conversations/:id/shell-sessions/:session_id',
     {
       schema: {
-        ...describe('endShellSession', 'End a shell session with its processes; what it knew is forgotten', [
+        ...describe('endShellSession', 'End a shell session with its processes and discard its state', [
           ...CONVERSATION,
           'session_not_found',
           'session_busy',
         ]),
         params: z.strictObject({ id: ConversationId, session_id: z.string() }),
-        response: { 204: z.undefined().describe('Its next command begins in a new shell, in the workdir.') },
+        response: {
+          204: z.undefined().describe('The next command in this session starts a new shell in the workdir.'),
+        },
       },
     },
     async (request, reply) => {

@@ -14,7 +14,7 @@ export const secretRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager 
     '/conversations/:id/secrets',
     {
       schema: {
-        ...describe('putSecrets', 'Add or replace secrets, also during a run; those not named stay', [
+        ...describe('putSecrets', 'Add or replace secrets; allowed during a run, other secrets are kept', [
           ...CONVERSATION,
           'storage_full',
         ]),
@@ -45,12 +45,9 @@ export const secretRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager 
     '/conversations/:id/secrets/:key',
     {
       schema: {
-        ...describe('deleteSecret', 'Delete a secret; one that there is not is no error', [
-          ...CONVERSATION,
-          'storage_full',
-        ]),
+        ...describe('deleteSecret', 'Delete a secret; idempotent', [...CONVERSATION, 'storage_full']),
         params: z.strictObject({ id: ConversationId, key: z.string() }),
-        response: { 204: z.undefined().describe('No command gets it any more.') },
+        response: { 204: z.undefined().describe('New commands do not receive it.') },
       },
     },
     async (request, reply) => {

@@ -17,7 +17,7 @@ export const serverRoutes: FastifyPluginAsyncZod<ServerRouteDeps> = async (app, 
 
   app.get(
     '/alive',
-    { ...isPublic, schema: { ...describe('alive', 'Whether the server lives'), response: { 200: Alive } } },
+    { ...isPublic, schema: { ...describe('alive', 'Check whether the process answers'), response: { 200: Alive } } },
     async () => ({ status: 'ok' as const }),
   )
 
@@ -25,7 +25,10 @@ export const serverRoutes: FastifyPluginAsyncZod<ServerRouteDeps> = async (app, 
     '/ready',
     {
       ...isPublic,
-      schema: { ...describe('ready', 'Whether the server takes work'), response: { 200: Readiness, 503: Readiness } },
+      schema: {
+        ...describe('ready', 'Check whether the server accepts requests'),
+        response: { 200: Readiness, 503: Readiness },
+      },
     },
     async (_, reply) => {
       const now = await readiness()
@@ -35,7 +38,10 @@ export const serverRoutes: FastifyPluginAsyncZod<ServerRouteDeps> = async (app, 
 
   app.get(
     '/info',
-    { ...isEarly, schema: { ...describe('info', 'Version, tools, isolation and limits'), response: { 200: Info } } },
+    {
+      ...isEarly,
+      schema: { ...describe('info', 'Get version, tools, isolation and limits'), response: { 200: Info } },
+    },
     async () => info,
   )
 
@@ -45,10 +51,10 @@ export const serverRoutes: FastifyPluginAsyncZod<ServerRouteDeps> = async (app, 
     {
       ...isEarly,
       schema: {
-        ...describe('metrics', 'What the server counts of itself, for Prometheus'),
+        ...describe('metrics', 'Get metrics in the Prometheus format'),
         response: {
           200: {
-            description: 'The text format of Prometheus, version 0.0.4.',
+            description: 'The Prometheus text format, version 0.0.4.',
             content: { 'text/plain': { schema: z.string() } },
           },
         },

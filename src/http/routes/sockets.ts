@@ -138,4 +138,4 @@ async function firstFrame(socket: SocketConnection): Promise<CreateConversation>
   }
 }
 
-const noCreate = () => new Problem('invalid_request', 'With create=frame the first frame has to say what to make.')
+const noCreate = () => new Problem('invalid_request', 'With create=frame the first frame must be of type create.')

@@ -18,7 +18,7 @@ export const taskRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
     '/conversations/:id/tasks',
     {
       schema: {
-        ...describe('postTask', 'Have something done: a run of the agent, a command, or a Ticker', [
+        ...describe('postTask', 'Create a task: a run of the agent, a command or a Ticker', [
           ...CONVERSATION,
           'conversation_from_newer_version',
           'limit_reached',
@@ -28,7 +28,7 @@ export const taskRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
         params: ById,
         headers: KeyHeader,
         body: PostTask,
-        response: { 201: Task.describe('As it was posted: `pending`.') },
+        response: { 201: Task.describe('The task as it was created: `pending`.') },
       },
     },
     async (request, reply) => {
@@ -43,7 +43,7 @@ export const taskRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
     '/conversations/:id/tasks',
     {
       schema: {
-        ...describe('listTasks', 'List tasks, page by page', [...CONVERSATION, 'invalid_cursor']),
+        ...describe('listTasks', 'List tasks', [...CONVERSATION, 'invalid_cursor']),
         params: ById,
         querystring: ListTasks,
         response: { 200: TaskPage },
@@ -56,7 +56,7 @@ export const taskRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
     '/conversations/:id/tasks/:task_id',
     {
       schema: {
-        ...describe('getTask', 'Look at a task', [...CONVERSATION, 'task_not_found']),
+        ...describe('getTask', 'Get a task', [...CONVERSATION, 'task_not_found']),
         params: OneTask,
         response: { 200: Task },
       },
@@ -68,13 +68,13 @@ export const taskRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
     '/conversations/:id/tasks/:task_id',
     {
       schema: {
-        ...describe('cancelTask', 'Cancel a task; one that is over stays as it is', [
+        ...describe('cancelTask', 'Cancel a task; an ended task is not changed', [
           ...CONVERSATION,
           'task_not_found',
           'storage_full',
         ]),
         params: OneTask,
-        response: { 200: Task.describe('As it is now; nothing of it runs any more.') },
+        response: { 200: Task.describe('The task after it has ended.') },
       },
     },
     async (request) => (await manager.get(request.params.id)).tasks.cancel(request.params.task_id),

@@ -61,7 +61,10 @@ async function carryOut(
     case 'cancel_task':
       return await conversation.tasks.cancel(frame.task_id)
     case 'answer':
-      throw new Problem('unsupported_frame', 'There is nothing to answer: no agent of this version asks questions.')
+      throw new Problem(
+        'unsupported_frame',
+        'Answers are not supported: agents of this version ask no questions. Leave this frame out.',
+      )
   }
 }
 
@@ -70,7 +73,11 @@ export function parseJson(text: string): unknown {
     return parseForeignJson(text)
   } catch (cause) {
     if (cause instanceof ComplexJson) throw new Problem('invalid_request', `The frame ${cause.message}.`, { cause })
-    throw new Problem('invalid_request', 'A frame is one JSON object, sent as text.', { cause })
+    throw new Problem(
+      'invalid_request',
+      'The frame is not a JSON object sent as text. Send one JSON object per frame.',
+      { cause },
+    )
   }
 }
 

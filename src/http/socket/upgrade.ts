@@ -84,17 +84,23 @@ async function createServer(maxPayload: number): Promise<WebSocketServer> {
 export function refuseBadUpgrade(request: FastifyRequest, isAllowedOrigin: IsAllowedOrigin): void {
   if (request.is404) return
   if (!request.routeOptions.config.socket)
-    throw new Problem('invalid_request', 'This route is no WebSocket; leave out the Upgrade header.')
+    throw new Problem('invalid_request', 'This route is not a WebSocket. Leave out the Upgrade header.')
   const { origin, 'sec-websocket-key': key = '', 'sec-websocket-version': version } = request.headers
   if (origin !== undefined && !isSameOrigin(origin, request.host) && !isAllowedOrigin(origin))
-    throw new Problem('origin_refused', 'Pages of this origin may not connect; OPENHANDS_CORS_ORIGINS says which may.')
+    throw new Problem(
+      'origin_refused',
+      'Pages of this origin must not connect. Add the origin to OPENHANDS_CORS_ORIGINS.',
+    )
   if (version !== '13') throw upgradeRequired()
   if (!/^[+/0-9A-Za-z]{22}==$/.test(key))
-    throw new Problem('invalid_request', 'Sec-WebSocket-Key is missing, or not 16 bytes in base64.')
+    throw new Problem(
+      'invalid_request',
+      'Sec-WebSocket-Key is missing or not 16 bytes in base64. Use a WebSocket client.',
+    )
 }
 
 export const upgradeRequired = (): Problem =>
-  new Problem('upgrade_required', 'This route is a WebSocket; connect to it with a WebSocket client, version 13.')
+  new Problem('upgrade_required', 'This route is a WebSocket. Connect to it with a WebSocket client, version 13.')
 
 /** By host and port alone: the scheme is that of the proxy in front, if there is one. */
 function isSameOrigin(origin: string, host: string): boolean {

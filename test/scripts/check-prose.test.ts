@@ -1,0 +1,99 @@
+/** The check of the phrasing: what it finds, where it looks, and what it lets pass. */
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { findPhrases, MOST_IN_SOURCES, wordsOfJson, wordsOfMarkdown, wordsOfSource } from '../../scripts/prose.ts'
+
+const SCRIPT = join(import.meta.dirname, '../../scripts/check-prose.ts')
+
+describe('a phrase is found', () => {
+  test.each([
+    'A call that was cut off is told as interrupted.',
+    'A file that comes in has its place when it is whole.',
+    'Leave it out to begin anew.',
+    'Nobody is asked: who has the key may.',
+    'They run behind the same wall.',
+    'An empty value is none.',
+    'Whoever misses them gets the whole.',
+    'Detect what comes twice by its id.',
+    'Answers how to give it back. Twice is fine.',
+    'The client lets go of it.',
+    'The stream goes on after it.',
+    'List those there are.',
+    'Deleting one that there is not.',
+    'This is no file.',
+    'Who cannot be let in gets an error.',
+  ])('in: %s', (sentence) => {
+    expect(findPhrases(sentence)).toMatchObject([{ line: 1, instead: expect.stringMatching(/./) }])
+  })
+
+  test('across a line break, also one in a comment, and is reported with the line that it begins in', () => {
+    expect(findPhrases('One.\nIt takes\nits place.')).toMatchObject([{ line: 2, found: 'takes its place' }])
+    expect(findPhrases('/**\n * It takes\n * its place.\n */')).toMatchObject([{ line: 2 }])
+  })
+})
+
+test.each([
+  'There is no database.',
+  'There is none.',
+  'It is no longer used.',
+  'A firewall, and the wall clock.',
+  'Interrupted calls are reported as such and never re-run.',
+  'The untold story of a foretold end.',
+])('is not found in: %s', (sentence) => {
+  expect(findPhrases(sentence)).toEqual([])
+})
+
+test('code, blocks of code and targets of links are not words of a page', () => {
+  const page = 'Run `begin anew`, see [more](anew.md).\n```\ntold\n```\nIt is told.'
+  expect(findPhrases(wordsOfMarkdown(page))).toMatchObject([{ line: 5, found: 'told' }])
+})
+
+test('comments and texts are the words of a source; names are not', () => {
+  const source = "const told = wall(anew)\n// begins anew\nthrow new Error('is told')\n/* the\n wall */"
+  expect(findPhrases(wordsOfSource(source)).map(({ line }) => line)).toEqual([2, 3, 5])
+})
+
+test('descriptions and summaries are the words of a JSON document; names, enums and examples are not', () => {
+  const document = { told: { summary: 'Begins anew', description: 'Is told.', enum: ['told'], example: 'told' } }
+  expect(findPhrases(wordsOfJson(JSON.stringify(document))).map(({ found }) => found)).toEqual(['anew', 'told'])
+})
+
+describe('the command', () => {
+  const CLEAN = { 'README.md': 'Hello.', 'openapi/openapi.json': '{}', 'src/a.ts': '// fine' }
+
+  test('passes a project without phrases', async () => {
+    expect(await check(CLEAN)).toMatchObject({ code: 0 })
+  })
+
+  test.each(['README.md', 'CHANGELOG.md', 'docs/a.md', '.env.example'])('fails for one in %s', async (path) => {
+    expect(await check({ ...CLEAN, [path]: 'Begins anew.' })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`${path}:1: "anew"`),
+    })
+  })
+
+  test('allows as many in the sources as are left, and not one more', async () => {
+    const left = '// anew\n'.repeat(MOST_IN_SOURCES)
+    expect(await check({ ...CLEAN, 'src/a.ts': left })).toMatchObject({ code: 0 })
+    expect(await check({ ...CLEAN, 'src/a.ts': left, 'bench/b.ts': '// anew' })).toMatchObject({ code: 1 })
+  })
+})
+
+async function check(files: Record<string, string>): Promise<{ code: number; stderr: string }> {
+  const root = await mkdtemp(join(tmpdir(), 'agent-server-prose-'))
+  onTestFinished(() => rm(root, { recursive: true, force: true }))
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(root, path)), { recursive: true })
+    await writeFile(join(root, path), text)
+  }
+  try {
+    const { stderr } = await promisify(execFile)(process.execPath, [SCRIPT, '--root', root])
+    return { code: 0, stderr }
+  } catch (error) {
+    return error as { code: number; stderr: string }
+  }
+}
