@@ -17,7 +17,7 @@ RUN apt-get update \
   && rm -rf /var/lib/apt/lists/* \
   && useradd --create-home --uid 1000 --shell /bin/bash agent \
   && install --directory --owner=agent --group=agent --mode=0700 /data
-# bubblewrap builds its wall only where the container may make namespaces of its own, which most may not: docs/isolation.md.
+# bubblewrap works only in containers that may create namespaces, and most may not: docs/isolation.md.
 # So the executable is not readable by the user it runs as either: the kernel then hides its memory and environment from
 # that user's other processes, the agent's commands among them.
 COPY --from=build --chown=root:root --chmod=0711 /src/dist/agent-server /usr/local/bin/agent-server

@@ -19,7 +19,7 @@ export const MOST_IN_SOURCES = 624
 
 export const PHRASES: readonly Phrase[] = [
   { pattern: 'anew', instead: 'again, or: from the beginning' },
-  { pattern: 'told', instead: 'reported, returned, informed, shown' },
+  { pattern: 'told(?! apart)', instead: 'reported, returned, informed, shown' },
   { pattern: 'tells? of', instead: 'reports, describes' },
   {
     pattern: '(?:has|have|takes?|took) (?:its|their) places?',
