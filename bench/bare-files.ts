@@ -1,4 +1,4 @@
-/** Files over a bare Node server, streamed and nothing else: what sending and receiving costs at the least. A process of its own. */
+/** Files over a bare Node server, streamed and nothing else: the minimum cost of sending and receiving. Runs in a separate process. */
 import { createReadStream, createWriteStream } from 'node:fs'
 import { rename, stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -9,7 +9,7 @@ import { pipeline } from 'node:stream/promises'
 const directory = process.argv[2]!
 
 const server = createServer((request, response) => {
-  // A client that has seen enough is no failure.
+  // A client that disconnects early does not count as a failure.
   answer(join(directory, request.url!)).catch((error: unknown) => response.destroy(error as Error))
 
   async function answer(path: string): Promise<void> {

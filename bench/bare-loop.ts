@@ -1,5 +1,5 @@
 /**
- * What there is to beat: the least a Node process can do that is still an agent with subscribers. It asks the model over
+ * The reference: the least that a Node process can do as an agent with subscribers. It asks the model over
  * `node:http`, runs each call with `bash -c`, and writes text to its subscribers; it stores nothing, checks nothing, and
  * forgets all when it ends. Started with a directory it is durable: each message is on the disk there before the loop
  * goes on, as often a step as the server writes, and the calls of a conversation run in one bash.

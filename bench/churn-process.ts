@@ -1,4 +1,4 @@
-/** The subscribers of the benchmark `churn`; told the plan, tells what came of it. */
+/** The subscribers of the benchmark `churn`; receives the plan and returns the outcome. */
 import type { ChurnPlan } from '../test/support/churn.ts'
 import { churn } from '../test/support/churn.ts'
 

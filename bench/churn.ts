@@ -54,7 +54,7 @@ async function createOne(): Promise<string> {
   return (JSON.parse(await send(`${URL}/conversations`, { llm_config })) as { id: string }).id
 }
 
-/** In a process of its own: a thousand clients would keep this one from looking at its watch. */
+/** Runs in a separate process, because a thousand clients would delay the measurements of this one. */
 async function runChurn(plan: ChurnPlan): Promise<ChurnOutcome> {
   const child = fork(join(import.meta.dirname, 'churn-process.ts'), [JSON.stringify(plan)])
   const [outcome] = (await once(child, 'message')) as [ChurnOutcome]

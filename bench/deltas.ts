@@ -43,7 +43,7 @@ async function agesOf(subject: Subject, subscribers: number, plan: Plan): Promis
   return ages
 }
 
-/** The end of a run may be told on another connection before the last piece. */
+/** The end of a run can arrive on another connection before the last piece. */
 async function untilStill(count: () => number): Promise<void> {
   for (let before = -1; before !== count(); await new Promise((resolve) => setTimeout(resolve, 100))) before = count()
 }

@@ -1,4 +1,4 @@
-/** A data directory with as many conversations as are asked for: copies of one that the server made itself, each under an id of its own. */
+/** A data directory with as many conversations as are asked for: copies of one that the server created, each with a separate id. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'

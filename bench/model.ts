@@ -1,5 +1,5 @@
 /**
- * A model server for measurements, a process of its own so that nothing else shares its thread: it answers at once with
+ * A model server for measurements. It runs in a separate process, so that nothing else shares its thread: it answers at once with
  * what the plan in the user's last message asks for, and notes when each request came and when its answer was out.
  */
 import { once } from 'node:events'

@@ -24,7 +24,7 @@ export type Subject = AsyncDisposable & {
 
 export type Sides = { readonly server: Subject; readonly bare: Subject; readonly durable: Subject }
 
-/** All at once, with one model: whoever measures lets them take turns. */
+/** All at once, with one model: the caller measures them in turn. */
 export async function withSubjects<T>(measure: (sides: Sides, model: ModelProcess) => Promise<T>): Promise<T> {
   await using model = await startModel()
   await using server = await startAgentServer(model.url)

@@ -22,7 +22,7 @@ type Message = {
   readonly summary: string
 }
 
-/** A schema is named once, whoever uses it. */
+/** A schema is named once for all its users. */
 const MESSAGES = {
   Event: { title: 'Event', summary: 'A stored event.', payload: Event },
   TransientEvent: {

@@ -41,7 +41,7 @@ async function build(): Promise<void> {
   const copy = join(PARTS, 'copy')
   copyFileSync(assembled, copy)
   chmodSync(copy, 0o755)
-  // In its place at once: one that is running goes on with the old file, and a failed build leaves that one whole.
+  // Replaced atomically: a running server keeps the old file, and a failed build leaves it intact.
   renameSync(copy, EXECUTABLE)
   rmSync(PARTS, { recursive: true })
   process.stdout.write(
@@ -58,7 +58,7 @@ async function bundle(input: string): Promise<string> {
   const bundler = await rolldown({
     input,
     platform: 'node',
-    // A package that is missing would else become an import that fails when the server starts.
+    // A package that is missing would otherwise become an import that fails when the server starts.
     onLog: (level, log, fallback) => (log.code === 'UNRESOLVED_IMPORT' ? fallback('error', log) : fallback(level, log)),
   })
   // Minified: 10 MB less resident memory. Names are kept for stack traces.

@@ -24,7 +24,7 @@ run(join(CLIENT, 'node_modules/.bin/openapi-typescript'), [
 ])
 run(join(ROOT, 'node_modules/.bin/tsc'), ['-p', CLIENT])
 
-/** What is only advice is told, and no reason to fail. */
+/** Hints are printed and do not fail the check. */
 async function validateAsyncApi(): Promise<void> {
   const { document, diagnostics } = await new Parser().parse(readFileSync(ASYNCAPI, 'utf8'))
   for (const { severity, message, path } of diagnostics) {

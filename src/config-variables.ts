@@ -28,8 +28,7 @@ export const VARIABLES = {
   },
   OPENHANDS_SECRET_KEY: { about: 'Encrypts secrets at rest. Default: derived from the master key.', secret: true },
   OPENHANDS_ISOLATION: {
-    about:
-      'How commands are walled off: `bubblewrap`, which has to be there; `auto`, for that where it works; or `none`.',
+    about: 'How commands are isolated: `bubblewrap`, required; `auto`, bubblewrap where it works; or `none`.',
     default: 'auto',
   },
   OPENHANDS_LIMIT_MEMORY: {
@@ -52,7 +51,7 @@ export const VARIABLES = {
   },
   OPENHANDS_NETWORK: {
     about:
-      'What commands of conversations without a policy of their own may reach: `open`, `none`, or `allowlist:` and hosts, separated by commas. Default: `OPENHANDS_NETWORK_CEILING`.',
+      'What commands may reach in conversations without their own policy: `open`, `none`, or `allowlist:` and hosts, separated by commas. Default: `OPENHANDS_NETWORK_CEILING`.',
   },
   OPENHANDS_NETWORK_CEILING: {
     about: 'The most that any conversation may reach, in the same form; a conversation can only be stricter.',
@@ -68,7 +67,7 @@ export const VARIABLES = {
   },
   OPENHANDS_CORS_ORIGINS: {
     about:
-      'Origins, separated by commas, whose pages may call the API from a browser; `*` is any. Default: none but this server’s own page.',
+      'Origins, separated by commas, whose pages may call the API from a browser; `*` is any. Default: only the page of this server.',
   },
   OPENHANDS_TRUST_PROXY: {
     about:
@@ -116,7 +115,7 @@ export const VARIABLES = {
     about:
       'Where model requests may go, separated by commas: origins such as `https://api.openai.com`, wildcard hosts such as `*.example.org`, and `public` for every public address. Default: anywhere.',
   },
-  LLM_MODEL: { about: 'Model of conversations that bring no llm_config of their own.' },
+  LLM_MODEL: { about: 'Model of conversations without llm_config.' },
   LLM_API_KEY: { about: 'Key for LLM_BASE_URL; it is never sent anywhere else.', secret: true },
   LLM_BASE_URL: { about: 'OpenAI-compatible endpoint that goes with LLM_MODEL. Default: OpenAI’s own.' },
 } as const satisfies Record<string, Variable>

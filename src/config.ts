@@ -157,7 +157,7 @@ const DOT_ENV = '.env'
 
 type Read = (name: Name) => string | undefined
 
-/** Command line, then environment, then `.env`, then default; an empty value is none. */
+/** Command line, then environment, then `.env`, then default; an empty value counts as not set. */
 function createReader(overrides: Partial<Record<Name, string>>): Read {
   const given = Object.entries(process.env).filter(([, value]) => value)
   const env: Record<string, string | undefined> = { ...readDotEnv(), ...Object.fromEntries(given) }
@@ -227,7 +227,7 @@ function readMasterKeys(value: string | undefined): [string, ...string[]] {
   return [keys[0]!, ...keys.slice(1)]
 }
 
-/** What a limit says that is no limit. */
+/** The value that switches a limit off. */
 const UNLIMITED = 'none'
 /** A shell does not start with less. */
 const MIN_LIMITS = { bytes: 32 * 1024 ** 2, processes: 16, cpus: 0.05 }
@@ -300,7 +300,7 @@ function isOrigin(text: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && url.origin === text
 }
 
-/** Neither all nor a number of them: whoever reaches the server past its proxies could then say any address. */
+/** Neither all proxies nor a number of hops: a client that reaches the server directly could then claim any address. */
 function readProxies(value: string | undefined): string[] {
   const proxies = listOf(value)
   if (proxies.every(isNetwork)) return proxies
@@ -325,7 +325,7 @@ function readCallbackAllow(value: string | undefined): string[] {
   const allowed = listOf(value)
   const wrong = allowed.find((entry) => !isAddressRule(entry))
   if (wrong === undefined) return allowed
-  throw new ConfigError(`OPENHANDS_CALLBACK_ALLOW: ${wrong} is no address, CIDR range or host name.`)
+  throw new ConfigError(`OPENHANDS_CALLBACK_ALLOW: ${wrong} is not an address, CIDR range or host name.`)
 }
 
 function readNetwork(read: Read): Config['network'] {

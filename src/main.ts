@@ -8,7 +8,7 @@ const USAGE = `agent-server: hosts AI agents behind REST and Server-Sent Events
   agent-server serve [--host ADDRESS] [--port PORT] [--generate-key]
       Starts the server. It needs OPENHANDS_MASTER_KEY in the environment; with
       --generate-key it makes a key at first use, keeps it in the data directory,
-      and listens on localhost (127.0.0.1 and ::1) unless told otherwise.
+      and listens on localhost (127.0.0.1 and ::1) by default.
   agent-server demo
       Shows an agent doing a small real job. Needs no key and no network.
   agent-server scripted-model [--port PORT] [SCRIPT.json]
@@ -79,6 +79,6 @@ function tell(error: unknown): string {
   if (code === 'EACCES' && port !== undefined)
     return `port ${port} may not be listened on by this user; set OPENHANDS_SERVER_PORT to one above 1023.`
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return `${address ?? 'the host'} is no address of this machine; set OPENHANDS_SERVER_HOST.`
+    return `${address ?? 'the host'} is not an address of this machine; set OPENHANDS_SERVER_HOST.`
   return error instanceof TypeError || error instanceof ReferenceError ? (error.stack ?? error.message) : error.message
 }

@@ -77,7 +77,7 @@ function cannotKeep(path: string, error: unknown): ConfigError {
 function tellStart({ url, logger, noWall }: App, config: Config, kept: KeptKey | undefined): void {
   if (noWall !== undefined) {
     logger.warn(
-      `commands run on this host, as this user, without a wall around them (${noWall}); give the server a machine or container of its own`,
+      `commands run on this host, as this user, without a sandbox (${noWall}); run the server in a separate machine or container`,
     )
   }
   logger.info({ data_dir: config.dataDir, workdir_base: config.workdirBase }, 'ready')

@@ -1,4 +1,4 @@
-/** Callbacks on the wire: where the events of a conversation are delivered, what is delivered, and what came of it. */
+/** Callbacks on the wire: where the events of a conversation are delivered, what is delivered, and with which outcome. */
 import { z } from 'zod'
 import { PageLimit } from './conversation.ts'
 import { EVENT_TYPES, Event } from './event.ts'
@@ -23,7 +23,7 @@ export const CallbackUrl = z
 
 const EventTypes = z.array(z.enum(EVENT_TYPES)).min(1).describe('Event types to deliver. Default: all.')
 
-/** Faults are told by their place: a value may stand where a name belongs. */
+/** Faults are reported by position: a name may contain a value by mistake. */
 const CallbackHeaders = z
   .record(z.string(), z.string())
   .check(({ value, issues }) => {

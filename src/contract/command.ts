@@ -56,7 +56,7 @@ export const RunCommand = z
   })
 export type RunCommand = z.infer<typeof RunCommand>
 
-/** Seconds; undefined is none. */
+/** Seconds; undefined without a timeout. */
 export const timeoutOf = ({ timeout, background }: RunCommand): number | undefined =>
   timeout ?? (background ? undefined : DEFAULT_TIMEOUT_S)
 

@@ -1,4 +1,4 @@
-/** Conversations on the wire: how one is made and configured, and what is told about it. */
+/** Conversations on the wire: how one is created and configured, and how it is shown. */
 import { z } from 'zod'
 import { Result, Status } from './event.ts'
 import { DroppedCredential, LlmConfig, LlmConfigInput } from './llm-config.ts'

@@ -76,7 +76,7 @@ function asText(value: unknown): string {
 }
 
 function short(text: string): string {
-  // The beginning is enough, and no pattern begins with spaces: each of a long run of them would be a start of its own.
+  // The beginning is enough, and no pattern begins with spaces: each of a long run of them would be a separate start.
   const lines = text.slice(0, MAX_READ_CHARS).trim().split(/\n\s*/)
   const line = lines.map((each) => each.trimEnd()).join(' ⏎ ')
   return line.length > MAX_CHARS ? `${line.slice(0, MAX_CHARS)}…` : line

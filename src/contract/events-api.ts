@@ -88,7 +88,7 @@ export const StreamEvents = z.strictObject({
 })
 export type StreamEvents = z.infer<typeof StreamEvents>
 
-/** For the socket that makes its conversation: what there is of it is all told. */
+/** For the socket that creates its conversation: it receives all of its events. */
 export const StreamNewConversation = StreamEvents.omit({ after_seq: true }).extend({
   create: z
     .enum(['defaults', 'frame'])

@@ -1,4 +1,4 @@
-/** Files of a workdir on the wire: how they are asked for, and what is told about them. */
+/** Files of a workdir on the wire: requests and responses. */
 import { z } from 'zod'
 import { PageLimit } from './conversation.ts'
 

@@ -15,7 +15,7 @@ export function faultOfHeaderName(name: string): string | undefined {
   return undefined
 }
 
-/** Latin-1 without control characters. What stands around it would be dropped on the way, so it is none of the value. */
+/** Latin-1 without control characters. White space around a value would be dropped in transit, so it does not belong to the value. */
 export function faultOfHeaderValue(value: string): string | undefined {
   if (value.length > MAX_HEADER_VALUE_LENGTH) return `a value can have at most ${MAX_HEADER_VALUE_LENGTH} characters`
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))

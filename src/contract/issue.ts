@@ -8,7 +8,7 @@ type Issue = { readonly code?: string; readonly path: readonly PropertyKey[]; re
 /** The names below these are the client's own, and may be a secret that stands in the wrong place. */
 const FIELDS_OF_FREE_NAMES = new Set<PropertyKey>(['metadata', 'extra_headers', 'extra_body', 'secrets', 'headers'])
 
-/** `fields`: those there are at `root`, where they are known. */
+/** `fields`: the existing fields at `root`, if they are known. */
 export function tellIssue(
   issue: Issue | z.core.$ZodIssue,
   root: readonly string[],

@@ -1,4 +1,4 @@
-/** How a conversation reaches its model: `llm_config` as clients send it and as it is told back. */
+/** How a conversation reaches its model: `llm_config` as clients send it and as it is returned. */
 import { z } from 'zod'
 import { faultOfHeaderName, faultOfHeaderValue } from './http-header.ts'
 
@@ -17,7 +17,7 @@ const ApiKey = z
 
 const MAX_EXTRA_HEADERS = 50
 
-/** Faults are told by their place: a value may stand where a name belongs. */
+/** Faults are reported by position: a name may contain a value by mistake. */
 const ExtraHeaders = z
   .record(z.string(), z.string())
   .check(({ value, issues }) => {
@@ -64,7 +64,7 @@ export const DROPPED_CREDENTIALS = ['api_key', 'extra_headers'] as const
 export const DroppedCredential = z.enum(DROPPED_CREDENTIALS)
 export type DroppedCredential = z.infer<typeof DroppedCredential>
 
-/** Fields of an OpenHands LLM dump that this server knows and does not use: told in `warnings`, not refused. */
+/** Fields of an OpenHands LLM dump that this server knows and does not use: listed in `warnings`, not refused. */
 const UNUSED_FIELDS = new Set([
   'aws_access_key_id',
   'aws_region_name',

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 
 /**
- * Providers refuse a part of nothing but white space, and lone surrogates (halves of characters), and with them every
+ * Providers refuse a part of white space only, and lone surrogates (halves of characters), and with them every
  * later request of the conversation.
  */
 const NonEmptyText = z

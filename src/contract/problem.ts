@@ -1,4 +1,4 @@
-/** The error catalogue: every code a client can meet, its HTTP status, and how an error is thrown and told. */
+/** The error catalogue: every code a client can meet, its HTTP status, and how an error is thrown and returned. */
 import { z } from 'zod'
 
 /** Code -> HTTP status. A code is never renamed; the sentence that goes with it says what to do. */
@@ -90,7 +90,7 @@ export const ErrorBody = z
   })
 export type ErrorBody = z.infer<typeof ErrorBody>
 
-/** An expected failure on its way to a client. */
+/** An expected failure that is returned to a client. */
 export class Problem extends Error {
   readonly code: ProblemCode
   readonly details: Record<string, unknown> | undefined

@@ -31,7 +31,7 @@ const RESERVED_PREFIXES = [
   'GIT_CONFIG',
 ].concat(['LC_', 'HIST', 'COMP_'])
 
-/** Name -> value, as a client sends them. Its own faults are told by their place: a value may stand where a name belongs. */
+/** Name -> value, as a client sends them. Faults are reported by position: a name may contain a value by mistake. */
 export const Secrets = z
   .record(z.string(), z.string())
   .check(({ value, issues }) => {

@@ -1,4 +1,4 @@
-/** What the server tells of itself. */
+/** The server on the wire: health, version and limits. */
 import { z } from 'zod'
 import { ResourceLimits } from './resource-limits.ts'
 import { ServerNetwork } from './network.ts'

@@ -118,7 +118,7 @@ export type CommandFrame = z.infer<typeof CommandFrame>
 const Cursor = z.string().describe('Opaque position to resume from.')
 const AfterSeq = z.int().nonnegative().describe('Position to resume from, as `after_seq`.')
 
-/** The subscription is made: all that happens from here on is told. */
+/** The subscription is made: all later events are sent. */
 export const ConversationReadyFrame = z
   .object({ type: z.literal('ready'), conversation_id: z.uuid(), status: Status, after_seq: AfterSeq })
   .meta({ id: 'ConversationReadyFrame' })
@@ -145,7 +145,7 @@ export const AckFrame = z
   .meta({ id: 'AckFrame' })
 export type AckFrame = z.infer<typeof AckFrame>
 
-/** A frame of the client that was not carried out; the socket stays open. */
+/** A frame of the client that was not executed; the socket stays open. */
 export const ProblemFrame = z
   .object({ type: z.literal('problem'), id: z.string().optional(), ...ErrorBody.shape })
   .meta({ id: 'ProblemFrame' })
@@ -172,7 +172,7 @@ export const LaggedFrame = z.object({ type: z.literal('lagged') }).meta({ id: 'L
 /** The last frame before the socket is closed, with code 4000 and the status of the error. */
 export const ErrorFrame = z.object({ type: z.literal('error'), ...ErrorBody.shape }).meta({ id: 'ErrorFrame' })
 
-/** Shown live on the firehose; events of conversations that are gone are not told to those who come later. */
+/** Sent live on the firehose. Later readers do not get the events of deleted conversations. */
 export const ConversationDeletedFrame = z
   .object({ type: z.literal('conversation_deleted'), conversation_id: z.uuid() })
   .meta({ id: 'ConversationDeletedFrame' })

@@ -32,7 +32,7 @@ export const Ticker = z
   })
   .meta({ id: 'Ticker' })
 
-/** What a task does: a run of the agent, a command in a shell, or nothing but telling that time passes. */
+/** What a task does: a run of the agent, a command in a shell, or a ticker that only reports progress. */
 export const Runnable = z.discriminatedUnion('type', [AgentRun, CommandTask, Ticker]).meta({ id: 'Runnable' })
 export type Runnable = z.infer<typeof Runnable>
 

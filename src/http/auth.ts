@@ -1,4 +1,4 @@
-/** Who may call: the bearer master key, compared in constant time. The only file that sees what clients send as a key. */
+/** Authentication: the bearer master key, compared in constant time. The only file that sees what clients send as a key. */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { Problem } from '../contract/problem.ts'
 

@@ -3,7 +3,7 @@
 /** `end` is exclusive. */
 export type ByteRange = { readonly start: number; readonly end: number }
 
-/** Undefined where the whole is to be sent: no range, one that is none, or several, which nobody has to serve. */
+/** Undefined if the whole file is to be sent: without a range, with an invalid one, or with several, which servers need not support. */
 export function parseRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | undefined {
   const [, first, last] = /^bytes=(\d*)-(\d*)$/.exec(header?.replaceAll(' ', '') ?? '') ?? []
   if (first === undefined || last === undefined || (first === '' && last === '')) return undefined

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import { Problem } from '../contract/problem.ts'
 import { endGently } from './end-gently.ts'
 
-/** Of the first line and the headers together: Node's own, said here because clients are told. */
+/** Of the first line and the headers together: Node's default, named here because `/info` shows it. */
 export const MAX_HEADER_BYTES = 16 * 1024
 
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {

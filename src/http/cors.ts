@@ -32,7 +32,7 @@ const PREFLIGHT_LIFETIME_S = 600
 
 /**
  * Preflights are answered without a key, as browsers send none with them. Nothing is loaded or added where no origin is
- * allowed. The key is no cookie: without `credentials` a page can only use one that it has.
+ * allowed. The key is not a cookie: without `credentials` a page can only use one that it has.
  */
 export async function registerCors(app: FastifyInstance, allowed: readonly string[]): Promise<void> {
   if (allowed.length === 0) return

@@ -1,6 +1,6 @@
 /**
- * Requests without a right key, counted by client address. Only they are ever refused for their number: whoever has the key
- * gets in, however many others fail behind the same address, as else anybody could lock the operator out.
+ * Counts requests without a valid key by client address. Only such requests are refused for their number: a client with the key
+ * is always accepted, even from such an address, because otherwise anybody could lock the operator out.
  */
 import type { FastifyRequest } from 'fastify'
 import Fastify from 'fastify'
@@ -32,7 +32,7 @@ export function createFailedKeys(): CountFailedKey {
   }
 }
 
-/** On an app of its own, when first needed: on the server's it would have to be there from the start, and slow it down. */
+/** On a separate app, created when first needed: on the app of the server it would have to exist from the start, and slow it down. */
 async function createCounter() {
   const { default: rateLimit } = await import('@fastify/rate-limit')
   const app = Fastify()

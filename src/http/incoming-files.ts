@@ -7,7 +7,7 @@ import type { IncomingFile } from '../workspace/receive-files.ts'
 
 /** What a form has around its files. */
 const FORM_BYTES = 1024 * 1024
-/** Of a form: a body of nothing but beginnings of parts would keep the server busy for nothing. */
+/** Of a form: a body that only begins parts would waste the time of the server. */
 const LIMITS = { fileSize: Infinity, parts: 1000, headerPairs: 32, headerSize: 16 * 1024, fieldSize: 1024 }
 
 /** The raw body; nothing when there is none. Throws a `Problem` when the client says that it sends too much. */
@@ -18,7 +18,7 @@ export function contentOf({ headers, body }: FastifyRequest, maxBytes: number): 
 
 async function* noBody(): AsyncGenerator<Uint8Array> {}
 
-/** Who has read enough leaves the rest: it is dropped as it comes, so that the connection serves the next request. */
+/** When the reader stops early, the rest is read and dropped, so that the connection can serve the next request. */
 async function* readOrDrop(body: Readable): AsyncGenerator<Uint8Array> {
   try {
     // A stream that nobody has set an encoding for gives bytes.

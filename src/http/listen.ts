@@ -27,8 +27,8 @@ export type Listening = {
 const LOOPBACK = { v4: '127.0.0.1', v6: '::1' } as const
 
 /**
- * Host -> the address of the HTTP server itself, and one more. A client that says `localhost` tries both families. Whoever
- * holds the port in the other one would receive its key, and an agent on a shared network could be that.
+ * Host -> the address of the HTTP server itself, and one more. A client that says `localhost` tries both families. A program
+ * that listens on the other one would receive its key, and an agent on a shared network could be that program.
  */
 const PAIRS: Readonly<Record<string, readonly [first: string, second: string]>> = {
   localhost: [LOOPBACK.v4, LOOPBACK.v6],

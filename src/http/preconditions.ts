@@ -1,4 +1,4 @@
-/** `If-Match`, `If-None-Match` and their kin (RFC 9110, section 13): whether a request still means what there is. */
+/** `If-Match`, `If-None-Match` and their kin (RFC 9110, section 13): whether a request is about the current file. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Problem } from '../contract/problem.ts'
 import type { Publishing } from '../workspace/write-file.ts'
@@ -32,7 +32,7 @@ export function isSameRange(ifRange: string, { etag, mtime }: Version): boolean 
   return ifRange.includes('"') ? ifRange.trim() === etag : isDate(ifRange) && !isLater(mtime, ifRange)
 }
 
-/** `*` is whatever there is. A weak tag is none that we give. */
+/** `*` matches any existing file. The server never issues weak tags. */
 function isListed(header: string, etag: string | undefined): boolean {
   if (etag === undefined) return false
   return header.trim() === '*' || header.split(',').some((tag) => tag.trim() === etag)

@@ -11,7 +11,7 @@ import { isOutOfRoom } from '../events/log-file.ts'
 import { redactProblem } from '../security/redact-problem.ts'
 import { withRedaction } from '../telemetry/logger.ts'
 
-/** More would not help anyone to mend the request. */
+/** More would not help to correct the request. */
 const MAX_ISSUES = 20
 
 /** `redact` knows the secrets of the conversation that the request is about. */
@@ -27,14 +27,14 @@ export function handleError(
   if (problem.code === 'upgrade_required') void reply.header('upgrade', 'websocket').header('connection', 'upgrade')
   const retryAfter = problem.status === 503 ? 1 : problem.details?.['retry_after']
   if (typeof retryAfter === 'number') void reply.header('retry-after', retryAfter)
-  // Whoever has no key holds no connection, and guessing goes slower with a handshake for each guess.
+  // A client without the key keeps no connection, and a handshake for each attempt slows guessing down.
   if (problem.code === 'unauthorized' || problem.code === 'too_many_attempts') void reply.header('connection', 'close')
   // Also where a request is refused before any hook has run.
   void reply.header('x-request-id', request.id)
   return reply.code(problem.status).type('application/json').send(JSON.stringify(problem.toBody()))
 }
 
-/** What a client may be told of it. */
+/** The part of an error that clients may see. */
 export function tellProblem(
   error: FastifyError | Error,
   request: FastifyRequest,

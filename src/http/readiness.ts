@@ -27,7 +27,7 @@ export function createReadiness({ dataDir, phase }: ReadinessDeps): ReadinessPro
   }
 }
 
-/** By writing: permissions alone do not tell of a full disk, or of one that was taken away. */
+/** Checks by writing: permissions alone do not show a full or removed disk. */
 async function isWritable(directory: string): Promise<boolean> {
   const late = new AbortController()
   const write = async () => {

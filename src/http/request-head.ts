@@ -1,4 +1,4 @@
-/** What the head of every request has to be, and Node does not see to, or only without an answer in our form. */
+/** Checks of the request head that Node does not do, or does without an answer in our form. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../contract/problem.ts'
@@ -13,7 +13,7 @@ const HOST = /^(?:\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/
 export function refuseBadHead({ raw }: FastifyRequest, reply: FastifyReply): void {
   const fault = faultOf(raw)
   if (fault === undefined) return refuseEncoded(raw)
-  // Whoever has sent it, the next request on this connection may not be what it seems.
+  // The next request on this connection may not be what it seems.
   void reply.header('connection', 'close')
   throw new Problem('invalid_request', fault)
 }
@@ -41,7 +41,7 @@ function faultOf({ rawHeaders, headers, httpVersion }: IncomingMessage): string 
 }
 
 export type Expectations = {
-  /** For a request that may be carried out: asks for its body, if the client waits for that. Throws a `Problem` for any other wish. */
+  /** For a request that may be executed: asks for its body if the client waits for that. Throws a `Problem` for any other expectation. */
   readonly meet: (request: FastifyRequest, reply: FastifyReply) => void
 }
 

@@ -41,7 +41,7 @@ export function logSocket(request: FastifyRequest, end: { readonly close: number
 /** From where, and with which key, right or wrong. */
 const whoOf = ({ ip, keyFingerprint }: FastifyRequest) => ({ address: ip, key: keyFingerprint })
 
-/** What a client had done over a socket, or was refused: `frame` is undefined for what was none. */
+/** Logs a frame that was executed or refused; `frame` is undefined for data that was not a frame. */
 export function logCommand(
   request: FastifyRequest,
   command: { readonly frame: string | undefined; readonly status: number; readonly conversation_id: string },

@@ -1,7 +1,7 @@
-/** What browsers are told about answers: nothing in them may run, be framed, or be taken for another type. */
+/** Security headers: browsers must not run a response, frame it, or guess its type. */
 import type { FastifyHelmetOptions } from '@fastify/helmet'
 
-/** Of every answer but the page's. Constant: helmet makes them anew for each request, which costs as much as all else about a short one. */
+/** Of every response except the page. Constant, because helmet computes them for each request, which doubles the cost of a short one. */
 export const SECURITY_HEADERS = {
   'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
@@ -26,6 +26,6 @@ export const PAGE_SECURITY_HEADERS = {
     },
   },
   frameguard: { action: 'deny' },
-  // For whoever speaks TLS in front of this server, which knows the whole domain.
+  // Left to the proxy that terminates TLS, which knows the whole domain.
   strictTransportSecurity: false,
 } satisfies FastifyHelmetOptions

@@ -55,7 +55,7 @@ declare module 'fastify' {
     public?: boolean
     /** Answers while the server starts, as all that is public does: it needs no conversations. */
     early?: boolean
-    /** For people to look at in a browser: it has security headers of its own. */
+    /** For people to look at in a browser: it has separate security headers. */
     page?: boolean
     /** Its body is a file, or a form of files, of any type and size. */
     takesFiles?: boolean
@@ -101,7 +101,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   const times = deps.times ?? REQUEST_TIMES
   const app = Fastify({
     loggerInstance: logger,
-    // One line per request, of our own, is below.
+    // Our line per request is below.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'req_id' }),
     bodyLimit: deps.info.limits.max_body_bytes,
     http: {
@@ -170,7 +170,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   const checkKey = createKeyCheck(deps)
   requireKey(app, checkKey)
   refuseBadUpgrades(app, deps.corsOrigins)
-  // What comes here may be carried out.
+  // Requests that come here may be executed.
   app.addHook('onRequest', async (request, reply) => {
     // Before a body comes that nobody takes.
     if (request.is404) refuseUnknown(request.url)
@@ -243,7 +243,7 @@ const compileValidator: FastifySchemaCompiler<z.ZodType> = (route) => {
   return route.httpPart === 'body' ? (data) => validate(data ?? undefined) : validate
 }
 
-/** Anything else is 415. An empty body is no body: clients send the header out of habit, also where nothing has to be said. */
+/** Anything else is 415. An empty body counts as absent: clients send the header by default. */
 function acceptJsonOnly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()

@@ -34,7 +34,7 @@ export function watchBodies({ server }: Pick<FastifyInstance, 'server'>, times: 
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0
 
-/** One request's body on its way in. */
+/** The body of one request while it arrives. */
 class SlowBody {
   readonly #request: IncomingMessage
   /** The request itself forgets it. */
@@ -53,7 +53,7 @@ class SlowBody {
     this.#timer = setTimeout(() => this.#look(), times.jsonMs)
     request.once('close', () => clearTimeout(this.#timer))
     response.once('finish', () => {
-      // Nobody needs the rest; what comes after it on this connection cannot be told from it.
+      // The rest is not needed, and cannot be distinguished from what follows on this connection.
       if (!request.complete) endGently(this.#socket)
     })
   }

@@ -14,9 +14,9 @@ import { createStreamWriter } from './stream-writer.ts'
 export type StreamOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas'> & {
   /** What the reader may be behind, bytes. */
   readonly bufferBytes: number
-  /** What the reader comes back with to go on after this position. */
+  /** The cursor with which the reader resumes after this position. */
   readonly cursorAt?: (position: number) => string
-  /** Told when it begins; what it answers is told how it ended. */
+  /** Called when it begins; the returned function is called with how it ended. */
   readonly onOpen: () => (end: { readonly lagged: boolean }) => void
 }
 
@@ -26,7 +26,7 @@ const STALL_TIMEOUT_MS = 60_000
 /** How soon a client comes back, milliseconds. */
 const HELLO = 'retry: 1000\n\n'
 
-/** How the stream says why it is over; a reader that went away by itself is told nothing. */
+/** The last frame says why the stream ends. A reader that disconnected gets none. */
 const GOODBYE: Readonly<Record<FeedEnd, string>> = {
   deleted: 'event: deleted\ndata: {}\n\n',
   closing: 'event: server_closing\ndata: {}\n\n',
@@ -44,13 +44,13 @@ export async function requireEventStream(request: FastifyRequest): Promise<void>
   )
 }
 
-/** Resolves when the stream is over, whoever ended it. Throws a `Problem` only before the first byte. */
+/** Resolves when the stream has ended on either side. Throws a `Problem` only before the first byte. */
 export async function streamEvents(reply: FastifyReply, source: FeedSource, options: StreamOptions): Promise<void> {
   const { bufferBytes, cursorAt = String, onOpen, ...following } = options
   const signal = closeSignal(reply)
   const feed = follow(source, { ...following, signal, limits: feedLimits(bufferBytes) })
 
-  // The feed has begun to listen before the client sees the first byte: what it does next, it will hear of.
+  // The feed listens before the client sees the first byte, so the client receives the events of its next requests.
   let next = feed.next()
   const onEnd = onOpen()
   let lagged = false
@@ -70,7 +70,7 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
       next = feed.next()
     }
   } catch (error) {
-    // The head is out: the client is told in the stream, comes back with its cursor, and then gets the status.
+    // The head is sent already: the client gets an error frame, reconnects with its cursor, and then gets the status.
     next.catch(() => {})
     const problem =
       error instanceof Problem
@@ -97,7 +97,7 @@ async function untilDrained(stream: StreamWriter, reply: FastifyReply, signal: A
   }
 }
 
-/** Where a client goes on in a log; undefined for what happens from now on. */
+/** Where a client resumes in a log; undefined for new events only. */
 export function seqAfter(lastEventId: string | undefined, after_seq: number | undefined): number | undefined {
   return lastEventId === undefined ? after_seq : parseEventId(lastEventId)
 }

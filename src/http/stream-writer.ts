@@ -10,7 +10,7 @@ export type StreamWriter = {
 }
 
 /**
- * To be called when the head is written. Node's own `write` frames each piece as a chunk anew, for every reader, in three
+ * To be called when the head is written. Node's `write` frames each piece as a chunk again for every reader, in three
  * parts and a turn of the event loop later; with 50 readers that is a third of all the work.
  */
 export function createStreamWriter(response: ServerResponse): StreamWriter {

@@ -4,7 +4,7 @@ import type { Instrument } from './instruments.ts'
 
 export type Exposition = { readonly contentType: string; readonly text: () => Promise<string> }
 
-/** Together with what the process tells of itself: CPU, memory, garbage collection, and the event loop's lag from then on. */
+/** Together with the metrics of the process: CPU, memory, garbage collection, and the event loop's lag from then on. */
 export async function createExposition(instruments: readonly Instrument[]): Promise<Exposition> {
   const { Registry, collectDefaultMetrics } = await import('prom-client')
   const registry: Registry = new Registry()

@@ -1,4 +1,4 @@
-/** What this server counts of itself, and the plain functions that others report with. How it is told is in `exposition.ts`. */
+/** The metrics of this server, and the plain functions that others report with. `exposition.ts` formats them. */
 import type { Instrument, Sample } from './instruments.ts'
 import { createCounter, createReadout, createTimer } from './instruments.ts'
 

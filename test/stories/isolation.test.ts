@@ -331,7 +331,7 @@ describe('the level of isolation', () => {
       const id = await scene.create()
       expect((await scene.server.call('GET', '/info')).body.isolation).toBe(isolation)
       expect((await scene.events(id, 'types=SystemInit'))[0].isolation).toBe(isolation)
-      expect(/without a wall/.test(scene.server.output())).toBe(isolation === 'none')
+      expect(/without a sandbox \(/.test(scene.server.output())).toBe(isolation === 'none')
     }
   })
 

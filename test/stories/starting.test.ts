@@ -138,19 +138,19 @@ test('--generate-key makes a key at first use, keeps it for its owner only, prin
   expect(keys[1]).toBe(keys[0])
 })
 
-test('the start warns plainly that commands run on the host without a wall, and says why', async () => {
+test('the start warns plainly that commands run on the host without a sandbox, and says why', async () => {
   await using chosen = await startServer({ env: { OPENHANDS_ISOLATION: 'none' } })
   expect(chosen.output()).toMatch(
-    /commands run on this host, as this user, without a wall around them \(OPENHANDS_ISOLATION is none\)/,
+    /commands run on this host, as this user, without a sandbox \(OPENHANDS_ISOLATION is none\)/,
   )
   await using without = await startServer({ env: { PATH: '/nowhere' } })
-  expect(without.output()).toMatch(/without a wall around them \(bubblewrap is not installed/)
+  expect(without.output()).toMatch(/without a sandbox \(bubblewrap is not installed/)
   for (const server of [chosen, without]) expect((await server.call('GET', '/info')).body.isolation).toBe('none')
 })
 
 test('with bubblewrap at hand there is a wall, and no such warning', async () => {
   await using server = await startServer()
-  expect(server.output()).not.toMatch(/without a wall/)
+  expect(server.output()).not.toMatch(/without a sandbox \(/)
   expect((await server.call('GET', '/info')).body.isolation).toBe('bubblewrap')
 })
 

@@ -1,4 +1,4 @@
-/** Routes for callbacks: where the events of a conversation are delivered, and what came of it. */
+/** Routes for callbacks: where the events of a conversation are delivered, and the outcome of the deliveries. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import {

@@ -77,7 +77,7 @@ export const fileRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
   app.get(
     '/conversations/:id/files/*',
     {
-      exposeHeadRoute: false, // it has one of its own, which reads nothing
+      exposeHeadRoute: false, // it has a separate one, which reads nothing
       schema: {
         ...describe('getFile', 'Download a file or a part of it; a directory as `tar.gz`', [
           ...PATH,

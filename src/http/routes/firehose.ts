@@ -32,7 +32,7 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseDeps> = async (app, d
     async check({ query }) {
       using reader = await firehose.open()
       positionIn(reader, query.cursor)
-      slots.take()() // told before the upgrade that there is none; taken when it is made
+      slots.take()() // checks before the upgrade that a slot is free; it is taken afterwards
     },
     async serve(socket, { query }) {
       using stack = new DisposableStack()

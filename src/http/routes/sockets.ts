@@ -43,7 +43,7 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
       schema: { params: ById, querystring: StreamEvents },
       async check({ params, query }) {
         requireSeq((await manager.get(params.id)).log, query.after_seq)
-        streamSlots.take(params.id)() // told before the upgrade that there is none; taken when it is made
+        streamSlots.take(params.id)() // checks before the upgrade that a slot is free; it is taken afterwards
       },
       serve: (socket, { params, query, request }) => talk(deps, socket, request, { ...query, id: params.id }),
     }),

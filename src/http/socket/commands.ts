@@ -1,4 +1,4 @@
-/** What a client says on the socket of a conversation: parsed, carried out one after the other, each answered. */
+/** What a client says on the socket of a conversation: parsed, executed one after the other, each answered. */
 import type { z } from 'zod'
 import { LATER_FIELDS } from '../../contract/conversation.ts'
 import { tellIssue } from '../../contract/issue.ts'
@@ -10,7 +10,7 @@ import type { Opened } from '../../conversations/assemble.ts'
 import type { Idempotency } from '../../conversations/idempotency.ts'
 import { unsupportedFields } from '../problem-handler.ts'
 
-/** More would not help anyone to mend the frame. */
+/** More would not help to correct the frame. */
 const MAX_ISSUES = 20
 
 export type CommandDeps = {

@@ -86,7 +86,7 @@ function tokenIn(frame: string): string | undefined {
   try {
     return AuthFrame.parse(JSON.parse(frame)).token
   } catch {
-    return undefined // it is no such frame
+    return undefined // not an auth frame
   }
 }
 

@@ -11,22 +11,22 @@ import type { SocketConnection } from './connection.ts'
 export type SendOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas' | 'heartbeatMs'> & {
   /** What the reader may be behind, bytes. */
   readonly bufferBytes: number
-  /** Told when it begins; what it answers is told how it ended. */
+  /** Called when it begins; the returned function is called with how it ended. */
   readonly onOpen: () => (end: { readonly lagged: boolean }) => void
-  /** Told first, when nothing that happens from here on can be missed. */
+  /** Sent first, when no later event can be missed. */
   readonly greetings: readonly object[]
-  /** Told after a silence, when a filter has kept back what moved the position here. */
+  /** Sent after a silence, when a filter has held back the events that moved the position here. */
   readonly reached: (position: number) => object
 }
 
-/** How the socket says why it is over; a reader that went away by itself is told nothing. */
+/** The last frame says why the socket closes. A reader that disconnected gets none. */
 const GOODBYES: Readonly<Record<Exclude<FeedEnd, 'aborted'>, readonly [frame: object, code: number]>> = {
   deleted: [{ type: 'deleted' }, CLOSE_CODES.deleted],
   closing: [{ type: 'server_closing' }, CLOSE_CODES.server_closing],
   lagged: [{ type: 'lagged' }, CLOSE_CODES.lagged],
 }
 
-/** Resolves when the socket has been told that it is over, or is gone. Throws what the feed throws. */
+/** Resolves when the last frame was sent, or the socket was closed. Throws what the feed throws. */
 export async function sendFeed(socket: SocketConnection, source: FeedSource, options: SendOptions): Promise<void> {
   const { bufferBytes, greetings, reached, onOpen, ...following } = options
   const feed = follow(source, { ...following, signal: socket.signal, limits: feedLimits(bufferBytes) })
@@ -42,7 +42,7 @@ export async function sendFeed(socket: SocketConnection, source: FeedSource, opt
       const { records, reachedSeq, end } = batch
       if (records.length > 0) await socket.sendAll(records.map(socketFrame))
       else if (reachedSeq > told) await socket.send(reached(reachedSeq))
-      // What a filter kept back behind the last record is told with the next sign of life.
+      // Events that a filter held back after the last record are reported with the next heartbeat.
       told = records.length > 0 ? (records.findLast(({ seq }) => seq !== undefined)?.seq ?? told) : reachedSeq
       lagged = end === 'lagged'
       if (end) return end === 'aborted' ? undefined : await socket.end(...GOODBYES[end])

@@ -13,7 +13,7 @@ export type SocketRoute<Params extends z.ZodType, Query extends z.ZodType> = {
   readonly schema: { readonly params?: Params; readonly querystring: Query }
   /** What would be thrown later, before the upgrade: the client then gets it as an HTTP error. */
   readonly check: (asked: Asked<Params, Query>) => Promise<unknown>
-  /** Resolves when all is told. What it throws is told, too, and the socket closed. */
+  /** Resolves when everything is sent. What it throws is sent as an error frame, and the socket is closed. */
   readonly serve: (socket: SocketConnection, asked: Asked<Params, Query>) => Promise<void>
 }
 
@@ -48,7 +48,7 @@ export function upgradeWith<Params extends z.ZodType, Query extends z.ZodType>(
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { upgrades } = request.server
     if (!upgrades.has(request)) return
-    // Before a key is seen nothing is told of what there is.
+    // Before the key is checked nothing about conversations is revealed.
     if (request.headers.authorization !== undefined) await route.check(askedBy(request))
     await upgrades.accept(request, reply, (ws) => void live(ws, request, key, route))
   }

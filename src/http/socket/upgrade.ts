@@ -1,5 +1,5 @@
 /**
- * How a request becomes a WebSocket: which may, and what the others are told, as HTTP errors in the form that all have. An
+ * How a request becomes a WebSocket: which may, and which HTTP errors the others get, in the common form. An
  * upgrade goes through hooks and routes as any request does; what makes a socket of it is loaded with the first one.
  */
 import type { IncomingMessage } from 'node:http'
@@ -22,7 +22,7 @@ declare module 'fastify' {
 }
 
 export type Upgrades = {
-  /** Whether the connection really is on its way to another protocol: headers alone can pretend it. */
+  /** Whether the connection is really being upgraded: headers alone can pretend it. */
   readonly has: (request: FastifyRequest) => boolean
   /**
    * Ends what Fastify would do with the request. `onOpen` is called before the first frame can come, so that it has to
@@ -37,7 +37,7 @@ export type Upgrades = {
 const CLOSE_TIMEOUT_MS = 5000
 
 /**
- * An option of Node's server. Any other protocol is not taken up: HTTP clients offer HTTP/2 so, and go on without. Nor is a
+ * An option of Node's server. Any other protocol is not taken up: HTTP clients offer HTTP/2 so, and continue without. Nor is a
  * request with a body, which would come before the first frame on the same connection.
  */
 export const shouldUpgrade = (request: IncomingMessage): boolean =>

@@ -8,12 +8,12 @@ const MAX_WAITING = 2000
 type Waiting = { readonly client: string; readonly onEvicted: () => void }
 
 export class WaitingRoom {
-  /** Sets keep the order in which they were added: whoever has waited longest comes first. */
+  /** Sets keep the order in which they were added: the longest waiting comes first. */
   readonly #all = new Set<Waiting>()
   readonly #byClient = new Map<string, Set<Waiting>>()
 
   /**
-   * Nobody is turned away: where there is no room, whoever has waited longest is evicted. A client that has a key sends
+   * No client is turned away: without room, the longest waiting one is evicted. A client that has a key sends
    * it at once, so that one behind the same address as others still gets in. Returns an idempotent function to leave.
    */
   enter(client: string, onEvicted: () => void): () => void {
