@@ -90,12 +90,11 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
       // so a create that is cut off anywhere leaves no conversation.
       const workdirMade = prepareWorkdir(request.workdir, id, deps.workdirRules)
       const hasSecrets = Object.values(kept).some((group) => Object.keys(group).length > 0)
-      const secretsStored = hasSecrets ? deps.secretStore.create(id, kept) : undefined
-      // After the secrets: it syncs the directory, and their name with its own.
-      const logMade = Promise.resolve(secretsStored).then(() => deps.store.create(id))
+      const written = hasSecrets ? deps.secretStore.create(id, kept) : undefined
+      const logMade = deps.store.create(id, written && { written, sync: () => deps.secretStore.sync(id) })
       let opened: Opened | undefined
       try {
-        await Promise.allSettled([workdirMade, secretsStored, logMade])
+        await Promise.allSettled([workdirMade, written, logMade])
         const workdir = await workdirMade
         if (request.workdir !== undefined) await enterAsGuest(guests, workdir, id)
         const warnings = [...llm.warnings, ...toolWarning(llm.config, tools)]
@@ -107,7 +106,6 @@ export function createAssembler(deps: AssemblyDeps): Assembler {
           tools,
           redact: redactor.redact,
         })
-        await secretsStored
         const stored = await logMade
         const parts = { stored, state: { ...EMPTY_STATE, id, settings }, secrets, callbacks: NO_CALLBACKS, redactor }
         opened = assemble(deps, { ...parts, onChange })

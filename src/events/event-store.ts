@@ -81,11 +81,17 @@ export interface StoredLog {
 export type LogView = AsyncDisposable & Pick<StoredLog, 'head' | 'read'>
 
 /**
+ * Files of others in the directory of a new log. They are made durable together with the log's own place: one commit of the
+ * file system's journal instead of two.
+ */
+export type Beside = { readonly written: Promise<void>; readonly sync: () => Promise<void> }
+
+/**
  * Where logs live. Ids are lower-case UUIDs; any other is `conversation_not_found`.
  */
 export interface EventStore {
   /** A new, empty log, whose place is durable. Throws `conversation_exists`. */
-  create(conversationId: string): Promise<StoredLog>
+  create(conversationId: string, beside?: Beside): Promise<StoredLog>
   /**
    * A new log that begins with events of another one, from seq 1 on: their seqs, times and contents stay, their ids are
    * new. `ending` is asked once they are read, and follows them. It is there as a whole and durable, or not at all; what

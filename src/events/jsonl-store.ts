@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path'
 import { Problem } from '../contract/problem.ts'
 import { createKeyedTurns } from '../lib/keyed-turns.ts'
 import { writeCopiedLog } from './copied-log.ts'
-import type { EventStore, LogView, LogViews, StoredLog } from './event-store.ts'
+import type { Beside, EventStore, LogView, LogViews, StoredLog } from './event-store.ts'
 import { JsonlLog } from './jsonl-log.ts'
 import { LogFile, isOutOfRoom } from './log-file.ts'
 import { readPage } from './log-scan.ts'
@@ -50,11 +50,11 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
   }
 
   return {
-    async create(conversationId) {
+    async create(conversationId, beside) {
       requireUuid(conversationId)
       return await inTurn(conversationId, async () => {
         const { path, file, index } = fileOf(conversationId)
-        await createFile(file, path).catch(refuseCreation)
+        await createFile(file, path, beside).catch(refuseCreation)
         return take(conversationId, file, index, { last: undefined, end: 0 })
       })
     },
@@ -137,7 +137,7 @@ async function syncedSize(file: LogFile): Promise<number> {
   return size
 }
 
-async function createFile(file: LogFile, path: string): Promise<void> {
+async function createFile(file: LogFile, path: string, beside: Beside | undefined): Promise<void> {
   const directory = dirname(path)
   let topmost: string | undefined
   try {
@@ -151,8 +151,9 @@ async function createFile(file: LogFile, path: string): Promise<void> {
   const depth = topmost === undefined ? 0 : relative(topmost, directory).split('/').filter(Boolean).length
   const parents = [directory]
   for (let up = 0; up <= depth; up++) parents.push(dirname(parents.at(-1)!))
+  await beside?.written
   // At once: a journal commits for all of them together.
-  await Promise.all(parents.map(syncDirectory))
+  await Promise.all([...parents.map(syncDirectory), beside?.sync()])
 }
 
 function refuseCreation(cause: unknown): never {

@@ -1,6 +1,6 @@
 /** Secrets at rest: one AES-256-GCM encrypted file per conversation. The only file that knows the cipher and its keys. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
-import { constants, open, readFile, rename } from 'node:fs/promises'
+import { open, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { Problem } from '../contract/problem.ts'
@@ -16,8 +16,9 @@ export type SecretStoreDeps = { directory: string; keyMaterial: readonly [string
 export interface SecretStore {
   /** Empty when the conversation has none. Throws a `Problem` when no key opens the file. */
   read(conversationId: string): Promise<SecretValues>
-  /** The first of a conversation that is being made: durable when its directory, which is new, is synced after it. */
+  /** The first of a conversation that is being made: durable after `sync`, and once its new directory is synced. */
   create(conversationId: string, values: SecretValues): Promise<void>
+  sync(conversationId: string): Promise<void>
   /** Replaces all; durable when it resolves. A file that could not be read is set aside beside it, for its key may be found again. */
   write(conversationId: string, values: SecretValues): Promise<void>
   /** For other things of a conversation that hold secrets. */
@@ -55,9 +56,11 @@ export function createSecretStore({ directory, keyMaterial }: SecretStoreDeps): 
       )
     },
     async create(conversationId, values) {
-      const { O_WRONLY, O_CREAT, O_EXCL, O_DSYNC } = constants
-      await using file = await open(fileOf(conversationId), O_WRONLY | O_CREAT | O_EXCL | O_DSYNC, 0o600)
-      await file.writeFile(sealFor(conversationId, values))
+      await writeFile(fileOf(conversationId), sealFor(conversationId, values), { flag: 'wx', mode: 0o600 })
+    },
+    async sync(conversationId) {
+      await using file = await open(fileOf(conversationId), 'r')
+      await file.datasync()
     },
     async write(conversationId, values) {
       if (unreadable.delete(conversationId)) await setAside(fileOf(conversationId))
