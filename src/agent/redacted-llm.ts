@@ -4,7 +4,7 @@ import { uuid7 } from '../lib/uuid7.ts'
 import { parseJsonObject } from '../lib/json-object.ts'
 import { mapStrings } from '../lib/map-strings.ts'
 import type { Llm, LlmAnswer, LlmPiece, ModelToolCall } from '../llm/llm.ts'
-import { LlmError } from '../llm/llm.ts'
+import { LlmError, partOf } from '../llm/llm.ts'
 import { redactMaskedKeys } from '../security/masked-keys.ts'
 import type { Redactor } from '../security/redactor.ts'
 import type { StreamRedactor } from '../security/stream-redactor.ts'
@@ -65,7 +65,7 @@ function createParts(redactor: Redactor) {
   const shown = (delta: LlmPiece, text: string): LlmPiece[] => (text === '' ? [] : [{ ...delta, text }])
   return {
     add(delta: LlmPiece): LlmPiece[] {
-      const key = delta.kind === 'tool_input' ? `${delta.kind} ${delta.index}` : delta.kind
+      const key = partOf(delta)
       const part = parts.get(key) ?? { texts: redactor.stream(), latest: delta }
       parts.set(key, part)
       part.latest = delta

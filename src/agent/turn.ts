@@ -2,7 +2,7 @@
 import type { EventDraft } from '../contract/event.ts'
 import type { TransientDraft } from '../contract/transient-event.ts'
 import type { Llm, LlmAnswer, LlmPiece, LlmRequest, LlmRetry, ModelToolCall } from '../llm/llm.ts'
-import { LlmError } from '../llm/llm.ts'
+import { LlmError, partOf } from '../llm/llm.ts'
 import { parseJsonObject } from '../lib/json-object.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 
@@ -53,7 +53,7 @@ function createDeltaPublisher(messageId: string, { publish, runId }: TurnDeps) {
   const offsets = new Map<string, number>()
   return (delta: LlmPiece) => {
     const index = delta.kind === 'tool_input' ? delta.index : 0
-    const part = `${delta.kind}${index}`
+    const part = partOf(delta)
     const offset = offsets.get(part) ?? 0
     offsets.set(part, offset + delta.text.length)
     publish({

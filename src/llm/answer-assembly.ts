@@ -4,6 +4,7 @@ import type { Usage } from '../contract/message.ts'
 import { AnswerTooLarge, MAX_ANSWER_CHARS } from './answer-limits.ts'
 import type { Chunk } from './chat-chunk.ts'
 import { cutReasonOf } from './finish-reason.ts'
+import { partOf } from './llm.ts'
 import type { LlmAnswer, LlmPiece } from './llm.ts'
 import { createToolCallAssembly } from './tool-call-assembly.ts'
 
@@ -90,11 +91,11 @@ export function createAnswerAssembly({ model, takenIds, costOf }: AnswerOptions)
   }
 
   function whole(delta: LlmPiece): LlmPiece[] {
-    const channel = delta.kind === 'tool_input' ? `call ${delta.index}` : delta.kind
-    const all = (halves.get(channel)?.text ?? '') + delta.text
+    const part = partOf(delta)
+    const all = (halves.get(part)?.text ?? '') + delta.text
     const end = isHighSurrogate(all.charCodeAt(all.length - 1)) ? all.length - 1 : all.length
-    if (end < all.length) halves.set(channel, { ...delta, text: all.slice(end) })
-    else halves.delete(channel)
+    if (end < all.length) halves.set(part, { ...delta, text: all.slice(end) })
+    else halves.delete(part)
     return end > 0 ? [{ ...delta, text: all.slice(0, end).toWellFormed() }] : []
   }
 

@@ -1,10 +1,12 @@
 /** From the text of an answer to its deltas: knows the framings an answer comes in, and nothing of what it means. */
 import { ComplexJson, parseForeignJson } from '../lib/foreign-json.ts'
 import { EventTooLarge, createSseDecoder } from '../lib/sse-decoder.ts'
+import { createSlices } from '../lib/time-slices.ts'
 import type { AnswerAssembly } from './answer-assembly.ts'
 import { CutShort, NotAnAnswer, UpstreamFailure } from './answer-assembly.ts'
 import { AnswerTooLarge, MAX_EVENT_CHARS } from './answer-limits.ts'
 import { readChunk } from './chat-chunk.ts'
+import { partOf } from './llm.ts'
 import type { LlmPiece } from './llm.ts'
 
 /** Of what is no answer, for the error to quote the beginning of. Much longer than the quotation: a secret that is cut off is not found. */
@@ -14,8 +16,8 @@ const MAX_HEAD_CHARS = 64 * 1024
 type ServerMessage = { readonly json: unknown; readonly isError: boolean } | 'done'
 
 /**
- * Feeds the answer and yields its deltas, those of one read joined where they continue each other. Returns when the
- * answer is over, which may be before the server closes. What breaks after the model's end is no failure.
+ * Feeds the answer and yields its deltas: at most one for each part of the answer from one read. Returns when the answer
+ * is over, which may be before the server closes. What breaks after the model's end is no failure.
  *
  * One loop from the text to the delta: each further async generator, and each `yield*` in one, would make every piece
  * of text some microseconds older.
@@ -25,6 +27,8 @@ export async function* readAnswer(
   answer: AnswerAssembly,
 ): AsyncGenerator<LlmPiece, void> {
   const reader = createMessageReader()
+  // What has arrived already is read without a turn of the loop; what a delta costs is mostly what its reader does with it.
+  const slices = createSlices()
   let isDone = false
   const take = (messages: readonly ServerMessage[]) => {
     isDone = messages.includes('done')
@@ -32,8 +36,15 @@ export async function* readAnswer(
   }
   try {
     for await (const text of texts) {
-      for (const delta of take(reader.push(text))) yield delta
+      for (const delta of take(reader.push(text))) {
+        yield delta
+        const turn = slices.rest()
+        if (turn) await turn
+      }
       if (isDone) break
+      // A read may also be long work that comes to nothing, such as comments.
+      const turn = slices.rest()
+      if (turn) await turn
     }
     if (!isDone) for (const delta of take(reader.end())) yield delta
   } catch (error) {
@@ -116,26 +127,19 @@ function documentIn(lines: string): ServerMessage[] {
   }
 }
 
+/**
+ * One delta for each part. A server may cut an answer into single characters and mix the parts: each delta that is passed
+ * on costs a frame for every reader, many times its text.
+ */
 function* joinDeltas(deltas: Iterable<LlmPiece>): Generator<LlmPiece> {
-  let held: LlmPiece | undefined
+  const joined = new Map<string, LlmPiece>()
   try {
     for (const delta of deltas) {
-      const joined: LlmPiece | undefined = held && join(held, delta)
-      if (held && !joined) yield held
-      held = joined ?? delta
+      const part = partOf(delta)
+      joined.set(part, { ...delta, text: (joined.get(part)?.text ?? '') + delta.text })
     }
-  } catch (error) {
-    // What came before a failure was said.
-    if (held) yield held
-    throw error
+  } finally {
+    // Also what came before a failure was said.
+    yield* joined.values()
   }
-  if (held) yield held
-}
-
-function join(a: LlmPiece, b: LlmPiece): LlmPiece | undefined {
-  if (a.kind === 'tool_input' && b.kind === 'tool_input')
-    return a.index === b.index ? { ...a, text: a.text + b.text } : undefined
-  if (a.kind === 'text' && b.kind === 'text') return { kind: 'text', text: a.text + b.text }
-  if (a.kind === 'reasoning' && b.kind === 'reasoning') return { kind: 'reasoning', text: a.text + b.text }
-  return undefined
 }

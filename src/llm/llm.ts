@@ -32,6 +32,11 @@ export type LlmPiece =
   | { readonly kind: 'text' | 'reasoning'; readonly text: string }
   | { readonly kind: 'tool_input'; readonly index: number; readonly text: string }
 
+/** Names the part of the answer that a piece belongs to. Pieces of one part come in order; between parts, order says nothing. */
+export function partOf(piece: LlmPiece): string {
+  return piece.kind === 'tool_input' ? `${piece.kind} ${piece.index}` : piece.kind
+}
+
 /** The attempt failed and is repeated after a wait: forget the pieces so far. */
 export type LlmRetry = {
   readonly kind: 'retry'
@@ -61,7 +66,7 @@ export type LlmAnswer = {
 /**
  * A language model behind one configuration.
  *
- * `stream` yields deltas in order and returns the whole answer. It throws an `LlmError` for everything that goes
+ * `stream` yields the deltas of each part in order and returns the whole answer. It throws an `LlmError` for everything that goes
  * wrong at the provider, and the signal's reason when aborted. It retries by itself what may pass, and yields an
  * `LlmRetry` before each wait. Ending the iteration early or aborting closes the connection. Calls are independent of each other.
  */

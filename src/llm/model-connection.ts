@@ -1,6 +1,5 @@
 /** One request on the wire: sends it, gives the text of the answer as it comes, and ends it when it takes too long. */
 import type { OpenAI } from 'openai'
-import { createSlices } from '../lib/time-slices.ts'
 import { NotAnAnswer } from './answer-assembly.ts'
 import { OutOfTime, TimedOut } from './llm-errors.ts'
 
@@ -47,11 +46,7 @@ export async function* exchange(options: Exchange): AsyncGenerator<string, void>
   try {
     chunks = await send(client, body, timeoutMs, line.signal)
     const decoder = new TextDecoder()
-    const slices = createSlices()
     for (;;) {
-      // What has arrived already is read without a turn of the loop; much of it may be costly to understand.
-      const turn = slices.rest()
-      if (turn) await turn
       const { done, value } = await silence.during(chunks.next())
       if (done) break
       const text = decoder.decode(value, { stream: true })

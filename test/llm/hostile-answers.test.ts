@@ -3,8 +3,13 @@ import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { createAnswerAssembly } from '../../src/llm/answer-assembly.ts'
+import { readAnswer } from '../../src/llm/chat-stream.ts'
 import type { ScriptedTurn } from '../../src/llm/script.ts'
+import type { LlmPiece } from '../../src/llm/llm.ts'
 import { createOpenAiChat } from '../../src/llm/openai-chat.ts'
 import { ask, askScript, delta, event, rawTurn, stop, toolCalls } from './asking.ts'
 
@@ -101,3 +106,66 @@ test('an error in the stream that is spaces is judged at once', async () => {
   ])
   expect(error?.type).toBe('network')
 })
+
+const callsOf = (fragments: readonly (readonly [index: number, text: string])[]) =>
+  delta({ tool_calls: fragments.map(([index, text]) => ({ index, function: { name: '', arguments: text } })) })
+
+test('an answer in single characters of alternating calls is shown in few deltas, each call in order', async () => {
+  const text = `{"thought":"${'abc'.repeat(500)}"}`
+  const named = delta({
+    tool_calls: [0, 1].map((index) => ({ index, id: `call_${index}`, function: { name: 'Think' } })),
+  })
+  const mixed = callsOf(Array.from(text).flatMap((char) => [0, 1].map((index) => [index, char] as const)))
+  const { deltas, answer } = await askScript([rawTurn(named, mixed, toolCalls)])
+  expect(answer?.toolCalls.map((each) => each.arguments)).toEqual([text, text])
+  for (const index of [0, 1])
+    expect(deltas.map((each) => (each.kind === 'tool_input' && each.index === index ? each.text : '')).join('')).toBe(
+      text,
+    )
+  expect(deltas.length).toBeLessThan(100)
+})
+
+test('text and reasoning that alternate in one read are one delta each', async () => {
+  const pair = [delta({ reasoning_content: 'r' }), delta({ content: 't' })]
+  const events = Array.from({ length: 100 }, () => pair).flat()
+  expect(await deltasOf([...events, stop].map(event).join(''))).toEqual([
+    { kind: 'reasoning', text: 'r'.repeat(100) },
+    { kind: 'text', text: 't'.repeat(100) },
+  ])
+})
+
+test('what came in one read before a failure is shown', async () => {
+  const shown: string[] = []
+  const failing = [delta({ content: 'a' }), delta({ content: 'b' }), { error: { message: 'gone' } }].map(event).join('')
+  await expect(deltasOf(failing, (text) => void shown.push(text))).rejects.toThrow('reported an error')
+  expect(shown).toEqual(['ab'])
+})
+
+test('the event loop has its turns between the deltas of one read, whatever they cost their reader', async () => {
+  const calls = callsOf(Array.from({ length: 100 }, (_, index) => [index, '{}']))
+  const loop = { turns: 0, isOver: false }
+  const counting = (async () => {
+    for (; !loop.isOver; loop.turns++) await nextTurn()
+  })()
+  const turnsAt: number[] = []
+  await deltasOf([calls, toolCalls].map(event).join(''), () => {
+    turnsAt.push(loop.turns)
+    const end = performance.now() + 2
+    while (performance.now() < end);
+  })
+  loop.isOver = true
+  await counting
+  expect(turnsAt).toHaveLength(100)
+  expect(turnsAt.at(-1)! - turnsAt[0]!).toBeGreaterThan(2)
+})
+
+/** The deltas of an answer that comes in one read. */
+async function deltasOf(text: string, onDelta: (text: string) => void = () => {}) {
+  const answer = createAnswerAssembly({ model: 'm', takenIds: new Set(), costOf: () => undefined })
+  const deltas: LlmPiece[] = []
+  for await (const each of readAnswer(Readable.from([text]), answer)) {
+    deltas.push(each)
+    onDelta(each.text)
+  }
+  return deltas
+}
