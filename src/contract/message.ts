@@ -74,13 +74,28 @@ export type Usage = z.infer<typeof Usage>
 
 export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, reasoning_tokens: 0 }
 
+/** The most tokens that one answer counts for: thousands of times what models can do. Providers send any number. */
+export const MAX_TOKENS = 1e12
+
+/** No sum leaves the safe integers, whatever an older log holds. */
 export function addUsage(a: Usage, b: Usage): Usage {
+  const add = (name: keyof Usage) => Math.min(a[name] + tokensOf(b[name]), Number.MAX_SAFE_INTEGER)
   return {
-    input_tokens: a.input_tokens + b.input_tokens,
-    output_tokens: a.output_tokens + b.output_tokens,
-    cached_tokens: a.cached_tokens + b.cached_tokens,
-    reasoning_tokens: a.reasoning_tokens + b.reasoning_tokens,
+    input_tokens: add('input_tokens'),
+    output_tokens: add('output_tokens'),
+    cached_tokens: add('cached_tokens'),
+    reasoning_tokens: add('reasoning_tokens'),
   }
+}
+
+const tokensOf = (logged: number) => Math.min(Math.max(logged, 0), MAX_TOKENS)
+
+/** USD. It is a number whatever the prices are: JSON has no infinity. */
+export const MAX_COST_USD = 1e12
+
+/** Undefined where neither has a price. */
+export function addCost(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined && b === undefined ? undefined : Math.min((a ?? 0) + (b ?? 0), MAX_COST_USD)
 }
 
 /** Usage by model name. */

@@ -18,7 +18,7 @@ import { DEQUEUED, EVENT_VERSION } from '../contract/event.ts'
 import { DroppedCredential, LlmConfig } from '../contract/llm-config.ts'
 import { NetworkPolicy } from '../contract/network.ts'
 import type { Usage, UsageByModel } from '../contract/message.ts'
-import { NO_USAGE, addUsage } from '../contract/message.ts'
+import { NO_USAGE, addCost, addUsage } from '../contract/message.ts'
 import { Problem } from '../contract/problem.ts'
 import { RequestedLimits } from '../contract/resource-limits.ts'
 import { TOOLS_KEPT_IN_LOG } from '../tools/registry.ts'
@@ -321,8 +321,6 @@ function countTime(run: Run, before: Status, { status, reason, timestamp }: Even
 function countUsage(total: UsageByModel, model: string, usage: Usage): UsageByModel {
   return { ...total, [model]: addUsage(total[model] ?? NO_USAGE, usage) }
 }
-
-const addCost = (a: number | undefined, b: number | undefined) => (a === undefined ? b : b === undefined ? a : a + b)
 
 function previewOf(event: EventOf<'UserMessage'>): string {
   const text = event.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join(' ')

@@ -1,4 +1,5 @@
 /** What one chunk of a Chat Completions stream says, whichever vendor's field it stands in. Nothing here throws. */
+import { MAX_TOKENS } from '../contract/message.ts'
 import type { Usage } from '../contract/message.ts'
 import { MAX_WORD_CHARS } from './answer-limits.ts'
 import type { CallFragment } from './tool-call-assembly.ts'
@@ -133,6 +134,7 @@ function string(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
+/** A number that no model reaches says nothing. */
 function count(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.trunc(value) : 0
+  return typeof value === 'number' && value > 0 && value <= MAX_TOKENS ? Math.trunc(value) : 0
 }

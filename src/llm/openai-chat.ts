@@ -1,6 +1,7 @@
 /** A language model behind any endpoint that speaks OpenAI's Chat Completions: one request is one answer, or an `LlmError`. */
 import type { OpenAI } from 'openai'
 import type { LlmConfig } from '../contract/llm-config.ts'
+import { MAX_COST_USD } from '../contract/message.ts'
 import type { Usage } from '../contract/message.ts'
 import { createGrownFold } from '../lib/grown-fold.ts'
 import { createAnswerAssembly } from './answer-assembly.ts'
@@ -178,7 +179,7 @@ function addIds(ids: Set<string>, message: ModelMessage): Set<string> {
 /** Without both prices there is none: half a price would pass for the whole. Cached tokens count in full. */
 function costOf({ input_cost_per_token: input, output_cost_per_token: output }: LlmConfig, usage: Usage) {
   if (input === undefined || output === undefined) return undefined
-  return usage.input_tokens * input + usage.output_tokens * output
+  return Math.min(usage.input_tokens * input + usage.output_tokens * output, MAX_COST_USD)
 }
 
 /** By what they can do: the headers of another `fetch` are of another class. */

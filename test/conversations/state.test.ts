@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Event, EventDraft, Status, StopReason } from '../../src/contract/event.ts'
 import { EVENT_VERSION, Status as StatusSchema, StopReason as StopReasonSchema } from '../../src/contract/event.ts'
+import { UsageByModel } from '../../src/contract/message.ts'
 import type { State } from '../../src/conversations/state.ts'
 import { EMPTY_STATE, STATUS_AFTER, fold, gatedCalls } from '../../src/conversations/state.ts'
 import {
@@ -63,6 +64,16 @@ describe('the run', () => {
       finalText: 'three',
     })
     expect(state).toMatchObject({ usage: { a: twice, b: usage }, costUsd: 0.75 })
+  })
+
+  test('has usage and cost that JSON can write, whatever numbers an older log holds', () => {
+    const usage = { input_tokens: 1e308, output_tokens: 1e308, cached_tokens: -1, reasoning_tokens: 0 }
+    const huge = answered({ text: 'huge', usage, model: 'a', cost_usd: 1e308 })
+    const state = folded([status('running'), huge, huge])
+    for (const counted of [state, state.run!]) {
+      expect(UsageByModel.safeParse(counted.usage).error).toBeUndefined()
+      expect(counted.costUsd).toSatisfy(Number.isFinite)
+    }
   })
 
   test.each(STATUSES)('%s: it is kept while it runs or waits, and over otherwise', (to) => {

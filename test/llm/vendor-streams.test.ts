@@ -289,6 +289,8 @@ describe('usage', () => {
     expect(
       (await askScript([{ text: 'a', usage: { prompt_tokens: '7', completion_tokens: -1 } }])).answer?.usage,
     ).toEqual(none)
+    const huge = { prompt_tokens: 1e308, completion_tokens: 2 ** 53, total_tokens: 1e308 }
+    expect((await askScript([{ text: 'a', usage: huge }])).answer?.usage).toEqual(none)
   })
 
   test('counts reasoning as output also where the provider leaves it out of the completion', async () => {
@@ -310,5 +312,10 @@ describe('usage', () => {
     const prices = { input_cost_per_token: 0.001, output_cost_per_token: 0.01 }
     expect((await askScript([{ text: 'a', usage }], prices)).answer?.costUsd).toBeCloseTo(0.3)
     expect((await askScript([{ text: 'a', usage }], { input_cost_per_token: 1 })).answer?.costUsd).toBeUndefined()
+  })
+
+  test('has a cost that is a number, whatever the prices are', async () => {
+    const prices = { input_cost_per_token: 1e308, output_cost_per_token: 1e308 }
+    expect((await askScript([{ text: 'a', usage }], prices)).answer?.costUsd).toSatisfy(Number.isFinite)
   })
 })
