@@ -64,6 +64,9 @@ async function asResponse({ statusCode: status, headers: received, body: sent }:
 
 type Received = Dispatcher.ResponseData
 
+/** 8 MiB for each answer, the most that RFC 9659 allows; zlib's own limit is 128 MiB. Brotli's large windows are off by default. */
+const MAX_ZSTD_WINDOW_LOG = 23
+
 /** We ask for `identity`, and some gateways compress all the same. An encoding of another name is read as it comes. */
 async function decoded(body: Readable, encoding: string): Promise<Readable> {
   const decoder = await decoderOf(encoding.trim().toLowerCase())
@@ -85,7 +88,10 @@ async function decoderOf(encoding: string): Promise<Transform | undefined> {
     case 'br':
       return zlib.createBrotliDecompress({ finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH })
     case 'zstd':
-      return zlib.createZstdDecompress({ finishFlush: zlib.constants.ZSTD_e_flush })
+      return zlib.createZstdDecompress({
+        finishFlush: zlib.constants.ZSTD_e_flush,
+        params: { [zlib.constants.ZSTD_d_windowLogMax]: MAX_ZSTD_WINDOW_LOG },
+      })
     default:
       return undefined
   }

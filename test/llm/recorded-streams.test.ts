@@ -1,5 +1,15 @@
 /** Answers in the forms that vendors and gateways were seen to send, each read whole and cut anywhere. */
-import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import {
+  brotliCompressSync,
+  constants,
+  createBrotliCompress,
+  createZstdCompress,
+  deflateSync,
+  gzipSync,
+  zstdCompressSync,
+} from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import type { LlmAnswer } from '../../src/llm/llm.ts'
 import { createPatientFetch } from '../../src/llm/patient-fetch.ts'
@@ -160,6 +170,24 @@ test.each([
   expect((await ask(llm)).answer?.text).toBe(TEXT)
   expect((await ask(llm)).error?.message).toContain('No such field.')
   expect((await ask(llm)).error).toMatchObject({ type: 'network', retryable: true })
+})
+
+test.each([
+  ['zstd', (log: number) => createZstdCompress({ params: { [constants.ZSTD_c_windowLog]: log } })],
+  [
+    'br',
+    (log: number) =>
+      createBrotliCompress({
+        params: { [constants.BROTLI_PARAM_LGWIN]: log, [constants.BROTLI_PARAM_LARGE_WINDOW]: log > 24 ? 1 : 0 },
+      }),
+  ],
+] as const)('%s is decoded with the windows of the web, and not with larger ones', async (encoding, encoderFor) => {
+  const answerWith = async (windowLog: number) => {
+    const encoded = await buffer(Readable.from([...plain, DONE]).pipe(encoderFor(windowLog)))
+    return await askScript([{ raw: [encoded], headers: { 'content-encoding': encoding } }], {}, { fetch })
+  }
+  expect((await answerWith(23)).answer?.text).toBe(TEXT)
+  expect((await answerWith(27)).error?.type).toBe('network')
 })
 
 describe.each(Object.entries(FAILURES))('a failure told by %s', (_, { bytes }) => {
