@@ -1,6 +1,6 @@
 /**
  * The HTTP side of the proxy: CONNECT, and requests with a whole `http://` URL, one per connection. Only the head is read;
- * what follows it is passed on as it is.
+ * what follows it is passed on as it is, where something can follow.
  */
 import type { Refusal, Request, Step } from './proxy-request.ts'
 import type { Host } from './host.ts'
@@ -32,7 +32,8 @@ const HOW_TO_ASK =
 function connect(target: string): Request | undefined {
   const at = targetOf(target)
   if (!at) return undefined
-  return { ...at, head: Buffer.alloc(0), accepted: Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n'), refused }
+  const accepted = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n')
+  return { ...at, head: Buffer.alloc(0), more: 'all', accepted, refused }
 }
 
 function forward(method: string, url: string, headers: readonly string[]): Request | undefined {
@@ -40,16 +41,26 @@ function forward(method: string, url: string, headers: readonly string[]): Reque
   const at = targetOf(authority, 80)
   if (!at) return undefined
   const nameOf = (line: string) => line.slice(0, line.indexOf(':')).toLowerCase()
-  const upgrades = headers.some((line) => nameOf(line) === 'upgrade')
+  const names = new Set(headers.map(nameOf))
+  const hasBody = ['content-length', 'transfer-encoding'].some((name) => names.has(name))
+  // With a body the server would wait for it, and the proxy for the server's consent: such a request is not upgraded.
+  const upgrades = names.has('upgrade') && !hasBody
   const lines = [
     `${method} ${path.startsWith('/') ? path : `/${path}`} HTTP/1.1`,
     // That of the URL, which was judged: the server behind it must not be told of another one.
     `Host: ${authority}`,
-    ...headers.filter((line) => !NOT_PASSED_ON.has(nameOf(line))),
+    ...headers.filter((line) => !NOT_PASSED_ON.has(nameOf(line)) && (upgrades || nameOf(line) !== 'upgrade')),
     // The next request on this connection could be for another host.
-    `Connection: ${upgrades ? 'Upgrade' : 'close'}`,
+    `Connection: ${upgrades ? 'Upgrade, close' : 'close'}`,
   ]
-  return { ...at, head: Buffer.from(lines.join('\r\n') + END, 'latin1'), accepted: Buffer.alloc(0), refused }
+  const head = Buffer.from(lines.join('\r\n') + END, 'latin1')
+  return {
+    ...at,
+    head,
+    more: hasBody ? 'all' : upgrades ? 'if_upgraded' : 'nothing',
+    accepted: Buffer.alloc(0),
+    refused,
+  }
 }
 
 function targetOf(text: string, defaultPort?: number): { host: Host; port: number } | undefined {

@@ -9,6 +9,11 @@ export type Request = {
   readonly port: number
   /** What the target is sent first, before the rest of what the client sends. */
   readonly head: Uint8Array
+  /**
+   * What of the client is passed on behind that: all; nothing, as the request is whole and another one could be for another
+   * host; or all once the server has agreed to change the protocol, and nothing otherwise.
+   */
+  readonly more: 'all' | 'nothing' | 'if_upgraded'
   /** What the client is sent when the connection is there. */
   readonly accepted: Uint8Array
   /** What it is sent instead, with the reason in a sentence where the protocol has room for one. */

@@ -4,7 +4,7 @@
  */
 import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
-import { ClientBytes } from './client-bytes.ts'
+import { FirstBytes } from './first-bytes.ts'
 import type { Permits } from './connection-permits.ts'
 import { createHandshake } from './handshake.ts'
 import type { Host } from './host.ts'
@@ -13,6 +13,7 @@ import type { Refusal, Request, Step } from './proxy-request.ts'
 import type { Reach } from './reach.ts'
 import { AddressDenied } from './reach.ts'
 import { splice } from './splice.ts'
+import { readUpgradeAnswer } from './upgrade.ts'
 
 /** `asked`: a user has allowed this connection. `advice` is a sentence for whoever reads the refusal. */
 export type Judgement =
@@ -112,7 +113,7 @@ export class NetworkProxy {
 
   async #talk(live: Live, over: AbortSignal): Promise<void> {
     const { client } = live
-    const bytes = new ClientBytes(client)
+    const bytes = new FirstBytes(client)
     const request = await readRequest(client, bytes, AbortSignal.any([over, AbortSignal.timeout(HANDSHAKE_MS)]))
     if (!request) return await sayGoodbye(client)
     const connected = await this.#connect(request, over)
@@ -125,8 +126,11 @@ export class NetworkProxy {
       return void client.destroy()
     }
     if (request.accepted.length > 0) client.write(request.accepted)
-    socket.write(Buffer.concat([request.head, bytes.rest]))
-    await splice(client, socket, { idleMs: IDLE_MS, halfOpenMs: HALF_OPEN_MS })
+    try {
+      await passOn(request, client, bytes.rest, socket, over)
+    } finally {
+      socket.destroy()
+    }
   }
 
   async #connect(
@@ -157,8 +161,23 @@ const sentences: Readonly<Record<Refusal, string>> = {
   unreachable: 'The network proxy could not connect to',
 }
 
+/** Resolves when both sides are closed, and rejects when one fails before they are connected. */
+async function passOn(request: Request, client: Socket, rest: Uint8Array, socket: Socket, over: AbortSignal) {
+  socket.on('error', () => {})
+  let isAllPassedOn = request.more === 'all'
+  socket.write(isAllPassedOn ? Buffer.concat([request.head, rest]) : request.head)
+  if (request.more === 'if_upgraded') {
+    const answer = await readUpgradeAnswer(socket, AbortSignal.any([over, AbortSignal.timeout(IDLE_MS)]))
+    client.write(answer.bytes)
+    if (answer.isAgreed) socket.write(rest)
+    isAllPassedOn = answer.isAgreed
+  }
+  if (!isAllPassedOn && rest.length > 0) socket.end()
+  await splice(client, socket, { idleMs: IDLE_MS, halfOpenMs: HALF_OPEN_MS }, isAllPassedOn ? 'both' : 'answer')
+}
+
 /** Undefined when the client has ended, or was told what is wrong with what it sent. */
-async function readRequest(client: Socket, bytes: ClientBytes, signal: AbortSignal): Promise<Request | undefined> {
+async function readRequest(client: Socket, bytes: FirstBytes, signal: AbortSignal): Promise<Request | undefined> {
   const parse = createHandshake()
   for (;;) {
     const step: Step | undefined = await bytes.read(parse, signal)

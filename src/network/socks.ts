@@ -37,7 +37,8 @@ function parseRequest(bytes: Buffer): Step | undefined {
   const port = bytes.readUInt16BE(4 + length)
   if (!host || port === 0) return { kind: 'fault', bytes: reply(REPLY.failed) }
   const refused = (why: Refusal) => reply(REPLY[why])
-  return { kind: 'request', used, request: { host, port, head: NOTHING, accepted: reply(REPLY.succeeded), refused } }
+  const accepted = reply(REPLY.succeeded)
+  return { kind: 'request', used, request: { host, port, head: NOTHING, more: 'all', accepted, refused } }
 }
 
 const NOTHING = Buffer.alloc(0)

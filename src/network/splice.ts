@@ -8,20 +8,35 @@ export type SpliceLimits = {
   readonly halfOpenMs: number
 }
 
+/** `answer`: nothing of the client is passed on. When it says something all the same, the target is told that there is no more. */
+export type Direction = 'both' | 'answer'
+
 /** Both sockets have been made with `allowHalfOpen`. Resolves when both are closed. */
-export async function splice(client: Socket, target: Socket, { idleMs, halfOpenMs }: SpliceLimits): Promise<void> {
+export async function splice(
+  client: Socket,
+  target: Socket,
+  { idleMs, halfOpenMs }: SpliceLimits,
+  direction: Direction = 'both',
+): Promise<void> {
   const pair = [client, target]
   const endBoth = () => pair.forEach((socket) => socket.destroy())
   const join = async (from: Socket, to: Socket) => {
     from.on('error', () => {})
     from.setTimeout(idleMs, endBoth)
     from.once('end', () => pair.forEach((socket) => socket.setTimeout(halfOpenMs)))
+    if (from === client && direction === 'answer') drop(from, () => to.end())
     // The end of what it says is passed on by the pipe.
-    from.pipe(to)
+    else from.pipe(to)
     // Not `once` of node:events, which rejects for an error.
     if (!from.closed) await new Promise((resolve) => from.once('close', resolve))
     // A connection that broke off breaks the other one: an end would make what came look whole.
     if (!from.readableEnded) to.resetAndDestroy()
   }
   await Promise.all([join(client, target), join(target, client)])
+}
+
+/** Reads on without keeping anything. */
+function drop(from: Socket, onFirst: () => void): void {
+  if (from.readableEnded) onFirst()
+  else from.once('data', onFirst).once('end', onFirst).resume()
 }

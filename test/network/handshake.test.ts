@@ -123,7 +123,14 @@ describe('a request that is passed on', () => {
 
   test('can become another protocol', () => {
     expect(head('GET http://a.example/ws HTTP/1.1', 'Upgrade: websocket', 'Connection: Upgrade')).toContain(
-      'Upgrade: websocket\r\nConnection: Upgrade\r\n',
+      'Upgrade: websocket\r\nConnection: Upgrade, close\r\n',
+    )
+  })
+
+  test('stays what it is when it has a body', () => {
+    const sent = ['Upgrade: h2c', 'Connection: Upgrade', 'Content-Length: 4']
+    expect(head('POST http://a.example/ HTTP/1.1', ...sent)).toBe(
+      'POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 4\r\nConnection: close\r\n\r\n',
     )
   })
 })

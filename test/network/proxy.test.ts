@@ -1,8 +1,9 @@
 import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
 import type { AddressInfo, Server, Socket } from 'node:net'
 import { connect, createServer } from 'node:net'
 import { buffer, text } from 'node:stream/consumers'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createConnectionPermits } from '../../src/network/connection-permits.ts'
 import { parsePrivateRule } from '../../src/network/private-hosts.ts'
 import type { Access, Judgement } from '../../src/network/proxy.ts'
@@ -96,6 +97,61 @@ test('a request for a whole URL reaches its host with its body', async () => {
   expect(await exchange(`${head}body`)).toBe(
     `POST /x HTTP/1.1\r\nHost: target.test:${port}\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody`,
   )
+})
+
+describe.each(['', 'Upgrade: x\r\n'])('a request without a body (%j) to a server that never closes', (upgrade) => {
+  /** It answers every head it gets, whatever that says of connections. */
+  const setUpAnswering = async () => {
+    const heads: string[] = []
+    const stand = await setUp((socket) => {
+      let text = ''
+      socket.on('error', () => {}).on('end', () => socket.end())
+      socket.on('data', (bytes: Buffer) => {
+        const parts = (text + bytes.toString()).split('\r\n\r\n')
+        text = parts.pop()!
+        for (const head of parts) {
+          heads.push(head)
+          socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+        }
+      })
+    })
+    const first = `GET http://target.test:${stand.port}/ HTTP/1.1\r\n${upgrade}\r\n`
+    return { ...stand, heads, first }
+  }
+  const second = 'GET / HTTP/1.1\r\nHost: unlisted.example\r\n\r\n'
+
+  test('is the only one that reaches it, also when another one came with it', async () => {
+    const { client, heads, first } = await setUpAnswering()
+    const socket = await client()
+    socket.write(first + second)
+    expect(await text(socket)).toMatch(/ok$/)
+    expect(heads).toHaveLength(1)
+    socket.end()
+  })
+
+  test('is the only one that reaches it, also when another one follows the answer', async () => {
+    const { client, heads, first } = await setUpAnswering()
+    const socket = await client()
+    socket.write(first)
+    await once(socket, 'data')
+    socket.write(second)
+    await closed(socket.on('end', () => socket.end()))
+    expect(heads).toHaveLength(1)
+  })
+})
+
+test('a server that agrees to change the protocol gets all that the client says', async () => {
+  const server = createHttpServer().on('upgrade', (_request, socket: Socket, head) => {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n')
+    socket.write(head)
+    socket.pipe(socket)
+  })
+  const { client, port } = await setUp((socket) => server.emit('connection', socket))
+  const socket = await client()
+  socket.write(`GET http://target.test:${port}/ HTTP/1.1\r\nUpgrade: x\r\n\r\nearly `)
+  await once(socket, 'readable')
+  socket.end('late')
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 101 .*early late$/s)
 })
 
 test('what is refused is answered with the reason, and reaches nobody', async () => {

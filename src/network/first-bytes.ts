@@ -1,9 +1,9 @@
-/** The bytes that a client sends before its connection is passed on, read as far as they are needed and not further. */
+/** The bytes that one side sends before its connection is passed on, read as far as they are needed and not further. */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { MAX_HANDSHAKE_BYTES } from './handshake.ts'
 
-export class ClientBytes {
+export class FirstBytes {
   readonly #socket: Socket
   #unused: Buffer = Buffer.alloc(0)
 
