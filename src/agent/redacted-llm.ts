@@ -2,7 +2,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { uuid7 } from '../lib/uuid7.ts'
 import { parseJsonObject } from '../lib/json-object.ts'
-import { mapStrings } from '../lib/map-strings.ts'
+import { mapStrings, stringsIn } from '../lib/map-strings.ts'
+import { createSlices } from '../lib/time-slices.ts'
 import type { Llm, LlmAnswer, LlmPiece, ModelToolCall } from '../llm/llm.ts'
 import { LlmError, partOf } from '../llm/llm.ts'
 import { redactMaskedKeys } from '../security/masked-keys.ts'
@@ -105,12 +106,15 @@ async function redactCall(call: ModelToolCall, redactor: Redactor): Promise<Mode
 async function redactArguments(text: string, { redact, redactInSlices }: Redactor): Promise<string> {
   const input = parseJsonObject(text)
   if (!input) return await redactInSlices(text)
-  const long = new Set<string>()
-  mapStrings(input, (each) => (each.length > SLICE_CHARS && long.add(each), each))
-  const known = new Map<string, string>()
-  for (const each of long) known.set(each, await redactInSlices(each))
-  const safe = mapStrings(input, (each) => known.get(each) ?? redact(each))
-  return safe === input ? text : JSON.stringify(safe)
+  const slices = createSlices()
+  const changed = new Map<string, string>()
+  for (const each of stringsIn(input)) {
+    const safe = each.length > SLICE_CHARS ? await redactInSlices(each) : redact(each)
+    if (safe !== each) changed.set(each, safe)
+    const turn = slices.rest()
+    if (turn) await turn
+  }
+  return changed.size === 0 ? text : JSON.stringify(mapStrings(input, (each) => changed.get(each) ?? each))
 }
 
 async function redactError(error: LlmError, redactor: Redactor): Promise<LlmError> {

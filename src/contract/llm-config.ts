@@ -31,6 +31,13 @@ const ExtraHeaders = z
   })
   .describe('Encrypted at rest and returned masked.')
 
+/** It is read, searched for secrets and sent in one piece with each request. */
+const MAX_EXTRA_BODY_BYTES = 256 * 1024
+
+const ExtraBody = z
+  .record(z.string(), z.unknown())
+  .describe('Added unchanged to each request to the endpoint. At most 256 KiB as JSON.')
+
 /** The fields this server uses; the names are those of an OpenHands LLM object's dump. Durations are seconds. */
 export const LlmConfig = z
   .strictObject({
@@ -50,7 +57,7 @@ export const LlmConfig = z
     timeout: z.number().positive().max(86_400).describe('Timeout of one request in seconds. Default: 600.'),
     num_retries: z.int().min(0).max(20).describe('Retries after a retryable error. Default: 4.'),
     extra_headers: ExtraHeaders,
-    extra_body: z.record(z.string(), z.unknown()).describe('Added unchanged to each request to the endpoint.'),
+    extra_body: ExtraBody,
     input_cost_per_token: z.number().nonnegative().describe('USD.'),
     output_cost_per_token: z.number().nonnegative().describe('USD.'),
     tool_choice: z.enum(['auto', 'required', 'none']),
@@ -58,6 +65,21 @@ export const LlmConfig = z
   .partial()
   .meta({ id: 'LlmConfig' })
 export type LlmConfig = z.infer<typeof LlmConfig>
+
+// Measured before its fields are read: of a large one that takes longest.
+const NewExtraBody = z
+  .unknown()
+  .refine((body) => Buffer.byteLength(JSON.stringify(body)) <= MAX_EXTRA_BODY_BYTES, {
+    error: 'has more than 256 KiB as JSON',
+  })
+  .pipe(ExtraBody)
+
+/** The same as a client may send it. What is stored already stays readable, whatever its size. */
+export const NewLlmConfig = LlmConfig.extend({
+  extra_body: NewExtraBody.optional(),
+  api_version: z.string().max(200).optional(),
+  custom_llm_provider: z.string().max(200).optional(),
+})
 
 /** What of a configuration is secret, and is dropped when the configuration leads to another origin. */
 export const DROPPED_CREDENTIALS = ['api_key', 'extra_headers'] as const

@@ -50,11 +50,13 @@ export function textOfParts(parts: readonly UserPart[]): string {
   return parts.map((part) => (part.type === 'text' ? part.text : `[image: ${part.media_type}]`)).join('\n')
 }
 
+const MAX_PARTS = 1000
+
 /** A message as a client posts it. A string is one text part. */
 export const UserInput = z
   .strictObject({
     role: z.literal('user'),
-    content: z.union([NonEmptyText, z.array(UserPart).min(1, 'a message must have at least one part')]),
+    content: z.union([NonEmptyText, z.array(UserPart).min(1, 'a message must have at least one part').max(MAX_PARTS)]),
     sender: z.string().max(200).optional().describe('Name of the sender, if several people share a conversation.'),
   })
   .meta({ id: 'UserInput' })

@@ -1,6 +1,6 @@
 /** From what a client asks for to what a conversation is: defaults filled in, secrets split off, leftovers told as warnings. */
 import type { CreateConversation, UpdateConfig } from '../contract/conversation.ts'
-import { LlmConfig, MASK, maskLlmConfig, splitDump } from '../contract/llm-config.ts'
+import { LlmConfig, MASK, NewLlmConfig, maskLlmConfig, splitDump } from '../contract/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
 import { tellIssue } from '../contract/issue.ts'
 import { endpointOf } from '../llm/endpoint.ts'
@@ -171,7 +171,7 @@ const MAX_ISSUES = 20
 
 function parseLlm(dump: Record<string, unknown> | undefined): ParsedLlm {
   const { used, unused } = splitDump(dump ?? {})
-  const parsed = LlmConfig.safeParse(used)
+  const parsed = NewLlmConfig.safeParse(used)
   if (parsed.success)
     return { config: parsed.data, warnings: unused.map((name) => `llm_config.${name} is not used by this server`) }
   const issues = parsed.error.issues

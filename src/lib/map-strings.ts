@@ -19,3 +19,15 @@ export function mapStrings(value: unknown, map: (text: string) => string): unkno
   const isSame = mapped.every(([name, item], at) => name === entries[at]![0] && item === entries[at]![1])
   return isSame ? value : Object.fromEntries(mapped)
 }
+
+/** The texts that `mapStrings` would change, one by one: of many thousands, other work can have its turn in between. */
+export function* stringsIn(value: unknown): Generator<string> {
+  if (typeof value === 'string') yield value
+  else if (typeof value === 'number') yield String(value)
+  else if (Array.isArray(value)) for (const item of value) yield* stringsIn(item)
+  else if (typeof value === 'object' && value !== null)
+    for (const name of Object.keys(value)) {
+      yield name
+      yield* stringsIn((value as Record<string, unknown>)[name])
+    }
+}

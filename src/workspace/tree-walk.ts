@@ -1,6 +1,7 @@
 /** Walks the tree of a directory in order, name by name, in bounded memory; links are told of and never followed. */
 import { opendir } from 'node:fs/promises'
 import { Problem } from '../contract/problem.ts'
+import { createFirstInOrder } from '../lib/first-in-order.ts'
 import type { Kind, Jail, Name } from './path-jail.ts'
 import { enter, entryPath, pathOf, told } from './path-jail.ts'
 import type { Place } from './open-place.ts'
@@ -82,9 +83,8 @@ async function namesAfter(
   directory: Place,
   last: Buffer | undefined,
   { window: count, isOver }: Pick<Required<WalkOptions>, 'window' | 'isOver'>,
-): Promise<Named[]> {
-  let found: Named[] = []
-  const keepFirst = () => (found = found.toSorted((a, b) => Buffer.compare(a.name, b.name)).slice(0, count))
+): Promise<readonly Named[]> {
+  const found = createFirstInOrder<Named>(count, (a, b) => Buffer.compare(a.name, b.name))
   const listing = await told(() =>
     jail.io(() => opendir(entryPath(directory, '.'), { encoding: 'buffer' as never, bufferSize: READ_AHEAD })),
   )
@@ -95,13 +95,12 @@ async function namesAfter(
       const name = entry.name as unknown as Buffer
       if (last && Buffer.compare(name, last) <= 0) continue
       if (isTemporaryName(name.toString()) || isHidden(jail, directory, name)) continue
-      found.push({ name, kind: kindOf(entry) })
-      if (found.length >= 2 * count + READ_AHEAD) keepFirst()
+      found.add({ name, kind: kindOf(entry) })
     }
   } finally {
     await listing.close()
   }
-  return keepFirst()
+  return found.items()
 }
 
 /** Names that the system is asked for at a time. */

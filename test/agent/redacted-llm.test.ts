@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createRedactedLlm } from '../../src/agent/redacted-llm.ts'
 import { NO_USAGE } from '../../src/contract/message.ts'
@@ -200,4 +201,19 @@ test('a reader that leaves early closes the stream', async () => {
   ))
     break
   expect(isClosed).toBe(true)
+})
+
+test('arguments of many fields are redacted in slices: other work has its turns', async () => {
+  const fields = Object.fromEntries(Array.from({ length: 40_000 }, (_, at) => [`key ${at}`, `${at} ${'v'.repeat(50)}`]))
+  const text = JSON.stringify({ ...fields, last: SECRET })
+  const loop = { turns: 0, isOver: false }
+  const counting = (async () => {
+    for (; !loop.isOver; loop.turns++) await nextTurn()
+  })()
+  const call = { id: 'a', name: 'Think', arguments: text }
+  const { answer: said } = await listen(model([], answer({ toolCalls: [call] })))
+  loop.isOver = true
+  await counting
+  expect(loop.turns).toBeGreaterThan(1)
+  expect(said?.toolCalls[0]?.arguments).toBe(JSON.stringify({ ...fields, last: '<secret:TOKEN>' }))
 })

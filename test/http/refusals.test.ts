@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { uuid7 } from '../../src/lib/uuid7.ts'
-import { KEY, MAX_BODY_BYTES, expectProblem, setHttp } from './fixtures.ts'
+import { INFO, KEY, MAX_BODY_BYTES, expectProblem, setHttp } from './fixtures.ts'
 
 /** What somebody put into the wrong place; no answer may repeat it. */
 const SECRET = 'hunter2-in-the-wrong-place'
@@ -349,4 +349,26 @@ test.each([
   const [head, body] = (await text(socket)).split('\r\n\r\n')
   expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
   expect(JSON.parse(body!)).toEqual({ error, message: expect.any(String) })
+})
+
+test('a message has 1,000 parts at most', async () => {
+  await using http = await setHttp()
+  const id = await http.create()
+  const parts = (count: number) => ({
+    message: { role: 'user', content: Array.from({ length: count }, () => ({ type: 'text', text: 'x' })) },
+  })
+  expect((await http.call('POST', `/conversations/${id}/messages`, parts(1000))).status).toBe(202)
+  expectProblem(await http.call('POST', `/conversations/${id}/messages`, parts(1001)), 400, 'invalid_request')
+})
+
+test('llm_config.extra_body has 256 KiB at most, in a create and in an update', async () => {
+  const info = { ...INFO, tools: ['Bash'], network: { ...INFO.network, modes: ['open' as const] } }
+  await using http = await setHttp({ http: { info: { ...info, limits: { ...INFO.limits, max_body_bytes: 1e6 } } } })
+  const id = await http.create()
+  const llm = (bytes: number) => ({ llm_config: { model: 'm', extra_body: { a: 'x'.repeat(bytes) } } })
+  expect((await http.call('POST', '/conversations', llm(250_000))).status).toBe(201)
+  const refusal = await http.call('POST', '/conversations', llm(270_000))
+  expectProblem(refusal, 400, 'invalid_request')
+  expect(refusal.text).toContain('llm_config.extra_body: has more than 256 KiB')
+  expectProblem(await http.call('PUT', `/conversations/${id}/config`, llm(270_000)), 400, 'invalid_request')
 })

@@ -1,0 +1,40 @@
+/** The first so many of items that come in any order, sorted in pieces: no step costs more than one pass over what is kept. */
+
+/** Items that are sorted at a time. */
+const BATCH = 1000
+
+export type FirstInOrder<T> = {
+  readonly add: (item: T) => void
+  /** The first of all that was added, in order. */
+  readonly items: () => readonly T[]
+}
+
+export function createFirstInOrder<T>(count: number, compare: (a: T, b: T) => number): FirstInOrder<T> {
+  let kept: readonly T[] = []
+  let batch: T[] = []
+  const sortIn = () => {
+    kept = merge(kept, batch.sort(compare), count, compare)
+    batch = []
+  }
+  return {
+    add(item) {
+      // What comes behind the last of them is never one of the first.
+      if (kept.length === count && compare(item, kept.at(-1)!) > 0) return
+      batch.push(item)
+      if (batch.length === BATCH) sortIn()
+    },
+    items() {
+      sortIn()
+      return kept
+    },
+  }
+}
+
+function merge<T>(a: readonly T[], b: readonly T[], count: number, compare: (a: T, b: T) => number): T[] {
+  const merged: T[] = []
+  for (let [atA, atB] = [0, 0]; merged.length < count && (atA < a.length || atB < b.length);) {
+    const isFromA = atB >= b.length || (atA < a.length && compare(a[atA]!, b[atB]!) <= 0)
+    merged.push(isFromA ? a[atA++]! : b[atB++]!)
+  }
+  return merged
+}
