@@ -1,4 +1,4 @@
-/** The first so many of items that come in any order, sorted in pieces: no step costs more than one pass over what is kept. */
+/** Keeps the first N of items that arrive in any order. It sorts in batches: no single step is slower than one merge of N items. */
 
 /** Items that are sorted at a time. */
 const BATCH = 1000

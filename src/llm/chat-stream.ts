@@ -129,7 +129,7 @@ function documentIn(lines: string): ServerMessage[] {
 
 /**
  * One delta for each part. A server may cut an answer into single characters and mix the parts: each delta that is passed
- * on costs a frame for every reader, many times its text.
+ * on costs a frame for every reader, much larger than its text.
  */
 function* joinDeltas(deltas: Iterable<LlmPiece>): Generator<LlmPiece> {
   const joined = new Map<string, LlmPiece>()

@@ -8,7 +8,7 @@ export type SpliceLimits = {
   readonly halfOpenMs: number
 }
 
-/** `answer`: nothing of the client is passed on. When it says something all the same, the target is told that there is no more. */
+/** `answer`: bytes of the client are dropped, and the first of them ends the target's side of the connection. */
 export type Direction = 'both' | 'answer'
 
 /** Both sockets have been made with `allowHalfOpen`. Resolves when both are closed. */

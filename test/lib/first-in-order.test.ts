@@ -3,7 +3,7 @@ import { createFirstInOrder } from '../../src/lib/first-in-order.ts'
 
 const byValue = (a: number, b: number) => a - b
 
-/** 0 to `length`, each once, in an order that is none. */
+/** 0 to `length`, each once, in a mixed order. */
 const mixed = (length: number) => Array.from({ length }, (_, at) => (at * 7919) % length)
 
 test.each([
@@ -21,7 +21,7 @@ test.each([
   expect(first.items()).toEqual(expected)
 })
 
-test('no single item costs more than a pass over what is kept', () => {
+test('no single item costs more than one merge', () => {
   let comparisons = 0
   const first = createFirstInOrder(20_000, (a: number, b: number) => (comparisons++, a - b))
   const costs = mixed(40_000).map((each) => {
