@@ -214,6 +214,7 @@ test('a full disk leaves the secrets as they were', async () => {
         ...createSecretStore({ directory: '/nonexistent', keyMaterial: ['the key of the tests'] }),
         read: async () => ({}),
         create: async () => {},
+        sync: async () => {},
         write: async () => {
           if (isFull) throw full
         },
