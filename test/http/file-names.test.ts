@@ -85,7 +85,7 @@ test('every file that is listed can be looked at, read, searched, and deleted by
       }
       expect(await it.list()).toEqual([])
     }),
-    { numRuns: 40, seed: 20_260_122 },
+    { numRuns: effort(15, 200), seed: 20_260_122 },
   )
 })
 

@@ -95,7 +95,7 @@ test('the editor shows nothing of the server: not its data, its key, nor its env
 
 test('the whole of a long output is viewed where the result says it is', async () => {
   await using stage = await setStage((question) => {
-    const path = /\S*\/outputs\/\S*stdout-[\w.-]+\w/.exec(toolText({ body: question.body }))?.[0]
+    const path = /\/\S*\/outputs\/\S*stdout-[\w.-]+\w/.exec(toolText({ body: question.body }))?.[0]
     if (path) return edit('view', path, { view_range: [19_999, 20_000] })
     return question.body.messages.some(
       (message) => message.role === 'tool' && String(message.content).includes('cat -n'),
