@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { effort } from '../support/patience.ts'
 import { KEY, expectProblem, setHttp } from './fixtures.ts'
 
 const headers = { authorization: `Bearer ${KEY}` }
