@@ -8,7 +8,7 @@
  */
 // @ts-check
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants, existsSync, readFileSync, realpathSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -23,6 +23,13 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const PINNED_NODE = join(ROOT, 'node_modules/.bin/node')
 
+/** A program that hangs is one that does not work, milliseconds. */
+const TRIAL_MS = 60_000
+const INSTALL_MS = 20 * 60_000
+/** Others may be installing, too, as a system does when it starts. */
+const LOCK_TRIES = 60
+const LOCK_WAIT_MS = 5000
+
 /** One of these is enough. */
 export const BROWSERS = [
   'chromium',
@@ -34,7 +41,12 @@ export const BROWSERS = [
 /** @type {Need[]} */
 const SERVER_NEEDS = [
   command('bash'),
-  { name: 'libatomic.so.1', isThere: pinnedNodeHasItsLibraries, packages: { apt: 'libatomic1', dnf: 'libatomic' } },
+  {
+    name: 'libatomic.so.1',
+    // Official builds of Node 25 and newer need it, and minimal systems do not have it.
+    isThere: () => !faultOf(PINNED_NODE, ['--version'])?.includes('libatomic'),
+    packages: { apt: 'libatomic1', dnf: 'libatomic' },
+  },
 ]
 
 /** @type {Need[]} */
@@ -43,7 +55,11 @@ const TEST_NEEDS = [
   command('bwrap', { apt: 'bubblewrap', dnf: 'bubblewrap' }),
   {
     name: 'chromium',
-    isThere: () => findCommand(BROWSERS) !== undefined,
+    // On some systems the name is that of a script that only says where to get it.
+    isThere: () => {
+      const browser = findCommand(BROWSERS)
+      return browser !== undefined && faultOf(browser, ['--version']) === undefined
+    },
     packages: { apt: isUbuntu() ? 'chromium-browser' : 'chromium', dnf: 'chromium', brew: '--cask chromium' },
   },
   command('curl'),
@@ -57,7 +73,7 @@ const TEST_NEEDS = [
   },
   {
     name: 'pip',
-    isThere: () => spawnSync('python3', ['-m', 'pip', '--version'], { stdio: 'ignore' }).status === 0,
+    isThere: () => faultOf('python3', ['-m', 'pip', '--version']) === undefined,
     packages: { apt: 'python3-pip', dnf: 'python3-pip' },
   },
   command('mount', { apt: 'mount', dnf: 'util-linux-core' }),
@@ -68,6 +84,8 @@ const TEST_NEEDS = [
   command('tar'),
 ]
 
+const UPDATE = 'apt-get update'
+
 /** @type {Record<Manager, (packages: string) => string>} */
 const INSTALL = {
   apt: (packages) => `apt-get install -y --no-install-recommends ${packages}`,
@@ -77,7 +95,8 @@ const INSTALL = {
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   const isForTests = process.argv[2] === 'tests'
-  const fault = provide(isForTests ? TEST_NEEDS : SERVER_NEEDS) ?? (isForTests ? sandboxFault() : undefined)
+  const fault =
+    provide(isForTests ? TEST_NEEDS : SERVER_NEEDS) ?? pinnedNodeFault() ?? (isForTests ? sandboxFault() : undefined)
   if (fault !== undefined) {
     process.stderr.write(`${isForTests ? 'No test was run' : 'Not started'}: ${fault}\n`)
     process.exitCode = 1
@@ -116,12 +135,26 @@ function findMissing(needs, manager) {
  */
 function install(packages, prefix) {
   process.stdout.write(`Installing Debian packages that are missing: ${packages}\n`)
-  for (const line of ['apt-get update', INSTALL.apt(packages)]) {
+  for (const line of [UPDATE, INSTALL.apt(packages)]) {
     const [program = 'env', ...args] = [...prefix, 'env', 'DEBIAN_FRONTEND=noninteractive', ...line.split(' ')]
+    const fault = unlocked(() => faultOf(program, args, INSTALL_MS))
     // A failed update may be harmless, and the search that follows notices a failed installation.
-    const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' })
-    if (status !== 0) process.stderr.write(`${line} failed:\n${stdout}${stderr}`)
+    if (fault !== undefined) process.stderr.write(`${line} failed:\n${fault}\n`)
   }
+}
+
+/**
+ * Again while somebody else holds a lock of apt.
+ * @param {() => string | undefined} work
+ */
+function unlocked(work) {
+  let fault = work()
+  for (let tries = 1; tries < LOCK_TRIES && fault?.includes('Could not get lock'); tries++) {
+    if (tries === 1) process.stdout.write('Waiting for another installation to end\n')
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_WAIT_MS)
+    fault = work()
+  }
+  return fault
 }
 
 /**
@@ -131,22 +164,43 @@ function install(packages, prefix) {
 function howToInstall(missing, manager) {
   const names = missing.map(({ name }) => name).join(', ')
   if (manager === undefined) return `${names} not found. Install what provides them.`
-  const sudo = manager === 'brew' || process.getuid?.() === 0 ? '' : 'sudo '
-  return `${names} not found. Run: ${sudo}${INSTALL[manager](packagesOf(missing, manager))}`
+  const needsRoot = manager !== 'brew' && process.getuid?.() !== 0
+  const sudo = needsRoot && findCommand(['sudo']) ? 'sudo ' : ''
+  // A new system has no list of packages yet.
+  const lines = [...(manager === 'apt' ? [UPDATE] : []), INSTALL[manager](packagesOf(missing, manager))]
+  const asRoot = needsRoot && sudo === '' ? ' as root' : ''
+  return `${names} not found. Run${asRoot}: ${lines.map((line) => sudo + line).join(' && ')}`
 }
 
 /** Bubblewrap may be installed and still not be allowed to make namespaces. */
 function sandboxFault() {
   if (process.platform !== 'linux') return undefined
   const sandbox = ['--unshare-pid', '--ro-bind', '/', '/', '--proc', '/proc', 'true']
-  const { status, stderr } = spawnSync('bwrap', sandbox, { encoding: 'utf8' })
-  if (status === 0) return undefined
-  return `bwrap cannot make a sandbox here (${stderr.trim()}). Allow unprivileged user namespaces, or run as root.`
+  const fault = faultOf('bwrap', sandbox)
+  if (fault === undefined) return undefined
+  return `bwrap cannot make a sandbox here (${fault}). Allow unprivileged user namespaces, or run as root.`
 }
 
-/** Official builds of Node 25 and newer need it, and minimal systems do not have it. */
-function pinnedNodeHasItsLibraries() {
-  return !spawnSync(PINNED_NODE, ['--version'], { encoding: 'utf8' }).stderr.includes('libatomic')
+function pinnedNodeFault() {
+  const fault = faultOf(PINNED_NODE, ['--version'])
+  return fault === undefined ? undefined : `the Node of the npm packages does not run here (${fault}). Run: npm ci`
+}
+
+/**
+ * Why the program did not end well, in its own words; undefined when it did.
+ * @param {string} program
+ * @param {readonly string[]} args
+ */
+function faultOf(program, args, timeout = TRIAL_MS) {
+  const { status, signal, stderr, stdout, error } = spawnSync(program, args, {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout,
+    killSignal: 'SIGKILL',
+  })
+  if (status === 0) return undefined
+  if (error) return error.message
+  return stderr.trim() || stdout.trim() || `exit code ${status ?? signal}`
 }
 
 /**
@@ -189,7 +243,7 @@ function rootPrefix() {
   if (process.getuid?.() === 0) return []
   const sudo = findCommand(['sudo'])
   if (sudo === undefined) return undefined
-  return spawnSync(sudo, ['-n', 'true'], { stdio: 'ignore' }).status === 0 ? [sudo, '-n'] : undefined
+  return faultOf(sudo, ['-n', 'true']) === undefined ? [sudo, '-n'] : undefined
 }
 
 function isUbuntu() {
@@ -201,7 +255,7 @@ function isUbuntu() {
 function isExecutable(path) {
   try {
     accessSync(path, constants.X_OK)
-    return true
+    return statSync(path).isFile()
   } catch {
     return false
   }

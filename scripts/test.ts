@@ -1,5 +1,6 @@
 /** Builds the executable that the stories drive, unless it is newer than the sources, and runs vitest with the given arguments. */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { globSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -10,8 +11,12 @@ const PARTS = ['src/**/*.ts', 'openapi/*.json', 'scripts/build.ts', 'package-loc
 
 const executable = process.env['AGENT_SERVER_BIN'] ?? builtExecutable()
 const env = executable === undefined ? process.env : { ...process.env, AGENT_SERVER_BIN: executable }
-const { status } = spawnSync('vitest', ['run', ...process.argv.slice(2)], { cwd: ROOT, env, stdio: 'inherit' })
-process.exitCode = status ?? 1
+const tests = spawn('vitest', ['run', ...process.argv.slice(2)], { cwd: ROOT, env, stdio: 'inherit' })
+// Who ends this ends the tests, and not only those that read the same terminal.
+for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) process.on(signal, () => tests.kill(signal))
+tests.on('error', (error) => process.stderr.write(`No test was run: ${error.message}. Run: npm ci\n`))
+const [code] = (await once(tests, 'close').catch(() => [null])) as [number | null]
+process.exitCode = code ?? 1
 
 /** The stories run what is shipped: it starts in a third of the time that the sources take. */
 function builtExecutable(): string | undefined {
@@ -19,12 +24,17 @@ function builtExecutable(): string | undefined {
   if (process.platform !== 'linux') return undefined
   if (isStale()) {
     const build = spawnSync(process.execPath, [join(ROOT, 'scripts/build.ts')], { stdio: 'inherit' })
-    if (build.status !== 0) throw new Error('The executable that the tests run was not built.')
+    if (build.status !== 0) {
+      process.stderr.write('No test was run: the executable that the tests use was not built.\n')
+      process.exit(1)
+    }
   }
   return EXECUTABLE
 }
 
+/** Also when it is no executable at all, as after a copy that was cut off. */
 function isStale(): boolean {
-  const built = statSync(EXECUTABLE, { throwIfNoEntry: false })?.mtimeMs ?? 0
+  if (spawnSync(EXECUTABLE, ['--version'], { stdio: 'ignore', timeout: 60_000 }).status !== 0) return true
+  const built = statSync(EXECUTABLE).mtimeMs
   return globSync(PARTS, { cwd: ROOT }).some((part) => statSync(join(ROOT, part)).mtimeMs > built)
 }

@@ -1,6 +1,7 @@
 /** What the test command does about programs that are missing, on machines that a directory of stand-ins plays. */
 import { execFile } from 'node:child_process'
-import { chmod, constants, copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { chmod, constants, copyFile, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -12,7 +13,10 @@ const NOBODY = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-grou
 
 type Machine = {
   /** Adds an executable to the only directory on PATH. */
-  readonly add: (name: string, script?: string) => Promise<void>
+  readonly add: (name: string, script?: string, interpreter?: string) => Promise<void>
+  readonly replaceByDirectory: (name: string) => Promise<void>
+  /** Puts a script in the place of the Node of the npm packages. */
+  readonly breakNode: (script: string) => Promise<void>
   readonly provide: (as?: 'root' | 'nobody') => Promise<{ code: number; stdout: string; stderr: string }>
   /** How apt-get was called. */
   readonly installations: () => Promise<string>
@@ -33,16 +37,25 @@ async function setMachine(...commands: readonly string[]): Promise<Machine> {
   const directory = await mkdtemp(join(tmpdir(), 'provide-'))
   onTestFinished(() => rm(directory, { recursive: true, force: true }))
   await chmod(directory, 0o777)
-  const add: Machine['add'] = async (name, script = 'exit 0') => {
-    await writeFile(join(directory, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+  const add: Machine['add'] = async (name, script = 'exit 0', interpreter = '/bin/sh') => {
+    await writeFile(join(directory, name), `#!${interpreter}\n${script}\n`, { mode: 0o755 })
   }
   await symlink('/usr/bin/env', join(directory, 'env'))
   const checkout = await copyCheckout(join(directory, 'checkout'))
   for (const command of commands) await add(command)
   return {
     add,
+    async replaceByDirectory(name) {
+      await rm(join(directory, name))
+      await mkdir(join(directory, name))
+    },
+    async breakNode(script) {
+      await rename(checkout.node, join(directory, 'the-node'))
+      await writeFile(checkout.node, `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+    },
     async provide(as = 'nobody') {
-      const argv = [checkout.node, checkout.script, 'tests']
+      const own = join(directory, 'the-node')
+      const argv = [existsSync(own) ? own : checkout.node, checkout.script, 'tests']
       const [program, ...args] = as === 'nobody' && isRoot ? [...NOBODY, ...argv] : argv
       const env = { PATH: directory }
       // Found on the PATH of the tests, since the machine's own has only stand-ins.
@@ -91,8 +104,10 @@ test('who may not install gets one line with the command that does, and exit cod
     code: 1,
     stdout: '',
     stderr:
-      'No test was run: bwrap, rg not found. Run: sudo apt-get install -y --no-install-recommends bubblewrap ripgrep\n',
+      'No test was run: bwrap, rg not found. Run as root: apt-get update && apt-get install -y --no-install-recommends bubblewrap ripgrep\n',
   })
+  await machine.add('sudo', 'echo "a password is required" >&2; exit 1')
+  expect((await machine.provide()).stderr).toContain('Run: sudo apt-get update && sudo apt-get install -y')
   await expect(machine.installations()).rejects.toThrow('ENOENT')
 })
 
@@ -101,7 +116,7 @@ test('the line is for the package manager that there is', async () => {
   expect((await machine.provide()).stderr).toBe('No test was run: bwrap, ps not found. Install what provides them.\n')
   await machine.add('dnf')
   expect((await machine.provide()).stderr).toBe(
-    'No test was run: bwrap, ps not found. Run: sudo dnf install -y bubblewrap procps-ng\n',
+    'No test was run: bwrap, ps not found. Run as root: dnf install -y bubblewrap procps-ng\n',
   )
 })
 
@@ -128,6 +143,39 @@ test('an installation that fails shows why, and no test is run', async () => {
   expect(code).toBe(1)
   expect(stderr).toContain('no network')
   expect(stderr).toContain('No test was run: git not found.')
+})
+
+test('an installation waits for another one that holds the lock', async () => {
+  const machine = await setMachine(...without('rg', 'bwrap'))
+  const locked = 'cd "${0%/*}"; [ -e held ] || { : > held; echo "E: Could not get lock /var/lib/apt" >&2; exit 100; }'
+  await machine.add('apt-get', `${locked}\n${APT}`)
+  await machine.add('sudo', SUDO)
+  const { code, stdout } = await machine.provide()
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: expect.stringContaining('Waiting for another installation to end\n'),
+  })
+})
+
+test('a program that does not run counts as missing, or is reported with its reason', async () => {
+  const machine = await setMachine(...ALL)
+  await machine.add('chromium', 'echo "requires the chromium snap" >&2; exit 1')
+  expect((await machine.provide()).stderr).toContain('chromium not found')
+  await machine.add('chromium')
+  await machine.add('bwrap', '', '/no/such/interpreter')
+  expect((await machine.provide()).stderr).toMatch(/^No test was run: bwrap cannot make a sandbox here \(.*ENOENT\)/)
+  await machine.replaceByDirectory('bwrap')
+  expect((await machine.provide()).stderr).toContain('bwrap not found')
+})
+
+test('a Node that does not run is reported with its reason', async () => {
+  const machine = await setMachine(...ALL)
+  await machine.breakNode('echo "GLIBC_2.99 not found" >&2; exit 1')
+  const { code, stderr } = await machine.provide()
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: 'No test was run: the Node of the npm packages does not run here (GLIBC_2.99 not found). Run: npm ci\n',
+  })
 })
 
 test('bubblewrap that is installed and not allowed to work is reported with its reason', async () => {

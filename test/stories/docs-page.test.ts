@@ -7,7 +7,7 @@ import type { TestServer } from '../support/server.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { BROWSERS, findCommand } from '../../scripts/provide.mjs'
 
-let browser: Browser
+let browser: Browser | undefined
 let server: TestServer
 
 beforeAll(async () => {
@@ -19,12 +19,12 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
-  await browser.close()
+  await browser?.close()
   await server[Symbol.asyncDispose]()
 })
 
 async function openPage() {
-  const page = await browser.newPage()
+  const page = await browser!.newPage()
   page.setDefaultTimeout(PATIENCE_MS)
   const complaints: string[] = []
   const asked: string[] = []
