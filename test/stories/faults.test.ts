@@ -29,7 +29,10 @@ test('a data directory that cannot be written is told; what there is can be read
   await using stage = await setStage(SCRIPT, { wrapper: BOUND_BY_PERMISSIONS })
   const { server } = stage
   const id = await stage.create()
-  await stage.say(id, 'hi')
+  const { seq } = (await stage.say(id, 'hi')).at(-1)
+  // What lists are made of, so that the start has nothing to find out from the log, which cannot be opened then.
+  const noted = async () => JSON.parse(await readFile(join(sessionOf(stage, id), 'meta.json'), 'utf8')).lastSeq
+  await expect.poll(noted).toBe(seq)
   const closed = ['sessions', 'active', 'deleted', join('sessions', id)].map((name) => join(server.dataDir, name))
   for (const path of closed) await chmod(path, 0o500)
   await chmod(logOf(stage, id), 0o400)
