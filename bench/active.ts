@@ -50,7 +50,7 @@ export async function benchActive(): Promise<Row[]> {
       [
         `a conversation with a running shell, of ${SHELLS}`,
         `${(each('megabytes') * 1000).toFixed(0)} KB, ${each('descriptors').toFixed(1)} descriptors`,
-        `${each('shellKilobytes').toFixed(0)} KB in ${each('processes').toFixed(1)} processes of its own`,
+        `${each('shellKilobytes').toFixed(0)} KB in ${each('processes').toFixed(1)} own processes`,
       ],
     ]
   } finally {

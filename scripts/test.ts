@@ -12,7 +12,7 @@ const PARTS = ['src/**/*.ts', 'openapi/*.json', 'scripts/build.ts', 'package-loc
 const executable = process.env['AGENT_SERVER_BIN'] ?? builtExecutable()
 const env = executable === undefined ? process.env : { ...process.env, AGENT_SERVER_BIN: executable }
 const tests = spawn('vitest', ['run', ...process.argv.slice(2)], { cwd: ROOT, env, stdio: 'inherit' })
-// Who ends this ends the tests, and not only those that read the same terminal.
+// A signal to this process ends the tests, too.
 for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) process.on(signal, () => tests.kill(signal))
 tests.on('error', (error) => process.stderr.write(`No test was run: ${error.message}. Run: npm ci\n`))
 const [code] = (await once(tests, 'close').catch(() => [null])) as [number | null]
@@ -32,7 +32,7 @@ function builtExecutable(): string | undefined {
   return EXECUTABLE
 }
 
-/** Also when it is no executable at all, as after a copy that was cut off. */
+/** Also when it cannot be executed, as after a copy that was cut off. */
 function isStale(): boolean {
   if (spawnSync(EXECUTABLE, ['--version'], { stdio: 'ignore', timeout: 60_000 }).status !== 0) return true
   const built = statSync(EXECUTABLE).mtimeMs

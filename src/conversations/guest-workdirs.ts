@@ -22,8 +22,8 @@ export async function enterAsGuest({ catalog, workdirBase }: GuestDeps, workdir:
 }
 
 /**
- * Removes the directory with the last of its guests. Nothing happens when the conversation was none, or still is one with
- * the workdir that it has `now`.
+ * Removes the directory with the last of its guests. Nothing happens when the conversation is not a guest, or when its
+ * workdir of `now` is in the same directory.
  */
 export async function leaveAsGuest(
   { catalog, workdirBase }: GuestDeps,

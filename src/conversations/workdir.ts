@@ -70,7 +70,7 @@ async function refuseOutside(real: string, roots: readonly string[], rules: Work
   const isExempt = isInside(base, forbidden) && base !== forbidden && isInside(real, base)
   if (isInside(real, forbidden) && !isExempt) throw unsafe('it lies among the server’s own files')
   await refuseKernelFiles(real, base)
-  // Whoever works there works in the workdirs of all conversations.
+  // An agent that works there can change the workdirs of all conversations.
   if (real === base && rules.unholdable.length > 0) throw unsafe('all other workdirs lie in it; name a directory in it')
   const held = await Promise.all(rules.unholdable.map(realpathOfExisting))
   if (held.some((each) => each !== real && isInside(each, real))) throw unsafe('the server’s own files lie in it')
@@ -80,8 +80,8 @@ async function refuseOutside(real: string, roots: readonly string[], rules: Work
 }
 
 /**
- * Files of the kernel and sockets of services: with rights to write there, and outside of its own `/proc`, a sandbox would
- * be none. The operator's own base may lie on such a place, as on `/dev/shm`.
+ * Files of the kernel and sockets of services: an agent that can write there can leave the sandbox. The operator's base may
+ * be in such a place, for example on `/dev/shm`.
  */
 async function refuseKernelFiles(real: string, base: string): Promise<void> {
   if (isInside(real, base)) return

@@ -155,7 +155,7 @@ async function keepFacts(target: string, { mode, atime, mtime }: Stats): Promise
   await utimes(target, atime, mtime)
 }
 
-/** Read as they are needed: a directory can have millions. No work goes on once this has thrown. */
+/** Reads names as they are needed, because a directory can have millions. No work continues after this has thrown. */
 async function forEachName({ handle }: Place, work: (name: string) => Promise<void>): Promise<void> {
   const listing = await opendir(`/proc/self/fd/${handle.fd}`, { bufferSize: READ_AHEAD })
   let hasFailed = false

@@ -122,7 +122,7 @@ const read = async (listing: Dir) => (await listing.read()) as unknown as { read
 /** The bytes of a name, which need not be UTF-8. */
 const entryIn = (place: Place, name: Buffer): Buffer => Buffer.concat([Buffer.from(within(place, '')), name])
 
-/** Gone, or swapped for what is no directory. */
+/** Gone, or replaced by something that is not a directory. */
 function unlessGone(error: unknown): undefined {
   const code = codeOf(error)
   if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'ELOOP') throw error
