@@ -71,7 +71,7 @@ export type App = {
   /** Resolves when it is known which conversations there are; until then only what needs none is answered. Rejects when that cannot be found out. */
   readonly ready: Promise<void>
   /**
-   * Stops taking requests, ends streams and runs, flushes, and lets go of the data directory. Twice is fine. Returns whether
+   * Stops taking requests, ends streams and runs, flushes, and releases the data directory. May be called twice. Returns whether
    * all of it has ended: else conversations were cut off, or processes are still running.
    */
   readonly close: () => Promise<boolean>
@@ -160,7 +160,7 @@ export async function startApp(config: Config): Promise<App> {
         .catch((error: unknown) => logger.error({ err: error }, 'deliveries could not be resumed'))
     }
     const ready = start()
-    ready.catch(() => {}) // told to whoever waits for it
+    ready.catch(() => {}) // reported to the caller that waits for it
 
     const close = async () => {
       phase = 'stopping'

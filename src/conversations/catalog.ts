@@ -159,7 +159,7 @@ export async function createCatalog(directory: string): Promise<Catalog> {
   return {
     ids: () => listIds(sessions!),
     async read(id) {
-      await writing.get(id)?.catch(() => {}) // told to whoever writes
+      await writing.get(id)?.catch(() => {}) // reported to the caller that writes
       try {
         const { format: _, ...noted } = Meta.parse(JSON.parse(await readFile(metaOf(id), 'utf8')))
         const meta = { ...noted, readThrough: noted.readThrough ?? noted.lastSeq }

@@ -117,7 +117,7 @@ export class Conversation {
     return this.#state
   }
 
-  /** As clients are told: a run that is over counts as over, also while its end cannot be stored. */
+  /** What clients see: a run that has ended is shown as ended, also while its end cannot be stored. */
   get #shown(): State {
     const isCutOff = this.#state.status === 'running' && (this.#unstored.kept !== undefined || this.failed)
     return isCutOff ? { ...this.#state, status: 'error', run: undefined } : this.#state
@@ -286,7 +286,7 @@ export class Conversation {
     })
   }
 
-  /** A log that failed is opened again by whoever holds this conversation. */
+  /** The owner of this conversation opens a failed log again. */
   async #tryAgain(): Promise<void> {
     if (this.failed) return
     await this.settle().catch((error: unknown) => {

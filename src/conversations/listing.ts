@@ -91,7 +91,7 @@ function positionOf(pageId: string): Position {
   if (id !== undefined && !Number.isNaN(createdAt)) return { createdAt, id }
   throw new Problem(
     'invalid_cursor',
-    'page_id is none that this server gave; leave it out to start from the first page.',
+    'page_id was not issued by this server; leave it out to start from the first page.',
   )
 }
 

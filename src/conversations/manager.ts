@@ -291,7 +291,7 @@ export class ConversationManager {
     const { logger } = this.#deps
     this.#stopping.abort()
     this.#stopIdleWatch?.()
-    await this.#starting?.catch(() => {}) // told to whoever started it
+    await this.#starting?.catch(() => {}) // reported to the caller that started it
     const closing = [...this.#openings.values()].map(async (opening) => (await opening).dispose('closing'))
     const closed = Promise.allSettled([...closing, ...this.#endings.values()])
     const isInTime = await settlesWithin(CLOSE_TIMEOUT_MS, closed)
@@ -309,7 +309,7 @@ export class ConversationManager {
     return work
   }
 
-  /** Closes it if it is at rest, so that it takes no memory; whoever asks for it next opens it again. Never rejects. */
+  /** Closes it if it is at rest, so that it takes no memory; the next request for it opens it again. Never rejects. */
   async #closeAtRest(id: string): Promise<void> {
     const { catalog, logger } = this.#deps
     const opening = this.#openings.get(id)
@@ -399,7 +399,7 @@ export class ConversationManager {
   }
 }
 
-/** Resolves when the work is over; whether it failed is told to who asked for it. */
+/** Resolves when the work is over; the caller learns whether it failed. */
 async function settled(work: Promise<unknown>): Promise<void> {
   await Promise.allSettled([work])
 }

@@ -99,7 +99,7 @@ async function finishDeletion(deps: StartUpDeps, id: string): Promise<void> {
   }
 }
 
-/** Of what the log holds now; noted for the next start. Undefined for what is none. */
+/** Of what the log holds now; noted for the next start. Undefined when there is no summary. */
 async function readSummary(deps: StartUpDeps, id: string, signal: AbortSignal): Promise<Summary | undefined> {
   const { catalog, logger, summaryFile } = deps
   signal.throwIfAborted()

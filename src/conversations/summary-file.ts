@@ -239,7 +239,7 @@ function parseLine(line: string): unknown {
   }
 }
 
-/** Undefined for what is none. */
+/** Undefined when there is no summary. */
 function fromEntry(value: unknown): Noted | undefined {
   if (!isEntry(value)) return undefined
   const [id, size, mtimeMs, status, lastSeq, createdAt, updatedAt, title, userId, preview, key, bodyHash] = value

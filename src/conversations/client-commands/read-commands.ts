@@ -47,7 +47,7 @@ export function createCommandReader({ records, live }: CommandReaderDeps): Comma
       const ids = await records.ids()
       const after = page_id === undefined ? undefined : decodePageId(page_id)
       if (page_id !== undefined && !after) {
-        throw new Problem('invalid_cursor', 'page_id is none that this server gave; leave it out to start anew.')
+        throw new Problem('invalid_cursor', 'page_id was not issued by this server; leave it out to start anew.')
       }
       const rest = after ? ids.filter((id) => id < after[1]) : ids
       const page = rest.slice(0, limit)
