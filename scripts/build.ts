@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { assetFiles } from '../src/http/assets.ts'
 import { NODE_FLAGS } from '../src/process-settings.ts'
-import { LISTENER_COMMAND, offerListener } from '../src/workspace/network-listener.ts'
+import { LISTENER_COMMAND, offerListener } from '../src/sandbox/network-listener.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const DIST = join(ROOT, 'dist')

@@ -20,7 +20,7 @@ import { isEndpointRule } from './security/endpoint-rules.ts'
 import { isAddressRule } from './security/public-address.ts'
 import type { LogLevel } from './telemetry/logger.ts'
 import { LOG_LEVELS } from './telemetry/logger.ts'
-import type { LimitValues } from './workspace/limits/limit-values.ts'
+import type { LimitValues } from './shell/limit-values.ts'
 
 /** Below this a key can be guessed. */
 const MIN_KEY_LENGTH = 16

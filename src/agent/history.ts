@@ -1,5 +1,5 @@
 /** Events -> what the model reads: a fold that only ever appends, so that each request extends the one before byte for byte. */
-import type { Event, EventOf, EventType } from '../contract/event.ts'
+import type { Event, EventOf, EventType } from '../contract/events/event.ts'
 import type { ImagePart, UserPart } from '../contract/message.ts'
 import { partsOfOutput, textOfParts } from '../contract/message.ts'
 import type { LlmRequest, ModelMessage, ModelToolCall } from '../llm/llm.ts'

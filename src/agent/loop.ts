@@ -1,9 +1,9 @@
 /** The agent: ask the model, run what it calls, ask again, until it has said what it wanted to say or a limit is met. */
-import type { ErrorType, EventDraft, StopReason } from '../contract/event.ts'
-import type { TransientDraft } from '../contract/transient-event.ts'
+import type { ErrorType, EventDraft, StopReason } from '../contract/events/event.ts'
+import type { TransientDraft } from '../contract/events/transient-event.ts'
 import type { AskedToolUse } from '../contract/permission.ts'
-import type { CutReason } from '../llm/finish-reason.ts'
-import { cutReasonOf } from '../llm/finish-reason.ts'
+import type { CutReason } from '../llm/answer/finish-reason.ts'
+import { cutReasonOf } from '../llm/answer/finish-reason.ts'
 import type { Llm, ModelTool } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
 import type { History } from './history.ts'

@@ -6,10 +6,10 @@ import { mapStrings, stringsIn } from '../lib/map-strings.ts'
 import { createSlices } from '../lib/time-slices.ts'
 import type { Llm, LlmAnswer, LlmPiece, ModelToolCall } from '../llm/llm.ts'
 import { LlmError, partOf } from '../llm/llm.ts'
-import { redactMaskedKeys } from '../security/masked-keys.ts'
-import type { Redactor } from '../security/redactor.ts'
-import type { StreamRedactor } from '../security/stream-redactor.ts'
-import { SLICE_CHARS } from '../security/stream-redactor.ts'
+import { redactMaskedKeys } from '../security/redaction/masked-keys.ts'
+import type { Redactor } from '../security/redaction/redactor.ts'
+import type { StreamRedactor } from '../security/redaction/stream-redactor.ts'
+import { SLICE_CHARS } from '../security/redaction/stream-redactor.ts'
 
 /**
  * The same model, none of whose words is a secret. Deltas joined are the text of the answer, but for a server key that

@@ -1,6 +1,6 @@
 /** Notices an agent that is stuck: a pure fold over events that counts how often the same failing calls came in a row. */
 import { createHash } from 'node:crypto'
-import type { Event, EventOf } from '../contract/event.ts'
+import type { Event, EventOf } from '../contract/events/event.ts'
 import type { ToolCall } from './tool-calls.ts'
 
 /** Repetitions after which the model is told to do something else, and those after which the run ends. */

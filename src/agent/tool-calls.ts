@@ -1,13 +1,13 @@
 /** From a tool call to its one result: looks the tool up, checks the input, runs it, and stores what came of it. Never throws for what a tool does. */
 import { toJSONSchema } from 'zod'
 import type { z } from 'zod'
-import type { EventDraft, ToolErrorType } from '../contract/event.ts'
+import type { EventDraft, ToolErrorType } from '../contract/events/event.ts'
 import type { UserPart } from '../contract/message.ts'
 import { partsOfOutput } from '../contract/message.ts'
 import type { ModelTool } from '../llm/llm.ts'
 import { ComplexJson, parseForeignJson } from '../lib/foreign-json.ts'
 import { mapStrings } from '../lib/map-strings.ts'
-import type { Redactor } from '../security/redactor.ts'
+import type { Redactor } from '../security/redaction/redactor.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
 
 /** A call as the log has it; `input` is a string where the model sent no JSON object. */

@@ -1,6 +1,6 @@
 /** One answer of the model: streamed out as transient deltas, then stored whole, together with the calls it makes. */
-import type { EventDraft } from '../contract/event.ts'
-import type { TransientDraft } from '../contract/transient-event.ts'
+import type { EventDraft } from '../contract/events/event.ts'
+import type { TransientDraft } from '../contract/events/transient-event.ts'
 import type { Llm, LlmAnswer, LlmPiece, LlmRequest, LlmRetry, ModelToolCall } from '../llm/llm.ts'
 import { LlmError, partOf } from '../llm/llm.ts'
 import { parseJsonObject } from '../lib/json-object.ts'

@@ -1,5 +1,5 @@
 /** What the demo asks, and the lines of its stand-in model. The commands in them are really run. */
-import type { ScriptFile } from '../llm/script.ts'
+import type { ScriptFile } from '../llm/scripted/script.ts'
 
 export const DEMO_REQUEST =
   'Write a script total.sh that adds up the amounts in a CSV file, try it on some sample data, and make sure that it works.'

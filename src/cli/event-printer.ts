@@ -1,7 +1,7 @@
 /** Events as a person at a terminal likes to read them, while they come. */
-import { describeEvent, inputText } from '../contract/describe-event.ts'
-import type { Event, EventOf } from '../contract/event.ts'
-import type { TransientEvent } from '../contract/transient-event.ts'
+import { describeEvent, inputText } from '../contract/events/describe-event.ts'
+import type { Event, EventOf } from '../contract/events/event.ts'
+import type { TransientEvent } from '../contract/events/transient-event.ts'
 import { partsOfOutput, textOfParts } from '../contract/message.ts'
 
 export type EventPrinter = {

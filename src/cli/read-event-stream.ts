@@ -1,6 +1,6 @@
 /** The events of an SSE response of this server, one by one. */
-import type { Event } from '../contract/event.ts'
-import type { TransientEvent } from '../contract/transient-event.ts'
+import type { Event } from '../contract/events/event.ts'
+import type { TransientEvent } from '../contract/events/transient-event.ts'
 import { createSseDecoder } from '../lib/sse-decoder.ts'
 
 /** Ends when the stream does. Leaving the loop closes the connection. Throws when the server refused the stream. */

@@ -1,7 +1,7 @@
 /** `agent-server scripted-model`: a stand-in for a model, until a signal ends it. */
 import { once } from 'node:events'
-import { loadScript } from '../llm/script.ts'
-import { startScriptedModel } from '../llm/scripted-model.ts'
+import { loadScript } from '../llm/scripted/script.ts'
+import { startScriptedModel } from '../llm/scripted/scripted-model.ts'
 import { DEMO_SCRIPT } from './demo-script.ts'
 
 export type ScriptedModelOptions = {

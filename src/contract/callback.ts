@@ -1,7 +1,7 @@
 /** Callbacks on the wire: where the events of a conversation are delivered, what is delivered, and with which outcome. */
 import { z } from 'zod'
 import { PageLimit } from './conversation.ts'
-import { EVENT_TYPES, Event } from './event.ts'
+import { EVENT_TYPES, Event } from './events/event.ts'
 import { faultOfHeaderName } from './http-header.ts'
 import { MASK } from './llm-config.ts'
 

@@ -1,6 +1,6 @@
 /** Conversations on the wire: how one is created and configured, and how it is shown. */
 import { z } from 'zod'
-import { Result, Status } from './event.ts'
+import { Result, Status } from './events/event.ts'
 import { DroppedCredential, LlmConfig, LlmConfigInput } from './llm-config.ts'
 import { UsageByModel, UserInput } from './message.ts'
 import { RequestedLimits } from './resource-limits.ts'

@@ -13,8 +13,8 @@ import {
   RunStarted,
   StatusAnswer,
 } from './conversation.ts'
-import { Event, Status, StatusUpdate } from './event.ts'
-import { TransientEvent } from './transient-event.ts'
+import { Event, Status, StatusUpdate } from './events/event.ts'
+import { TransientEvent } from './events/transient-event.ts'
 import { DecidePermission, PermissionAnswer } from './permission.ts'
 import { ErrorBody } from './problem.ts'
 import { PostTask, Task } from './task.ts'

@@ -1,14 +1,14 @@
 /** Events that clients put into the log of a conversation for each other: durable and shown to all, but to the model. */
-import type { Event } from '../contract/event.ts'
-import type { PostClientEvent, PostedClientEvent } from '../contract/events-api.ts'
-import { MAX_CLIENT_EVENT_BYTES } from '../contract/events-api.ts'
+import type { Event } from '../contract/events/event.ts'
+import type { PostClientEvent, PostedClientEvent } from '../contract/events/events-api.ts'
+import { MAX_CLIENT_EVENT_BYTES } from '../contract/events/events-api.ts'
 import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import { mapStrings } from '../lib/map-strings.ts'
-import type { Command } from './commands.ts'
-import type { Idempotency } from './idempotency.ts'
-import { findPosted } from './posted-keys.ts'
-import type { State } from './state.ts'
+import type { Command } from './state/commands.ts'
+import type { Idempotency } from './idempotency/idempotency.ts'
+import { findPosted } from './idempotency/posted-keys.ts'
+import type { State } from './state/state.ts'
 
 export type ClientEventsDeps = {
   readonly log: EventLog

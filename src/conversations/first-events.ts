@@ -1,10 +1,10 @@
 /** What a log begins with: how the conversation was made, and the message it was made with. */
 import type { CreateConversation } from '../contract/conversation.ts'
-import type { EventDraft } from '../contract/event.ts'
+import type { EventDraft } from '../contract/events/event.ts'
 import { partsOf } from '../contract/message.ts'
 import { buildSystemPrompt } from '../agent/prompt.ts'
-import { redactParts } from './redact-parts.ts'
-import type { Settings } from './state.ts'
+import { redactParts } from './config/redact-parts.ts'
+import type { Settings } from './state/state.ts'
 import type { AssemblyDeps } from './assemble.ts'
 
 export function firstEvents(

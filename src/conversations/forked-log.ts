@@ -1,11 +1,11 @@
 /** What the log of a copied conversation holds: the events of the original up to a point, and how it comes to rest there. */
-import type { Event, EventDraft, EventOf } from '../contract/event.ts'
+import type { Event, EventDraft, EventOf } from '../contract/events/event.ts'
 import type { EventLog } from '../events/event-log.ts'
-import { answerOpenCalls, denials, isWaiting, result, toStatus } from './drafts.ts'
-import { denyLeftRequests } from './network-requests.ts'
-import type { Settings, State } from './state.ts'
-import { EMPTY_STATE, fold } from './state.ts'
-import { leaveTasks } from './task-commands.ts'
+import { answerOpenCalls, denials, isWaiting, result, toStatus } from './state/drafts.ts'
+import { denyLeftRequests } from './state/network-requests.ts'
+import type { Settings, State } from './state/state.ts'
+import { EMPTY_STATE, fold } from './state/state.ts'
+import { leaveTasks } from './tasks/task-commands.ts'
 
 type Log = Pick<EventLog, 'read' | 'conversationId'>
 

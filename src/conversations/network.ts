@@ -1,6 +1,6 @@
 /** The network of one conversation: its policy as it holds now, its proxy, what waits for a user, and what the log is told. */
 import type { Server } from 'node:net'
-import type { EventDraft } from '../contract/event.ts'
+import type { EventDraft } from '../contract/events/event.ts'
 import type {
   DecideNetworkRequest,
   NetworkDecisionAnswer,
@@ -21,7 +21,7 @@ import type { Access, Judgement, Outcome } from '../network/proxy.ts'
 import { NetworkProxy } from '../network/proxy.ts'
 import type { Reach } from '../network/reach.ts'
 import { effectivePolicy } from '../network/server-policy.ts'
-import { networkDecision } from './network-requests.ts'
+import { networkDecision } from './state/network-requests.ts'
 
 /** What all conversations share. */
 export type NetworkDeps = {

@@ -2,11 +2,11 @@
  * The log of one conversation as its writer and all its readers share it: what is appended is stored, then shown.
  * Knows who listens; how far each has read, and what becomes of the slow, is for the feed.
  */
-import type { EventDraft } from '../contract/event.ts'
-import type { TransientDraft } from '../contract/transient-event.ts'
+import type { EventDraft } from '../contract/events/event.ts'
+import type { TransientDraft } from '../contract/events/transient-event.ts'
 import { Problem } from '../contract/problem.ts'
 import type { EventFilter, EventPage, ReadOptions, StoredEvent, StoredLog } from './event-store.ts'
-import type { Notice } from './firehose-record.ts'
+import type { Notice } from './firehose/firehose-record.ts'
 import { LiveMessages } from './live-messages.ts'
 import type { TransientRecord } from './transient-record.ts'
 import { createTransientRecord } from './transient-record.ts'

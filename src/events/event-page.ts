@@ -1,5 +1,5 @@
 /** Pages of a log for lists: an opaque cursor in, the events and the next cursor out. */
-import type { ListEvents } from '../contract/events-api.ts'
+import type { ListEvents } from '../contract/events/events-api.ts'
 import { Problem } from '../contract/problem.ts'
 import { decodePageId, encodePageId } from '../lib/page-id.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'

@@ -1,5 +1,5 @@
 /** The seam to durable storage of events: what every store promises, whatever it is made of. */
-import type { Event, EventDraft } from '../contract/event.ts'
+import type { Event, EventDraft } from '../contract/events/event.ts'
 
 /** An event as stored. `json` is its one serialisation: what is on disk is what lists and streams send. */
 export interface StoredEvent {

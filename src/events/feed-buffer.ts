@@ -1,6 +1,6 @@
 /** What one live reader has not taken yet: bounded, so that a slow reader costs a known amount and nobody else anything. */
 import type { StoredEvent } from './event-store.ts'
-import type { Notice } from './firehose-record.ts'
+import type { Notice } from './firehose/firehose-record.ts'
 import type { Published } from './sse-frame.ts'
 import type { TransientRecord } from './transient-record.ts'
 

@@ -1,5 +1,5 @@
 /** Holds the text so far of the messages being streamed, for those who join in the middle. */
-import type { AssistantDelta, TransientDraft } from '../contract/transient-event.ts'
+import type { AssistantDelta, TransientDraft } from '../contract/events/transient-event.ts'
 import type { TransientRecord } from './transient-record.ts'
 import { createTransientRecord } from './transient-record.ts'
 

@@ -1,6 +1,6 @@
 /** How a record looks on the wire of an event stream: made once, whatever the number of its readers. */
 import type { StoredEvent } from './event-store.ts'
-import type { FirehoseEvent, Notice } from './firehose-record.ts'
+import type { FirehoseEvent, Notice } from './firehose/firehose-record.ts'
 import type { TransientRecord } from './transient-record.ts'
 
 /** What readers are shown: durable events, which have a `seq`, and what is not stored, which has none. */

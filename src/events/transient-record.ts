@@ -1,5 +1,5 @@
 /** A transient event on its way to readers, serialised once and only if somebody reads. */
-import type { TransientDraft, TransientEvent } from '../contract/transient-event.ts'
+import type { TransientDraft, TransientEvent } from '../contract/events/transient-event.ts'
 
 export type TransientRecord = {
   /** Always undefined: that tells it from a stored event. */

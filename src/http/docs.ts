@@ -8,7 +8,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { readAsset } from './assets.ts'
 import { describeRoute } from './describe-route.ts'
-import { PAGE_SECURITY_HEADERS } from './security-headers.ts'
+import { PAGE_SECURITY_HEADERS } from './guards/security-headers.ts'
 
 /** Asset of swagger-ui -> content type: what the page loads, and nothing else of that package. */
 const PAGE_FILES = {

@@ -1,6 +1,6 @@
 /** Keeps a conversation open while a request about it is under way, streams among them. A socket holds its own. */
 import type { FastifyInstance } from 'fastify'
-import type { ConversationManager } from '../conversations/manager.ts'
+import type { ConversationManager } from '../conversations/registry/manager.ts'
 
 /** Adds the hook. For requests whose key was looked at: others keep nothing open. */
 export function holdConversations(app: FastifyInstance, manager: Pick<ConversationManager, 'hold'>): void {

@@ -7,8 +7,8 @@ import { LATER_FIELDS } from '../contract/conversation.ts'
 import { tellIssue } from '../contract/issue.ts'
 import type { ProblemCode } from '../contract/problem.ts'
 import { Problem } from '../contract/problem.ts'
-import { isOutOfRoom } from '../events/log-file.ts'
-import { redactProblem } from '../security/redact-problem.ts'
+import { isOutOfRoom } from '../events/store/log-file.ts'
+import { redactProblem } from '../security/redaction/redact-problem.ts'
 import { withRedaction } from '../telemetry/logger.ts'
 
 /** More would not help to correct the request. */

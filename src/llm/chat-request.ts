@@ -7,9 +7,9 @@
  */
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { UserPart } from '../contract/message.ts'
-import { createGrownFold } from '../lib/grown-fold.ts'
-import type { GrowingBytes } from '../lib/growing-bytes.ts'
-import { createGrowingBytes } from '../lib/growing-bytes.ts'
+import { createGrownFold } from './grown-fold.ts'
+import type { GrowingBytes } from './growing-bytes.ts'
+import { createGrowingBytes } from './growing-bytes.ts'
 import { parseJsonObject } from '../lib/json-object.ts'
 import type { LlmRequest, ModelMessage, ModelTool, ModelToolCall } from './llm.ts'
 import type { Dialect } from './dialect.ts'

@@ -1,8 +1,8 @@
 /** Every failure on the way to a model, as an `LlmError`: classified, saying what to do, and safe to show. */
 import { MASK } from '../contract/llm-config.ts'
 import { EventTooLarge } from '../lib/sse-decoder.ts'
-import { CutShort, NotAnAnswer, UpstreamFailure } from './answer-assembly.ts'
-import { AnswerTooLarge } from './answer-limits.ts'
+import { CutShort, NotAnAnswer, UpstreamFailure } from './answer/answer-assembly.ts'
+import { AnswerTooLarge } from './answer/answer-limits.ts'
 import type { Endpoint } from './endpoint.ts'
 import { judge, refusesTools } from './error-rules.ts'
 import type { Refusal } from './error-rules.ts'

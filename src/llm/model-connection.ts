@@ -1,6 +1,6 @@
 /** One request on the wire: sends it, gives the text of the answer as it comes, and ends it when it takes too long. */
 import type { OpenAI } from 'openai'
-import { NotAnAnswer } from './answer-assembly.ts'
+import { NotAnAnswer } from './answer/answer-assembly.ts'
 import { OutOfTime, TimedOut } from './llm-errors.ts'
 
 /** After the last byte of an answer that has not ended: longer than models think between two chunks. */

@@ -1,7 +1,7 @@
 /** The `Bash` tool: a model's commands in a shell session that persists between them. */
 import { z } from 'zod'
 import { Problem } from '../contract/problem.ts'
-import type { CommandResult, Shells } from '../workspace/shell.ts'
+import type { CommandResult, Shells } from '../shell/shell.ts'
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts'
 
 /** The session of the agent itself. */

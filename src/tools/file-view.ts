@@ -1,6 +1,6 @@
 /** How the editor shows text and directories: lines numbered as by `cat -n`, bounded, and saying what was left out. */
-import type { Listing } from '../workspace/directory-listing.ts'
-import { MAX_LISTED } from '../workspace/directory-listing.ts'
+import type { Listing } from '../files/directory-listing.ts'
+import { MAX_LISTED } from '../files/directory-listing.ts'
 import { Unfit } from './editor-faults.ts'
 import type { Edit } from './text-edit.ts'
 import { countLines, lineAt, lineStart } from './text-edit.ts'

@@ -1,8 +1,8 @@
 /** Which tools there are: how each is made, and by which names clients may ask for it. */
 import { join } from 'node:path'
 import { Problem } from '../contract/problem.ts'
-import type { EditorFiles } from '../workspace/editor-files.ts'
-import type { Shells } from '../workspace/shell.ts'
+import type { EditorFiles } from '../files/editor-files.ts'
+import type { Shells } from '../shell/shell.ts'
 import { createBashTool } from './bash.ts'
 import { createFileEditor } from './file-editor.ts'
 import type { FileEditorDeps } from './file-editor.ts'

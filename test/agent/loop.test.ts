@@ -2,10 +2,10 @@ import { appendFile, readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { UpdateConfig } from '../../src/contract/conversation.ts'
-import type { Event } from '../../src/contract/event.ts'
-import { Event as EventSchema } from '../../src/contract/event.ts'
-import type { TransientEvent } from '../../src/contract/transient-event.ts'
-import { inOrder } from '../../src/llm/script.ts'
+import type { Event } from '../../src/contract/events/event.ts'
+import { Event as EventSchema } from '../../src/contract/events/event.ts'
+import type { TransientEvent } from '../../src/contract/events/transient-event.ts'
+import { inOrder } from '../../src/llm/scripted/script.ts'
 import {
   MODEL_KEY,
   call,

@@ -4,7 +4,7 @@ import { createRedactedLlm } from '../../src/agent/redacted-llm.ts'
 import { NO_USAGE } from '../../src/contract/message.ts'
 import type { Llm, LlmAnswer, LlmDelta } from '../../src/llm/llm.ts'
 import { LlmError } from '../../src/llm/llm.ts'
-import { createRedactor } from '../../src/security/redactor.ts'
+import { createRedactor } from '../../src/security/redaction/redactor.ts'
 
 const SECRET = 'tok"en-4711'
 

@@ -8,8 +8,8 @@ import {
   countRepeats,
   repeatsAfter,
 } from '../../src/agent/repeats.ts'
-import type { EventDraft } from '../../src/contract/event.ts'
-import type { ScriptedTurn } from '../../src/llm/script.ts'
+import type { EventDraft } from '../../src/contract/events/event.ts'
+import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { answered, folded, stored, toolResult, toolUse, userMessage } from '../conversations/events.ts'
 import { call, endOf, eventsOf, only, say, setBench, tool, until, userText } from '../conversations/fixtures.ts'
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { EventDraft } from '../../src/contract/event.ts'
+import type { EventDraft } from '../../src/contract/events/event.ts'
 import { createToolCalls } from '../../src/agent/tool-calls.ts'
 import type { ToolCall } from '../../src/agent/tool-calls.ts'
 import type { Tool } from '../../src/tools/tool.ts'
-import { createRedactor } from '../../src/security/redactor.ts'
+import { createRedactor } from '../../src/security/redaction/redactor.ts'
 import { gate, tool } from '../conversations/fixtures.ts'
 
 type Result = Extract<EventDraft, { type: 'ToolResult' }>

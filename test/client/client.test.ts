@@ -1,7 +1,7 @@
 /** The API through a client that was generated from its description: what that says is what the server does. */
 import createClient from 'openapi-fetch'
 import { expect, test } from 'vitest'
-import { startScriptedModel } from '../../src/llm/scripted-model.ts'
+import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { KEY, startServer } from '../support/server.ts'
 import type { components, paths } from './generated/api.ts'
 

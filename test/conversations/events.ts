@@ -1,9 +1,9 @@
 /** Events of a log as tests write them down: drafts, and what the fold gets of them. */
-import type { Event, EventDraft, Status } from '../../src/contract/event.ts'
-import { EVENT_VERSION } from '../../src/contract/event.ts'
+import type { Event, EventDraft, Status } from '../../src/contract/events/event.ts'
+import { EVENT_VERSION } from '../../src/contract/events/event.ts'
 import { NO_USAGE } from '../../src/contract/message.ts'
-import type { Settings, State } from '../../src/conversations/state.ts'
-import { EMPTY_STATE, fold } from '../../src/conversations/state.ts'
+import type { Settings, State } from '../../src/conversations/state/state.ts'
+import { EMPTY_STATE, fold } from '../../src/conversations/state/state.ts'
 import { hashInput } from '../../src/policy/permissions.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 

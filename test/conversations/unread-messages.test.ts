@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Conversation } from '../../src/conversations/conversation.ts'
-import type { ScriptedTurn } from '../../src/llm/script.ts'
+import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import type { Bench } from './fixtures.ts'
 import { call, eventsOf, only, setBench, tool, until, userText } from './fixtures.ts'
 import { mortalStore } from './mortal-store.ts'

@@ -1,6 +1,6 @@
 /** What every OpenAI-compatible endpoint demands of a request: the results of an answer's calls right behind it, in their order. */
 import { expect } from 'vitest'
-import type { ScriptedMessage } from '../../src/llm/script.ts'
+import type { ScriptedMessage } from '../../src/llm/scripted/script.ts'
 
 export function expectWholeTurns(messages: readonly ScriptedMessage[]): void {
   let expected: string[] = []

@@ -1,8 +1,8 @@
 /** What every event store promises, whatever it is made of: each one has to pass this suite unchanged. */
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { EVENT_VERSION } from '../../src/contract/event.ts'
-import type { Event, EventDraft } from '../../src/contract/event.ts'
+import { EVENT_VERSION } from '../../src/contract/events/event.ts'
+import type { Event, EventDraft } from '../../src/contract/events/event.ts'
 import type { EventStore, LogViews, ReadOptions, StoredEvent, StoredLog } from '../../src/events/event-store.ts'
 import { uuid7, uuid7Time } from '../../src/lib/uuid7.ts'
 import { append, message, readAll, seqsOf, textOf, toolResult } from './fixtures.ts'

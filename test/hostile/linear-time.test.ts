@@ -4,22 +4,22 @@
  */
 import { describe, expect, test } from 'vitest'
 import { CreateConversation, PostMessage } from '../../src/contract/conversation.ts'
-import { describeEvent } from '../../src/contract/describe-event.ts'
-import type { Event } from '../../src/contract/event.ts'
+import { describeEvent } from '../../src/contract/events/describe-event.ts'
+import type { Event } from '../../src/contract/events/event.ts'
 import { LlmConfig } from '../../src/contract/llm-config.ts'
-import { createTextSearch } from '../../src/events/text-search.ts'
+import { createTextSearch } from '../../src/events/store/text-search.ts'
 import { canonicalJson } from '../../src/lib/canonical-json.ts'
 import { indexIgnoringSpace, indexOfText } from '../../src/lib/find-text.ts'
 import { refuseComplexJson } from '../../src/lib/foreign-json.ts'
-import { compileGlob } from '../../src/lib/glob.ts'
+import { compileGlob } from '../../src/files/search/glob.ts'
 import { createSseDecoder } from '../../src/lib/sse-decoder.ts'
-import { decodeText } from '../../src/lib/text-encoding.ts'
+import { decodeText } from '../../src/tools/text-encoding.ts'
 import { judge, refusesTools } from '../../src/llm/error-rules.ts'
-import { UpstreamFailure } from '../../src/llm/answer-assembly.ts'
+import { UpstreamFailure } from '../../src/llm/answer/answer-assembly.ts'
 import { wellFormedJson } from '../../src/llm/well-formed-json.ts'
 import { dialectsAfterRefusal } from '../../src/llm/dialect.ts'
 import { toLlmError } from '../../src/llm/llm-errors.ts'
-import { createToolCallAssembly } from '../../src/llm/tool-call-assembly.ts'
+import { createToolCallAssembly } from '../../src/llm/answer/tool-call-assembly.ts'
 import { explainNoMatch } from '../../src/tools/edit-hints.ts'
 import { showEdit, showText } from '../../src/tools/file-view.ts'
 import { withPlainLineEnds, withReturns } from '../../src/tools/line-ends.ts'
@@ -31,7 +31,7 @@ import {
   linesAt,
   replacementAt,
 } from '../../src/tools/text-edit.ts'
-import { findLines, needleOf } from '../../src/workspace/find-lines.ts'
+import { findLines, needleOf } from '../../src/files/search/find-lines.ts'
 
 /** The largest in `npm run soak` only. */
 const SIZES = { '100 kB': 1e5, '1 MB': 1e6, ...(process.env['SOAK'] && { '10 MB': 1e7 }) }

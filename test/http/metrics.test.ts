@@ -1,6 +1,6 @@
 /** /metrics: what a conversation's work leaves there. */
 import { expect, test } from 'vitest'
-import { inOrder } from '../../src/llm/script.ts'
+import { inOrder } from '../../src/llm/scripted/script.ts'
 import { call, say, tool } from '../conversations/fixtures.ts'
 import { subscribe } from '../support/stream.ts'
 import { KEY, expectProblem, setHttp } from './fixtures.ts'

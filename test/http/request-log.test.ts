@@ -1,6 +1,6 @@
 /** What the server's log and the answers say of each request: who, what, and nothing that may be secret. */
 import { expect, test } from 'vitest'
-import { createAuthenticator } from '../../src/http/auth.ts'
+import { createAuthenticator } from '../../src/http/guards/auth.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { KEY, OLD_KEY, setHttp } from './fixtures.ts'
 import type { HttpBench } from './fixtures.ts'

@@ -14,8 +14,8 @@ import {
   RunStarted,
   StatusAnswer,
 } from '../../src/contract/conversation.ts'
-import { EventPage } from '../../src/contract/events-api.ts'
-import { Event } from '../../src/contract/event.ts'
+import { EventPage } from '../../src/contract/events/events-api.ts'
+import { Event } from '../../src/contract/events/event.ts'
 import { Alive, Info, Readiness } from '../../src/contract/server.ts'
 import { closeSignal } from '../../src/http/close-signal.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'

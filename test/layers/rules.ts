@@ -5,7 +5,10 @@ import type { SourceFile } from './imports.ts'
 /** A folder or a file of `src/` may import from the lines above its own, and from itself. */
 export const LEVELS = [
   ['contract', 'lib'],
-  ['telemetry', 'security', 'workspace', 'events', 'llm'],
+  ['telemetry', 'security', 'files', 'events', 'llm'],
+  ['sandbox'],
+  ['shell'],
+  ['limits'],
   ['policy', 'tools', 'network'],
   ['agent'],
   ['conversations'],
@@ -30,7 +33,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   ws: 'http',
   'fastify-type-provider-zod': 'http',
   openai: 'llm',
-  execa: 'workspace',
+  execa: 'limits',
   undici: ['llm', 'security'],
   'ipaddr.js': 'security',
   pino: 'telemetry',

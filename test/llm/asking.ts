@@ -3,9 +3,9 @@ import { createOpenAiChat } from '../../src/llm/openai-chat.ts'
 import type { OpenAiChatOptions } from '../../src/llm/openai-chat.ts'
 import { LlmError } from '../../src/llm/llm.ts'
 import type { Llm, LlmAnswer, LlmDelta, LlmRequest } from '../../src/llm/llm.ts'
-import type { Script, ScriptedTurn } from '../../src/llm/script.ts'
-import { startScriptedModel } from '../../src/llm/scripted-model.ts'
-import type { ScriptedModel } from '../../src/llm/scripted-model.ts'
+import type { Script, ScriptedTurn } from '../../src/llm/scripted/script.ts'
+import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
+import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 
 export const QUESTION: LlmRequest = {

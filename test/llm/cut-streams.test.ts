@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { LlmAnswer } from '../../src/llm/llm.ts'
-import { startScriptedModel } from '../../src/llm/scripted-model.ts'
+import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { ask, chatWith, delta, event, shownText, toolCalls } from './asking.ts'
 import { cutEverywhere } from './cutting.ts'
 import { effort } from '../support/patience.ts'

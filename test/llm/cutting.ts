@@ -1,6 +1,6 @@
 /** A recorded answer, given whole and cut at any byte: what a client may make of half of it. */
-import type { ScriptedTurn } from '../../src/llm/script.ts'
-import { startScriptedModel } from '../../src/llm/scripted-model.ts'
+import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
+import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { ask, chatWith, QUESTION } from './asking.ts'
 import type { Heard } from './asking.ts'
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { createOpenAiChat } from '../../src/llm/openai-chat.ts'
 import type { Dialects } from '../../src/llm/openai-chat.ts'
-import { startScriptedModel } from '../../src/llm/scripted-model.ts'
+import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { ask, askScript, chatWith, QUESTION } from './asking.ts'
 
 const KEY = 'sk-test-0123456789abcdef'

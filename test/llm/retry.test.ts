@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from 'vitest'
 import { createOpenAiChat } from '../../src/llm/openai-chat.ts'
 import { retryWaitMs } from '../../src/llm/retry.ts'
-import { inOrder } from '../../src/llm/script.ts'
-import type { ScriptedTurn } from '../../src/llm/script.ts'
-import { startScriptedModel } from '../../src/llm/scripted-model.ts'
+import { inOrder } from '../../src/llm/scripted/script.ts'
+import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
+import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { ask, askScript, chatWith, delta, event, QUESTION, shownText } from './asking.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 

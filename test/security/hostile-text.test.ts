@@ -1,6 +1,6 @@
 /** No text costs more than its length, whatever it is made of and whatever the secrets are. */
 import { expect, test } from 'vitest'
-import { createRedactor } from '../../src/security/redactor.ts'
+import { createRedactor } from '../../src/security/redaction/redactor.ts'
 
 const SECRET = 'ghp_4f9sK2mQx7Lr0aZt-and-more-of-it'
 const TEXT_CHARS = 500_000

@@ -1,8 +1,8 @@
 /** Long texts are redacted in slices: the same result, and turns for other work in between. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createRedactor } from '../../src/security/redactor.ts'
-import { SLICE_CHARS } from '../../src/security/stream-redactor.ts'
+import { createRedactor } from '../../src/security/redaction/redactor.ts'
+import { SLICE_CHARS } from '../../src/security/redaction/stream-redactor.ts'
 
 const SECRET = `it's a "secret" 🌳 of these tests`
 

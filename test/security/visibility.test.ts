@@ -1,7 +1,7 @@
 /** What a text shows, and when, must not depend on whether it begins like a secret. */
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createRedactor } from '../../src/security/redactor.ts'
+import { createRedactor } from '../../src/security/redaction/redactor.ts'
 
 const OWN = 'ghp_4f9sK2mQx7Lr0aZt'
 const SERVER_KEY = 'b7e1f0c2d9a84563'

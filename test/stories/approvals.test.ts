@@ -1,7 +1,7 @@
 import { access, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { ScriptedTurn } from '../../src/llm/script.ts'
+import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { subscribe } from '../support/stream.ts'

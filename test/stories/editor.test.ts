@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { Event } from '../../src/contract/event.ts'
+import { Event } from '../../src/contract/events/event.ts'
 import { bash, setStage } from '../support/agent.ts'
 
 const call = (name: string, args: object) => ({ calls: [{ name, arguments: args as Record<string, unknown> }] })

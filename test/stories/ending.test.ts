@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { bash, setStage, type Stage } from '../support/agent.ts'
-import { processesOf } from '../workspace/shell-fixture.ts'
+import { processesOf } from '../shell/shell-fixture.ts'
 
 /** What the server promises, and as much again for a machine that is busy with other tests. */
 const ANSWER_MS = 2 * 5000

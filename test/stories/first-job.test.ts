@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Event } from '../../src/contract/event.ts'
+import { Event } from '../../src/contract/events/event.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { subscribe } from '../support/stream.ts'
 

@@ -1,6 +1,6 @@
 /** Endpoints of models that fail, stay silent or are not allowed: one conversation has the trouble, and no other. */
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { startScriptedModel } from '../../src/llm/scripted-model.ts'
+import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { setStage } from '../support/agent.ts'
 import { startServer } from '../support/server.ts'
 import { startSilentEndpoint } from '../support/silent-endpoint.ts'

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { isWalled } from '../workspace/shell-fixture.ts'
+import { isWalled } from '../shell/shell-fixture.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 

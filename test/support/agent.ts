@@ -1,7 +1,7 @@
 /** A scripted model and conversations with it, for stories that need an agent at work. */
-import type { Script } from '../../src/llm/script.ts'
-import { startScriptedModel } from '../../src/llm/scripted-model.ts'
-import type { ScriptedModel } from '../../src/llm/scripted-model.ts'
+import type { Script } from '../../src/llm/scripted/script.ts'
+import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
+import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import type { ServerOptions, TestServer } from './server.ts'
 import { startServer } from './server.ts'
 import { subscribe } from './stream.ts'

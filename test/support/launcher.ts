@@ -1,7 +1,7 @@
 /** Launchers of the tests' own, that start shells on the host by another command line. */
 import { mkdir } from 'node:fs/promises'
-import { launchOnHost } from '../../src/workspace/host-launcher.ts'
-import type { Launch, ShellLauncher } from '../../src/workspace/launch.ts'
+import { launchOnHost } from '../../src/sandbox/host-launcher.ts'
+import type { Launch, ShellLauncher } from '../../src/sandbox/launch.ts'
 
 export function launcherOf(
   argvOf: (argv: readonly string[]) => readonly string[],

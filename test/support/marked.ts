@@ -1,7 +1,7 @@
 /** The processes that the shells of a conversation have started, as anybody can find them: by their environment. */
 import { readdirSync, readFileSync } from 'node:fs'
-import type { ProcessEntry } from '../../src/workspace/process-table.ts'
-import { findProcess } from '../../src/workspace/process-table.ts'
+import type { ProcessEntry } from '../../src/shell/processes/process-table.ts'
+import { findProcess } from '../../src/shell/processes/process-table.ts'
 
 /** Without zombies. `id` is that of the conversation. */
 export function markedProcesses(id: string): ProcessEntry[] {

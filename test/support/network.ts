@@ -1,5 +1,5 @@
 /** Conversations in a network mode on a server with the sandbox, and their commands. */
-import type { Script } from '../../src/llm/script.ts'
+import type { Script } from '../../src/llm/scripted/script.ts'
 import type { Stage } from './agent.ts'
 import { bash, setStage } from './agent.ts'
 

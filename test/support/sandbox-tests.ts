@@ -2,7 +2,9 @@
 
 /** What holds for shells on the host holds in the sandbox too: these run a second time, in the sandbox. */
 export const SHELL_TESTS = [
-  'test/workspace/{background,bash-session,command-ends,command-output,forged-reports,interrupt,output-filter,shells}.test.ts',
+  'test/shell/{background,bash-session,command-ends,forged-reports,output-filter,shells}.test.ts',
+  'test/shell/output/command-output.test.ts',
+  'test/shell/processes/interrupt.test.ts',
   'test/tools/bash.test.ts',
   'test/stories/{ending,processes}.test.ts',
 ]
@@ -10,5 +12,5 @@ export const SHELL_TESTS = [
 /** These run in the sandbox only, or mount file systems. */
 export const SANDBOX_TESTS = [
   'test/stories/{isolation,network,network-escape,network-requests,real-disks}.test.ts',
-  'test/workspace/{bubblewrap,sandbox}.test.ts',
+  'test/sandbox/{bubblewrap,sandbox}.test.ts',
 ]

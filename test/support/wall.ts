@@ -1,8 +1,8 @@
 /** The wall as the tests need it: there, or they fail and say what is missing. */
 import { homedir } from 'node:os'
-import { findBubblewrap } from '../../src/workspace/find-launcher.ts'
-import type { ShellLauncher } from '../../src/workspace/launch.ts'
-import type { SandboxPlan } from '../../src/workspace/sandbox-mounts.ts'
+import { findBubblewrap } from '../../src/sandbox/find-launcher.ts'
+import type { ShellLauncher } from '../../src/sandbox/launch.ts'
+import type { SandboxPlan } from '../../src/sandbox/mounts.ts'
 
 export async function requireWall(
   plan: Pick<SandboxPlan, 'dataDir' | 'workdirBase'> & Partial<SandboxPlan>,

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { createBashTool } from '../../src/tools/bash.ts'
 import type { ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
-import type { ShellsOptions } from '../../src/workspace/shells.ts'
-import { openShells } from '../workspace/shell-fixture.ts'
+import type { ShellsOptions } from '../../src/shell/shells.ts'
+import { openShells } from '../shell/shell-fixture.ts'
 import { launcherOf } from '../support/launcher.ts'
 
 async function openTool(overrides: Partial<ShellsOptions> = {}) {

@@ -3,8 +3,8 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createFileEditor } from '../../src/tools/file-editor.ts'
 import type { ToolOutcome } from '../../src/tools/tool.ts'
-import { createEditorFiles } from '../../src/workspace/editor-files.ts'
-import { makeDirectory } from '../workspace/editor-fixture.ts'
+import { createEditorFiles } from '../../src/files/editor-files.ts'
+import { makeDirectory } from '../files/editor-fixture.ts'
 import { contextIn } from './tool-fixture.ts'
 
 export async function openEditor() {

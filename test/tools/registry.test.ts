@@ -9,8 +9,8 @@ import {
   resolveToolNames,
 } from '../../src/tools/registry.ts'
 import type { ToolDeps } from '../../src/tools/registry.ts'
-import { createRedactor } from '../../src/security/redactor.ts'
-import { createEditorFiles } from '../../src/workspace/editor-files.ts'
+import { createRedactor } from '../../src/security/redaction/redactor.ts'
+import { createEditorFiles } from '../../src/files/editor-files.ts'
 import { contextIn } from './tool-fixture.ts'
 
 const deps: ToolDeps = {

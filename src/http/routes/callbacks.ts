@@ -14,7 +14,7 @@ import {
   UpdatedCallback,
 } from '../../contract/callback.ts'
 import { ConversationId } from '../../contract/conversation.ts'
-import type { ConversationManager } from '../../conversations/manager.ts'
+import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { closeSignal } from '../close-signal.ts'
 import { describeRoute } from '../describe-route.ts'
 import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'

@@ -13,7 +13,7 @@ import {
   RunCommand,
 } from '../../contract/command.ts'
 import { ConversationId } from '../../contract/conversation.ts'
-import type { ConversationManager } from '../../conversations/manager.ts'
+import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { closeSignal } from '../close-signal.ts'
 import { describeRoute } from '../describe-route.ts'
 import { idempotencyOf, KeyHeader } from '../idempotency-key.ts'

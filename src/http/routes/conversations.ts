@@ -13,7 +13,7 @@ import {
   ListConversations,
   UpdateConfig,
 } from '../../contract/conversation.ts'
-import type { ConversationManager } from '../../conversations/manager.ts'
+import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { KeyHeader, idempotencyOf, keyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
 

@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ConversationId, Count } from '../../contract/conversation.ts'
-import { Event } from '../../contract/event.ts'
+import { Event } from '../../contract/events/event.ts'
 import {
   CountEvents,
   EventPage,
@@ -11,16 +11,16 @@ import {
   PostedClientEvent,
   StreamEvents,
   StreamFrame,
-} from '../../contract/events-api.ts'
+} from '../../contract/events/events-api.ts'
 import { Problem } from '../../contract/problem.ts'
-import type { ConversationManager } from '../../conversations/manager.ts'
+import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { readEventPage } from '../../events/event-page.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
-import { requireEventStream, seqAfter, streamEvents } from '../sse-reply.ts'
-import type { StreamSlots } from '../stream-slots.ts'
+import { requireEventStream, seqAfter, streamEvents } from '../streams/sse-reply.ts'
+import type { StreamSlots } from '../streams/stream-slots.ts'
 import { ById, CONVERSATION } from './conversations.ts'
 
 type EventRouteDeps = {

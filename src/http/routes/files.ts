@@ -14,15 +14,15 @@ import {
   MadeDirectory,
   SearchFiles,
 } from '../../contract/files.ts'
-import type { ConversationManager } from '../../conversations/manager.ts'
-import { parseJailPath } from '../../workspace/jail-path.ts'
+import type { ConversationManager } from '../../conversations/registry/manager.ts'
+import { parseJailPath } from '../../files/jail-path.ts'
 import { closeSignal } from '../close-signal.ts'
 import { describeRoute } from '../describe-route.ts'
-import { contentTypeOf } from '../file-headers.ts'
-import { pathOf } from '../file-path.ts'
-import { sendArchive, sendFile } from '../file-reply.ts'
+import { contentTypeOf } from '../files/file-headers.ts'
+import { pathOf } from '../files/file-path.ts'
+import { sendArchive, sendFile } from '../files/file-reply.ts'
 import { KeyHeader, keyOf } from '../idempotency-key.ts'
-import { publishingOf } from '../preconditions.ts'
+import { publishingOf } from '../files/preconditions.ts'
 import { ById, CONVERSATION } from './conversations.ts'
 
 export const ByPath = z.strictObject({

@@ -9,7 +9,7 @@ import {
   RunStarted,
   StatusAnswer,
 } from '../../contract/conversation.ts'
-import type { ConversationManager } from '../../conversations/manager.ts'
+import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
 import { closeSignal } from '../close-signal.ts'

@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'
 import { DecideNetworkRequest, NetworkDecisionAnswer, PendingNetworkRequests } from '../../contract/network.ts'
-import type { ConversationManager } from '../../conversations/manager.ts'
+import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { describeRoute } from '../describe-route.ts'
 import { ById, CONVERSATION } from './conversations.ts'
 

@@ -10,7 +10,7 @@ import {
   RejectRequest,
   SetConfirmation,
 } from '../../contract/permission.ts'
-import type { ConversationManager } from '../../conversations/manager.ts'
+import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { describeRoute } from '../describe-route.ts'
 import { ById, CONVERSATION } from './conversations.ts'
 

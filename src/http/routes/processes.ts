@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { EndedProcesses, EndProcesses, Processes, ShellSessions } from '../../contract/command.ts'
 import { ConversationId } from '../../contract/conversation.ts'
-import type { ConversationManager } from '../../conversations/manager.ts'
+import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { describeRoute } from '../describe-route.ts'
 import { ById, CONVERSATION } from './conversations.ts'
 

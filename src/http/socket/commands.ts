@@ -7,7 +7,7 @@ import type { AckFrame, ProblemFrame } from '../../contract/socket.ts'
 import { CommandFrame } from '../../contract/socket.ts'
 import { ComplexJson, parseForeignJson } from '../../lib/foreign-json.ts'
 import type { Opened } from '../../conversations/assemble.ts'
-import type { Idempotency } from '../../conversations/idempotency.ts'
+import type { Idempotency } from '../../conversations/idempotency/idempotency.ts'
 import { unsupportedFields } from '../problem-handler.ts'
 
 /** More would not help to correct the frame. */

@@ -8,8 +8,8 @@ import type { Duplex } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { WebSocket, WebSocketServer } from 'ws'
 import { Problem } from '../../contract/problem.ts'
-import type { IsAllowedOrigin } from '../cors.ts'
-import { hasBody } from '../slow-bodies.ts'
+import type { IsAllowedOrigin } from '../guards/cors.ts'
+import { hasBody } from '../guards/slow-bodies.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

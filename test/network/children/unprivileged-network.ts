@@ -9,8 +9,8 @@ import { createConnectionPermits } from '../../../src/network/connection-permits
 import { parsePrivateRule } from '../../../src/network/private-hosts.ts'
 import { NetworkProxy } from '../../../src/network/proxy.ts'
 import { createReach } from '../../../src/network/reach.ts'
-import { shellEnvironment } from '../../../src/workspace/shell-environment.ts'
-import { createShells } from '../../../src/workspace/shells.ts'
+import { shellEnvironment } from '../../../src/shell/shell-environment.ts'
+import { createShells } from '../../../src/shell/shells.ts'
 import { requireWall } from '../../support/wall.ts'
 
 const root = process.argv[2]!

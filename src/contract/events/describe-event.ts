@@ -1,0 +1,83 @@
+/** An event as one line that people like to read: the terminal and the server's log show it so. */
+import type { Event, EventOf } from './event.ts'
+import { partsOfOutput, textOfParts } from '../message.ts'
+
+/** Longer lines are cut: this is for following, the log has the rest. */
+const MAX_CHARS = 200
+
+/** Of a text that may be megabytes; much of it may be spaces. */
+const MAX_READ_CHARS = 10_000
+
+export function describeEvent(event: Event): string {
+  switch (event.type) {
+    case 'SystemInit':
+      return `conversation ${event.session_id} in ${event.cwd}`
+    case 'UserMessage':
+      return `user: ${short(event.content.map((part) => (part.type === 'text' ? part.text : '[image]')).join(' '))}`
+    case 'AssistantMessage':
+      return `agent: ${short(event.text || `[${event.tool_use_ids.length} tool calls]`)}`
+    case 'ToolUse':
+      return `${event.name}: ${short(inputText(event.input))}`
+    case 'ToolResult':
+      return event.is_error
+        ? `failed (${event.error_type}): ${short(event.error_message ?? '')}`
+        : `result: ${short(asText(event.output))}`
+    case 'PermissionRequest':
+      return `waits for a decision: ${short(event.tool_uses.map((use) => `${use.name}: ${inputText(use.input)}`).join('; '))}`
+    case 'PermissionDecision':
+      return `${event.behavior} ${event.tool_use_id} (${event.decided_by})`
+    case 'StatusUpdate':
+      return `${event.previous_status} -> ${event.status} (${event.reason})`
+    case 'ConfigUpdate':
+      return `configured: ${Object.keys(event.changes).join(', ')}`
+    case 'SecretsUpdate':
+      return `secrets: ${[...event.added, ...event.removed.map((name) => `-${name}`)].join(', ')}`
+    case 'FileUpdate':
+      return `${event.action}: ${short(event.path)}`
+    case 'CommandResult':
+      return `command (${event.status}, exit code ${event.exit_code}): ${short(event.command)}`
+    case 'TaskUpdate':
+      return `task ${event.task_id}: ${event.status}${progressOf(event)} (${short(event.title)})`
+    case 'ForkedFrom':
+      return `forked from ${event.from_conversation_id} at ${event.from_seq}`
+    case 'ClientEvent':
+      return `${event.name}: ${short(asText(event.data ?? ''))}`
+    case 'NetworkRequest':
+      return `waits for a decision: ${event.host}:${event.port}`
+    case 'NetworkDecision':
+      return `${event.behavior} ${event.host}:${event.port} (${event.decided_by})`
+    case 'NetworkAccess':
+      return `network: ${event.allowed ? 'allowed' : 'refused'} ${event.host}${event.port === undefined ? '' : `:${event.port}`} ${event.count} times (${event.reason})`
+    case 'ModelRetry':
+      return `model request failed (${event.error_type}), retry ${event.retry} of ${event.max_retries} in ${event.wait_ms} ms: ${short(event.message)}`
+    case 'ErrorEvent':
+      return `error (${event.error_type}): ${short(event.message)}`
+    case 'Result':
+      return `done: ${event.stop_reason} after ${event.steps} steps, ${Math.round(event.duration_ms)} ms`
+    default:
+      return event satisfies never
+  }
+}
+
+const progressOf = ({ progress }: EventOf<'TaskUpdate'>) => (progress ? ` ${progress.done}/${progress.total}` : '')
+
+/** What a call is about: its command where it has one, with the path that it is for, else all of its input. */
+export function inputText(input: unknown): string {
+  const { command, path } =
+    typeof input === 'object' && input !== null ? (input as { command?: unknown; path?: unknown }) : {}
+  if (typeof command !== 'string') return asText(input)
+  return typeof path === 'string' ? `${command} ${path}` : command
+}
+
+function asText(value: unknown): string {
+  if (typeof value === 'string') return value
+  const parts = partsOfOutput(value)
+  return parts ? textOfParts(parts) : JSON.stringify(value)
+}
+
+function short(text: string): string {
+  // The beginning is enough, and no pattern begins with spaces: each of a long run of them would be a separate start.
+  const lines = text.slice(0, MAX_READ_CHARS).trim().split(/\n\s*/)
+  const line = lines.map((each) => each.trimEnd()).join(' ⏎ ')
+  return line.length > MAX_CHARS ? `${line.slice(0, MAX_CHARS)}…` : line
+}

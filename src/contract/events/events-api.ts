@@ -1,0 +1,120 @@
+/** How events are asked for: the queries of the list, the count and the stream, and their answers. */
+import { z } from 'zod'
+import { ConversationId, PageLimit } from '../conversation.ts'
+import { Event, EVENT_TYPES } from './event.ts'
+import { TRANSIENT_TYPES, TransientEvent } from './transient-event.ts'
+import { ErrorBody } from '../problem.ts'
+
+export const MAX_CLIENT_EVENT_BYTES = 256 * 1024
+
+const Seq = z.coerce.number().int().nonnegative()
+
+/** Names separated by commas -> a set. A name that no event has is refused: it would never match. */
+function typeNames(known: readonly string[]) {
+  return z
+    .string()
+    .min(1)
+    .transform((names) => names.split(',').map((name) => name.trim()))
+    .refine((names) => names.every((name) => known.includes(name)), { error: `the types are ${known.join(', ')}` })
+    .transform((names): ReadonlySet<string> => new Set(names))
+    .describe(`Comma-separated: ${known.join(', ')}.`)
+}
+
+const Flag = z.stringbool({ truthy: ['true', '1'], falsy: ['false', '0'] })
+
+const EventFilter = {
+  types: typeNames(EVENT_TYPES).optional(),
+  source: z.enum(['user', 'agent', 'environment']).optional(),
+  q: z.string().min(1).max(200).optional().describe('Part of a text in the event, case-insensitive.'),
+  since: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, inclusive.'),
+  until: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, exclusive.'),
+}
+
+export const CountEvents = z.strictObject(EventFilter)
+export type CountEvents = z.infer<typeof CountEvents>
+
+export const ListEvents = z.strictObject({
+  ...EventFilter,
+  after_seq: Seq.optional().describe('Only events with a higher seq.'),
+  before_seq: Seq.optional().describe('Only events with a lower seq.'),
+  order: z.enum(['asc', 'desc']).default('asc'),
+  limit: PageLimit,
+  page_id: z
+    .string()
+    .optional()
+    .describe(
+      '`next_page_id` of the previous page. A filtered page can have fewer items than `limit` and still have a next page.',
+    ),
+})
+export type ListEvents = z.infer<typeof ListEvents>
+
+export const EventPage = z
+  .object({ items: z.array(Event), next_page_id: z.string().nullable() })
+  .meta({ id: 'EventPage' })
+
+/** Names and data are the client's own; the agent does not see them. */
+export const PostClientEvent = z
+  .strictObject({
+    name: z.string().min(1).max(200),
+    data: z.unknown().optional().describe(`Any JSON, up to ${MAX_CLIENT_EVENT_BYTES} bytes.`),
+  })
+  .meta({ id: 'PostClientEvent' })
+export type PostClientEvent = z.infer<typeof PostClientEvent>
+
+export const PostedClientEvent = z
+  .object({ event_id: z.uuid(), seq: z.int().positive() })
+  .meta({ id: 'PostedClientEvent' })
+export type PostedClientEvent = z.infer<typeof PostedClientEvent>
+/** How a stream ends, when it is not the reader who ends it. */
+const STREAM_ENDS = ['deleted', 'server_closing', 'lagged', 'error'] as const
+
+/** One frame of an event stream (SSE), `data` parsed. */
+export const StreamFrame = z
+  .object({
+    id: z.string().optional().describe('The cursor: the seq of a durable event. Transient events have none.'),
+    event: z.enum([...EVENT_TYPES, ...TRANSIENT_TYPES, ...STREAM_ENDS]),
+    data: z
+      .union([Event, TransientEvent, ErrorBody, z.object({})])
+      .describe('JSON: the event; the reason for `error`; an empty object for the other last frames.'),
+  })
+  .meta({ id: 'StreamFrame' })
+
+export const StreamEvents = z.strictObject({
+  after_seq: Seq.optional().describe(
+    'Start after this seq. 0: from the beginning. Absent: live events only. `Last-Event-ID` takes precedence.',
+  ),
+  types: typeNames([...EVENT_TYPES, ...TRANSIENT_TYPES]).optional(),
+  deltas: Flag.default(false).describe('Include transient events, such as text while the model writes it.'),
+})
+export type StreamEvents = z.infer<typeof StreamEvents>
+
+/** For the socket that creates its conversation: it receives all of its events. */
+export const StreamNewConversation = StreamEvents.omit({ after_seq: true }).extend({
+  create: z
+    .enum(['defaults', 'frame'])
+    .default('defaults')
+    .describe(
+      '`frame`: the first frame is `create`, with the body of POST /conversations. `defaults`: the same as an empty body.',
+    ),
+})
+export type StreamNewConversation = z.infer<typeof StreamNewConversation>
+
+const MAX_CONVERSATIONS = 100
+
+export const StreamFirehose = StreamEvents.omit({ after_seq: true }).extend({
+  cursor: z
+    .string()
+    .max(100)
+    .optional()
+    .describe(
+      'Start after this `id` of the firehose. 0: from the beginning. Absent: live events only. `Last-Event-ID` takes precedence.',
+    ),
+  conversation_ids: z
+    .string()
+    .transform((ids) => ids.split(',').map((id) => id.trim().toLowerCase()))
+    .pipe(z.array(ConversationId).max(MAX_CONVERSATIONS))
+    .transform((ids): ReadonlySet<string> => new Set(ids))
+    .optional()
+    .describe('Only events of these conversations; comma-separated.'),
+})
+export type StreamFirehose = z.infer<typeof StreamFirehose>

@@ -1,0 +1,55 @@
+/** Tells what the agent of a conversation is made of, from its configuration and the first event of its log. No secret is in either. */
+import type { AgentInfo } from '../../contract/agent-info.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import { endpointOf } from '../../llm/endpoint.ts'
+import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { ModelTool } from '../../llm/llm.ts'
+import { LlmError } from '../../llm/llm.ts'
+import type { Settings } from '../state/state.ts'
+
+export type Agent = {
+  readonly settings: Settings
+  readonly log: Pick<EventLog, 'read'>
+  readonly tools: readonly ModelTool[]
+  readonly isolation: AgentInfo['isolation']
+  readonly network: AgentInfo['network']
+  readonly resourceLimits: AgentInfo['resource_limits']
+}
+
+export async function tellAgent({ settings, log, tools, ...inForce }: Agent): Promise<AgentInfo> {
+  const { isolation, network, resourceLimits } = inForce
+  const { llm_config, microagents = [], confirmation_mode = false, workdir } = settings
+  const { max_iteration_per_run, max_seconds_per_run } = settings
+  const base_url = baseUrlOf(llm_config)
+  return {
+    model: llm_config.model ?? '',
+    provider: llm_config.custom_llm_provider ?? 'openai',
+    ...(base_url !== undefined && { base_url }),
+    system_prompt: await systemPromptIn(log),
+    microagents,
+    tools: tools.map(({ name, description, inputSchema }) => {
+      return { name, description, input_schema: { ...inputSchema } }
+    }),
+    confirmation_mode,
+    isolation,
+    network,
+    workdir,
+    limits: { max_iteration_per_run, ...(max_seconds_per_run !== undefined && { max_seconds_per_run }) },
+    resource_limits: resourceLimits,
+  }
+}
+
+function baseUrlOf(config: LlmConfig): string | undefined {
+  try {
+    return endpointOf(config).baseUrl
+  } catch (error) {
+    if (error instanceof LlmError) return undefined // a run will say what is missing
+    throw error
+  }
+}
+
+async function systemPromptIn(log: Agent['log']): Promise<string> {
+  const { events } = await log.read({ limit: 1 })
+  const first = events[0]?.event
+  return first?.type === 'SystemInit' ? first.system_prompt : ''
+}

@@ -1,0 +1,101 @@
+/** What is kept of a client's command, and what of it each answer tells. Pure. */
+import { z } from 'zod'
+import type { CommandOutcome, CommandStarted } from '../../contract/command.ts'
+import { Command } from '../../contract/command.ts'
+import type { KilledBy } from '../../contract/command-status.ts'
+import type { EventDraft } from '../../contract/events/event.ts'
+import type { CommandResult } from '../../shell/shell.ts'
+
+export const CommandRecord = Command.extend({
+  /** As the answer had them, shortened. */
+  stdout: z.string(),
+  stderr: z.string(),
+  /** Of the request that it came with. */
+  idempotency: z.object({ key: z.string(), bodyHash: z.string() }).optional(),
+})
+export type CommandRecord = z.infer<typeof CommandRecord>
+
+/** Why the server ended a command; undefined for one that came to its own end. */
+function killerOf({ timedOut, flooded, interrupted }: CommandResult): KilledBy | undefined {
+  if (timedOut) return 'timeout'
+  if (flooded) return 'output_limit'
+  return interrupted ? 'request' : undefined
+}
+
+export function endedRecord(record: CommandRecord, result: CommandResult, redact: (text: string) => string) {
+  const killed_by = killerOf(result)
+  return {
+    ...record,
+    status: killed_by === undefined ? 'exited' : 'killed',
+    ...(killed_by !== undefined && { killed_by }),
+    ended_at: new Date().toISOString(),
+    exit_code: result.exitCode,
+    execution_time: Math.round(result.durationMs * 1000) / 1e6,
+    cwd: redact(result.cwd),
+    stdout: redact(result.stdout),
+    stderr: redact(result.stderr),
+    truncated: result.truncated,
+    timed_out: result.timedOut,
+    ...(result.backgroundHostPid !== undefined && { background_pid: result.backgroundHostPid }),
+    ...(result.note !== undefined && { note: redact(result.note) }),
+  } satisfies CommandRecord
+}
+
+/** Of one for which there was no shell. */
+export function failedRecord(record: CommandRecord, cwd: string, note: string): CommandRecord {
+  return { ...record, status: 'failed', ended_at: new Date().toISOString(), execution_time: 0, cwd, note }
+}
+
+export const isOver = ({ status }: CommandRecord): boolean => status !== 'queued' && status !== 'running'
+
+/** One that no process of this server carries out any more, though its record says that it goes on. */
+export function asLost(record: CommandRecord): CommandRecord {
+  if (isOver(record)) return record
+  const note = 'The server was killed while the command ran, and its processes with it; what it did until then is done.'
+  return { ...record, status: 'lost', note }
+}
+
+/** Without what it wrote and the key it came with. */
+export const viewOf = (record: CommandRecord): Command => Command.parse(record)
+
+export function outcomeOf(record: CommandRecord): CommandOutcome {
+  const { command_id, status, exit_code, stdout, stderr, truncated, timed_out, killed_by, background_pid, note } =
+    record
+  return {
+    command_id,
+    status,
+    exit_code,
+    stdout,
+    stderr,
+    execution_time: record.execution_time ?? 0,
+    cwd: record.cwd ?? '',
+    ...(background_pid !== undefined && { background_pid }),
+    truncated,
+    timed_out,
+    ...(killed_by !== undefined && { killed_by }),
+    ...(note !== undefined && { note }),
+  }
+}
+
+/** The same whenever it is asked for, once it has started. */
+export function startedOf({ command_id, status, started_at, pid }: CommandRecord): CommandStarted {
+  if (started_at === undefined) return { command_id, status }
+  return { command_id, status: 'running', ...(pid !== undefined && { pid }) }
+}
+
+export function eventOf(record: CommandRecord): EventDraft {
+  const { command_id, command, session_id, status, exit_code, killed_by, background_pid } = record
+  return {
+    type: 'CommandResult',
+    source: 'environment',
+    command_id,
+    command,
+    session_id,
+    status,
+    ...(killed_by !== undefined && { killed_by }),
+    exit_code,
+    cwd: record.cwd ?? '',
+    execution_time: record.execution_time ?? 0,
+    ...(background_pid !== undefined && { background_pid }),
+  }
+}

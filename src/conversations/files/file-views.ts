@@ -1,0 +1,69 @@
+/** The files of one conversation's workdir as clients see them: texts redacted, what takes long cut off; downloads as they are. */
+import type { Readable } from 'node:stream'
+import type { FileCount, FileInfo, FileMatches, FilePage, ListFiles, SearchFiles } from '../../contract/files.ts'
+import { archiveDirectory } from '../../files/trees/archive-directory.ts'
+import { etagOf } from '../../files/file-version.ts'
+import type { JailPath } from '../../files/jail-path.ts'
+import { countFiles, describeFile, listFiles } from '../../files/list-files.ts'
+import type { Jail } from '../../files/path-jail.ts'
+import type { OpenedFile } from '../../files/read-file.ts'
+import { openFile } from '../../files/read-file.ts'
+import { searchFiles } from '../../files/search/search-files.ts'
+
+/** Each throws a `Problem` for what is not in the workdir, not there, or not allowed. */
+export interface FileViews {
+  readonly list: (path: JailPath, query: ListFiles, signal: AbortSignal) => Promise<FilePage>
+  readonly info: (path: JailPath, signal: AbortSignal) => Promise<Omit<FileInfo, 'content_type'>>
+  readonly count: (path: JailPath, signal: AbortSignal) => Promise<FileCount>
+  readonly search: (path: JailPath, query: SearchFiles, signal: AbortSignal) => Promise<FileMatches>
+  /** The caller closes it. */
+  readonly open: (path: JailPath, signal: AbortSignal) => Promise<OpenedFile>
+  /** A directory as `.tar.gz`. */
+  readonly archive: (path: JailPath, signal: AbortSignal) => Promise<Readable>
+}
+
+export type FileViewsDeps = {
+  readonly openJail: (signal: AbortSignal) => Promise<Jail>
+  readonly inJail: <T>(signal: AbortSignal, work: (jail: Jail) => Promise<T>) => Promise<T>
+  /** Where the program is; undefined where there is none. */
+  readonly ripgrep: () => string | undefined
+  readonly redact: (text: string) => string
+}
+
+/** What a search or a count takes at most, milliseconds. */
+const MAX_LOOK_MS = 10_000
+
+export function createFileViews({ openJail, inJail, ripgrep, redact }: FileViewsDeps): FileViews {
+  const redacted = <T extends { path: string; name: string }>(entry: T): T => {
+    return { ...entry, path: redact(entry.path), name: redact(entry.name) }
+  }
+
+  return {
+    list: (path, query, signal) =>
+      inJail(signal, async (jail) => {
+        const { items, next_page_id } = await listFiles(jail, path, query)
+        return { items: items.map(redacted), next_page_id }
+      }),
+
+    info: (path, signal) =>
+      inJail(signal, async (jail) => {
+        const { entry, stats } = await describeFile(jail, path)
+        const mode = (Number(stats.mode) & 0o7777).toString(8)
+        return { ...redacted(entry), mode, ...(entry.type === 'file' && { etag: etagOf(stats) }) }
+      }),
+
+    count: (path, signal) => inJail(signal, (jail) => countFiles(jail, path, Date.now() + MAX_LOOK_MS)),
+
+    search: (path, query, signal) =>
+      inJail(signal, async (jail) => {
+        const enough = AbortSignal.any([signal, AbortSignal.timeout(MAX_LOOK_MS)])
+        const found = await searchFiles(jail, path, query, { ripgrep: ripgrep(), redact, signal: enough })
+        const items = found.items.map((match) => ({ ...match, path: redact(match.path) }))
+        return { ...found, items, ...(found.skipped && { skipped: found.skipped.map(redact) }) }
+      }),
+
+    open: (path, signal) => inJail(signal, (jail) => openFile(jail, path)),
+
+    archive: async (path, signal) => await archiveDirectory(await openJail(signal), path),
+  }
+}

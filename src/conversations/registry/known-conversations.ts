@@ -1,0 +1,108 @@
+/** Which conversations there are and how each was last, in memory and in the file that makes the next start quick. Opens none. */
+import type {
+  Conversation as ConversationView,
+  CountConversations,
+  ListConversations,
+} from '../../contract/conversation.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import { stampOf } from '../../events/store/log-stamp.ts'
+import type { CreatedKey } from '../idempotency/keyed-creates.ts'
+import type { Summary } from './listing.ts'
+import { summarize } from './listing.ts'
+import { RestingViews } from './resting-views.ts'
+import type { StartUpDeps } from './start-up.ts'
+import { takeStock } from './start-up.ts'
+import type { State } from '../state/state.ts'
+import { Summaries } from './summaries.ts'
+
+export class KnownConversations {
+  readonly #deps: StartUpDeps
+  readonly #summaries = new Summaries()
+  readonly #resting: RestingViews
+
+  constructor(deps: StartUpDeps) {
+    this.#deps = deps
+    this.#resting = new RestingViews((id) => deps.catalog.read(id))
+  }
+
+  /** Answers the `Idempotency-Key`s that count, also of those that are deleted. Throws the reason of a signal that is aborted. */
+  async load(signal: AbortSignal): Promise<CreatedKey[]> {
+    const { summaries, deletedKeys } = await takeStock(this.#deps, signal)
+    this.#summaries.load(summaries)
+    // Beside what clients ask for.
+    void this.#deps.summaryFile.tidy((id) => this.has(id))
+    return [...deletedKeys, ...summaries.flatMap(keyOf)]
+  }
+
+  has(id: string): boolean {
+    return this.#summaries.has(id)
+  }
+
+  get(id: string): Summary | undefined {
+    return this.#summaries.get(id)
+  }
+
+  set(state: State): void {
+    this.#summaries.set(summarize(state))
+  }
+
+  setDamaged(id: string): void {
+    const summary = this.get(id)
+    if (summary) this.#summaries.set({ ...summary, status: 'error' })
+  }
+
+  /** From here on it is not known. */
+  delete(id: string): void {
+    this.#summaries.delete(id)
+    this.#resting.forget(id)
+  }
+
+  /** Nothing is left in the file when it resolves. */
+  async forget(id: string): Promise<void> {
+    await this.#deps.summaryFile.forget(id)
+  }
+
+  count(filter: CountConversations): number {
+    return this.#summaries.count(filter)
+  }
+
+  /** Throws a `Problem` for a `page_id` that no page gave. */
+  page(query: ListConversations): { ids: string[]; nextPageId: string | null } {
+    return this.#summaries.page(query)
+  }
+
+  /** Of one that is not open. Undefined when it has to be opened to know how it is. */
+  async viewAtRest(id: string): Promise<ConversationView | undefined> {
+    const summary = this.get(id)
+    return summary && (await this.#resting.view(summary))
+  }
+
+  /** The last seq of each; undefined of those whose log could not be read. */
+  *heads(): Iterable<readonly [id: string, head: number | undefined]> {
+    for (const { id, lastSeq } of this.#summaries.values()) yield [id, lastSeq || undefined]
+  }
+
+  /** To be called with each log that is opened or made, before anything is appended to it. */
+  attach(log: EventLog): void {
+    const { conversationId: id } = log
+    log.subscribe({
+      onEvents: (events) => {
+        const { seq, event } = events.at(-1)!
+        this.#summaries.advance(id, { lastSeq: seq, updatedAt: Date.parse(event.timestamp) })
+      },
+      onClose: () => this.#note(log),
+    })
+  }
+
+  /** Nobody writes the log now, and what is in it is what the summary was made from. */
+  #note(log: EventLog): void {
+    const summary = this.get(log.conversationId)
+    if (log.failed || summary?.lastSeq !== log.head) return
+    const stamp = stampOf(this.#deps.catalog.logPathOf(log.conversationId))
+    if (stamp) this.#deps.summaryFile.note({ summary: { ...summary }, stamp })
+  }
+}
+
+export function keyOf({ id, createdAt, idempotency }: Summary): CreatedKey[] {
+  return idempotency ? [{ ...idempotency, id, at: new Date(createdAt).toISOString() }] : []
+}

@@ -1,0 +1,117 @@
+/** Finding conversations by what lists may ask for: the filters, and the pages over an order that is kept. Pure. */
+import type { CountConversations, ListConversations } from '../../contract/conversation.ts'
+import type { Status } from '../../contract/events/event.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { SortedList } from './sorted-list.ts'
+import { decodePageId, encodePageId } from '../../lib/page-id.ts'
+import type { KeptKey } from '../idempotency/idempotency.ts'
+import type { State } from '../state/state.ts'
+
+/** What is kept in memory of every conversation; small, because there may be many. Times are Unix times in milliseconds. */
+export type Summary = {
+  readonly id: string
+  readonly status: Status
+  /** Seq of the last event; 0 when the log cannot be read. */
+  readonly lastSeq: number
+  readonly createdAt: number
+  readonly updatedAt: number
+  readonly title: string | undefined
+  readonly userId: string | undefined
+  readonly preview: string
+  readonly idempotency: KeptKey | undefined
+}
+
+export function summarize({ settings, ...state }: State): Summary {
+  const { idempotency } = settings
+  return {
+    id: state.id,
+    status: state.status,
+    lastSeq: state.lastSeq,
+    createdAt: Date.parse(state.createdAt),
+    updatedAt: Date.parse(state.updatedAt),
+    title: settings.title,
+    userId: settings.user_id,
+    preview: state.preview,
+    idempotency: idempotency && { key: idempotency.key, bodyHash: idempotency.bodyHash },
+  }
+}
+
+/** By time of creation, then id. */
+export function compareSummaries(a: Position, b: Position): number {
+  return a.createdAt - b.createdAt || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
+}
+
+type Position = Pick<Summary, 'id' | 'createdAt'>
+
+/** The summaries of the status that the filter asks for, or all. */
+type Listed = SortedList<Summary>
+
+/** Whether the number of those of one status is the answer already. */
+export function asksForStatusOnly(filter: CountConversations): boolean {
+  return Object.entries(filter).every(([name, value]) => name === 'status' || value === undefined)
+}
+
+export function countMatching(listed: Listed, filter: CountConversations): number {
+  const [first, end] = placesWithin(listed, filter)
+  const isWanted = createMatcher(filter)
+  let count = 0
+  for (let place = first; place < end; place++) if (isWanted(listed.at(place)!)) count++
+  return count
+}
+
+/** Throws a `Problem` for a `page_id` that no page gave. */
+export function listPage(listed: Listed, query: ListConversations): { ids: string[]; nextPageId: string | null } {
+  const after = query.page_id === undefined ? undefined : positionOf(query.page_id)
+  const isWanted = createMatcher(query)
+  const [first, end] = placesWithin(listed, query)
+  const found: Summary[] = []
+  const isFull = () => found.length > query.limit
+  const take = (place: number) => {
+    const summary = listed.at(place)!
+    if (isWanted(summary)) found.push(summary)
+  }
+  if (query.order === 'asc') {
+    const from = after ? listed.firstPlace((one) => compareSummaries(one, after) > 0) : 0
+    for (let place = Math.max(first, from); place < end && !isFull(); place++) take(place)
+  } else {
+    const from = after ? listed.firstPlace((one) => compareSummaries(one, after) >= 0) : end
+    for (let place = Math.min(end, from) - 1; place >= first && !isFull(); place--) take(place)
+  }
+  const page = found.slice(0, query.limit)
+  const last = page.at(-1)
+  return {
+    ids: page.map(({ id }) => id),
+    nextPageId: last && isFull() ? encodePageId([new Date(last.createdAt).toISOString(), last.id]) : null,
+  }
+}
+
+function positionOf(pageId: string): Position {
+  const [time, id] = decodePageId(pageId) ?? []
+  const createdAt = Date.parse(time ?? '')
+  if (id !== undefined && !Number.isNaN(createdAt)) return { createdAt, id }
+  throw new Problem(
+    'invalid_cursor',
+    'page_id was not issued by this server; leave it out to start from the first page.',
+  )
+}
+
+function placesWithin(listed: Listed, { created_after, created_before }: CountConversations): [number, number] {
+  const [after, before] = [timeOf(created_after), timeOf(created_before)]
+  return [
+    after === undefined ? 0 : listed.firstPlace(({ createdAt }) => createdAt >= after),
+    before === undefined ? listed.length : listed.firstPlace(({ createdAt }) => createdAt >= before),
+  ]
+}
+
+/** What is left to look at when the status and the time of creation fit. */
+function createMatcher({ user_id, q, ...filter }: CountConversations): (summary: Summary) => boolean {
+  const [after = -Infinity, before = Infinity] = [timeOf(filter.updated_after), timeOf(filter.updated_before)]
+  const text = q?.toLowerCase()
+  return ({ userId, title = '', preview, updatedAt }) =>
+    (user_id === undefined || userId === user_id) &&
+    updatedAt >= after &&
+    updatedAt < before &&
+    (text === undefined || title.toLowerCase().includes(text) || preview.toLowerCase().includes(text))
+}
+
+const timeOf = (time: string | undefined) => (time === undefined ? undefined : Date.parse(time))

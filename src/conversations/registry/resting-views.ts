@@ -1,0 +1,65 @@
+/** Conversations that are not open, as lists show them: read from `meta.json`, and kept for the next page until something changes. */
+import type { Conversation as ConversationView } from '../../contract/conversation.ts'
+import type { Summary } from './listing.ts'
+import { damagedState } from './start-up.ts'
+import type { State } from '../state/state.ts'
+import { viewOf } from '../state/view.ts'
+
+/** Of JSON, of all that are kept: some ten thousand, for one takes about a kilobyte. */
+const MAX_KEPT_BYTES = 8 * 1024 * 1024
+
+type Kept = { readonly view: ConversationView; readonly updatedAt: number; readonly bytes: number }
+
+export class RestingViews {
+  readonly #read: (id: string) => Promise<State | undefined>
+  /** Those that were asked for last come last. */
+  readonly #kept = new Map<string, Kept>()
+  #bytes = 0
+
+  constructor(read: (id: string) => Promise<State | undefined>) {
+    this.#read = read
+  }
+
+  /** Undefined when `meta.json` does not tell how the conversation is now: its log has to be opened then. */
+  async view(summary: Summary): Promise<ConversationView | undefined> {
+    const kept = this.#kept.get(summary.id)
+    if (kept && isOf(kept.view.last_seq, kept.updatedAt, summary)) {
+      this.#keep(kept)
+      return withStatus(kept.view, summary)
+    }
+    const state = await this.#read(summary.id)
+    // Of one whose log cannot be read, this is all there is.
+    if (summary.lastSeq === 0) return viewOf(damaged(state, summary))
+    if (!state || !isOf(state.lastSeq, Date.parse(state.updatedAt), summary)) return undefined
+    const view = viewOf(state)
+    this.#keep({ view, updatedAt: summary.updatedAt, bytes: JSON.stringify(view).length })
+    return withStatus(view, summary)
+  }
+
+  forget(id: string): void {
+    this.#bytes -= this.#kept.get(id)?.bytes ?? 0
+    this.#kept.delete(id)
+  }
+
+  #keep(one: Kept): void {
+    this.forget(one.view.id)
+    this.#kept.set(one.view.id, one)
+    this.#bytes += one.bytes
+    for (const id of this.#kept.keys()) {
+      if (this.#bytes <= MAX_KEPT_BYTES) break
+      this.forget(id)
+    }
+  }
+}
+
+const isOf = (lastSeq: number, updatedAt: number, summary: Summary) =>
+  lastSeq === summary.lastSeq && updatedAt === summary.updatedAt
+
+/** A log that was found damaged since has made it `error`. */
+function withStatus(view: ConversationView, { status }: Summary): ConversationView {
+  return view.status === status ? view : { ...view, status }
+}
+
+export function damaged(state: State | undefined, { id, status, createdAt }: Summary): State {
+  return { ...(state ?? damagedState(id, new Date(createdAt).toISOString())), status }
+}

@@ -1,0 +1,87 @@
+/** Which conversations there are, in the order of lists, by status and as counts: kept up to date with each change, so that nothing is sorted or counted when somebody asks. */
+import type { CountConversations, ListConversations } from '../../contract/conversation.ts'
+import { Status } from '../../contract/events/event.ts'
+import { SortedList } from './sorted-list.ts'
+import type { Summary } from './listing.ts'
+import { asksForStatusOnly, compareSummaries, countMatching, listPage } from './listing.ts'
+
+/** One object per conversation for as long as it exists, so that a change of what no order depends on costs an assignment. */
+type Kept = { -readonly [Field in keyof Summary]: Summary[Field] }
+
+export class Summaries {
+  readonly #byId = new Map<string, Kept>()
+  #all = new SortedList<Kept>(compareSummaries)
+  readonly #byStatus = new Map<Status, SortedList<Kept>>(
+    Status.options.map((status) => [status, new SortedList<Kept>(compareSummaries)] as const),
+  )
+
+  /** Takes the place of all there are. */
+  load(summaries: readonly Summary[]): void {
+    this.#byId.clear()
+    this.#all = new SortedList<Kept>(compareSummaries, summaries)
+    for (const status of this.#byStatus.keys()) this.#byStatus.set(status, new SortedList<Kept>(compareSummaries))
+    for (let place = 0; place < this.#all.length; place++) {
+      const summary = this.#all.at(place)!
+      this.#byId.set(summary.id, summary)
+      this.#of(summary.status).add(summary)
+    }
+  }
+
+  has(id: string): boolean {
+    return this.#byId.has(id)
+  }
+
+  get(id: string): Summary | undefined {
+    return this.#byId.get(id)
+  }
+
+  values(): Iterable<Summary> {
+    return this.#byId.values()
+  }
+
+  /** Adds it, or takes the place of the one with its id. */
+  set(summary: Summary): void {
+    const known = this.#byId.get(summary.id)
+    if (known?.status === summary.status && known.createdAt === summary.createdAt) {
+      Object.assign(known, summary)
+      return
+    }
+    if (known) this.delete(known.id)
+    const kept = { ...summary }
+    this.#byId.set(kept.id, kept)
+    this.#all.add(kept)
+    this.#of(kept.status).add(kept)
+  }
+
+  /** Notes that the log has come this far. */
+  advance(id: string, { lastSeq, updatedAt }: Pick<Summary, 'lastSeq' | 'updatedAt'>): void {
+    const known = this.#byId.get(id)
+    if (known) Object.assign(known, { lastSeq, updatedAt })
+  }
+
+  delete(id: string): void {
+    const known = this.#byId.get(id)
+    if (!known) return
+    this.#byId.delete(id)
+    this.#all.delete(known)
+    this.#of(known.status).delete(known)
+  }
+
+  count(filter: CountConversations): number {
+    const listed = this.#listed(filter)
+    return asksForStatusOnly(filter) ? listed.length : countMatching(listed, filter)
+  }
+
+  /** Throws a `Problem` for a `page_id` that no page gave. */
+  page(query: ListConversations): { ids: string[]; nextPageId: string | null } {
+    return listPage(this.#listed(query), query)
+  }
+
+  #listed({ status }: Pick<CountConversations, 'status'>): SortedList<Kept> {
+    return status === undefined ? this.#all : this.#of(status)
+  }
+
+  #of(status: Status): SortedList<Kept> {
+    return this.#byStatus.get(status)!
+  }
+}

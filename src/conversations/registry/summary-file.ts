@@ -1,0 +1,292 @@
+/**
+ * The summaries of all conversations in one file, so that a start of the server reads one file and not one for each.
+ *
+ * It is a cache. An entry counts only for a log that is still the one it was made from, as its stamp tells; whatever is
+ * missing, cut off or unreadable here is read from the conversation's own files. Nothing of it is synced: a crash costs
+ * the next start some time.
+ *
+ * One line per conversation, which is blanked when a newer one is appended or the conversation is deleted. Blanks that
+ * have become most of the file are left out when it is written anew.
+ */
+import { open, readFile, rename, rm } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { Status } from '../../contract/events/event.ts'
+import type { LogStamp } from '../../events/store/log-stamp.ts'
+import { createSerial } from '../../lib/serial.ts'
+import { createSlices } from '../../lib/time-slices.ts'
+import type { Summary } from './listing.ts'
+
+export type Noted = { readonly summary: Summary; readonly stamp: LogStamp }
+
+/** Raised when a summary is made of a log in another way, or told in another form. */
+const HEADER = '["agent-server summaries",1]\n'
+
+type Entry = readonly [
+  id: string,
+  size: number,
+  mtimeMs: number,
+  status: Status,
+  lastSeq: number,
+  createdAt: number,
+  updatedAt: number,
+  title: string | null,
+  userId: string | null,
+  preview: string,
+  key: string | null,
+  bodyHash: string | null,
+]
+
+const LF = 10
+/** Parsed, and written, at a time. */
+const READ_BYTES = 128 * 1024
+const WRITE_BYTES = 1024 * 1024
+/** Longer than nearly all lines. */
+const LINE_BYTES = 2048
+/** Fewer blanks are not worth writing the file anew. */
+const MIN_BLANK_BYTES = 1024 * 1024
+
+export type SummaryFileDeps = {
+  readonly path: string
+  /** Told what keeps entries from being written; each costs the next start a look at the conversation itself. */
+  readonly onFault: (error: unknown) => void
+}
+
+export class SummaryFile {
+  readonly #deps: SummaryFileDeps
+  /** One write after another. */
+  readonly #inTurn = createSerial()
+  /** Where the line of each conversation begins. */
+  readonly #places = new Map<string, number>()
+  readonly #superseded: number[] = []
+  #waiting = new Map<string, Noted>()
+  #file: FileHandle | undefined
+  #end = 0
+  #blankBytes = 0
+
+  constructor(deps: SummaryFileDeps) {
+    this.#deps = deps
+  }
+
+  /** What was noted of each conversation, true as long as its stamp is that of the log. Once, before anything else. */
+  async read(): Promise<Map<string, Noted>> {
+    const noted = new Map<string, Noted>()
+    const bytes = await readFile(this.#deps.path).catch(() => undefined)
+    if (bytes?.toString('latin1', 0, HEADER.length) !== HEADER) return noted
+    const slices = createSlices()
+    // What has no end was cut off; it is written over.
+    const size = bytes.lastIndexOf(LF) + 1
+    for (let at = (this.#end = HEADER.length); at < size; at = this.#end) {
+      const end = bytes.indexOf(LF, Math.min(at + READ_BYTES, size - 1))
+      const entries = parseLines(bytes.toString('utf8', at, end))
+      for (const entry of entries) {
+        const lineAt = this.#end
+        this.#end = bytes.indexOf(LF, lineAt) + 1
+        const one = fromEntry(entry)
+        if (!one) this.#blankBytes += this.#end - lineAt
+        if (!one) continue
+        // Of two of the same conversation, where a crash has left the former, the later counts.
+        if (noted.has(one.summary.id)) this.#superseded.push(this.#places.get(one.summary.id)!)
+        noted.set(one.summary.id, one)
+        this.#places.set(one.summary.id, lineAt)
+      }
+      await slices.rest()
+    }
+    return noted
+  }
+
+  /** To be written soon. Nobody may write the log between the making of the stamp and that of the summary. */
+  note(noted: Noted): void {
+    this.#waiting.set(noted.summary.id, noted)
+    if (this.#waiting.size === 1) void this.#do(() => this.#writeWaiting())
+  }
+
+  /** Nothing of the conversation is left in the file when it resolves. */
+  async forget(id: string): Promise<void> {
+    this.#waiting.delete(id)
+    await this.#do(async () => {
+      const place = this.#places.get(id)
+      this.#places.delete(id)
+      if (place !== undefined) await this.#blank(place)
+    })
+  }
+
+  /** For after a start: forgets those that are gone, and leaves out the blanks if they are many. */
+  async tidy(isThere: (id: string) => boolean): Promise<void> {
+    for (const id of this.#places.keys()) if (!isThere(id)) await this.forget(id)
+    await this.#do(async () => {
+      for (const place of this.#superseded.splice(0)) await this.#blank(place)
+      await this.#writeAnew()
+    })
+  }
+
+  /** Writes what waits. */
+  async close(): Promise<void> {
+    await this.#do(async () => {
+      await this.#file?.close()
+      this.#file = undefined
+    })
+  }
+
+  /** Never rejects: the file is then left as it is, and is found wanting at the next start. */
+  #do(work: () => Promise<void>): Promise<void> {
+    return this.#inTurn(work).catch(this.#deps.onFault)
+  }
+
+  async #writeWaiting(): Promise<void> {
+    const slices = createSlices()
+    let lines: { id: string; line: Buffer }[] = []
+    let bytes = 0
+    for (const [id, noted] of this.#waiting) {
+      this.#waiting.delete(id)
+      const line = Buffer.from(`${JSON.stringify(toEntry(noted))}\n`)
+      lines.push({ id, line })
+      bytes += line.length
+      if (bytes < WRITE_BYTES) continue
+      await this.#append(lines)
+      ;[lines, bytes] = [[], 0]
+      await slices.rest()
+    }
+    await this.#append(lines)
+  }
+
+  async #append(lines: readonly { readonly id: string; readonly line: Buffer }[]): Promise<void> {
+    if (lines.length === 0) return
+    const file = await this.#opened()
+    await writeAll(file, Buffer.concat(lines.map(({ line }) => line)), this.#end)
+    const replaced: number[] = []
+    for (const { id, line } of lines) {
+      const place = this.#places.get(id)
+      if (place !== undefined) replaced.push(place)
+      this.#places.set(id, this.#end)
+      this.#end += line.length
+    }
+    for (const place of replaced) await this.#blank(place)
+  }
+
+  async #opened(): Promise<FileHandle> {
+    if (this.#file) return this.#file
+    this.#file = await open(this.#deps.path, this.#end === 0 ? 'w' : 'r+', 0o600)
+    if (this.#end === 0) {
+      await writeAll(this.#file, Buffer.from(HEADER), 0)
+      this.#end = HEADER.length
+    } else {
+      // Behind it stands a line that was cut off.
+      await this.#file.truncate(this.#end)
+    }
+    return this.#file
+  }
+
+  async #blank(at: number): Promise<void> {
+    const file = await this.#opened()
+    const length = await lengthOfLine(file, at)
+    // A JSON value, as the lines around it are.
+    await writeAll(file, Buffer.from('0'.padEnd(length)), at)
+    this.#blankBytes += length
+  }
+
+  /** Line by line from the old file, in the order in which they were noted. */
+  async #writeAnew(): Promise<void> {
+    if (this.#blankBytes < Math.max(MIN_BLANK_BYTES, this.#end / 2)) return
+    const { path } = this.#deps
+    const bytes = await readFile(path)
+    const next = `${path}.new`
+    const file = await open(next, 'w', 0o600)
+    try {
+      let end = HEADER.length
+      const places = new Map<string, number>()
+      await writeAll(file, Buffer.from(HEADER), 0)
+      for (const batch of batchesOf([...this.#places])) {
+        const lines = batch.map(([, at]) => bytes.subarray(at, bytes.indexOf(LF, at) + 1))
+        await writeAll(file, Buffer.concat(lines), end)
+        for (const [i, [id]] of batch.entries()) {
+          places.set(id, end)
+          end += lines[i]!.length
+        }
+      }
+      await rename(next, path)
+      await this.#file?.close()
+      for (const [id, place] of places) this.#places.set(id, place)
+      ;[this.#file, this.#end, this.#blankBytes] = [file, end, 0]
+    } catch (error) {
+      await file.close()
+      await rm(next, { force: true })
+      throw error
+    }
+  }
+}
+
+function toEntry({ summary, stamp }: Noted): Entry {
+  const { id, status, lastSeq, createdAt, updatedAt, title, userId, preview, idempotency } = summary
+  const times = [createdAt, updatedAt] as const
+  const keys = [idempotency?.key ?? null, idempotency?.bodyHash ?? null] as const
+  return [id, stamp.size, stamp.mtimeMs, status, lastSeq, ...times, title ?? null, userId ?? null, preview, ...keys]
+}
+
+/** One of each line, in their order. All at once, which takes half the time, unless a line is torn. */
+function parseLines(text: string): unknown[] {
+  try {
+    return JSON.parse(`[${text.replaceAll('\n', ',')}]`) as unknown[]
+  } catch {
+    return text.split('\n').map(parseLine)
+  }
+}
+
+function parseLine(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
+}
+
+/** Undefined when there is no summary. */
+function fromEntry(value: unknown): Noted | undefined {
+  if (!isEntry(value)) return undefined
+  const [id, size, mtimeMs, status, lastSeq, createdAt, updatedAt, title, userId, preview, key, bodyHash] = value
+  const idempotency = key !== null && bodyHash !== null ? { key, bodyHash } : undefined
+  const times = { createdAt, updatedAt }
+  const texts = { title: title ?? undefined, userId: userId ?? undefined, preview }
+  return { summary: { id, status, lastSeq, ...times, ...texts, idempotency }, stamp: { size, mtimeMs } }
+}
+
+/** By hand: a schema takes longer than all else that is done with an entry, and there may be a hundred thousand. */
+function isEntry(value: unknown): value is Entry {
+  if (!Array.isArray(value) || value.length !== FIELDS.length) return false
+  for (let at = 0; at < FIELDS.length; at++) {
+    const field: unknown = value[at]
+    const type = FIELDS[at]!
+    if (typeof field !== type.name && !(type.isNullable && field === null)) return false
+  }
+  return STATUSES.has(value[3])
+}
+
+const [NUMBER, TEXT, OPTIONAL] = [
+  { name: 'number', isNullable: false },
+  { name: 'string', isNullable: false },
+  { name: 'string', isNullable: true },
+]
+const FIELDS = [TEXT, NUMBER, NUMBER, TEXT, NUMBER, NUMBER, NUMBER, OPTIONAL, OPTIONAL, TEXT, OPTIONAL, OPTIONAL]
+const STATUSES: ReadonlySet<unknown> = new Set(Status.options)
+
+const BATCH = 1000
+
+function* batchesOf<T>(items: readonly T[]): Iterable<readonly T[]> {
+  for (let at = 0; at < items.length; at += BATCH) yield items.slice(at, at + BATCH)
+}
+
+/** Without its LF. */
+async function lengthOfLine(file: FileHandle, from: number): Promise<number> {
+  const bytes = Buffer.allocUnsafe(LINE_BYTES)
+  for (let at = from; ;) {
+    const { bytesRead } = await file.read(bytes, 0, LINE_BYTES, at)
+    const end = bytes.subarray(0, bytesRead).indexOf(LF)
+    if (end !== -1) return at + end - from
+    if (bytesRead === 0) throw new Error('the file of summaries ends early')
+    at += bytesRead
+  }
+}
+
+async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length;)
+    done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten
+}

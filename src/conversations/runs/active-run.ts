@@ -1,0 +1,213 @@
+/** A run under way: drives the agent loop beside the conversation's inbox, and comes back to the inbox only to end. */
+import type { AgentContext, LoopEnd, LoopWait } from '../../agent/loop.ts'
+import { runAgent, timeLimit } from '../../agent/loop.ts'
+import type { History } from '../../agent/history.ts'
+import { createHistory, HISTORY_TYPES } from '../../agent/history.ts'
+import { countRepeats } from '../../agent/repeats.ts'
+import type { ToolCalls } from '../../agent/tool-calls.ts'
+import type { Event } from '../../contract/events/event.ts'
+import type { LlmConfig } from '../../contract/llm-config.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import type { EventPage } from '../../events/event-store.ts'
+import type { Llm } from '../../llm/llm.ts'
+import { callsToAsk } from '../../policy/permissions.ts'
+import type { State } from '../state/state.ts'
+import { gatedCalls, modeOf } from '../state/state.ts'
+import type { Place, RunSlots } from './run-slots.ts'
+import { dequeued, queued } from '../state/drafts.ts'
+
+/** `requestedAt` is the log's head at the last model request, 0 when there was none. */
+export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
+
+export type ActiveRunDeps = {
+  readonly id: string
+  readonly log: EventLog
+  readonly slots: RunSlots
+  readonly toolCalls: ToolCalls
+  readonly createLlm: (config: LlmConfig) => Llm
+  /** Models of this conversation that were found to take no tools. */
+  readonly withoutTools: Set<string>
+  /** As it holds now. */
+  readonly state: () => State
+  /** Stores the end, and answers whether the run goes on after all. Not called for a run that was stopped. */
+  readonly onEnd: (end: RunEnd) => Promise<boolean>
+  readonly onError: (error: unknown) => void
+}
+
+/** What of the log is looked at at a time when the model's history is rebuilt: so long a pause waits at most. */
+const HISTORY_PAGE = { limit: 1000, maxBytes: 1024 * 1024 }
+
+/** Timers reach no further, milliseconds: about 25 days. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+const TIME_LIMIT = Symbol('time limit')
+
+export class ActiveRun {
+  readonly id: string
+  readonly #deps: ActiveRunDeps
+  readonly #abort = new AbortController()
+  /** By `performance.now()`: the wall clock may jump. Earlier by as long as the run had worked before it waited. */
+  #startedAt = 0
+  /** Lives no longer than the run: an idle conversation holds no messages in memory. */
+  #history: Pick<History, 'add'> | undefined
+  #context: Promise<AgentContext> | undefined
+  #deadline: NodeJS.Timeout | undefined
+  #looping: Promise<unknown> = Promise.resolve()
+  #requestedAt = 0
+
+  constructor(deps: ActiveRunDeps) {
+    this.id = deps.id
+    this.#deps = deps
+  }
+
+  start(): void {
+    this.#drive().catch(this.#deps.onError)
+  }
+
+  /** The log's head at the last model request, 0 when there was none. */
+  get requestedAt(): number {
+    return this.#requestedAt
+  }
+
+  /** Nothing more begins: neither a call nor a model request. `stop` is to follow. */
+  abort(): void {
+    this.#abort.abort()
+  }
+
+  /** Resolves when the loop is still; only until then, for its end would wait for the inbox of whoever waits here. */
+  async stop(): Promise<void> {
+    this.abort()
+    await this.#looping
+  }
+
+  /** Each event of the conversation, as soon as it is durable. */
+  take(event: Event): void {
+    this.#history?.add(event)
+    if (event.type === 'ConfigUpdate') this.#watchDeadline()
+  }
+
+  async #drive(): Promise<void> {
+    const { signal } = this.#abort
+    const place = this.#deps.slots.take(signal)
+    try {
+      const waiting = this.#waitFor(place)
+      this.#looping = waiting
+      let failed = await waiting
+      this.#startedAt = performance.now() - (this.#deps.state().run?.activeMs ?? 0)
+      this.#watchDeadline()
+      for (;;) {
+        const looping = failed ? Promise.resolve(failed) : this.#loopOnce()
+        failed = undefined
+        this.#looping = looping
+        const end = await looping
+        if (signal.aborted && signal.reason !== TIME_LIMIT) return // whoever stopped it stores what follows
+        if (!(await this.#deps.onEnd({ ...end, requestedAt: this.#requestedAt }))) return
+      }
+    } finally {
+      clearTimeout(this.#deadline)
+      place.leave()
+    }
+  }
+
+  /** While as many runs work as may, the log says that this one waits. Never throws: what could not be stored ends the run. */
+  async #waitFor(place: Place): Promise<LoopEnd | undefined> {
+    if (place.isFree) return undefined
+    const { log, state } = this.#deps
+    try {
+      await log.append([queued(state())])
+      if (await place.given) await log.append([dequeued(state())])
+      return undefined
+    } catch (error) {
+      return this.#failure(error)
+    }
+  }
+
+  /** Never throws: what goes wrong ends the run as an error. */
+  async #loopOnce(): Promise<LoopEnd | LoopWait> {
+    const { signal } = this.#abort
+    const { log } = this.#deps
+    try {
+      const context = await (this.#context ??= this.#createContext())
+      const emit = async (drafts: Parameters<EventLog['append']>[0]) => void (await log.append(drafts))
+      const end = await runAgent(context, { emit, publish: (draft) => log.publish(draft) }, signal)
+      return signal.reason === TIME_LIMIT ? timeLimit() : end
+    } catch (error) {
+      if (!signal.aborted || error !== signal.reason) return this.#failure(error)
+      return error === TIME_LIMIT ? timeLimit() : { stopReason: 'paused' }
+    }
+  }
+
+  #failure(error: unknown): LoopEnd {
+    this.#deps.onError(error)
+    const message =
+      error instanceof Problem ? error.message : 'The server failed inside the run; its log has the details.'
+    return { stopReason: 'error', failure: { type: 'internal', message, retryable: true } }
+  }
+
+  async #createContext(): Promise<AgentContext> {
+    const { id, toolCalls, createLlm, withoutTools, state } = this.#deps
+    const history = await this.#loadHistory()
+    let llm: { readonly for: LlmConfig; readonly instance: Llm } | undefined
+    return {
+      runId: id,
+      history,
+      toolCalls,
+      withoutTools,
+      // Made anew when the configuration has changed, so that a change holds from the next step on.
+      llm: () => {
+        const config = state().settings.llm_config
+        if (llm?.for !== config) llm = { for: config, instance: createLlm(config) }
+        return llm.instance
+      },
+      openCalls: () => state().openCalls,
+      callsToAsk: () => {
+        const notBegun = gatedCalls(state()).filter((call) => !toolCalls.hasBegun(call.toolUseId))
+        return callsToAsk(notBegun, modeOf(state()), (call) => toolCalls.isHarmless(call))
+      },
+      steps: () => state().run?.steps ?? 0,
+      repeats: () => countRepeats(state().repeats),
+      limits: () => ({ maxSteps: state().run?.maxSteps, maxIterations: state().settings.max_iteration_per_run }),
+      onRequest: () => (this.#requestedAt = state().lastSeq),
+    }
+  }
+
+  /** Throws the signal's reason once it is aborted. */
+  async #loadHistory(): Promise<History> {
+    const { signal } = this.#abort
+    const { log, toolCalls } = this.#deps
+    const history = createHistory((name, output) => toolCalls.render(name, output))
+    // What is appended while the log is read comes after it.
+    const meanwhile: Event[] = []
+    this.#history = { add: (event) => meanwhile.push(event) }
+    const { head } = log
+    const wanted = { types: HISTORY_TYPES, beforeSeq: head + 1, ...HISTORY_PAGE }
+    for (let afterSeq: number | undefined = 0; afterSeq !== undefined;) {
+      signal.throwIfAborted()
+      const page: EventPage = await log.read({ ...wanted, afterSeq })
+      for (const { event } of page.events) history.add(event)
+      afterSeq = page.scannedTo
+    }
+    // The head may have been a step ahead of what subscribers had been told.
+    for (const event of meanwhile) if (event.seq > head) history.add(event)
+    this.#history = history
+    return history
+  }
+
+  /** Again after each change of the limit, and when the last timer did not reach so far. */
+  #watchDeadline(): void {
+    clearTimeout(this.#deadline)
+    // Not while it waits for its turn.
+    if (this.#startedAt === 0) return
+    const seconds = this.#deps.state().settings.max_seconds_per_run
+    if (seconds === undefined) return
+    const left = this.#startedAt + seconds * 1000 - performance.now()
+    const next = left > MAX_TIMER_MS ? () => this.#watchDeadline() : () => this.#endForTime()
+    this.#deadline = setTimeout(next, Math.min(left, MAX_TIMER_MS))
+  }
+
+  #endForTime(): void {
+    this.#abort.abort(TIME_LIMIT)
+    this.#deps.toolCalls.interrupt().catch(this.#deps.onError)
+  }
+}

@@ -1,0 +1,106 @@
+/** The drafts that commands have in common: what a run's start, its end, and a call that is answered or denied look like in the log. */
+import type { ToolCall } from '../../agent/tool-calls.ts'
+import type { EventDraft, Status, StopReason, ToolErrorType } from '../../contract/events/event.ts'
+import { undecidedCalls } from '../approvals/approvals.ts'
+import type { Idempotency } from '../idempotency/idempotency.ts'
+import { DEQUEUED, QUEUED } from '../../contract/events/event.ts'
+import type { State } from './state.ts'
+
+type StatusDraft = Extract<EventDraft, { type: 'StatusUpdate' }>
+
+export const isWaiting = (status: Status) => status === 'waiting_for_confirmation' || status === 'waiting_for_input'
+
+/** How an event keeps the key of the request it came with. */
+export const keyOf = (idempotency: Idempotency | undefined) =>
+  idempotency ? { idempotency_key: idempotency.key, body_hash: idempotency.bodyHash } : {}
+
+export const inRun = (state: State) => (state.run ? { run_id: state.run.id } : {})
+
+export function start(state: State, runId: string, reason: string, max_steps?: number): StatusDraft {
+  return {
+    type: 'StatusUpdate',
+    source: 'environment',
+    run_id: runId,
+    status: 'running',
+    previous_status: state.status,
+    reason,
+    ...(max_steps !== undefined && { max_steps }),
+  }
+}
+
+/**
+ * For a run that is over and has come to this status: a message that asked for a run, and that the model has not read,
+ * gets a run of its own. `readThrough` is the seq of the last event that counts as read.
+ */
+export function startForUnread(state: State, status: Status, readThrough: number, newRunId: string): EventDraft[] {
+  return state.runRequestedAt > readThrough ? [start({ ...state, status }, newRunId, 'message')] : []
+}
+
+export function toStatus(state: State, status: Status, reason: string): EventDraft {
+  return { type: 'StatusUpdate', source: 'environment', ...inRun(state), status, previous_status: state.status, reason }
+}
+
+export const queued = (state: State) => toStatus(state, 'running', QUEUED)
+export const dequeued = (state: State) => toStatus(state, 'running', DEQUEUED)
+
+export function answerOpenCalls(state: State, type: ToolErrorType, message: string): EventDraft[] {
+  return state.openCalls.map((call) => answer(call, type, message))
+}
+
+/**
+ * Gives each open call that has not begun its result, so that it never runs. `begun` are the ids of those whose result
+ * comes from their tool. What waits for a decision is denied: nothing is left that the decision could be about.
+ */
+export function interruptCalls(state: State, begun: readonly string[], message: string): EventDraft[] {
+  const notBegun = state.openCalls.filter((call) => !begun.includes(call.toolUseId))
+  return [...denials(state, 'superseded', message), ...notBegun.map((call) => answer(call, 'interrupted', message))]
+}
+
+/** Why a call did not run that was open when the user wrote. */
+export const BEFORE_MESSAGE = 'interrupted: the user wrote a message before this call began; it did not run'
+
+export function answer(call: ToolCall, error_type: ToolErrorType, message: string): EventDraft {
+  return {
+    type: 'ToolResult',
+    source: 'environment',
+    ...(call.runId !== undefined && { run_id: call.runId }),
+    tool_use_id: call.toolUseId,
+    output: message,
+    is_error: true,
+    error_type,
+    error_message: message,
+    duration_ms: 0,
+  }
+}
+
+/** Of all that waits for a decision. */
+export function denials(state: State, decided_by: 'user' | 'superseded', message: string): EventDraft[] {
+  return undecidedCalls(state.request).map((call) => ({
+    type: 'PermissionDecision',
+    source: decided_by === 'user' ? 'user' : 'environment',
+    ...inRun(state),
+    request_id: state.request!.id,
+    tool_use_id: call.toolUseId,
+    input_hash: call.inputHash,
+    behavior: 'deny',
+    message,
+    decided_by,
+  }))
+}
+
+/** Without a `finalText` of its own, or with an empty one, the run's last message is its last word. */
+export function result(state: State, stopReason: StopReason, now: number, finalText?: string): EventDraft {
+  const run = state.run
+  return {
+    type: 'Result',
+    source: 'environment',
+    ...inRun(state),
+    final_text: finalText || (run?.finalText ?? ''),
+    usage: run?.usage ?? {},
+    ...(run?.costUsd !== undefined && { cost_usd: run.costUsd }),
+    stop_reason: stopReason,
+    steps: run?.steps ?? 0,
+    duration_ms: run ? Math.max(0, now - Date.parse(run.startedAt)) : 0,
+    session_id: state.id,
+  }
+}

@@ -1,0 +1,37 @@
+/** A conversation as it is told to clients. */
+import type { Conversation } from '../../contract/conversation.ts'
+import { QUEUED } from '../../contract/events/event.ts'
+import type { State } from './state.ts'
+
+export function viewOf(state: State): Conversation {
+  const { settings } = state
+  return {
+    id: state.id,
+    ...(settings.title !== undefined && { title: settings.title }),
+    ...(settings.user_id !== undefined && { user_id: settings.user_id }),
+    ...(settings.metadata && { metadata: settings.metadata }),
+    workdir: settings.workdir,
+    llm_config: settings.llm_config,
+    tools: settings.tools,
+    ...(settings.network && { network: settings.network }),
+    max_iteration_per_run: settings.max_iteration_per_run,
+    ...(settings.max_seconds_per_run !== undefined && { max_seconds_per_run: settings.max_seconds_per_run }),
+    ...(settings.limits && { limits: settings.limits }),
+    state: {
+      id: state.id,
+      agent_finished: state.status === 'finished',
+      confirmation_mode: settings.confirmation_mode ?? false,
+      agent_waiting_for_confirmation: state.status === 'waiting_for_confirmation',
+      agent_paused: state.status === 'paused',
+      event_count: state.lastSeq,
+      activated_knowledge_microagents: settings.microagents ?? [],
+    },
+    status: state.status,
+    ...(state.status === 'running' && state.reason === QUEUED && { queued: true }),
+    last_seq: state.lastSeq,
+    usage: state.usage,
+    ...(state.costUsd !== undefined && { cost_usd: state.costUsd }),
+    created_at: state.createdAt,
+    updated_at: state.updatedAt,
+  }
+}

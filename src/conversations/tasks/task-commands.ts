@@ -1,0 +1,169 @@
+/** Commands about tasks: pure, like the others. A task ends once, and what ends it says so in the same batch. */
+import type { EventDraft, StopReason } from '../../contract/events/event.ts'
+import type { Runnable, TaskProgress, TaskResult } from '../../contract/task.ts'
+import { partsOf } from '../../contract/message.ts'
+import { Problem } from '../../contract/problem.ts'
+import {
+  BEFORE_MESSAGE,
+  inRun,
+  interruptCalls,
+  keyOf,
+  result,
+  start,
+  startForUnread,
+  toStatus,
+} from '../state/drafts.ts'
+import type { Idempotency } from '../idempotency/idempotency.ts'
+import type { State } from '../state/state.ts'
+import type { OpenTask } from './task-state.ts'
+import { MAX_OPEN_TASKS, TASK_AFTER, currentTask, nextTasks, runningJobs } from './task-state.ts'
+
+export type PostTaskCommand = {
+  kind: 'post_task'
+  taskId: string
+  title: string
+  runnable: Runnable
+  idempotency?: Idempotency
+}
+/** `runnable` is what the log has of it, `begun` the open calls whose result comes from their tool. */
+export type StartTaskCommand = {
+  kind: 'start_task'
+  taskId: string
+  runnable: Runnable
+  begun: readonly string[]
+  newRunId: string
+}
+export type TickTaskCommand = { kind: 'tick_task'; taskId: string; progress: TaskProgress }
+/** Of one that runs beside the agent: it has come to its end by itself. */
+export type EndTaskCommand = {
+  kind: 'end_task'
+  taskId: string
+  status: 'completed' | 'error'
+  result?: TaskResult
+  message?: string
+}
+/** What it did is still by now; `begun` are the calls of tools that would not be, `result` what a job had come to. */
+export type CancelTaskCommand = {
+  kind: 'cancel_task'
+  taskId: string
+  begun: readonly string[]
+  /** The log's head at the last model request of the run that it takes with it, 0 when there was none. */
+  requestedAt: number
+  /** For a message that waits to be read. */
+  newRunId: string
+  result?: TaskResult
+  now: number
+}
+
+/** When to look again whether a task has ended. */
+const RETRY_AFTER_S = 1
+
+type TaskDraft = Extract<EventDraft, { type: 'TaskUpdate' }>
+
+export function decidePostTask(state: State, command: PostTaskCommand): EventDraft[] | Problem {
+  if (state.tasks.length >= MAX_OPEN_TASKS) {
+    return new Problem(
+      'limit_reached',
+      `A conversation has at most ${MAX_OPEN_TASKS} tasks that are not over; wait for some of them, or cancel them.`,
+      { details: { limit: MAX_OPEN_TASKS, retry_after: RETRY_AFTER_S } },
+    )
+  }
+  const { taskId, title, runnable, idempotency } = command
+  const posted: TaskDraft = {
+    type: 'TaskUpdate',
+    source: 'user',
+    task_id: taskId,
+    title,
+    status: 'pending',
+    runnable,
+    ...keyOf(idempotency),
+  }
+  return [posted]
+}
+
+export function decideStartTask(state: State, { taskId, runnable, begun, newRunId }: StartTaskCommand): EventDraft[] {
+  const task = nextTasks(state).find(({ id }) => id === taskId)
+  if (!task) return []
+  if (runnable.type !== 'AgentRun') return [update(task, 'running')]
+  const { message } = runnable
+  const begins: EventDraft = {
+    type: 'UserMessage',
+    source: 'user',
+    content: partsOf(message.content),
+    run: true,
+    run_id: newRunId,
+    ...(message.sender !== undefined && { sender: message.sender }),
+    task_id: taskId,
+  }
+  return [
+    { ...update(task, 'running'), run_id: newRunId },
+    ...interruptCalls(state, begun, BEFORE_MESSAGE),
+    begins,
+    start(state, newRunId, 'task'),
+  ]
+}
+
+export function decideTickTask(state: State, { taskId, progress }: TickTaskCommand): EventDraft[] {
+  return runningJobs(state)
+    .filter(({ id }) => id === taskId)
+    .map((task) => ({ ...update(task, 'running'), progress }))
+}
+
+export function decideEndTask(state: State, command: EndTaskCommand): EventDraft[] {
+  const { taskId, status, result, message } = command
+  return runningJobs(state)
+    .filter(({ id }) => id === taskId)
+    .map((task) => ({ ...update(task, status), ...(result && { result }), ...(message !== undefined && { message }) }))
+}
+
+/** None for a task that is over. The agent's task takes its run with it, and with that all that waits in it for a decision. */
+export function decideCancelTask(state: State, command: CancelTaskCommand): EventDraft[] {
+  const task = state.tasks.find(({ id }) => id === command.taskId)
+  if (!task) return []
+  const { result: ran, begun, requestedAt, newRunId, now } = command
+  if (task !== currentTask(state)) return [{ ...cancelled(task), ...(ran && { result: ran }) }]
+  // What began the run goes with it; a message that came later asked for more than what is cancelled.
+  const readThrough = Math.max(requestedAt, state.readThrough, state.run?.startSeq ?? 0)
+  return [
+    ...interruptCalls(state, begun, CANCELLED),
+    ...(state.run ? [result(state, 'cancelled', now)] : []),
+    { ...cancelled(task), ...inRunOf(task), result: resultOf(state, task) },
+    toStatus(state, 'cancelled', 'cancel'),
+    ...(state.run ? startForUnread(state, 'cancelled', readThrough, newRunId) : []),
+  ]
+}
+
+/** What the end of the agent's run makes of its task. */
+export function endOfCurrentTask(state: State, stopReason: StopReason, finalText?: string): EventDraft[] {
+  const task = currentTask(state)
+  const status = TASK_AFTER[stopReason]
+  if (!task || !status) return []
+  const message = status === 'completed' ? {} : { message: `The run of the agent ended: ${stopReason}.` }
+  return [{ ...update(task, status), ...inRun(state), result: resultOf(state, task, finalText), ...message }]
+}
+
+/** Of those that ran beside the agent in another process. What they had done by then nobody knows. */
+export function endOfLostJobs(state: State): EventDraft[] {
+  return runningJobs(state).map((task) => ({ ...update(task, 'error'), message: LOST }))
+}
+
+/** Open tasks are no business of a copy of their conversation. */
+export function leaveTasks(state: State): EventDraft[] {
+  return state.tasks.map((task) => ({ ...cancelled(task), message: LEFT_BEHIND }))
+}
+
+const CANCELLED = 'cancelled: the task that this belonged to was cancelled'
+const LOST = 'The server stopped while this ran; what it did until then is not known.'
+const LEFT_BEHIND = 'It is a task of the conversation that this one was forked from.'
+
+function update(task: OpenTask, status: TaskDraft['status']): TaskDraft {
+  return { type: 'TaskUpdate', source: 'environment', task_id: task.id, title: task.title, status }
+}
+
+const cancelled = (task: OpenTask): TaskDraft => ({ ...update(task, 'cancelled'), source: 'user' })
+
+const inRunOf = ({ runId }: OpenTask) => (runId === undefined ? {} : { run_id: runId })
+
+function resultOf(state: State, task: OpenTask, finalText?: string): TaskResult {
+  return { type: 'AgentRun', ...inRunOf(task), final_text: finalText || (state.run?.finalText ?? '') }
+}

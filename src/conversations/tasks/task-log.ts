@@ -1,0 +1,139 @@
+/** Tasks as the log tells them: one by its id, or page by page. What a task is now is its first update with its latest. */
+import type { EventOf } from '../../contract/events/event.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { Runnable, Task } from '../../contract/task.ts'
+import type { ListTasks } from '../../contract/tasks-api.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import { decodePageId, encodePageId } from '../../lib/page-id.ts'
+import { uuid7Time } from '../../lib/uuid7.ts'
+import type { OpenTask } from './task-state.ts'
+import { isOpen } from './task-state.ts'
+
+type TaskUpdate = EventOf<'TaskUpdate'>
+/** The update that a task was posted with. */
+type Posted = TaskUpdate & { readonly runnable: Runnable }
+type Log = Pick<EventLog, 'read' | 'head'>
+type OpenTasks = readonly OpenTask[]
+
+const TYPES = new Set(['TaskUpdate'])
+/** Events read at a time. */
+const PAGE = 1000
+/** How long after its id was made a task is in the log at the latest, milliseconds. */
+const POSTED_WITHIN_MS = 60_000
+/** A list looks at so many pages of the log at most: then its page is short, and has a next. */
+const MAX_LIST_READS = 16
+
+export function tellPosted({ task_id, title, runnable, timestamp }: Posted): Task {
+  return { task_id, title, status: 'pending', runnable, created_at: timestamp, updated_at: timestamp }
+}
+
+/** Throws a `Problem` when there is no such task. */
+export async function findTask(log: Log, open: OpenTasks, taskId: string): Promise<Task> {
+  const known = open.find(({ id }) => id === taskId)
+  const posted = known ? await postedAt(log, known.seq) : await findPosted(log, taskId)
+  if (!posted) throw new Problem('task_not_found', 'There is no task with this id; GET tasks lists those there are.')
+  return tell(posted, open, await lastUpdates(log, [posted], open))
+}
+
+/** The update that posted a task, by its seq. */
+export async function postedAt(log: Log, seq: number): Promise<Posted> {
+  const { events } = await log.read({ afterSeq: seq - 1, beforeSeq: seq + 1, limit: 1 })
+  return events[0]!.event as Posted // as the fold noted it
+}
+
+/** A task's id carries the time it was posted at: only there the log is searched. */
+async function findPosted(log: Log, taskId: string): Promise<Posted | undefined> {
+  const time = uuid7Time(taskId)
+  if (time === undefined) return undefined
+  const [since, until] = [new Date(time).toISOString(), new Date(time + POSTED_WITHIN_MS).toISOString()]
+  for await (const event of updates(log, { since, until }))
+    if (isPosted(event) && event.task_id === taskId) return event
+  return undefined
+}
+
+/** Throws a `Problem` for a `page_id` that no page gave. */
+export async function listTasks(
+  log: Log,
+  open: OpenTasks,
+  { status, order, limit, page_id }: ListTasks,
+): Promise<{ items: Task[]; next_page_id: string | null }> {
+  const items: Task[] = []
+  let reached = page_id === undefined ? undefined : seqOf(page_id, order)
+  for (let reads = 0; reads < MAX_LIST_READS; reads++) {
+    const range = reached === undefined ? {} : order === 'asc' ? { afterSeq: reached } : { beforeSeq: reached }
+    const page = await log.read({ types: TYPES, order, limit: PAGE, ...range })
+    const posted = page.events.map(({ event }) => event).filter(isPosted)
+    const last = await lastUpdates(log, posted, open)
+    for (const each of posted) {
+      const task = tell(each, open, last)
+      if (status !== undefined && task.status !== status) continue
+      items.push(task)
+      if (items.length === limit) return { items, next_page_id: encodePageId([order, String(each.seq)]) }
+    }
+    if (page.scannedTo === undefined) return { items, next_page_id: null }
+    reached = page.scannedTo
+  }
+  return { items, next_page_id: encodePageId([order, String(reached)]) }
+}
+
+function seqOf(pageId: string, order: ListTasks['order']): number {
+  const position = decodePageId(pageId)
+  const seq = Number(position?.[1])
+  if (position?.[0] === order && Number.isSafeInteger(seq) && seq > 0) return seq
+  throw new Problem(
+    'invalid_cursor',
+    'page_id is none that a page in this order gave; leave it out to start from the first page.',
+  )
+}
+
+/** By id, of those that are over: the update that ended them. One walk for all, from the first of them on. */
+async function lastUpdates(
+  log: Log,
+  posted: readonly Posted[],
+  open: OpenTasks,
+): Promise<ReadonlyMap<string, TaskUpdate>> {
+  const wanted = new Set(posted.map(({ task_id }) => task_id).filter((id) => !open.some((task) => task.id === id)))
+  const found = new Map<string, TaskUpdate>()
+  if (wanted.size === 0) return found
+  const afterSeq = Math.min(...posted.filter(({ task_id }) => wanted.has(task_id)).map(({ seq }) => seq))
+  for await (const event of updates(log, { afterSeq })) {
+    if (wanted.has(event.task_id) && !isOpen(event.status)) found.set(event.task_id, event)
+    if (found.size === wanted.size) break
+  }
+  return found
+}
+
+function tell(posted: Posted, open: OpenTasks, last: ReadonlyMap<string, TaskUpdate>): Task {
+  const task = tellPosted(posted)
+  const now = open.find(({ id }) => id === task.task_id)
+  if (now) {
+    const { status, runId, progress, updatedAt } = now
+    const news = { ...(runId !== undefined && { run_id: runId }), ...(progress && { progress }) }
+    return { ...task, ...news, status, updated_at: updatedAt }
+  }
+  const end = last.get(task.task_id)
+  if (!end) return task
+  const { status, run_id, result, message, timestamp } = end
+  return {
+    ...task,
+    status,
+    ...(run_id !== undefined && { run_id }),
+    ...(result && { result }),
+    ...(message !== undefined && { message }),
+    updated_at: timestamp,
+  }
+}
+
+const isPosted = (event: { type: string }): event is Posted => event.type === 'TaskUpdate' && 'runnable' in event
+
+async function* updates(
+  log: Log,
+  range: { afterSeq?: number; since?: string; until?: string },
+): AsyncGenerator<TaskUpdate, void, void> {
+  for (let afterSeq = range.afterSeq ?? 0; ;) {
+    const page = await log.read({ ...range, afterSeq, types: TYPES, limit: PAGE })
+    for (const { event } of page.events) if (event.type === 'TaskUpdate') yield event
+    if (page.scannedTo === undefined) return
+    afterSeq = page.scannedTo
+  }
+}

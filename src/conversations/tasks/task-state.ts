@@ -1,0 +1,102 @@
+/**
+ * Tasks as a pure fold over the log: which are open, and whose turn it is. Those that have ended are found in the log.
+ *
+ * The agent's tasks are a queue: at most one of them is `running`, from its start until its run ends. A run that is paused
+ * has not ended: its task stays `running`, the next run goes on with it, and the queue stands still until then. Commands
+ * run beside the agent, a few at a time, and Tickers all at once.
+ */
+import type { EventOf, Status, StopReason } from '../../contract/events/event.ts'
+import { EVENT_VERSION } from '../../contract/events/event.ts'
+import type { Runnable, TaskProgress, TaskStatus } from '../../contract/task.ts'
+
+export type OpenTask = {
+  readonly id: string
+  readonly type: Runnable['type']
+  readonly title: string
+  readonly status: 'pending' | 'running'
+  /** Of the event it was posted with, which has its runnable: that may be large, and is read when it is needed. */
+  readonly seq: number
+  readonly createdAt: string
+  readonly updatedAt: string
+  /** Of the run of the agent that works on it. */
+  readonly runId?: string | undefined
+  readonly progress?: TaskProgress | undefined
+}
+
+/** Open tasks of one conversation. */
+export const MAX_OPEN_TASKS = 100
+/** Commands of tasks that run at the same time. */
+export const MAX_COMMANDS = 4
+
+/** In which status the next task of the agent may start. Who pauses the agent pauses its queue. */
+const QUEUE_GOES_ON: Readonly<Record<Status, boolean>> = {
+  idle: true,
+  finished: true,
+  error: true,
+  cancelled: true,
+  paused: false,
+  running: false,
+  waiting_for_confirmation: false,
+  waiting_for_input: false,
+}
+
+/** What the end of a run makes of the task it worked on; undefined: the task goes on with the next run. */
+export const TASK_AFTER: Readonly<Record<StopReason, 'completed' | 'error' | 'cancelled' | undefined>> = {
+  completed: 'completed',
+  finished: 'completed',
+  iteration_limit: 'error',
+  content_filter: 'error',
+  stuck: 'error',
+  time_limit: 'error',
+  error: 'error',
+  paused: undefined,
+  max_steps: undefined,
+  server_restart: undefined,
+  rejected: 'cancelled',
+  superseded: 'cancelled',
+  cancelled: 'cancelled',
+}
+
+export const isOpen = (status: TaskStatus): status is OpenTask['status'] => status === 'pending' || status === 'running'
+
+type Tasks = readonly OpenTask[]
+
+export function tasksAfter(tasks: Tasks, event: EventOf<'TaskUpdate'>): Tasks {
+  const { task_id: id, title, status, runnable, seq, timestamp, run_id: runId, progress } = event
+  if (!isOpen(status)) return tasks.filter((task) => task.id !== id)
+  const known = tasks.find((task) => task.id === id)
+  if (known) {
+    const news = { status, updatedAt: timestamp, ...(runId !== undefined && { runId }), ...(progress && { progress }) }
+    return tasks.map((task) => (task === known ? { ...known, ...news } : task))
+  }
+  if (!runnable) return tasks // of one that is over
+  return [...tasks, { id, type: runnable.type, title, status, seq, createdAt: timestamp, updatedAt: timestamp }]
+}
+
+/** A run begins, or goes on: it is that of the agent's task, should there be one. */
+export function tasksInRun(tasks: Tasks, runId: string | undefined): Tasks {
+  const current = currentTask({ tasks })
+  if (!current || runId === undefined || current.runId === runId) return tasks
+  return tasks.map((task) => (task === current ? { ...task, runId } : task))
+}
+
+/** The one that the agent works on, or will go on with. */
+export const currentTask = ({ tasks }: { readonly tasks: Tasks }): OpenTask | undefined =>
+  tasks.find((task) => task.type === 'AgentRun' && task.status === 'running')
+
+/** Those of them that run beside the agent. */
+export const runningJobs = ({ tasks }: { readonly tasks: Tasks }): Tasks =>
+  tasks.filter((task) => task.type !== 'AgentRun' && task.status === 'running')
+
+type Situation = { readonly status: Status; readonly version: number; readonly tasks: Tasks }
+
+/** Those that can start now, in their order. */
+export function nextTasks(state: Situation): Tasks {
+  const { tasks, status, version } = state
+  if (version > EVENT_VERSION) return []
+  const pending = tasks.filter((task) => task.status === 'pending')
+  const first = QUEUE_GOES_ON[status] ? pending.find((task) => task.type === 'AgentRun') : undefined
+  const free = MAX_COMMANDS - runningJobs(state).filter((task) => task.type === 'Command').length
+  const commands = pending.filter((task) => task.type === 'Command').slice(0, Math.max(0, free))
+  return pending.filter((task) => task === first || commands.includes(task) || task.type === 'Ticker')
+}

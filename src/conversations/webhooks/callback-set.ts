@@ -1,0 +1,299 @@
+/**
+ * The callbacks of one conversation while it is open: which there are, stored before they count, each at work while it is
+ * enabled. Owns `callbacks.json`, the mark that something waits, and who delivers; what clients may ask for is in `callbacks.ts`.
+ */
+import { readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Problem } from '../../contract/problem.ts'
+import type { EventLog, LogEnd } from '../../events/event-log.ts'
+import { replaceFile } from '../../lib/replace-file.ts'
+import { createSerial } from '../../lib/serial.ts'
+import type { Redactor } from '../../security/redaction/redactor.ts'
+import type { Sealer } from '../../security/secret-store.ts'
+import type { Logger } from '../../telemetry/logger.ts'
+import type { CreatedKey } from '../idempotency/keyed-creates.ts'
+import { KEY_LIFETIME_MS } from '../idempotency/idempotency.ts'
+import { secretsInHeader } from '../config/secrets.ts'
+import type { CallbackRecord } from './callback-record.ts'
+import { CallbackFile, Credentials, FILE_FORMAT, NO_CALLBACKS } from './callback-record.ts'
+import type { DeliveryHistory } from './delivery-history.ts'
+import { createDeliveryHistory } from './delivery-history.ts'
+import { deliverEvents } from './deliver-events.ts'
+import type { CallbackDispatcher } from './dispatcher.ts'
+import type { DueMark } from './due-mark.ts'
+
+export type CallbackSetDeps = {
+  /** Of the conversation. */
+  readonly directory: string
+  readonly log: EventLog
+  readonly mark: DueMark
+  readonly dispatcher: CallbackDispatcher
+  readonly redactor: Redactor
+  readonly sealer: Sealer
+  readonly logger: Logger
+}
+
+export type Entry = {
+  record: CallbackRecord
+  /** Undefined when no key of the server opens them: nothing is delivered then, and its view says why. */
+  readonly credentials: Credentials | undefined
+  readonly history: DeliveryHistory
+}
+
+const FILE = 'callbacks.json'
+
+/** After a write that failed, milliseconds. */
+const STORE_AGAIN_MS = 30_000
+
+/** Throws what the disk says; what is there and no file of ours is set aside. */
+export async function readCallbacks(directory: string, logger: Logger): Promise<CallbackFile> {
+  const path = join(directory, FILE)
+  const text = await readFile(path, 'utf8').catch(ignoreMissing)
+  if (text === undefined) return NO_CALLBACKS
+  const parsed = CallbackFile.safeParse(parseJson(text))
+  if (parsed.success) return parsed.data
+  await rename(path, `${path}.damaged`)
+  logger.error({ path: `${path}.damaged` }, 'callbacks that cannot be read were set aside')
+  return NO_CALLBACKS
+}
+
+export class CallbackSet {
+  readonly #deps: CallbackSetDeps
+  readonly #entries = new Map<string, Entry>()
+  readonly #working = new Map<string, { readonly abort: AbortController; readonly done: Promise<void> }>()
+  readonly #inTurn = createSerial()
+  readonly #over = new AbortController()
+  #goneKeys: readonly CreatedKey[]
+  /** There is progress that is not stored. */
+  #isDirty = false
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(deps: CallbackSetDeps, file: CallbackFile) {
+    this.#deps = deps
+    this.#goneKeys = file.goneKeys
+    for (const record of file.callbacks) this.#entries.set(record.id, this.#entryOf(record))
+  }
+
+  /** Aborted when the conversation closes. */
+  get signal(): AbortSignal {
+    return this.#over.signal
+  }
+
+  /** In the order they were made. */
+  get entries(): readonly Entry[] {
+    return [...this.#entries.values()].toSorted((a, b) => (a.record.id < b.record.id ? -1 : 1))
+  }
+
+  /** Of those that are deleted. */
+  get goneKeys(): readonly CreatedKey[] {
+    return this.#goneKeys
+  }
+
+  /** Whether something waits to be delivered that could be. */
+  get hasDue(): boolean {
+    return this.#entries.values().some((entry) => entry.credentials !== undefined && this.#isEntryBehind(entry))
+  }
+
+  get hasEnabled(): boolean {
+    return this.#entries.values().some(({ record }) => record.enabled)
+  }
+
+  /** Begins to deliver. Once, when the conversation is open. */
+  async start(): Promise<void> {
+    if (this.#entries.size === 0) return
+    await this.#inTurn(async () => {
+      if (this.#isBehind()) await this.#deps.mark.raise()?.catch(this.#report)
+      for (const entry of this.#entries.values()) this.#deliver(entry)
+      this.#storeLater(this.#deps.dispatcher.timing.storeAfterMs)
+    })
+  }
+
+  /**
+   * One change at a time, durable when it resolves. `change` is given the callback at rest, and answers what it shall be
+   * from now on; what it throws leaves all as it was.
+   */
+  async put(id: string, change: (before: Entry | undefined) => Entry | undefined): Promise<Entry | undefined> {
+    return await this.#inTurn(async () => {
+      if (this.#over.signal.aborted) throw new Problem('unavailable', 'The conversation is being closed; try again.')
+      // Before the change counts: it may leave something to deliver.
+      await this.#deps.mark.raise()
+      await this.#stop(id)
+      const before = this.#entries.get(id)
+      const goneKeys = this.#goneKeys
+      try {
+        const after = change(before)
+        this.#set(id, after)
+        if (before && !after) this.#goneKeys = [...goneKeys, ...keysOf(before)]
+        await this.#write()
+        if (before && before.credentials !== after?.credentials) this.#deps.redactor.delete(nameOf(id))
+        if (after?.credentials) this.#hide(id, after.credentials)
+        return after
+      } catch (error) {
+        this.#set(id, before)
+        this.#goneKeys = goneKeys
+        throw error
+      } finally {
+        const now = this.#entries.get(id)
+        if (now) this.#deliver(now)
+        this.#storeLater(this.#deps.dispatcher.timing.storeAfterMs)
+      }
+    })
+  }
+
+  seal(credentials: Credentials): string {
+    return this.#deps.sealer.seal(Buffer.from(JSON.stringify(credentials))).toString('base64')
+  }
+
+  /** Stores what is not stored, and lowers the mark when nothing waits. */
+  async settle(): Promise<void> {
+    await this.#inTurn(async () => {
+      if (!this.#over.signal.aborted) await this.#settle()
+    })
+  }
+
+  /** Breaks off what is being delivered; nothing is delivered when this resolves. */
+  async close(end: LogEnd): Promise<void> {
+    this.#over.abort()
+    await this.#inTurn(async () => {
+      clearTimeout(this.#timer)
+      await Promise.all([...this.#working.keys()].map((id) => this.#stop(id)))
+      if (end === 'closing' && this.#entries.size > 0) await this.#settle().catch(this.#report)
+    })
+  }
+
+  #entryOf(record: CallbackRecord): Entry {
+    const { log, sealer } = this.#deps
+    const history = createDeliveryHistory(record.failed)
+    // The log may have been restored from a copy that is older.
+    const within = { ...record, cursor: Math.min(record.cursor, log.head) }
+    const opened = sealer.unseal(Buffer.from(record.sealed, 'base64'))
+    const credentials = opened && Credentials.parse(JSON.parse(opened.toString()))
+    if (credentials) this.#hide(record.id, credentials)
+    return { record: credentials ? unlocked(within) : within, credentials, history }
+  }
+
+  /** Nobody but the receiver is to see them, whoever says them. */
+  #hide(id: string, { secret, headers }: Credentials): void {
+    const parts = Object.entries(headers).flatMap(([name, value]) => secretsInHeader(name, value))
+    this.#deps.redactor.setServerKey(nameOf(id), secret, secret.slice(secret.indexOf('_') + 1), ...parts)
+  }
+
+  #set(id: string, entry: Entry | undefined): void {
+    if (entry) this.#entries.set(id, entry)
+    else this.#entries.delete(id)
+  }
+
+  #deliver(entry: Entry): void {
+    const { record, credentials, history } = entry
+    if (!record.enabled || !credentials || this.#over.signal.aborted) return
+    const { log, dispatcher, logger } = this.#deps
+    const ids = { conversation_id: log.conversationId, callback_id: record.id }
+    const abort = new AbortController()
+    const done = deliverEvents(
+      {
+        log,
+        dispatcher,
+        url: record.url,
+        credentials,
+        types: record.events && new Set(record.events),
+        history,
+        progress: () => ({ cursor: entry.record.cursor, failing: entry.record.failing }),
+        onProgress: (progress) => {
+          entry.record = { ...entry.record, ...progress }
+          this.#noteProgress()
+        },
+        onDisable: (reason) => {
+          logger.warn({ ...ids, reason }, 'a callback was disabled')
+          const updated_at = new Date().toISOString()
+          entry.record = { ...entry.record, enabled: false, disabled_reason: reason, updated_at }
+          this.#noteProgress()
+        },
+        onError: (error) => logger.error({ err: error, ...ids }, 'a callback could not read the log'),
+      },
+      abort.signal,
+    )
+    this.#working.set(record.id, { abort, done })
+  }
+
+  async #stop(id: string): Promise<void> {
+    const work = this.#working.get(id)
+    work?.abort.abort()
+    await work?.done
+    this.#working.delete(id)
+    this.#entries.get(id)?.history.rest()
+  }
+
+  #noteProgress(): void {
+    this.#isDirty = true
+    this.#storeLater(this.#deps.dispatcher.timing.storeAfterMs)
+  }
+
+  #storeLater(ms: number): void {
+    if (this.#timer || this.#over.signal.aborted) return
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      this.settle().catch((error: unknown) => {
+        this.#report(error)
+        this.#storeLater(STORE_AGAIN_MS)
+      })
+    }, ms).unref()
+  }
+
+  async #settle(): Promise<void> {
+    if (this.#isDirty) await this.#write()
+    if (!this.#isBehind()) await this.#deps.mark.lower()
+  }
+
+  /** Those that no key opens count too: the mark stays until a start with the right key delivers. */
+  #isBehind(): boolean {
+    return this.#entries.values().some((entry) => this.#isEntryBehind(entry))
+  }
+
+  #isEntryBehind({ record }: Entry): boolean {
+    return record.enabled && record.cursor < this.#deps.log.head
+  }
+
+  async #write(): Promise<void> {
+    const callbacks = this.entries.map(({ record, history }) => ({ ...record, failed: history.failed() }))
+    const oldest = Date.now() - KEY_LIFETIME_MS
+    const goneKeys = this.#goneKeys.filter(({ at }) => Date.parse(at) > oldest)
+    this.#isDirty = false
+    try {
+      await replaceFile(join(this.#deps.directory, FILE), JSON.stringify({ format: FILE_FORMAT, callbacks, goneKeys }))
+    } catch (error) {
+      this.#isDirty = true
+      throw error
+    }
+  }
+
+  readonly #report = (error: unknown): void => {
+    const { logger, log } = this.#deps
+    logger.warn({ err: error, conversation_id: log.conversationId }, 'the progress of callbacks could not be stored')
+  }
+}
+
+/** The key of the request that made it. */
+export function keysOf({ record: { id, created_at, idempotency } }: Entry): CreatedKey[] {
+  return idempotency ? [{ ...idempotency, id, at: created_at }] : []
+}
+
+/** An earlier version stored that a callback was disabled because its key was missing. */
+function unlocked(record: CallbackRecord): CallbackRecord {
+  const { disabled_reason, ...rest } = record
+  return disabled_reason?.startsWith('its secret and headers were encrypted') ? { ...rest, enabled: true } : record
+}
+
+/** In the place of what is hidden. */
+const nameOf = (id: string) => `callback ${id}`
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // told with what is no file of ours
+  }
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}

@@ -1,0 +1,190 @@
+/** What clients may ask of a conversation's callbacks: make, find, change, try and delete them, and look at what was delivered. */
+import type {
+  Callback,
+  CallbackTest,
+  CreateCallback,
+  CreatedCallback,
+  DeliveryPage,
+  ListDeliveries,
+  TestOutcome,
+  UpdateCallback,
+  UpdatedCallback,
+} from '../../contract/callback.ts'
+import { MAX_CALLBACKS } from '../../contract/callback.ts'
+import { EVENT_VERSION } from '../../contract/events/event.ts'
+import { Problem } from '../../contract/problem.ts'
+import { uuid7 } from '../../lib/uuid7.ts'
+import { createWebhookSecret } from '../../security/webhook-signature.ts'
+import type { Idempotency } from '../idempotency/idempotency.ts'
+import { keptOf } from '../idempotency/idempotency.ts'
+import { createKeyedCreates } from '../idempotency/keyed-creates.ts'
+import { refuseSecretsIn } from '../config/refuse-secrets.ts'
+import type { CallbackRecord } from './callback-record.ts'
+import { viewOf } from './callback-record.ts'
+import type { CallbackSet, Entry } from './callback-set.ts'
+import { keysOf } from './callback-set.ts'
+import { createDeliveryHistory } from './delivery-history.ts'
+import { toldOf } from './deliver-events.ts'
+import type { CallbackDispatcher } from './dispatcher.ts'
+import type { Updated } from './update-callback.ts'
+import { lowerNames, requireCredentials, updateCallback } from './update-callback.ts'
+
+/** Each throws a `Problem` for what cannot be done; changes are durable when they resolve. */
+export interface CallbackCommands {
+  list(): Callback[]
+  get(id: string): Callback
+  /** The same key and body again, within a day, is the same callback, secret and all. */
+  create(request: CreateCallback, idempotency?: Idempotency): Promise<CreatedCallback>
+  update(id: string, request: UpdateCallback): Promise<UpdatedCallback>
+  remove(id: string): Promise<void>
+  deliveries(id: string, query: ListDeliveries): DeliveryPage
+  /** Sends a `CallbackTest`, once, whether the callback is enabled or not, and whatever waits. */
+  test(id: string, signal: AbortSignal): Promise<TestOutcome>
+  /** Goes back to this event, if it is past it. */
+  redeliver(id: string, fromSeq: number): Promise<Callback>
+}
+
+export type CallbackCommandsDeps = {
+  readonly conversationId: string
+  readonly set: CallbackSet
+  readonly head: () => number
+  readonly dispatcher: CallbackDispatcher
+  readonly redact: (text: string) => string
+}
+
+export function callbackCommands(deps: CallbackCommandsDeps): CallbackCommands {
+  const { set, dispatcher, redact } = deps
+  const keyed = createKeyedCreates()
+
+  const find = (id: string): Entry => {
+    const entry = set.entries.find(({ record }) => record.id === id)
+    if (!entry) throw notFound()
+    return entry
+  }
+  const change = async (id: string, to: (before: Entry) => Entry): Promise<Callback> => {
+    const changed = await set.put(id, (before) => {
+      if (!before) throw notFound()
+      return to(before)
+    })
+    return tell(changed!)
+  }
+  const refuse = async (url: string | undefined, headers: Readonly<Record<string, string>> | undefined) => {
+    refuseSecretsIn({ url }, redact)
+    refuseServerKeysIn(headers, redact)
+    const refusal = url === undefined ? undefined : await dispatcher.refusal(url)
+    if (refusal === undefined) return
+    throw new Problem(
+      'callback_address_refused',
+      `Nothing is delivered to this host: ${refusal}. The operator can allow it with OPENHANDS_CALLBACK_ALLOW.`,
+    )
+  }
+  const make = async (request: CreateCallback, idempotency: Idempotency | undefined): Promise<CreatedCallback> => {
+    refuseSecretsIn({ 'Idempotency-Key': idempotency?.key }, redact)
+    await refuse(request.url, request.headers)
+    const credentials = { secret: createWebhookSecret(), headers: lowerNames(request.headers ?? {}) }
+    const id = uuid7()
+    const made = await set.put(id, () => {
+      if (set.entries.length >= MAX_CALLBACKS)
+        throw new Problem('invalid_request', `A conversation has at most ${MAX_CALLBACKS} callbacks; delete one first.`)
+      const at = new Date().toISOString()
+      const record: CallbackRecord = {
+        id,
+        url: request.url,
+        events: request.events && [...new Set(request.events)],
+        sealed: set.seal(credentials),
+        enabled: true,
+        // From now on: what was before can be had with `redeliver`.
+        cursor: deps.head(),
+        failed: [],
+        created_at: at,
+        updated_at: at,
+        idempotency: idempotency && keptOf(idempotency),
+      }
+      return { record, credentials, history: createDeliveryHistory([]) }
+    })
+    return tellCreated(made!)
+  }
+
+  return {
+    list: () => set.entries.map(tell),
+    get: (id) => tell(find(id)),
+    async create(request, idempotency) {
+      if (!idempotency) return await make(request, undefined)
+      return await keyed.once(idempotency, {
+        known: [...set.entries.flatMap(keysOf), ...set.goneKeys],
+        make: () => make(request, idempotency),
+        again: async (id) => tellCreated(find(id)),
+      })
+    },
+    async update(id, request) {
+      find(id)
+      await refuse(request.url, request.headers)
+      let told: Updated['told'] = {}
+      const callback = await change(id, (before) => {
+        const updated = updateCallback(before, request, set.seal.bind(set))
+        told = updated.told
+        return updated.entry
+      })
+      return { ...callback, ...told }
+    },
+    async remove(id) {
+      await set.put(id, (before) => {
+        if (!before) throw notFound()
+        return undefined
+      })
+    },
+    deliveries: (id, query) => find(id).history.page(query),
+    async test(id, signal) {
+      const { record, credentials } = find(id)
+      const event = testEvent(deps.conversationId)
+      const body = JSON.stringify({ conversation_id: deps.conversationId, event })
+      const message = { url: record.url, ...requireCredentials(credentials), id: event.id, body }
+      const attempt = await dispatcher.send(message, AbortSignal.any([signal, set.signal])).catch(refuseBrokenOff)
+      const { at: _, ...told } = toldOf(attempt)
+      return { event_id: event.id, status: attempt.outcome === 'delivered' ? 'delivered' : 'failed', ...told }
+    },
+    redeliver: (id, fromSeq) =>
+      change(id, (before) => {
+        if (fromSeq > deps.head()) throw cursorAhead(fromSeq, deps.head())
+        const cursor = Math.min(before.record.cursor, fromSeq - 1)
+        return { ...before, record: { ...before.record, cursor, failing: undefined } }
+      }),
+  }
+}
+
+function tell({ record, credentials, history }: Entry): Callback {
+  return viewOf(record, credentials, record.enabled && credentials ? history.nextAttemptAt() : undefined)
+}
+
+function tellCreated(entry: Entry): CreatedCallback {
+  return { ...tell(entry), secret: requireCredentials(entry.credentials).secret }
+}
+
+function testEvent(conversationId: string): CallbackTest {
+  const now = Date.now()
+  return {
+    id: uuid7(now),
+    timestamp: new Date(now).toISOString(),
+    conversation_id: conversationId,
+    source: 'environment',
+    type: 'CallbackTest',
+    version: EVENT_VERSION,
+  }
+}
+
+/** A header may hold a secret of the conversation, but what opens this server is for nobody else. */
+function refuseServerKeysIn(headers: Readonly<Record<string, string>> = {}, redact: (text: string) => string): void {
+  if (!Object.values(headers).some((value) => /<secret:(OPENHANDS_|LLM_API_KEY>)/.test(redact(value)))) return
+  throw new Problem('invalid_request', 'headers hold a key of this server, which no receiver is to have.')
+}
+
+function refuseBrokenOff(cause: unknown): never {
+  throw new Problem('unavailable', 'The test was broken off; try again.', { cause })
+}
+
+const notFound = () => new Problem('callback_not_found', 'There is no callback with this id in this conversation.')
+
+const cursorAhead = (seq: number, head: number) =>
+  new Problem('cursor_ahead', `The log ends at event ${head}, before event ${seq}. Start from an earlier one.`, {
+    details: { from_seq: seq, head },
+  })

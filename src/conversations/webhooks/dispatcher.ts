@@ -1,0 +1,156 @@
+/** What the callbacks of all conversations share: how much is sent at once, how one delivery is tried, and what is counted. */
+import { createKeyedSlots } from './keyed-slots.ts'
+import { retryAfterMs } from '../../lib/retry-after.ts'
+import { withinTime } from '../../lib/within-time.ts'
+import { AddressRefused } from '../../security/guarded-connector.ts'
+import type { SafeFetch } from '../../security/safe-fetch.ts'
+import { signWebhook } from '../../security/webhook-signature.ts'
+import type { BackoffTiming } from './backoff.ts'
+import { BACKOFF } from './backoff.ts'
+
+export type Outcome = 'delivered' | 'refused' | 'timeout' | 'network' | 'address'
+
+/** One attempt, and what came of it; `refused`: the answer was none of 2xx. */
+export type Attempt = {
+  readonly outcome: Outcome
+  readonly at: number
+  readonly durationMs: number
+  readonly status?: number
+  /** Unless it was delivered. */
+  readonly error?: string
+  readonly retryAfterMs?: number
+}
+
+export type Message = {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly secret: string
+  /** Of the event. */
+  readonly id: string
+  readonly body: string
+}
+
+export type DispatcherTiming = BackoffTiming & {
+  /** For one attempt, from the connection to the end of the answer. */
+  readonly timeoutMs: number
+  /** How long progress may be in memory only. */
+  readonly storeAfterMs: number
+  /** After so long without an event for it, a cursor follows past those that are not. */
+  readonly silenceMs: number
+}
+
+export type DispatcherStats = {
+  readonly attempts: Readonly<Record<Outcome, number>>
+  readonly underWay: number
+  /** Age of the oldest event that an enabled callback has been given and could not deliver yet; 0 without one. */
+  readonly oldestWaitingMs: number
+}
+
+export interface CallbackDispatcher {
+  readonly timing: DispatcherTiming
+  /** Signs and sends, when it is its turn. Throws only the reason of the signal. */
+  send(message: Message, signal: AbortSignal): Promise<Attempt>
+  /** Why nothing would be sent there now, as a clause. */
+  refusal(url: string): Promise<string | undefined>
+  /** `waitingSince`: of what it delivers now, Unix time in milliseconds. Returns how to stop being looked at. */
+  watch(waitingSince: () => number | undefined): () => void
+  stats(): DispatcherStats
+  close(): Promise<void>
+}
+
+export type DispatcherOptions = {
+  readonly fetch: SafeFetch
+  readonly userAgent: string
+  readonly timing?: Partial<DispatcherTiming>
+}
+
+/** Requests under way, of all callbacks. */
+const MAX_REQUESTS = 256
+/** Of one receiver, so that a slow one with many callbacks does not take the turns of all others. */
+const MAX_REQUESTS_PER_RECEIVER = 16
+
+const TIMING: DispatcherTiming = { ...BACKOFF, timeoutMs: 30_000, storeAfterMs: 1000, silenceMs: 15_000 }
+
+export function createCallbackDispatcher({ fetch, userAgent, timing: given }: DispatcherOptions): CallbackDispatcher {
+  const timing = { ...TIMING, ...given }
+  const slots = createKeyedSlots({ total: MAX_REQUESTS, perKey: MAX_REQUESTS_PER_RECEIVER })
+  const attempts: Record<Outcome, number> = { delivered: 0, refused: 0, timeout: 0, network: 0, address: 0 }
+  const watched = new Set<() => number | undefined>()
+  let underWay = 0
+
+  const tryOnce = async ({ url, headers, secret, id, body }: Message, signal: AbortSignal): Promise<Attempt> => {
+    const at = Date.now()
+    const began = performance.now()
+    const signed = signWebhook(secret, { id, body, now: at })
+    const sent = { 'content-type': 'application/json', 'user-agent': userAgent, ...headers, ...signed }
+    const post = (inTime: AbortSignal) => fetch.post(url, { headers: sent, body, signal: inTime })
+    const told = await withinTime(timing.timeoutMs, signal, post).then(tellAnswer, (error: unknown) => {
+      signal.throwIfAborted()
+      return tellError(error, timing.timeoutMs)
+    })
+    return { ...told, at, durationMs: Math.round((performance.now() - began) * 10) / 10 }
+  }
+
+  return {
+    timing,
+    send: (message, signal) =>
+      slots(
+        new URL(message.url).origin,
+        async () => {
+          underWay++
+          try {
+            const attempt = await tryOnce(message, signal)
+            attempts[attempt.outcome]++
+            return attempt
+          } finally {
+            underWay--
+          }
+        },
+        signal,
+      ),
+    refusal: (url) => fetch.refusal(url),
+    watch(waitingSince) {
+      // A function of its own for each, also when one is watched twice.
+      const own = () => waitingSince()
+      watched.add(own)
+      return () => watched.delete(own)
+    },
+    stats() {
+      const since = [...watched].map((one) => one()).filter((one) => one !== undefined)
+      const oldestWaitingMs = since.length ? Math.max(0, Date.now() - since.reduce((a, b) => Math.min(a, b))) : 0
+      return { attempts: { ...attempts }, underWay, oldestWaitingMs }
+    },
+    close: () => fetch.close(),
+  }
+}
+
+type Told = Omit<Attempt, 'at' | 'durationMs'>
+
+function tellAnswer({ status, retryAfter }: { status: number; retryAfter: string | undefined }): Told {
+  if (status >= 200 && status < 300) return { outcome: 'delivered', status }
+  const isRedirect = status >= 300 && status < 400
+  const error = isRedirect ? `answered ${status}; redirects are not followed` : `answered ${status}`
+  const asked = retryAfter === undefined ? undefined : retryAfterMs(retryAfter, Date.now())
+  return { outcome: 'refused', status, error, ...(asked !== undefined && { retryAfterMs: asked }) }
+}
+
+/** By codes and in our own words: messages of the system may hold addresses that the client is not to learn. */
+function tellError(error: unknown, timeoutMs: number): Told {
+  if (!(error instanceof Error)) return { outcome: 'network', error: 'the request failed' }
+  if (error instanceof AddressRefused) {
+    return { outcome: 'address', error: `${error.message}; the operator can allow it with OPENHANDS_CALLBACK_ALLOW` }
+  }
+  if (error.name === 'TimeoutError')
+    return { outcome: 'timeout', error: `no whole answer within ${timeoutMs / 1000} s` }
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
+  return { outcome: 'network', error: ERRORS[code] ?? `the request failed (${code})` }
+}
+
+const ERRORS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection was reset',
+  UND_ERR_SOCKET: 'the connection was closed before the answer was whole',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection could be made in time',
+  ENOTFOUND: 'the name of the host is not known',
+  EAI_AGAIN: 'the name of the host could not be looked up',
+}

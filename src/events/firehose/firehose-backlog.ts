@@ -1,0 +1,100 @@
+/** What the firehose told before a reader came: its index says what comes in which order, the logs what it says. */
+import { Problem } from '../../contract/problem.ts'
+import type { EventPage, LogViews, ReadOptions, StoredEvent } from '../event-store.ts'
+import type { FirehoseIndex, IndexRecord } from './firehose-index.ts'
+import type { FirehoseEvent } from './firehose-record.ts'
+import { firehoseEvent } from './firehose-record.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
+
+export type Backlog = {
+  readonly index: FirehoseIndex
+  readonly store: LogViews
+  /** The last record that may be told. */
+  readonly head: number
+  readonly onFault: (error: unknown, conversationId?: string) => void
+}
+
+/** What was read of one conversation: of its seqs up to `scannedTo` those that are wanted, and are still there. */
+type Part = { readonly events: ReadonlyMap<number, StoredEvent>; readonly scannedTo: number }
+
+/** Room for one event at least: a page is never empty for want of it. */
+const DEFAULT_BYTES = 16 * 1024 * 1024
+
+/** A page as a log would give it. Events of conversations that are gone, or cannot be read, are passed over. */
+export async function readBacklog(backlog: Backlog, options: ReadOptions): Promise<EventPage> {
+  const { afterSeq = 0, beforeSeq = Infinity, limit } = options
+  const last = Math.min(beforeSeq - 1, backlog.head)
+  const records = ascending(await backlog.index.read(afterSeq + 1, Math.min(limit, last - afterSeq)))
+  const parts = await readParts(backlog, records, options)
+  const events: FirehoseEvent[] = []
+  let position = afterSeq
+  for (const { conversationId, seq } of records) {
+    const part = parts.get(conversationId)
+    if (!part || seq > part.scannedTo) break
+    position += 1
+    const stored = part.events.get(seq)
+    if (stored) events.push(firehoseEvent(position, backlog.index.epoch, stored))
+  }
+  // The reader would ask for the same page for ever.
+  if (position === afterSeq && afterSeq < last && limit > 0) throw cannotAdvance(afterSeq)
+  return { events, scannedTo: position < last ? position : undefined }
+}
+
+/**
+ * The records up to the first that goes back in its conversation: after a log was restored from an older copy, some of
+ * its seqs come a second time. A log is read from a page's first seq on, so they belong on a page of their own.
+ */
+function ascending(records: readonly IndexRecord[]): readonly IndexRecord[] {
+  const heads = new Map<string, number>()
+  for (const [i, { conversationId, seq }] of records.entries()) {
+    if (seq <= (heads.get(conversationId) ?? 0)) return records.slice(0, i)
+    heads.set(conversationId, seq)
+  }
+  return records
+}
+
+/** Conversation by conversation, in the order they come up, as far as the bytes allow. */
+async function readParts(
+  backlog: Backlog,
+  records: readonly IndexRecord[],
+  { types, maxBytes = DEFAULT_BYTES }: ReadOptions,
+): Promise<Map<string, Part>> {
+  const parts = new Map<string, Part>()
+  let bytes = 0
+  for (const [id, own] of Map.groupBy(records, ({ conversationId }) => conversationId)) {
+    if (bytes >= maxBytes) break
+    const [first, last] = [own[0]!.seq, own.at(-1)!.seq]
+    const range = { afterSeq: first - 1, beforeSeq: last + 1, limit: last - first + 1 }
+    const page = await readOne(backlog, id, { ...range, maxBytes: maxBytes - bytes, ...withoutUndefined({ types }) })
+    parts.set(id, {
+      events: new Map(page.events.map((stored) => [stored.seq, stored])),
+      scannedTo: page.scannedTo ?? Infinity,
+    })
+    bytes += page.events.reduce((sum, { json }) => sum + json.length, 0)
+  }
+  return parts
+}
+
+async function readOne({ store, onFault }: Backlog, id: string, options: ReadOptions): Promise<EventPage> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await using view = await store.view(id)
+      return await view.read(options)
+    } catch (error) {
+      const code = error instanceof Problem ? error.code : undefined
+      if (code === 'conversation_not_found' || code === 'conversation_deleted') return NOTHING
+      if (code === 'conversation_damaged') {
+        onFault(error, id)
+        return NOTHING
+      }
+      // Its writer closed while we looked, because the conversation was opened anew or the server stops.
+      if (code !== 'unavailable' || tries === MAX_TRIES) throw error
+    }
+  }
+}
+
+const NOTHING: EventPage = { events: [], scannedTo: undefined }
+const MAX_TRIES = 3
+
+const cannotAdvance = (position: number) =>
+  new Problem('storage_failed', `The index of the firehose cannot be read after position ${position}.`)

@@ -1,0 +1,330 @@
+/**
+ * The events of all conversations in one sequence, for readers who follow the server as a whole; `follow` follows it as it
+ * does a log. Owns which events are on it and in what order; what they say is read from the logs.
+ *
+ * Nothing is done for it until somebody asks. Then its index is completed: what came into the logs since it was last in
+ * use is added, conversation by conversation. From then on each open log adds what it has stored, and no append waits for
+ * that. Conversations at rest are looked at, not opened.
+ */
+import { Problem } from '../../contract/problem.ts'
+import { mapBounded } from '../../lib/map-bounded.ts'
+import { createSerial } from '../../lib/serial.ts'
+import { createSlices } from '../../lib/time-slices.ts'
+import type { EventLog, LogSubscriber } from '../event-log.ts'
+import type { EventPage, LogViews, StoredEvent } from '../event-store.ts'
+import { readBacklog } from './firehose-backlog.ts'
+import type { Gap, Waiting } from './firehose-waiting.ts'
+import { runsOf } from './firehose-waiting.ts'
+import { FirehoseIndex } from './firehose-index.ts'
+import type { Notice } from './firehose-record.ts'
+import { decodeCursor, deletedNotice, encodeCursor, firehoseEvent } from './firehose-record.ts'
+import type { TransientRecord } from '../transient-record.ts'
+
+export type FirehoseDeps = {
+  /** Of the index; made when it isn't there. */
+  readonly path: string
+  readonly store: LogViews
+  /**
+   * Of the conversations there are, open or not, the seq of the last event; undefined where the log has to be looked at. It
+   * is asked for each as it comes up, and has heard of all that was stored before the firehose does.
+   */
+  readonly heads: () => Iterable<readonly [conversationId: string, head: number | undefined]>
+  /** Told what keeps a conversation's events, or all, from being told. */
+  readonly onFault: (error: unknown, conversationId?: string) => void
+}
+
+/** For one reader, who gives it to `follow`, and gives it back. */
+export type FirehoseReader = Disposable &
+  Pick<EventLog, 'head' | 'ended' | 'read' | 'subscribe' | 'messagesSoFar'> & {
+    /** Throws `invalid_cursor` or `cursor_ahead`. */
+    readonly positionOf: (cursor: string) => number
+    readonly cursorAt: (position: number) => string
+  }
+
+/** Logs looked at at the same time while the index is completed. */
+const COMPLETE_CONCURRENCY = 32
+/** Records added at a time then: a log that is new to the index may hold a million events. */
+const COMPLETE_STEP = 10_000
+/** Events of a gap read at a time. */
+const GAP_PAGE = 256
+
+type Subscription = LogSubscriber & {
+  /** What passed before is known to it: it came with `messagesSoFar`. */
+  readonly from: number
+}
+
+export class Firehose {
+  readonly #deps: FirehoseDeps
+  readonly #logs = new Set<EventLog>()
+  readonly #subscriptions = new Set<Subscription>()
+  /** One after another: opening, completing and closing the index. */
+  readonly #inTurn = createSerial()
+  #index: FirehoseIndex | undefined
+  #isComplete = false
+  #readers = 0
+  /** Records up to this one may be told. */
+  #head = 0
+  /** In their order; events wait until they are in the index, and what passes waits for the events before it. */
+  #waiting: Waiting[] = []
+  /** How many have been shown, ever. */
+  #shown = 0
+  #flushing: Promise<void> | undefined
+  #ended: 'closing' | undefined
+
+  constructor(deps: FirehoseDeps) {
+    this.#deps = deps
+  }
+
+  /** For tests, and to see whether anybody still looks. */
+  get subscriberCount(): number {
+    return this.#subscriptions.size
+  }
+
+  /** To be called with each log as it is opened, before anything is appended to it. */
+  attach(log: EventLog): void {
+    const { conversationId } = log
+    this.#logs.add(log)
+    if (this.#index && this.#isComplete) this.#agreeOn(this.#index, conversationId, log.head)
+    log.subscribe({
+      onEvents: (events) => this.#take(conversationId, events),
+      onTransient: (record) => this.#pass(record),
+      onClose: () => this.#logs.delete(log),
+    })
+  }
+
+  /** To be called when a conversation is gone for good. */
+  announceDeleted(conversationId: string): void {
+    this.#pass(deletedNotice(conversationId))
+  }
+
+  /** Resolves when all that was stored before the call can be read. Throws a `Problem` when it cannot be told. */
+  async open(): Promise<FirehoseReader> {
+    this.#readers += 1
+    let isOpen = true
+    const release = () => {
+      if (isOpen) this.#readers -= 1
+      isOpen = false
+    }
+    try {
+      return this.#readerOf(await this.#inTurn(() => this.#ready()), release)
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  /** When the logs are closed: tells the readers, and lets go of the file. */
+  async close(): Promise<void> {
+    this.#ended = 'closing'
+    await this.#inTurn(async () => {
+      await this.#flushing
+      this.#endAll('closing')
+      await this.#letGo()
+    })
+  }
+
+  #readerOf(index: FirehoseIndex, release: () => void): FirehoseReader {
+    const head = () => this.#head
+    const ended = () => this.#ended
+    const { store, onFault } = this.#deps
+    return {
+      get head() {
+        return head()
+      },
+      get ended() {
+        return ended()
+      },
+      read: (options) => readBacklog({ index, store, onFault, head: this.#head }, options),
+      subscribe: (subscriber) => this.#subscribe(subscriber),
+      messagesSoFar: () => Array.from(this.#logs).flatMap((log) => log.messagesSoFar()),
+      positionOf: (cursor) => this.#positionOf(cursor, index.epoch),
+      cursorAt: (position) => encodeCursor(index.epoch, position),
+      [Symbol.dispose]: release,
+    }
+  }
+
+  #positionOf(cursor: string, epoch: string): number {
+    const position = decodeCursor(cursor, epoch)
+    if (position <= this.#head) return position
+    throw new Problem('cursor_ahead', 'The firehose has not come to this cursor yet. Start from an earlier one.')
+  }
+
+  #subscribe(subscriber: LogSubscriber): () => void {
+    const subscription = { ...subscriber, from: this.#shown + this.#waiting.length }
+    if (this.#ended) subscription.onClose?.(this.#ended)
+    else this.#subscriptions.add(subscription)
+    return () => this.#subscriptions.delete(subscription)
+  }
+
+  /** The index, with all in it that is stored now, and durable. */
+  async #ready(): Promise<FirehoseIndex> {
+    if (this.#ended) throw new Problem('unavailable', 'The server is stopping; try again when it is up.')
+    const index = (this.#index ??= await FirehoseIndex.open(this.#deps.path))
+    if (!this.#isComplete) await this.#complete(index)
+    await this.#flush()
+    if (this.#index === index) return index
+    throw new Problem(
+      'storage_failed',
+      'The index of the firehose could not be written; see to the disk and try again.',
+    )
+  }
+
+  async #complete(index: FirehoseIndex): Promise<void> {
+    this.#head = index.count
+    const isOver = () => this.#ended !== undefined || this.#index !== index
+    const unknown: string[] = []
+    const slices = createSlices()
+    for (const [id, head] of this.#deps.heads()) {
+      if (head === undefined) unknown.push(id)
+      const busy = (head !== undefined && this.#addUpTo(index, id, head)) || slices.rest()
+      if (busy) await busy
+      if (isOver()) return
+    }
+    await mapBounded(unknown, COMPLETE_CONCURRENCY, async (id) => {
+      if (isOver()) return
+      try {
+        await this.#lookInto(index, id)
+      } catch (error) {
+        // One damaged log is no reason to tell nothing of the others.
+        if (!isGone(error)) this.#deps.onFault(error, id)
+      }
+    })
+    this.#isComplete = this.#index === index
+  }
+
+  async #lookInto(index: FirehoseIndex, id: string): Promise<void> {
+    const known = index.headOf(id)
+    await using view = await this.#deps.store.view(id)
+    // Its writer may be ahead of what we saw, and have told of more by now.
+    await this.#addUpTo(index, id, view.head < known ? view.head : Math.max(view.head, index.headOf(id)))
+  }
+
+  /** At once where there is little to add, as of nearly all. */
+  #addUpTo(index: FirehoseIndex, id: string, head: number): Promise<void> | undefined {
+    const known = index.headOf(id)
+    if (head - known > COMPLETE_STEP) return this.#addInSteps(index, id, head)
+    this.#agreeOn(index, id, head)
+    return index.waitingCount > COMPLETE_STEP ? this.#flush() : undefined
+  }
+
+  async #addInSteps(index: FirehoseIndex, id: string, head: number): Promise<void> {
+    for (let from = index.headOf(id); from < head; from = Math.max(from + COMPLETE_STEP, index.headOf(id))) {
+      this.#agreeOn(index, id, Math.max(Math.min(from + COMPLETE_STEP, head), index.headOf(id)))
+      await this.#flush()
+    }
+  }
+
+  /** That the log has come this far, told or not: whoever comes to what was not told reads it from the log. */
+  #agreeOn(index: FirehoseIndex, conversationId: string, head: number): void {
+    const known = index.headOf(conversationId)
+    // Restored from a backup, say. What it stores next is told, under seqs that were told before.
+    if (head < known) return index.shorten(conversationId, head)
+    if (head === known) return
+    const to = index.add(conversationId, head)
+    if (this.#subscriptions.size > 0) this.#waiting.push({ after: to - (head - known), to })
+    void this.#flush()
+  }
+
+  #take(conversationId: string, events: readonly StoredEvent[]): void {
+    const index = this.#index
+    if (!index) return
+    // Some of it may have been found in the log already, while the index was completed.
+    const fresh = events.filter(({ seq }) => seq > index.headOf(conversationId))
+    if (fresh.length === 0) return
+    this.#agreeOn(index, conversationId, fresh[0]!.seq - 1)
+    for (const stored of fresh) {
+      this.#waiting.push(firehoseEvent(index.add(conversationId, stored.seq), index.epoch, stored))
+    }
+    void this.#flush()
+  }
+
+  #pass(record: TransientRecord | Notice): void {
+    if (this.#subscriptions.size === 0) return
+    if (this.#flushing) this.#waiting.push(record)
+    else this.#tellPassing(record, this.#shown++)
+  }
+
+  /** Never rejects. */
+  #flush(): Promise<void> {
+    this.#flushing ??= this.#flushAll()
+    return this.#flushing
+  }
+
+  /** Stored before shown: a reader comes back with the cursor it was given. Without readers nothing is synced. */
+  async #flushAll(): Promise<void> {
+    try {
+      do {
+        const count = this.#waiting.length
+        await this.#index?.write()
+        if (this.#readers > 0) await this.#index?.sync()
+        this.#head = this.#index?.count ?? 0
+        await this.#show(count)
+        await this.#index?.saveHeads().catch(this.#deps.onFault)
+      } while (this.#waiting.length > 0 || (this.#index?.waitingCount ?? 0) > 0)
+    } catch (error) {
+      this.#giveUp(error)
+    }
+    this.#flushing = undefined
+  }
+
+  /** The first so many of those that wait; those behind them came while these were stored. */
+  async #show(count: number): Promise<void> {
+    const before = this.#shown
+    this.#shown += count
+    for (const { at, events, other } of runsOf(this.#waiting.splice(0, count))) {
+      if (events) this.#tellEvents(events)
+      else if ('to' in other) await this.#tellGap(other)
+      else this.#tellPassing(other, before + at)
+    }
+  }
+
+  #tellEvents(events: readonly StoredEvent[]): void {
+    for (const subscription of Array.from(this.#subscriptions)) subscription.onEvents(events)
+  }
+
+  #tellPassing(record: TransientRecord | Notice, at: number): void {
+    for (const subscription of Array.from(this.#subscriptions)) {
+      if (at < subscription.from) continue
+      if (record.type === 'conversation_deleted') subscription.onNotice?.(record)
+      else subscription.onTransient?.(record)
+    }
+  }
+
+  async #tellGap({ after, to }: Gap): Promise<void> {
+    const backlog = { ...this.#deps, index: this.#index!, head: this.#head }
+    for (let afterSeq: number | undefined = after; afterSeq !== undefined && this.#subscriptions.size > 0;) {
+      const page: EventPage = await readBacklog(backlog, { afterSeq, beforeSeq: to + 1, limit: GAP_PAGE })
+      if (page.events.length > 0) this.#tellEvents(page.events)
+      afterSeq = page.scannedTo
+    }
+  }
+
+  /** The next reader opens the index anew, and finds in the logs what it lacks. */
+  #giveUp(error: unknown): void {
+    this.#deps.onFault(error)
+    this.#shown += this.#waiting.length
+    this.#waiting = []
+    this.#endAll('lagged')
+    void this.#letGo()
+  }
+
+  async #letGo(): Promise<void> {
+    const index = this.#index
+    this.#index = undefined
+    this.#isComplete = false
+    try {
+      await index?.close()
+    } catch (error) {
+      this.#deps.onFault(error)
+    }
+  }
+
+  #endAll(why: 'closing' | 'lagged'): void {
+    const subscriptions = Array.from(this.#subscriptions)
+    this.#subscriptions.clear()
+    for (const subscription of subscriptions) subscription.onClose?.(why)
+  }
+}
+
+const isGone = (error: unknown): boolean =>
+  error instanceof Problem && (error.code === 'conversation_not_found' || error.code === 'conversation_deleted')

@@ -1,0 +1,174 @@
+/**
+ * One event as one line of a log: written once, read without parsing where a glance is enough. The format's only home.
+ *
+ *     {"seq":7,"type":"ToolUse","id":"…","timestamp":"…","source":"agent","version":1,"conversation_id":"…",…fields}
+ *
+ * The fields up to `source` always stand first and in this order, so that what filters, cursors and lookups ask for
+ * is read from the first bytes of a line, without parsing what may be megabytes of tool output behind them.
+ *
+ * A line ends in LF. A space before the LF says "written together with the next line": events that went to disk in
+ * one write are valid only together. White space after a JSON value means nothing to JSON, so each line is still
+ * exactly one JSON event to any tool, and no client ever sees a field that only the disk has a use for.
+ */
+import type { Event, EventDraft } from '../../contract/events/event.ts'
+import { EVENT_VERSION } from '../../contract/events/event.ts'
+import { Problem } from '../../contract/problem.ts'
+import { ComplexJson, parseForeignJson } from '../../lib/foreign-json.ts'
+import { uuid7 } from '../../lib/uuid7.ts'
+import type { StoredEvent } from '../event-store.ts'
+
+export type LineHeader = { seq: number; type: string; id: string; timestamp: string; source: string }
+
+/** What most lines are asked for, at a tenth of the cost of `readHeader`; `typeAt` is where the type begins. */
+export type LineGlance = { readonly seq: number; readonly typeAt: number }
+
+export const LF = 10
+const SPACE = 32
+const CLOSING_BRACE = 125
+
+/** No header is longer: 16 digits of seq, 36 + 24 characters of id and timestamp, and room for the names. */
+const HEADER_BYTES = 320
+const HEADER =
+  /^\{"seq":([1-9]\d{0,15}),"type":"([^"\\]+)","id":"([^"\\]+)","timestamp":"([^"\\]+)","source":"([^"\\]+)",/
+
+/** The line but for its beginning, which needs the seq: see `writeLine`. Throws on what JSON can't say. */
+export function serialiseDraft(draft: EventDraft, at: { ms: number; conversationId: string }): LineWithoutSeq {
+  const { type, source, ...fields } = draft
+  const json = JSON.stringify({
+    type,
+    id: uuid7(at.ms),
+    timestamp: new Date(at.ms).toISOString(),
+    source,
+    version: EVENT_VERSION,
+    conversation_id: at.conversationId,
+    ...fields,
+  })
+  return { type, json }
+}
+
+/** The line of an event that comes from another log: all of it stays but whose it is, and its id, which is another of the same time. */
+export function serialiseCopy(event: Event, conversationId: string): string {
+  const { seq, type, id: _, timestamp, source, version, conversation_id: __, ...fields } = event
+  const id = uuid7(Date.parse(timestamp))
+  return JSON.stringify({ seq, type, id, timestamp, source, version, conversation_id: conversationId, ...fields })
+}
+
+export type LineWithoutSeq = { readonly type: string; readonly json: string }
+
+export function storedFromDraft(seq: number, line: LineWithoutSeq): StoredEvent {
+  return new StoredLine(seq, line.type, `{"seq":${seq},${line.json.slice(1)}`)
+}
+
+export function lineEnding(isLastOfWrite: boolean): string {
+  return isLastOfWrite ? '\n' : ' \n'
+}
+
+/** What stands at the beginning of the line at `start` of `bytes`; undefined when this is no line of ours. */
+export function readHeader(bytes: Buffer, start: number, end: number): LineHeader | undefined {
+  return parseHeader(bytes.toString('latin1', start, Math.min(end, start + HEADER_BYTES)))
+}
+
+const BEFORE_SEQ = Buffer.from('{"seq":')
+const BEFORE_TYPE = Buffer.from(',"type":"')
+
+/** Undefined when no line of ours begins at `start`. */
+export function glance(bytes: Buffer, start: number): LineGlance | undefined {
+  if (!standsAt(bytes, start, BEFORE_SEQ)) return undefined
+  let at = start + BEFORE_SEQ.length
+  let seq = 0
+  for (let digit = bytes[at]! - 48; digit >= 0 && digit <= 9; digit = bytes[++at]! - 48) seq = seq * 10 + digit
+  return seq > 0 && standsAt(bytes, at, BEFORE_TYPE) ? { seq, typeAt: at + BEFORE_TYPE.length } : undefined
+}
+
+/** Tells by the bytes of a line whether it is of one of these types. */
+export function matchTypes(types: ReadonlySet<string>): (bytes: Buffer, line: LineGlance) => boolean {
+  const wanted = Array.from(types, (type) => Buffer.from(`${type}"`))
+  return (bytes, { typeAt }) => wanted.some((type) => standsAt(bytes, typeAt, type))
+}
+
+/** In JavaScript: most comparisons end at the first byte, and a call into the runtime costs more than the others take. */
+function standsAt(bytes: Buffer, at: number, wanted: Buffer): boolean {
+  for (let i = 0; i < wanted.length; i++) if (bytes[at + i] !== wanted[i]) return false
+  return true
+}
+
+/** The header of a stored event, without parsing it. */
+export function headerOf({ seq, json }: StoredEvent): LineHeader {
+  const header = parseHeader(json.slice(0, HEADER_BYTES))
+  if (!header) throw damagedAt(seq, 'does not begin as an event does')
+  return header
+}
+
+function parseHeader(beginning: string): LineHeader | undefined {
+  const match = HEADER.exec(beginning)
+  if (!match) return undefined
+  const [, seq, type, id, timestamp, source] = match as unknown as [string, string, string, string, string, string]
+  return { seq: Number(seq), type, id, timestamp, source }
+}
+
+/** Whether the line was written together with the next. `end` is where its LF is. */
+export function goesOn(bytes: Buffer, end: number): boolean {
+  return bytes[end - 1] === SPACE
+}
+
+/** Whether the line ends as an event does: a cheap sign that nothing of it is missing. */
+export function endsWhole(bytes: Buffer, end: number): boolean {
+  return bytes[goesOn(bytes, end) ? end - 2 : end - 1] === CLOSING_BRACE
+}
+
+/** The header of a line that is valid to its last byte, as only a full parse can tell. */
+export function verifyLine(bytes: Buffer, start: number, end: number): LineHeader | undefined {
+  const header = readHeader(bytes, start, end)
+  if (!header || !endsWhole(bytes, end)) return undefined
+  try {
+    JSON.parse(bytes.toString('utf8', start, end))
+    return header
+  } catch {
+    // Torn: that is what the caller wants to know.
+    return undefined
+  }
+}
+
+export function storedFromLine(header: LineHeader, bytes: Buffer, start: number, end: number): StoredEvent {
+  return new StoredLine(header.seq, header.type, bytes.toString('utf8', start, goesOn(bytes, end) ? end - 1 : end))
+}
+
+class StoredLine implements StoredEvent {
+  readonly seq: number
+  readonly type: string
+  readonly json: string
+  #event: Event | undefined
+
+  constructor(seq: number, type: string, json: string) {
+    this.seq = seq
+    this.type = type
+    this.json = json
+  }
+
+  get event(): Event {
+    this.#event ??= parse(this.seq, this.json)
+    return this.#event
+  }
+}
+
+/** Far more than this version lets in, and less than the stack takes: an event is searched, hashed and written again. */
+const STORED_JSON = { depth: 3000, values: Infinity }
+
+function parse(seq: number, json: string): Event {
+  try {
+    // Not validated by the schema: a log also holds types and versions that this server doesn't know yet.
+    return parseForeignJson(json, STORED_JSON) as Event
+  } catch (cause) {
+    if (cause instanceof ComplexJson) throw damagedAt(seq, cause.message, cause)
+    throw damagedAt(seq, 'is not valid JSON', cause)
+  }
+}
+
+/** One event a line, from seq 1 without gaps: the seq is also the line's number. */
+export function damagedAt(seq: number, what: string, cause?: unknown): Problem {
+  return new Problem(
+    'conversation_damaged',
+    `The event log of this conversation is damaged: line ${seq} ${what}. Restore events.jsonl from a backup.`,
+    { details: { line: seq }, cause },
+  )
+}

@@ -1,0 +1,220 @@
+/** One conversation's log in one JSONL file: decides what is durable. Where bytes are found again is for log-scan. */
+import type { EventDraft } from '../../contract/events/event.ts'
+import { Problem } from '../../contract/problem.ts'
+import { lineEnding, serialiseDraft, storedFromDraft } from './event-line.ts'
+import type { LineWithoutSeq } from './event-line.ts'
+import type {
+  AppendOptions,
+  AppendOutcome,
+  EventFilter,
+  EventPage,
+  ReadOptions,
+  StoredEvent,
+  StoredLog,
+} from '../event-store.ts'
+import { createGroupCommit } from './group-commit.ts'
+import type { LogFile } from './log-file.ts'
+import { isFailedOpen, isOutOfRoom } from './log-file.ts'
+import { countEvents, findEvent, readPage } from './log-scan.ts'
+import type { Snapshot } from './log-scan.ts'
+import type { SeqIndex } from './seq-index.ts'
+import type { Tail } from './tail-repair.ts'
+
+type Append = {
+  readonly lines: readonly LineWithoutSeq[]
+  readonly options: AppendOptions
+  readonly resolve: (outcome: AppendOutcome) => void
+  readonly reject: (problem: Problem) => void
+}
+
+export type JsonlLogParts = {
+  readonly conversationId: string
+  readonly epoch: number
+  readonly file: LogFile
+  readonly index: SeqIndex
+  readonly tail: Tail
+  readonly now: () => number
+  readonly onClosed: () => void
+}
+
+export class JsonlLog implements StoredLog {
+  readonly conversationId: string
+  readonly epoch: number
+  readonly #file: LogFile
+  readonly #index: SeqIndex
+  readonly #now: () => number
+  readonly #onClosed: () => void
+  readonly #commits = createGroupCommit<Append>((group) => this.#commit(group))
+  #head: number
+  /** The durable offset: nobody reads beyond it, and the next write begins there. */
+  #end: number
+  #lastMs: number
+  /** The opening of the file that is known to be of the file that was left. */
+  #checkedOpening: number | undefined
+  /** Why nothing is asked of this log any more. */
+  #over: Problem | undefined
+  /** Why nothing is written any more. Set once. */
+  #failure: Problem | undefined
+  #isFenced = false
+
+  constructor({ conversationId, epoch, file, index, tail, now, onClosed }: JsonlLogParts) {
+    this.conversationId = conversationId
+    this.epoch = epoch
+    this.#file = file
+    this.#checkedOpening = file.opening
+    this.#index = index
+    this.#now = now
+    this.#onClosed = onClosed
+    this.#head = tail.last?.seq ?? 0
+    this.#end = tail.end
+    this.#lastMs = tail.last ? Date.parse(tail.last.timestamp) || 0 : 0
+  }
+
+  get head(): number {
+    return this.#head
+  }
+
+  // Not async: a quiet log starts writing within this very call.
+  append(drafts: readonly EventDraft[], options: AppendOptions = {}): Promise<AppendOutcome> {
+    if (this.#over) return Promise.reject(this.#over)
+    return new Promise((resolve, reject) => {
+      // Now, not when its turn comes: the draft may have changed by then, and what can't be said in JSON is the
+      // fault of this caller, not of those it would be written with.
+      const lines = this.#serialise(drafts)
+      const bytes = lines.reduce((sum, { json }) => sum + json.length, 0)
+      this.#commits.add({ lines, options, resolve, reject }, bytes)
+    })
+  }
+
+  async read(options: ReadOptions): Promise<EventPage> {
+    return await readPage(this.#snapshot(), options)
+  }
+
+  async find(eventId: string): Promise<StoredEvent | undefined> {
+    return await findEvent(this.#snapshot(), eventId)
+  }
+
+  async count(filter: EventFilter = {}): Promise<number> {
+    const isAll = Object.values(filter).every((value) => value === undefined)
+    return isAll ? this.#snapshot().head : await countEvents(this.#snapshot(), filter)
+  }
+
+  async close(): Promise<void> {
+    this.#over ??= closed()
+    await this.#commits.settled()
+    await this.#file.close(this.#over)
+    this.#onClosed()
+  }
+
+  /** Ends the log under its writer: what is being written is finished, what waits is refused. */
+  async retire(why: 'fenced' | 'deleted'): Promise<void> {
+    if (why === 'deleted') this.#over = this.#failure = deleted()
+    this.#isFenced = true
+    await this.#commits.settled()
+    await this.#file.close(this.#over ?? closed())
+  }
+
+  /** The clock may jump back; the log's order by time, which lookups rely on, may not. */
+  #serialise(drafts: readonly EventDraft[]): LineWithoutSeq[] {
+    const ms = Math.max(this.#lastMs, this.#now())
+    const lines = drafts.map((draft) => serialiseDraft(draft, { ms, conversationId: this.conversationId }))
+    this.#lastMs = ms
+    return lines
+  }
+
+  #snapshot(): Snapshot {
+    if (this.#over) throw this.#over
+    return { source: this.#file, index: this.#index, head: this.#head, end: this.#end }
+  }
+
+  async #commit(group: readonly Append[]): Promise<void> {
+    const { outcomes, events } = this.#decide(group)
+    try {
+      if (this.#failure) throw this.#failure
+      if (events.length > 0) await this.#store(events)
+    } catch (error) {
+      // Also those refused for what others appended before them: that isn't there now.
+      for (const { reject } of group) reject(error as Problem)
+      return
+    }
+    for (const [i, { resolve }] of group.entries()) resolve(outcomes[i]!)
+  }
+
+  /** The outcome of each append, if what is to be stored can be. */
+  #decide(group: readonly Append[]): { outcomes: AppendOutcome[]; events: StoredEvent[] } {
+    const events: StoredEvent[] = []
+    const outcomes = group.map(({ lines, options }): AppendOutcome => {
+      const head = this.#head + events.length
+      const { epoch = this.epoch, expectedHead = head } = options
+      if (epoch !== this.epoch || this.#isFenced) return { kind: 'fenced' }
+      if (expectedHead !== head) return { kind: 'head_moved', head }
+      const own = lines.map((line, i) => storedFromDraft(head + 1 + i, line))
+      for (const event of own) events.push(event)
+      return { kind: 'appended', events: own }
+    })
+    return { outcomes, events }
+  }
+
+  /** Rejects with a Problem. The head moves only when the events are durable. */
+  async #store(events: readonly StoredEvent[]): Promise<void> {
+    // One write is valid as a whole or not at all, see tail-repair: so no append of the group is ever cut in two.
+    const text = events.map(({ json }, i) => json + lineEnding(i === events.length - 1)).join('')
+    const bytes = Buffer.from(text)
+    await this.#requireUnchanged()
+    await this.#write(bytes)
+    this.#index.learn(this.#head + 1, this.#end)
+    this.#head += events.length
+    this.#end += bytes.length
+  }
+
+  /** The file was closed while idle, and is opened by its name again. If it isn't what was left there, it isn't touched. */
+  async #requireUnchanged(): Promise<void> {
+    if (this.#file.opening !== undefined && this.#file.opening === this.#checkedOpening) return
+    const size = await this.#file.size().catch((cause: NodeJS.ErrnoException) => {
+      if (cause.code === 'ENOENT') this.#failForGood(cause)
+      throw notOpened(cause)
+    })
+    if (size !== this.#end)
+      this.#failForGood(new Error(`the log has ${size} bytes where it was left with ${this.#end}`))
+    this.#checkedOpening = this.#file.opening
+  }
+
+  /** A write that failed to reach the disk is never repeated: the kernel may have dropped its pages and marked them clean. */
+  async #write(bytes: Buffer): Promise<void> {
+    try {
+      await this.#file.write(bytes, this.#end)
+    } catch (error) {
+      if (isFailedOpen(error)) throw notOpened(error as NodeJS.ErrnoException)
+      // First of all: a later, shorter write would else leave the end of this one behind it, as lines of the log; and
+      // what is not surely stored must not be taken for stored when the log is opened again.
+      await this.#file.truncate(this.#end).catch((cause) => this.#failForGood(cause))
+      if (!isOutOfRoom(error)) this.#failForGood(error)
+      throw new Problem('storage_full', 'There is no room to store this. Free some disk space and try again.', {
+        cause: error,
+      })
+    }
+  }
+
+  #failForGood(cause: unknown): never {
+    this.#failure ??= new Problem(
+      'storage_failed',
+      'The event log could not be written and what was stored last is uncertain. The conversation must be opened again.',
+      { cause },
+    )
+    throw this.#failure
+  }
+}
+
+/** Nothing was written, so the log is as good as before. */
+function notOpened(cause: NodeJS.ErrnoException): Problem {
+  const message = `The event log could not be opened (${cause.code}), and nothing was stored. Try again in a moment.`
+  return new Problem('unavailable', message, { cause })
+}
+
+function closed(): Problem {
+  return new Problem('unavailable', 'This conversation was closed. Try again in a moment.')
+}
+
+function deleted(): Problem {
+  return new Problem('conversation_deleted', 'This conversation was deleted.')
+}

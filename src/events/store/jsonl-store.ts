@@ -1,0 +1,206 @@
+/** The embedded event store: one `<directory>/<id>/events.jsonl` per conversation. Owns which log is the current one. */
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { Problem } from '../../contract/problem.ts'
+import { createKeyedTurns } from '../../lib/keyed-turns.ts'
+import { writeCopiedLog } from './copied-log.ts'
+import type { Beside, EventStore, LogView, LogViews, StoredLog } from '../event-store.ts'
+import { JsonlLog } from './jsonl-log.ts'
+import { LogFile, isOutOfRoom } from './log-file.ts'
+import { readPage } from './log-scan.ts'
+import { SeqIndex } from './seq-index.ts'
+import { syncDirectory } from './sync-directory.ts'
+import { cutTail, findTail } from './tail-repair.ts'
+import type { Tail } from './tail-repair.ts'
+
+const FILE = 'events.jsonl'
+/** A log that is not used holds neither a descriptor nor anything about its contents after this time. */
+const IDLE_MS = 30_000
+
+export type JsonlStoreOptions = {
+  /** Holds one directory per conversation; made when it isn't there. */
+  readonly directory: string
+  /** Unix time in milliseconds. */
+  readonly now?: () => number
+  readonly idleMs?: number
+}
+
+/** Where a store in this directory keeps the log of a conversation. Put together by hand, as a start needs it for each. */
+export const logPathIn = (directory: string, conversationId: string): string => `${directory}/${conversationId}/${FILE}`
+
+export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogViews {
+  const { directory, now = Date.now, idleMs = IDLE_MS } = options
+  // Two objects writing one file would each overwrite what the other stored. So whoever opens a log takes it over from
+  // the one who had it, and per conversation that happens strictly in turn.
+  const current = new Map<string, JsonlLog>()
+  const inTurn = createKeyedTurns()
+  let lastEpoch = 0
+
+  function take(conversationId: string, file: LogFile, index: SeqIndex, tail: Tail): StoredLog {
+    const onClosed = () => current.get(conversationId) === log && current.delete(conversationId)
+    const log = new JsonlLog({ conversationId, epoch: ++lastEpoch, file, index, tail, now, onClosed })
+    current.set(conversationId, log)
+    return log
+  }
+
+  function fileOf(conversationId: string): { path: string; file: LogFile; index: SeqIndex } {
+    const path = logPathIn(directory, conversationId)
+    const index = new SeqIndex()
+    return { path, index, file: new LogFile(path, { idleMs, onIdle: () => index.forget() }) }
+  }
+
+  return {
+    async create(conversationId, beside) {
+      requireUuid(conversationId)
+      return await inTurn(conversationId, async () => {
+        const { path, file, index } = fileOf(conversationId)
+        await createFile(file, path, beside).catch(refuseCreation)
+        return take(conversationId, file, index, { last: undefined, end: 0 })
+      })
+    },
+
+    async copy(conversationId, events, ending) {
+      requireUuid(conversationId)
+      return await inTurn(conversationId, async () => {
+        const { path, file, index } = fileOf(conversationId)
+        if (await exists(path)) refuseCreation(Object.assign(new Error(`${path} exists`), { code: 'EEXIST' }))
+        await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+        await writeCopiedLog(path, { conversationId, events, ending, now })
+        const { tail } = await openFile(file, path, now())
+        return take(conversationId, file, index, tail)
+      })
+    },
+
+    async open(conversationId) {
+      requireUuid(conversationId)
+      return await inTurn(conversationId, async () => {
+        await current.get(conversationId)?.retire('fenced')
+        const { path, file, index } = fileOf(conversationId)
+        try {
+          const { tail, repaired } = await openFile(file, path, now())
+          return { log: take(conversationId, file, index, tail), repaired }
+        } catch (error) {
+          await file.close(notFound())
+          throw isMissing(error) ? notFound() : error
+        }
+      })
+    },
+
+    async view(conversationId) {
+      requireUuid(conversationId)
+      return await inTurn(conversationId, async () => {
+        const writer = current.get(conversationId)
+        return writer ? viewOf(writer) : await viewFile(fileOf(conversationId))
+      })
+    },
+
+    async delete(conversationId) {
+      requireUuid(conversationId)
+      await inTurn(conversationId, async () => {
+        await current.get(conversationId)?.retire('deleted')
+        current.delete(conversationId)
+        await removeFiles(join(directory, conversationId))
+      })
+    },
+  }
+}
+
+/** Up to what is durable now; the writer's own bounds, for the file holds more while it writes. */
+function viewOf(writer: JsonlLog): LogView {
+  const { head } = writer
+  return {
+    head,
+    read: (options) => writer.read({ ...options, beforeSeq: Math.min(options.beforeSeq ?? Infinity, head + 1) }),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  }
+}
+
+async function viewFile({ file, index }: { file: LogFile; index: SeqIndex }): Promise<LogView> {
+  try {
+    const tail = await findTail(file, await syncedSize(file))
+    const snapshot = { source: file, index, head: tail.last?.seq ?? 0, end: tail.end }
+    return {
+      head: snapshot.head,
+      read: (options) => readPage(snapshot, options),
+      [Symbol.asyncDispose]: () => file.close(notFound()),
+    }
+  } catch (error) {
+    await file.close(notFound())
+    throw isMissing(error) ? notFound() : error
+  }
+}
+
+/** What a killed server wrote may be readable and yet not on the disk: nobody is shown it before it is. */
+async function syncedSize(file: LogFile): Promise<number> {
+  const size = await file.size()
+  await file.sync()
+  return size
+}
+
+async function createFile(file: LogFile, path: string, beside: Beside | undefined): Promise<void> {
+  const directory = dirname(path)
+  let topmost: string | undefined
+  try {
+    await file.create()
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    topmost = await mkdir(directory, { recursive: true, mode: 0o700 })
+    await file.create()
+  }
+  // The parent in any case: others put files into the directory before us, and need not have synced its own name.
+  const depth = topmost === undefined ? 0 : relative(topmost, directory).split('/').filter(Boolean).length
+  const parents = [directory]
+  for (let up = 0; up <= depth; up++) parents.push(dirname(parents.at(-1)!))
+  await beside?.written
+  // At once: a journal commits for all of them together.
+  await Promise.all([...parents.map(syncDirectory), beside?.sync()])
+}
+
+function refuseCreation(cause: unknown): never {
+  if (isOutOfRoom(cause)) throw new Problem('storage_full', 'There is no room for another conversation.', { cause })
+  if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
+  throw new Problem('conversation_exists', 'A conversation with this id exists already.', { cause })
+}
+
+async function openFile(
+  file: LogFile,
+  path: string,
+  now: number,
+): Promise<{ tail: Tail; repaired: string | undefined }> {
+  const size = await syncedSize(file)
+  const tail = await findTail(file, size)
+  return tail.end === size
+    ? { tail, repaired: undefined }
+    : { tail, repaired: await cutTail(file, path, tail, size, now) }
+}
+
+/** What belongs to the log, and nothing else in the directory. Removing what isn't there is fine. */
+async function removeFiles(directory: string): Promise<void> {
+  try {
+    const names = await readdir(directory)
+    const own = names.filter((name) => name === FILE || name.startsWith(`${FILE}.`))
+    for (const name of own) await rm(join(directory, name), { force: true })
+    await syncDirectory(directory)
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
+}
+
+/** Ids become names of directories: nothing but a UUID may reach the file system. */
+function requireUuid(conversationId: string): void {
+  if (!/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(conversationId)) throw notFound()
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT'
+}
+
+function notFound(): Problem {
+  return new Problem('conversation_not_found', 'There is no conversation with this id.')
+}

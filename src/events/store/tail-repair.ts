@@ -1,0 +1,107 @@
+/** Finds where a log ends that may have been cut off in the middle of a write, and cuts what is left of that write. */
+import { open, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { Problem } from '../../contract/problem.ts'
+import type { LineHeader } from './event-line.ts'
+import { LF, goesOn, verifyLine } from './event-line.ts'
+import { syncDirectory } from './sync-directory.ts'
+import { blocksBackward } from './line-blocks.ts'
+import type { Source } from './line-blocks.ts'
+import type { LogFile } from './log-file.ts'
+import { isOutOfRoom } from './log-file.ts'
+
+/** Where the valid part ends: its last event, and the byte after it. */
+export type Tail = { readonly last: LineHeader | undefined; readonly end: number }
+
+/**
+ * The end of the last write that is on the disk as a whole.
+ *
+ * Each write was synced before the next one began, so a crash can only have hurt the last one; but it may hurt it
+ * anywhere: its pages reach the disk in any order, and a page that never did reads as zeros. So the last write counts
+ * only if each of its lines is valid. A bad line before it was durable once: that is damage, not a torn tail, and it
+ * is left alone, to be told by whoever reads it.
+ */
+export async function findTail(source: Source, size: number): Promise<Tail> {
+  let found: (Tail & { last: LineHeader; firstSeq: number }) | undefined
+  const lastLf = await findLastLf(source, size)
+  walk: for await (const { bytes, offset, starts, ends } of blocksBackward(source, 0, lastLf + 1)) {
+    for (let i = starts.length - 1; i >= 0; i--) {
+      const start = starts[i]!
+      const end = ends[i]!
+      if (found && !goesOn(bytes, end) && !hasZeros(bytes, start, end)) break walk
+      const header = verifyLine(bytes, start, end)
+      if (found === undefined) {
+        // Without its last line a write isn't whole, whatever else of it is there.
+        const isLastOfWrite = header !== undefined && !goesOn(bytes, end)
+        if (isLastOfWrite) found = { last: header, end: offset + end + 1, firstSeq: header.seq }
+      } else if (header && header.seq === found.firstSeq - 1) {
+        found.firstSeq = header.seq
+      } else {
+        // A hole in it: go on looking for the write before.
+        found = undefined
+      }
+    }
+  }
+  if (found) return { last: found.last, end: found.end }
+  await refuseUnlessTornFirstWrite(source, size)
+  return { last: undefined, end: 0 }
+}
+
+/** Cuts the file at `end`, having copied the rest into a file beside it. Returns the sentence that tells of it. */
+export async function cutTail(file: LogFile, path: string, from: Tail, size: number, now: number): Promise<string> {
+  const torn = `${path}.torn-${new Date(now).toISOString().replaceAll(':', '-')}`
+  const isKept = await setAside(file, from.end, size, torn)
+  await file.truncate(from.end)
+  await file.sync()
+  const what = `An unfinished write of ${size - from.end} bytes after event ${from.last?.seq ?? 0} was cut off`
+  return isKept ? `${what} and kept in ${torn}.` : `${what}; there was no room to keep it.`
+}
+
+async function findLastLf(source: Source, size: number): Promise<number> {
+  const STEP_BYTES = 64 * 1024
+  for (let end = size; end > 0; end -= STEP_BYTES) {
+    const start = Math.max(0, end - STEP_BYTES)
+    const found = (await source.read(start, end - start)).lastIndexOf(LF)
+    if (found !== -1) return start + found
+  }
+  return -1
+}
+
+function hasZeros(bytes: Buffer, start: number, end: number): boolean {
+  const at = bytes.indexOf(0, start)
+  return at !== -1 && at < end
+}
+
+/**
+ * No valid write at all: fine if the very first one was torn. But a file that was something else must not become an
+ * empty conversation, so it has to begin as the first line does, as far as it goes, or with a page never written.
+ */
+async function refuseUnlessTornFirstWrite(source: Source, size: number): Promise<void> {
+  const begin = '{"seq":1,'
+  const bytes = await source.read(0, Math.min(size, begin.length))
+  if (begin.startsWith(bytes.toString('latin1')) || bytes[0] === 0) return
+  throw new Problem(
+    'conversation_damaged',
+    'The event log of this conversation holds no event. Restore events.jsonl.',
+    {
+      details: { line: 1 },
+    },
+  )
+}
+
+/** False when the disk has no room for it: what nobody was told is stored is no reason to keep a log shut. */
+async function setAside(file: LogFile, from: number, to: number, path: string): Promise<boolean> {
+  const STEP_BYTES = 1024 * 1024
+  try {
+    await using copy = await open(path, 'w', 0o600)
+    for (let at = from; at < to; at += STEP_BYTES)
+      await copy.writeFile(await file.read(at, Math.min(STEP_BYTES, to - at)))
+    await copy.sync()
+  } catch (error) {
+    if (!isOutOfRoom(error)) throw error
+    await rm(path, { force: true })
+    return false
+  }
+  await syncDirectory(dirname(path))
+  return true
+}

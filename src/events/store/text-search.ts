@@ -1,0 +1,25 @@
+/** Whether an event has a text in it: what a person would find who reads it, in any case. */
+import { indexOfText } from '../../lib/find-text.ts'
+import type { StoredEvent } from '../event-store.ts'
+
+/** Names of the event and its like, not words. */
+const ENVELOPE = new Set(['id', 'seq', 'timestamp', 'conversation_id', 'source', 'type', 'version'])
+
+export function createTextSearch(text: string): (stored: StoredEvent) => boolean {
+  const wanted = text.toLowerCase()
+  // As JSON writes it: where not even that is found, the event need not be parsed.
+  const written = JSON.stringify(wanted).slice(1, -1)
+  return (stored) => {
+    if (indexOfText(stored.json.toLowerCase(), written) < 0) return false
+    return Object.entries(stored.event).some(([name, value]) => !ENVELOPE.has(name) && holds(value, wanted))
+  }
+}
+
+function holds(value: unknown, wanted: string): boolean {
+  // Loops, not callbacks: one frame to a level, so that whatever could be stored can be searched.
+  if (typeof value === 'string') return indexOfText(value.toLowerCase(), wanted) >= 0
+  if (typeof value !== 'object' || value === null) return false
+  if ('type' in value && value.type === 'image') return false
+  for (const item of Object.values(value)) if (holds(item, wanted)) return true
+  return false
+}

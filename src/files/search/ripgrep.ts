@@ -1,0 +1,102 @@
+/** Asks programs which files may hold a text. They follow names, which can be swapped under them: what they say is a hint, and is looked at again. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Readable } from 'node:stream'
+import { splitNulFields } from '../../lib/nul-fields.ts'
+import type { Needle } from './find-lines.ts'
+import type { Place } from '../open-place.ts'
+import { within } from '../open-place.ts'
+
+/** Longer paths are passed over. */
+const MAX_PATH_BYTES = 64 * 1024
+
+/** ripgrep holds a line in memory whole, and a file can be one line. Larger files are read by us, in bounded memory. */
+export const MAX_RIPGREP_FILE_BYTES = 16 * 1024 * 1024
+
+/** A file can grow after its size was looked at, and a directory can hold any number of names. */
+const MAX_MEMORY_KIB = 512 * 1024
+
+/** Every file that our own search would find, in the same order, and perhaps more. */
+const OPTIONS = [
+  '--no-config',
+  '--files-with-matches',
+  '--null',
+  '--fixed-strings',
+  // What is binary, and what is text in which encoding, is decided once: in find-lines.ts.
+  '--text',
+  '--encoding=none',
+  '--hidden',
+  '--no-ignore',
+  '--no-follow',
+  '--no-messages',
+  // A file that shrinks while it is mapped would kill it.
+  '--no-mmap',
+  `--max-filesize=${MAX_RIPGREP_FILE_BYTES}`,
+  '--sort=path',
+  // The text comes over its input: arguments are seen by everybody on the host.
+  '--file=-',
+]
+
+export type Asked = {
+  readonly directory: Place
+  readonly signal: AbortSignal
+  /** The program did not come to its end, or could not be started. */
+  readonly onCutShort: () => void
+}
+
+/** Names from the directory on, of files up to `MAX_RIPGREP_FILE_BYTES`. Ends early when `signal` is aborted. */
+export function filesWith(ripgrep: string, needle: Needle, asked: Asked): AsyncGenerator<readonly Buffer[]> {
+  const caseOption = needle.ignoreCase ? '--ignore-case' : '--case-sensitive'
+  return pathsFrom([ripgrep, ...OPTIONS, caseOption, '--', './'], needle.bytes, asked)
+}
+
+/** The others, in any order. */
+export function largeFiles(asked: Asked): AsyncGenerator<readonly Buffer[]> {
+  const size = `+${MAX_RIPGREP_FILE_BYTES}c`
+  return pathsFrom(['find', './', '-type', 'f', '-size', size, '-print0'], undefined, asked)
+}
+
+async function* pathsFrom(
+  command: readonly string[],
+  input: Buffer | undefined,
+  { directory, signal, onCutShort }: Asked,
+): AsyncGenerator<readonly Buffer[]> {
+  const script = `ulimit -v ${MAX_MEMORY_KIB}; exec "$@" 2>/dev/null`
+  const child = spawn('/bin/sh', ['-c', script, 'sh', ...command], {
+    cwd: within(directory, '.'),
+    env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
+    stdio: ['pipe', 'pipe', 'ignore'],
+    signal,
+    killSignal: 'SIGKILL',
+  })
+  // An abort ends its output, and that is all there is to know of it.
+  child.on('error', () => {})
+  child.stdin.on('error', () => {}).end(input)
+  const exited = once(child, 'exit').catch(() => [null])
+  try {
+    yield* pathsIn(child.stdout)
+    const [code] = await exited
+    // 1 is nothing found, 2 that something could not be read, from 126 on that the shell could not start it.
+    if (typeof code !== 'number' || code > MAX_EXIT_CODE) onCutShort()
+  } finally {
+    child.kill('SIGKILL')
+  }
+}
+
+const MAX_EXIT_CODE = 2
+
+async function* pathsIn(output: Readable): AsyncGenerator<readonly Buffer[]> {
+  let paths: Buffer[] = []
+  const split = splitNulFields(MAX_PATH_BYTES, (path) => path && paths.push(path))
+  for await (const chunk of output) {
+    split(chunk as Buffer)
+    for (const path of paths) yield namesOf(path)
+    paths = []
+  }
+}
+
+/** `./a/b` -> `a`, `b`. */
+function namesOf(path: Buffer): Buffer[] {
+  const names = path.toString('latin1').replace(/^\.\//, '').split('/')
+  return names.map((name) => Buffer.from(name, 'latin1'))
+}

@@ -1,0 +1,218 @@
+/** Searches a workdir by name and by content. What is shown was read through the jail, whoever found it. */
+import type { FileMatch, FileMatches, SearchFiles } from '../../contract/files.ts'
+import { Problem } from '../../contract/problem.ts'
+import { indexOfText } from '../../lib/find-text.ts'
+import { compileGlob } from './glob.ts'
+import type { Slices } from '../../lib/time-slices.ts'
+import { createSlices } from '../../lib/time-slices.ts'
+import type { Needle } from './find-lines.ts'
+import { findLines, needleOf } from './find-lines.ts'
+import type { JailPath } from '../jail-path.ts'
+import { lookAt, pathOfMet } from '../list-files.ts'
+import type { Entry, Jail } from '../path-jail.ts'
+import type { Place } from '../open-place.ts'
+import { look, openDirectoryIn, openToRead } from '../path-jail.ts'
+import { readRange } from '../read-file.ts'
+import { MAX_RIPGREP_FILE_BYTES, filesWith, largeFiles } from './ripgrep.ts'
+import { walk } from '../trees/tree-walk.ts'
+import { isTemporaryName } from '../unfinished-files.ts'
+
+export type SearchDeps = {
+  /** The program; undefined where there is none. */
+  readonly ripgrep: string | undefined
+  readonly redact: (text: string) => string
+  /** When it gives up. */
+  readonly signal: AbortSignal
+}
+
+/** Characters of a line that are shown. */
+const MAX_SHOWN = 500
+/** Of those, how many before what was found. */
+const SHOWN_BEFORE = 100
+
+/** Large files are kept for the end, so that none keeps the others from being searched; more of them are not. */
+const MAX_LARGE_FILES = 1000
+
+/** Of the files that there was no time for, so many are named. */
+const MAX_SKIPPED = 20
+
+/** One search: what it asks for, and what it has found out about itself. */
+type Search = SearchDeps & {
+  readonly jail: Jail
+  readonly base: JailPath
+  readonly fits: (path: string) => boolean
+  readonly slices: Slices
+  readonly skipped: string[]
+  /** Something was left out, which the items do not show. */
+  isCut: boolean
+}
+
+/** In the order of the walk, which is also that of a listing; with `content`, files above 16 MiB come last. */
+export async function searchFiles(
+  jail: Jail,
+  path: JailPath,
+  query: SearchFiles,
+  deps: SearchDeps,
+): Promise<FileMatches> {
+  if (query.q === undefined && query.content === undefined)
+    throw new Problem('invalid_request', 'Send q or content, or both: what to search for.')
+  await using directory = await openDirectoryIn(jail, path.names)
+  const fits = nameTest(query.q)
+  const search: Search = { ...deps, jail, base: path, fits, slices: createSlices(), skipped: [], isCut: false }
+  const items: FileMatch[] = []
+  const matches =
+    query.content === undefined
+      ? byName(search, directory)
+      : byContent(search, directory, needleOf(query.content, query.ignore_case))
+  for await (const match of matches) {
+    if (items.length === query.limit) return { items, truncated: true }
+    items.push(match)
+  }
+  const { isCut, skipped } = search
+  const truncated = isCut || deps.signal.aborted
+  return { items, truncated, ...(skipped.length > 0 && { skipped: skipped.slice(0, MAX_SKIPPED) }) }
+}
+
+/** Whether there is time for another step; gives everybody else a turn when this has taken its share. */
+async function goesOn({ slices, signal }: Search): Promise<boolean> {
+  await slices.rest()
+  return !signal.aborted
+}
+
+async function* byName(search: Search, directory: Place): AsyncGenerator<FileMatch> {
+  const { jail, base, fits, signal } = search
+  for await (const met of walk(jail, directory, { recursive: true, isOver: () => signal.aborted })) {
+    if (!(await goesOn(search))) return
+    const path = pathOfMet(base, met)
+    if (fits(relative(path, base))) yield { path, type: met.kind }
+  }
+}
+
+async function* byContent(search: Search, directory: Place, needle: Needle): AsyncGenerator<FileMatch> {
+  const large: Candidate[] = []
+  for await (const candidate of search.ripgrep
+    ? foundByRipgrep(search, search.ripgrep, directory, needle)
+    : allFiles(search, directory)) {
+    const path = await searchable(search, candidate)
+    if (path === undefined) continue
+    await using entry = await candidate.open()
+    if (entry?.kind !== 'file') continue
+    if (entry.stats.size <= MAX_RIPGREP_FILE_BYTES) yield* linesOf(search, entry, path, needle)
+    else if (!search.ripgrep) keepForTheEnd(search, large, foundCandidate(search, candidate.names))
+  }
+  if (search.ripgrep) {
+    const found = largeFiles({ directory, signal: search.signal, onCutShort: () => (search.isCut = true) })
+    for await (const names of found) keepForTheEnd(search, large, foundCandidate(search, names))
+    large.sort((a, b) => compareNames(a.names, b.names))
+  }
+  for (const candidate of large) yield* linesOfLarge(search, candidate, needle)
+}
+
+async function searchable(search: Search, { names }: Candidate): Promise<string | undefined> {
+  const path = pathOfMet(search.base, { names })
+  return (await goesOn(search)) && search.fits(relative(path, search.base)) ? path : undefined
+}
+
+function keepForTheEnd(search: Search, large: Candidate[], candidate: Candidate): void {
+  if (large.length < MAX_LARGE_FILES) large.push(candidate)
+  else search.isCut = true
+}
+
+async function* linesOfLarge(search: Search, candidate: Candidate, needle: Needle): AsyncGenerator<FileMatch> {
+  const path = pathOfMet(search.base, candidate)
+  if (isTemporaryName(candidate.names.at(-1)!.toString()) || !search.fits(relative(path, search.base))) return
+  await using entry = search.signal.aborted ? undefined : await candidate.open()
+  if (entry?.kind === 'file') yield* linesOf(search, entry, path, needle)
+  if (search.signal.aborted) search.skipped.push(path)
+}
+
+type Candidate = { readonly names: readonly Buffer[]; readonly open: () => Promise<Entry | undefined> }
+
+async function* allFiles({ jail, signal }: Search, directory: Place): AsyncGenerator<Candidate> {
+  for await (const met of walk(jail, directory, { recursive: true, isOver: () => signal.aborted })) {
+    if (signal.aborted) return
+    // By its place, which is open until the next is asked for; a large file is opened later, and so by its names.
+    if (met.kind === 'file') yield { names: met.names, open: () => lookAt(jail, met) }
+  }
+}
+
+async function* foundByRipgrep(
+  search: Search,
+  ripgrep: string,
+  directory: Place,
+  needle: Needle,
+): AsyncGenerator<Candidate> {
+  const asked = { directory, signal: search.signal, onCutShort: () => (search.isCut = true) }
+  for await (const names of filesWith(ripgrep, needle, asked)) {
+    if (!isTemporaryName(names.at(-1)!.toString())) yield foundCandidate(search, names)
+  }
+}
+
+function foundCandidate({ jail, base }: Search, names: readonly Buffer[]): Candidate {
+  return { names, open: () => openAnew(jail, [...base.names, ...names.slice(0, -1)], names.at(-1)!) }
+}
+
+/** As the walk goes: a directory comes before what it holds. */
+function compareNames(a: readonly Buffer[], b: readonly Buffer[]): number {
+  const at = a.findIndex((name, place) => b[place] === undefined || !name.equals(b[place]))
+  if (at < 0) return a.length - b.length
+  return b[at] === undefined ? 1 : Buffer.compare(a[at]!, b[at])
+}
+
+/** Undefined for what is not in the workdir, or not for clients, whatever ripgrep saw there. */
+async function openAnew(jail: Jail, parent: readonly (string | Buffer)[], name: Buffer): Promise<Entry | undefined> {
+  try {
+    await using directory = await openDirectoryIn(jail, parent)
+    return await look(jail, directory, name)
+  } catch (error) {
+    if (error instanceof Problem) return undefined
+    throw error
+  }
+}
+
+async function* linesOf(search: Search, entry: Entry, path: string, needle: Needle): AsyncGenerator<FileMatch> {
+  const { jail, redact } = search
+  const file = await openToRead(jail, entry).catch(() => undefined)
+  if (!file) return
+  try {
+    for await (const { line, bytes } of findLines(inTime(search, readRange(jail, file, 0, Infinity)), needle)) {
+      const text = bytes && withoutReturn(bytes.toString())
+      yield { path, type: 'file', line, ...(text !== undefined && { text: shownPart(redact(text), needle) }) }
+      if (!(await goesOn(search))) return
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+/** A file can be endless: it is not read on when there is no more time. */
+async function* inTime(search: Search, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    if (!(await goesOn(search))) return
+    yield piece
+  }
+}
+
+const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line)
+
+/** Of a long line, what is around the text. */
+function shownPart(text: string, { bytes, ignoreCase }: Needle): string {
+  if (text.length <= MAX_SHOWN) return text
+  const at = indexOfText(ignoreCase ? text.toLowerCase() : text, bytes.toString())
+  const start = Math.max(0, Math.min(at - SHOWN_BEFORE, text.length - MAX_SHOWN))
+  const part = text.slice(start, start + MAX_SHOWN)
+  return `${start > 0 ? '…' : ''}${part}${start + MAX_SHOWN < text.length ? '…' : ''}`
+}
+
+function nameTest(q: string | undefined): (path: string) => boolean {
+  if (q === undefined) return () => true
+  if (/[*?[]/.test(q)) return compileGlob(q)
+  const part = q.toLowerCase()
+  return (path) =>
+    path
+      .slice(path.lastIndexOf('/') + 1)
+      .toLowerCase()
+      .includes(part)
+}
+
+const relative = (path: string, { text }: JailPath) => (text ? path.slice(text.length + 1) : path)

@@ -1,0 +1,75 @@
+/** A directory of the workdir as a stream of tar, compressed; links are told of as links, pipes and devices left out. */
+import { Readable, pipeline } from 'node:stream'
+import { createGzip } from 'node:zlib'
+import { TAR_END, tarHeader, tarPadding } from './tar.ts'
+import type { TarEntry } from './tar.ts'
+import type { JailPath } from '../jail-path.ts'
+import { lookAt } from '../list-files.ts'
+import type { Entry, Jail } from '../path-jail.ts'
+import { openDirectoryIn, openToRead, readLink } from '../path-jail.ts'
+import { readRange } from '../read-file.ts'
+import type { Met } from './tree-walk.ts'
+import { walk } from './tree-walk.ts'
+
+/** Owns the jail from here on. Throws when there is no such directory; what cannot be read later on is left out. */
+export async function archiveDirectory(jail: Jail, path: JailPath): Promise<Readable> {
+  const blocks = tarOf(jail, path)
+  // Here, so that what is wrong with the path is told before the first byte; and only what has begun cleans up.
+  const first = await blocks.next()
+  const all = async function* () {
+    if (!first.done) yield first.value
+    yield* blocks
+  }
+  const archive = createGzip()
+  // What goes wrong is told to whoever reads the archive: it ends before its end.
+  pipeline(Readable.from(all(), { objectMode: false }), archive, () => void blocks.return())
+  return archive
+}
+
+/** Directories are closed here and nowhere else: never while something is on its way through them. */
+async function* tarOf(jail: Jail, path: JailPath): AsyncGenerator<Buffer, void, void> {
+  await using _jail = jail
+  await using directory = await openDirectoryIn(jail, path.names)
+  for await (const met of walk(jail, directory, { recursive: true })) {
+    await using entry = await lookAt(jail, met)
+    if (entry) yield* tarOfEntry(jail, met, entry)
+  }
+  yield TAR_END
+}
+
+async function* tarOfEntry(jail: Jail, met: Met, entry: Entry): AsyncGenerator<Buffer> {
+  const { stats } = entry
+  const path = Buffer.from(met.names.map((name) => name.toString('latin1')).join('/'), 'latin1')
+  const plain = { path, mode: Number(stats.mode), mtime: Number(stats.mtimeMs) / 1000, size: 0 }
+  if (entry.kind === 'directory') yield tarHeader({ ...plain, kind: 'directory' })
+  else if (entry.kind === 'file') yield* tarOfFile(jail, entry, { ...plain, kind: 'file' })
+  else if (entry.kind === 'symlink') {
+    const target = await readLink(jail, met.directory, met.name).catch(() => undefined)
+    if (target) yield tarHeader({ ...plain, kind: 'symlink', target })
+  }
+}
+
+/** The header has promised a size: what a file grows by meanwhile is left out, what it loses is zeros. */
+async function* tarOfFile(jail: Jail, entry: Entry, header: TarEntry): AsyncGenerator<Buffer> {
+  const file = await openToRead(jail, entry).catch(() => undefined)
+  if (!file) return
+  try {
+    const size = Number((await jail.io(() => file.stat({ bigint: true }))).size)
+    yield tarHeader({ ...header, size })
+    let sent = 0
+    for await (const piece of readRange(jail, file, 0, size)) {
+      sent += piece.length
+      yield piece
+    }
+    yield* zeros(size - sent)
+    yield tarPadding(size)
+  } finally {
+    await file.close()
+  }
+}
+
+const ZEROS = Buffer.alloc(64 * 1024)
+
+function* zeros(count: number): Generator<Buffer> {
+  for (let left = count; left > 0; left -= ZEROS.length) yield ZEROS.subarray(0, left)
+}

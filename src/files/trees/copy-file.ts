@@ -1,0 +1,90 @@
+/**
+ * Copies the content of one open file: its blocks are shared where the file system can, and else its bytes are read, up to
+ * a size that was counted before. What is zero is left out, so that a hole in the file stays one. The file may be changing
+ * meanwhile.
+ */
+import { constants } from 'node:fs'
+import { copyFile, open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { codeOf } from '../file-refusal.ts'
+
+export type FileCopy = {
+  readonly source: FileHandle
+  /** Bytes that are read at most. */
+  readonly size: number
+  /** Nothing is there yet. */
+  readonly target: string
+  /** Throws to end the copy; asked before each piece. */
+  readonly check: () => void
+}
+
+/** What is read at a time, bytes. */
+const CHUNK_BYTES = 1024 * 1024
+/** File systems keep holes in units of their blocks, of which this is the usual size. */
+const BLOCK_BYTES = 4096
+const ZEROS = Buffer.alloc(CHUNK_BYTES)
+
+/** What file systems say that cannot share blocks, or not between these two places. */
+const CANNOT_SHARE: ReadonlySet<string> = new Set(['ENOTSUP', 'EOPNOTSUPP', 'ENOTTY', 'EXDEV', 'EINVAL', 'ENOSYS'])
+
+/** For the files of one tree: whether blocks can be shared is found out once. */
+export function createFileCopier(): (copy: FileCopy) => Promise<void> {
+  let canShare = true
+  return async (copy) => {
+    if (canShare) canShare = await shareBlocks(copy)
+    if (!canShare) await copyBytes(copy)
+  }
+}
+
+/** Returns whether it could; if not, nothing is at the target. */
+async function shareBlocks({ source, target }: FileCopy): Promise<boolean> {
+  try {
+    const flags = constants.COPYFILE_FICLONE_FORCE | constants.COPYFILE_EXCL
+    await copyFile(`/proc/self/fd/${source.fd}`, target, flags)
+    return true
+  } catch (error) {
+    if (!CANNOT_SHARE.has(codeOf(error) ?? '')) throw error
+    return false
+  }
+}
+
+async function copyBytes({ source, size, target, check }: FileCopy): Promise<void> {
+  await using copied = await open(target, 'wx', 0o600)
+  const buffer = Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, size))
+  let [at, end] = [0, 0]
+  while (at < size) {
+    check()
+    const { bytesRead } = await source.read(buffer, 0, Math.min(buffer.length, size - at), at)
+    if (bytesRead === 0) break
+    for (const { from, to } of dataIn(buffer.subarray(0, bytesRead))) {
+      await writeAll(copied, buffer.subarray(from, to), at + from)
+      end = at + to
+    }
+    at += bytesRead
+  }
+  if (end < at) await copied.truncate(at)
+}
+
+type Run = { readonly from: number; readonly to: number }
+
+/** The parts that are not zero, in whole blocks. */
+function* dataIn(bytes: Buffer): Generator<Run> {
+  if (isZero(bytes)) return
+  let from: number | undefined
+  for (let at = 0; at < bytes.length; at += BLOCK_BYTES) {
+    // Its first byte tells most blocks from a hole, without the rest.
+    const isHole = bytes[at] === 0 && isZero(bytes.subarray(at, at + BLOCK_BYTES))
+    if (isHole && from !== undefined) yield { from, to: at }
+    from = isHole ? undefined : (from ?? at)
+  }
+  if (from !== undefined) yield { from, to: bytes.length }
+}
+
+const isZero = (bytes: Buffer): boolean => bytes.equals(ZEROS.subarray(0, bytes.length))
+
+async function writeAll(file: FileHandle, bytes: Buffer, at: number): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, at + done)
+    done += bytesWritten
+  }
+}

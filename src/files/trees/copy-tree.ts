@@ -1,0 +1,185 @@
+/**
+ * Copies a directory that somebody may be changing meanwhile. Each name is opened in its open parent and never followed,
+ * so nothing from outside comes along, whatever a name is swapped for.
+ */
+import { constants } from 'node:fs'
+import { chmod, lstat, mkdir, open, opendir, readlink, symlink, utimes } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import { join } from 'node:path'
+import { Problem } from '../../contract/problem.ts'
+import { createFileCopier } from './copy-file.ts'
+import { codeOf } from '../file-refusal.ts'
+import type { Place } from '../open-place.ts'
+import { openAt, openDirectory, within } from '../open-place.ts'
+
+export type CopyOptions = {
+  /** Real paths of directories that are left out. */
+  readonly without: readonly string[]
+  readonly signal: AbortSignal
+  readonly limits?: CopyLimits
+}
+
+export type CopyLimits = {
+  readonly entries: number
+  /** With what is a hole in a file: finding that out takes as long as reading it. */
+  readonly bytes: number
+}
+
+const LIMITS: CopyLimits = { entries: 1_000_000, bytes: 50 * 1024 ** 3 }
+
+/** Files of one directory that are copied at the same time. */
+const CONCURRENCY = 8
+/** Names that the system is asked for at a time. */
+const READ_AHEAD = 256
+/** Each level holds a descriptor while what is below it is copied. */
+const MAX_DEPTH = 256
+/** More would help nobody to see what is missing. */
+const MAX_WARNINGS = 20
+
+/** Who may do what, without what a copy with another owner would turn into a way to become that owner. */
+const MODE_BITS = 0o1777
+
+/**
+ * Into `to`, which has to be there. Links are copied as they are, files share their blocks where the file system can, and keep their holes;
+ * what is no file, link or directory is left out, as is what may not be read. Answers what was, in words.
+ * Throws a `Problem` when it is too much, and when the signal ends it; what was copied by then is left to the caller,
+ * and nothing more is written once it has thrown.
+ */
+export async function copyTree(
+  from: string,
+  to: string,
+  { signal, without, limits = LIMITS }: CopyOptions,
+): Promise<string[]> {
+  const warnings = new Set<string>()
+  let [entries, bytes, unnamed] = [0, 0, 0]
+  const copyFile = createFileCopier()
+
+  const warn = (path: string, why: string) => {
+    if (warnings.size < MAX_WARNINGS) warnings.add(`${path} was not copied: ${why}`)
+    else unnamed++
+  }
+
+  const check = () => {
+    if (signal.aborted) throw new Problem('unavailable', 'The server is stopping; try again when it is up.')
+  }
+
+  const count = (size: number) => {
+    check()
+    entries++
+    bytes += size
+    if (entries > limits.entries || bytes > limits.bytes) throw tooLarge(limits)
+  }
+
+  async function copyDirectory(source: Place, path: string, depth: number): Promise<void> {
+    const directories: Entry[] = []
+    await forEachName(source, async (name) => {
+      const entry: Entry = { source, name, path: join(path, name), target: join(to, path, name) }
+      if ((await orPassedOver(entry, () => copyFlat(entry))) === 'directory') directories.push(entry)
+    })
+    // One after another: side by side, each level would multiply what is open at the same time.
+    for (const entry of directories) await orPassedOver(entry, () => descend(entry, depth))
+  }
+
+  async function copyFlat(entry: Entry): Promise<'directory' | void> {
+    const { source, name, path, target } = entry
+    const facts = await lstat(within(source, name))
+    count(facts.isFile() ? facts.size : 0)
+    if (facts.isDirectory()) return 'directory'
+    if (facts.isSymbolicLink()) return await symlink(await readlink(within(source, name)), target)
+    if (facts.isFile()) return await copyContent(entry, facts.size)
+    warn(path, 'it is no file, link or directory')
+  }
+
+  async function copyContent({ source, name, target }: Entry, size: number): Promise<void> {
+    // Not held up by a fifo that has come in the file's place.
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+    await using file = await open(within(source, name), flags)
+    const facts = await file.stat()
+    if (!facts.isFile()) return
+    // No more than was counted, whatever it has grown by since.
+    await copyFile({ source: file, size: Math.min(size, facts.size), target, check })
+    await keepFacts(target, facts)
+  }
+
+  async function descend({ source, name, path, target }: Entry, depth: number): Promise<void> {
+    if (depth === MAX_DEPTH) return warn(path, 'it is nested too deeply')
+    await using inner = await openAt(within(source, name), constants.O_DIRECTORY | constants.O_NOFOLLOW)
+    if (without.includes(inner.path)) return warn(path, 'it is the server’s own')
+    await mkdir(target, { mode: 0o700 })
+    await copyDirectory(inner, path, depth + 1)
+    await keepFacts(target, await inner.handle.stat())
+  }
+
+  async function orPassedOver<T>(
+    { name, path }: Pick<Entry, 'name' | 'path'>,
+    work: () => Promise<T>,
+  ): Promise<T | undefined> {
+    try {
+      return await work()
+    } catch (error) {
+      const code = codeOf(error)
+      if (error instanceof Problem || code === undefined || !PASSED_OVER.has(code)) throw error
+      // Gone meanwhile, unless it was its name that could not be read.
+      if (code !== 'ENOENT' || name.includes(NOT_UTF8) || path === from) warn(path, `it cannot be read (${code})`)
+      return undefined
+    }
+  }
+
+  await orPassedOver({ name: from, path: from }, async () => {
+    await using root = await openDirectory(from)
+    await copyDirectory(root, '', 0)
+  })
+  return [...warnings, ...(unnamed > 0 ? [`${unnamed} more were not copied`] : [])]
+}
+
+type Entry = { readonly source: Place; readonly name: string; readonly path: string; readonly target: string }
+
+/** Of what is gone, was swapped for something else, or is not for us. */
+const PASSED_OVER: ReadonlySet<string> = new Set([
+  'ENOENT',
+  'EACCES',
+  'EPERM',
+  'ELOOP',
+  'ENOTDIR',
+  'EINVAL',
+  'ENXIO',
+  'ENODEV',
+  'ENAMETOOLONG',
+])
+
+/** What stands in a name for bytes that are no UTF-8. */
+const NOT_UTF8 = '\uFFFD'
+
+async function keepFacts(target: string, { mode, atime, mtime }: Stats): Promise<void> {
+  await chmod(target, mode & MODE_BITS)
+  await utimes(target, atime, mtime)
+}
+
+/** Reads names as they are needed, because a directory can have millions. No work continues after this has thrown. */
+async function forEachName({ handle }: Place, work: (name: string) => Promise<void>): Promise<void> {
+  const listing = await opendir(`/proc/self/fd/${handle.fd}`, { bufferSize: READ_AHEAD })
+  let hasFailed = false
+  const workAll = async () => {
+    try {
+      for (let entry = await listing.read(); entry; entry = await listing.read()) {
+        if (hasFailed) return
+        await work(entry.name)
+      }
+    } catch (error) {
+      hasFailed = true
+      throw error
+    }
+  }
+  try {
+    const ends = await Promise.allSettled(Array.from({ length: CONCURRENCY }, workAll))
+    for (const end of ends) if (end.status === 'rejected') throw end.reason
+  } finally {
+    await listing.close()
+  }
+}
+
+const tooLarge = ({ entries, bytes }: CopyLimits) =>
+  new Problem(
+    'workdir_too_large',
+    `The workdir holds more than ${entries} files or ${bytes} bytes, too much for a copy (a sparse file counts with its full size); share it, or make it smaller.`,
+  )

@@ -1,0 +1,129 @@
+/**
+ * Removes a directory with all that is in it, also while somebody works there: each name is removed in its open directory
+ * and never followed, so no link leads the removal elsewhere. A directory of millions of names costs no more memory than
+ * one of a few.
+ */
+import { randomUUID } from 'node:crypto'
+import { constants } from 'node:fs'
+import type { Dir } from 'node:fs'
+import { chmod, opendir, rename, rm, rmdir, unlink } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import { createSerial } from '../../lib/serial.ts'
+import { codeOf } from '../file-refusal.ts'
+import type { Place } from '../open-place.ts'
+import { openAt, openDirectory, within } from '../open-place.ts'
+
+/** Names of one directory that are removed at the same time: the threads are for the logs, too. */
+const CONCURRENCY = 4
+
+/** Levels that are held open. What lies deeper is moved up, to the top of the tree. */
+const MAX_DEPTH = 32
+
+/** How often a directory is gone through again when there is something in it after all. */
+const MAX_PASSES = 10_000
+
+const READ_AHEAD = 256
+
+/** That there is nothing is fine. */
+export async function removeTree(path: string): Promise<void> {
+  // Elsewhere there are no names for open directories.
+  if (process.platform !== 'linux') return await rm(path, { recursive: true, force: true })
+  const parent = await openDirectory(dirname(path)).catch(unlessGone)
+  if (!parent) return
+  await using place = parent
+  await removeName(place, Buffer.from(basename(path)), undefined, 0)
+}
+
+/** `top` is the directory that deep ones are moved to, undefined for the tree itself. */
+async function removeName(parent: Place, name: Buffer, top: Place | undefined, depth: number): Promise<void> {
+  for (let pass = 0; pass < MAX_PASSES; pass++) {
+    const isDirectory = await unlinkUnlessDirectory(parent, name)
+    if (!isDirectory) return
+    const removed = await emptyAt(parent, name, top, depth)
+    if (await rmdirUnlessFull(parent, name)) return
+    if (removed === 0) break
+  }
+  await rmdir(entryIn(parent, name)) // says why it cannot be removed
+}
+
+/** Whether it is a directory. What the name stands for, the system says at the removal itself. */
+async function unlinkUnlessDirectory(parent: Place, name: Buffer): Promise<boolean> {
+  try {
+    await unlink(entryIn(parent, name))
+    return false
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ENOENT') return false
+    if (code === 'EISDIR') return true
+    throw error
+  }
+}
+
+/** Whether it is gone, or no directory any more. */
+async function rmdirUnlessFull(parent: Place, name: Buffer): Promise<boolean> {
+  try {
+    await rmdir(entryIn(parent, name))
+    return true
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ENOENT') return true
+    if (code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'ENOTDIR') return false
+    throw error
+  }
+}
+
+/** The number of names that were found in it. */
+async function emptyAt(parent: Place, name: Buffer, top: Place | undefined, depth: number): Promise<number> {
+  const opened = await openAt(entryIn(parent, name), constants.O_DIRECTORY | constants.O_NOFOLLOW).catch(unlessGone)
+  // Swapped for something else meanwhile, that counts as one.
+  if (!opened) return 1
+  await using directory = opened
+  await makeWritable(directory)
+  if (top && depth > MAX_DEPTH) {
+    await rename(entryIn(parent, name), entryIn(top, Buffer.from(`deep-${randomUUID()}`)))
+    return 1
+  }
+  return await emptyDirectory(directory, top ?? directory, depth)
+}
+
+/** Its owner may have taken the right away, as the module cache of Go does. */
+async function makeWritable(directory: Place): Promise<void> {
+  const { mode } = await directory.handle.stat()
+  if ((mode & 0o700) !== 0o700) await chmod(`/proc/self/fd/${directory.handle.fd}`, (mode & 0o7777) | 0o700)
+}
+
+async function emptyDirectory(directory: Place, top: Place, depth: number): Promise<number> {
+  const listing = await opendir(`/proc/self/fd/${directory.handle.fd}`, {
+    encoding: 'buffer' as never, // the types know of texts only
+    bufferSize: READ_AHEAD,
+  })
+  let found = 0
+  // One directory at a time: side by side, each level would multiply what is held open.
+  const oneByOne = createSerial()
+  const remove = async () => {
+    for (let entry = await read(listing); entry; entry = await read(listing)) {
+      found++
+      const { name } = entry
+      if (await unlinkUnlessDirectory(directory, name))
+        await oneByOne(() => removeName(directory, name, top, depth + 1))
+    }
+  }
+  try {
+    const ends = await Promise.allSettled(Array.from({ length: CONCURRENCY }, remove))
+    for (const end of ends) if (end.status === 'rejected') throw end.reason
+  } finally {
+    await listing.close()
+  }
+  return found
+}
+
+const read = async (listing: Dir) => (await listing.read()) as unknown as { readonly name: Buffer } | null
+
+/** The bytes of a name, which need not be UTF-8. */
+const entryIn = (place: Place, name: Buffer): Buffer => Buffer.concat([Buffer.from(within(place, '')), name])
+
+/** Gone, or replaced by something that is not a directory. */
+function unlessGone(error: unknown): undefined {
+  const code = codeOf(error)
+  if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'ELOOP') throw error
+}

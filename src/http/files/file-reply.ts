@@ -1,0 +1,60 @@
+/** A file, a part of it, or a directory's archive as a response: read as fast as the client takes it, and not faster. */
+import type { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Problem } from '../../contract/problem.ts'
+import { etagOf } from '../../files/file-version.ts'
+import type { OpenedFile } from '../../files/read-file.ts'
+import { parseRange } from './byte-range.ts'
+import { contentTypeOf, downloadHeaders } from './file-headers.ts'
+import { isKnown, isSameRange } from './preconditions.ts'
+
+/** Closes the file when all is sent, the client has gone, or nothing has to be sent. */
+export async function sendFile(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  file: OpenedFile,
+  name: string,
+): Promise<FastifyReply> {
+  try {
+    const { headers, method } = request
+    const size = Number(file.stats.size)
+    const version = { etag: etagOf(file.stats), mtime: file.stats.mtime }
+    void reply.header('etag', version.etag).header('last-modified', version.mtime.toUTCString())
+    if (isKnown(headers, version)) return reply.code(304).send(await nothing(file))
+    const range =
+      method === 'GET' && isSameRange(String(headers['if-range'] ?? ''), version)
+        ? parseRange(headers.range, size)
+        : undefined
+    if (range === 'unsatisfiable') {
+      void reply.header('content-range', `bytes */${size}`)
+      throw new Problem(
+        'range_not_satisfiable',
+        'The range begins after the end of the file. Request a range inside the file.',
+        { details: { size } },
+      )
+    }
+    const { start, end } = range ?? { start: 0, end: size }
+    if (range) void reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${size}`)
+    void reply.headers({
+      ...downloadHeaders(name),
+      'accept-ranges': 'bytes',
+      'content-type': contentTypeOf(name),
+      'content-length': end - start,
+    })
+    if (method === 'HEAD') return reply.send(await nothing(file))
+    return reply.send(file.content(start, end))
+  } catch (error) {
+    await file[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+export function sendArchive(reply: FastifyReply, archive: Readable | undefined, name: string): FastifyReply {
+  void reply.headers({ ...downloadHeaders(`${name}.tar.gz`), 'content-type': 'application/gzip' })
+  return reply.send(archive)
+}
+
+async function nothing(file: OpenedFile): Promise<undefined> {
+  await file[Symbol.asyncDispose]()
+  return undefined
+}

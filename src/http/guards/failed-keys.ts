@@ -1,0 +1,41 @@
+/**
+ * Counts requests without a valid key by client address. Only such requests are refused for their number: a client with the key
+ * is always accepted, even from such an address, because otherwise anybody could lock the operator out.
+ */
+import type { FastifyRequest } from 'fastify'
+import Fastify from 'fastify'
+import { Problem } from '../../contract/problem.ts'
+import { networkOf } from '../../security/client-network.ts'
+
+export const MAX_FAILED_KEYS = 20
+const WINDOW_MS = 60_000
+
+/** Addresses that are remembered; the one that was seen longest ago is forgotten first. */
+const MAX_ADDRESSES = 10_000
+
+/** Throws `too_many_attempts` instead of returning, once there were too many. */
+export type CountFailedKey = (request: FastifyRequest) => Promise<void>
+
+export function createFailedKeys(): CountFailedKey {
+  let counter: ReturnType<typeof createCounter> | undefined
+  return async (request) => {
+    const count = await (counter ??= createCounter())
+    const outcome = await count(request)
+    if (outcome.isAllowed || !outcome.isExceeded) return
+    throw new Problem(
+      'too_many_attempts',
+      'Too many requests from this address had no valid key. Wait, or send a valid key.',
+      {
+        details: { retry_after: outcome.ttlInSeconds },
+      },
+    )
+  }
+}
+
+/** On a separate app, created when first needed: on the app of the server it would have to exist from the start, and slow it down. */
+async function createCounter() {
+  const { default: rateLimit } = await import('@fastify/rate-limit')
+  const app = Fastify()
+  await app.register(rateLimit, { global: false, cache: MAX_ADDRESSES, keyGenerator: ({ ip }) => networkOf(ip) })
+  return app.createRateLimit({ max: MAX_FAILED_KEYS, timeWindow: WINDOW_MS })
+}

@@ -1,0 +1,108 @@
+/** A feed of events as an SSE response: cursors in, frames out, at the pace of the reader. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Problem } from '../../contract/problem.ts'
+import type { FeedSource, FollowOptions } from '../../events/event-feed.ts'
+import { follow } from '../../events/event-feed.ts'
+import type { FeedEnd } from '../../events/feed-buffer.ts'
+import { feedLimits } from '../../events/feed-buffer.ts'
+import { sseFrames } from '../../events/sse-frame.ts'
+import { withinTime } from '../../lib/within-time.ts'
+import { closeSignal } from '../close-signal.ts'
+import type { StreamWriter } from './stream-writer.ts'
+import { createStreamWriter } from './stream-writer.ts'
+
+export type StreamOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas'> & {
+  /** What the reader may be behind, bytes. */
+  readonly bufferBytes: number
+  /** The cursor with which the reader resumes after this position. */
+  readonly cursorAt?: (position: number) => string
+  /** Called when it begins; the returned function is called with how it ended. */
+  readonly onOpen: () => (end: { readonly lagged: boolean }) => void
+}
+
+/** A reader that takes nothing for so long is cut off, milliseconds. */
+const STALL_TIMEOUT_MS = 60_000
+
+/** How soon a client comes back, milliseconds. */
+const HELLO = 'retry: 1000\n\n'
+
+/** The last frame says why the stream ends. A reader that disconnected gets none. */
+const GOODBYE: Readonly<Record<FeedEnd, string>> = {
+  deleted: 'event: deleted\ndata: {}\n\n',
+  closing: 'event: server_closing\ndata: {}\n\n',
+  lagged: 'event: lagged\ndata: {}\n\n',
+  aborted: '',
+}
+
+/** A route option: 406 for a client that takes no event stream, in the form all errors have. */
+export async function requireEventStream(request: FastifyRequest): Promise<void> {
+  const accept = request.headers.accept
+  if (accept === undefined || /text\/event-stream|text\/\*|\*\/\*/i.test(accept)) return
+  throw new Problem(
+    'not_acceptable',
+    'This route returns text/event-stream. Send that in Accept, or list the events instead.',
+  )
+}
+
+/** Resolves when the stream has ended on either side. Throws a `Problem` only before the first byte. */
+export async function streamEvents(reply: FastifyReply, source: FeedSource, options: StreamOptions): Promise<void> {
+  const { bufferBytes, cursorAt = String, onOpen, ...following } = options
+  const signal = closeSignal(reply)
+  const feed = follow(source, { ...following, signal, limits: feedLimits(bufferBytes) })
+
+  // The feed listens before the client sees the first byte, so the client receives the events of its next requests.
+  let next = feed.next()
+  const onEnd = onOpen()
+  let lagged = false
+  let stream: StreamWriter | undefined
+  try {
+    reply.header('cache-control', 'no-cache, no-transform')
+    reply.sse.sendHeaders()
+    stream = createStreamWriter(reply.raw)
+    stream.write(HELLO)
+    for (;;) {
+      const { value: batch, done } = await next
+      if (done || signal.aborted) return
+      const text = batch.records.length ? sseFrames(batch.records) : heartbeat(batch.reachedSeq, cursorAt)
+      if (!stream.write(text)) await untilDrained(stream, reply, signal)
+      lagged = batch.end === 'lagged'
+      if (batch.end) return void stream.write(GOODBYE[batch.end])
+      next = feed.next()
+    }
+  } catch (error) {
+    // The head is sent already: the client gets an error frame, reconnects with its cursor, and then gets the status.
+    next.catch(() => {})
+    const problem =
+      error instanceof Problem
+        ? error
+        : new Problem('internal', 'The stream failed. Reconnect with the last id.', { cause: error })
+    if (!(error instanceof Problem)) reply.log.error({ err: error }, 'stream failed')
+    if (!signal.aborted) stream?.write(`event: error\ndata: ${JSON.stringify(problem.toBody())}\n\n`)
+  } finally {
+    onEnd({ lagged })
+    await feed.return()
+  }
+}
+
+/** A comment, with the seq reached as the cursor: with a type filter nothing else would move it. */
+const heartbeat = (reachedSeq: number, cursorAt: (position: number) => string) =>
+  `${reachedSeq > 0 ? `id: ${cursorAt(reachedSeq)}\n` : ''}: heartbeat\n\n`
+
+async function untilDrained(stream: StreamWriter, reply: FastifyReply, signal: AbortSignal): Promise<void> {
+  try {
+    await withinTime(STALL_TIMEOUT_MS, signal, (inTime) => stream.drained(inTime))
+  } catch {
+    // It has read nothing for so long that it will not read a farewell either.
+    reply.raw.destroy()
+  }
+}
+
+/** Where a client resumes in a log; undefined for new events only. */
+export function seqAfter(lastEventId: string | undefined, after_seq: number | undefined): number | undefined {
+  return lastEventId === undefined ? after_seq : parseEventId(lastEventId)
+}
+
+function parseEventId(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw new Problem('invalid_cursor', 'This stream did not issue this Last-Event-ID. Leave it out, or use after_seq.')
+}

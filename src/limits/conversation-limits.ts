@@ -1,0 +1,292 @@
+/**
+ * The limits of one conversation while it lives: its shells start in its control group, its commands are told which limit
+ * they ran into, and what the kernel does not bound by itself is looked at and ended.
+ */
+import { constants } from 'node:os'
+import type { Launch, ShellLauncher } from '../sandbox/launch.ts'
+import type { CommandOptions, CommandResult, Shell, Shells } from '../shell/shell.ts'
+import type { Cgroup, CgroupEvents } from './cgroup.ts'
+import type { CgroupFactory } from './cgroup-factory.ts'
+import { DiskQuota } from './disk-quota.ts'
+import type { Programs } from './disk-usage.ts'
+import { enterArguments, SHELL } from './enter-limits.ts'
+import type { Rlimits } from './enter-limits.ts'
+import type { Exceeded, LimitValues } from '../shell/limit-values.ts'
+import { tellBytes } from '../shell/limit-values.ts'
+import type { LimitWatch, Look } from './limit-watch.ts'
+import { memoryOf, sampleProcesses } from './process-usage.ts'
+import { RunningCommands } from './running-commands.ts'
+import { ShellTrees } from './shell-trees.ts'
+
+/** What holds for all conversations of a server. */
+export type LimitMeans = {
+  readonly factory: CgroupFactory
+  readonly watch: LimitWatch
+  /** Absent: the disk cannot be accounted. */
+  readonly programs: Programs | undefined
+  /** Path of nice(1). */
+  readonly nice: string | undefined
+  /** The most that a process of the server may have open. */
+  readonly maxOpenFiles: number
+}
+
+export type ConversationLimitsOptions = LimitMeans & {
+  readonly conversationId: string
+  readonly limits: LimitValues
+  /** Where its shells have their state. */
+  readonly stateDir: string
+  /** What counts as its disk usage: the workdir that holds now, and directories of its own. */
+  readonly roots: () => readonly string[]
+}
+
+/** Looks, one after the other, at which it was as full as it may be. Then what fills it is ended. */
+const PATIENCE_LOOKS = 8
+/** A conversation is full from this part of its processes on: some always end while others start. */
+const FULL = 0.95
+/** Processes that the kernel may kill within a time, because of memory, before all are ended. */
+const MAX_KILLS = 20
+const KILLS_WINDOW_MS = 10_000
+/** What more is written, over the disk limit, by what no running command answers for. */
+const SLACK_BYTES = 1024 ** 2
+/** For commands that were told to stop, before all that runs is ended. */
+const STOP_MS = 1000
+/** Exit code of a program that wrote a file as large as RLIMIT_FSIZE. */
+const FILE_TOO_LARGE = 128 + constants.signals.SIGXFSZ
+const NO_EVENTS: CgroupEvents = { memoryKills: 0, forksRefused: 0 }
+
+/** A process may have so much whatever the limit is: the program that opens the proxy's socket in a sandbox reserves up to 800 MB. */
+const MIN_DATA_BYTES = 1024 ** 3
+
+export class ConversationLimits {
+  /** Undefined without a limit. */
+  readonly quota: DiskQuota | undefined
+  readonly #options: ConversationLimitsOptions
+  readonly #trees: ShellTrees
+  readonly #running: RunningCommands
+  #group: Cgroup | undefined
+  #ending: Promise<void> | undefined
+  #fullLooks = 0
+  #kills = { since: 0, count: 0 }
+  #overBytes = Infinity
+  /** When commands were last told to stop because of what they wrote. */
+  #stoppedAt = -Infinity
+
+  constructor(options: ConversationLimitsOptions) {
+    const { limits, programs, roots } = options
+    this.#options = options
+    this.#trees = new ShellTrees(options.conversationId, options.stateDir)
+    const { diskBytes: limitBytes } = limits
+    if (limitBytes !== undefined && programs)
+      this.quota = new DiskQuota({
+        limitBytes,
+        roots,
+        programs,
+        pids: () => this.#pids(),
+        isBusy: () => this.#running.areAny,
+      })
+    this.#running = new RunningCommands({
+      limits,
+      events: () => this.#group?.events ?? NO_EVENTS,
+      usedDiskBytes: () => this.quota?.usedBytes ?? 0,
+    })
+  }
+
+  /** Shells that are started by it have the limits from their first instruction on. It rejects when they cannot be set. */
+  limitLauncher(launcher: ShellLauncher): ShellLauncher {
+    return {
+      ...launcher,
+      launch: async (argv, options) => {
+        // Nothing can start in a group that is being emptied, and what did would be ended too.
+        await this.#ending
+        const doors = this.#openGroup()?.doors ?? []
+        const { inside, outside } = this.#rlimits(launcher)
+        const limited = inside ? [SHELL, ...enterArguments({ rlimits: inside }, argv)] : argv
+        const launch = await launcher.launch(limited, options)
+        const nice = this.#isEnforced('cpu') ? undefined : this.#options.nice
+        const entering = [SHELL, ...enterArguments({ doors, rlimits: outside, nice }, launch.argv)]
+        return this.#followed(launch, entering)
+      },
+    }
+  }
+
+  /** The same shells; what they run is stopped and told when it exceeds a limit. Their end removes the control group. */
+  limitShells(shells: Shells): Shells {
+    const close = async () => {
+      const group = this.#group
+      try {
+        await shells.close()
+      } finally {
+        this.#group = undefined
+        await group?.end()
+      }
+    }
+    return {
+      get: (sessionId) => this.#limited(shells.get(sessionId)),
+      fork: async (sessionId, id) => this.#limited(await shells.fork(sessionId, id)),
+      endFork: (id) => shells.endFork(id),
+      list: () => shells.list(),
+      end: (sessionId) => shells.end(sessionId),
+      processes: () => shells.processes(),
+      close,
+      [Symbol.asyncDispose]: close,
+    }
+  }
+
+  /** Ends what has exceeded a limit for too long. */
+  async look(look: Look): Promise<void> {
+    if (this.#trees.isEmpty) return this.#options.watch.remove(this)
+    const exceeded = this.#eventsOf(look) ?? (await this.#usageOf(look))
+    if (exceeded) await this.#endAll(exceeded)
+    else if (await this.quota?.look()) await this.#followDisk()
+  }
+
+  #openGroup(): Cgroup | undefined {
+    const { factory, conversationId, limits } = this.#options
+    if (this.#group) this.#group.makeAgain()
+    else this.#group = factory.make(conversationId, limits)
+    return this.#group
+  }
+
+  #isEnforced(controller: 'memory' | 'pids' | 'cpu'): boolean {
+    return this.#options.factory.enforcedBy(controller) !== 'none'
+  }
+
+  /** `inside` of a user namespace, where the kernel counts the processes of that alone. Root's it never bounds. */
+  #rlimits({ isolation }: ShellLauncher): { inside: Rlimits | undefined; outside: Rlimits } {
+    const { limits, maxOpenFiles } = this.#options
+    const { memoryBytes, processes, diskBytes } = limits
+    const isCounted = isolation !== 'none' && process.getuid?.() !== 0
+    return {
+      inside: isCounted && processes !== undefined && !this.#isEnforced('pids') ? { processes } : undefined,
+      outside: {
+        openFiles: maxOpenFiles,
+        ...(memoryBytes !== undefined &&
+          !this.#isEnforced('memory') && { data: Math.max(memoryBytes, MIN_DATA_BYTES) }),
+        ...(diskBytes !== undefined && { fileSize: diskBytes }),
+      },
+    }
+  }
+
+  #followed(launch: Launch, argv: readonly string[]): Launch {
+    let started: number | undefined
+    return {
+      ...launch,
+      argv,
+      onSpawned: async (pid) => {
+        started = pid
+        this.#trees.add(pid, launch.generations)
+        this.#options.watch.add(this)
+        await launch.onSpawned?.(pid)
+      },
+      onEnded: () => {
+        if (started !== undefined) this.#trees.delete(started)
+        launch.onEnded?.()
+      },
+      [Symbol.asyncDispose]: () => launch[Symbol.asyncDispose](),
+    }
+  }
+
+  #limited(shell: Shell): Shell {
+    return {
+      id: shell.id,
+      get cwd() {
+        return shell.cwd
+      },
+      run: (command, options) => this.#run(shell, command, options),
+      restart: () => shell.restart(),
+      close: () => shell.close(),
+      [Symbol.asyncDispose]: () => shell.close(),
+    }
+  }
+
+  async #run(shell: Shell, command: string, options: CommandOptions): Promise<CommandResult> {
+    await this.quota?.lookBefore()
+    using running = this.#running.add(options.signal)
+    const onStart = (pid: number | undefined) => {
+      running.begin()
+      options.onStart?.(pid)
+    }
+    const result = await shell.run(command, { ...options, signal: running.signal, onStart })
+    // From here on it does not run: what it has left over the limit is told, and not ended, with it.
+    const told = running.finish(result)
+    if (this.quota) {
+      await this.quota.settle({ isNeeded: result.exitCode === FILE_TOO_LARGE })
+      await this.#followDisk()
+    }
+    return this.#withDisk(told)
+  }
+
+  #withDisk(result: CommandResult): CommandResult {
+    if (!this.quota?.isOver) return result
+    const state = this.quota.tell({ withNames: true })
+    // One that wrote a file as large as the limit was ended by the kernel, and nobody else knows.
+    const own: Exceeded | undefined = result.exitCode === 0 ? undefined : { resource: 'disk', message: '' }
+    const exceeded = result.exceeded ?? own
+    const advice = 'Delete files; commands that write more are ended.'
+    return {
+      ...result,
+      ...(exceeded?.resource === 'disk' && { exceeded: { ...exceeded, message: join(exceeded.message, state) } }),
+      note: join(result.note, state, advice),
+    }
+  }
+
+  /** What the kernel has refused or killed for so long that there is no end to it. */
+  #eventsOf({ load }: Look): Exceeded | undefined {
+    const { processes = Infinity, memoryBytes = Infinity } = this.#options.limits
+    // The machine as a whole has less: so has this conversation.
+    const isFull = this.#group !== undefined && load.threads >= processes && this.#group.count >= processes * FULL
+    this.#fullLooks = isFull ? this.#fullLooks + 1 : 0
+    if (this.#fullLooks >= PATIENCE_LOOKS) return tellEnded('processes', `at its limit of ${processes} processes`)
+    if (this.#group === undefined || load.usedMemoryBytes < memoryBytes * FULL) return undefined
+    const { memoryKills } = this.#group.events
+    if (performance.now() - this.#kills.since > KILLS_WINDOW_MS)
+      this.#kills = { since: performance.now(), count: memoryKills }
+    if (memoryKills - this.#kills.count < MAX_KILLS) return undefined
+    return tellEnded('memory', `at its memory limit of ${tellBytes(memoryBytes)}`)
+  }
+
+  /** What is used of resources that no control group bounds. */
+  async #usageOf({ load, processes: sample }: Look): Promise<Exceeded | undefined> {
+    const { processes = Infinity, memoryBytes = Infinity } = this.#options.limits
+    const mayBeMany = !this.#isEnforced('pids') && load.threads >= processes
+    const mayBeLarge = !this.#isEnforced('memory') && load.usedMemoryBytes >= memoryBytes
+    if (!mayBeMany && !mayBeLarge) return undefined
+    const members = await this.#trees.members(await sample())
+    const threads = members.reduce((sum, member) => sum + member.threads, 0)
+    if (mayBeMany && threads > processes) return tellEnded('processes', `over its limit of ${processes} processes`)
+    if (!mayBeLarge) return undefined
+    const files = await this.#trees.memoryFiles()
+    if ((await memoryOf(members, memoryBytes - files)) + files <= memoryBytes) return undefined
+    return tellEnded('memory', `over its memory limit of ${tellBytes(memoryBytes)}`)
+  }
+
+  /** Stops commands that write beyond the limit; and when more is written without one, all. */
+  async #followDisk(): Promise<void> {
+    const { quota } = this
+    if (!quota?.isOver) return void (this.#overBytes = Infinity)
+    const isGrowing = quota.usedBytes > this.#overBytes + SLACK_BYTES
+    this.#overBytes = isGrowing ? quota.usedBytes : Math.min(this.#overBytes, quota.usedBytes)
+    const message = 'The command was ended, because it wrote more than the disk limit allows.'
+    if (this.#running.stopWriters(quota.usedBytes, { resource: 'disk', message })) this.#stoppedAt = performance.now()
+    const hadTime = performance.now() - this.#stoppedAt > STOP_MS
+    if (isGrowing && hadTime && !this.#running.areAny) await this.#endAll(tellEnded('disk', 'over its disk limit'))
+  }
+
+  async #endAll(exceeded: Exceeded): Promise<void> {
+    this.#fullLooks = 0
+    this.#running.tellAll(exceeded)
+    this.#ending = (this.#group ?? this.#trees).killAll()
+    await this.#ending
+  }
+
+  async #pids(): Promise<number[]> {
+    if (this.#group) return this.#group.pids
+    return (await this.#trees.members(await sampleProcesses())).map(({ pid }) => pid)
+  }
+}
+
+const join = (...sentences: (string | undefined)[]) => sentences.filter(Boolean).join(' ')
+
+function tellEnded(resource: Exceeded['resource'], where: string): Exceeded {
+  return { resource, message: `All processes of this conversation were ended, because it was ${where}.` }
+}

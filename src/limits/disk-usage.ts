@@ -1,0 +1,93 @@
+/**
+ * Measures what directories take on disk, by du(1): blocks and not lengths, hard links once, links not followed, other
+ * file systems left out. In a process of its own, which may take long without holding up anything.
+ */
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { mapBounded } from '../lib/map-bounded.ts'
+
+const TIMEOUT_MS = 60_000
+const MAX_OUTPUT_BYTES = 8 * 1024 ** 2
+/** What a file or directory counts besides its blocks: an empty one has none, and still takes its place. */
+export const ENTRY_BYTES = 1024
+const LARGEST = 3
+/** Parts of the largest. */
+const WORTH_NAMING = 0.05
+const READ_CONCURRENCY = 8
+
+export type DiskUsage = {
+  readonly bytes: number
+  /** Directories that their owner, the server's user, cannot read: what is in them is not counted. */
+  readonly hasUnreadable: boolean
+}
+
+export type Programs = { readonly du: string; readonly find: string }
+
+/** Rejects when it takes too long, or the program fails otherwise. */
+export async function measureDisk({ du, find }: Programs, roots: readonly string[]): Promise<DiskUsage> {
+  const [blocks, entries] = await Promise.all([
+    run(du, ['-s', '-x', '-k', '--', ...roots]),
+    run(du, ['-s', '-x', '--inodes', '--', ...roots]),
+  ])
+  const bytes = sumOf(blocks.stdout) * 1024 + sumOf(entries.stdout) * ENTRY_BYTES
+  const isIncomplete = /Permission denied/.test(blocks.stderr)
+  return { bytes, hasUnreadable: isIncomplete && (await hasUnreadable(find, roots)) }
+}
+
+/** The largest that lie directly in one of the roots, with their sizes in bytes. None when there are too many to tell. */
+export async function findLargest(
+  { du }: Programs,
+  roots: readonly string[],
+): Promise<[path: string, bytes: number][]> {
+  const { stdout } = await run(du, ['-a', '-x', '-k', '-0', '-d', '1', '--', ...roots]).catch(() => ({ stdout: '' }))
+  const all = stdout.split('\0').flatMap((line): [string, number][] => {
+    const [size = '', ...path] = line.split('\t')
+    return path.length > 0 && !roots.includes(path.join('\t')) ? [[path.join('\t'), Number(size) * 1024]] : []
+  })
+  const sorted = all.toSorted(([, a], [, b]) => b - a)
+  const most = sorted[0]?.[1] ?? 0
+  return sorted.slice(0, LARGEST).filter(([, bytes]) => bytes > 0 && bytes >= most * WORTH_NAMING)
+}
+
+/** Bytes of files without a name that these processes hold open on the same disks as the roots: du(1) cannot see them. */
+export async function measureNameless(pids: readonly number[], roots: readonly string[]): Promise<number> {
+  const devices = new Set(
+    (await Promise.all(roots.map((root) => stat(root).catch(() => undefined)))).map((s) => s?.dev),
+  )
+  const sizes = new Map<string, number>()
+  await mapBounded(pids, READ_CONCURRENCY, async (pid) => {
+    const names = await readdir(`/proc/${pid}/fd`).catch(() => [])
+    for (const name of names) {
+      const stats = await stat(join(`/proc/${pid}/fd`, name)).catch(() => undefined)
+      if (stats?.isFile() && stats.nlink === 0 && devices.has(stats.dev))
+        sizes.set(`${stats.dev} ${stats.ino}`, stats.blocks * 512)
+    }
+  })
+  return sizes.values().reduce((sum, size) => sum + size, 0)
+}
+
+/** Others' directories are none of the agent's: it cannot write there either. */
+async function hasUnreadable(find: string, roots: readonly string[]): Promise<boolean> {
+  const own = ['-type', 'd', '-uid', String(process.getuid?.() ?? 0), '!', '-perm', '-500', '-print', '-quit']
+  return (await run(find, [...roots, '-xdev', ...own])).stdout !== ''
+}
+
+/** Files vanish while they are counted, so the exit code says little. What is missing says so in `stderr`. */
+async function run(file: string, args: readonly string[]): Promise<{ stdout: string; stderr: string }> {
+  // At the first use: a server starts faster without it, and few have a limit of the disk.
+  const { execa } = await import('execa')
+  const options = {
+    env: { LC_ALL: 'C' },
+    extendEnv: false,
+    timeout: TIMEOUT_MS,
+    maxBuffer: MAX_OUTPUT_BYTES,
+    killSignal: 'SIGKILL',
+    reject: false,
+    stripFinalNewline: false,
+  } as const
+  const result = await execa(file, args, options)
+  if (result.exitCode === undefined) throw result
+  return result
+}
+
+const sumOf = (output: string) => output.matchAll(/^(\d+)\t/gm).reduce((sum, [, size]) => sum + Number(size), 0)

@@ -1,0 +1,53 @@
+/** Looks at all conversations with a running shell, four times a second, for what the kernel does not bound by itself. */
+import { lazily } from '../lib/lazily.ts'
+import type { ProcessSamples, SystemLoad } from './process-usage.ts'
+import { readSystemLoad, sampleProcesses } from './process-usage.ts'
+
+const INTERVAL_MS = 250
+
+/** What one look at the machine found, for all that look at the same time. */
+export type Look = {
+  readonly load: SystemLoad
+  /** Taken when it is first asked for. */
+  readonly processes: () => Promise<ProcessSamples>
+}
+
+export type Watched = {
+  /** Called again only after it has resolved. */
+  readonly look: (look: Look) => Promise<void>
+}
+
+export class LimitWatch {
+  readonly #watched = new Set<Watched>()
+  readonly #busy = new Set<Watched>()
+  readonly #onError: (error: unknown) => void
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(onError: (error: unknown) => void) {
+    this.#onError = onError
+  }
+
+  add(watched: Watched): void {
+    this.#watched.add(watched)
+    this.#timer ??= setInterval(() => this.#lookAtAll(), INTERVAL_MS).unref()
+  }
+
+  remove(watched: Watched): void {
+    this.#watched.delete(watched)
+    if (this.#watched.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #lookAtAll(): void {
+    const look = { load: readSystemLoad(), processes: lazily(sampleProcesses) }
+    for (const watched of this.#watched) {
+      if (this.#busy.has(watched)) continue
+      this.#busy.add(watched)
+      watched
+        .look(look)
+        .catch(this.#onError)
+        .finally(() => this.#busy.delete(watched))
+    }
+  }
+}

@@ -1,0 +1,111 @@
+/** The limits of a server: what a conversation may be given, by which means they hold here, and one object for each conversation. */
+import { accessSync, constants } from 'node:fs'
+import { join } from 'node:path'
+import type { RequestedLimits, ResourceLimits } from '../contract/resource-limits.ts'
+import { Problem } from '../contract/problem.ts'
+import { readIfAny } from './cgroup-places.ts'
+import { createCgroupFactory } from './cgroup-factory.ts'
+import type { ConversationLimitsOptions, LimitMeans } from './conversation-limits.ts'
+import { ConversationLimits } from './conversation-limits.ts'
+import type { Programs } from './disk-usage.ts'
+import { LimitWatch } from './limit-watch.ts'
+import type { LimitValues } from '../shell/limit-values.ts'
+import { limitsAbove, lowerLimits } from '../shell/limit-values.ts'
+
+/** More than this no process may have open, whatever the server may. */
+const MAX_OPEN_FILES = 65_536
+/** Not the search path of the shells, which may begin with a directory that agents write in. */
+const SYSTEM_DIRECTORIES = ['/usr/local/bin', '/usr/bin', '/bin', '/run/current-system/sw/bin']
+
+export interface ResourceLimiter {
+  /** The conversations of which an earlier server had left processes in control groups; they were ended at start. */
+  readonly ended: readonly string[]
+  /** Throws a `Problem` for more than the server allows. */
+  check(requested: RequestedLimits): void
+  /** What holds for a conversation that was made with these, and by which means. */
+  inForce(requested?: RequestedLimits): ResourceLimits
+  limit(options: LimitedConversation): ConversationLimits
+}
+
+export type LimitedConversation = Pick<ConversationLimitsOptions, 'conversationId' | 'stateDir' | 'roots'> & {
+  readonly requested: RequestedLimits | undefined
+}
+
+export type ResourceLimiterOptions = {
+  /** Of each conversation, at most. */
+  readonly limits: LimitValues
+  /** Locked by this server. */
+  readonly dataDir: string
+  readonly onError: (error: unknown) => void
+}
+
+/** Finds out what can be limited here, and by what; removes what a server that was killed has left. */
+export async function createResourceLimiter({
+  limits,
+  dataDir,
+  onError,
+}: ResourceLimiterOptions): Promise<ResourceLimiter> {
+  const means: LimitMeans = {
+    factory: await createCgroupFactory(dataDir),
+    watch: new LimitWatch(onError),
+    programs: findPrograms(),
+    nice: findSystemProgram('nice'),
+    maxOpenFiles: Math.min(MAX_OPEN_FILES, ownOpenFiles()),
+  }
+  return {
+    ended: means.factory.ended,
+    check(requested) {
+      const above = limitsAbove(limits, requested)
+      if (above.length === 0) return
+      throw new Problem('invalid_request', `limits: more than this server allows: ${above.join(', ')}.`)
+    },
+    inForce: (requested) => describe(lowerLimits(limits, requested), means),
+    limit: ({ requested, ...options }) =>
+      new ConversationLimits({ ...means, ...options, limits: lowerLimits(limits, requested) }),
+  }
+}
+
+function describe({ memoryBytes, processes, cpus, diskBytes }: LimitValues, means: LimitMeans): ResourceLimits {
+  const { factory, programs } = means
+  const bounded = (limit: number | undefined, controller: 'memory' | 'pids') => {
+    if (limit === undefined) return 'none'
+    const by = factory.enforcedBy(controller)
+    return by === 'none' ? 'watchdog' : by
+  }
+  const cpu = factory.enforcedBy('cpu')
+  return {
+    memory_bytes: memoryBytes ?? null,
+    processes: processes ?? null,
+    cpus: cpus ?? null,
+    disk_bytes: diskBytes ?? null,
+    enforced_by: {
+      memory: bounded(memoryBytes, 'memory'),
+      processes: bounded(processes, 'pids'),
+      cpu: cpu === 'none' ? 'priority' : cpu,
+      io: factory.enforcedBy('io'),
+      disk: diskBytes !== undefined && programs ? 'accounting' : 'none',
+    },
+  }
+}
+
+function findPrograms(): Programs | undefined {
+  const [du, find] = [findSystemProgram('du'), findSystemProgram('find')]
+  return du === undefined || find === undefined ? undefined : { du, find }
+}
+
+function findSystemProgram(name: string): string | undefined {
+  return SYSTEM_DIRECTORIES.map((directory) => join(directory, name)).find((path) => {
+    try {
+      accessSync(path, constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+/** The soft limit, which Node has raised to the hard one. */
+function ownOpenFiles(): number {
+  const limit = Number(/^Max open files\s+(\d+)/m.exec(readIfAny('/proc/self/limits'))?.[1])
+  return Number.isInteger(limit) ? limit : MAX_OPEN_FILES
+}

@@ -1,0 +1,120 @@
+/** The commands of one conversation that run now, and what each of them, or the next one, has to be told of its limits. */
+import type { CommandResult } from '../shell/shell.ts'
+import type { CgroupEvents } from './cgroup.ts'
+import type { Exceeded, LimitValues } from '../shell/limit-values.ts'
+import { tellBytes } from '../shell/limit-values.ts'
+
+/** What a command may write that finds the disk limit exceeded already, as it begins: enough for one that deletes. */
+const SLACK_BYTES = 1024 ** 2
+
+export type RunningCommand = {
+  readonly signal: AbortSignal
+  /** To be called when its turn has come. */
+  readonly begin: () => void
+  /** To be called with its result, and once: it does not run any more. */
+  readonly finish: (result: CommandResult) => CommandResult
+  readonly [Symbol.dispose]: () => void
+}
+
+type Running = {
+  readonly stop: AbortController
+  /** Undefined until its turn has come. */
+  before: CgroupEvents | undefined
+  diskBytes: number
+  exceeded: Exceeded | undefined
+}
+
+export type RunningCommandsOptions = {
+  readonly limits: LimitValues
+  readonly events: () => CgroupEvents
+  readonly usedDiskBytes: () => number
+}
+
+export class RunningCommands {
+  readonly #options: RunningCommandsOptions
+  readonly #running = new Set<Running>()
+  /** For the next result: what happened while no command ran. */
+  #news: Exceeded[] = []
+
+  constructor(options: RunningCommandsOptions) {
+    this.#options = options
+  }
+
+  /** Whether any runs that was not told to stop. */
+  get areAny(): boolean {
+    return this.#running.values().some(({ exceeded }) => !exceeded)
+  }
+
+  add(signal: AbortSignal): RunningCommand {
+    const { events, usedDiskBytes } = this.#options
+    const stop = new AbortController()
+    const running: Running = { stop, before: undefined, diskBytes: usedDiskBytes(), exceeded: undefined }
+    const onAbort = () => stop.abort(signal.reason)
+    signal.addEventListener('abort', onAbort)
+    if (signal.aborted) onAbort()
+    this.#running.add(running)
+    return {
+      signal: stop.signal,
+      begin() {
+        running.before = events()
+        running.diskBytes = usedDiskBytes()
+      },
+      finish: (result) => this.#tell(running, result),
+      [Symbol.dispose]: () => {
+        signal.removeEventListener('abort', onAbort)
+        this.#running.delete(running)
+      },
+    }
+  }
+
+  /** Tells those that run what has ended them; when none runs, the next. */
+  tellAll(exceeded: Exceeded): void {
+    if (this.#running.size === 0) this.#news.push(exceeded)
+    for (const running of this.#running) running.exceeded ??= exceeded
+  }
+
+  /** Ends those during which the disk came to hold too much. Answers whether there were any. */
+  stopWriters(usedBytes: number, exceeded: Exceeded): boolean {
+    const { diskBytes: limit = Infinity } = this.#options.limits
+    const isWriter = (one: Running) => !one.exceeded && usedBytes > Math.max(limit, one.diskBytes + SLACK_BYTES)
+    const writers = [...this.#running].filter(isWriter)
+    for (const writer of writers) {
+      writer.exceeded = exceeded
+      writer.stop.abort()
+    }
+    return writers.length > 0
+  }
+
+  #tell(running: Running, result: CommandResult): CommandResult {
+    this.#running.delete(running)
+    const met = this.#eventsSince(running.before)
+    const [first] = met
+    // One that came to a good end all the same has no error, but a note.
+    const exceeded = running.exceeded ?? (first && result.exitCode !== 0 ? first : undefined)
+    const told = [...this.#news.splice(0), ...(running.exceeded ? [running.exceeded] : []), ...met]
+    const note = [...new Set(told.map(({ message }) => message)), result.note].filter(Boolean).join(' ')
+    return {
+      ...result,
+      ...(running.exceeded && { interrupted: true }),
+      ...(exceeded && { exceeded }),
+      ...(note && { note }),
+    }
+  }
+
+  #eventsSince(before: CgroupEvents | undefined): Exceeded[] {
+    if (!before) return []
+    const { limits, events } = this.#options
+    const now = events()
+    const met: Exceeded[] = []
+    if (now.memoryKills > before.memoryKills)
+      met.push({ resource: 'memory', message: tellMemory(limits, now.memoryKills - before.memoryKills) })
+    if (now.forksRefused > before.forksRefused) met.push({ resource: 'processes', message: tellForks(limits) })
+    return met
+  }
+}
+
+const tellMemory = ({ memoryBytes = 0 }: LimitValues, killed: number) =>
+  `The processes of this conversation used more memory than its limit of ${tellBytes(memoryBytes)}: ${killed} of them ${killed === 1 ? 'was' : 'were'} killed.`
+
+const tellForks = ({ processes }: LimitValues) =>
+  `This conversation is at its limit of ${processes} processes and threads: some could not be started.`

@@ -1,0 +1,145 @@
+/** From the text of an answer to its deltas: knows the framings an answer comes in, and nothing of what it means. */
+import { ComplexJson, parseForeignJson } from '../../lib/foreign-json.ts'
+import { EventTooLarge, createSseDecoder } from '../../lib/sse-decoder.ts'
+import { createSlices } from '../../lib/time-slices.ts'
+import type { AnswerAssembly } from './answer-assembly.ts'
+import { CutShort, NotAnAnswer, UpstreamFailure } from './answer-assembly.ts'
+import { AnswerTooLarge, MAX_EVENT_CHARS } from './answer-limits.ts'
+import { readChunk } from './chat-chunk.ts'
+import { partOf } from '../llm.ts'
+import type { LlmPiece } from '../llm.ts'
+
+/** Of what is no answer, for the error to quote the beginning of. Much longer than the quotation: a secret that is cut off is not found. */
+const MAX_HEAD_CHARS = 64 * 1024
+
+/** One message of the server: the JSON of a chunk, or the word that there are no more. */
+type ServerMessage = { readonly json: unknown; readonly isError: boolean } | 'done'
+
+/**
+ * Feeds the answer and yields its deltas: at most one for each part of the answer from one read. Returns when the answer
+ * is over, which may be before the server closes. What breaks after the model's end is no failure.
+ *
+ * One loop from the text to the delta: each further async generator, and each `yield*` in one, would make every piece
+ * of text some microseconds older.
+ */
+export async function* readAnswer(
+  texts: AsyncIterable<string>,
+  answer: AnswerAssembly,
+): AsyncGenerator<LlmPiece, void> {
+  const reader = createMessageReader()
+  // What has arrived already is read without a turn of the loop; what a delta costs is mostly what its reader does with it.
+  const slices = createSlices()
+  let isDone = false
+  const take = (messages: readonly ServerMessage[]) => {
+    isDone = messages.includes('done')
+    return joinDeltas(takeMessages(messages, answer))
+  }
+  try {
+    for await (const text of texts) {
+      for (const delta of take(reader.push(text))) {
+        yield delta
+        const turn = slices.rest()
+        if (turn) await turn
+      }
+      if (isDone) break
+      // A read may also be long work that comes to nothing, such as comments.
+      const turn = slices.rest()
+      if (turn) await turn
+    }
+    if (!isDone) for (const delta of take(reader.end())) yield delta
+  } catch (error) {
+    const isRefused = [UpstreamFailure, AnswerTooLarge, EventTooLarge].some((kind) => error instanceof kind)
+    if (!answer.hasEnded || isRefused) throw error
+    answer.breakOff()
+  }
+  // Of an answer that was cut off, half a character says nothing.
+  if (answer.hasEnded) for (const delta of answer.flush()) yield delta
+}
+
+function* takeMessages(messages: readonly ServerMessage[], answer: AnswerAssembly): Generator<LlmPiece> {
+  for (const message of messages) {
+    if (message === 'done') return answer.end()
+    const chunk = readChunk(message.json)
+    if (chunk.error) throw new UpstreamFailure(chunk.error)
+    if (message.isError) throw new UpstreamFailure(message.json)
+    yield* answer.add(chunk)
+  }
+}
+
+/**
+ * Events as they arrive; a server that does not stream, though asked to, sends one JSON document. Gateways write such a
+ * document also behind events or comments, without a field name, mostly to say what failed.
+ */
+function createMessageReader() {
+  const sse = createSseDecoder({ maxEventChars: MAX_EVENT_CHARS })
+  let head = ''
+  let plain: string | undefined
+  let sawMessage = false
+  return {
+    push(text: string): ServerMessage[] {
+      if (head === '' && /^[{[]/.test(text.trimStart())) plain = ''
+      if (!sawMessage && head.length < MAX_HEAD_CHARS) head = (head + text).trimStart().slice(0, MAX_HEAD_CHARS)
+      if (plain === undefined) {
+        const messages = sse.push(text).flatMap(parseMessage)
+        sawMessage ||= messages.length > 0
+        // Not to its end, which such a page may never come to.
+        if (!sawMessage && head.length === MAX_HEAD_CHARS && !isEventStream(head)) throw new NotAnAnswer(head)
+        return messages
+      }
+      plain += text
+      if (plain.length > MAX_EVENT_CHARS) throw tooLarge()
+      return []
+    },
+    end(): ServerMessage[] {
+      if (plain !== undefined) return [...parseMessage({ event: '', data: plain }), 'done']
+      const rest = [...sse.rest().flatMap(parseMessage), ...documentIn(sse.strayLines())]
+      if (!sawMessage && rest.length === 0 && head !== '' && !isEventStream(head)) throw new NotAnAnswer(head)
+      return rest
+    },
+  }
+}
+
+const isEventStream = (head: string) => /^(data|event|id|retry)?:/.test(head)
+
+const tooLarge = () => new AnswerTooLarge(`a message of it is longer than ${MAX_EVENT_CHARS} characters`)
+
+/** One message, or none: gateways keep a connection alive with events whose data is empty. */
+function parseMessage({ event, data }: { event: string; data: string }): ServerMessage[] {
+  const text = data.trim()
+  const isError = event === 'error'
+  if (text === '[DONE]') return ['done']
+  if (text === '' && !isError) return []
+  try {
+    return [{ json: parseForeignJson(data), isError }]
+  } catch (error) {
+    if (error instanceof ComplexJson) throw new AnswerTooLarge(`a message of it ${error.message}`)
+    if (isError && !/^[{[]/.test(text)) return [{ json: text, isError }]
+    throw new CutShort('the provider sent half a chunk', { cause: error })
+  }
+}
+
+/** What is no whole document is what is left of one, or a text that says nothing to a program. */
+function documentIn(lines: string): ServerMessage[] {
+  try {
+    return /^\s*[{[]/.test(lines) ? [{ json: parseForeignJson(lines), isError: false }] : []
+  } catch {
+    return []
+  }
+}
+
+/**
+ * One delta for each part. A server may cut an answer into single characters and mix the parts: each delta that is passed
+ * on costs a frame for every reader, much larger than its text.
+ */
+function* joinDeltas(deltas: Iterable<LlmPiece>): Generator<LlmPiece> {
+  const joined = new Map<string, LlmPiece>()
+  try {
+    for (const delta of deltas) {
+      const part = partOf(delta)
+      joined.set(part, { ...delta, text: (joined.get(part)?.text ?? '') + delta.text })
+    }
+  } finally {
+    // Also what came before a failure was said.
+    yield* joined.values()
+  }
+}

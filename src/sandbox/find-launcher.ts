@@ -1,0 +1,112 @@
+/** Finds out whether there can be a sandbox on this host, and what it can do, by making one around nothing. */
+import { execFile, spawn } from 'node:child_process'
+import { accessSync, closeSync, constants, openSync, rmSync, writeFileSync, mkdirSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { isAbsolute, join } from 'node:path'
+import { createBubblewrapLauncher, trialArguments, type SandboxFeatures } from './bubblewrap-launcher.ts'
+import { compileSeccompFilter } from './seccomp-filter.ts'
+import type { SandboxPlan } from './mounts.ts'
+import type { ShellLauncher } from './launch.ts'
+
+const TRIAL_TIMEOUT_MS = 5000
+const MAX_REASON = 300
+/** Where a trial has its filter, after its streams. */
+const FILTER_DESCRIPTOR = 3
+
+export type Found = { readonly launcher: ShellLauncher } | { readonly missing: string }
+
+/** `missing` is what stands in the way, as a clause. */
+export async function findBubblewrap(plan: SandboxPlan): Promise<Found> {
+  if (process.platform !== 'linux') return { missing: 'bubblewrap exists on Linux only' }
+  const bwrap = findProgram('bwrap', plan.path)
+  if (bwrap === undefined) return { missing: 'bubblewrap is not installed: there is no bwrap on PATH' }
+  const wanted = await featuresOf(bwrap, plan)
+  let complaint: string | undefined
+  for (const features of lesserFeatures(wanted)) {
+    const said = await complaintOf(bwrap, plan, features)
+    if (said === undefined) return { launcher: createBubblewrapLauncher({ ...plan, bwrap, features }) }
+    complaint ??= said
+  }
+  if (wanted.filter !== undefined) closeSync(wanted.filter)
+  return { missing: `bubblewrap does not work here: ${oneLine(complaint ?? 'it did not answer')}` }
+}
+
+/** As its own help tells. Nothing where that fails: the trial then says why. */
+async function featuresOf(bwrap: string, plan: SandboxPlan): Promise<SandboxFeatures> {
+  const { promise, resolve } = Promise.withResolvers<string>()
+  execFile(bwrap, ['--help'], { env: { PATH: plan.path }, timeout: TRIAL_TIMEOUT_MS }, (_, stdout) => resolve(stdout))
+  const help = await promise
+  const program = /^ *--seccomp /m.test(help) ? compileSeccompFilter(process.arch) : undefined
+  return {
+    bindsDescriptors: /^ *--bind-fd /m.test(help),
+    disablesUserNamespaces: /^ *--disable-userns /m.test(help),
+    isolatesNetwork: true,
+    filter: program && holdFile(program, plan.dataDir),
+  }
+}
+
+/**
+ * What to try: as much as there is, and less where this host does not have it. User namespaces cannot be disabled where
+ * /proc/sys is read-only, a kernel may be built without seccomp, and some containers permit all namespaces but that of the
+ * network.
+ */
+function lesserFeatures(wanted: SandboxFeatures): SandboxFeatures[] {
+  const withFilter = { ...wanted, disablesUserNamespaces: false }
+  const tries = [wanted]
+  if (wanted.disablesUserNamespaces && process.getuid?.() !== 0) tries.push(withFilter)
+  if (wanted.filter !== undefined) tries.push({ ...withFilter, filter: undefined })
+  return [...tries, ...tries.map((each) => ({ ...each, isolatesNetwork: false }))]
+}
+
+/** A file without a name, for as long as the server lives. */
+function holdFile(bytes: Uint8Array, directory: string): number {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const path = join(directory, `.seccomp-${randomUUID()}`)
+  writeFileSync(path, bytes, { flag: 'wx', mode: 0o600 })
+  try {
+    return openSync(path, 'r')
+  } finally {
+    rmSync(path)
+  }
+}
+
+/** What bwrap said that failed; undefined when it did not. */
+function complaintOf(bwrap: string, plan: SandboxPlan, features: SandboxFeatures): Promise<string | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string | undefined>()
+  const filter = features.filter === undefined ? undefined : openSync(`/proc/self/fd/${features.filter}`, 'r')
+  const args = trialArguments(plan, features, filter === undefined ? undefined : FILTER_DESCRIPTOR)
+  const child = spawn(bwrap, args, {
+    env: { PATH: plan.path },
+    timeout: TRIAL_TIMEOUT_MS,
+    stdio: ['ignore', 'ignore', 'pipe', ...(filter === undefined ? [] : [filter])],
+  })
+  if (filter !== undefined) closeSync(filter)
+  let said = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(0, MAX_REASON * 2)))
+  child.once('error', (error) => resolve(error.message))
+  child.once('close', (code, signal) => {
+    if (code === 0) resolve(undefined)
+    else resolve(said.trim() || (signal ? 'it did not answer' : `it ended with code ${code}`))
+  })
+  return promise
+}
+
+/** Not among the programs of packages and projects (npm puts those first on PATH): agents write there. */
+export function findProgram(name: string, path: string): string | undefined {
+  const isOfProject = (directory: string) =>
+    /\/node_modules(\/|$)/.test(directory) || isInside(directory, process.cwd())
+  const directories = path.split(':').filter((directory) => isAbsolute(directory) && !isOfProject(directory))
+  const candidates = directories.map((directory) => join(directory, name))
+  return candidates.find((candidate) => {
+    try {
+      accessSync(candidate, constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+const isInside = (path: string, directory: string) => `${path}/`.startsWith(directory === '/' ? '//' : `${directory}/`)
+
+const oneLine = (text: string) => text.replaceAll(/\s+/g, ' ').slice(0, MAX_REASON).replace(/\.$/, '')

@@ -1,9 +1,0 @@
-/** An expected failure in words without secrets. */
-import { Problem } from '../contract/problem.ts'
-import { mapStrings } from '../lib/map-strings.ts'
-
-export function redactProblem(problem: Problem, redact: (text: string) => string): Problem {
-  const { code, message, cause } = problem
-  const details = mapStrings(problem.details, redact) as Problem['details']
-  return new Problem(code, redact(message), { ...(details && { details }), cause })
-}

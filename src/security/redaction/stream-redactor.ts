@@ -1,0 +1,182 @@
+/** Takes what was found out of text, also out of text that comes in pieces cut anywhere. */
+import { createSlices } from '../../lib/time-slices.ts'
+import type { Occurrence } from './occurrences.ts'
+import { Occurrences } from './occurrences.ts'
+import type { SecretAutomata } from './secret-automata.ts'
+import type { TextUnit } from './secret-scanner.ts'
+import { SecretScanner } from './secret-scanner.ts'
+
+/**
+ * Text in, the same text without secrets out: all that was pushed and flushed, joined, is what the whole text would have
+ * become at once, however it was cut. It holds back the last bytes of what was pushed, as many as the longest secret has
+ * less one, and no more than to the line break before them where no secret goes on behind one. So what is shown, and
+ * when, is the same for any text of that length and form, whether or not it begins like a secret.
+ */
+export interface StreamRedactor {
+  push(text: string): string
+  /** The end: what was held back is no secret. Afterwards a new text may begin. */
+  flush(): string
+  /** What is held back, given out for good; should it turn out to begin a secret, the rest of that is still taken out. */
+  release(): string
+  /** Units held back. */
+  readonly held: number
+}
+
+/** `automata` is asked at each push for what holds now; with others, what is held back is read once more. */
+export function createStreamRedactor(automata: () => SecretAutomata | undefined, unit: TextUnit): StreamRedactor {
+  let using: SecretAutomata | undefined
+  let scanner: SecretScanner | undefined
+  const found = new Occurrences()
+  const writer = new Writer(found)
+  /** Not yet given out; the text before it is. */
+  let held = ''
+  /** Where `held` begins, in units of the whole text. */
+  let start = 0
+
+  const read = (text: string) => {
+    const now = automata()
+    if (now === using) {
+      scanner?.scan(text)
+      return
+    }
+    using = now
+    found.clear()
+    scanner = now && new SecretScanner(now, unit, found)
+    scanner?.begin(start)
+    scanner?.scan(held + text)
+  }
+
+  const giveOut = (text: string, settled: number): string => {
+    const all = held + text
+    const { written, upTo } = writer.write(all, start, settled)
+    held = all.slice(upTo - start)
+    start = upTo
+    return written
+  }
+
+  return {
+    push(text) {
+      read(text)
+      if (!scanner && held === '') {
+        start += text.length
+        return text
+      }
+      return giveOut(text, scanner?.settled ?? Infinity)
+    },
+    flush() {
+      scanner?.finish()
+      const rest = giveOut('', Infinity)
+      start = 0
+      found.clear()
+      writer.begin()
+      scanner?.begin(0)
+      return rest
+    },
+    // What is begun goes on, though its beginning is out.
+    release: () => giveOut('', Infinity),
+    get held() {
+      return held.length
+    },
+  }
+}
+
+/** Scanned at a time, characters: some milliseconds, whatever the text is. */
+export const SLICE_CHARS = 16 * 1024
+
+/** Takes secrets out of whole texts, one after the other. */
+export class TextRedactor {
+  readonly automata: SecretAutomata
+  readonly #found = new Occurrences()
+  readonly #writer = new Writer(this.#found)
+  readonly #scanner: SecretScanner
+
+  constructor(automata: SecretAutomata) {
+    this.automata = automata
+    this.#scanner = new SecretScanner(automata, 'char', this.#found)
+  }
+
+  /** Without the end of the text, about which it cannot be said whether it begins a secret. */
+  redactCutOff(text: string): string {
+    this.#scanner.begin(0)
+    this.#scanner.scan(text)
+    const decided = Math.max(this.#scanner.settled, this.#found.end)
+    this.#writer.begin()
+    const { written } = this.#writer.write(text.slice(0, decided), 0, Infinity)
+    this.#found.clear()
+    return written
+  }
+
+  redact(text: string): string {
+    if (text.length < this.automata.shortest) return text
+    this.#scanner.begin(0)
+    this.#scanner.scan(text)
+    return this.#finish(text)
+  }
+
+  /** The same for a long text: other work has its turn in between. Not for two texts at a time. */
+  async redactInSlices(text: string): Promise<string> {
+    const slices = createSlices()
+    this.#scanner.begin(0)
+    for (let at = 0; at < text.length; at += SLICE_CHARS) {
+      this.#scanner.scan(text.slice(at, at + SLICE_CHARS))
+      await slices.rest()
+    }
+    return this.#finish(text)
+  }
+
+  #finish(text: string): string {
+    this.#scanner.finish()
+    if (this.#found.isEmpty) return text
+    this.#writer.begin()
+    const { written } = this.#writer.write(text, 0, Infinity)
+    this.#found.clear()
+    return written
+  }
+}
+
+class Writer {
+  readonly #found: Occurrences
+  /** The latest that was written. */
+  #latest: Occurrence | undefined
+
+  constructor(found: Occurrences) {
+    this.#found = found
+  }
+
+  begin(): void {
+    this.#latest = undefined
+  }
+
+  /**
+   * Writes `text`, which begins at `start`, as far as it is decided: every occurrence that begins before `settled` is
+   * known. All that belongs to any occurrence goes; where some overlap, the fewest that cover them are named.
+   */
+  write(text: string, start: number, settled: number): { written: string; upTo: number } {
+    const found = this.#found.sorted()
+    const limit = Math.min(settled, start + text.length)
+    let written = ''
+    let at = start
+    for (let next = 0; ;) {
+      let furthest: Occurrence | undefined
+      for (; next < found.length && found[next]!.start <= at; next++) {
+        const occurrence = found[next]!
+        if (occurrence.end > (furthest?.end ?? at)) furthest = occurrence
+      }
+      if (furthest) {
+        const goesOn = furthest.of !== undefined && furthest.of === this.#latest?.of && furthest.start < at
+        // Another that has begun by now may reach further still.
+        if (at >= settled && !goesOn) break
+        if (!goesOn) written += `<secret:${furthest.name}>`
+        this.#latest = { ...furthest }
+        at = furthest.end
+        continue
+      }
+      const until = Math.min(found[next]?.start ?? limit, limit)
+      if (until <= at) break
+      written += text.slice(at - start, until - start)
+      at = until
+    }
+    this.#found.forget(at)
+    return { written, upTo: at }
+  }
+}

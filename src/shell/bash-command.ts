@@ -1,0 +1,139 @@
+/** One command in a running bash, from its first byte to its end: its output, its time limit, what it leaves behind. */
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { BashProcess } from './bash-process.ts'
+import type { Report } from './bash-report.ts'
+import { commandScript, exportScript } from './bash-script.ts'
+import { readSlowly } from './output/background-output.ts'
+import { CommandOutput, type CommandOutputOptions, type FinishedOutput } from './output/command-output.ts'
+import { interruptCommand } from './processes/interrupt.ts'
+import type { OutputFifo } from './output/output-fifo.ts'
+import type { CommandOptions } from './shell.ts'
+import type { OutputPipes, ShellFiles } from './shell-files.ts'
+import type { CommandLimits } from './shell-limits.ts'
+
+export type BashCommand = {
+  readonly bash: BashProcess
+  readonly files: ShellFiles
+  readonly pipes: OutputPipes
+  readonly command: string
+  readonly options: CommandOptions
+  /** A pipe to read from. */
+  readonly stdin: string | undefined
+  readonly secrets: Readonly<Record<string, string>>
+  /** Where the whole of a long output goes, when `options` names no files. */
+  readonly outputDir: string
+  readonly limits: CommandLimits
+}
+
+/** A child in the background has the pipes for a moment even when its own output goes elsewhere: until it gets to run. */
+const LETTING_GO_MS = [1, 5, 15]
+
+export type StopReason = 'timeout' | 'abort' | 'flood'
+
+export type FinishedCommand = {
+  /** Nothing when the shell ended with the command. */
+  readonly report: Report | undefined
+  readonly stopped: StopReason | undefined
+  readonly stdout: FinishedOutput
+  readonly stderr: FinishedOutput
+  /** Background processes still have the pipes, which are therefore of no further use. */
+  readonly pipesHeld: boolean
+}
+
+export async function runBashCommand(run: BashCommand): Promise<FinishedCommand> {
+  const { bash, files, pipes, options } = run
+  files.writeScript(run.command.replaceAll('\0', ''))
+  const flood = new AbortController()
+  const stdout = connectOutput('stdout', pipes.stdout, run, flood)
+  const stderr = connectOutput('stderr', pipes.stderr, run, flood)
+  const { stdin } = run
+  const paths = { script: files.scriptPath, stdin, stdout: pipes.stdout.path, stderr: pipes.stderr.path }
+  const ownEnv = { ...run.secrets, ...options.ownEnv }
+  const ended = bash.send(exportScript(options.env ?? {}) + commandScript(paths, ownEnv))
+  const fed = stdin === undefined ? undefined : options.input?.connect(stdin)
+  const stopped = await stopWhenNeeded(bash, ended, run, flood.signal)
+  const report = await ended
+  options.input?.close()
+  await fed
+  const pipesAre = await drain(pipes)
+  pipes.stdout.endText(pipesAre)
+  pipes.stderr.endText(pipesAre)
+  pipes.stdout.receive(() => true)
+  pipes.stderr.receive(() => true)
+  return {
+    report,
+    stopped,
+    stdout: await stdout.finish(),
+    stderr: await stderr.finish(),
+    pipesHeld: pipesAre === 'held',
+  }
+}
+
+/** The shell has ended the command: all that it wrote itself is in the pipes by now. */
+async function drain({ stdout, stderr }: OutputPipes): Promise<'free' | 'held'> {
+  for (const patience of LETTING_GO_MS) {
+    const states = [stdout.drain(), stderr.drain()]
+    if (!states.includes('held')) return 'free'
+    await delay(patience)
+  }
+  return [stdout.drain(), stderr.drain()].includes('held') ? 'held' : 'free'
+}
+
+function connectOutput(
+  stream: 'stdout' | 'stderr',
+  pipe: OutputFifo,
+  run: BashCommand,
+  flood: AbortController,
+): CommandOutput {
+  const { onOutput, outputs } = run.options
+  const output = new CommandOutput({
+    keptBytes: run.limits.outputBytes,
+    file: fileFor(stream, run),
+    onText: onOutput && ((text, offset) => onOutput(stream, text, offset)),
+    onDrain: () => pipe.resume(),
+    ...(outputs && { onWritten: outputs.onWritten }),
+    onFull() {
+      if (outputs?.whenFull === 'drop') return readSlowly(pipe)
+      flood.abort()
+      return true
+    },
+  })
+  pipe.receive((bytes) => output.write(bytes))
+  return output
+}
+
+function fileFor(
+  stream: 'stdout' | 'stderr',
+  { options: { outputs }, outputDir, limits }: BashCommand,
+): CommandOutputOptions['file'] {
+  if (outputs) return { ...outputs[stream], limit: outputs.limit, from: 'first-byte' }
+  const path = join(outputDir, `${stream}-${randomUUID()}.txt`)
+  return { path, toldAs: path, limit: limits.fullOutputBytes, from: 'overflow' }
+}
+
+/** Resolves when the command has ended: by itself (with nothing), or because it was made to (with why). */
+async function stopWhenNeeded(
+  bash: BashProcess,
+  ended: Promise<unknown>,
+  { options, limits }: BashCommand,
+  flood: AbortSignal,
+): Promise<StopReason | undefined> {
+  const reason = Promise.withResolvers<StopReason | undefined>()
+  const onAbort = () => reason.resolve('abort')
+  const isTimed = Number.isFinite(options.timeout)
+  const timer = isTimed ? setTimeout(() => reason.resolve('timeout'), options.timeout * 1000) : undefined
+  flood.addEventListener('abort', () => reason.resolve('flood'))
+  options.signal.addEventListener('abort', onAbort)
+  if (options.signal.aborted) onAbort()
+  void ended.then(() => reason.resolve(undefined))
+  try {
+    const why = await reason.promise
+    if (why) await interruptCommand(bash, ended, limits.graceMs)
+    return why
+  } finally {
+    clearTimeout(timer)
+    options.signal.removeEventListener('abort', onAbort)
+  }
+}

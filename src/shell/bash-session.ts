@@ -1,0 +1,341 @@
+/** One persistent shell session: commands in turn, each with its result, and a state that outlives the bash that holds it. */
+import { createTurns, type InTurn } from './turns.ts'
+import { BackgroundOutputs } from './output/background-output.ts'
+import { runBashCommand, type FinishedCommand } from './bash-command.ts'
+import type { BashProcess } from './bash-process.ts'
+import type { Report } from './bash-report.ts'
+import {
+  FLOODED,
+  notStarted,
+  RESTORED,
+  STATE_UNUSABLE,
+  tellEnd,
+  tellEndBetween,
+  tellLostCwd,
+  toCommandResult,
+} from './command-result.ts'
+import { endMarkedProcesses } from './processes/marked-processes.ts'
+import { SessionState } from './session-state.ts'
+import type { CommandOptions, CommandResult, OutputFilter, OutputFiles, SessionFacts, Shell } from './shell.ts'
+import { ShellFiles, type OutputPipes } from './shell-files.ts'
+import type { ShellLimits } from './shell-limits.ts'
+import { startBash, type BashPlan, type StartedBash } from './start-bash.ts'
+
+export type BashSessionOptions = Omit<BashPlan, 'sessionId' | 'startMs'> & {
+  readonly id: string
+  readonly secrets: () => Readonly<Record<string, string>>
+  readonly createFilter: () => OutputFilter
+  readonly limits: ShellLimits
+  /** The end of a session that used the same directory. */
+  readonly after?: Promise<unknown> | undefined
+  /** It is for one command: it says nothing of how it came by its state, and ends with the last process of that command. */
+  readonly isForOne?: boolean
+  /** Called when it has ended for good, with its files. */
+  readonly onEnd?: () => void
+}
+
+/** How often it is looked whether a command has left anything in the shell that is its own. */
+const LAST_LOOK_MS = 1000
+
+export class BashSession implements Shell {
+  readonly id: string
+  readonly #options: BashSessionOptions
+  readonly #files: ShellFiles
+  readonly #state: SessionState
+  readonly #background: BackgroundOutputs
+  #cwd: string
+  #bash: BashProcess | undefined
+  /** Aborted to end a bash that is being started. */
+  #starting: AbortController | undefined
+  #pipes: OutputPipes | undefined
+  readonly #inTurn: InTurn
+  #closing: Promise<void> | undefined
+  #isClosed = false
+  /** Commands that run or wait for their turn. */
+  #commands = 0
+  #isRunning = false
+  #restartsAsked = 0
+  #idleTimer: NodeJS.Timeout | undefined
+  /** What happened since the last result, for the note of the next. */
+  #news: string[] = []
+
+  constructor(options: BashSessionOptions) {
+    this.id = options.id
+    this.#options = options
+    this.#files = new ShellFiles(options.stateDir, options.createFilter)
+    this.#state = new SessionState(this.#files)
+    this.#background = new BackgroundOutputs(options)
+    this.#cwd = options.workdir
+    this.#inTurn = createTurns(options.after)
+  }
+
+  get cwd(): string {
+    return this.#cwd
+  }
+
+  get facts(): SessionFacts {
+    const pid = this.#bash?.entry?.pid
+    const status = this.#commands > 0 ? 'busy' : pid === undefined ? 'suspended' : 'idle'
+    return { id: this.id, status, cwd: this.#cwd, ...(pid !== undefined && { pid }) }
+  }
+
+  /** The bash that holds the state now. */
+  get bash(): BashProcess | undefined {
+    return this.#bash?.exit ? undefined : this.#bash
+  }
+
+  /** Once it is being closed: when that is done. */
+  get closing(): Promise<void> | undefined {
+    return this.#closing
+  }
+
+  async run(command: string, options: CommandOptions): Promise<CommandResult> {
+    if (this.#isClosed) throw new Error(`Shell session ${this.id} is closed.`)
+    this.#commands++
+    try {
+      return await this.#inTurn(() => this.#runInTurn(command, options), options.signal)
+    } finally {
+      this.#commands--
+    }
+  }
+
+  async restart(): Promise<void> {
+    this.#restartsAsked++
+    const ended = this.#endProcesses()
+    // It is awaited below, but only in its turn.
+    ended.catch(() => {})
+    await this.#inTurn(async () => {
+      try {
+        await ended
+        await this.#beginAnew()
+      } finally {
+        this.#restartsAsked--
+      }
+    })
+  }
+
+  /** Resolves when the state is on disk as the last command left it; of one that runs, as it was before. */
+  async keepState(): Promise<void> {
+    if (this.#commands > 0) return await this.#state.save(this.#bash)
+    await this.#inTurn(async () => {
+      // The state comes after the report that ended the command: this one's comes after it.
+      await this.bash?.send('')
+      await this.#state.save(this.#bash)
+    })
+  }
+
+  /** Ends the session, its processes and its state. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  /** Ends the shell, but not what left its process tree. A session made anew goes on from the state. */
+  async suspend(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#idleTimer)
+    this.#state.stop()
+    if (this.#isRunning) void this.#kill()
+    await this.#inTurn(async () => {
+      await this.#endShell()
+      this.#background.close()
+    })
+  }
+
+  /** Its shell and what the command runs, also of a shell that is being started. Never rejects. */
+  async #kill(): Promise<void> {
+    this.#starting?.abort()
+    await this.#bash?.kill()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #close(): Promise<void> {
+    this.#isClosed = true
+    await this.#endProcesses()
+    await this.#retire()
+  }
+
+  async #retire(): Promise<void> {
+    await this.suspend()
+    await this.#files.removeAll()
+    this.#options.onEnd?.()
+  }
+
+  async #beginAnew(): Promise<void> {
+    await this.#endProcesses()
+    await this.#endShell()
+    await this.#state.forget()
+    this.#news = []
+    this.#cwd = this.#options.workdir
+  }
+
+  async #runInTurn(command: string, options: CommandOptions): Promise<CommandResult> {
+    if (options.signal.aborted || this.#endedBy) return notStarted(this.#cwd)
+    clearTimeout(this.#idleTimer)
+    this.#isRunning = true
+    try {
+      return await this.#runNow(command, options)
+    } finally {
+      this.#isRunning = false
+      this.#closeWhenIdle(this.#options.isForOne ? 0 : this.#options.limits.idleMs)
+    }
+  }
+
+  async #runNow(command: string, options: CommandOptions): Promise<CommandResult> {
+    const startedAt = performance.now()
+    const bash = await this.#start()
+    const pipes = (this.#pipes ??= await this.#files.makePipes())
+    const stdin = options.input && (await this.#files.makeInputPipe())
+    // From here to the first line sent there is no pause in which the session could be ended unseen.
+    if (!bash || this.#endedBy) return notStarted(this.#cwd)
+    options.onStart?.(bash.pid)
+    const { outputDir, secrets, limits } = this.#options
+    const run = { bash, files: this.#files, pipes, command, options, stdin, secrets: secrets(), outputDir, limits }
+    const finished = await runBashCommand(run)
+    const before = this.#news.splice(0)
+    const { notes, isHeld } = await this.#follow(finished, bash, options.outputs)
+    const { report } = finished
+    const result = toCommandResult(finished, {
+      exit: bash.exit,
+      cwd: this.#cwd,
+      durationMs: performance.now() - startedAt,
+      wasEnded: !report && this.#endedBy !== undefined,
+      notes: [...before, ...notes],
+      backgroundHostPid: report?.isNewAndRunning ? bash.hostPidOf(report.lastBackgroundPid) : undefined,
+    })
+    return { ...result, left: bash.takeNewBackground(), ...(isHeld && { outputsHeld: true }) }
+  }
+
+  /** Takes over what the command made of the shell; answers what the reader should know of it. */
+  async #follow(
+    finished: FinishedCommand,
+    bash: BashProcess,
+    outputs: OutputFiles | undefined,
+  ): Promise<{ notes: string[]; isHeld: boolean }> {
+    const { report, pipesHeld, stopped } = finished
+    const notes: string[] = []
+    if (report) notes.push(...this.#stand(report))
+    let isHeld = false
+    if (pipesHeld) {
+      bash.markBackground()
+      const note = this.#background.adopt(this.#pipes!, outputs && { outputs, finished })
+      this.#pipes = undefined
+      if (note === undefined) isHeld = true
+      else notes.push(note)
+    }
+    if (stopped === 'flood') notes.push(FLOODED)
+    if (report) this.#state.saveSoon(() => this.#bash)
+    else notes.push(await this.#tellEnd(bash))
+    return { notes, isHeld }
+  }
+
+  /** After a bash that ended by itself. */
+  async #tellEnd(bash: BashProcess): Promise<string> {
+    const exit = await bash.ended
+    await this.#endShell()
+    this.#state.leaveOutOptions()
+    if (this.#endedBy) return `The shell was ${this.#endedBy} while the command ran.`
+    return tellEnd(exit, { cwd: this.#cwd, endedBackground: bash.endedBackground })
+  }
+
+  get #endedBy(): 'closed' | 'restarted' | undefined {
+    if (this.#isClosed) return 'closed'
+    return this.#restartsAsked > 0 ? 'restarted' : undefined
+  }
+
+  /** Nothing when the session was ended meanwhile. */
+  async #start(): Promise<BashProcess | undefined> {
+    if (this.#bash?.exit) {
+      this.#news.push(tellEndBetween(this.#bash.exit))
+      await this.#tellEnd(this.#bash)
+    }
+    if (this.#bash) return this.#bash
+    try {
+      const { bash, report } = (await this.#startRestored()) ?? (await this.#startWith(''))
+      if (!report) throw new Error(`The shell did not start: ${await bash.complaint()}`)
+      this.#news.push(...this.#stand(report))
+      this.#state.markRestored()
+      return bash
+    } catch (error) {
+      if (this.#endedBy) return undefined
+      throw error
+    }
+  }
+
+  /** Nothing when there is no state to begin with, or it is what keeps a shell from starting: then it is given up. */
+  async #startRestored(): Promise<StartedBash | undefined> {
+    const { script, isWhole } = await this.#state.restore()
+    if (!script) return undefined
+    const restored = await this.#startWith(script)
+    if (restored.report && isWhole && !this.#options.isForOne) this.#news.push(RESTORED)
+    if (restored.report || this.#endedBy) return restored
+    const bare = await this.#startWith('')
+    if (!bare.report) return restored
+    await this.#state.forget()
+    this.#news.push(STATE_UNUSABLE)
+    return bare
+  }
+
+  get #plan(): BashPlan {
+    return { ...this.#options, sessionId: this.id, startMs: this.#options.limits.startMs }
+  }
+
+  async #startWith(script: string): Promise<StartedBash> {
+    const starting = (this.#starting = new AbortController())
+    try {
+      const started = await startBash(this.#plan, script, starting.signal)
+      this.#bash = started.report && started.bash
+      return started
+    } finally {
+      this.#starting = undefined
+    }
+  }
+
+  /** Takes over where the shell says that it stands; answers what the reader should know of it. */
+  #stand({ cwd = this.#cwd, lostCwd }: Report): string[] {
+    this.#cwd = cwd
+    return lostCwd === undefined ? [] : [tellLostCwd(lostCwd, cwd)]
+  }
+
+  #closeWhenIdle(ms: number): void {
+    clearTimeout(this.#idleTimer)
+    if (this.#isClosed) return
+    // A state that cannot be saved is no reason to fail: the shell stays open, and the next command tries again.
+    const close = () => void this.#inTurn(() => this.#closeIdle()).catch(() => {})
+    this.#idleTimer = setTimeout(close, ms).unref()
+  }
+
+  async #closeIdle(): Promise<void> {
+    const { isForOne, limits } = this.#options
+    const isInUse = (this.bash?.descendants().length ?? 0) > 0 || !this.#background.isEmpty
+    if (isInUse) return this.#closeWhenIdle(isForOne ? LAST_LOOK_MS : limits.idleMs)
+    if (isForOne) return void this.#retire().catch(() => {}) // not awaited: it is done in a turn of its own
+    if (!this.bash) return
+    await this.#state.save(this.#bash)
+    await this.#endShell()
+  }
+
+  /** The bash that holds the state, and what serves only while one runs. */
+  async #endShell(): Promise<void> {
+    const bash = this.#bash
+    if (bash) {
+      await bash.end()
+      // The result of a command that was run must not be lost for this.
+      await this.#state
+        .save(bash)
+        .catch((error: unknown) => this.#news.push(`The shell's state could not be saved: ${String(error)}.`))
+    }
+    this.#bash = undefined
+    this.#pipes?.stdout.close()
+    this.#pipes?.stderr.close()
+    this.#pipes = undefined
+    await this.#files.closeScript()
+  }
+
+  async #endProcesses(): Promise<void> {
+    await this.#kill()
+    await endMarkedProcesses(this.#options.conversationId, this.id)
+  }
+}

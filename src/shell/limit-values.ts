@@ -1,0 +1,52 @@
+/** The limits of one conversation as numbers, and how two sets of them combine. */
+import type { RequestedLimits } from '../contract/resource-limits.ts'
+import { withoutUndefined } from '../lib/without-undefined.ts'
+
+/** What is absent is not limited. */
+export type LimitValues = {
+  readonly memoryBytes?: number
+  /** Threads count as processes, as the kernel counts them. */
+  readonly processes?: number
+  /** Cores. */
+  readonly cpus?: number
+  readonly diskBytes?: number
+}
+
+/** What a command ran into. */
+export type Exceeded = { readonly resource: 'memory' | 'processes' | 'disk'; readonly message: string }
+
+/** The lower of both, for each resource. */
+export function lowerLimits(server: LimitValues, requested: RequestedLimits = {}): LimitValues {
+  return withoutUndefined({
+    memoryBytes: lower(server.memoryBytes, requested.memory_bytes),
+    processes: lower(server.processes, requested.processes),
+    cpus: lower(server.cpus, requested.cpus),
+    diskBytes: lower(server.diskBytes, requested.disk_bytes),
+  })
+}
+
+/** Names what is asked for above the limits of the server. */
+export function limitsAbove(server: LimitValues, requested: RequestedLimits): string[] {
+  const pairs = [
+    ['memory_bytes', requested.memory_bytes, server.memoryBytes],
+    ['processes', requested.processes, server.processes],
+    ['cpus', requested.cpus, server.cpus],
+    ['disk_bytes', requested.disk_bytes, server.diskBytes],
+  ] as const
+  return pairs.flatMap(([name, asked, limit]) =>
+    asked !== undefined && limit !== undefined && asked > limit ? [`${name} (at most ${limit})`] : [],
+  )
+}
+
+/** For sentences: in the unit that has few digits. */
+export function tellBytes(bytes: number): string {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
+  const power = bytes < 1024 ? 0 : Math.min(Math.floor(Math.log2(bytes) / 10), units.length - 1)
+  const value = bytes / 1024 ** power
+  return `${Number.isInteger(value) ? value : value.toFixed(1)} ${units[power]}`
+}
+
+function lower(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined) return b
+  return b === undefined ? a : Math.min(a, b)
+}

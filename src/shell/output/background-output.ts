@@ -1,0 +1,100 @@
+/** What background processes write after their command has ended, to files of bounded size. */
+import { randomUUID } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { CappedFile, type CappedFileOptions } from './capped-file.ts'
+import type { FinishedOutput } from './command-output.ts'
+import type { OutputFifo } from './output-fifo.ts'
+import type { OutputFiles } from '../shell.ts'
+import type { OutputPipes } from '../shell-files.ts'
+
+/** Within the output directory. */
+export const BACKGROUND_DIRECTORY = 'background'
+
+/** Of one shell. Each costs up to two pipes and a file. */
+const MAX_BACKGROUND_OUTPUTS = 64
+const SLOW_READ_MS = 100
+
+export type BackgroundOptions = {
+  readonly outputDir: string
+  /** Bytes of a file that a command had not asked for. */
+  readonly limits: { readonly backgroundBytes: number }
+}
+
+/** The files that a command had asked for, and what is in them by now. */
+export type BegunFiles = {
+  readonly outputs: OutputFiles
+  readonly finished: { readonly stdout: FinishedOutput; readonly stderr: FinishedOutput }
+}
+
+export class BackgroundOutputs {
+  readonly #options: BackgroundOptions
+  readonly #open = new Set<OutputFifo>()
+
+  constructor(options: BackgroundOptions) {
+    this.#options = options
+  }
+
+  get isEmpty(): boolean {
+    return this.#open.size === 0
+  }
+
+  /**
+   * Takes over pipes that are still held, until nobody holds them. What comes goes on in the command's own files, or to
+   * one for both streams. Answers a sentence for the reader of the result, unless there is nothing to tell.
+   */
+  adopt({ stdout, stderr }: OutputPipes, begun: BegunFiles | undefined): string | undefined {
+    if (this.#open.size >= MAX_BACKGROUND_OUTPUTS) {
+      for (const pipe of [stdout, stderr]) pipe.close()
+      return 'Too many background processes write to their shell: the output of this one is closed. Redirect it to a file.'
+    }
+    if (begun) {
+      this.#goOn({ stdout, stderr }, begun)
+      return undefined
+    }
+    const directory = join(this.#options.outputDir, BACKGROUND_DIRECTORY)
+    mkdirSync(directory, { recursive: true })
+    const path = join(directory, `${randomUUID()}.log`)
+    this.#collect([stdout, stderr], { path, limit: this.#options.limits.backgroundBytes })
+    return `Output of background processes goes to ${path}.`
+  }
+
+  close(): void {
+    for (const fifo of this.#open) fifo.close()
+  }
+
+  #goOn(pipes: OutputPipes, { outputs, finished }: BegunFiles): void {
+    const { limit, onWritten, onClosed } = outputs
+    let open = 2
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const options = { path: outputs[stream].path, limit, length: finished[stream].bytes, onWritten }
+      this.#collect([pipes[stream]], options, () => --open === 0 && onClosed())
+    }
+  }
+
+  #collect(
+    fifos: readonly OutputFifo[],
+    options: Omit<CappedFileOptions, 'onDrain'>,
+    onEnd: () => void = () => {},
+  ): void {
+    const file = new CappedFile({ ...options, onDrain: () => fifos.forEach((fifo) => fifo.resume()) })
+    const pending = new Set(fifos)
+    for (const fifo of fifos) {
+      this.#open.add(fifo)
+      fifo.retire(
+        (bytes) => (file.isFull ? readSlowly(fifo) : file.write(bytes)),
+        () => {
+          this.#open.delete(fifo)
+          pending.delete(fifo)
+          if (pending.size === 0) void file.end().then(onEnd)
+        },
+      )
+    }
+  }
+}
+
+/** Beyond its file a process may go on writing, but not so fast that it costs the server anything. */
+export function readSlowly(fifo: OutputFifo): false {
+  setTimeout(() => fifo.resume(), SLOW_READ_MS).unref()
+  return false
+}

@@ -1,0 +1,60 @@
+/** What runs in a conversation: all that its shells started and what has left their trees, but not the shells of its sessions. */
+import type { BashProcess } from '../bash-process.ts'
+import { findMarkedProcesses } from './marked-processes.ts'
+import type { ProcessEntry } from './process-table.ts'
+
+export type ShellProcess = {
+  readonly entry: ProcessEntry
+  /** Undefined of a shell that is for one command. */
+  readonly sessionId: string | undefined
+  readonly commandId: string | undefined
+}
+
+/** A shell that runs. `commandId`: it is for that command alone. */
+export type RunningShell = {
+  readonly sessionId: string
+  readonly commandId: string | undefined
+  readonly bash: BashProcess
+}
+
+export type ShellProcessesOptions = {
+  readonly conversationId: string
+  readonly stateDir: string
+  readonly shells: readonly RunningShell[]
+}
+
+/** Oldest first. */
+export async function listShellProcesses({
+  conversationId,
+  stateDir,
+  shells,
+}: ShellProcessesOptions): Promise<ShellProcess[]> {
+  const found = new Map<number, ShellProcess>()
+  const add = (process: ShellProcess) => found.set(process.entry.pid, process)
+  // By their trees first: a program may have been started without our mark.
+  for (const { sessionId, commandId, bash } of shells)
+    for (const entry of bash.descendants())
+      add({ entry, sessionId: commandId === undefined ? sessionId : undefined, commandId })
+  for (const { entry, sessionId, commandId } of await findMarkedProcesses(conversationId, stateDir)) {
+    const ofOne = commandIdOf(sessionId)
+    add({ entry, sessionId: ofOne === undefined ? sessionId : undefined, commandId: commandId ?? ofOne })
+  }
+  for (const { bash } of shells) for (const pid of bash.ownPids) found.delete(pid)
+  for (const shell of shells) if (shell.commandId !== undefined) addShell(shell, add)
+  return [...found.values()]
+    .filter(({ entry }) => !entry.isZombie && entry.pid !== process.pid)
+    .sort((a, b) => Number(a.entry.startTime) - Number(b.entry.startTime) || a.entry.pid - b.entry.pid)
+}
+
+/** What a command in the background runs in is the command's own. */
+function addShell({ commandId, bash }: RunningShell, add: (process: ShellProcess) => void): void {
+  if (bash.entry) add({ entry: bash.entry, sessionId: undefined, commandId })
+}
+
+/** Sets the id of a shell that is for one command apart from all ids that sessions can have. */
+const FORK_PREFIX = '@'
+
+export const forkIdOf = (commandId: string): string => FORK_PREFIX + commandId
+
+export const commandIdOf = (sessionId: string): string | undefined =>
+  sessionId.startsWith(FORK_PREFIX) ? sessionId.slice(FORK_PREFIX.length) : undefined

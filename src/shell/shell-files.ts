@@ -1,0 +1,114 @@
+/** The server's own files of one shell session: the command to run, the output pipes, the saved state. */
+import { execFile } from 'node:child_process'
+import { closeSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { access, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { OutputFifo } from './output/output-fifo.ts'
+import type { OutputFilter } from './shell.ts'
+
+const SYSTEM_PATH = '/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin:/run/current-system/profile/bin'
+
+/** Name of the saved state, within a session's directory. */
+export const STATE_FILE = 'state'
+
+const run = promisify(execFile)
+
+export type OutputPipes = { readonly stdout: OutputFifo; readonly stderr: OutputFifo }
+
+export class ShellFiles {
+  readonly #directory: string
+  readonly #createFilter: () => OutputFilter
+  #scriptFd: number | undefined
+  #scriptBytes = 0
+  #pipesMade = 0
+
+  /** What a shell says, and the state it is to come back with, pass a filter each. */
+  constructor(directory: string, createFilter: () => OutputFilter) {
+    this.#directory = directory
+    this.#createFilter = createFilter
+  }
+
+  get scriptPath(): string {
+    return join(this.#directory, 'command')
+  }
+
+  get statePath(): string {
+    return join(this.#directory, STATE_FILE)
+  }
+
+  /** The same file is written over: to make or truncate one takes a millisecond on ext4, this takes a microsecond. */
+  writeScript(command: string): void {
+    const fd = (this.#scriptFd ??= this.#openScript())
+    const bytes = Buffer.from(command)
+    for (let written = 0; written < bytes.length;) {
+      written += writeSync(fd, bytes, written, bytes.length - written, written)
+    }
+    if (bytes.length < this.#scriptBytes) ftruncateSync(fd, bytes.length)
+    this.#scriptBytes = bytes.length
+  }
+
+  async makePipes(): Promise<OutputPipes> {
+    mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    const number = ++this.#pipesMade
+    const paths = [join(this.#directory, `stdout-${number}`), join(this.#directory, `stderr-${number}`)] as const
+    await rm(paths[0], { force: true })
+    await rm(paths[1], { force: true })
+    await makeFifos(paths)
+    return {
+      stdout: new OutputFifo(paths[0], this.#createFilter()),
+      stderr: new OutputFifo(paths[1], this.#createFilter()),
+    }
+  }
+
+  /** For a command to read from; whoever connects to it removes its name. */
+  async makeInputPipe(): Promise<string> {
+    mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    const path = join(this.#directory, `stdin-${++this.#pipesMade}`)
+    await rm(path, { force: true })
+    await makeFifos([path])
+    return path
+  }
+
+  /** Filtered too: a command may have copied a secret into a variable of its own. */
+  async saveState(state: Buffer): Promise<void> {
+    const filter = this.#createFilter()
+    const safe = Buffer.concat([filter.push(state), filter.flush()])
+    mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    await writeFile(`${this.statePath}.new`, safe, { mode: 0o600 })
+    await rename(`${this.statePath}.new`, this.statePath)
+  }
+
+  async hasState(): Promise<boolean> {
+    return access(this.statePath).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  async forgetState(): Promise<void> {
+    await rm(this.statePath, { force: true })
+  }
+
+  #openScript(): number {
+    mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    this.#scriptBytes = 0
+    return openSync(this.scriptPath, 'w', 0o600)
+  }
+
+  /** What only a running shell needs. */
+  async closeScript(): Promise<void> {
+    if (this.#scriptFd !== undefined) closeSync(this.#scriptFd)
+    this.#scriptFd = undefined
+    await rm(this.scriptPath, { force: true })
+  }
+
+  async removeAll(): Promise<void> {
+    await rm(this.#directory, { recursive: true, force: true })
+  }
+}
+
+/** Not by the search path of the shells, which may begin with a directory that agents write in. */
+async function makeFifos(paths: readonly string[]): Promise<void> {
+  await run('mkfifo', ['-m', '600', ...paths], { env: { PATH: SYSTEM_PATH } })
+}

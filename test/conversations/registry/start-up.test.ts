@@ -1,0 +1,216 @@
+/** What a start of the server knows of its conversations, whatever was done to the files that make it quick: the logs are right. */
+import { appendFile, copyFile, readFile, readdir, rm, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ListConversations } from '../../../src/contract/conversation.ts'
+import type { Conversation as ConversationView } from '../../../src/contract/conversation.ts'
+import { createJsonlStore } from '../../../src/events/store/jsonl-store.ts'
+import type { EventStore } from '../../../src/events/event-store.ts'
+import { effort } from '../../support/patience.ts'
+import { createRandom } from '../../support/random.ts'
+import type { Bench } from '../fixtures.ts'
+import { setBench } from '../fixtures.ts'
+
+const summariesOf = (bench: Bench) => join(bench.dataDir, 'summaries')
+const logOf = (bench: Bench, id: string) => join(bench.sessionOf(id), 'events.jsonl')
+
+const post = async (bench: Bench, id: string, text: string) =>
+  await (await bench.manager.get(id)).post({ message: { role: 'user', content: text }, run: false })
+
+const listed = async (bench: Bench, query: object = {}): Promise<ConversationView[]> =>
+  (await bench.manager.list(ListConversations.parse({ limit: 1000, ...query }))).items
+
+const seqsOf = async (bench: Bench) => Object.fromEntries((await listed(bench)).map((one) => [one.id, one.last_seq]))
+
+/** Opens each conversation, which goes by its log alone as far as that tells another story. */
+async function truthOf(bench: Bench): Promise<ConversationView[]> {
+  const ids = (await listed(bench)).map(({ id }) => id)
+  return await Promise.all(ids.map((id) => bench.manager.view(id)))
+}
+
+describe('a start of the server', () => {
+  test('opens no log of a conversation that is as it was noted, and reads no meta.json of it', async () => {
+    const opened: string[] = []
+    const home = { directory: '' }
+    const spying: EventStore = {
+      create: (id) => createJsonlStore(home).create(id),
+      copy: (...args) => createJsonlStore(home).copy(...args),
+      open: (id) => (opened.push(id), createJsonlStore(home).open(id)),
+      delete: (id) => createJsonlStore(home).delete(id),
+    }
+    await using bench = await setBench({ deps: { store: spying } })
+    home.directory = join(bench.dataDir, 'sessions')
+    const id = await bench.create({ title: 'One' })
+    await bench.restart({ between: () => writeFile(join(bench.sessionOf(id), 'meta.json'), 'no state at all') })
+    expect(bench.manager.count({ q: 'one' })).toBe(1)
+    expect(opened).toEqual([])
+    expect(await listed(bench), 'and opens it when a list needs it').toMatchObject([{ id, title: 'One', last_seq: 1 }])
+  })
+
+  test('takes the log that is there: restored from an older copy, in the place of another, or written on', async () => {
+    await using bench = await setBench()
+    const [restored, first, second, grown] = [
+      await bench.create({ title: 'restored' }),
+      await bench.create({ title: 'first' }),
+      await bench.create({ title: 'second' }),
+      await bench.create({ title: 'grown' }),
+    ]
+    const copy = join(bench.dataDir, 'copy')
+    await post(bench, restored, 'one')
+    await copyFile(logOf(bench, restored), copy)
+    await bench.manager.configure(restored, { title: 'later' })
+    await post(bench, grown, 'one')
+    await bench.restart({
+      async between() {
+        await copyFile(copy, logOf(bench, restored))
+        // As long as each other; their events say whose they are.
+        const texts = await Promise.all([first, second].map((id) => readFile(logOf(bench, id), 'utf8')))
+        await writeFile(logOf(bench, first), texts[1]!.replaceAll(second, first))
+        await writeFile(logOf(bench, second), texts[0]!.replaceAll(first, second))
+        const line = (await readFile(logOf(bench, grown), 'utf8')).split('\n')[1]!
+        await appendFile(logOf(bench, grown), `${line.replace('"seq":2', '"seq":3').replace('"one"', '"two"')}\n`)
+      },
+    })
+    expect(await seqsOf(bench)).toMatchObject({ [restored]: 2, [grown]: 3 })
+    expect((await listed(bench, { q: 'restored' })).map(({ id }) => id)).toEqual([restored])
+    expect((await listed(bench, { q: 'first' })).map(({ id }) => id)).toEqual([second])
+    expect(await listed(bench)).toEqual(await truthOf(bench))
+  })
+
+  test('knows of events that no list is told of at once, also after a kill', async () => {
+    for (const kill of [true, false]) {
+      await using bench = await setBench()
+      const id = await bench.create()
+      const conversation = await bench.manager.get(id)
+      await conversation.clientEvents.post({ name: 'noticed', data: {} })
+      await bench.restart({ kill })
+      expect(await seqsOf(bench), `kill: ${kill}`).toEqual({ [id]: 2 })
+      expect(await listed(bench)).toEqual(await truthOf(bench))
+    }
+  })
+
+  test('never sweeps a conversation whose log is gone or empty: it is damaged', async () => {
+    await using bench = await setBench()
+    const [gone, empty] = [await bench.create({ title: 'gone' }), await bench.create({ title: 'empty' })]
+    await bench.restart({
+      async between() {
+        await rm(logOf(bench, gone))
+        await truncate(logOf(bench, empty), 0)
+      },
+    })
+    const status = { status: 'error' }
+    expect(await listed(bench)).toMatchObject([
+      { id: empty, title: 'empty', ...status },
+      { id: gone, title: 'gone', ...status },
+    ])
+    expect(await readdir(bench.sessionOf(gone))).toContain('meta.json')
+  })
+
+  test('leaves nothing of a deleted conversation in the file of summaries', async () => {
+    await using bench = await setBench()
+    const [kept, deleted] = [await bench.create({ title: 'stays' }), await bench.create({ title: 'goes' })]
+    const key = { key: 'its-key', bodyHash: 'h' }
+    const request = { title: 'goes too', llm_config: { model: 'm' }, max_iteration_per_run: 1 }
+    const keyed = await bench.manager.create(request, key)
+    await bench.restart()
+    const before = await readFile(summariesOf(bench), 'utf8')
+    for (const text of ['stays', 'goes too', 'its-key', deleted]) expect(before).toContain(text)
+    await bench.manager.delete(deleted)
+    await bench.manager.delete(keyed.id)
+    const after = await readFile(summariesOf(bench), 'utf8')
+    for (const text of ['goes', 'its-key', deleted, keyed.id]) expect(after).not.toContain(text)
+    expect(after).toContain(kept)
+    await bench.restart()
+    expect(
+      (await bench.manager.create(request, key).catch((error: { code: string }) => error)) as object,
+    ).toMatchObject({
+      code: 'conversation_deleted',
+    })
+  })
+
+  test('is right whatever was done to the file of summaries, to meta.json and to the logs', async () => {
+    for (let seed = 1; seed <= effort(2, 40); seed++) {
+      const random = createRandom(seed)
+      await using bench = await setBench()
+      const ids: string[] = []
+      const copies = new Map<string, string>()
+      let copied = 0
+      const keep = async (path: string) => {
+        const copy = join(bench.dataDir, `copy-${(copied += 1)}`)
+        await copyFile(path, copy).then(
+          () => copies.set(path, copy),
+          () => {},
+        )
+      }
+      const use = async () => {
+        const id = ids.length > 0 ? random.pick(ids) : undefined
+        switch (id === undefined ? 0 : random.below(6)) {
+          case 0:
+            ids.push(await bench.create({ title: `Number ${ids.length}` }))
+            break
+          case 1:
+            await post(bench, id!, 'a message')
+            break
+          case 2:
+            await bench.manager.configure(id!, { title: `Another ${random.below(100)}` })
+            break
+          case 3:
+            await (await bench.manager.get(id!)).clientEvents.post({ name: 'noticed', data: {} })
+            break
+          case 4:
+            await keep(logOf(bench, id!))
+            break
+          default:
+            await keep(random.pick([summariesOf(bench), join(bench.sessionOf(id!), 'meta.json')]))
+        }
+      }
+      const tamper = async () => {
+        const path = random.pick([
+          summariesOf(bench),
+          summariesOf(bench),
+          join(bench.sessionOf(random.pick(ids)), 'meta.json'),
+        ])
+        const bytes = await readFile(path).catch(() => Buffer.alloc(0))
+        switch (random.below(6)) {
+          case 0:
+            return await rm(path, { force: true })
+          case 1:
+            return await writeFile(path, bytes.subarray(0, random.below(bytes.length + 1)))
+          case 2:
+            return await writeFile(path, Buffer.concat([bytes, Buffer.alloc(random.below(20)), Buffer.from('["a",1')]))
+          case 3: {
+            // A page that never reached the disk.
+            const from = random.below(bytes.length + 1)
+            return await writeFile(path, bytes.fill(0, from, Math.min(bytes.length, from + random.below(500))))
+          }
+          default: {
+            const [original, copy] = random.pick([...copies, ['', '']])
+            if (original) await copyFile(copy, original)
+          }
+        }
+      }
+      for (let round = 0; round < 4; round++) {
+        for (let step = 3 + random.below(6); step > 0; step--) await use()
+        // A copy comes into its place by rename, or is written over what is there.
+        const kill = random.below(2) === 0
+        await bench.restart({
+          kill,
+          between: async () => {
+            for (let step = random.below(3); step > 0; step--) await tamper()
+          },
+        })
+        const what = `seed ${seed} round ${round}`
+        const now = await listed(bench)
+        expect(now.map(({ id }) => id).toSorted(), what).toEqual(ids.toSorted())
+        const titles = now.map(({ title }) => title)
+        const counts = titles.map((title) => bench.manager.count({ q: title }))
+        const truth = await truthOf(bench)
+        expect(now, what).toEqual(truth)
+        expect(
+          titles.map((title) => bench.manager.count({ q: title })),
+          what,
+        ).toEqual(counts)
+      }
+    }
+  })
+})

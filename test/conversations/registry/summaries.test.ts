@@ -1,0 +1,108 @@
+/** Lists and counts over orders that are kept up to date, beside a model that sorts and filters all of them each time. */
+import { describe, expect, test } from 'vitest'
+import { ListConversations } from '../../../src/contract/conversation.ts'
+import type { Status } from '../../../src/contract/events/event.ts'
+import type { Summary } from '../../../src/conversations/registry/listing.ts'
+import { Summaries } from '../../../src/conversations/registry/summaries.ts'
+import type { Random } from '../../support/random.ts'
+import { createRandom } from '../../support/random.ts'
+import { effort } from '../../support/patience.ts'
+
+const STATUSES: readonly Status[] = ['idle', 'running', 'paused', 'error']
+const START_MS = Date.parse('2026-01-31T12:00:00.000Z')
+const at = (second: number) => START_MS + second * 1000
+
+/** Few seconds and users, so that many are alike. */
+function summaryOf(id: string, random: Random): Summary {
+  return {
+    id,
+    status: random.pick(STATUSES),
+    lastSeq: 1,
+    createdAt: at(random.below(8)),
+    updatedAt: at(random.below(8)),
+    title: random.pick([undefined, 'Report', 'Other']),
+    userId: random.pick([undefined, 'a', 'b']),
+    preview: random.pick(['', 'write a REPORT', 'hello']),
+    idempotency: undefined,
+  }
+}
+
+function queryOf(random: Random): ListConversations {
+  const time = () => random.pick([undefined, undefined, new Date(at(random.below(8))).toISOString()])
+  return ListConversations.parse({
+    status: random.pick([undefined, ...STATUSES]),
+    user_id: random.pick([undefined, undefined, 'a']),
+    q: random.pick([undefined, undefined, 'report']),
+    created_after: time(),
+    created_before: time(),
+    updated_after: time(),
+    updated_before: time(),
+    order: random.pick(['asc', 'desc']),
+    limit: 1 + random.below(7),
+  })
+}
+
+function expectedIds(all: Iterable<Summary>, query: ListConversations): string[] {
+  const from = (time: number, bound: string | undefined) => bound === undefined || time >= Date.parse(bound)
+  const before = (time: number, bound: string | undefined) => bound === undefined || time < Date.parse(bound)
+  const fitting = [...all].filter(
+    (one) =>
+      (query.status === undefined || one.status === query.status) &&
+      (query.user_id === undefined || one.userId === query.user_id) &&
+      (query.q === undefined || /report/i.test(`${one.title ?? ''}\n${one.preview}`)) &&
+      from(one.createdAt, query.created_after) &&
+      before(one.createdAt, query.created_before) &&
+      from(one.updatedAt, query.updated_after) &&
+      before(one.updatedAt, query.updated_before),
+  )
+  const key = ({ createdAt, id }: Summary) => `${createdAt} ${id}`
+  const sorted = fitting.sort((a, b) => (key(a) < key(b) ? -1 : 1)).map(({ id }) => id)
+  return query.order === 'asc' ? sorted : sorted.toReversed()
+}
+
+function allPages(summaries: Summaries, query: ListConversations): string[] {
+  const ids: string[] = []
+  for (let page_id: string | undefined; ;) {
+    const page = summaries.page({ ...query, page_id })
+    expect(page.ids.length).toBeLessThanOrEqual(query.limit)
+    ids.push(...page.ids)
+    if (page.nextPageId === null) return ids
+    page_id = page.nextPageId
+  }
+}
+
+describe('lists and counts', () => {
+  test('are those of a sort and a filter over all, whatever has come, changed and gone', () => {
+    for (let seed = 1; seed <= effort(30, 2000); seed++) {
+      const random = createRandom(seed)
+      const model = new Map<string, Summary>()
+      const summaries = new Summaries()
+      for (let i = random.below(10); i > 0; i--) model.set(`first ${i}`, summaryOf(`first ${i}`, random))
+      summaries.load([...model.values()].map((summary) => ({ ...summary })))
+      for (let step = 0; step < 60; step++) {
+        const id = `id ${random.below(25)}`
+        if (random.below(4) === 0) {
+          model.delete(id)
+          summaries.delete(id)
+        } else if (random.below(3) === 0) {
+          const change = { lastSeq: step, updatedAt: at(random.below(8)) }
+          summaries.advance(id, change)
+          const known = model.get(id)
+          if (known) model.set(id, { ...known, ...change })
+        } else {
+          const summary = summaryOf(id, random)
+          model.set(id, summary)
+          summaries.set(summary)
+        }
+      }
+      for (let i = 0; i < 10; i++) {
+        const query = queryOf(random)
+        const expected = expectedIds(model.values(), query)
+        expect(allPages(summaries, query), `seed ${seed} ${JSON.stringify(query)}`).toEqual(expected)
+        const { order: _, limit: __, ...filter } = query
+        expect(summaries.count(filter)).toBe(expected.length)
+      }
+      for (const id of model.keys()) expect(summaries.get(id)).toEqual(model.get(id))
+    }
+  })
+})

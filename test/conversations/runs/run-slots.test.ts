@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest'
+import { createRunSlots } from '../../../src/conversations/runs/run-slots.ts'
+import type { Script } from '../../../src/llm/scripted/script.ts'
+import { call, endOf, eventsOf, gate, only, setBench, until, userText } from '../fixtures.ts'
+
+const never = new AbortController().signal
+
+describe('places', () => {
+  test('are given in the order in which they were asked for', async () => {
+    const slots = createRunSlots(2)
+    const places = Array.from({ length: 5 }, () => slots.take(never))
+    const order: number[] = []
+    places.forEach((place, at) => void place.given.then(() => order.push(at)))
+    expect(places.map((place) => place.isFree)).toEqual([true, true, false, false, false])
+    expect([slots.active(), slots.waiting()]).toEqual([2, 3])
+    for (const place of places) {
+      place.leave()
+      place.leave()
+      await place.given
+    }
+    expect(order).toEqual([0, 1, 2, 3, 4])
+    expect([slots.active(), slots.waiting()]).toEqual([0, 0])
+  })
+
+  test('are given up by who is called back, or leaves, before there is one', async () => {
+    const slots = createRunSlots(1)
+    const first = slots.take(never)
+    const abort = new AbortController()
+    const [second, third, fourth] = [slots.take(abort.signal), slots.take(never), slots.take(never)]
+    abort.abort()
+    third.leave()
+    expect([await second.given, await third.given]).toEqual([false, false])
+    first.leave()
+    expect(await fourth.given).toBe(true)
+    second.leave()
+    expect([slots.active(), slots.waiting()]).toEqual([1, 0])
+  })
+})
+
+/** Calls the tool when the user says so, and nothing else. */
+const gateWhenAsked: Script = ({ body }) => {
+  const last = body.messages.at(-1)
+  const asks = last?.role === 'user' && JSON.stringify(last.content).includes('gate')
+  return asks ? { calls: [call('Gate')] } : { text: 'Done.' }
+}
+
+/** Two conversations and room for one run; the first is inside its tool. */
+async function setTwo() {
+  const inside = gate()
+  const bench = await setBench({
+    maxRuns: 1,
+    tools: [inside.tool],
+    script: gateWhenAsked,
+  })
+  const [first, second] = [await bench.converse({ tools: ['Bash'] }), await bench.converse()]
+  const { run_id: firstRun } = await first.post(userText('gate', true))
+  await inside.entered
+  const { run_id: secondRun } = await second.post(userText('hello', true))
+  await until(second, 'StatusUpdate', ({ reason }) => reason === 'queued')
+  return { bench, inside, first, second, firstRun: firstRun!, secondRun: secondRun! }
+}
+
+const statuses = async (conversation: Parameters<typeof eventsOf>[0]) =>
+  only(await eventsOf(conversation), 'StatusUpdate').map(({ status, reason }) => `${status} ${reason}`)
+
+describe('a run for which there is no room', () => {
+  test('waits, says so in the log and in what is told of its conversation, and works when another has ended', async () => {
+    const { bench, inside, first, second, firstRun, secondRun } = await setTwo()
+    await using _ = bench
+    expect(second.view()).toMatchObject({ status: 'running', queued: true })
+    expect(first.view()).not.toHaveProperty('queued')
+    expect(bench.model.requests).toHaveLength(1)
+    inside.open()
+    await endOf(first, firstRun)
+    expect((await endOf(second, secondRun)).stop_reason).toBe('completed')
+    expect(await statuses(second)).toEqual(['running message', 'running queued', 'running dequeued', 'idle completed'])
+    expect(second.view()).not.toHaveProperty('queued')
+  })
+
+  test('can be paused, and then works no more; a later run does', async () => {
+    const { bench, inside, first, second, firstRun } = await setTwo()
+    await using _ = bench
+    expect(await second.pause({ interrupt: false })).toBe('paused')
+    inside.open()
+    await endOf(first, firstRun)
+    expect(bench.model.requests).toHaveLength(2)
+    expect((await endOf(second, await second.run())).stop_reason).toBe('completed')
+  })
+
+  test('goes with its conversation, and leaves its turn to the next', async () => {
+    const { bench, inside, first, second, firstRun } = await setTwo()
+    await using _ = bench
+    const third = await bench.converse()
+    const { run_id } = await third.post(userText('hello', true))
+    await bench.manager.delete(second.id)
+    inside.open()
+    await endOf(first, firstRun)
+    expect((await endOf(third, run_id!)).stop_reason).toBe('completed')
+  })
+
+  test('has not begun when the server stops, and goes on at the next start', async () => {
+    const { bench, second } = await setTwo()
+    await using _ = bench
+    await bench.restart()
+    const reopened = await bench.manager.get(second.id)
+    expect(reopened.state).toMatchObject({ status: 'paused', reason: 'server_closing' })
+    expect((await endOf(reopened, await reopened.run())).stop_reason).toBe('completed')
+  })
+
+  test('has its whole time before it when its turn comes', async () => {
+    const { bench, inside, second } = await setTwo()
+    await using _ = bench
+    const third = await bench.converse({ max_seconds_per_run: 0.3 })
+    const { run_id } = await third.post(userText('hello', true))
+    await new Promise((resolve) => setTimeout(resolve, 400))
+    inside.open()
+    expect((await endOf(third, run_id!)).stop_reason).toBe('completed')
+    expect(second.state.status).toBe('idle')
+  })
+})
+
+test('a run that waits for a decision leaves its place to others', async () => {
+  await using bench = await setBench({
+    maxRuns: 1,
+    tools: [gate().tool],
+    script: gateWhenAsked,
+  })
+  const asking = await bench.converse({ tools: ['Bash'], confirmation_mode: true })
+  await asking.post(userText('gate', true))
+  await until(asking, 'StatusUpdate', ({ status }) => status === 'waiting_for_confirmation')
+  const other = await bench.converse()
+  const { run_id } = await other.post(userText('hello', true))
+  await endOf(other, run_id!)
+  expect(await statuses(other)).toEqual(['running message', 'idle completed'])
+})

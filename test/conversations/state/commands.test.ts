@@ -1,0 +1,512 @@
+import { describe, expect, test } from 'vitest'
+import type { EventDraft, EventType, Status, StopReason } from '../../../src/contract/events/event.ts'
+import {
+  EVENT_VERSION,
+  Status as StatusSchema,
+  StopReason as StopReasonSchema,
+} from '../../../src/contract/events/event.ts'
+import type { ProblemCode } from '../../../src/contract/problem.ts'
+import { Problem } from '../../../src/contract/problem.ts'
+import type { Command } from '../../../src/conversations/state/commands.ts'
+import { decide } from '../../../src/conversations/state/commands.ts'
+import type { State } from '../../../src/conversations/state/state.ts'
+import { gatedCalls } from '../../../src/conversations/state/state.ts'
+import { hashInput } from '../../../src/policy/permissions.ts'
+import {
+  START_MS,
+  answered,
+  asked,
+  decided,
+  folded,
+  requestId,
+  runId,
+  status,
+  toolResult,
+  toolUse,
+  userMessage,
+} from '../events.ts'
+
+const STATUSES = StatusSchema.options
+/** Every status, and what a pause can have cut off: a turn whose calls have not begun, or wait for a decision, or have it. */
+const SITUATIONS = [...STATUSES, 'paused, in a turn', 'paused, undecided', 'paused, decided'] as const
+type Situation = (typeof SITUATIONS)[number]
+const AT_REST = ['idle', 'paused', 'finished', 'error', 'cancelled'] as const satisfies Status[]
+const newRunId = '018f0000-0000-7000-8000-00000000000c'
+const now = START_MS + 60_000
+
+/** A conversation whose run has come to this status. */
+const inStatus = (to: Status, ...more: EventDraft[]) =>
+  folded([userMessage('go', true), status('running'), answered({ text: 'one' }), status(to, 'running'), ...more])
+
+const inTurn = folded([
+  userMessage('go', true),
+  status('running'),
+  answered({ calls: ['a', 'b'] }),
+  toolUse('a'),
+  toolUse('b'),
+])
+const waiting = folded([asked(['a', 'b']), status('waiting_for_confirmation', 'running')], inTurn)
+const pausedInTurn = folded([status('paused', 'running')], inTurn)
+const pausedUndecided = folded([status('paused', 'waiting_for_confirmation')], waiting)
+
+function inSituation(situation: Situation): State {
+  switch (situation) {
+    case 'waiting_for_confirmation':
+      return waiting
+    case 'paused, in a turn':
+      return pausedInTurn
+    case 'paused, undecided':
+      return pausedUndecided
+    case 'paused, decided':
+      return folded([decided('a'), decided('b')], pausedUndecided)
+    default:
+      return inStatus(situation)
+  }
+}
+
+function typesOf(outcome: EventDraft[] | Problem): EventType[] {
+  if (outcome instanceof Problem) throw outcome
+  return outcome.map((draft) => draft.type)
+}
+
+const decision = (tool_use_id: string, behavior: 'allow' | 'deny' = 'allow') => {
+  return { tool_use_id, input_hash: hashInput('Bash', { command: 'true' }), behavior } as const
+}
+
+const commandOf = {
+  message: { kind: 'message', content: [{ type: 'text', text: 'yes' }], run: false, begun: [], newRunId, now },
+  'message with run': {
+    kind: 'message',
+    content: [{ type: 'text', text: 'yes' }],
+    run: true,
+    begun: [],
+    newRunId,
+    now,
+  },
+  run: { kind: 'run', newRunId },
+  pause: { kind: 'pause', reason: 'pause', interrupt: false, begun: [], now },
+  'pause with interrupt': { kind: 'pause', reason: 'pause', interrupt: true, begun: [], now },
+  configure: { kind: 'configure', changes: { title: 'new' } },
+  'configure the mode': { kind: 'configure', changes: { confirmation_mode: false } },
+  'configure the workdir': { kind: 'configure', changes: { workdir: '/other' } },
+  ask: { kind: 'ask', runId, requestId, toolUses: [] },
+  'allow one': { kind: 'decide', requestId, decisions: [decision('a')] },
+  'allow all': { kind: 'decide', requestId, decisions: [decision('b'), decision('a')] },
+  'deny all': { kind: 'decide', requestId, decisions: [decision('a', 'deny'), decision('b', 'deny')] },
+  'decide another request': { kind: 'decide', requestId: newRunId, decisions: [decision('a')] },
+  reject: { kind: 'reject', reason: '', newRunId, now },
+  recover: { kind: 'recover', why: 'server_restart', newRunId, now },
+} as const satisfies Record<string, Command>
+
+type Outcome = { events: EventType[]; to: Status } | ProblemCode
+
+const SUPERSEDED: EventType[] = ['PermissionDecision', 'PermissionDecision', 'ToolResult', 'ToolResult']
+const INTERRUPTED: EventType[] = ['ToolResult', 'ToolResult']
+const DECIDED: EventType[] = ['PermissionDecision', 'PermissionDecision']
+const DENIED = SUPERSEDED
+
+/** Command -> situation before -> the types of the events and the status after, or the problem. */
+const TABLE: Record<keyof typeof commandOf, Record<Situation, Outcome>> = {
+  message: {
+    ...each(AT_REST, (from) => ({ events: ['UserMessage'], to: from })),
+    running: { events: ['UserMessage'], to: 'running' },
+    waiting_for_confirmation: { events: [...SUPERSEDED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'idle' },
+    waiting_for_input: { events: ['Result', 'UserMessage', 'StatusUpdate'], to: 'idle' },
+    'paused, in a turn': { events: [...INTERRUPTED, 'UserMessage'], to: 'paused' },
+    'paused, undecided': { events: [...SUPERSEDED, 'UserMessage'], to: 'paused' },
+    'paused, decided': { events: [...INTERRUPTED, 'UserMessage'], to: 'paused' },
+  },
+  'message with run': {
+    ...each(AT_REST, () => ({ events: ['UserMessage', 'StatusUpdate'], to: 'running' })),
+    running: { events: ['UserMessage'], to: 'running' },
+    waiting_for_confirmation: { events: [...SUPERSEDED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'running' },
+    waiting_for_input: { events: ['Result', 'UserMessage', 'StatusUpdate'], to: 'running' },
+    'paused, in a turn': { events: [...INTERRUPTED, 'UserMessage', 'StatusUpdate'], to: 'running' },
+    'paused, undecided': { events: [...SUPERSEDED, 'UserMessage', 'StatusUpdate'], to: 'running' },
+    'paused, decided': { events: [...INTERRUPTED, 'UserMessage', 'StatusUpdate'], to: 'running' },
+  },
+  run: {
+    ...each(AT_REST, () => ({ events: ['StatusUpdate'], to: 'running' })),
+    running: 'already_running',
+    waiting_for_confirmation: 'waiting_for_confirmation',
+    waiting_for_input: 'waiting_for_input',
+    'paused, in a turn': { events: ['StatusUpdate'], to: 'running' },
+    'paused, undecided': { events: ['StatusUpdate'], to: 'waiting_for_confirmation' },
+    'paused, decided': { events: ['StatusUpdate'], to: 'running' },
+  },
+  pause: {
+    ...each(AT_REST, (from) => ({ events: [], to: from })),
+    running: { events: ['Result', 'StatusUpdate'], to: 'paused' },
+    waiting_for_confirmation: { events: ['Result', 'StatusUpdate'], to: 'paused' },
+    waiting_for_input: { events: ['Result', 'StatusUpdate'], to: 'paused' },
+    'paused, in a turn': { events: [], to: 'paused' },
+    'paused, undecided': { events: [], to: 'paused' },
+    'paused, decided': { events: [], to: 'paused' },
+  },
+  'pause with interrupt': {
+    ...each(AT_REST, (from) => ({ events: [], to: from })),
+    running: { events: ['Result', 'StatusUpdate'], to: 'paused' },
+    waiting_for_confirmation: { events: [...SUPERSEDED, 'Result', 'StatusUpdate'], to: 'paused' },
+    waiting_for_input: { events: ['Result', 'StatusUpdate'], to: 'paused' },
+    'paused, in a turn': { events: INTERRUPTED, to: 'paused' },
+    'paused, undecided': { events: SUPERSEDED, to: 'paused' },
+    'paused, decided': { events: INTERRUPTED, to: 'paused' },
+  },
+  configure: each(SITUATIONS, (from) => ({ events: ['ConfigUpdate'], to: statusIn(from) })),
+  'configure the mode': each(SITUATIONS, (from) => ({ events: ['ConfigUpdate'], to: statusIn(from) })),
+  'configure the workdir': {
+    ...each(SITUATIONS, (from) => ({ events: ['ConfigUpdate'], to: statusIn(from) })),
+    running: 'conversation_running',
+    waiting_for_confirmation: 'conversation_running',
+    'paused, in a turn': 'conversation_running',
+    'paused, undecided': 'conversation_running',
+    'paused, decided': 'conversation_running',
+  },
+  ask: {
+    ...each(SITUATIONS, (from) => ({ events: [], to: statusIn(from) })),
+    running: { events: ['PermissionRequest', 'StatusUpdate'], to: 'waiting_for_confirmation' },
+  },
+  'allow one': {
+    ...each(SITUATIONS, () => 'nothing_pending'),
+    waiting_for_confirmation: { events: ['PermissionDecision'], to: 'waiting_for_confirmation' },
+    'paused, undecided': { events: ['PermissionDecision'], to: 'paused' },
+    'paused, decided': { events: [], to: 'paused' },
+  },
+  'allow all': {
+    ...each(SITUATIONS, () => 'nothing_pending'),
+    waiting_for_confirmation: { events: [...DECIDED, 'StatusUpdate'], to: 'running' },
+    'paused, undecided': { events: DECIDED, to: 'paused' },
+    'paused, decided': { events: [], to: 'paused' },
+  },
+  'deny all': {
+    ...each(SITUATIONS, () => 'nothing_pending'),
+    waiting_for_confirmation: { events: [...DENIED, 'StatusUpdate'], to: 'running' },
+    'paused, undecided': { events: DENIED, to: 'paused' },
+    'paused, decided': 'already_decided',
+  },
+  'decide another request': each(SITUATIONS, () => 'nothing_pending'),
+  reject: {
+    ...each(SITUATIONS, () => 'nothing_pending'),
+    waiting_for_confirmation: { events: [...DENIED, 'Result', 'StatusUpdate'], to: 'idle' },
+    'paused, undecided': { events: DENIED, to: 'paused' },
+  },
+  recover: {
+    ...each(SITUATIONS, (from) => ({ events: [], to: statusIn(from) })),
+    running: { events: ['Result', 'StatusUpdate'], to: 'paused' },
+    'paused, in a turn': { events: INTERRUPTED, to: 'paused' },
+  },
+}
+
+function statusIn(situation: Situation): Status {
+  return inSituation(situation).status
+}
+
+function each<S extends Situation>(situations: readonly S[], make: (situation: S) => Outcome): Record<S, Outcome> {
+  return Object.fromEntries(situations.map((situation) => [situation, make(situation)])) as Record<S, Outcome>
+}
+
+describe.each(Object.entries(TABLE) as [keyof typeof commandOf, (typeof TABLE)['run']][])('%s', (name, row) => {
+  test.each(SITUATIONS)('while %s', (from) => {
+    const before = inSituation(from)
+    const outcome = decide(before, commandOf[name])
+    const expected = row[from]
+    if (typeof expected === 'string') return expect(outcome).toMatchObject({ code: expected })
+    expect(typesOf(outcome)).toEqual(expected.events)
+    const after = folded(outcome as EventDraft[], before)
+    expect(after.status).toBe(expected.to)
+    const starts = typesOf(outcome).includes('StatusUpdate') && commandOf[name].kind in { run: 1, message: 1 }
+    expect(after.run?.id).toBe(after.run && (starts ? newRunId : runId))
+  })
+})
+
+test('each StatusUpdate tells the status it follows', () => {
+  for (const from of SITUATIONS) {
+    for (const command of Object.values(commandOf)) {
+      const before = inSituation(from)
+      const outcome = decide(before, command)
+      if (outcome instanceof Problem) continue
+      for (const draft of outcome) if (draft.type === 'StatusUpdate') expect(draft.previous_status).toBe(before.status)
+    }
+  }
+})
+
+test('a run that ends or that waits no more has one Result, and one that goes on has none', () => {
+  for (const from of SITUATIONS) {
+    for (const command of Object.values(commandOf)) {
+      const before = inSituation(from)
+      const outcome = decide(before, command)
+      if (outcome instanceof Problem) continue
+      const isOver = before.run !== undefined && folded(outcome, before).run?.id !== before.run.id
+      expect(outcome.filter((draft) => draft.type === 'Result')).toHaveLength(isOver ? 1 : 0)
+    }
+  }
+})
+
+test('nothing but an `allow` lets a call of the turn run', () => {
+  for (const from of ['waiting_for_confirmation', 'paused, undecided'] as const) {
+    for (const [name, command] of Object.entries(commandOf)) {
+      const outcome = decide(inSituation(from), command)
+      const after = outcome instanceof Problem ? inSituation(from) : folded(outcome, inSituation(from))
+      const approved = gatedCalls(after).filter((call) => call.approved)
+      expect(approved.length, name).toBe(name === 'allow one' ? 1 : name === 'allow all' ? 2 : 0)
+    }
+  }
+})
+
+describe('what another version wrote', () => {
+  const newer: State = { ...inStatus('idle'), version: EVENT_VERSION + 1 }
+
+  test.each(['message', 'message with run', 'run'] as const)('%s is refused, saying why', (name) => {
+    expect(decide(newer, commandOf[name])).toMatchObject({
+      code: 'conversation_from_newer_version',
+      message: expect.stringContaining('newer version'),
+    })
+  })
+
+  test('pausing and recovering it are still possible', () => {
+    expect(typesOf(decide({ ...newer, ...inStatus('running'), version: 2 }, commandOf.pause))).toEqual([
+      'Result',
+      'StatusUpdate',
+    ])
+  })
+})
+
+describe('refusals', () => {
+  test('a running conversation tells the run that is under way', () => {
+    expect(decide(inStatus('running'), commandOf.run)).toMatchObject({
+      code: 'already_running',
+      details: { run_id: runId },
+    })
+  })
+
+  test('a waiting one tells what is pending: running is never an approval', () => {
+    const half = folded([decided('b')], waiting)
+    expect(decide(half, commandOf.run)).toMatchObject({
+      details: { request_id: requestId, pending: [{ tool_use_id: 'a', name: 'Bash' }] },
+    })
+  })
+
+  test('the workdir stays while a call that a pause left running is not over', () => {
+    const paused = folded([status('running'), answered({ calls: ['a'] }), toolUse('a'), status('paused', 'running')])
+    expect(decide(paused, commandOf['configure the workdir'])).toMatchObject({ code: 'conversation_running' })
+    expect(typesOf(decide(folded([toolResult('a')], paused), commandOf['configure the workdir']))).toEqual([
+      'ConfigUpdate',
+    ])
+  })
+
+  test('a configuration that changes nothing stores nothing', () => {
+    expect(decide(inStatus('idle'), { kind: 'configure', changes: {} })).toEqual([])
+  })
+})
+
+test('a message supersedes what waits for a decision: it is rejected, never approved, and what was allowed beside it too', () => {
+  for (const name of ['message', 'message with run'] as const) {
+    const before = folded([decided('a')], waiting)
+    const outcome = decide(before, commandOf[name]) as EventDraft[]
+    expect(outcome.slice(0, 3)).toMatchObject([
+      { type: 'PermissionDecision', tool_use_id: 'b', behavior: 'deny', decided_by: 'superseded' },
+      { type: 'ToolResult', tool_use_id: 'a', is_error: true, error_type: 'rejected' },
+      { type: 'ToolResult', tool_use_id: 'b', is_error: true, error_type: 'rejected' },
+    ])
+    expect(outcome[3]).toMatchObject({ type: 'Result', run_id: runId, stop_reason: 'superseded' })
+    expect(folded(outcome, before)).toMatchObject({ openCalls: [], request: undefined })
+  }
+})
+
+describe('a call of a paused turn', () => {
+  const interrupting = ['message', 'message with run', 'pause with interrupt'] as const
+
+  test.each(interrupting)('that has not begun never runs after a %s; the others keep their place', (name) => {
+    const outcome = decide(pausedInTurn, { ...commandOf[name], begun: ['a'] }) as EventDraft[]
+    const results = outcome.filter((draft) => draft.type === 'ToolResult')
+    expect(results).toMatchObject([{ tool_use_id: 'b', run_id: runId, is_error: true, error_type: 'interrupted' }])
+    expect(folded(outcome, pausedInTurn).openCalls).toMatchObject([{ toolUseId: 'a' }])
+  })
+
+  test.each(['message', 'message with run'] as const)('has its result before the %s', (name) => {
+    expect(typesOf(decide(pausedInTurn, commandOf[name])).slice(0, 3)).toEqual([...INTERRUPTED, 'UserMessage'])
+  })
+
+  test.each(interrupting)('that waits for a decision, or has it, is interrupted by a %s and never approved', (name) => {
+    for (const before of [pausedUndecided, inSituation('paused, decided')]) {
+      const after = folded(decide(before, commandOf[name]) as EventDraft[], before)
+      expect(after).toMatchObject({ openCalls: [], request: undefined })
+    }
+  })
+
+  test('is not touched by a message while the run is at work: the model reads it at the end of the turn', () => {
+    expect(typesOf(decide(inTurn, commandOf.message))).toEqual(['UserMessage'])
+  })
+})
+
+describe('the end of a run', () => {
+  const end = (stopReason: StopReason, requestedAt = 100): Command => ({
+    kind: 'end_run',
+    runId,
+    stopReason,
+    requestedAt,
+    begun: [],
+    newRunId,
+    now,
+  })
+  const running = folded([userMessage('go', true), status('running'), answered({ text: 'one' })])
+
+  test.each(StopReasonSchema.options)('%s: one Result, then the status it leads to', (stopReason) => {
+    const outcome = decide(running, end(stopReason)) as EventDraft[]
+    expect(outcome).toMatchObject([
+      { type: 'Result', run_id: runId, stop_reason: stopReason, final_text: 'one', steps: 1, duration_ms: 58_000 },
+      { type: 'StatusUpdate', run_id: runId, previous_status: 'running', reason: stopReason },
+    ])
+    expect(folded(outcome, running).run).toBeUndefined()
+  })
+
+  test('what the agent said by finishing is the final text; where it said nothing, its last message is', () => {
+    const said = (finalText: string) =>
+      (decide(running, { ...end('finished'), finalText } as Command) as EventDraft[])[0]
+    expect(said('All done.')).toMatchObject({ type: 'Result', stop_reason: 'finished', final_text: 'All done.' })
+    expect(said('')).toMatchObject({ final_text: 'one' })
+  })
+
+  test('a failure is told before the Result', () => {
+    const failure = { type: 'network', message: 'It broke.', retryable: true } as const
+    expect(decide(running, { ...end('error'), failure } as Command)).toMatchObject([
+      { type: 'ErrorEvent', run_id: runId, error_type: 'network', message: 'It broke.', retryable: true },
+      { type: 'Result', stop_reason: 'error' },
+      { type: 'StatusUpdate', status: 'error' },
+    ])
+  })
+
+  test('time that has run out gives up what has not begun; after another end `run` goes on with it', () => {
+    const outcome = decide(inTurn, { ...end('time_limit'), begun: ['a'] } as Command) as EventDraft[]
+    expect(outcome[0]).toMatchObject({ type: 'ToolResult', tool_use_id: 'b', error_type: 'interrupted' })
+    expect(typesOf(outcome)).toEqual(['ToolResult', 'Result', 'StatusUpdate'])
+    expect(typesOf(decide(inTurn, end('error')))).toEqual(['Result', 'StatusUpdate'])
+  })
+
+  test('a message that gets a run of its own is read before what the ended run has left', () => {
+    const unread = folded([userMessage('stop that', true)], inTurn)
+    const outcome = decide(unread, end('error', inTurn.lastSeq)) as EventDraft[]
+    expect(typesOf(outcome)).toEqual([...INTERRUPTED, 'Result', 'StatusUpdate', 'StatusUpdate'])
+  })
+
+  describe('with a message that asked for a run and was not read', () => {
+    const unread = folded([userMessage('and then?', true)], running)
+    const requestedAt = running.lastSeq
+
+    test.each(['completed', 'finished'] as const)('%s: the run goes on', (stopReason) => {
+      expect(decide(unread, end(stopReason, requestedAt))).toEqual([])
+    })
+
+    test.each(['max_steps', 'iteration_limit', 'time_limit', 'error'] as const)(
+      '%s: the run ends, and the message gets one of its own',
+      (stopReason) => {
+        const outcome = decide(unread, end(stopReason, requestedAt)) as EventDraft[]
+        expect(typesOf(outcome)).toEqual(['Result', 'StatusUpdate', 'StatusUpdate'])
+        expect(outcome.at(-1)).toMatchObject({
+          status: 'running',
+          run_id: newRunId,
+          reason: 'message',
+          previous_status: (outcome.at(-2) as { status: Status }).status,
+        })
+      },
+    )
+
+    test('a message that asked for none ends nothing and starts nothing', () => {
+      const noted = folded([userMessage('by the way')], running)
+      expect(typesOf(decide(noted, end('completed', requestedAt)))).toEqual(['Result', 'StatusUpdate'])
+    })
+  })
+
+  describe('while calls wait, with a message that came during the model call and asked for a run', () => {
+    const unread = folded([
+      userMessage('go', true),
+      status('running'),
+      userMessage('and then?', true),
+      { ...answered({ calls: ['a'] }), read_through: 2 },
+      toolUse('a'),
+      asked(['a']),
+      status('waiting_for_confirmation', 'running'),
+    ])
+
+    test.each(['reject', 'message'] as const)('%s: the run ends, and the message gets one of its own', (name) => {
+      const outcome = decide(unread, commandOf[name]) as EventDraft[]
+      expect(outcome.slice(-2)).toMatchObject([
+        { type: 'StatusUpdate', status: 'idle' },
+        { type: 'StatusUpdate', status: 'running', previous_status: 'idle', reason: 'message', run_id: newRunId },
+      ])
+    })
+
+    test('a message that the model has read gets none', () => {
+      const { readThrough, runRequestedAt } = waiting
+      expect(readThrough).toBeGreaterThan(runRequestedAt)
+      expect(folded(decide(waiting, commandOf.reject) as EventDraft[], waiting).status).toBe('idle')
+    })
+  })
+
+  describe('of a run that came to no model request', () => {
+    const begun = folded([userMessage('go', true), status('running')])
+
+    test('a failure ends it: the message that started it does not start it again and again', () => {
+      expect(typesOf(decide(begun, end('error', 0)))).toEqual(['Result', 'StatusUpdate'])
+    })
+
+    test('a message that came after its start gets a run of its own', () => {
+      expect(typesOf(decide(folded([userMessage('more', true)], begun), end('error', 0)))).toEqual([
+        'Result',
+        'StatusUpdate',
+        'StatusUpdate',
+      ])
+    })
+
+    test('a tool that finishes does not: the message that started it has not been read', () => {
+      expect(decide(begun, end('finished', 0))).toEqual([])
+    })
+
+    test('a tool that finishes after a wait ends it: the model had read the message before', () => {
+      expect(typesOf(decide(running, end('finished', 0)))).toEqual(['Result', 'StatusUpdate'])
+    })
+  })
+})
+
+describe('recovery', () => {
+  const cutOff = folded([
+    status('running'),
+    answered({ calls: ['a', 'b'] }),
+    toolUse('a'),
+    toolUse('b'),
+    toolResult('a'),
+  ])
+
+  test('answers each call that was cut off, as interrupted, and pauses the run with its Result', () => {
+    const outcome = decide(cutOff, commandOf.recover) as EventDraft[]
+    expect(outcome).toMatchObject([
+      { type: 'ToolResult', tool_use_id: 'b', run_id: runId, is_error: true, error_type: 'interrupted' },
+      { type: 'Result', run_id: runId, stop_reason: 'server_restart', steps: 1 },
+      { type: 'StatusUpdate', status: 'paused', reason: 'server_restart' },
+    ])
+    expect(decide(folded(outcome, cutOff), commandOf.recover), 'a second time there is nothing to do').toEqual([])
+  })
+
+  test('tells the call that may have begun from those that cannot have: calls run one after the other', () => {
+    expect(decide(pausedInTurn, commandOf.recover)).toMatchObject([
+      { tool_use_id: 'a', output: expect.stringContaining('not known') },
+      { tool_use_id: 'b', output: expect.stringContaining('did not run') },
+    ])
+  })
+
+  test('answers a call that a pause had left running', () => {
+    const paused = folded([status('paused', 'running')], cutOff)
+    expect(typesOf(decide(paused, commandOf.recover))).toEqual(['ToolResult'])
+  })
+
+  test('leaves alone what waits for a decision, or was decided while paused: it has not run', () => {
+    expect(decide(waiting, commandOf.recover)).toEqual([])
+    const ready = inSituation('paused, decided')
+    expect(decide(ready, commandOf.recover)).toEqual([])
+    const begun = folded([status('running', 'paused'), status('paused', 'running')], ready)
+    expect(typesOf(decide(begun, commandOf.recover)), 'but not what may have begun since').toEqual([
+      'ToolResult',
+      'ToolResult',
+    ])
+  })
+})

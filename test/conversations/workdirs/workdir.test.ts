@@ -1,0 +1,181 @@
+import { mkdir, readdir, realpath, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { prepareWorkdir } from '../../../src/conversations/workdirs/workdir.ts'
+import { uuid7 } from '../../../src/lib/uuid7.ts'
+import { tempDirectory } from '../../events/fixtures.ts'
+
+const id = uuid7()
+
+/** A data directory with the default base in it, and a place beside it. */
+async function setUp({ roots = [] as readonly string[] } = {}) {
+  const directory = await tempDirectory()
+  const home = await realpath(directory.path)
+  const data = join(home, 'data')
+  const base = join(data, 'work')
+  await mkdir(join(data, 'sessions'), { recursive: true })
+  await mkdir(join(home, 'projects'))
+  const rules = { base, roots: roots.map((root) => join(home, root)), forbidden: data, unholdable: [] as string[] }
+  return {
+    home,
+    data,
+    base,
+    rules,
+    prepare: (wanted?: string) => prepareWorkdir(wanted, id, rules),
+    [Symbol.asyncDispose]: directory[Symbol.asyncDispose],
+  }
+}
+
+const refused = { code: 'unsafe_path', message: expect.stringMatching(/^The workdir is refused: .*\.$/) }
+
+test('without a wish it is one of its own, under the base', async () => {
+  await using place = await setUp()
+  expect(await place.prepare()).toBe(join(place.base, id))
+  expect(await readdir(place.base)).toEqual([id])
+})
+
+test.each(['/proc', '/proc/self/fd', '/sys/fs/cgroup', '/dev/shm/x', '/run/x', '/dev'])(
+  '%s is refused: what is there is the kernel’s, or of other services',
+  async (wanted) => {
+    await using place = await setUp()
+    await expect(place.prepare(wanted)).rejects.toMatchObject(refused)
+  },
+)
+
+test('the base itself is refused where workdirs are kept from each other', async () => {
+  await using place = await setUp()
+  const { base } = place.rules
+  await mkdir(base)
+  for (const wanted of ['.', base, 'a/..', `${base}/`])
+    await expect(prepareWorkdir(wanted, id, { ...place.rules, unholdable: [base] })).rejects.toMatchObject(refused)
+})
+
+describe('a relative one', () => {
+  test.each([
+    ['project', 'project'],
+    ['a/b/c', 'a/b/c'],
+    ['a/../b', 'b'],
+    ['./project/', 'project'],
+    ['a..b', 'a..b'],
+    ['ünïcode and spaces', 'ünïcode and spaces'],
+    ['.', '.'],
+  ])('%j lies under the base, and is made', async (wanted, expected) => {
+    await using place = await setUp()
+    expect(await place.prepare(wanted)).toBe(join(place.base, expected))
+  })
+
+  test.each(['..', '../work-of-others', '../../projects', 'a/../../x', '../sessions', `a/${'../'.repeat(30)}etc`])(
+    '%j does not leave the base',
+    async (wanted) => {
+      await using place = await setUp()
+      await expect(place.prepare(wanted)).rejects.toMatchObject(refused)
+    },
+  )
+
+  test('does not leave the base over a link, whether it leads to something or to nothing', async () => {
+    await using place = await setUp()
+    await mkdir(place.base)
+    await symlink(join(place.home, 'projects'), join(place.base, 'out'))
+    await symlink(join(place.home, 'nothing'), join(place.base, 'dangling'))
+    await symlink('loop', join(place.base, 'loop'))
+    for (const wanted of ['out', 'out/deep/er', 'dangling', 'dangling/x', 'loop', 'loop/x'])
+      await expect(place.prepare(wanted), wanted).rejects.toMatchObject(refused)
+    expect(await readdir(join(place.home, 'projects'))).toEqual([])
+    expect(await readdir(place.home)).not.toContain('nothing')
+  })
+
+  test('over a link that stays inside is refused: it may lead to the workdir of another conversation', async () => {
+    await using place = await setUp()
+    await mkdir(join(place.base, 'victim'), { recursive: true })
+    await mkdir(join(place.base, 'outer'))
+    await symlink(join(place.base, 'victim'), join(place.base, 'outer/inner'))
+    for (const wanted of ['outer/inner', 'outer/inner/x', join(place.base, 'outer/inner')])
+      await expect(place.prepare(wanted), wanted).rejects.toMatchObject(refused)
+    expect(await readdir(join(place.base, 'victim'))).toEqual([])
+  })
+
+  test('lies under a base that the operator reaches over a link', async () => {
+    await using place = await setUp()
+    await mkdir(place.base)
+    const alias = join(place.home, 'alias')
+    await symlink(place.base, alias)
+    const rules = { ...place.rules, base: alias }
+    expect(await prepareWorkdir('x', id, rules)).toBe(join(place.base, 'x'))
+    expect(await prepareWorkdir(join(alias, 'y'), id, rules)).toBe(join(place.base, 'y'))
+  })
+
+  test('is not bound to the roots, which are for absolute ones', async () => {
+    await using place = await setUp({ roots: ['projects'] })
+    expect(await place.prepare('x')).toBe(join(place.base, 'x'))
+  })
+})
+
+describe('an absolute one', () => {
+  test('may be anywhere when there are no roots', async () => {
+    await using place = await setUp()
+    expect(await place.prepare(join(place.home, 'projects/new'))).toBe(join(place.home, 'projects/new'))
+  })
+
+  test('lies in one of the roots when there are some; a root itself is fine, its namesake is not', async () => {
+    await using place = await setUp({ roots: ['projects', 'more'] })
+    for (const fine of ['projects', 'projects/a/b', 'more/x'])
+      expect(await place.prepare(join(place.home, fine))).toBe(join(place.home, fine))
+    for (const wrong of ['elsewhere', 'projects-of-others', 'projects/../elsewhere', ''])
+      await expect(place.prepare(join(place.home, wrong) || '/'), wrong).rejects.toMatchObject(refused)
+    await expect(place.prepare('/')).rejects.toMatchObject(refused)
+  })
+
+  test('does not leave the roots over a link', async () => {
+    await using place = await setUp({ roots: ['projects'] })
+    await symlink('/', join(place.home, 'projects/root'))
+    await expect(place.prepare(join(place.home, 'projects/root/tmp'))).rejects.toMatchObject(refused)
+  })
+
+  test.each([[[]], [['projects']]])('that leads over a link is refused, with the roots %j', async (roots) => {
+    await using place = await setUp({ roots })
+    await mkdir(join(place.home, 'projects/victim'))
+    await mkdir(join(place.base, 'victim'), { recursive: true })
+    await symlink('victim', join(place.home, 'projects/inner'))
+    await symlink(join(place.base, 'victim'), join(place.home, 'projects/into-base'))
+    for (const wanted of ['projects/inner', 'projects/inner/x', 'projects/into-base'])
+      await expect(place.prepare(join(place.home, wanted)), wanted).rejects.toMatchObject(refused)
+  })
+
+  test('in the base counts as under the base', async () => {
+    await using place = await setUp({ roots: ['data/work'] })
+    expect(await place.prepare(join(place.base, 'x'))).toBe(join(place.base, 'x'))
+  })
+
+  test('is never among the server’s own files, wherever links lead', async () => {
+    await using place = await setUp()
+    await symlink(place.data, join(place.home, 'projects/alias'))
+    for (const wanted of [
+      'data',
+      'data/sessions',
+      'data/sessions/x',
+      'data/deleted',
+      'data/new',
+      'projects/alias/sessions',
+      'projects/alias',
+    ]) {
+      await expect(place.prepare(join(place.home, wanted)), wanted).rejects.toMatchObject(refused)
+    }
+    expect(await readdir(join(place.data, 'sessions'))).toEqual([])
+  })
+})
+
+test.each(['a\0b', '\0', '/tmp/\0'])('%j holds a NUL and is refused', async (wanted) => {
+  await using place = await setUp()
+  await expect(place.prepare(wanted)).rejects.toMatchObject(refused)
+})
+
+test('what cannot be a directory is refused, and the answer does not repeat the path', async () => {
+  await using place = await setUp()
+  await mkdir(place.base)
+  await writeFile(join(place.base, 'file-named-hunter2'), '')
+  const longer = 'n'.repeat(300)
+  for (const wanted of ['file-named-hunter2', 'file-named-hunter2/below', longer]) {
+    const error = await place.prepare(wanted).catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ status: 400, message: expect.not.stringMatching(/hunter2|nnn/) })
+  }
+})

@@ -1,0 +1,41 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { DATA_FORMAT, DataDirectoryError, lockDataDirectory } from '../../../src/events/store/data-lock.ts'
+import { tempDirectory } from '../fixtures.ts'
+
+test('a data directory has one server at a time', async () => {
+  await using directory = await tempDirectory()
+  const data = join(directory.path, 'made', 'on', 'the', 'way')
+  {
+    await using _held = await lockDataDirectory(data)
+    await expect(lockDataDirectory(data)).rejects.toThrow(DataDirectoryError)
+    await expect(lockDataDirectory(data)).rejects.toThrow(/in use by another server/)
+  }
+  await using _again = await lockDataDirectory(data)
+  expect(await readFile(join(data, 'version'), 'utf8')).toBe(`${DATA_FORMAT}\n`)
+})
+
+test('another process is kept out, and what it leaves behind after kill -9 is no obstacle', async () => {
+  await using directory = await tempDirectory()
+  const server = spawn(process.execPath, [join(import.meta.dirname, '../children', 'hold-lock.ts'), directory.path])
+  await once(server.stdout, 'data')
+  await expect(lockDataDirectory(directory.path)).rejects.toThrow(/in use by another server/)
+  server.kill('SIGKILL')
+  await once(server, 'close')
+  await using _held = await lockDataDirectory(directory.path)
+})
+
+test.each([
+  [`${DATA_FORMAT + 1}\n`, /newer version/],
+  ['', /does not hold a version number/],
+  ['1.5', /does not hold a version number/],
+])('a data directory of version %j is refused, and not kept locked', async (version, sentence) => {
+  await using directory = await tempDirectory()
+  await writeFile(join(directory.path, 'version'), version)
+  await expect(lockDataDirectory(directory.path)).rejects.toThrow(sentence)
+  await writeFile(join(directory.path, 'version'), `${DATA_FORMAT}\n`)
+  await using _held = await lockDataDirectory(directory.path)
+})

@@ -1,0 +1,260 @@
+import { execFileSync, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readFile, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { describe, expect, test } from 'vitest'
+import { parseJailPath } from '../../src/files/jail-path.ts'
+import { listFiles } from '../../src/files/list-files.ts'
+import type { Jail } from '../../src/files/path-jail.ts'
+import { makeDirectoriesIn } from '../../src/files/path-jail.ts'
+import { openFile } from '../../src/files/read-file.ts'
+import { remove } from '../../src/files/remove-file.ts'
+import { searchFiles } from '../../src/files/search/search-files.ts'
+import { createUnfinishedFiles } from '../../src/files/unfinished-files.ts'
+import { ANY_FILE, publish, stage, touch } from '../../src/files/write-file.ts'
+import { CANARY, outcomeOf, setJail } from './jail-fixture.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
+
+const path = parseJailPath
+
+async function read(jail: Jail, name: string): Promise<string> {
+  await using file = await openFile(jail, path(name))
+  return await text(file.content(0, Number(file.stats.size)))
+}
+
+async function write(jail: Jail, name: string, content = 'written'): Promise<void> {
+  const { names } = path(name)
+  await using staged = await stage(jail, names.slice(0, -1), {
+    content: (async function* () {
+      yield Buffer.from(content)
+    })(),
+    withHash: false,
+    unfinished: createUnfinishedFiles(`${jail.root.path}.uploads`),
+  })
+  await publish(jail, staged, names, ANY_FILE)
+}
+
+async function list(jail: Jail, name = '', recursive = true): Promise<string[]> {
+  const { items } = await listFiles(jail, path(name), { recursive, limit: 1000 })
+  return items.map((item) => `${item.path} ${item.type}`)
+}
+
+const removeAll = (jail: Jail, name: string) =>
+  remove(jail, path(name).names, { recursive: true, precondition: () => {} })
+
+async function makeDirectory(jail: Jail, name: string): Promise<void> {
+  const { place } = await makeDirectoriesIn(jail, path(name).names)
+  await place.handle.close()
+}
+
+/** Everything that can be done with a path. */
+const DEEDS: Readonly<Record<string, (jail: Jail, name: string) => Promise<unknown>>> = {
+  read,
+  write,
+  touch: (jail, name) => touch(jail, path(name).names, ANY_FILE),
+  list,
+  remove: removeAll,
+  'make a directory': makeDirectory,
+}
+
+describe('a link', () => {
+  test.each(['/etc', '../outside', '.', 'inner', '..', '/proc/self/root'])(
+    'to %s is no way to anything',
+    async (target) => {
+      await using bench = await setJail()
+      await mkdir(bench.inside('inner'))
+      await symlink(target, bench.inside('link'))
+      for (const [deed, carryOut] of Object.entries(DEEDS))
+        expect(await outcomeOf(() => carryOut(bench.jail, 'link/canary')), deed).toBe('unsafe_path')
+      expect(await readFile(join(bench.outside, 'canary'), 'utf8')).toBe(CANARY)
+      expect(await readdir(bench.outside)).toEqual(['canary'])
+    },
+  )
+
+  test.each(['../outside/canary', '../outside/new', '/etc/passwd'])(
+    'to the file %s is not followed',
+    async (target) => {
+      await using bench = await setJail()
+      await symlink(target, bench.inside('link'))
+      for (const deed of ['read', 'write', 'touch', 'list', 'make a directory'])
+        expect(await outcomeOf(() => DEEDS[deed]!(bench.jail, 'link')), deed).toBe('unsafe_path')
+      expect(await readdir(bench.outside)).toEqual(['canary'])
+      expect(await readFile(join(bench.outside, 'canary'), 'utf8')).toBe(CANARY)
+    },
+  )
+
+  test('is listed as one, and removed without what it leads to', async () => {
+    await using bench = await setJail()
+    await symlink('../outside', bench.inside('link'))
+    await mkdir(bench.inside('dir'))
+    await symlink('../../outside', bench.inside('dir', 'inner'))
+    expect(await list(bench.jail)).toEqual(['dir directory', 'dir/inner symlink', 'link symlink'])
+    await removeAll(bench.jail, 'link')
+    await removeAll(bench.jail, 'dir')
+    expect(await list(bench.jail)).toEqual([])
+    expect(await readdir(bench.outside)).toEqual(['canary'])
+  })
+})
+
+const ROUNDS = 150
+
+describe('a name that is swapped all the time', () => {
+  test.each(['directory', 'file'] as const)('a %s and a link: nothing outside is reached', async (kind) => {
+    await using bench = await setJail()
+    const { jail } = bench
+    const target = kind === 'directory' ? bench.outside : join(bench.outside, 'canary')
+    const swapper = fork(join(import.meta.dirname, 'children/swap-in-a-loop.ts'), [bench.inside('x'), target, kind])
+    await once(swapper, 'message')
+    const seen = new Set<string>()
+    const name = kind === 'directory' ? 'x/canary' : 'x'
+    try {
+      for (let round = 0; round < ROUNDS; round++) {
+        seen.add(await read(jail, name).catch(codeOf))
+        await Promise.all([
+          write(jail, name, 'harmless').catch(codeOf),
+          touch(jail, path(name).names, ANY_FILE).catch(codeOf),
+          list(jail).catch(codeOf),
+          ...(round % 4 ? [] : [removeAll(jail, 'x').catch(codeOf)]),
+          ...(kind === 'directory' ? [makeDirectory(jail, 'x/made').catch(codeOf)] : []),
+        ])
+        if (round % 50 === 0)
+          for (const ripgrep of ['rg', undefined]) {
+            const query = { content: 'canary', ignore_case: false, path: '', limit: 100 }
+            const deps = { ripgrep, redact: (line: string) => line, signal: AbortSignal.timeout(PATIENCE_MS) }
+            expect((await searchFiles(jail, path(''), query, deps)).items).toEqual([])
+          }
+      }
+    } finally {
+      swapper.kill('SIGKILL')
+      await once(swapper, 'exit')
+    }
+    expect([...seen].filter((content) => content.includes('canary:'))).toEqual([])
+    expect(seen.has('harmless'), 'it was there at times').toBe(true)
+    expect(seen.size, 'and at others not').toBeGreaterThan(1)
+    expect(await readdir(bench.outside)).toEqual(['canary'])
+    expect(await readFile(join(bench.outside, 'canary'), 'utf8')).toBe(CANARY)
+  })
+})
+
+const codeOf = (error: unknown) => String((error as { code?: unknown }).code)
+
+describe('what is no file', () => {
+  test('is refused, and not opened: nobody who waits at the other end of a pipe hears of it', async () => {
+    await using bench = await setJail()
+    execFileSync('mkfifo', [bench.inside('pipe')])
+    const socket = createServer().listen(bench.inside('socket'))
+    await once(socket, 'listening')
+    const waiting = execFileAsync('timeout', ['1', 'bash', '-c', `echo opened > ${bench.inside('pipe')}`])
+    for (const name of ['pipe', 'socket'])
+      for (const deed of ['read', 'write', 'touch']) {
+        expect(await outcomeOf(() => DEEDS[deed]!(bench.jail, name)), `${deed} ${name}`).toBe('not_a_file')
+      }
+    expect(await list(bench.jail)).toEqual(['pipe other', 'socket other'])
+    const query = { content: 'opened', ignore_case: false, path: '', limit: 10 }
+    const deps = { ripgrep: undefined, redact: (line: string) => line, signal: AbortSignal.timeout(PATIENCE_MS) }
+    expect((await searchFiles(bench.jail, path(''), query, deps)).items).toEqual([])
+    expect(await waiting, 'it waited until it was ended').toBe(124)
+    await removeAll(bench.jail, 'pipe')
+    socket.close()
+  })
+
+  test('a directory is no file, and a file no directory', async () => {
+    await using bench = await setJail()
+    await mkdir(bench.inside('dir'))
+    await writeFile(bench.inside('file'), 'content')
+    for (const deed of ['read', 'write', 'touch'])
+      expect(await outcomeOf(() => DEEDS[deed]!(bench.jail, 'dir')), deed).toBe('not_a_file')
+    for (const [deed, carryOut] of Object.entries(DEEDS))
+      expect(await outcomeOf(() => carryOut(bench.jail, 'file/x')), deed).toBe('not_a_directory')
+  })
+})
+
+async function execFileAsync(file: string, args: string[]): Promise<number | null> {
+  const { spawn } = await import('node:child_process')
+  const [code] = (await once(spawn(file, args, { stdio: 'ignore' }), 'exit')) as [number | null]
+  return code
+}
+
+describe('the workdir', () => {
+  test('that is gone, moved, or a link by now is told as missing', async () => {
+    await using bench = await setJail()
+    const moved = `${bench.workdir}.moved`
+    await rename(bench.workdir, moved)
+    expect(await outcomeOf(() => bench.open())).toBe('workdir_missing')
+    await symlink(moved, bench.workdir)
+    expect(await outcomeOf(() => bench.open())).toBe('workdir_missing')
+    await rm(bench.workdir)
+    await writeFile(bench.workdir, '')
+    expect(await outcomeOf(() => bench.open())).toBe('workdir_missing')
+  })
+
+  test('is held: what is done with it goes where it was, wherever its name leads by now', async () => {
+    await using bench = await setJail()
+    await rename(bench.workdir, `${bench.workdir}.moved`)
+    await symlink(bench.outside, bench.workdir)
+    await write(bench.jail, 'new')
+    expect(await outcomeOf(() => read(bench.jail, 'canary'))).toBe('file_not_found')
+    expect(await readdir(bench.outside)).toEqual(['canary'])
+    expect(await readdir(`${bench.workdir}.moved`)).toEqual(['new'])
+  })
+
+  test('itself cannot be removed, written or read', async () => {
+    await using bench = await setJail()
+    expect(await outcomeOf(() => removeAll(bench.jail, ''))).toBe('invalid_request')
+    expect(await outcomeOf(() => read(bench.jail, ''))).toBe('not_a_file')
+  })
+})
+
+describe('what belongs to the server', () => {
+  test('is not there for clients, although it lies in the workdir; nor is what holds it removed', async () => {
+    await using bench = await setJail()
+    await mkdir(bench.inside('app', 'data'), { recursive: true })
+    await writeFile(bench.inside('app', 'data', 'key'), 'the key')
+    await writeFile(bench.inside('app', 'main'), 'content')
+    await using jail = await bench.open({ forbidden: [bench.inside('app', 'data')] })
+    expect(await list(jail)).toEqual(['app directory', 'app/main file'])
+    for (const [deed, carryOut] of Object.entries(DEEDS)) {
+      expect(await outcomeOf(() => carryOut(jail, 'app/data/key')), deed).toBe('unsafe_path')
+      expect(await outcomeOf(() => carryOut(jail, 'app/data')), deed).toBe('unsafe_path')
+    }
+    expect(await outcomeOf(() => removeAll(jail, 'app'))).toBe('unsafe_path')
+    for (const ripgrep of ['rg', undefined]) {
+      const query = { content: 'key', ignore_case: false, path: '', limit: 10 }
+      const deps = { ripgrep, redact: (line: string) => line, signal: AbortSignal.timeout(PATIENCE_MS) }
+      expect((await searchFiles(jail, path(''), query, deps)).items).toEqual([])
+    }
+    expect(await readdir(bench.inside('app'))).toEqual(['data', 'main'])
+  })
+})
+
+describe('a name that is no text', () => {
+  test('is listed as far as it is one, and goes with its directory', async () => {
+    await using bench = await setJail()
+    await mkdir(bench.inside('dir'))
+    await writeFile(Buffer.concat([Buffer.from(`${bench.inside('dir')}/a`), Buffer.from([0xff])]), 'content')
+    expect(await list(bench.jail)).toEqual(['dir directory', 'dir/a\ufffd file'])
+    await removeAll(bench.jail, 'dir')
+    expect(await list(bench.jail)).toEqual([])
+  })
+})
+
+test('a tree that was made read-only is removed all the same, by its owner', async () => {
+  await using bench = await setJail()
+  await mkdir(bench.inside('a', 'b'), { recursive: true })
+  await writeFile(bench.inside('a', 'b', 'file'), '')
+  execFileSync('chmod', ['-R', 'a-w', bench.inside('a')])
+  await removeAll(bench.jail, 'a')
+  expect(await readdir(bench.workdir)).toEqual([])
+})
+
+test('a tree of 250 levels is listed and removed; one of more is refused', async () => {
+  await using bench = await setJail()
+  execFileSync('bash', ['-c', 'cd "$0"; for i in {1..250}; do mkdir d && cd d; done', bench.workdir])
+  await removeAll(bench.jail, 'd')
+  expect(await readdir(bench.workdir)).toEqual([])
+  execFileSync('bash', ['-c', 'cd "$0"; for i in {1..270}; do mkdir d && cd d; done', bench.workdir])
+  expect(await outcomeOf(() => removeAll(bench.jail, 'd'))).toBe('unsafe_path')
+  expect((await list(bench.jail)).length).toBe(257)
+})

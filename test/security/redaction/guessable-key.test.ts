@@ -1,0 +1,58 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { findWeakness } from '../../../src/security/redaction/guessable-key.ts'
+
+describe('a key that can be guessed', () => {
+  test.each([
+    'secret',
+    'password',
+    'Tr0ub4dor&3',
+    'hunter2-hunter2',
+    '0123456789abcdef',
+    'abcdefghijklmnopqrstuvwxyz',
+    '12345678901234567890',
+    'qwertyuiopasdfghjkl',
+    'qwertz1234567890asdf',
+    'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
+    'abababababababababababab',
+    'abcdefgh1abcdefgh1abcdefgh1',
+    'passwordpassword',
+    'password-password-123',
+    'P4ssw0rd-Adm1n-2024',
+    'my-secret-master-key',
+    'test-master-key-0123456789',
+    'super-secret-production-key',
+    'correct horse battery staple',
+    'correcthorsebatterystaple',
+    'changeme-changeme-please',
+    'OpenHands-Agent-Server-2026',
+    'this-is-a-very-secure-key',
+    'letmein-letmein-letmein1',
+    'Company2026Production!',
+    'zxcvbnm-asdfghjkl-qwertyuiop',
+    '1111222233334444',
+    '9876543210987654321',
+    'monkey tiger elephant lion',
+  ])('%s', (key) => {
+    expect(findWeakness(key)).toBeTypeOf('string')
+  })
+})
+
+test('what is said of a key holds none of it', () => {
+  for (const key of ['hunter2', 'swordfish-swordfish', 'zzzzzzzzzzzzzzzzzzzzzz', 'master-key-of-the-server'])
+    expect(findWeakness(key)).not.toContain(key.slice(0, 6))
+})
+
+test.each([
+  ['hexadecimal, 16 bytes', () => randomBytes(16).toString('hex')],
+  ['hexadecimal, 32 bytes, as --generate-key makes it', () => randomBytes(32).toString('hex')],
+  ['base64, 16 bytes', () => randomBytes(16).toString('base64')],
+  ['base64url, 32 bytes', () => randomBytes(32).toString('base64url')],
+  ['a UUID', () => randomUUID()],
+  ['with a prefix', () => `sk-agent-${randomBytes(18).toString('base64url')}`],
+])('a random key is none: %s', (_, make) => {
+  for (let times = 0; times < 1000; times++) {
+    const key = make()
+    expect(findWeakness(key), key).toBeUndefined()
+  }
+})

@@ -1,0 +1,97 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createRedactor } from '../../../src/security/redaction/redactor.ts'
+
+function hiding(...secrets: [name: string, value: string][]) {
+  const redactor = createRedactor()
+  for (const [name, value] of secrets) redactor.set(name, value)
+  return redactor
+}
+
+const percent = (text: string) => encodeURIComponent(text)
+const strictPercent = (text: string) =>
+  percent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+const lowerHex = (text: string) => text.replace(/%../g, (code) => code.toLowerCase())
+const asciiJson = (text: string) =>
+  JSON.stringify(text)
+    .slice(1, -1)
+    .replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** How programs write the same value. */
+const FORMS: [name: string, write: (text: string) => string][] = [
+  ['as it is', (text) => text],
+  ['in a JSON string', (text) => JSON.stringify(text).slice(1, -1)],
+  ['in a JSON string of ASCII only', asciiJson],
+  ['URL-encoded', percent],
+  ['URL-encoded with every reserved character', strictPercent],
+  ['URL-encoded with small hex digits', (text) => lowerHex(strictPercent(text))],
+  ['URL-encoded as a path', (text) => percent(text).replaceAll('%2F', '/')],
+  ['as a form field', (text) => strictPercent(text).replaceAll('%20', '+')],
+]
+
+// None of the characters around it is one of a secret's own forms.
+const text = (chars: Iterable<string>, minLength: number, maxLength: number) =>
+  fc.array(fc.constantFrom(...chars), { minLength, maxLength }).map((each) => each.join(''))
+const around = text('§¶ \n', 0, 5)
+const secret = text('abcXYZ019-._~+/=%&?#$<>"\\\'!()*é😀 ', 8, 40).filter((value) => value === value.trim())
+
+describe.each(FORMS)('a value written %s', (_, write) => {
+  test('is replaced by its name, and nothing around it is touched', () => {
+    fc.assert(
+      fc.property(secret, around, around, (value, before, after) => {
+        expect(hiding(['TOKEN', value]).redact(`${before}${write(value)}${after}${write(value)}`)).toBe(
+          `${before}<secret:TOKEN>${after}<secret:TOKEN>`,
+        )
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
+
+test.each(['base64', 'base64url'] as const)(
+  'a value inside %s is found whatever stands before and after it',
+  (encoding) => {
+    fc.assert(
+      fc.property(secret, fc.uint8Array({ maxLength: 7 }), fc.uint8Array({ maxLength: 7 }), (value, before, after) => {
+        const encoded = Buffer.concat([before, Buffer.from(value), after]).toString(encoding)
+        const redacted = hiding(['TOKEN', value]).redact(encoded)
+        expect(redacted).toContain('<secret:TOKEN>')
+        // What is left of the value is at most the characters that it shares with what stands beside it.
+        expect(redacted.replace('<secret:TOKEN>', '').length).toBeLessThanOrEqual(
+          Math.ceil((before.length + after.length) / 3) * 4 + 8,
+        )
+      }),
+    )
+  },
+)
+
+test('a value that is the beginning of another does not hide the rest of the longer one', () => {
+  const { redact } = hiding(['SHORT', 'abcdefgh'], ['LONG', 'abcdefgh-and-more'])
+  expect(redact('abcdefgh-and-more, abcdefgh')).toBe('<secret:LONG>, <secret:SHORT>')
+})
+
+test('a value that means something in a pattern or a replacement means nothing here', () => {
+  const { redact } = hiding(['A', '.*.*.*.*'], ['B', '$&$1$`$$$'])
+  expect(redact('innocent words .*.*.*.* $&$1$`$$$')).toBe('innocent words <secret:A> <secret:B>')
+})
+
+test('short values are not looked for: they would hit innocent text', () => {
+  expect(hiding(['PIN', '1234567']).redact('1234567')).toBe('1234567')
+})
+
+test('half a character in a value is no obstacle', () => {
+  const { redact } = hiding(['ODD', '\ud83dabcdefgh'])
+  expect(redact('x\ud83dabcdefgh')).toBe('x<secret:ODD>')
+})
+
+test('a value can be replaced and taken back', () => {
+  const redactor = hiding(['TOKEN', 'first-value'])
+  redactor.set('TOKEN', 'second-value')
+  expect(redactor.redact('first-value second-value')).toBe('first-value <secret:TOKEN>')
+  redactor.delete('TOKEN')
+  expect(redactor.redact('first-value second-value')).toBe('first-value second-value')
+})
+
+test('of a redactor that knows nothing, text comes back as it is', () => {
+  expect(createRedactor().redact('anything')).toBe('anything')
+})

@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest'
+import { eventually, openShells, runIn } from '../shell-fixture.ts'
+
+describe('a command that takes too long', () => {
+  test.each([
+    ['a process', 'sleep 20', 130],
+    ['a pipeline', 'sleep 20 | cat | cat', undefined],
+    ['a loop of processes', 'while true; do sleep 0.01; done', 130],
+    ['a loop of the shell itself', 'while :; do :; done', 130],
+    ['a function', 'f() { sleep 20; }; f; echo not', 130],
+    ['a wait for a child', 'sleep 20 & wait', 130],
+    ['a list, of which the rest is not run', 'sleep 20; echo not', 130],
+  ])('is ended, the shell kept: %s', async (_, command, exitCode) => {
+    const { run } = await openShells()
+    await run('mkdir -p sub; cd sub; x=1; export A=2')
+    const result = await run(command, { timeout: 0.15 })
+    expect(result).toMatchObject({ timedOut: true, interrupted: false, stdout: '' })
+    if (exitCode !== undefined) expect(result.exitCode).toBe(exitCode)
+    expect(result.note ?? '').not.toMatch(/shell/)
+    expect((await run('echo $x $A; basename $PWD')).stdout).toBe('1 2\nsub\n')
+  })
+
+  test('has its output so far in the result', async () => {
+    const { run } = await openShells()
+    expect((await run('echo begun; sleep 20', { timeout: 0.15 })).stdout).toBe('begun\n')
+  })
+
+  test('and ignores SIGINT gets SIGTERM, and SIGKILL if it ignores that; the shell is kept', async () => {
+    const { run } = await openShells({ limits: { graceMs: 80 } })
+    await run('x=1')
+    const ignoring = (traps: string) => `bash -c 'trap "" ${traps}; while :; do sleep 0.01; done'`
+    for (const traps of ['INT', 'INT TERM']) {
+      const result = await run(ignoring(traps), { timeout: 0.1 })
+      expect(result).toMatchObject({ timedOut: true, interrupted: false })
+      expect(result.exitCode).toBeGreaterThan(128)
+    }
+    expect((await run('echo $x')).stdout).toBe('1\n')
+  })
+
+  test('because the shell itself will not stop costs the shell, not its exports', async () => {
+    const { run } = await openShells({ limits: { graceMs: 50 } })
+    await run('export A=1')
+    const result = await run('trap "" INT TERM; while :; do :; done', { timeout: 0.1 })
+    expect(result).toMatchObject({ timedOut: true, exitCode: 137 })
+    expect(result.note).toMatch(/SIGKILL|exit code 137/)
+    expect((await run('echo $A')).stdout).toBe('1\n')
+  })
+
+  test('dies with all of its processes, also those in groups of their own', async () => {
+    const { run, isRunning } = await openShells()
+    await run(`bash -c 'set -m; sleep 30 & echo $! >pid; wait'`, { timeout: 0.2 })
+    const pid = Number((await run('cat pid')).stdout)
+    await eventually(() => !isRunning(pid))
+  })
+
+  test('leaves alone what earlier commands put into the background', async () => {
+    const { run, isRunning } = await openShells()
+    const silent = await run('sleep 30 >/dev/null 2>&1 & sleep 31 >/dev/null 2>&1 &')
+    const loud = await run('sleep 32 &')
+    await run('sleep 20', { timeout: 0.1 })
+    expect(isRunning(silent.backgroundPid!)).toBe(true)
+    expect(isRunning(loud.backgroundPid!)).toBe(true)
+    expect((await run('jobs -r | wc -l')).stdout.trim()).toBe('3')
+  })
+})
+
+describe('a command that is aborted', () => {
+  test('ends, and says it was interrupted', async () => {
+    const { run } = await openShells()
+    await run('x=1')
+    const abort = new AbortController()
+    const running = run('echo begun; sleep 20', { signal: abort.signal, onOutput: () => abort.abort() })
+    expect(await running).toMatchObject({ interrupted: true, timedOut: false, exitCode: 130, stdout: 'begun\n' })
+    expect((await run('echo $x')).stdout).toBe('1\n')
+  })
+
+  test('over and over leaves a shell that answers rightly', async () => {
+    const { run } = await openShells()
+    for (let i = 0; i < 25; i++) {
+      const abort = new AbortController()
+      setTimeout(() => abort.abort(), i % 5)
+      await run('for j in {1..300}; do /bin/true; done', { signal: abort.signal })
+      expect(await run(`echo ${i}`)).toMatchObject({ exitCode: 0, stdout: `${i}\n`, stderr: '' })
+    }
+  })
+})
+
+test('a hung command in one shell does not slow another', async () => {
+  const { shells, run } = await openShells()
+  const abort = new AbortController()
+  const hung = run('sleep 20', { signal: abort.signal })
+  const other = shells.get('other')
+  for (let i = 0; i < 20; i++) expect((await runIn(other, `echo ${i}`)).stdout).toBe(`${i}\n`)
+  abort.abort()
+  expect(await hung).toMatchObject({ interrupted: true })
+})

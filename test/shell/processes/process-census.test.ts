@@ -1,0 +1,73 @@
+/** Looking for marked processes: shared by all who ask at once, cheap where most processes have no marks, never too old. */
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { expect, onTestFinished, test } from 'vitest'
+import { ProcessCensus } from '../../../src/shell/processes/process-census.ts'
+import { isAlive } from '../../../src/shell/processes/process-table.ts'
+
+const MARK = `CENSUS_TEST=${randomUUID()}`
+
+function setCensus() {
+  let reads = 0
+  let foreignReads = 0
+  const read = (environment: string) => {
+    reads++
+    if (environment.includes(MARK)) return 'ours'
+    foreignReads++
+    return undefined
+  }
+  const census = new ProcessCensus(read, (all) => all.map(({ entry }) => entry))
+  return { census, reads: () => reads, foreignReads: () => foreignReads }
+}
+
+async function start(mark?: string): Promise<number> {
+  const [name, value] = mark?.split('=') ?? []
+  const env = { PATH: process.env['PATH'], ...(name !== undefined && { [name]: value }) }
+  const child = spawn('sleep', ['1000'], { env, stdio: 'ignore' })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  await once(child, 'spawn')
+  return child.pid!
+}
+
+test('a thousand who look at once share one look', async () => {
+  const { census, reads } = setCensus()
+  const pid = await start(MARK)
+  const one = setCensus()
+  await one.census.take()
+  const taken = await Promise.all(Array.from({ length: 1000 }, () => census.take()))
+  expect(new Set(taken).size).toBe(1)
+  expect(taken[0]!.map((entry) => entry.pid)).toEqual([pid])
+  // Other tests start processes meanwhile; a thousand looks would be a thousand times as many reads.
+  expect(reads()).toBeLessThan(one.reads() * 100)
+})
+
+test('a look that is under way is not taken for one that began after the question', async () => {
+  const { census } = setCensus()
+  const before = census.take()
+  await Promise.resolve()
+  const pid = await start(MARK)
+  expect((await census.take()).map((entry) => entry.pid)).toEqual([pid])
+  await before
+})
+
+test('the environment of a process without marks is read once', async () => {
+  const { census, foreignReads } = setCensus()
+  await Promise.all(Array.from({ length: 50 }, () => start()))
+  await census.take()
+  const first = foreignReads()
+  expect(first).toBeGreaterThanOrEqual(50)
+  await census.take()
+  await new Promise((resolve) => setTimeout(resolve, 300)) // until pids are not trusted any more
+  await census.take()
+  expect(foreignReads() - first, 'none but what other tests have started').toBeLessThan(50)
+})
+
+test('a process that ended is not in the next look', async () => {
+  const { census } = setCensus()
+  await start(MARK)
+  const [entry] = await census.take()
+  process.kill(entry!.pid, 'SIGKILL')
+  await expect.poll(() => isAlive(entry!)).toBe(false)
+  expect(await census.take()).toEqual([])
+})

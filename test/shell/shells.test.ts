@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { shellEnvironment } from '../../src/shell/shell-environment.ts'
+import { isWalled, openShells, runIn } from './shell-fixture.ts'
+import { launcherOf } from '../support/launcher.ts'
+
+describe('the environment of a shell', () => {
+  test('is what the allow-list passes on, and says that nobody is at a terminal', () => {
+    const server = { PATH: '/bin', HOME: '/h', LC_ALL: 'C', TZ: 'UTC', TERM: 'xterm', AWS_SECRET_ACCESS_KEY: 'x' }
+    const env = shellEnvironment({ ...server, OPENHANDS_MASTER_KEY: 'k', LLM_API_KEY: 'k' }, { EXTRA: '1' })
+    expect(env).toMatchObject({ PATH: '/bin', HOME: '/h', LC_ALL: 'C', TZ: 'UTC', EXTRA: '1' })
+    expect(env).toMatchObject({ TERM: 'dumb', PAGER: 'cat', GIT_PAGER: 'cat', GIT_TERMINAL_PROMPT: '0' })
+    expect(Object.keys(env).filter((name) => /AWS|OPENHANDS|LLM/.test(name))).toEqual([])
+  })
+
+  test("never has the server's own variables, not even as extra ones", () => {
+    expect(shellEnvironment({}, { OPENHANDS_SECRET_KEY: 'k', LLM_MODEL: 'm', MINE: '1' })).not.toHaveProperty(
+      'LLM_MODEL',
+    )
+  })
+
+  test('is all that a command sees', async () => {
+    const { run } = await openShells({ env: { PATH: process.env['PATH']!, ONLY: 'this' } })
+    const names = (await run('env')).stdout.split('\n').flatMap((line) => line.split('=')[0] || [])
+    const marks = ['AGENT_SERVER_SHELL', 'AGENT_SERVER_STATE_DIR']
+    const behindWall = isWalled ? ['HOME', 'TMPDIR'] : []
+    expect(names.sort()).toEqual([...marks, ...behindWall, 'ONLY', 'PATH', 'PWD', 'SHLVL', '_'].sort())
+  })
+})
+
+describe('secrets', () => {
+  test('are in the environment of commands, always the current ones, and never in the saved state', async () => {
+    let secrets: Record<string, string> = { TOKEN: "s3cret'value" }
+    const { run, shells, outputDir } = await openShells({ secretsEnv: () => secrets })
+    expect((await run('sh -c \'echo "$TOKEN"\'; export A=1')).stdout).toBe("s3cret'value\n")
+    secrets = { TOKEN: 'newer' }
+    expect((await run('echo $TOKEN')).stdout).toBe('newer\n')
+    secrets = {}
+    expect((await run('echo "[$TOKEN]"')).stdout).toBe('[]\n')
+    secrets = { TOKEN: 's3cret-again' }
+    await run('true')
+    await shells.close()
+    const state = await readFile(join(outputDir, '../state/agent/state'), 'utf8')
+    expect(state).toContain('declare -x A="1"')
+    expect(state).not.toMatch(/TOKEN|s3cret|newer/)
+  })
+})
+
+describe('sessions', () => {
+  test('have each a state of their own', async () => {
+    const { shells, run } = await openShells()
+    await run('x=agent; mkdir -p a; cd a')
+    const other = shells.get('other')
+    expect(shells.get('other')).toBe(other)
+    expect((await runIn(other, 'echo "[$x]"; basename $PWD')).stdout).toBe('[]\nworkdir\n')
+  })
+
+  test('are bounded in number, and a closed one makes room', async () => {
+    const { shells, shell } = await openShells({ limits: { maxSessions: 2 } })
+    shells.get('two')
+    expect(() => shells.get('three')).toThrow(/at most 2/)
+    await shell.close()
+    expect(shells.get('three').id).toBe('three')
+  })
+
+  test.each(['', '..', '.hidden', 'a/b', 'a b', 'x'.repeat(65), 'a\0'])('are not called %j', async (id) => {
+    const { shells } = await openShells()
+    expect(() => shells.get(id)).toThrow(/session id/)
+  })
+})
+
+describe('a launcher', () => {
+  test('decides how the shell is started', async () => {
+    const launcher = launcherOf((argv) => ['env', 'WRAPPED=yes', ...argv])
+    const { run } = await openShells({ launcher })
+    expect((await run('echo $WRAPPED')).stdout).toBe('yes\n')
+  })
+
+  test('that cannot start one makes the command reject, saying why; the next tries again', async () => {
+    let argvOf: (argv: readonly string[]) => readonly string[] = () => [
+      'sh',
+      '-c',
+      'echo no namespaces here >&2; exit 1',
+    ]
+    const { run } = await openShells({ launcher: launcherOf((argv) => argvOf(argv)) })
+    await expect(run('true')).rejects.toThrow(/did not start: no namespaces here/)
+    argvOf = () => ['/no/such/file']
+    await expect(run('true')).rejects.toThrow(/did not start.*ENOENT/)
+    argvOf = (argv) => argv
+    expect((await run('echo up')).stdout).toBe('up\n')
+  })
+})
