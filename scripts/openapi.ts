@@ -16,7 +16,7 @@ import manifest from '../package.json' with { type: 'json' }
 import { WebhookBody, WebhookHeaders } from '../src/contract/callback.ts'
 import type { ProblemCode } from '../src/contract/problem.ts'
 import { TAGS, errorResponses } from '../src/http/describe-route.ts'
-import { registerRoutes } from '../src/http/server.ts'
+import { registerRoutes } from '../src/http/register-routes.ts'
 import { describeChannels } from './asyncapi.ts'
 import { markedRegistry, nameSchemas } from './openapi-names.ts'
 

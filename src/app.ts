@@ -6,7 +6,7 @@ import manifest from '../package.json' with { type: 'json' }
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import type { ServerNetwork } from './contract/network.ts'
-import { Status } from './contract/events/event.ts'
+import { Status } from './contract/events/status.ts'
 import type { Info } from './contract/server.ts'
 import type { AssemblyDeps } from './conversations/assemble.ts'
 import { createAssembler } from './conversations/assembly.ts'

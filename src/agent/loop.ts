@@ -1,5 +1,6 @@
 /** The agent: ask the model, run what it calls, ask again, until it has said what it wanted to say or a limit is met. */
-import type { ErrorType, EventDraft, StopReason } from '../contract/events/event.ts'
+import type { EventDraft } from '../contract/events/event.ts'
+import type { ErrorType, StopReason } from '../contract/events/status.ts'
 import type { TransientDraft } from '../contract/events/transient-event.ts'
 import type { AskedToolUse } from '../contract/permission.ts'
 import type { CutReason } from '../llm/answer/finish-reason.ts'

@@ -1,7 +1,8 @@
 /** From a tool call to its one result: looks the tool up, checks the input, runs it, and stores what came of it. Never throws for what a tool does. */
 import { toJSONSchema } from 'zod'
 import type { z } from 'zod'
-import type { EventDraft, ToolErrorType } from '../contract/events/event.ts'
+import type { EventDraft } from '../contract/events/event.ts'
+import type { ToolErrorType } from '../contract/events/status.ts'
 import type { UserPart } from '../contract/message.ts'
 import { partsOfOutput } from '../contract/message.ts'
 import type { ModelTool } from '../llm/llm.ts'

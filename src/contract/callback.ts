@@ -1,6 +1,6 @@
 /** Callbacks on the wire: where the events of a conversation are delivered, what is delivered, and with which outcome. */
 import { z } from 'zod'
-import { PageLimit } from './conversation.ts'
+import { PageLimit } from './page.ts'
 import { EVENT_TYPES, Event } from './events/event.ts'
 import { faultOfHeaderName } from './http-header.ts'
 import { MASK } from './llm-config.ts'

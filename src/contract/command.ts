@@ -1,11 +1,26 @@
 /** Commands that a client runs in a conversation, its shell sessions and processes: requests, answers and limits on the wire. */
 import { z } from 'zod'
-import { CommandStatus, KilledBy } from './command-status.ts'
-import { PageLimit } from './conversation.ts'
+import { PageLimit } from './page.ts'
 
 const DEFAULT_TIMEOUT_S = 120
 const MAX_TIMEOUT_S = 24 * 60 * 60
 /** The session of who names none. */
+export const CommandStatus = z
+  .enum(['queued', 'running', 'exited', 'timed_out', 'killed', 'failed', 'lost'])
+  .describe(
+    '`queued`: waits for another command of its session. `exited`: ended by itself. `killed`: the server ended it, and `killed_by` says why. `failed`: no shell could be started. `lost`: the server was killed while it ran, and its outcome is unknown. Earlier versions wrote `timed_out` for a command that its `timeout` ended.',
+  )
+  .meta({ id: 'CommandStatus' })
+export type CommandStatus = z.infer<typeof CommandStatus>
+
+export const KilledBy = z
+  .enum(['timeout', 'output_limit', 'request'])
+  .describe(
+    'Why the command was `killed`. `timeout`: it timed out. `output_limit`: it wrote more than is kept of an output stream. `request`: a client ended it or disconnected, or its session, its conversation or the server ended.',
+  )
+  .meta({ id: 'KilledBy' })
+export type KilledBy = z.infer<typeof KilledBy>
+
 export const DEFAULT_SESSION = 'default'
 
 const SessionId = z

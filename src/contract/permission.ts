@@ -1,6 +1,6 @@
 /** Approvals on the wire: what waits for a decision, and how it is decided: by id and by content. */
 import { z } from 'zod'
-import { Status } from './events/event.ts'
+import { Status } from './events/status.ts'
 
 const Hash = z
   .string()

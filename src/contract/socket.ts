@@ -3,17 +3,11 @@
  * in PascalCase; the frames that are about the socket itself are named in snake_case.
  */
 import { z } from 'zod'
-import {
-  CreateConversation,
-  IdempotencyKey,
-  PauseRequest,
-  PostMessage,
-  PostedMessage,
-  RunRequest,
-  RunStarted,
-  StatusAnswer,
-} from './conversation.ts'
-import { Event, Status, StatusUpdate } from './events/event.ts'
+import { CreateConversation, IdempotencyKey } from './conversation.ts'
+import { PauseRequest, PostMessage, PostedMessage, RunRequest, RunStarted, StatusAnswer } from './run.ts'
+import { Event } from './events/event.ts'
+import { StatusUpdate } from './events/conversation-events.ts'
+import { Status } from './events/status.ts'
 import { TransientEvent } from './events/transient-event.ts'
 import { DecidePermission, PermissionAnswer } from './permission.ts'
 import { ErrorBody } from './problem.ts'

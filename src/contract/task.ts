@@ -1,7 +1,8 @@
 /** Tasks: work that is asked for and followed by its id, as it stands in the log and on the wire. */
 import { z } from 'zod'
-import { KilledBy } from './command-status.ts'
+import { KilledBy } from './command.ts'
 import { UserInput } from './message.ts'
+import { PageLimit } from './page.ts'
 
 export const TaskStatus = z.enum(['pending', 'running', 'completed', 'error', 'cancelled']).meta({ id: 'TaskStatus' })
 export type TaskStatus = z.infer<typeof TaskStatus>
@@ -93,3 +94,16 @@ export const Task = z
 export type Task = z.infer<typeof Task>
 
 export const TaskPage = z.object({ items: z.array(Task), next_page_id: z.string().nullable() }).meta({ id: 'TaskPage' })
+
+export const ListTasks = z.strictObject({
+  status: TaskStatus.optional(),
+  order: z.enum(['asc', 'desc']).default('desc').describe('Sort by creation time.'),
+  limit: PageLimit,
+  page_id: z
+    .string()
+    .optional()
+    .describe(
+      '`next_page_id` of the previous page. A page can have fewer items than `limit` and still have a next page.',
+    ),
+})
+export type ListTasks = z.infer<typeof ListTasks>

@@ -1,13 +1,18 @@
 /** The HTTP server: plugins, hooks and routes put together. What a route does is in `routes/`, what an error says in `problem-handler.ts`. */
+import type { Server } from 'node:http'
 import { fastifySSE } from '@fastify/sse'
-import type { FastifyBaseLogger, FastifyError, FastifyInstance, FastifyRequest, FastifySchemaCompiler } from 'fastify'
+import type {
+  FastifyBaseLogger,
+  FastifyError,
+  FastifyInstance,
+  FastifyRequest,
+  FastifySchemaCompiler,
+  FastifyHttpOptions,
+} from 'fastify'
 import Fastify, { LogController } from 'fastify'
 import { validatorCompiler } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
-import type { Info } from '../contract/server.ts'
 import { Problem } from '../contract/problem.ts'
-import type { ConversationManager } from '../conversations/registry/manager.ts'
-import type { Firehose } from '../events/firehose/firehose.ts'
 import { refuseComplexJson } from '../lib/foreign-json.ts'
 import type { HashBody } from '../security/body-hash.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -17,36 +22,19 @@ import { fingerprintIn } from './guards/auth.ts'
 import { MAX_HEADER_BYTES, answerClientError } from './guards/client-error.ts'
 import { originRule, registerCors } from './guards/cors.ts'
 import { createFailedKeys } from './guards/failed-keys.ts'
-import { documentRoutes } from './docs.ts'
 import { endAllGently } from './guards/end-gently.ts'
+import type { RouteDeps } from './register-routes.ts'
+import { registerRoutes } from './register-routes.ts'
 import { createRouteTable } from './route-table.ts'
 import { holdConversations } from './hold-conversation.ts'
 import { handleError } from './problem-handler.ts'
 import { refuseBadHead, watchExpectations } from './guards/request-head.ts'
-import type { ReadinessProbe } from './readiness.ts'
 import { logRequest, requestIdOf } from './request-log.ts'
 import { SECURITY_HEADERS } from './guards/security-headers.ts'
 import type { BodyTimes } from './guards/slow-bodies.ts'
 import { BODY_TIMES, hasBody, watchBodies } from './guards/slow-bodies.ts'
-import type { FirehoseSlots, StreamSlots } from './streams/stream-slots.ts'
 import { refuseTokensIn } from './guards/url-tokens.ts'
-import { callbackRoutes } from './routes/callbacks.ts'
-import { commandRoutes } from './routes/commands.ts'
-import { conversationRoutes } from './routes/conversations.ts'
-import { eventRoutes } from './routes/events.ts'
-import { firehoseRoutes } from './routes/firehose.ts'
-import { fileBodyRoutes } from './routes/file-bodies.ts'
-import { fileRoutes } from './routes/files.ts'
-import { messageRoutes } from './routes/messages.ts'
-import { networkRoutes } from './routes/network.ts'
-import { permissionRoutes } from './routes/permissions.ts'
-import { processRoutes } from './routes/processes.ts'
-import { secretRoutes } from './routes/secrets.ts'
-import { serverRoutes } from './routes/server.ts'
-import { taskRoutes } from './routes/tasks.ts'
-import { socketRoutes } from './routes/sockets.ts'
 import type { CheckKey } from './socket/first-frame-key.ts'
-import { createFirstFrameKey } from './socket/first-frame-key.ts'
 import { refuseBadUpgrade, shouldUpgrade, takeUpgrades } from './socket/upgrade.ts'
 
 declare module 'fastify' {
@@ -62,18 +50,11 @@ declare module 'fastify' {
   }
 }
 
-export type HttpDeps = {
-  readonly manager: ConversationManager
-  readonly firehose: Firehose
+export type HttpDeps = Omit<RouteDeps, 'checkKey'> & {
   readonly authenticate: Authenticate
   readonly hashBody: HashBody
-  readonly info: Info
-  readonly readiness: ReadinessProbe
   /** Whether it is not known yet which conversations there are. */
   readonly isStarting: () => boolean
-  readonly metrics: Metrics
-  readonly streamSlots: StreamSlots
-  readonly firehoseSlots: FirehoseSlots
   /** Exact origins whose pages may call, or `*`. */
   readonly corsOrigins: readonly string[]
   /** Addresses and networks whose `X-Forwarded-For` is believed. */
@@ -96,34 +77,8 @@ const REQUEST_TIMES: RequestTimes = { ...BODY_TIMES, headersMs: 20_000, stallMs:
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 
 export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance> {
-  // By its widest type: a narrower one would run through the types of every plugin and route.
-  const logger: FastifyBaseLogger = deps.logger
   const times = deps.times ?? REQUEST_TIMES
-  const app = Fastify({
-    loggerInstance: logger,
-    // Our line per request is below.
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'req_id' }),
-    bodyLimit: deps.info.limits.max_body_bytes,
-    http: {
-      shouldUpgradeCallback: shouldUpgrade,
-      maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: times.headersMs,
-      connectionsCheckingInterval: times.checkMs,
-      // Said by `refuseBadHead`, in the form that all errors have.
-      requireHostHeader: false,
-    },
-    // A file may take its time, so bodies are watched one by one.
-    requestTimeout: 0,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    forceCloseConnections: 'idle',
-    // The routes say themselves what still works while the server stops, in the form that all errors have.
-    return503OnClosing: false,
-    clientErrorHandler: answerClientError,
-    genReqId: ({ headers }) => requestIdOf(headers),
-    trustProxy: deps.trustProxy.length > 0 && [...deps.trustProxy],
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4096 },
-    frameworkErrors: (error, request, reply) => void handleError(error, request, reply),
-  })
+  const app = Fastify(optionsOf(deps, times))
   // Bodies and queries are parsed by their zod schemas; answers were made by us and are written as they are.
   app.setValidatorCompiler(compileValidator)
   app.setSerializerCompiler(() => JSON.stringify)
@@ -150,21 +105,8 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   app.addHook('onRoute', routes.add)
   app.decorateRequest('keyFingerprint', undefined)
   app.decorateRequest('isKeyRefused', false)
-  app.addHook('onRequest', async (request, reply) => {
-    void reply.header('x-request-id', request.id)
-    if (!request.routeOptions.config.page) void reply.headers(SECURITY_HEADERS)
-    refuseBadHead(request, reply)
-  })
-  app.addHook('onSend', (request, reply, payload, done) => {
-    // The rest of the request is not waited for.
-    if (hasBody(request.raw) && !request.raw.complete) void reply.header('connection', 'close')
-    reply.raw.setTimeout(times.stallMs, () => reply.raw.destroy())
-    done(null, payload)
-  })
-  app.addHook('onResponse', async (request, reply) => {
-    deps.metrics.answered(reply.statusCode)
-    logRequest(request, reply)
-  })
+  checkHeadFirst(app)
+  watchAnswers(app, times, deps.metrics)
   // Before the key is asked for: preflights have none.
   await registerCors(app, deps.corsOrigins)
   const checkKey = createKeyCheck(deps)
@@ -184,6 +126,58 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
 
   await registerRoutes(app, { ...deps, checkKey })
   return app
+}
+
+function optionsOf(deps: HttpDeps, times: RequestTimes) {
+  // By its widest type: a narrower one would run through the types of every plugin and route.
+  const logger: FastifyBaseLogger = deps.logger
+  return {
+    loggerInstance: logger,
+    // Our line per request is in `watchAnswers`.
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'req_id' }),
+    bodyLimit: deps.info.limits.max_body_bytes,
+    http: {
+      shouldUpgradeCallback: shouldUpgrade,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: times.headersMs,
+      connectionsCheckingInterval: times.checkMs,
+      // Said by `refuseBadHead`, in the form that all errors have.
+      requireHostHeader: false,
+    },
+    // A file may take its time, so bodies are watched one by one.
+    requestTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    forceCloseConnections: 'idle',
+    // The routes say themselves what still works while the server stops, in the form that all errors have.
+    return503OnClosing: false,
+    clientErrorHandler: answerClientError,
+    genReqId: ({ headers }) => requestIdOf(headers),
+    trustProxy: deps.trustProxy.length > 0 && [...deps.trustProxy],
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4096 },
+    frameworkErrors: (error, request, reply) => void handleError(error, request, reply),
+  } satisfies FastifyHttpOptions<Server>
+}
+
+function checkHeadFirst(app: FastifyInstance): void {
+  app.addHook('onRequest', async (request, reply) => {
+    void reply.header('x-request-id', request.id)
+    if (!request.routeOptions.config.page) void reply.headers(SECURITY_HEADERS)
+    refuseBadHead(request, reply)
+  })
+}
+
+/** Ends connections of clients that do not read their answer; counts and logs each answer. */
+function watchAnswers(app: FastifyInstance, { stallMs }: RequestTimes, metrics: Metrics): void {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    // The rest of the request is not waited for.
+    if (hasBody(request.raw) && !request.raw.complete) void reply.header('connection', 'close')
+    reply.raw.setTimeout(stallMs, () => reply.raw.destroy())
+    done(null, payload)
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    metrics.answered(reply.statusCode)
+    logRequest(request, reply)
+  })
 }
 
 /** Those that have not ended by now, and the sockets, which HTTP does not count among its connections. */
@@ -257,33 +251,4 @@ function acceptJsonOnly(app: FastifyInstance): void {
     }
     void parse(request, text, done)
   })
-}
-
-/** The routes alone: what the API's description is made from, too. */
-export async function registerRoutes(
-  app: FastifyInstance,
-  deps: Pick<HttpDeps, 'manager' | 'firehose' | 'info' | 'readiness' | 'metrics' | 'streamSlots' | 'firehoseSlots'> & {
-    readonly checkKey: CheckKey
-  },
-): Promise<void> {
-  const { manager, firehose, info, readiness, metrics, streamSlots, firehoseSlots } = deps
-  const streamBufferBytes = info.limits.stream_buffer_bytes
-  const firstFrameKey = createFirstFrameKey(deps.checkKey)
-  await app.register(serverRoutes, { info, readiness, metrics })
-  await app.register(documentRoutes)
-  await app.register(conversationRoutes, { manager })
-  await app.register(messageRoutes, { manager })
-  await app.register(permissionRoutes, { manager })
-  await app.register(networkRoutes, { manager })
-  await app.register(commandRoutes, { manager })
-  await app.register(processRoutes, { manager })
-  await app.register(secretRoutes, { manager })
-  await app.register(fileRoutes, { manager })
-  await app.register(fileBodyRoutes, { manager, maxUploadBytes: info.limits.max_upload_bytes })
-  await app.register(taskRoutes, { manager })
-  await app.register(eventRoutes, { manager, metrics, streamSlots, streamBufferBytes })
-  await app.register(callbackRoutes, { manager })
-  const streams = { firstFrameKey, metrics, streamBufferBytes }
-  await app.register(socketRoutes, { manager, streamSlots, ...streams })
-  await app.register(firehoseRoutes, { firehose, slots: firehoseSlots, ...streams })
 }

@@ -6,7 +6,7 @@
  *
  * The words are looked for in text that a foreign server chose: no pattern repeats anything without a limit.
  */
-import type { ErrorType } from '../contract/events/event.ts'
+import type { ErrorType } from '../contract/events/status.ts'
 
 export type Refusal = {
   /** 0 where the failure came inside an answer that had begun well. */

@@ -1,5 +1,5 @@
 /** The seam to a language model: what the agent asks, what comes back, and how it fails. */
-import type { ErrorType } from '../contract/events/event.ts'
+import type { ErrorType } from '../contract/events/status.ts'
 import type { Usage, UserPart } from '../contract/message.ts'
 
 /** One message of the request, vendor-neutral. Every tool call is followed by exactly one `tool` message. */

@@ -1,6 +1,6 @@
 /** When a failed request may be tried again: backoff with jitter, and what the provider asks for. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ErrorType } from '../contract/events/event.ts'
+import type { ErrorType } from '../contract/events/status.ts'
 import { isCount, retryAfterMs } from '../lib/retry-after.ts'
 
 /** First wait in milliseconds; each further one doubles. */

@@ -1,5 +1,5 @@
 /** The same model, with what each answer took told to whoever counts. Changes nothing of what is said. */
-import type { ErrorType } from '../contract/events/event.ts'
+import type { ErrorType } from '../contract/events/status.ts'
 import type { Llm } from './llm.ts'
 import { LlmError } from './llm.ts'
 

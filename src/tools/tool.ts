@@ -1,6 +1,6 @@
 /** The seam to a tool (MCP form): how it describes itself, what it is given, what it may answer. */
 import type { z } from 'zod'
-import type { ToolErrorType } from '../contract/events/event.ts'
+import type { ToolErrorType } from '../contract/events/status.ts'
 
 export type ToolContext = {
   readonly conversationId: string

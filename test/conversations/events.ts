@@ -1,5 +1,6 @@
 /** Events of a log as tests write them down: drafts, and what the fold gets of them. */
-import type { Event, EventDraft, Status } from '../../src/contract/events/event.ts'
+import type { Event, EventDraft } from '../../src/contract/events/event.ts'
+import type { Status } from '../../src/contract/events/status.ts'
 import { EVENT_VERSION } from '../../src/contract/events/event.ts'
 import { NO_USAGE } from '../../src/contract/message.ts'
 import type { Settings, State } from '../../src/conversations/state/state.ts'

@@ -3,7 +3,8 @@
  * usual way to do the same multiplies with itself: ten times the size would then take a hundred times as long.
  */
 import { describe, expect, test } from 'vitest'
-import { CreateConversation, PostMessage } from '../../src/contract/conversation.ts'
+import { CreateConversation } from '../../src/contract/conversation.ts'
+import { PostMessage } from '../../src/contract/run.ts'
 import { describeEvent } from '../../src/contract/events/describe-event.ts'
 import type { Event } from '../../src/contract/events/event.ts'
 import { LlmConfig } from '../../src/contract/llm-config.ts'

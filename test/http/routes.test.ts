@@ -5,15 +5,9 @@ import { connect } from 'node:net'
 import type { FastifyReply } from 'fastify'
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
-import {
-  Conversation,
-  ConversationPage,
-  Count,
-  PostedMessage,
-  RunOutcome,
-  RunStarted,
-  StatusAnswer,
-} from '../../src/contract/conversation.ts'
+import { Conversation, ConversationPage } from '../../src/contract/conversation.ts'
+import { Count } from '../../src/contract/page.ts'
+import { PostedMessage, RunOutcome, RunStarted, StatusAnswer } from '../../src/contract/run.ts'
 import { EventPage } from '../../src/contract/events/events-api.ts'
 import { Event } from '../../src/contract/events/event.ts'
 import { Alive, Info, Readiness } from '../../src/contract/server.ts'

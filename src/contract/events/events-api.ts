@@ -1,6 +1,7 @@
 /** How events are asked for: the queries of the list, the count and the stream, and their answers. */
 import { z } from 'zod'
-import { ConversationId, PageLimit } from '../conversation.ts'
+import { ConversationId } from '../conversation.ts'
+import { PageLimit } from '../page.ts'
 import { Event, EVENT_TYPES } from './event.ts'
 import { TRANSIENT_TYPES, TransientEvent } from './transient-event.ts'
 import { ErrorBody } from '../problem.ts'

@@ -1,6 +1,6 @@
 /** What is shown live and never stored: the text of a message while it is written, the output of a command while it runs. */
 import { z } from 'zod'
-import { InRun } from './event.ts'
+import { InRun } from './envelope.ts'
 
 const Transient = z.object({ conversation_id: z.uuid(), timestamp: z.iso.datetime(), ...InRun })
 

@@ -1,8 +1,7 @@
 /** What is kept of a client's command, and what of it each answer tells. Pure. */
 import { z } from 'zod'
-import type { CommandOutcome, CommandStarted } from '../../contract/command.ts'
+import type { CommandOutcome, CommandStarted, KilledBy } from '../../contract/command.ts'
 import { Command } from '../../contract/command.ts'
-import type { KilledBy } from '../../contract/command-status.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { CommandResult } from '../../shell/shell.ts'
 

@@ -1,5 +1,5 @@
 /** `Idempotency-Key`: which requests came with one, kept with what they made, so that both are stored or neither. Pure. */
-import type { PostedMessage } from '../../contract/conversation.ts'
+import type { PostedMessage } from '../../contract/run.ts'
 import type { Event, EventOf, EventType } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
 

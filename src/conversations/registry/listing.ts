@@ -1,6 +1,6 @@
 /** Finding conversations by what lists may ask for: the filters, and the pages over an order that is kept. Pure. */
 import type { CountConversations, ListConversations } from '../../contract/conversation.ts'
-import type { Status } from '../../contract/events/event.ts'
+import type { Status } from '../../contract/events/status.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { SortedList } from './sorted-list.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'

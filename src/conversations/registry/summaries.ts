@@ -1,6 +1,6 @@
 /** Which conversations there are, in the order of lists, by status and as counts: kept up to date with each change, so that nothing is sorted or counted when somebody asks. */
 import type { CountConversations, ListConversations } from '../../contract/conversation.ts'
-import { Status } from '../../contract/events/event.ts'
+import { Status } from '../../contract/events/status.ts'
 import { SortedList } from './sorted-list.ts'
 import type { Summary } from './listing.ts'
 import { asksForStatusOnly, compareSummaries, countMatching, listPage } from './listing.ts'

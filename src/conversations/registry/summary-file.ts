@@ -10,7 +10,7 @@
  */
 import { open, readFile, rename, rm } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import { Status } from '../../contract/events/event.ts'
+import { Status } from '../../contract/events/status.ts'
 import type { LogStamp } from '../../events/store/log-stamp.ts'
 import { createSerial } from '../../lib/serial.ts'
 import { createSlices } from '../../lib/time-slices.ts'

@@ -1,5 +1,6 @@
 /** What a command may do in which state: pure `(state, command) -> events`, or a `Problem` saying why not. */
-import type { ErrorType, EventDraft, StopReason } from '../../contract/events/event.ts'
+import type { EventDraft } from '../../contract/events/event.ts'
+import type { ErrorType, StopReason } from '../../contract/events/status.ts'
 import { EVENT_VERSION } from '../../contract/events/event.ts'
 import type { UserPart } from '../../contract/message.ts'
 import { Problem } from '../../contract/problem.ts'

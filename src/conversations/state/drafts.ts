@@ -1,9 +1,10 @@
 /** The drafts that commands have in common: what a run's start, its end, and a call that is answered or denied look like in the log. */
 import type { ToolCall } from '../../agent/tool-calls.ts'
-import type { EventDraft, Status, StopReason, ToolErrorType } from '../../contract/events/event.ts'
+import type { EventDraft } from '../../contract/events/event.ts'
+import type { Status, StopReason, ToolErrorType } from '../../contract/events/status.ts'
 import { undecidedCalls } from '../approvals/approvals.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
-import { DEQUEUED, QUEUED } from '../../contract/events/event.ts'
+import { DEQUEUED, QUEUED } from '../../contract/events/status.ts'
 import type { State } from './state.ts'
 
 type StatusDraft = Extract<EventDraft, { type: 'StatusUpdate' }>

@@ -1,6 +1,6 @@
 /** A conversation as it is told to clients. */
 import type { Conversation } from '../../contract/conversation.ts'
-import { QUEUED } from '../../contract/events/event.ts'
+import { QUEUED } from '../../contract/events/status.ts'
 import type { State } from './state.ts'
 
 export function viewOf(state: State): Conversation {

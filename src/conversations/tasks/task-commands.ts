@@ -1,5 +1,6 @@
 /** Commands about tasks: pure, like the others. A task ends once, and what ends it says so in the same batch. */
-import type { EventDraft, StopReason } from '../../contract/events/event.ts'
+import type { EventDraft } from '../../contract/events/event.ts'
+import type { StopReason } from '../../contract/events/status.ts'
 import type { Runnable, TaskProgress, TaskResult } from '../../contract/task.ts'
 import { partsOf } from '../../contract/message.ts'
 import { Problem } from '../../contract/problem.ts'

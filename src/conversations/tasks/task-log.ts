@@ -1,8 +1,7 @@
 /** Tasks as the log tells them: one by its id, or page by page. What a task is now is its first update with its latest. */
 import type { EventOf } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
-import type { Runnable, Task } from '../../contract/task.ts'
-import type { ListTasks } from '../../contract/tasks-api.ts'
+import type { Runnable, Task, ListTasks } from '../../contract/task.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import { uuid7Time } from '../../lib/uuid7.ts'

@@ -5,7 +5,8 @@
  * has not ended: its task stays `running`, the next run goes on with it, and the queue stands still until then. Commands
  * run beside the agent, a few at a time, and Tickers all at once.
  */
-import type { EventOf, Status, StopReason } from '../../contract/events/event.ts'
+import type { EventOf } from '../../contract/events/event.ts'
+import type { Status, StopReason } from '../../contract/events/status.ts'
 import { EVENT_VERSION } from '../../contract/events/event.ts'
 import type { Runnable, TaskProgress, TaskStatus } from '../../contract/task.ts'
 

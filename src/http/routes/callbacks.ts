@@ -1,4 +1,4 @@
-/** Routes for callbacks: where the events of a conversation are delivered, and the outcome of the deliveries. */
+/** Routes for callbacks: where the events of a conversation are delivered. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import {
@@ -6,23 +6,28 @@ import {
   CallbackPage,
   CreateCallback,
   CreatedCallback,
-  DeliveryPage,
-  ListDeliveries,
-  Redeliver,
-  TestOutcome,
   UpdateCallback,
   UpdatedCallback,
 } from '../../contract/callback.ts'
 import { ConversationId } from '../../contract/conversation.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
-import { closeSignal } from '../close-signal.ts'
 import { describeRoute } from '../describe-route.ts'
 import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
-import { ById, CONVERSATION } from './conversations.ts'
+import { ById, CONVERSATION } from './conversation-params.ts'
 
-const ByCallback = z.strictObject({ id: ConversationId, callback_id: z.uuid().toLowerCase() })
+export const ByCallback = z.strictObject({ id: ConversationId, callback_id: z.uuid().toLowerCase() })
 
-const CALLBACK = [...CONVERSATION, 'callback_not_found'] as const
+/** What every route of one callback may answer. */
+export const CALLBACK = [...CONVERSATION, 'callback_not_found'] as const
+
+/** What the creation of a callback may answer. */
+const CREATE = [
+  ...CALLBACK,
+  'callback_address_refused',
+  'idempotency_in_flight',
+  'idempotency_mismatch',
+  'storage_full',
+] as const
 
 export const callbackRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('callbacks')
@@ -32,13 +37,7 @@ export const callbackRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
     '/conversations/:id/callbacks',
     {
       schema: {
-        ...describe('createCallback', 'Create a callback that delivers new events to a URL, signed', [
-          ...CALLBACK,
-          'callback_address_refused',
-          'idempotency_in_flight',
-          'idempotency_mismatch',
-          'storage_full',
-        ]),
+        ...describe('createCallback', 'Create a callback that delivers new events to a URL, signed', CREATE),
         params: ById,
         headers: KeyHeader,
         body: CreateCallback,
@@ -106,54 +105,6 @@ export const callbackRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
     async (request, reply) => {
       await (await callbacksOf(request.params.id)).remove(request.params.callback_id)
       return reply.code(204).send()
-    },
-  )
-
-  app.get(
-    '/conversations/:id/callbacks/:callback_id/deliveries',
-    {
-      schema: {
-        ...describe('listDeliveries', 'List the last deliveries, newest first', [...CALLBACK, 'invalid_cursor']),
-        params: ByCallback,
-        querystring: ListDeliveries,
-        response: { 200: DeliveryPage },
-      },
-    },
-    async (request) => (await callbacksOf(request.params.id)).deliveries(request.params.callback_id, request.query),
-  )
-
-  app.post(
-    '/conversations/:id/callbacks/:callback_id/test',
-    {
-      schema: {
-        ...describe('testCallback', 'Send a signed test delivery and return its outcome', CALLBACK),
-        params: ByCallback,
-        response: { 200: TestOutcome },
-      },
-    },
-    async (request, reply) => {
-      const callbacks = await callbacksOf(request.params.id)
-      return await callbacks.test(request.params.callback_id, closeSignal(reply))
-    },
-  )
-
-  app.post(
-    '/conversations/:id/callbacks/:callback_id/redeliver',
-    {
-      schema: {
-        ...describe('redeliver', 'Deliver again from a given event, in order', [
-          ...CALLBACK,
-          'cursor_ahead',
-          'storage_full',
-        ]),
-        params: ByCallback,
-        body: Redeliver,
-        response: { 202: Callback },
-      },
-    },
-    async (request, reply) => {
-      const callbacks = await callbacksOf(request.params.id)
-      return reply.code(202).send(await callbacks.redeliver(request.params.callback_id, request.body.from_seq))
     },
   )
 }

@@ -1,15 +1,12 @@
-/** Routes for the commands that clients run in a conversation: run, list, follow, feed, end. */
+/** Routes for the commands that clients run in a conversation: run, list, get, end. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import {
   Command,
-  CommandInput,
   CommandOutcome,
-  CommandOutput,
   CommandPage,
   CommandStarted,
   ListCommands,
-  ReadOutput,
   RunCommand,
 } from '../../contract/command.ts'
 import { ConversationId } from '../../contract/conversation.ts'
@@ -17,13 +14,15 @@ import type { ConversationManager } from '../../conversations/registry/manager.t
 import { closeSignal } from '../close-signal.ts'
 import { describeRoute } from '../describe-route.ts'
 import { idempotencyOf, KeyHeader } from '../idempotency-key.ts'
-import { ById, CONVERSATION } from './conversations.ts'
+import { ById, CONVERSATION } from './conversation-params.ts'
 
-const ByCommand = z.strictObject({ id: ConversationId, command_id: z.uuid().toLowerCase() })
+export const ByCommand = z.strictObject({ id: ConversationId, command_id: z.uuid().toLowerCase() })
+
+/** What every route of one command may answer. */
+export const COMMAND = [...CONVERSATION, 'command_not_found'] as const
 
 export const commandRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('commands')
-  const oneCommand = [...CONVERSATION, 'command_not_found'] as const
 
   app.post(
     '/conversations/:id/commands',
@@ -75,7 +74,7 @@ export const commandRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     '/conversations/:id/commands/:command_id',
     {
       schema: {
-        ...describe('getCommand', 'Get a command', oneCommand),
+        ...describe('getCommand', 'Get a command', COMMAND),
         params: ByCommand,
         response: { 200: Command },
       },
@@ -83,52 +82,11 @@ export const commandRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     async (request) => (await manager.open(request.params.id)).commands.get(request.params.command_id),
   )
 
-  app.get(
-    '/conversations/:id/commands/:command_id/output',
-    {
-      schema: {
-        ...describe(
-          'readCommandOutput',
-          'Read the output of a command from any byte offset, also while it runs',
-          oneCommand,
-        ),
-        params: ByCommand,
-        querystring: ReadOutput,
-        response: { 200: CommandOutput },
-      },
-    },
-    async (request, reply) => {
-      const { commands } = await manager.open(request.params.id)
-      return await commands.output(request.params.command_id, request.query, closeSignal(reply))
-    },
-  )
-
-  app.post(
-    '/conversations/:id/commands/:command_id/input',
-    {
-      schema: {
-        ...describe('writeCommandInput', 'Write to the standard input of a command', [
-          ...oneCommand,
-          'input_closed',
-          'limit_reached',
-        ]),
-        params: ByCommand,
-        body: CommandInput,
-        response: { 204: z.undefined().describe('The input was accepted for the command.') },
-      },
-    },
-    async (request, reply) => {
-      const { commands } = await manager.open(request.params.id)
-      await commands.feed(request.params.command_id, request.body)
-      return reply.code(204).send()
-    },
-  )
-
   app.delete(
     '/conversations/:id/commands/:command_id',
     {
       schema: {
-        ...describe('endCommand', 'End a command and all processes that it started; idempotent', oneCommand),
+        ...describe('endCommand', 'End a command and all processes that it started; idempotent', COMMAND),
         params: ByCommand,
         response: { 204: z.undefined().describe('All its processes have ended. Its record is kept.') },
       },

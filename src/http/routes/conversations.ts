@@ -1,23 +1,18 @@
-/** Routes that make, find, configure and delete conversations. */
+/** Routes that create, find and delete conversations. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { AgentInfo } from '../../contract/agent-info.ts'
 import {
   Conversation,
-  ConversationId,
   ConversationPage,
-  Count,
   CountConversations,
   CreateConversation,
-  ForkConversation,
   ListConversations,
-  UpdateConfig,
 } from '../../contract/conversation.ts'
+import { Count } from '../../contract/page.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
-import { KeyHeader, idempotencyOf, keyOf } from '../idempotency-key.ts'
+import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
-
-export const ById = z.strictObject({ id: ConversationId })
+import { ById, CONVERSATION } from './conversation-params.ts'
 
 export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('conversations')
@@ -84,67 +79,6 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
     (request) => manager.view(request.params.id),
   )
 
-  app.get(
-    '/conversations/:id/agent-info',
-    {
-      schema: {
-        ...describe('getAgentInfo', 'Get the configuration of the agent: model, tools, prompt, limits', CONVERSATION),
-        params: ById,
-        response: { 200: AgentInfo },
-      },
-    },
-    async (request) => (await manager.open(request.params.id)).agentInfo(),
-  )
-
-  app.put(
-    '/conversations/:id/config',
-    {
-      schema: {
-        ...describe('updateConfig', 'Change the configuration; allowed during a run', [
-          ...CONVERSATION,
-          'conversation_running',
-          'unsafe_path',
-          'network_not_permitted',
-          'network_mode_unavailable',
-          'storage_full',
-        ]),
-        params: ById,
-        body: UpdateConfig,
-        response: { 200: Conversation },
-      },
-    },
-    (request) => manager.configure(request.params.id, request.body),
-  )
-
-  app.post(
-    '/conversations/:id/fork',
-    {
-      schema: {
-        ...describe('forkConversation', 'Fork a conversation: create one that continues from a point of this one', [
-          ...CONVERSATION,
-          'conversation_exists',
-          'conversation_from_newer_version',
-          'cursor_ahead',
-          'idempotency_in_flight',
-          'idempotency_mismatch',
-          'workdir_too_large',
-          'storage_full',
-        ]),
-        params: ById,
-        headers: KeyHeader,
-        body: ForkConversation.optional(),
-        response: { 201: Conversation },
-      },
-    },
-    async (request, reply) => {
-      const { id } = request.params
-      const body = request.body ?? ForkConversation.parse({})
-      // Keys of creates and forks share a store, so the original is a part of what was asked for.
-      const fork = await manager.fork(id, body, keyOf(request)?.with({ from: id, ...body }))
-      return reply.code(201).header('location', `/conversations/${fork.id}`).send(fork)
-    },
-  )
-
   app.delete(
     '/conversations/:id',
     {
@@ -160,11 +94,3 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
     },
   )
 }
-
-/** What every route of one conversation may answer. */
-export const CONVERSATION = [
-  'conversation_not_found',
-  'conversation_deleted',
-  'conversation_damaged',
-  'storage_failed',
-] as const

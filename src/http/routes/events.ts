@@ -1,7 +1,9 @@
-/** Routes for a conversation's events: the list, one, the count, the live stream, and a client's own. */
+/** Routes for the stored events of a conversation: the list, one, the count, and those that clients post. */
+import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { ConversationId, Count } from '../../contract/conversation.ts'
+import { ConversationId } from '../../contract/conversation.ts'
+import { Count } from '../../contract/page.ts'
 import { Event } from '../../contract/events/event.ts'
 import {
   CountEvents,
@@ -9,29 +11,16 @@ import {
   ListEvents,
   PostClientEvent,
   PostedClientEvent,
-  StreamEvents,
-  StreamFrame,
 } from '../../contract/events/events-api.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { readEventPage } from '../../events/event-page.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
-import type { Metrics } from '../../telemetry/metrics.ts'
 import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
-import { requireEventStream, seqAfter, streamEvents } from '../streams/sse-reply.ts'
-import type { StreamSlots } from '../streams/stream-slots.ts'
-import { ById, CONVERSATION } from './conversations.ts'
+import { ById, CONVERSATION } from './conversation-params.ts'
 
-type EventRouteDeps = {
-  manager: ConversationManager
-  metrics: Metrics
-  streamSlots: StreamSlots
-  streamBufferBytes: number
-}
-
-export const eventRoutes: FastifyPluginAsyncZod<EventRouteDeps> = async (app, deps) => {
-  const { manager } = deps
+export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('events')
 
   app.get(
@@ -46,13 +35,7 @@ export const eventRoutes: FastifyPluginAsyncZod<EventRouteDeps> = async (app, de
     },
     async (request, reply) => {
       const { log } = await manager.get(request.params.id)
-      const { events, nextPageId } = await readEventPage(log, request.query)
-      // The lines of the log as they are: parsing them only to write them out again would be most of the work.
-      const items = events.map((stored) => stored.json).join(',')
-      return reply
-        .type('application/json')
-        .serializer(String)
-        .send(`{"items":[${items}],"next_page_id":${JSON.stringify(nextPageId)}}` as never)
+      return sendPage(reply, await readEventPage(log, request.query))
     },
   )
 
@@ -113,53 +96,13 @@ export const eventRoutes: FastifyPluginAsyncZod<EventRouteDeps> = async (app, de
       return found.event
     },
   )
+}
 
-  app.get(
-    '/conversations/:id/events/stream',
-    {
-      sse: { kind: 'only', heartbeat: false },
-      exposeHeadRoute: false, // a HEAD would hold the line and never say a word
-      preHandler: requireEventStream,
-      schema: {
-        ...describe('streamEvents', 'Follow events live (SSE)', [
-          ...CONVERSATION,
-          'not_acceptable',
-          'invalid_cursor',
-          'cursor_ahead',
-          'too_many_streams',
-        ]),
-        params: ById,
-        querystring: StreamEvents,
-        headers: z.object({
-          'last-event-id': z
-            .string()
-            .optional()
-            .describe('The last `id` that the client received. The stream continues after it.'),
-        }),
-        response: {
-          200: {
-            description:
-              'Events when they are stored, each with its seq as `id`, and a comment every 15 s. The last frame is `deleted`, `server_closing` or `lagged`.',
-            content: { 'text/event-stream': { schema: StreamFrame } },
-          },
-        },
-      },
-    },
-    async (request, reply) => {
-      const { log } = await manager.get(request.params.id)
-      const { after_seq, types, deltas } = request.query
-      const afterSeq = seqAfter(request.headers['last-event-id'], after_seq)
-      const leave = deps.streamSlots.take(log.conversationId)
-      try {
-        await streamEvents(reply, log, {
-          ...withoutUndefined({ afterSeq, types }),
-          deltas,
-          bufferBytes: deps.streamBufferBytes,
-          onOpen: () => deps.metrics.streamOpened('sse'),
-        })
-      } finally {
-        leave()
-      }
-    },
-  )
+/** Sends the lines of the log as they are: parsing them only to write them out again would be most of the work. */
+function sendPage(reply: FastifyReply, { events, nextPageId }: Awaited<ReturnType<typeof readEventPage>>) {
+  const items = events.map((stored) => stored.json).join(',')
+  return reply
+    .type('application/json')
+    .serializer(String)
+    .send(`{"items":[${items}],"next_page_id":${JSON.stringify(nextPageId)}}`)
 }

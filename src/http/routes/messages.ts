@@ -8,12 +8,12 @@ import {
   RunRequest,
   RunStarted,
   StatusAnswer,
-} from '../../contract/conversation.ts'
+} from '../../contract/run.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
 import { closeSignal } from '../close-signal.ts'
-import { ById, CONVERSATION } from './conversations.ts'
+import { ById, CONVERSATION } from './conversation-params.ts'
 
 export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('messages')

@@ -1,39 +1,21 @@
-/** Routes that decide what the agent may do: the confirmation mode, what waits, and its approval or refusal. */
+/** Routes that decide about waiting tool calls: the list, approval and refusal. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { Conversation, ConversationId } from '../../contract/conversation.ts'
+import { ConversationId } from '../../contract/conversation.ts'
 import {
   ApproveRequest,
   DecidePermission,
   PendingPermissions,
   PermissionAnswer,
   RejectRequest,
-  SetConfirmation,
 } from '../../contract/permission.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { describeRoute } from '../describe-route.ts'
-import { ById, CONVERSATION } from './conversations.ts'
+import { ById, CONVERSATION } from './conversation-params.ts'
 
 export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('permissions')
   const decided = [...CONVERSATION, 'conversation_from_newer_version', 'storage_full', 'permission_not_found'] as const
-
-  app.post(
-    '/conversations/:id/confirmation',
-    {
-      schema: {
-        ...describe(
-          'setConfirmation',
-          'Turn confirmation of tool calls on or off; calls that already wait still need a decision',
-          [...CONVERSATION, 'storage_full'],
-        ),
-        params: ById,
-        body: SetConfirmation,
-        response: { 200: Conversation },
-      },
-    },
-    async (request) => (await manager.get(request.params.id)).setConfirmation(request.body.enabled),
-  )
 
   app.get(
     '/conversations/:id/permissions',

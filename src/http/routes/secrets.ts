@@ -5,7 +5,7 @@ import { ConversationId } from '../../contract/conversation.ts'
 import { PutSecrets, SecretNames } from '../../contract/secret.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { describeRoute } from '../describe-route.ts'
-import { ById, CONVERSATION } from './conversations.ts'
+import { ById, CONVERSATION } from './conversation-params.ts'
 
 export const secretRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('secrets')

@@ -2,12 +2,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'
-import { PostTask, Task, TaskPage } from '../../contract/task.ts'
-import { ListTasks } from '../../contract/tasks-api.ts'
+import { PostTask, Task, TaskPage, ListTasks } from '../../contract/task.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
-import { ById, CONVERSATION } from './conversations.ts'
+import { ById, CONVERSATION } from './conversation-params.ts'
 
 const OneTask = z.strictObject({ id: ConversationId, task_id: z.uuid().toLowerCase() })
 

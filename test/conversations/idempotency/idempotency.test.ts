@@ -1,7 +1,7 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { PostedMessage } from '../../../src/contract/conversation.ts'
+import type { PostedMessage } from '../../../src/contract/run.ts'
 import { ListConversations } from '../../../src/contract/conversation.ts'
 import type { PostedKey } from '../../../src/conversations/idempotency/idempotency.ts'
 import {

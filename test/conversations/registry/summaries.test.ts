@@ -1,7 +1,7 @@
 /** Lists and counts over orders that are kept up to date, beside a model that sorts and filters all of them each time. */
 import { describe, expect, test } from 'vitest'
 import { ListConversations } from '../../../src/contract/conversation.ts'
-import type { Status } from '../../../src/contract/events/event.ts'
+import type { Status } from '../../../src/contract/events/status.ts'
 import type { Summary } from '../../../src/conversations/registry/listing.ts'
 import { Summaries } from '../../../src/conversations/registry/summaries.ts'
 import type { Random } from '../../support/random.ts'

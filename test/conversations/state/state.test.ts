@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { Event, EventDraft, Status, StopReason } from '../../../src/contract/events/event.ts'
-import {
-  EVENT_VERSION,
-  Status as StatusSchema,
-  StopReason as StopReasonSchema,
-} from '../../../src/contract/events/event.ts'
+import type { Event, EventDraft } from '../../../src/contract/events/event.ts'
+import type { Status, StopReason } from '../../../src/contract/events/status.ts'
+import { EVENT_VERSION } from '../../../src/contract/events/event.ts'
+import { Status as StatusSchema, StopReason as StopReasonSchema } from '../../../src/contract/events/status.ts'
 import { UsageByModel } from '../../../src/contract/message.ts'
 import type { State } from '../../../src/conversations/state/state.ts'
 import { EMPTY_STATE, STATUS_AFTER, fold, gatedCalls } from '../../../src/conversations/state/state.ts'

@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { EventDraft, EventType, Status, StopReason } from '../../../src/contract/events/event.ts'
-import {
-  EVENT_VERSION,
-  Status as StatusSchema,
-  StopReason as StopReasonSchema,
-} from '../../../src/contract/events/event.ts'
+import type { EventDraft, EventType } from '../../../src/contract/events/event.ts'
+import type { Status, StopReason } from '../../../src/contract/events/status.ts'
+import { EVENT_VERSION } from '../../../src/contract/events/event.ts'
+import { Status as StatusSchema, StopReason as StopReasonSchema } from '../../../src/contract/events/status.ts'
 import type { ProblemCode } from '../../../src/contract/problem.ts'
 import { Problem } from '../../../src/contract/problem.ts'
 import type { Runnable, TaskStatus } from '../../../src/contract/task.ts'

@@ -1,21 +1,21 @@
 /** The firehose: the events of all conversations, as an event stream and as a WebSocket. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { StreamFirehose } from '../../contract/events/events-api.ts'
-import { Problem } from '../../contract/problem.ts'
-import type { Firehose, FirehoseReader } from '../../events/firehose/firehose.ts'
-import type { Published } from '../../events/sse-frame.ts'
-import { withoutUndefined } from '../../lib/without-undefined.ts'
-import type { Metrics } from '../../telemetry/metrics.ts'
-import { describeRoute } from '../describe-route.ts'
-import { requireEventStream, streamEvents } from '../streams/sse-reply.ts'
-import type { FirehoseSlots } from '../streams/stream-slots.ts'
-import type { SocketConnection } from '../socket/connection.ts'
-import type { FirstFrameKey } from '../socket/first-frame-key.ts'
-import { sendFeed } from '../socket/send-feed.ts'
-import { upgradeWith } from '../socket/socket-route.ts'
+import { StreamFirehose } from '../../../contract/events/events-api.ts'
+import { Problem } from '../../../contract/problem.ts'
+import type { Firehose, FirehoseReader } from '../../../events/firehose/firehose.ts'
+import type { Published } from '../../../events/sse-frame.ts'
+import { withoutUndefined } from '../../../lib/without-undefined.ts'
+import type { Metrics } from '../../../telemetry/metrics.ts'
+import { describeRoute } from '../../describe-route.ts'
+import { requireEventStream, streamEvents } from '../../streams/sse-reply.ts'
+import type { FirehoseSlots } from '../../streams/stream-slots.ts'
+import type { SocketConnection } from '../../socket/connection.ts'
+import type { FirstFrameKey } from '../../socket/first-frame-key.ts'
+import { sendFeed } from '../../socket/send-feed.ts'
+import { upgradeWith } from '../../socket/socket-route.ts'
 
-export type FirehoseDeps = {
+export type FirehoseRouteDeps = {
   readonly firehose: Firehose
   readonly metrics: Metrics
   readonly slots: FirehoseSlots
@@ -23,7 +23,7 @@ export type FirehoseDeps = {
   readonly streamBufferBytes: number
 }
 
-export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseDeps> = async (app, deps) => {
+export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseRouteDeps> = async (app, deps) => {
   const { firehose, metrics, slots, firstFrameKey, streamBufferBytes: bufferBytes } = deps
   const describe = describeRoute('events')
 

@@ -1,0 +1,120 @@
+/** The events of the agent: its answers, its tool calls, and the end of its runs. */
+import { z } from 'zod'
+import { AssistantPart, Usage, UsageByModel } from '../message.ts'
+import { byAgent, byEnvironment, Envelope, InRun, InSubagent } from './envelope.ts'
+import { ErrorType, StopReason, ToolErrorType } from './status.ts'
+
+export const AssistantMessage = Envelope.extend({
+  ...byAgent,
+  ...InRun,
+  ...InSubagent,
+  type: z.literal('AssistantMessage'),
+  message_id: z.uuid().describe('The same id as in its deltas.'),
+  text: z.string(),
+  content: z.array(AssistantPart),
+  tool_use_ids: z.array(z.string()),
+  model: z.string(),
+  usage: Usage,
+  cost_usd: z.number().nonnegative().optional(),
+  stop_reason: z.string().describe('Finish reason of the provider.'),
+  read_through: z
+    .int()
+    .nonnegative()
+    .optional()
+    .describe('Seq of the last event that the model had read when it gave this answer.'),
+  partial: z.boolean().optional().describe('The model failed after this part of its answer.'),
+}).meta({ id: 'AssistantMessage' })
+
+export const ToolUse = Envelope.extend({
+  ...byAgent,
+  ...InRun,
+  ...InSubagent,
+  type: z.literal('ToolUse'),
+  tool_use_id: z.string(),
+  name: z.string(),
+  input: z.unknown().describe('Arguments of the call; a string if the model sent no valid JSON object.'),
+}).meta({ id: 'ToolUse' })
+
+export const ToolResult = Envelope.extend({
+  ...byEnvironment,
+  ...InRun,
+  ...InSubagent,
+  type: z.literal('ToolResult'),
+  tool_use_id: z.string(),
+  output: z.unknown().describe('Text, a list of text and image parts, or an object of the output schema of the tool.'),
+  is_error: z.boolean(),
+  error_type: ToolErrorType.optional(),
+  error_message: z.string().optional(),
+  duration_ms: z.number().nonnegative(),
+  truncated: z.boolean().optional(),
+  ran_input: z.unknown().optional().describe('The input that ran, if a decision changed it.'),
+  full_output_path: z.string().optional().describe('File with the complete output, if it was truncated.'),
+  advice: z.string().optional().describe('Advice of the server for the model, appended to the output.'),
+}).meta({ id: 'ToolResult' })
+
+export const PermissionRequest = Envelope.extend({
+  ...byEnvironment,
+  ...InRun,
+  type: z.literal('PermissionRequest'),
+  request_id: z.uuid(),
+  tool_uses: z.array(
+    z.object({
+      tool_use_id: z.string(),
+      name: z.string(),
+      input: z.unknown().describe('The arguments of the call: an object, or text if the model sent no JSON object.'),
+      input_hash: z.string().describe('SHA-256 of the canonical JSON (RFC 8785) of {name, input}.'),
+      reason: z.string(),
+    }),
+  ),
+}).meta({ id: 'PermissionRequest' })
+
+export const PermissionDecision = Envelope.extend({
+  source: z.enum(['user', 'environment']),
+  ...InRun,
+  type: z.literal('PermissionDecision'),
+  request_id: z.uuid(),
+  tool_use_id: z.string(),
+  input_hash: z.string(),
+  behavior: z.enum(['allow', 'deny']),
+  updated_input: z.unknown().optional().describe('The input that ran instead.'),
+  message: z.string().optional(),
+  decided_by: z.enum(['user', 'superseded']),
+}).meta({ id: 'PermissionDecision' })
+
+export const ModelRetry = Envelope.extend({
+  ...byEnvironment,
+  ...InRun,
+  type: z.literal('ModelRetry'),
+  message_id: z.uuid().describe('Message id of the failed attempt. Discard its deltas.'),
+  error_type: ErrorType,
+  message: z.string().describe('Why the attempt failed.'),
+  retry: z.int().positive().describe('Number of the next retry, from 1.'),
+  max_retries: z.int().positive().describe('Maximum number of retries. After that the run ends with an error.'),
+  wait_ms: z.int().nonnegative().describe('Milliseconds until the retry.'),
+})
+  .meta({ id: 'ModelRetry' })
+  .describe('A model request failed with a retryable error, and is retried after a wait.')
+
+export const ErrorEvent = Envelope.extend({
+  ...byEnvironment,
+  ...InRun,
+  type: z.literal('ErrorEvent'),
+  error_type: ErrorType,
+  message: z.string(),
+  retryable: z.boolean(),
+  details: z.record(z.string(), z.unknown()).optional().describe('Machine-readable details, depending on the type.'),
+}).meta({ id: 'ErrorEvent' })
+
+export const Result = Envelope.extend({
+  ...byEnvironment,
+  ...InRun,
+  ...InSubagent,
+  type: z.literal('Result'),
+  final_text: z.string(),
+  usage: UsageByModel.describe('Usage of this run, by model.'),
+  cost_usd: z.number().nonnegative().optional(),
+  stop_reason: StopReason,
+  steps: z.int().nonnegative().describe('Number of model answers in this run.'),
+  duration_ms: z.number().nonnegative(),
+  session_id: z.uuid(),
+}).meta({ id: 'Result' })

@@ -1,0 +1,127 @@
+/** The events of a conversation and its clients: messages, status, configuration, files, commands and tasks. */
+import { z } from 'zod'
+import { CommandStatus, KilledBy } from '../command.ts'
+import { UserPart } from '../message.ts'
+import { ResourceLimits } from '../resource-limits.ts'
+import { NetworkPolicy } from '../network.ts'
+import { Runnable, TaskProgress, TaskResult, TaskStatus } from '../task.ts'
+import { Sandbox } from '../sandbox.ts'
+import { byEnvironment, byUser, Envelope, InRun, Keyed } from './envelope.ts'
+import { Status } from './status.ts'
+
+export const SystemInit = Envelope.extend({
+  ...byEnvironment,
+  type: z.literal('SystemInit'),
+  session_id: z.uuid().describe('The id of the conversation.'),
+  cwd: z.string(),
+  sdk_version: z.string(),
+  options_summary: z
+    .record(z.string(), z.unknown())
+    .describe('The request that created the conversation; secret values are masked.'),
+  enabled_tools: z.array(z.string()),
+  enabled_providers: z.array(z.string()),
+  mcp_servers: z.array(z.object({ name: z.string(), status: z.string() })),
+  system_prompt: z.string(),
+  isolation: z.enum(['bubblewrap', 'none']),
+  resource_limits: ResourceLimits.optional().describe('Absent in logs of older versions.'),
+  network: NetworkPolicy.optional().describe('Network policy at that time. A `ConfigUpdate` can change it.'),
+  sandbox: Sandbox.optional().describe('Absent without one, and in events of older versions.'),
+}).meta({ id: 'SystemInit' })
+
+export const UserMessage = Envelope.extend({
+  ...byUser,
+  run_id: z.uuid().optional().describe('The run that it started, or that reads it.'),
+  type: z.literal('UserMessage'),
+  content: z.array(UserPart),
+  run: z.boolean().describe('Whether it requested a run. A run does not end before it has read such a message.'),
+  sender: z.string().optional(),
+  task_id: z.uuid().optional().describe('The task that it starts.'),
+  ...Keyed,
+}).meta({ id: 'UserMessage' })
+
+export const StatusUpdate = Envelope.extend({
+  ...byEnvironment,
+  ...InRun,
+  type: z.literal('StatusUpdate'),
+  status: Status,
+  previous_status: Status,
+  reason: z
+    .string()
+    .describe(
+      'Reason of the update. `queued` and `dequeued` do not change the status `running`: the run waits for a slot, and then has one.',
+    ),
+  max_steps: z.int().positive().optional().describe('Number of model answers after which this run pauses.'),
+}).meta({ id: 'StatusUpdate' })
+
+export const ConfigUpdate = Envelope.extend({
+  ...byUser,
+  type: z.literal('ConfigUpdate'),
+  changes: z.record(z.string(), z.unknown()).describe('The changed fields; secret values are masked.'),
+}).meta({ id: 'ConfigUpdate' })
+
+export const SecretsUpdate = Envelope.extend({
+  ...byUser,
+  type: z.literal('SecretsUpdate'),
+  added: z.array(z.string()).describe('Names of added or changed secrets.'),
+  removed: z.array(z.string()).describe('Names.'),
+}).meta({ id: 'SecretsUpdate' })
+
+export const FileUpdate = Envelope.extend({
+  ...byUser,
+  type: z.literal('FileUpdate'),
+  path: z.string().describe('Relative to the workdir.'),
+  action: z.enum(['upload', 'write', 'delete', 'mkdir']),
+  size: z.int().nonnegative().optional().describe('Size of the file after the change, bytes.'),
+  idempotency_key: z.string().optional(),
+  body_hash: z.string().optional().describe('Hash of the request body.'),
+}).meta({ id: 'FileUpdate' })
+
+export const CommandResult = Envelope.extend({
+  ...byEnvironment,
+  type: z.literal('CommandResult'),
+  command_id: z.uuid(),
+  command: z.string(),
+  session_id: z.string().describe('Shell session of the command.'),
+  status: CommandStatus,
+  killed_by: KilledBy.optional(),
+  exit_code: z.int().nullable(),
+  cwd: z.string().describe('Working directory of the session after the command.'),
+  execution_time: z.number().nonnegative().describe('Seconds.'),
+  background_pid: z.int().optional().describe('Process id of the last background process (`&`).'),
+})
+  .meta({ id: 'CommandResult' })
+  .describe('A command of a client has ended. Its output is not in the log.')
+
+export const TaskUpdate = Envelope.extend({
+  source: z.enum(['user', 'environment']),
+  ...InRun,
+  type: z.literal('TaskUpdate'),
+  task_id: z.uuid(),
+  title: z.string(),
+  status: TaskStatus,
+  runnable: Runnable.optional().describe('In the first update (`pending`): the work of the task.'),
+  progress: TaskProgress.optional().describe('While it runs, if it can be measured.'),
+  result: TaskResult.optional().describe('In the last update, if there is a result.'),
+  message: z.string().optional().describe('Reason of the outcome, if needed.'),
+  ...Keyed,
+}).meta({ id: 'TaskUpdate' })
+
+export const ForkedFrom = Envelope.extend({
+  ...byEnvironment,
+  type: z.literal('ForkedFrom'),
+  from_conversation_id: z.uuid().describe('The conversation from which all earlier events were copied.'),
+  from_seq: z.int().positive().describe('The last copied event. Up to it, both conversations have the same seqs.'),
+  from_cwd: z.string().describe('Workdir of the original at that event.'),
+  cwd: z.string(),
+  options_summary: z
+    .record(z.string(), z.unknown())
+    .describe('The configuration from this event on; secret values are masked.'),
+}).meta({ id: 'ForkedFrom' })
+
+export const ClientEvent = Envelope.extend({
+  ...byUser,
+  type: z.literal('ClientEvent'),
+  name: z.string(),
+  data: z.unknown().optional().describe('Any JSON, unchanged.'),
+  ...Keyed,
+}).meta({ id: 'ClientEvent' })

@@ -1,0 +1,22 @@
+/** What events have in common: the envelope, and the fields that say whose they are. */
+import { z } from 'zod'
+
+export const Envelope = z.object({
+  id: z.uuid().describe('UUIDv7.'),
+  seq: z.int().positive().describe('Position in the conversation, from 1, without gaps. The cursor of all readers.'),
+  timestamp: z.iso.datetime(),
+  conversation_id: z.uuid(),
+  version: z.int().positive().describe('Schema version of the event.'),
+})
+
+export const InRun = { run_id: z.uuid().optional() }
+/** Of the request that it came with. */
+export const Keyed = {
+  idempotency_key: z.string().optional(),
+  body_hash: z.string().optional().describe('Hash of the request body.'),
+}
+export const InSubagent = { parent_tool_use_id: z.string().optional(), agent_name: z.string().optional() }
+
+export const byUser = { source: z.literal('user') }
+export const byAgent = { source: z.literal('agent') }
+export const byEnvironment = { source: z.literal('environment') }

@@ -1,0 +1,86 @@
+/** Messages to the agent and its runs on the wire: post, run, pause. */
+import { z } from 'zod'
+import { Result } from './events/agent-events.ts'
+import { Status } from './events/status.ts'
+import { UserInput } from './message.ts'
+
+export const PostMessage = z
+  .strictObject({
+    message: UserInput,
+    run: z.boolean().default(false).describe('Start the agent. An active run reads the message in either case.'),
+  })
+  .meta({
+    id: 'PostMessage',
+    examples: [{ message: { role: 'user', content: 'Thanks. Do it once more.' }, run: true }],
+  })
+export type PostMessage = z.infer<typeof PostMessage>
+
+export const PostedMessage = z
+  .object({ event_id: z.uuid(), seq: z.int().positive(), run_id: z.uuid().optional() })
+  .meta({
+    id: 'PostedMessage',
+    examples: [
+      { event_id: '0199a1f2-7701-7a10-b0c4-5d2e3f4a5b6c', seq: 7, run_id: '0199a1f2-77aa-7c30-8e55-91b0d4f3c2aa' },
+    ],
+  })
+export type PostedMessage = z.infer<typeof PostedMessage>
+
+export const RunRequest = z
+  .strictObject({
+    max_steps: z.int().min(1).max(100_000).optional().describe('Pause after this number of model answers.'),
+    wait: z.boolean().default(false).describe('Respond when the run has ended or waits for a client.'),
+    timeout: z.number().positive().max(3600).default(600).describe('Maximum wait in seconds.'),
+  })
+  .meta({ id: 'RunRequest', examples: [{ wait: true, timeout: 120 }, { max_steps: 1 }] })
+export type RunRequest = z.infer<typeof RunRequest>
+
+export const RunStarted = z
+  .object({ run_id: z.uuid() })
+  .meta({ id: 'RunStarted', examples: [{ run_id: '0199a1f2-77aa-7c30-8e55-91b0d4f3c2aa' }] })
+
+export const RunOutcome = z
+  .object({
+    run_id: z.uuid(),
+    status: Status.describe('`running` if the wait timed out; the run continues.'),
+    result: Result.optional().describe('Absent with status `error`: the end of the run could not be stored yet.'),
+  })
+  .meta({
+    id: 'RunOutcome',
+    examples: [
+      {
+        run_id: '0199a1f2-77aa-7c30-8e55-91b0d4f3c2aa',
+        status: 'idle',
+        result: {
+          id: '0199a1f2-7701-7a10-b0c4-5d2e3f4a5b6c',
+          seq: 12,
+          timestamp: '2026-01-31T12:00:09.500Z',
+          conversation_id: '0199a1f0-5c3e-7d12-9b1a-2f6d8c40a7e1',
+          version: 1,
+          source: 'environment',
+          type: 'Result',
+          run_id: '0199a1f2-77aa-7c30-8e55-91b0d4f3c2aa',
+          final_text: 'total.sh adds up the second column.',
+          usage: { 'gpt-5': { input_tokens: 2600, output_tokens: 210, cached_tokens: 2100, reasoning_tokens: 0 } },
+          stop_reason: 'completed',
+          steps: 3,
+          duration_ms: 9400,
+          session_id: '0199a1f0-5c3e-7d12-9b1a-2f6d8c40a7e1',
+        },
+      },
+    ],
+  })
+export type RunOutcome = z.infer<typeof RunOutcome>
+
+export const PauseRequest = z
+  .strictObject({
+    interrupt: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Also end the processes of the running tool, and drop the calls of the turn that have not begun: each gets an `interrupted` result. Otherwise the tool finishes, and the remaining calls begin with the next `run`.',
+      ),
+  })
+  .meta({ id: 'PauseRequest', examples: [{ interrupt: true }] })
+export type PauseRequest = z.infer<typeof PauseRequest>
+
+export const StatusAnswer = z.object({ status: Status }).meta({ id: 'StatusAnswer', examples: [{ status: 'paused' }] })

@@ -1,0 +1,80 @@
+/** Registers all routes of the API. Its description is made from the same list. */
+import type { FastifyInstance } from 'fastify'
+import type { Info } from '../contract/server.ts'
+import type { ConversationManager } from '../conversations/registry/manager.ts'
+import type { Firehose } from '../events/firehose/firehose.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { documentRoutes } from './docs.ts'
+import type { ReadinessProbe } from './readiness.ts'
+import { agentConfigRoutes } from './routes/agent-config.ts'
+import { callbackRoutes } from './routes/callbacks.ts'
+import { commandIoRoutes } from './routes/command-io.ts'
+import { commandRoutes } from './routes/commands.ts'
+import { confirmationRoutes } from './routes/confirmation.ts'
+import { conversationRoutes } from './routes/conversations.ts'
+import { deliveryRoutes } from './routes/deliveries.ts'
+import { eventRoutes } from './routes/events.ts'
+import { directoryRoutes } from './routes/files/directories.ts'
+import { downloadRoutes } from './routes/files/downloads.ts'
+import { fileBodyRoutes } from './routes/files/file-bodies.ts'
+import { fileSearchRoutes } from './routes/files/file-search.ts'
+import { fileRoutes } from './routes/files/files.ts'
+import { forkRoutes } from './routes/forks.ts'
+import { messageRoutes } from './routes/messages.ts'
+import { networkRoutes } from './routes/network.ts'
+import { permissionRoutes } from './routes/permissions.ts'
+import { processRoutes } from './routes/processes.ts'
+import { secretRoutes } from './routes/secrets.ts'
+import { serverRoutes } from './routes/server.ts'
+import { shellSessionRoutes } from './routes/shell-sessions.ts'
+import { eventStreamRoutes } from './routes/streams/event-stream.ts'
+import { firehoseRoutes } from './routes/streams/firehose.ts'
+import { socketRoutes } from './routes/streams/sockets.ts'
+import { taskRoutes } from './routes/tasks.ts'
+import type { CheckKey } from './socket/first-frame-key.ts'
+import { createFirstFrameKey } from './socket/first-frame-key.ts'
+import type { FirehoseSlots, StreamSlots } from './streams/stream-slots.ts'
+
+export type RouteDeps = {
+  readonly manager: ConversationManager
+  readonly firehose: Firehose
+  readonly info: Info
+  readonly readiness: ReadinessProbe
+  readonly metrics: Metrics
+  readonly streamSlots: StreamSlots
+  readonly firehoseSlots: FirehoseSlots
+  readonly checkKey: CheckKey
+}
+
+/** In the order in which the API's description shows them. */
+export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Promise<void> {
+  const { manager, firehose, info, readiness, metrics, streamSlots, firehoseSlots } = deps
+  const { max_upload_bytes: maxUploadBytes, stream_buffer_bytes: streamBufferBytes } = info.limits
+  await app.register(serverRoutes, { info, readiness, metrics })
+  await app.register(documentRoutes)
+  await app.register(conversationRoutes, { manager })
+  await app.register(agentConfigRoutes, { manager })
+  await app.register(forkRoutes, { manager })
+  await app.register(messageRoutes, { manager })
+  await app.register(confirmationRoutes, { manager })
+  await app.register(permissionRoutes, { manager })
+  await app.register(networkRoutes, { manager })
+  await app.register(commandRoutes, { manager })
+  await app.register(commandIoRoutes, { manager })
+  await app.register(processRoutes, { manager })
+  await app.register(shellSessionRoutes, { manager })
+  await app.register(secretRoutes, { manager })
+  await app.register(directoryRoutes, { manager })
+  await app.register(downloadRoutes, { manager })
+  await app.register(fileRoutes, { manager })
+  await app.register(fileSearchRoutes, { manager })
+  await app.register(fileBodyRoutes, { manager, maxUploadBytes })
+  await app.register(taskRoutes, { manager })
+  await app.register(eventRoutes, { manager })
+  await app.register(eventStreamRoutes, { manager, metrics, streamSlots, streamBufferBytes })
+  await app.register(callbackRoutes, { manager })
+  await app.register(deliveryRoutes, { manager })
+  const streams = { firstFrameKey: createFirstFrameKey(deps.checkKey), metrics, streamBufferBytes }
+  await app.register(socketRoutes, { manager, streamSlots, ...streams })
+  await app.register(firehoseRoutes, { firehose, slots: firehoseSlots, ...streams })
+}

@@ -1,0 +1,43 @@
+/** Routes that show and change the configuration of the agent of a conversation. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { AgentInfo } from '../../contract/agent-info.ts'
+import { Conversation, UpdateConfig } from '../../contract/conversation.ts'
+import type { ConversationManager } from '../../conversations/registry/manager.ts'
+import { describeRoute } from '../describe-route.ts'
+import { ById, CONVERSATION } from './conversation-params.ts'
+
+export const agentConfigRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
+  const describe = describeRoute('conversations')
+
+  app.get(
+    '/conversations/:id/agent-info',
+    {
+      schema: {
+        ...describe('getAgentInfo', 'Get the configuration of the agent: model, tools, prompt, limits', CONVERSATION),
+        params: ById,
+        response: { 200: AgentInfo },
+      },
+    },
+    async (request) => (await manager.open(request.params.id)).agentInfo(),
+  )
+
+  app.put(
+    '/conversations/:id/config',
+    {
+      schema: {
+        ...describe('updateConfig', 'Change the configuration; allowed during a run', [
+          ...CONVERSATION,
+          'conversation_running',
+          'unsafe_path',
+          'network_not_permitted',
+          'network_mode_unavailable',
+          'storage_full',
+        ]),
+        params: ById,
+        body: UpdateConfig,
+        response: { 200: Conversation },
+      },
+    },
+    (request) => manager.configure(request.params.id, request.body),
+  )
+}

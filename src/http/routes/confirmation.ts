@@ -1,0 +1,28 @@
+/** The route that turns the confirmation of tool calls on and off. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { Conversation } from '../../contract/conversation.ts'
+import { SetConfirmation } from '../../contract/permission.ts'
+import type { ConversationManager } from '../../conversations/registry/manager.ts'
+import { describeRoute } from '../describe-route.ts'
+import { ById, CONVERSATION } from './conversation-params.ts'
+
+export const confirmationRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
+  const describe = describeRoute('permissions')
+
+  app.post(
+    '/conversations/:id/confirmation',
+    {
+      schema: {
+        ...describe(
+          'setConfirmation',
+          'Turn confirmation of tool calls on or off; calls that already wait still need a decision',
+          [...CONVERSATION, 'storage_full'],
+        ),
+        params: ById,
+        body: SetConfirmation,
+        response: { 200: Conversation },
+      },
+    },
+    async (request) => (await manager.get(request.params.id)).setConfirmation(request.body.enabled),
+  )
+}

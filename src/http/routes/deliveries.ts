@@ -1,0 +1,60 @@
+/** Routes for the deliveries of a callback: the last ones, a test, and a repetition. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { Callback, DeliveryPage, ListDeliveries, Redeliver, TestOutcome } from '../../contract/callback.ts'
+import type { ConversationManager } from '../../conversations/registry/manager.ts'
+import { closeSignal } from '../close-signal.ts'
+import { describeRoute } from '../describe-route.ts'
+import { ByCallback, CALLBACK } from './callbacks.ts'
+
+export const deliveryRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
+  const describe = describeRoute('callbacks')
+  const callbacksOf = async (id: string) => (await manager.open(id)).callbacks
+
+  app.get(
+    '/conversations/:id/callbacks/:callback_id/deliveries',
+    {
+      schema: {
+        ...describe('listDeliveries', 'List the last deliveries, newest first', [...CALLBACK, 'invalid_cursor']),
+        params: ByCallback,
+        querystring: ListDeliveries,
+        response: { 200: DeliveryPage },
+      },
+    },
+    async (request) => (await callbacksOf(request.params.id)).deliveries(request.params.callback_id, request.query),
+  )
+
+  app.post(
+    '/conversations/:id/callbacks/:callback_id/test',
+    {
+      schema: {
+        ...describe('testCallback', 'Send a signed test delivery and return its outcome', CALLBACK),
+        params: ByCallback,
+        response: { 200: TestOutcome },
+      },
+    },
+    async (request, reply) => {
+      const callbacks = await callbacksOf(request.params.id)
+      return await callbacks.test(request.params.callback_id, closeSignal(reply))
+    },
+  )
+
+  app.post(
+    '/conversations/:id/callbacks/:callback_id/redeliver',
+    {
+      schema: {
+        ...describe('redeliver', 'Deliver again from a given event, in order', [
+          ...CALLBACK,
+          'cursor_ahead',
+          'storage_full',
+        ]),
+        params: ByCallback,
+        body: Redeliver,
+        response: { 202: Callback },
+      },
+    },
+    async (request, reply) => {
+      const callbacks = await callbacksOf(request.params.id)
+      return reply.code(202).send(await callbacks.redeliver(request.params.callback_id, request.body.from_seq))
+    },
+  )
+}

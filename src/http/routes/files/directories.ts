@@ -1,0 +1,69 @@
+/** Routes that list, download and create directories of a workdir. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { FilePage, ListFiles, MadeDirectory } from '../../../contract/files.ts'
+import type { ConversationManager } from '../../../conversations/registry/manager.ts'
+import { parseJailPath } from '../../../files/jail-path.ts'
+import { closeSignal } from '../../close-signal.ts'
+import { describeRoute } from '../../describe-route.ts'
+import { pathOf } from '../../files/file-path.ts'
+import { sendArchive } from '../../files/file-reply.ts'
+import { KeyHeader, keyOf } from '../../idempotency-key.ts'
+import { ById } from '../conversation-params.ts'
+import { ByPath, CHANGE, PATH } from './path-params.ts'
+
+export const directoryRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
+  const describe = describeRoute('files')
+
+  app.get(
+    '/conversations/:id/files',
+    {
+      schema: {
+        ...describe('listFiles', 'List a directory of the workdir, or download it as one archive', [
+          ...PATH,
+          'invalid_cursor',
+          'file_not_found',
+        ]),
+        params: ById,
+        querystring: ListFiles,
+        response: {
+          200: {
+            description: 'Entries sorted by name; with `format=tar.gz` the archive.',
+            content: {
+              'application/json': { schema: FilePage },
+              'application/gzip': { schema: z.unknown().meta({ type: 'string', format: 'binary' }) },
+            },
+          },
+        },
+      },
+    },
+    async (request, reply) => {
+      const { files } = await manager.open(request.params.id)
+      const path = parseJailPath(request.query.path)
+      const signal = closeSignal(reply)
+      if (!request.query.format) return reply.send(await files.list(path, request.query, signal))
+      return sendArchive(reply, await files.archive(path, signal), path.names.at(-1) ?? 'workdir')
+    },
+  )
+
+  app.post(
+    '/conversations/:id/dirs/*',
+    {
+      schema: {
+        ...describe('makeDirectory', 'Create a directory and its missing parents', [
+          ...CHANGE,
+          'idempotency_in_flight',
+          'idempotency_mismatch',
+        ]),
+        params: ByPath,
+        headers: KeyHeader,
+        response: { 200: MadeDirectory.describe('It already existed.'), 201: MadeDirectory },
+      },
+    },
+    async (request, reply) => {
+      const { files } = await manager.open(request.params.id)
+      const made = await files.makeDirectory(pathOf(request), keyOf(request), closeSignal(reply))
+      return reply.code(made.seq === undefined ? 200 : 201).send(made)
+    },
+  )
+}

@@ -1,0 +1,90 @@
+/** Routes that download a file or a directory, and show its headers. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { GetFile, ListFiles } from '../../../contract/files.ts'
+import type { ConversationManager } from '../../../conversations/registry/manager.ts'
+import { closeSignal } from '../../close-signal.ts'
+import { describeRoute } from '../../describe-route.ts'
+import { pathOf } from '../../files/file-path.ts'
+import { sendArchive, sendFile } from '../../files/file-reply.ts'
+import { ByPath, PATH } from './path-params.ts'
+
+const binary = (description: string, type = 'application/octet-stream') => ({
+  description,
+  content: { [type]: { schema: z.unknown().meta({ type: 'string', format: 'binary' }) } },
+})
+
+export const downloadRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
+  const describe = describeRoute('files')
+
+  app.get(
+    '/conversations/:id/files/*',
+    {
+      exposeHeadRoute: false, // it has a separate one, which reads nothing
+      schema: {
+        ...describe('getFile', 'Download a file or a part of it; a directory as `tar.gz`', [
+          ...PATH,
+          'file_not_found',
+          'not_a_file',
+          'precondition_failed',
+          'range_not_satisfiable',
+        ]),
+        params: ByPath,
+        querystring: GetFile,
+        headers: z.object({
+          range: z.string().optional().describe('One byte range, such as `bytes=0-99`.'),
+          'if-range': z.string().optional(),
+          'if-match': z.string().optional(),
+          'if-none-match': z.string().optional(),
+          'if-modified-since': z.string().optional(),
+          'if-unmodified-since': z.string().optional(),
+        }),
+        response: {
+          200: binary(
+            'The file, served as an attachment. Content that browsers could execute has the type plain text.',
+          ),
+          206: binary('The requested range.'),
+          304: z.undefined().describe('The client has the current version.'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { files } = await manager.open(request.params.id)
+      const path = pathOf(request)
+      const name = path.names.at(-1) ?? 'workdir'
+      const signal = closeSignal(reply)
+      if (request.query.format) return sendArchive(reply, await files.archive(path, signal), name)
+      return await sendFile(request, reply, await files.open(path, signal), name)
+    },
+  )
+
+  app.head(
+    '/conversations/:id/files/*',
+    {
+      config: { swagger: { exposeHeadRoute: true } },
+      schema: {
+        ...describe('headFile', 'Get the headers of a download', [
+          ...PATH,
+          'file_not_found',
+          'not_a_file',
+          'precondition_failed',
+        ]),
+        params: ByPath,
+        querystring: GetFile,
+        response: {
+          200: z.undefined().describe('The headers contain size, type, entity tag and modification time.'),
+          304: z.undefined().describe('The client has the current version.'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { files } = await manager.open(request.params.id)
+      const path = pathOf(request)
+      const name = path.names.at(-1) ?? 'workdir'
+      const signal = closeSignal(reply)
+      if (!request.query.format) return await sendFile(request, reply, await files.open(path, signal), name)
+      await files.list(path, ListFiles.parse({ limit: 1 }), signal)
+      return sendArchive(reply, undefined, name)
+    },
+  )
+}

@@ -1,0 +1,15 @@
+/** What the routes of a path in the workdir have in common: the path in the URL, and the errors. */
+import { z } from 'zod'
+import { ConversationId } from '../../../contract/conversation.ts'
+import { CONVERSATION } from '../conversation-params.ts'
+
+export const ByPath = z.strictObject({
+  id: ConversationId,
+  '*': z.string().describe('A path in the workdir, percent-encoded once. Its slashes may be encoded too.'),
+})
+
+/** What every route of a path may answer. */
+export const PATH = [...CONVERSATION, 'unsafe_path', 'workdir_missing', 'not_a_directory', 'file_forbidden'] as const
+
+/** What every route that changes a file may answer. */
+export const CHANGE = [...PATH, 'disk_quota_exceeded', 'storage_full'] as const

@@ -1,0 +1,40 @@
+/** The route that forks a conversation. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { Conversation, ForkConversation } from '../../contract/conversation.ts'
+import type { ConversationManager } from '../../conversations/registry/manager.ts'
+import { KeyHeader, keyOf } from '../idempotency-key.ts'
+import { describeRoute } from '../describe-route.ts'
+import { ById, CONVERSATION } from './conversation-params.ts'
+
+export const forkRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
+  const describe = describeRoute('conversations')
+
+  app.post(
+    '/conversations/:id/fork',
+    {
+      schema: {
+        ...describe('forkConversation', 'Fork a conversation: create one that continues from a point of this one', [
+          ...CONVERSATION,
+          'conversation_exists',
+          'conversation_from_newer_version',
+          'cursor_ahead',
+          'idempotency_in_flight',
+          'idempotency_mismatch',
+          'workdir_too_large',
+          'storage_full',
+        ]),
+        params: ById,
+        headers: KeyHeader,
+        body: ForkConversation.optional(),
+        response: { 201: Conversation },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      const body = request.body ?? ForkConversation.parse({})
+      // Keys of creates and forks share a store, so the original is a part of what was asked for.
+      const fork = await manager.fork(id, body, keyOf(request)?.with({ from: id, ...body }))
+      return reply.code(201).header('location', `/conversations/${fork.id}`).send(fork)
+    },
+  )
+}

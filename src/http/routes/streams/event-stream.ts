@@ -1,0 +1,72 @@
+/** The live stream of the events of a conversation (SSE). */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { StreamEvents, StreamFrame } from '../../../contract/events/events-api.ts'
+import type { ConversationManager } from '../../../conversations/registry/manager.ts'
+import { withoutUndefined } from '../../../lib/without-undefined.ts'
+import type { Metrics } from '../../../telemetry/metrics.ts'
+import { describeRoute } from '../../describe-route.ts'
+import { requireEventStream, seqAfter, streamEvents } from '../../streams/sse-reply.ts'
+import type { StreamSlots } from '../../streams/stream-slots.ts'
+import { ById, CONVERSATION } from '../conversation-params.ts'
+
+type EventStreamDeps = {
+  manager: ConversationManager
+  metrics: Metrics
+  streamSlots: StreamSlots
+  streamBufferBytes: number
+}
+
+export const eventStreamRoutes: FastifyPluginAsyncZod<EventStreamDeps> = async (app, deps) => {
+  const { manager } = deps
+  const describe = describeRoute('events')
+
+  app.get(
+    '/conversations/:id/events/stream',
+    {
+      sse: { kind: 'only', heartbeat: false },
+      exposeHeadRoute: false, // a HEAD would hold the line and never say a word
+      preHandler: requireEventStream,
+      schema: {
+        ...describe('streamEvents', 'Follow events live (SSE)', [
+          ...CONVERSATION,
+          'not_acceptable',
+          'invalid_cursor',
+          'cursor_ahead',
+          'too_many_streams',
+        ]),
+        params: ById,
+        querystring: StreamEvents,
+        headers: z.object({
+          'last-event-id': z
+            .string()
+            .optional()
+            .describe('The last `id` that the client received. The stream continues after it.'),
+        }),
+        response: {
+          200: {
+            description:
+              'Events when they are stored, each with its seq as `id`, and a comment every 15 s. The last frame is `deleted`, `server_closing` or `lagged`.',
+            content: { 'text/event-stream': { schema: StreamFrame } },
+          },
+        },
+      },
+    },
+    async (request, reply) => {
+      const { log } = await manager.get(request.params.id)
+      const { after_seq, types, deltas } = request.query
+      const afterSeq = seqAfter(request.headers['last-event-id'], after_seq)
+      const leave = deps.streamSlots.take(log.conversationId)
+      try {
+        await streamEvents(reply, log, {
+          ...withoutUndefined({ afterSeq, types }),
+          deltas,
+          bufferBytes: deps.streamBufferBytes,
+          onOpen: () => deps.metrics.streamOpened('sse'),
+        })
+      } finally {
+        leave()
+      }
+    },
+  )
+}
