@@ -15,7 +15,6 @@ import { createCatalog } from './conversations/registry/catalog.ts'
 import { DEFAULT_COMMAND_LIMITS } from './conversations/exec/client-commands.ts'
 import { isMemoryShort } from './conversations/idle/memory-pressure.ts'
 import { ConversationManager } from './conversations/registry/manager.ts'
-import { createRunSlots } from './conversations/runs/run-slots.ts'
 import { SummaryFile } from './conversations/registry/summary-file.ts'
 import { lockDataDirectory } from './events/store/data-lock.ts'
 import { Firehose } from './events/firehose/firehose.ts'
@@ -41,7 +40,7 @@ import type { Redactor } from './security/redaction/redactor.ts'
 import { createSafeFetch } from './security/safe-fetch.ts'
 import { createSecretStore } from './security/secret-store.ts'
 import { lazily } from './lib/lazily.ts'
-import { createPermits } from './lib/permits.ts'
+import { Queue } from './lib/queue.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { createLogger } from './telemetry/logger.ts'
 import { createMetrics } from './telemetry/metrics.ts'
@@ -107,7 +106,7 @@ export async function startApp(config: Config): Promise<App> {
     const { launcher, missing: noWall } = await finding
     const resources = await limiting
     const metrics = createMetrics()
-    const slots = createRunSlots(config.maxConcurrentRuns)
+    const slots = new Queue({ limit: config.maxConcurrentRuns })
     const dispatcher = createCallbackDispatcher({
       fetch: createSafeFetch({ allow: config.callbackAllow }),
       userAgent: `agent-server/${VERSION}`,
@@ -119,8 +118,8 @@ export async function startApp(config: Config): Promise<App> {
     let isLoaded = false
     metrics.watch({
       conversationsByStatus: () => (isLoaded ? countByStatus(manager) : {}),
-      activeRuns: slots.active,
-      queuedRuns: slots.waiting,
+      activeRuns: () => slots.active,
+      queuedRuns: () => slots.waiting,
       callbackAttempts: () => dispatcher.stats().attempts,
       callbacksUnderWay: () => dispatcher.stats().underWay,
       callbackWaitMs: () => dispatcher.stats().oldestWaitingMs,
@@ -273,7 +272,7 @@ async function createManager(
           limits: { outputBytes: config.maxOutputBytes },
         }),
       ),
-    files: { io: createPermits(FILE_OPERATIONS), ripgrep: lazily(() => findProgram('rg', env['PATH']!)) },
+    files: { io: new Queue({ limit: FILE_OPERATIONS }), ripgrep: lazily(() => findProgram('rg', env['PATH']!)) },
     fileRules: (conversation) => fileRules(config, launcher, conversation),
     createTools(names, { quota, ...deps }) {
       const files = createEditorFiles(() => fileRules(config, launcher, deps))

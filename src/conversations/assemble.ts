@@ -52,7 +52,7 @@ import { createRunTaskCommand } from './tasks/run-task-command.ts'
 import { createMeter } from './runs/meter.ts'
 import type { NetworkDeps } from './network.ts'
 import { ConversationNetwork } from './network.ts'
-import type { RunSlots } from './runs/run-slots.ts'
+import type { Queue } from '../lib/queue.ts'
 import type { State } from './state/state.ts'
 import type { WorkdirRules } from './workdirs/workdir.ts'
 import { whyClosed } from './why-closed.ts'
@@ -77,7 +77,7 @@ export type AssemblyDeps = {
   }) => ConversationLimits
   readonly network: NetworkDeps
   readonly sandbox?: Sandbox | undefined
-  readonly slots: RunSlots
+  readonly slots: Queue
   readonly metrics: Metrics
   readonly logger: Logger
   /** A redactor that knows the server's own secrets already. */

@@ -10,7 +10,7 @@ import type { LlmConfig } from '../contract/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { Llm } from '../llm/llm.ts'
-import { createSerial } from '../lib/serial.ts'
+import { Queue } from '../lib/queue.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
@@ -28,7 +28,6 @@ import type { Command, RecoveryReason } from './state/commands.ts'
 import { decide } from './state/commands.ts'
 import type { SecretsChange } from './config/secrets.ts'
 import { redactLongParts } from './config/redact-parts.ts'
-import type { RunSlots } from './runs/run-slots.ts'
 import type { State } from './state/state.ts'
 import { fold } from './state/state.ts'
 import type { RunTaskCommand } from './tasks/jobs.ts'
@@ -43,7 +42,7 @@ export type ConversationDeps = {
   readonly log: EventLog
   /** The fold of the log as it stands. */
   readonly state: State
-  readonly slots: RunSlots
+  readonly slots: Queue
   readonly toolCalls: ToolCalls
   readonly redact: (text: string) => string
   readonly redactInSlices: (text: string) => Promise<string>
@@ -72,7 +71,7 @@ export class Conversation {
   readonly clientEvents: ClientEvents
   readonly #deps: ConversationDeps
   // Commands wait here for each other, never for the agent: the loop runs beside it and comes back only to end a run.
-  readonly #inbox = createSerial()
+  readonly #inbox = new Queue({ limit: 1 })
   #state: State
   #active: ActiveRun | undefined
   /** What ends a run, or answers for one that was cut off: without it the run would never end. */
@@ -239,7 +238,7 @@ export class Conversation {
 
   /** Ends the run, its tools and all readers; nothing of the conversation runs when this resolves. */
   async close(outcome: 'deleted' | 'closing'): Promise<void> {
-    await this.#inbox(async () => {
+    await this.#inbox.run(async () => {
       if (this.#closed) return
       this.#closed = whyClosed(outcome)
       this.#unstored.stop()
@@ -260,7 +259,7 @@ export class Conversation {
   }
 
   #command<T>(task: () => Promise<T>): Promise<T> {
-    return this.#inbox(async () => {
+    return this.#inbox.run(async () => {
       if (this.#closed) throw this.#closed
       await this.#unstored.store((command) => this.#carryOut(command))
       try {
@@ -343,7 +342,7 @@ export class Conversation {
       createLlm,
       withoutTools: this.#withoutTools,
       state: () => this.#state,
-      onEnd: (end) => this.#inbox(() => this.#endRun(run, end)),
+      onEnd: (end) => this.#inbox.run(() => this.#endRun(run, end)),
       onError: this.#report,
     })
     this.#active = run

@@ -10,7 +10,6 @@ import type { BigIntStats } from 'node:fs'
 import { mkdir, open, readlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { Problem } from '../contract/problem.ts'
-import type { Permits } from '../lib/permits.ts'
 import type { FileRules, Judge } from './file-gate.ts'
 import { readRules } from './file-gate.ts'
 import { codeOf } from './file-refusal.ts'
@@ -26,7 +25,7 @@ export type JailOptions = {
   readonly workdir: string
   readonly rules: FileRules
   /** Every wait for the file system goes through it. */
-  readonly io: Permits
+  readonly io: <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>
   readonly signal: AbortSignal
 }
 
@@ -43,8 +42,8 @@ export type Kind = 'file' | 'directory' | 'symlink' | 'other'
 export type Entry = Place & { readonly kind: Kind; readonly stats: BigIntStats }
 
 /** Every operation throws a `Problem` for what is not inside, not there, or not allowed. */
-export async function openJail({ workdir, rules, io: permits, signal }: JailOptions): Promise<Jail> {
-  const io: Jail['io'] = (work) => permits(work, signal)
+export async function openJail({ workdir, rules, io: waitFor, signal }: JailOptions): Promise<Jail> {
+  const io: Jail['io'] = (work) => waitFor(work, signal)
   const judge = await io(() => readRules(rules))
   const root = await io(() => openDirectory(workdir)).catch((cause: unknown) => {
     throw new Problem('workdir_missing', WORKDIR_MISSING, { cause })

@@ -1,4 +1,5 @@
 /** How many connections sandboxes may have through the server: each conversation, and all of them together. */
+import { Slots } from '../lib/slots.ts'
 
 export interface Permits {
   /** Returns an idempotent release function; undefined when there are too many. */
@@ -11,22 +12,10 @@ const MAX_CONNECTIONS_OF_ALL = 4096
 
 /** Returns a function that makes the permits of one more conversation. */
 export function createConnectionPermits(ofEach = MAX_CONNECTIONS, ofAll = MAX_CONNECTIONS_OF_ALL): () => Permits {
-  let taken = 0
+  const slots = new Slots({ limit: ofAll, perKey: ofEach })
+  let conversations = 0
   return () => {
-    let own = 0
-    return {
-      take() {
-        if (own >= ofEach || taken >= ofAll) return undefined
-        own++
-        taken++
-        let isTaken = true
-        return () => {
-          if (!isTaken) return
-          isTaken = false
-          own--
-          taken--
-        }
-      },
-    }
+    const key = String(++conversations)
+    return { take: () => slots.take(key) }
   }
 }

@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { createKeyedTurns, type KeyedTurns } from '../lib/keyed-turns.ts'
+import { Queue } from '../lib/queue.ts'
 import { holdDirectory, holdHome, holdScratch, holdShown, holdWorkdir } from './held-places.ts'
 import {
   mountArguments,
@@ -59,7 +59,7 @@ export function createBubblewrapLauncher(sandbox: SandboxMaker): ShellLauncher {
   const shown = shownPlaces(sandbox)
   // Of what is listed, nothing is in the home by itself.
   const toolchains = sandbox.readable ? [] : TOOLCHAINS.filter((name) => existsSync(join(sandbox.home, name)))
-  const prepared = { sandbox, shown, toolchains, inTurn: createKeyedTurns() }
+  const prepared = { sandbox, shown, toolchains, turns: new Queue({ perKey: 1 }) }
   return {
     isolation: 'bubblewrap',
     isolatesNetwork: sandbox.features.isolatesNetwork,
@@ -82,11 +82,11 @@ type Prepared = {
   readonly shown: readonly ShownPlace[]
   readonly toolchains: readonly string[]
   /** By private directory: one that was just made, and is open, must not be replaced by another shell's. */
-  readonly inTurn: KeyedTurns
+  readonly turns: Queue
 }
 
 async function launchInSandbox(
-  { sandbox, shown, toolchains, inTurn }: Prepared,
+  { sandbox, shown, toolchains, turns }: Prepared,
   argv: readonly string[],
   { workdir, visible, privateDir, network }: LaunchOptions,
 ): Promise<Launch> {
@@ -102,8 +102,8 @@ async function launchInSandbox(
   const home = join(privateDir, 'home')
   const places: ShellPlaces = {
     workdir: opened.use(await holdWorkdir(workdir)),
-    home: opened.use(await inTurn(privateDir, () => holdHome(home, sandbox.home, toolchains))),
-    scratch: opened.use(await inTurn(privateDir, () => holdScratch(join(privateDir, 'tmp')))),
+    home: opened.use(await turns.run(() => holdHome(home, sandbox.home, toolchains), { key: privateDir })),
+    scratch: opened.use(await turns.run(() => holdScratch(join(privateDir, 'tmp')), { key: privateDir })),
     visible: await inOrder(visible, async (path) => opened.use(await holdDirectory(path))),
     shown: await inOrder(shown, async ({ at, real }) => ({ at, place: opened.use(await holdShown(real)) })),
     inherit: features.bindsDescriptors ? ({ handle }) => inherit(handle) : undefined,

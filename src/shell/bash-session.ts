@@ -1,5 +1,5 @@
 /** One persistent shell session: commands in turn, each with its result, and a state that outlives the bash that holds it. */
-import { createTurns, type InTurn } from './turns.ts'
+import { Queue } from '../lib/queue.ts'
 import { BackgroundOutputs } from './output/background-output.ts'
 import { runBashCommand, type FinishedCommand } from './bash-command.ts'
 import type { BashProcess } from './bash-process.ts'
@@ -48,7 +48,7 @@ export class BashSession implements Shell {
   /** Aborted to end a bash that is being started. */
   #starting: AbortController | undefined
   #pipes: OutputPipes | undefined
-  readonly #inTurn: InTurn
+  readonly #turns = new Queue({ limit: 1 })
   #closing: Promise<void> | undefined
   #isClosed = false
   /** Commands that run or wait for their turn. */
@@ -66,7 +66,8 @@ export class BashSession implements Shell {
     this.#state = new SessionState(this.#files)
     this.#background = new BackgroundOutputs(options)
     this.#cwd = options.workdir
-    this.#inTurn = createTurns(options.after)
+    const { after } = options
+    if (after) this.#turns.run(() => after).catch(() => {})
   }
 
   get cwd(): string {
@@ -92,9 +93,12 @@ export class BashSession implements Shell {
   async run(command: string, options: CommandOptions): Promise<CommandResult> {
     if (this.#isClosed) throw new Error(`Shell session ${this.id} is closed.`)
     this.#commands++
+    const turn = this.#turns.take({ signal: options.signal })
     try {
-      return await this.#inTurn(() => this.#runInTurn(command, options), options.signal)
+      if (!(await turn.given)) return notStarted(this.#cwd)
+      return await this.#runInTurn(command, options)
     } finally {
+      turn.leave()
       this.#commands--
     }
   }
@@ -104,7 +108,7 @@ export class BashSession implements Shell {
     const ended = this.#endProcesses()
     // It is awaited below, but only in its turn.
     ended.catch(() => {})
-    await this.#inTurn(async () => {
+    await this.#turns.run(async () => {
       try {
         await ended
         await this.#beginAnew()
@@ -117,7 +121,7 @@ export class BashSession implements Shell {
   /** Resolves when the state is on disk as the last command left it; of one that runs, as it was before. */
   async keepState(): Promise<void> {
     if (this.#commands > 0) return await this.#state.save(this.#bash)
-    await this.#inTurn(async () => {
+    await this.#turns.run(async () => {
       // The state comes after the report that ended the command: this one's comes after it.
       await this.bash?.send('')
       await this.#state.save(this.#bash)
@@ -135,7 +139,7 @@ export class BashSession implements Shell {
     clearTimeout(this.#idleTimer)
     this.#state.stop()
     if (this.#isRunning) void this.#kill()
-    await this.#inTurn(async () => {
+    await this.#turns.run(async () => {
       await this.#endShell()
       this.#background.close()
     })
@@ -303,7 +307,7 @@ export class BashSession implements Shell {
     clearTimeout(this.#idleTimer)
     if (this.#isClosed) return
     // A state that cannot be saved is no reason to fail: the shell stays open, and the next command tries again.
-    const close = () => void this.#inTurn(() => this.#closeIdle()).catch(() => {})
+    const close = () => void this.#turns.run(() => this.#closeIdle()).catch(() => {})
     this.#idleTimer = setTimeout(close, ms).unref()
   }
 

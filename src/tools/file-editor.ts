@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { UserPart } from '../contract/message.ts'
 import { imageType } from './image-type.ts'
 import type { ImageType } from './image-type.ts'
-import { createSerial } from '../lib/serial.ts'
+import { Queue } from '../lib/queue.ts'
 import { decodeText, encodeText } from './text-encoding.ts'
 import type { DecodedText } from './text-encoding.ts'
 import { createEditHistory } from './edit-history.ts'
@@ -78,13 +78,13 @@ export type FileEditorDeps = {
 
 export function createFileEditor({ files, historyDirectory, sealer, redact }: FileEditorDeps): Tool<FileEditorInput> {
   const editor: Editor = { files, redact, history: createEditHistory({ directory: historyDirectory, sealer }) }
-  const oneByOne = createSerial()
+  const calls = new Queue({ limit: 1 })
   return {
     name: 'FileEditor',
     description: DESCRIPTION,
     input: FileEditorInput,
     output: FileEditorOutput,
-    run: (input, { workdir }) => oneByOne(() => runCommand(editor, { ...input, path: absolute(workdir, input.path) })),
+    run: (input, { workdir }) => calls.run(() => runCommand(editor, { ...input, path: absolute(workdir, input.path) })),
   }
 }
 

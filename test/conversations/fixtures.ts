@@ -13,7 +13,6 @@ import { createCallbackDispatcher } from '../../src/conversations/webhooks/dispa
 import type { CallbackDispatcher, DispatcherOptions } from '../../src/conversations/webhooks/dispatcher.ts'
 import { createCatalog } from '../../src/conversations/registry/catalog.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
-import { createRunSlots } from '../../src/conversations/runs/run-slots.ts'
 import { SummaryFile } from '../../src/conversations/registry/summary-file.ts'
 import type { ManagerDeps } from '../../src/conversations/registry/manager.ts'
 import { ConversationManager } from '../../src/conversations/registry/manager.ts'
@@ -21,7 +20,7 @@ import type { EventLog } from '../../src/events/event-log.ts'
 import { Firehose } from '../../src/events/firehose/firehose.ts'
 import { createJsonlStore } from '../../src/events/store/jsonl-store.ts'
 import { createOpenAiChat } from '../../src/llm/openai-chat.ts'
-import { createPermits } from '../../src/lib/permits.ts'
+import { Queue } from '../../src/lib/queue.ts'
 import type { Script } from '../../src/llm/scripted/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
@@ -129,7 +128,7 @@ export async function setBench({
       limitConversation: ({ directory, ...options }) =>
         resources.limit({ ...options, stateDir: join(directory, 'shells'), roots: () => [options.workdir()] }),
       network: OPEN_NETWORK,
-      slots: createRunSlots(maxRuns),
+      slots: new Queue({ limit: maxRuns }),
       metrics,
       logger,
       createRedactor,
@@ -137,7 +136,7 @@ export async function setBench({
       createShells: () => {
         throw new Error('these tests have no shell')
       },
-      files: { io: createPermits(8), ripgrep: () => undefined },
+      files: { io: new Queue({ limit: 8 }), ripgrep: () => undefined },
       fileRules: () => ({ forbidden: [dataDir], permitted: [workdirBase] }),
       createTools: (names) => (names.length ? [...tools] : []),
       onLogOpened(log) {

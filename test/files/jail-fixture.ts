@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { Problem } from '../../src/contract/problem.ts'
-import { createPermits } from '../../src/lib/permits.ts'
+import { Queue } from '../../src/lib/queue.ts'
 import type { FileRules } from '../../src/files/file-gate.ts'
-import type { Jail } from '../../src/files/path-jail.ts'
+import type { Jail, JailOptions } from '../../src/files/path-jail.ts'
 import { openJail } from '../../src/files/path-jail.ts'
 
 export const CANARY = 'canary: nobody may see this'
@@ -27,8 +27,9 @@ export async function setJail(rules: FileRules = { forbidden: [] }): Promise<Jai
   await mkdir(workdir)
   await mkdir(outside)
   await writeFile(join(outside, 'canary'), CANARY)
-  const open = (own = rules) =>
-    openJail({ workdir, rules: own, io: createPermits(4), signal: new AbortController().signal })
+  const queue = new Queue({ limit: 4 })
+  const io: JailOptions['io'] = (work, signal) => queue.run(work, { signal })
+  const open = (own = rules) => openJail({ workdir, rules: own, io, signal: new AbortController().signal })
   const jail = await open()
   return {
     jail,

@@ -1,7 +1,7 @@
 /** Commands that clients run in a conversation, beside its agent: run, listed, followed, fed and ended. */
 import type { CommandInput, CommandOutcome, CommandStarted, RunCommand } from '../../contract/command.ts'
 import { Problem } from '../../contract/problem.ts'
-import { createSerial } from '../../lib/serial.ts'
+import { Queue } from '../../lib/queue.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { CommandCarrier, CommandCarrierDeps } from './carry-out.ts'
 import { createCommandCarrier } from './carry-out.ts'
@@ -78,8 +78,8 @@ export function createClientCommands(deps: ClientCommandsDeps): ClientCommands {
   /** Those that run, and those whose background processes write on. */
   const live = new Map<string, LiveCommand>()
   const reader = createCommandReader({ records, live })
-  const inTurn = createSerial()
-  const inLaunch = createSerial()
+  const keyed = new Queue({ limit: 1 })
+  const launches = new Queue({ limit: 1 })
   let isClosed = false
 
   async function begin(request: RunCommand, options: RunOptions): Promise<LiveCommand | CommandRecord> {
@@ -88,7 +88,7 @@ export function createClientCommands(deps: ClientCommandsDeps): ClientCommands {
     const { idempotency } = options
     if (!idempotency) return await admit(request, options)
     // In turn: two that come at once must not both find that there was none before.
-    const found = await inTurn(async () => {
+    const found = await keyed.run(async () => {
       refuseInFlight(idempotency)
       const known = (await records.withKey(idempotency.key)).map((record) => ({ record, ...keyOf(record) }))
       const earlier = findEarlier(known, idempotency, Date.now())
@@ -141,7 +141,7 @@ export function createClientCommands(deps: ClientCommandsDeps): ClientCommands {
 
   /** One at a time: they are to begin in the order they came, however long the disk takes for each. */
   function launch(made: LiveCommand, request: RunCommand, options: RunOptions): Promise<LiveCommand> {
-    return inLaunch(async () => {
+    return launches.run(async () => {
       await note(made)
       options.onId?.(made.record.command_id)
       carryOut(made, request, options.signal)

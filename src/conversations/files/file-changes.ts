@@ -3,7 +3,7 @@ import type { EventDraft, EventOf } from '../../contract/events/event.ts'
 import type { MadeDirectory, WrittenFile } from '../../contract/files.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import { createSerial } from '../../lib/serial.ts'
+import { Queue } from '../../lib/queue.ts'
 import type { DiskQuota } from '../../limits/disk-quota.ts'
 import type { JailPath } from '../../files/jail-path.ts'
 import type { Jail } from '../../files/path-jail.ts'
@@ -65,12 +65,12 @@ type Update = Omit<Extract<EventDraft, { type: 'FileUpdate' }>, 'type' | 'source
 
 export function createFileChanges(deps: FileChangesDeps): FileChanges {
   const { log, inJail, closing, unfinished, quota, redact } = deps
-  const inTurn = createSerial()
+  const changes = new Queue({ limit: 1 })
   const inFlight = createInFlight()
 
   // One after the other: what was true of a file is true when it is replaced, and the log has the order of the changes.
   const change = <T>(work: () => Promise<T>): Promise<T> =>
-    inTurn(async () => {
+    changes.run(async () => {
       closing.throwIfAborted()
       return await work()
     })
@@ -179,7 +179,7 @@ export function createFileChanges(deps: FileChangesDeps): FileChanges {
         )
       }),
 
-    settled: () => inTurn(async () => {}),
+    settled: () => changes.run(async () => {}),
   }
 }
 

@@ -2,8 +2,7 @@
 import { join } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import type { Permits } from '../../lib/permits.ts'
-import { createPermits } from '../../lib/permits.ts'
+import { Queue } from '../../lib/queue.ts'
 import type { FileRules } from '../../files/file-gate.ts'
 import type { DiskQuota } from '../../limits/disk-quota.ts'
 import type { Jail } from '../../files/path-jail.ts'
@@ -22,7 +21,7 @@ export type FilesDeps = {
   /** The server's own, of this conversation. */
   readonly directory: string
   /** For all conversations together, so that a file system that hangs leaves threads for the logs. */
-  readonly io: Permits
+  readonly io: Queue
   readonly ripgrep: () => string | undefined
   /** Undefined without a limit. */
   readonly quota: DiskQuota | undefined
@@ -42,13 +41,13 @@ export function createConversationFiles(deps: FilesDeps): ConversationFiles {
   const closing = new AbortController()
   const unfinished = createUnfinishedFiles(join(deps.directory, 'uploads'))
   let swept: Promise<void> | undefined
-  const share = createPermits(SHARE)
+  const share = new Queue({ limit: SHARE })
 
   const open = (signal: AbortSignal): Promise<Jail> =>
     openJail({
       workdir: deps.workdir(),
       rules: deps.rules(),
-      io: (work, both) => share(() => io(work, both), both),
+      io: (work, both) => share.run(() => io.run(work, { signal: both }), { signal: both }),
       signal: AbortSignal.any([signal, closing.signal]),
     })
 

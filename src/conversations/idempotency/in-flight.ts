@@ -1,23 +1,24 @@
 /** Which `Idempotency-Key`s have a request under way: a second one is refused until the first is answered. */
 import { Problem } from '../../contract/problem.ts'
+import { Slots } from '../../lib/slots.ts'
 
 export type InFlight = <T>(key: string, work: () => Promise<T>) => Promise<T>
 
 /** Throws a `Problem` while work of the same key goes on. */
 export function createInFlight(): InFlight {
-  const underWay = new Set<string>()
+  const slots = new Slots({ perKey: 1 })
   return async (key, work) => {
-    if (underWay.has(key)) {
+    const release = slots.take(key)
+    if (!release) {
       throw new Problem(
         'idempotency_in_flight',
         'A request with this Idempotency-Key is under way; wait for its answer.',
       )
     }
-    underWay.add(key)
     try {
       return await work()
     } finally {
-      underWay.delete(key)
+      release()
     }
   }
 }

@@ -12,7 +12,7 @@ import { open, readFile, rename, rm } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { Status } from '../../contract/events/status.ts'
 import type { LogStamp } from '../../events/store/log-stamp.ts'
-import { createSerial } from '../../lib/serial.ts'
+import { Queue } from '../../lib/queue.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import type { Summary } from './listing.ts'
 
@@ -54,7 +54,7 @@ export type SummaryFileDeps = {
 export class SummaryFile {
   readonly #deps: SummaryFileDeps
   /** One write after another. */
-  readonly #inTurn = createSerial()
+  readonly #writes = new Queue({ limit: 1 })
   /** Where the line of each conversation begins. */
   readonly #places = new Map<string, number>()
   readonly #superseded: number[] = []
@@ -129,7 +129,7 @@ export class SummaryFile {
 
   /** Never rejects: the file is then left as it is, and is found wanting at the next start. */
   #do(work: () => Promise<void>): Promise<void> {
-    return this.#inTurn(work).catch(this.#deps.onFault)
+    return this.#writes.run(work).catch(this.#deps.onFault)
   }
 
   async #writeWaiting(): Promise<void> {

@@ -14,7 +14,7 @@ import type { Llm } from '../../llm/llm.ts'
 import { callsToAsk } from '../../policy/permissions.ts'
 import type { State } from '../state/state.ts'
 import { gatedCalls, modeOf } from '../state/state.ts'
-import type { Place, RunSlots } from './run-slots.ts'
+import type { Place, Queue } from '../../lib/queue.ts'
 import { dequeued, queued } from '../state/drafts.ts'
 
 /** `requestedAt` is the log's head at the last model request, 0 when there was none. */
@@ -23,7 +23,7 @@ export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
 export type ActiveRunDeps = {
   readonly id: string
   readonly log: EventLog
-  readonly slots: RunSlots
+  readonly slots: Queue
   readonly toolCalls: ToolCalls
   readonly createLlm: (config: LlmConfig) => Llm
   /** Models of this conversation that were found to take no tools. */
@@ -89,7 +89,7 @@ export class ActiveRun {
 
   async #drive(): Promise<void> {
     const { signal } = this.#abort
-    const place = this.#deps.slots.take(signal)
+    const place = this.#deps.slots.take({ signal })
     try {
       const waiting = this.#waitFor(place)
       this.#looping = waiting

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog, LogEnd } from '../../events/event-log.ts'
 import { replaceFile } from '../../lib/replace-file.ts'
-import { createSerial } from '../../lib/serial.ts'
+import { Queue } from '../../lib/queue.ts'
 import type { Redactor } from '../../security/redaction/redactor.ts'
 import type { Sealer } from '../../security/secret-store.ts'
 import type { Logger } from '../../telemetry/logger.ts'
@@ -61,7 +61,7 @@ export class CallbackSet {
   readonly #deps: CallbackSetDeps
   readonly #entries = new Map<string, Entry>()
   readonly #working = new Map<string, { readonly abort: AbortController; readonly done: Promise<void> }>()
-  readonly #inTurn = createSerial()
+  readonly #turns = new Queue({ limit: 1 })
   readonly #over = new AbortController()
   #goneKeys: readonly CreatedKey[]
   /** There is progress that is not stored. */
@@ -101,7 +101,7 @@ export class CallbackSet {
   /** Begins to deliver. Once, when the conversation is open. */
   async start(): Promise<void> {
     if (this.#entries.size === 0) return
-    await this.#inTurn(async () => {
+    await this.#turns.run(async () => {
       if (this.#isBehind()) await this.#deps.mark.raise()?.catch(this.#report)
       for (const entry of this.#entries.values()) this.#deliver(entry)
       this.#storeLater(this.#deps.dispatcher.timing.storeAfterMs)
@@ -113,7 +113,7 @@ export class CallbackSet {
    * from now on; what it throws leaves all as it was.
    */
   async put(id: string, change: (before: Entry | undefined) => Entry | undefined): Promise<Entry | undefined> {
-    return await this.#inTurn(async () => {
+    return await this.#turns.run(async () => {
       if (this.#over.signal.aborted) throw new Problem('unavailable', 'The conversation is being closed; try again.')
       // Before the change counts: it may leave something to deliver.
       await this.#deps.mark.raise()
@@ -146,7 +146,7 @@ export class CallbackSet {
 
   /** Stores what is not stored, and lowers the mark when nothing waits. */
   async settle(): Promise<void> {
-    await this.#inTurn(async () => {
+    await this.#turns.run(async () => {
       if (!this.#over.signal.aborted) await this.#settle()
     })
   }
@@ -154,7 +154,7 @@ export class CallbackSet {
   /** Breaks off what is being delivered; nothing is delivered when this resolves. */
   async close(end: LogEnd): Promise<void> {
     this.#over.abort()
-    await this.#inTurn(async () => {
+    await this.#turns.run(async () => {
       clearTimeout(this.#timer)
       await Promise.all([...this.#working.keys()].map((id) => this.#stop(id)))
       if (end === 'closing' && this.#entries.size > 0) await this.#settle().catch(this.#report)

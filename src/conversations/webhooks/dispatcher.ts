@@ -1,5 +1,5 @@
 /** What the callbacks of all conversations share: how much is sent at once, how one delivery is tried, and what is counted. */
-import { createKeyedSlots } from './keyed-slots.ts'
+import { Queue } from '../../lib/queue.ts'
 import { retryAfterMs } from '../../lib/retry-after.ts'
 import { withinTime } from '../../lib/within-time.ts'
 import { AddressRefused } from '../../security/guarded-connector.ts'
@@ -73,10 +73,9 @@ const TIMING: DispatcherTiming = { ...BACKOFF, timeoutMs: 30_000, storeAfterMs: 
 
 export function createCallbackDispatcher({ fetch, userAgent, timing: given }: DispatcherOptions): CallbackDispatcher {
   const timing = { ...TIMING, ...given }
-  const slots = createKeyedSlots({ total: MAX_REQUESTS, perKey: MAX_REQUESTS_PER_RECEIVER })
+  const requests = new Queue({ limit: MAX_REQUESTS, perKey: MAX_REQUESTS_PER_RECEIVER })
   const attempts: Record<Outcome, number> = { delivered: 0, refused: 0, timeout: 0, network: 0, address: 0 }
   const watched = new Set<() => number | undefined>()
-  let underWay = 0
 
   const tryOnce = async ({ url, headers, secret, id, body }: Message, signal: AbortSignal): Promise<Attempt> => {
     const at = Date.now()
@@ -94,19 +93,13 @@ export function createCallbackDispatcher({ fetch, userAgent, timing: given }: Di
   return {
     timing,
     send: (message, signal) =>
-      slots(
-        new URL(message.url).origin,
+      requests.run(
         async () => {
-          underWay++
-          try {
-            const attempt = await tryOnce(message, signal)
-            attempts[attempt.outcome]++
-            return attempt
-          } finally {
-            underWay--
-          }
+          const attempt = await tryOnce(message, signal)
+          attempts[attempt.outcome]++
+          return attempt
         },
-        signal,
+        { key: new URL(message.url).origin, signal },
       ),
     refusal: (url) => fetch.refusal(url),
     watch(waitingSince) {
@@ -118,7 +111,7 @@ export function createCallbackDispatcher({ fetch, userAgent, timing: given }: Di
     stats() {
       const since = [...watched].map((one) => one()).filter((one) => one !== undefined)
       const oldestWaitingMs = since.length ? Math.max(0, Date.now() - since.reduce((a, b) => Math.min(a, b))) : 0
-      return { attempts: { ...attempts }, underWay, oldestWaitingMs }
+      return { attempts: { ...attempts }, underWay: requests.active, oldestWaitingMs }
     },
     close: () => fetch.close(),
   }

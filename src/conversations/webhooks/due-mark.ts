@@ -1,6 +1,7 @@
 /** The mark of one conversation that events may wait for delivery: durable before there are any, so that a start of the server knows without looking. */
 import { Problem } from '../../contract/problem.ts'
 import { isOutOfRoom } from '../../events/store/log-file.ts'
+import { Queue } from '../../lib/queue.ts'
 
 export type DueMark = {
   /** Undefined when it is set, durably; throws the `Problem`s of an append. All who come before it is get the same promise, and go on in the order they came. */
@@ -16,15 +17,10 @@ export function createDueMark({ set, clear }: { set: () => Promise<void>; clear:
   let isSet = false
   let raising: Promise<void> | undefined
   let underWay = 0
-  let last: Promise<unknown> = Promise.resolve()
-  const inTurn = (work: () => Promise<void>) => {
-    const turn = last.then(work)
-    last = turn.catch(() => {}) // told to whoever asked for it
-    return turn
-  }
+  const turns = new Queue({ limit: 1 })
   const raise = () => {
     if (isSet || raising) return raising
-    raising = inTurn(() => set().catch(refuse))
+    raising = turns.run(() => set().catch(refuse))
     const settle = (hasWorked: boolean) => () => {
       isSet = hasWorked
       raising = undefined
@@ -44,7 +40,7 @@ export function createDueMark({ set, clear }: { set: () => Promise<void>; clear:
     async lower() {
       if (raising || underWay > 0) return
       isSet = false
-      await inTurn(clear)
+      await turns.run(clear)
     },
   }
 }

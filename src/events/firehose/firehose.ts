@@ -8,7 +8,7 @@
  */
 import { Problem } from '../../contract/problem.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
-import { createSerial } from '../../lib/serial.ts'
+import { Queue } from '../../lib/queue.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import type { EventLog, LogSubscriber } from '../event-log.ts'
 import type { EventPage, LogViews, StoredEvent } from '../event-store.ts'
@@ -58,7 +58,7 @@ export class Firehose {
   readonly #logs = new Set<EventLog>()
   readonly #subscriptions = new Set<Subscription>()
   /** One after another: opening, completing and closing the index. */
-  readonly #inTurn = createSerial()
+  readonly #turns = new Queue({ limit: 1 })
   #index: FirehoseIndex | undefined
   #isComplete = false
   #readers = 0
@@ -106,7 +106,7 @@ export class Firehose {
       isOpen = false
     }
     try {
-      return this.#readerOf(await this.#inTurn(() => this.#ready()), release)
+      return this.#readerOf(await this.#turns.run(() => this.#ready()), release)
     } catch (error) {
       release()
       throw error
@@ -116,7 +116,7 @@ export class Firehose {
   /** When the logs are closed: tells the readers, and lets go of the file. */
   async close(): Promise<void> {
     this.#ended = 'closing'
-    await this.#inTurn(async () => {
+    await this.#turns.run(async () => {
       await this.#flushing
       this.#endAll('closing')
       await this.#letGo()

@@ -2,7 +2,7 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
-import { createKeyedTurns } from '../../lib/keyed-turns.ts'
+import { Queue } from '../../lib/queue.ts'
 import { writeCopiedLog } from './copied-log.ts'
 import type { Beside, EventStore, LogView, LogViews, StoredLog } from '../event-store.ts'
 import { JsonlLog } from './jsonl-log.ts'
@@ -33,7 +33,8 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
   // Two objects writing one file would each overwrite what the other stored. So whoever opens a log takes it over from
   // the one who had it, and per conversation that happens strictly in turn.
   const current = new Map<string, JsonlLog>()
-  const inTurn = createKeyedTurns()
+  const turns = new Queue({ perKey: 1 })
+  const inTurn = <T>(key: string, work: () => Promise<T>) => turns.run(work, { key })
   let lastEpoch = 0
 
   function take(conversationId: string, file: LogFile, index: SeqIndex, tail: Tail): StoredLog {

@@ -8,7 +8,7 @@ import { constants } from 'node:fs'
 import type { Dir } from 'node:fs'
 import { chmod, opendir, rename, rm, rmdir, unlink } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import { createSerial } from '../../lib/serial.ts'
+import { Queue } from '../../lib/queue.ts'
 import { codeOf } from '../file-refusal.ts'
 import type { Place } from '../open-place.ts'
 import { openAt, openDirectory, within } from '../open-place.ts'
@@ -99,13 +99,13 @@ async function emptyDirectory(directory: Place, top: Place, depth: number): Prom
   })
   let found = 0
   // One directory at a time: side by side, each level would multiply what is held open.
-  const oneByOne = createSerial()
+  const directories = new Queue({ limit: 1 })
   const remove = async () => {
     for (let entry = await read(listing); entry; entry = await read(listing)) {
       found++
       const { name } = entry
       if (await unlinkUnlessDirectory(directory, name))
-        await oneByOne(() => removeName(directory, name, top, depth + 1))
+        await directories.run(() => removeName(directory, name, top, depth + 1))
     }
   }
   try {

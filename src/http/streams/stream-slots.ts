@@ -1,5 +1,6 @@
 /** How many streams are open on one thing at a time, whichever way they go out. */
 import { Problem } from '../../contract/problem.ts'
+import { Slots } from '../../lib/slots.ts'
 
 export type StreamSlots = {
   /** Returns an idempotent release function. Throws a `Problem` when there is no slot left. */
@@ -11,26 +12,16 @@ const RETRY_AFTER_S = 5
 
 /** `max` for each id; `of` names what it is the id of. */
 export function createStreamSlots(max: number, of = 'this conversation'): StreamSlots {
-  const open = new Map<string, number>()
+  const slots = new Slots({ perKey: max })
   return {
     take(id) {
-      const count = open.get(id) ?? 0
-      if (count >= max) {
-        throw new Problem(
-          'too_many_streams',
-          `The limit of ${max} open streams on ${of} is reached. Close one, or list the events.`,
-          { details: { retry_after: RETRY_AFTER_S } },
-        )
-      }
-      open.set(id, count + 1)
-      let isOpen = true
-      return () => {
-        if (!isOpen) return
-        isOpen = false
-        const left = open.get(id)! - 1
-        if (left > 0) open.set(id, left)
-        else open.delete(id)
-      }
+      const release = slots.take(id)
+      if (release) return release
+      throw new Problem(
+        'too_many_streams',
+        `The limit of ${max} open streams on ${of} is reached. Close one, or list the events.`,
+        { details: { retry_after: RETRY_AFTER_S } },
+      )
     },
   }
 }

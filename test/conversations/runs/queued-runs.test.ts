@@ -1,41 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createRunSlots } from '../../../src/conversations/runs/run-slots.ts'
 import type { Script } from '../../../src/llm/scripted/script.ts'
 import { call, endOf, eventsOf, gate, only, setBench, until, userText } from '../fixtures.ts'
-
-const never = new AbortController().signal
-
-describe('places', () => {
-  test('are given in the order in which they were asked for', async () => {
-    const slots = createRunSlots(2)
-    const places = Array.from({ length: 5 }, () => slots.take(never))
-    const order: number[] = []
-    places.forEach((place, at) => void place.given.then(() => order.push(at)))
-    expect(places.map((place) => place.isFree)).toEqual([true, true, false, false, false])
-    expect([slots.active(), slots.waiting()]).toEqual([2, 3])
-    for (const place of places) {
-      place.leave()
-      place.leave()
-      await place.given
-    }
-    expect(order).toEqual([0, 1, 2, 3, 4])
-    expect([slots.active(), slots.waiting()]).toEqual([0, 0])
-  })
-
-  test('are given up by who is called back, or leaves, before there is one', async () => {
-    const slots = createRunSlots(1)
-    const first = slots.take(never)
-    const abort = new AbortController()
-    const [second, third, fourth] = [slots.take(abort.signal), slots.take(never), slots.take(never)]
-    abort.abort()
-    third.leave()
-    expect([await second.given, await third.given]).toEqual([false, false])
-    first.leave()
-    expect(await fourth.given).toBe(true)
-    second.leave()
-    expect([slots.active(), slots.waiting()]).toEqual([1, 0])
-  })
-})
 
 /** Calls the tool when the user says so, and nothing else. */
 const gateWhenAsked: Script = ({ body }) => {

@@ -1,0 +1,122 @@
+/** The queue for work that must not all run at once. Within one key the order is that of arrival; keys that wait take turns. */
+import { Slots, type SlotLimits } from './slots.ts'
+
+export type Turn = {
+  readonly key?: string
+  /** Aborted while the work waits: it leaves the queue at once. Work that has begun must heed its signal itself. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** For those who do other work while they wait; `run` is for all others. */
+export type Place = {
+  /** True if a slot was free immediately. */
+  readonly isFree: boolean
+  /** Resolves to true with the slot, to false when the signal is aborted or the place is left before that. Never rejects. */
+  readonly given: Promise<boolean>
+  /** Idempotent. Must be called in the end, whether the slot was given or not. */
+  readonly leave: () => void
+}
+
+/** Let in by the queue, with a slot that is entered already. */
+type Waiter = { readonly enter: () => void }
+
+export class Queue {
+  readonly #slots: Slots
+  /** Sets keep the order of arrival, and a waiter can leave from the middle. */
+  readonly #waiting = new Map<string, Set<Waiter>>()
+
+  constructor(limits: SlotLimits) {
+    this.#slots = new Slots(limits)
+  }
+
+  get active(): number {
+    return this.#slots.taken
+  }
+
+  get waiting(): number {
+    return this.#waiting.values().reduce((sum, { size }) => sum + size, 0)
+  }
+
+  /**
+   * Settles as the work does, or rejects with the signal's reason if the work did not begin. The work never begins
+   * before `run` has returned. A failure is the caller's alone: the next work runs all the same.
+   */
+  async run<T>(work: () => Promise<T>, { key = '', signal }: Turn = {}): Promise<T> {
+    signal?.throwIfAborted()
+    // No `take` here: its place costs as much again as the turn, and every command of a conversation comes this way.
+    const isGiven = await (this.#slots.enter(key) || this.#wait(key, signal).given)
+    if (!isGiven) throw signal?.reason
+    try {
+      return await work()
+    } finally {
+      this.#leave(key)
+    }
+  }
+
+  /** Never throws. A free slot is given even if the signal is aborted already. */
+  take({ key = '', signal }: Turn = {}): Place {
+    const isFree = this.#slots.enter(key)
+    const { given, giveUp } = isFree ? AT_ONCE : this.#wait(key, signal)
+    let isLeft = false
+    const leave = () => {
+      if (!isLeft && giveUp() === 'given') this.#leave(key)
+      isLeft = true
+    }
+    return { isFree, given, leave }
+  }
+
+  #wait(key: string, signal: AbortSignal | undefined): Wait {
+    const { promise: given, resolve } = Promise.withResolvers<boolean>()
+    let outcome: Outcome | undefined
+    const end = (how: Outcome) => {
+      outcome = how
+      signal?.removeEventListener('abort', giveUp)
+      resolve(how === 'given')
+    }
+    const waiter = { enter: () => end('given') }
+    const giveUp = (): Outcome => {
+      if (outcome) return outcome
+      this.#remove(key, waiter)
+      end('left')
+      return 'left'
+    }
+    this.#add(key, waiter)
+    if (signal?.aborted) giveUp()
+    else signal?.addEventListener('abort', giveUp)
+    return { given, giveUp }
+  }
+
+  #add(key: string, waiter: Waiter): void {
+    const same = this.#waiting.get(key)
+    if (same) same.add(waiter)
+    else this.#waiting.set(key, new Set([waiter]))
+  }
+
+  #remove(key: string, waiter: Waiter): void {
+    const same = this.#waiting.get(key)
+    same?.delete(waiter)
+    if (same?.size === 0) this.#waiting.delete(key)
+  }
+
+  #leave(key: string): void {
+    this.#slots.leave(key)
+    // What was released lets one in, of the first key that may have it.
+    for (const [next, same] of this.#waiting) {
+      if (!this.#slots.enter(next)) continue
+      const [waiter] = same
+      this.#remove(next, waiter!) // an empty set is removed at once
+      // To the back: the keys take turns.
+      if (same.size > 0 && this.#waiting.size > 1) {
+        this.#waiting.delete(next)
+        this.#waiting.set(next, same)
+      }
+      return waiter!.enter()
+    }
+  }
+}
+
+type Outcome = 'given' | 'left'
+
+type Wait = { readonly given: Promise<boolean>; readonly giveUp: () => Outcome }
+
+const AT_ONCE: Wait = { given: Promise.resolve(true), giveUp: () => 'given' }

@@ -1,0 +1,52 @@
+/** Counts what is in use at the same time, in all and of one key. Nobody waits here: `queue.ts` adds the waiting. */
+
+/** No limit where none is given. */
+export type SlotLimits = { readonly limit?: number; readonly perKey?: number }
+
+export class Slots {
+  readonly #limit: number
+  readonly #perKey: number
+  /** Only where keys have a limit. */
+  readonly #ofKey = new Map<string, number>()
+  #taken = 0
+
+  constructor({ limit = Infinity, perKey = Infinity }: SlotLimits) {
+    this.#limit = limit
+    this.#perKey = perKey
+  }
+
+  get taken(): number {
+    return this.#taken
+  }
+
+  /** Returns an idempotent release function; undefined when no slot is free. */
+  take(key = ''): (() => void) | undefined {
+    if (!this.enter(key)) return undefined
+    let isTaken = true
+    return () => {
+      if (isTaken) this.leave(key)
+      isTaken = false
+    }
+  }
+
+  /** Takes a slot if one is free. Each `true` is followed by one `leave`. */
+  enter(key: string): boolean {
+    if (this.#taken >= this.#limit) return false
+    if (this.#perKey !== Infinity) {
+      const count = this.#ofKey.get(key) ?? 0
+      if (count >= this.#perKey) return false
+      this.#ofKey.set(key, count + 1)
+    }
+    this.#taken++
+    return true
+  }
+
+  leave(key: string): void {
+    this.#taken--
+    if (this.#perKey === Infinity) return
+    const left = this.#ofKey.get(key)! - 1 // `enter` has set it
+    // Without this the map would keep every key ever used.
+    if (left > 0) this.#ofKey.set(key, left)
+    else this.#ofKey.delete(key)
+  }
+}
