@@ -148,7 +148,10 @@ async function refuseChanged(target: string, { path, version }: FoundFile): Prom
   return now
 }
 
-/** Has the bytes on disk under a name of their own, and hands it to `publish`; whatever happens, the name is gone afterwards. */
+/**
+ * Has the bytes on disk under a name of their own, and hands it to `publish`; whatever happens, the name is gone
+ * afterwards. Not `replaceFile`: it works on open descriptors, and keeps the mode and owner of the old file.
+ */
 async function withTemporary(
   directory: Place,
   bytes: Buffer,

@@ -10,6 +10,7 @@ import type { BigIntStats } from 'node:fs'
 import { mkdir, open, readlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { Problem } from '../contract/problem.ts'
+import { syncDirectory } from '../lib/durable-file.ts'
 import type { FileRules, Judge } from './file-gate.ts'
 import { readRules } from './file-gate.ts'
 import { codeOf } from './file-refusal.ts'
@@ -91,7 +92,7 @@ export async function makeDirectoriesIn(jail: Jail, names: readonly Name[]): Pro
     const next = await closingOnFailure(place, async () => {
       refuseForbidden(jail, pathOf(place, name), 'write')
       await told(() => jail.io(() => mkdir(entryPath(place, name)))).catch(passOver('EEXIST'))
-      await syncDirectory(jail, place)
+      await syncPlace(jail, place)
       return await enter(jail, place, name)
     })
     await place.handle.close()
@@ -147,11 +148,8 @@ export function requireFile({ kind }: Pick<Entry, 'kind'>): void {
 }
 
 /** Has the names of what is in there on the disk. */
-export async function syncDirectory(jail: Jail, directory: Place): Promise<void> {
-  await jail.io(async () => {
-    await using handle = await open(entryPath(directory, '.'), 'r')
-    await handle.sync()
-  })
+export async function syncPlace(jail: Jail, directory: Place): Promise<void> {
+  await jail.io(() => syncDirectory(entryPath(directory, '.')))
 }
 
 export async function readLink(jail: Jail, directory: Place, name: Name): Promise<Buffer> {

@@ -1,4 +1,7 @@
-/** How a file that was written under a name of its own takes its place: whole, or not at all. */
+/**
+ * How a file that was written under a name of its own takes its place: whole, or not at all. Not `replaceFile`, which
+ * goes by paths: a command could put a link in the way.
+ */
 import type { PathLike } from 'node:fs'
 import { link, lstat, rename } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'

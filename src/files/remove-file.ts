@@ -13,7 +13,7 @@ import {
   openDirectoryIn,
   pathOf,
   refuseForbidden,
-  syncDirectory,
+  syncPlace,
   told,
 } from './path-jail.ts'
 import { etagOf } from './file-version.ts'
@@ -38,7 +38,7 @@ export async function remove(
   if (entry.kind !== 'directory') await told(() => jail.io(() => unlink(entryPath(parent, name))))
   else if (recursive) await removeDirectory(jail, parent, name, 0)
   else await removeEmpty(jail, parent, name)
-  await syncDirectory(jail, parent)
+  await syncPlace(jail, parent)
 }
 
 async function removeEmpty(jail: Jail, parent: Place, name: Name): Promise<void> {

@@ -17,7 +17,7 @@ import {
   refuseForbidden,
   pathOf,
   requireFile,
-  syncDirectory,
+  syncPlace,
   told,
   walkAsFarAs,
 } from './path-jail.ts'
@@ -122,7 +122,7 @@ export async function publish(
     .catch((error: unknown) => {
       throw toldConflict(error)
     })
-  await syncDirectory(jail, parent)
+  await syncPlace(jail, parent)
   const etag = etagOf(await jail.io(() => staged.file.stat({ bigint: true })))
   return { created: !existing, etag }
 }

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { replaceFile } from '../lib/replace-file.ts'
+import { replaceFile } from '../lib/durable-file.ts'
 import { createSealer } from './secret-store.ts'
 
 export type DataKeys = {

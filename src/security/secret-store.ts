@@ -4,7 +4,7 @@ import { open, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { Problem } from '../contract/problem.ts'
-import { replaceFile } from '../lib/replace-file.ts'
+import { replaceFile } from '../lib/durable-file.ts'
 
 /** What is kept: by name, in groups that do not mix (`llm`: the model's credentials). */
 export const SecretValues = z.record(z.string(), z.record(z.string(), z.string()))
@@ -55,6 +55,7 @@ export function createSecretStore({ directory, keyMaterial }: SecretStoreDeps): 
         `The secrets of conversation ${conversationId} were encrypted with another key; start the server with it (OPENHANDS_SECRET_KEY, or the old master key after a comma), or send the secrets again.`,
       )
     },
+    // Not `replaceFile`: the file is new, and a create syncs it together with the log.
     async create(conversationId, values) {
       await writeFile(fileOf(conversationId), sealFor(conversationId, values), { flag: 'wx', mode: 0o600 })
     },

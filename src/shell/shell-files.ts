@@ -1,9 +1,10 @@
 /** The server's own files of one shell session: the command to run, the output pipes, the saved state. */
 import { execFile } from 'node:child_process'
 import { closeSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:fs'
-import { access, rename, rm, writeFile } from 'node:fs/promises'
+import { access, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { replaceFile } from '../lib/durable-file.ts'
 import { OutputFifo } from './output/output-fifo.ts'
 import type { OutputFilter } from './shell.ts'
 
@@ -75,8 +76,7 @@ export class ShellFiles {
     const filter = this.#createFilter()
     const safe = Buffer.concat([filter.push(state), filter.flush()])
     mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
-    await writeFile(`${this.statePath}.new`, safe, { mode: 0o600 })
-    await rename(`${this.statePath}.new`, this.statePath)
+    await replaceFile(this.statePath, safe, { durable: false, draft: `${this.statePath}.new` })
   }
 
   async hasState(): Promise<boolean> {

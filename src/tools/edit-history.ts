@@ -5,9 +5,10 @@
  * secrets in them, so they are sealed.
  */
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { replaceFile } from '../lib/durable-file.ts'
 
 export type EditHistoryOptions = {
   /** Of this conversation alone; made at the first edit. */
@@ -70,8 +71,8 @@ export function createEditHistory({
       await removeOldest(directory, [...entries, entry], { maxEntries, maxBytes })
       const header: Header = { path, existed: before !== undefined, size: entry.size, after: digest(after) }
       const parts = [Buffer.from(`${JSON.stringify(header)}\n`), before ?? Buffer.alloc(0)]
-      await writeFile(join(directory, UNFINISHED), sealer.seal(Buffer.concat(parts)), { mode: 0o600 })
-      await rename(join(directory, UNFINISHED), join(directory, nameOf(entry)))
+      const draft = join(directory, UNFINISHED)
+      await replaceFile(join(directory, nameOf(entry)), sealer.seal(Buffer.concat(parts)), { durable: false, draft })
       return pastEdit(nameOf(entry), before, header.after)
     },
 

@@ -2,11 +2,11 @@
  * The records of a conversation's commands on disk, one file each, with what the command wrote in two more beside it.
  * Their number and size are bounded: the oldest give way, but not one that runs, nor one whose key still counts.
  */
-import { createHash, randomBytes } from 'node:crypto'
-import { mkdir, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
-import { syncDirectory } from '../../events/store/sync-directory.ts'
+import { replaceFile } from '../../lib/durable-file.ts'
 import { uuid7Time } from '../../lib/uuid7.ts'
 import { CommandRecord } from './command-record.ts'
 import { KEY_LIFETIME_MS } from '../idempotency/idempotency.ts'
@@ -56,8 +56,7 @@ export function createCommandRecords(directory: string, limits: RecordLimits): C
       if (!isMade) await mkdir(directory, { recursive: true, mode: 0o700 })
       isMade = true
       const keyHash = record.idempotency && hashOf(record.idempotency.key)
-      await replaceFile(pathOf({ id: record.command_id, keyHash }), JSON.stringify(record), durable)
-      if (durable) await syncDirectory(directory)
+      await replaceFile(pathOf({ id: record.command_id, keyHash }), JSON.stringify(record), { durable })
     },
 
     async read(id) {
@@ -147,17 +146,4 @@ async function sizeOf(paths: readonly string[]): Promise<number> {
     ),
   )
   return sizes.reduce((sum, size) => sum + size, 0)
-}
-
-async function replaceFile(path: string, content: string, durable: boolean): Promise<void> {
-  const temporary = `${path}.${randomBytes(6).toString('hex')}`
-  try {
-    await using file = await open(temporary, 'wx', 0o600)
-    await file.writeFile(content)
-    if (durable) await file.datasync()
-    await rename(temporary, path)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
 }

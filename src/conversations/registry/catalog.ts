@@ -2,8 +2,7 @@
  * Which conversations there are, without opening their logs: `meta.json` beside each log, marks of those that are active
  * or have something to deliver, and the names of the deleted. All of it but the deletions is a cache or a hint: the logs win.
  */
-import { randomBytes } from 'node:crypto'
-import { mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { PostedMessage } from '../../contract/run.ts'
@@ -12,6 +11,7 @@ import { Decision } from '../../contract/permission.ts'
 import { UsageByModel } from '../../contract/message.ts'
 import { TaskProgress } from '../../contract/task.ts'
 import { logPathIn } from '../../events/store/jsonl-store.ts'
+import { replaceFile, syncDirectory } from '../../lib/durable-file.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import { removeTree } from '../../files/trees/remove-tree.ts'
 import type { CreatedKey } from '../idempotency/keyed-creates.ts'
@@ -220,15 +220,7 @@ export async function createCatalog(directory: string): Promise<Catalog> {
 
 /** Not synced: after a power cut an old or empty one is found out by its `lastSeq`, and the log is folded anew. */
 async function replaceMeta(path: string, state: State): Promise<void> {
-  const temporary = `${path}.${randomBytes(6).toString('hex')}`
-  try {
-    await writeFile(temporary, JSON.stringify({ format: META_FORMAT, ...state }), { mode: 0o600 })
-    await rename(temporary, path)
-  } catch (error) {
-    // On a full disk each try would else leave something behind.
-    await rm(temporary, { force: true })
-    throw error
-  }
+  await replaceFile(path, JSON.stringify({ format: META_FORMAT, ...state }), { durable: false })
 }
 
 /** Of the id of a conversation; kept, for a data directory may hold a hundred thousand names. */
@@ -270,11 +262,6 @@ function parseKey(text: string): CreatedKey | undefined {
 async function touchDurably(directory: string, name: string): Promise<void> {
   await writeFile(join(directory, name), '', { mode: 0o600 })
   await syncDirectory(directory)
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  await using handle = await open(path, 'r')
-  await handle.sync()
 }
 
 const exists = (path: string) =>

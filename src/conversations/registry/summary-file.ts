@@ -189,6 +189,7 @@ export class SummaryFile {
     if (this.#blankBytes < Math.max(MIN_BLANK_BYTES, this.#end / 2)) return
     const { path } = this.#deps
     const bytes = await readFile(path)
+    // Not `replaceFile`: the file stays open for the lines to come.
     const next = `${path}.new`
     const file = await open(next, 'w', 0o600)
     try {

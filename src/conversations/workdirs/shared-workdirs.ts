@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, rm, rmdir, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { syncDirectory } from '../../events/store/sync-directory.ts'
+import { syncDirectory } from '../../lib/durable-file.ts'
 import { removeTree } from '../../files/trees/remove-tree.ts'
 import { codeOf, FileRefusal } from '../../files/file-refusal.ts'
 import { openUnmoved, within } from '../../files/open-place.ts'

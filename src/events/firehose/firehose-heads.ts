@@ -2,8 +2,9 @@
  * The last seq of each conversation in the firehose's index as of some number of its records, in a file beside it: whoever
  * opens the index then reads only the records behind those. A cache: where it does not fit the index, all is read.
  */
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
+import { replaceFile } from '../../lib/durable-file.ts'
 
 export type SavedHeads = {
   /** Records of the index that it was made of. */
@@ -53,12 +54,5 @@ export async function writeSavedHeads(path: string, origin: Origin, { count, hea
     at += ENTRY_BYTES
   }
   bytes.writeUInt32BE(crc32(bytes.subarray(0, at)), at)
-  const temporary = `${path}.new`
-  try {
-    await writeFile(temporary, bytes, { mode: 0o600 })
-    await rename(temporary, path)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
+  await replaceFile(path, bytes, { durable: false, draft: `${path}.new` })
 }

@@ -20,7 +20,7 @@ import { dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Origin } from './firehose-heads.ts'
 import { readSavedHeads, writeSavedHeads } from './firehose-heads.ts'
-import { syncDirectory } from '../store/sync-directory.ts'
+import { syncDirectory } from '../../lib/durable-file.ts'
 
 export type IndexRecord = { readonly conversationId: string; readonly seq: number }
 

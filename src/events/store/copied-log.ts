@@ -1,10 +1,8 @@
 /** Writes a log that begins with events of another one: beside its place until it is whole and durable, so that nobody ever finds half of it. */
-import { open, rename } from 'node:fs/promises'
-import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Event, EventDraft } from '../../contract/events/event.ts'
+import { replaceFile, syncDirectory } from '../../lib/durable-file.ts'
 import { lineEnding, serialiseCopy, serialiseDraft, storedFromDraft } from './event-line.ts'
-import { syncDirectory } from './sync-directory.ts'
 
 export type CopiedLog = {
   readonly conversationId: string
@@ -18,16 +16,10 @@ export type CopiedLog = {
 /** Written at a time, characters. */
 const CHUNK = 1024 * 1024
 
-/** `path` must not exist yet. What a failure or a crash leaves behind lies beside it, under the same name and more. */
+/** `path` must not exist yet. What a crash leaves behind lies beside it, under the same name and more. */
 export async function writeCopiedLog(path: string, log: CopiedLog): Promise<void> {
-  const draft = `${path}.copying`
-  {
-    await using file = await open(draft, 'wx', 0o600)
-    await writeLines(file, linesOf(log))
-    await file.datasync()
-  }
-  await rename(draft, path)
-  await Promise.all([syncDirectory(dirname(path)), syncDirectory(dirname(dirname(path)))])
+  await replaceFile(path, chunksOf(linesOf(log)), { draft: `${path}.copying` })
+  await syncDirectory(dirname(dirname(path)))
 }
 
 async function* linesOf({ conversationId, events, ending, now }: CopiedLog): AsyncGenerator<string, void, void> {
@@ -42,13 +34,13 @@ async function* linesOf({ conversationId, events, ending, now }: CopiedLog): Asy
   for (const draft of ending()) yield storedFromDraft(++seq, serialiseDraft(draft, { ms, conversationId })).json
 }
 
-async function writeLines(file: FileHandle, lines: AsyncIterable<string>): Promise<void> {
+async function* chunksOf(lines: AsyncIterable<string>): AsyncGenerator<string, void, void> {
   let chunk = ''
   for await (const line of lines) {
     chunk += line + lineEnding(true)
     if (chunk.length < CHUNK) continue
-    await file.writeFile(chunk)
+    yield chunk
     chunk = ''
   }
-  await file.writeFile(chunk)
+  yield chunk
 }

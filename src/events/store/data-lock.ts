@@ -1,7 +1,7 @@
 /** Keeps a data directory to one server at a time, and to servers that know its format. */
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { syncDirectory } from './sync-directory.ts'
+import { replaceFile } from '../../lib/durable-file.ts'
 
 /** What this server writes into the data directory. Raised when an older server would misread it. */
 export const DATA_FORMAT = 1
@@ -67,7 +67,8 @@ async function checkFormat(directory: string): Promise<void> {
     if (error.code === 'ENOENT') return undefined
     throw error
   })
-  if (text === undefined) return await writeFormat(directory, path)
+  // By rename: a half-written number would keep every later start from the data.
+  if (text === undefined) return await replaceFile(path, `${DATA_FORMAT}\n`, { draft: `${path}.new` })
   const format = Number(text)
   if (!Number.isSafeInteger(format) || format < 1) {
     throw new DataDirectoryError(`${path} does not hold a version number. Restore it, or use another data directory.`)
@@ -78,15 +79,4 @@ async function checkFormat(directory: string): Promise<void> {
         'Start that version, or use another data directory.',
     )
   }
-}
-
-/** By rename: a half-written number would keep every later start from the data. */
-async function writeFormat(directory: string, path: string): Promise<void> {
-  {
-    await using file = await open(`${path}.new`, 'w', 0o600)
-    await file.writeFile(`${DATA_FORMAT}\n`)
-    await file.sync()
-  }
-  await rename(`${path}.new`, path)
-  await syncDirectory(directory)
 }

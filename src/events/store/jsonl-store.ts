@@ -9,7 +9,7 @@ import { JsonlLog } from './jsonl-log.ts'
 import { LogFile, isOutOfRoom } from './log-file.ts'
 import { readPage } from './log-scan.ts'
 import { SeqIndex } from './seq-index.ts'
-import { syncDirectory } from './sync-directory.ts'
+import { syncDirectory } from '../../lib/durable-file.ts'
 import { cutTail, findTail } from './tail-repair.ts'
 import type { Tail } from './tail-repair.ts'
 

@@ -1,10 +1,8 @@
 /** Finds where a log ends that may have been cut off in the middle of a write, and cuts what is left of that write. */
-import { open, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
 import type { LineHeader } from './event-line.ts'
 import { LF, goesOn, verifyLine } from './event-line.ts'
-import { syncDirectory } from './sync-directory.ts'
+import { replaceFile } from '../../lib/durable-file.ts'
 import { blocksBackward } from './line-blocks.ts'
 import type { Source } from './line-blocks.ts'
 import type { LogFile } from './log-file.ts'
@@ -91,17 +89,16 @@ async function refuseUnlessTornFirstWrite(source: Source, size: number): Promise
 
 /** False when the disk has no room for it: what nobody was told is stored is no reason to keep a log shut. */
 async function setAside(file: LogFile, from: number, to: number, path: string): Promise<boolean> {
-  const STEP_BYTES = 1024 * 1024
   try {
-    await using copy = await open(path, 'w', 0o600)
-    for (let at = from; at < to; at += STEP_BYTES)
-      await copy.writeFile(await file.read(at, Math.min(STEP_BYTES, to - at)))
-    await copy.sync()
+    await replaceFile(path, bytesOf(file, from, to))
+    return true
   } catch (error) {
-    if (!isOutOfRoom(error)) throw error
-    await rm(path, { force: true })
-    return false
+    if (isOutOfRoom(error)) return false
+    throw error
   }
-  await syncDirectory(dirname(path))
-  return true
+}
+
+async function* bytesOf(file: LogFile, from: number, to: number): AsyncGenerator<Buffer, void, void> {
+  const STEP_BYTES = 1024 * 1024
+  for (let at = from; at < to; at += STEP_BYTES) yield await file.read(at, Math.min(STEP_BYTES, to - at))
 }

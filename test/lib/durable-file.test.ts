@@ -1,0 +1,61 @@
+import { mkdir, mkdtemp, readFile, readdir, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { replaceFile, syncDirectory } from '../../src/lib/durable-file.ts'
+
+const makeDirectory = () => mkdtemp(join(tmpdir(), 'durable-file-'))
+
+test.each([{}, { durable: false }, { draft: 'draft' }])(
+  'replaces a file and leaves nothing beside it: %o',
+  async (how) => {
+    const directory = await makeDirectory()
+    const path = join(directory, 'file')
+    const options = 'draft' in how ? { draft: join(directory, 'draft') } : how
+    await replaceFile(path, 'old and longer', options)
+    await replaceFile(path, 'new', options)
+    expect(await readFile(path, 'utf8')).toBe('new')
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+    expect(await readdir(directory)).toEqual(['file'])
+  },
+)
+
+test('readers find the old file or the new one, never a part', async () => {
+  const path = join(await makeDirectory(), 'file')
+  const contents = ['a', 'b'].map((letter) => letter.repeat(300_000))
+  await replaceFile(path, contents[0]!)
+  let isDone = false
+  const reading = (async () => {
+    while (!isDone) expect(contents.includes(await readFile(path, 'utf8'))).toBe(true)
+  })()
+  for (let i = 0; i < 20; i++) await replaceFile(path, contents[i % 2]!)
+  isDone = true
+  await reading
+})
+
+test('a write that fails leaves the old file, and nothing beside it', async () => {
+  const directory = await makeDirectory()
+  const path = join(directory, 'file')
+  await replaceFile(path, 'old')
+  const failing = (async function* () {
+    yield 'new'
+    throw new Error('no more')
+  })()
+  await expect(replaceFile(path, failing)).rejects.toThrow('no more')
+  expect([await readFile(path, 'utf8'), await readdir(directory)]).toEqual(['old', ['file']])
+  await mkdir(join(directory, 'folder'))
+  await expect(replaceFile(join(directory, 'folder'), 'new')).rejects.toMatchObject({ code: 'EISDIR' })
+  expect(await readdir(directory)).toEqual(['file', 'folder'])
+})
+
+test('what a crash has left of a draft is replaced', async () => {
+  const directory = await makeDirectory()
+  const [path, draft] = [join(directory, 'file'), join(directory, 'draft')]
+  await writeFile(draft, 'half of something longer')
+  await replaceFile(path, 'whole', { draft })
+  expect(await readFile(path, 'utf8')).toBe('whole')
+})
+
+test('to sync a directory that is missing is an error', async () => {
+  await expect(syncDirectory(join(await makeDirectory(), 'none'))).rejects.toMatchObject({ code: 'ENOENT' })
+})
