@@ -4,6 +4,7 @@ import type { DroppedCredential, LlmConfig } from '../contract/llm-config.ts'
 import { Problem } from '../contract/problem.ts'
 import { removeTree } from '../files/trees/remove-tree.ts'
 import type { StoredLog } from '../events/event-store.ts'
+import { readPages } from '../events/read-pages.ts'
 import { seemsToLackTools } from '../llm/models.ts'
 import { redactProblem } from '../security/redaction/redact-problem.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
@@ -215,10 +216,9 @@ async function readSecrets({ secretStore, logger }: AssemblyDeps, id: string): P
 /** Goes on from the noted state where that fits the log, and from the beginning where it does not. */
 async function foldLog(log: StoredLog, noted: State | undefined): Promise<State> {
   let state = noted && noted.lastSeq <= log.head ? noted : EMPTY_STATE
-  while (state.lastSeq < log.head) {
-    const page = await log.read({ afterSeq: state.lastSeq, limit: FOLD_PAGE })
-    for (const { event } of page.events) state = fold(state, event)
-  }
+  if (state.lastSeq === log.head) return state
+  for await (const { events } of readPages(log, { afterSeq: state.lastSeq, limit: FOLD_PAGE }))
+    for (const { event } of events) state = fold(state, event)
   return state
 }
 

@@ -1,6 +1,7 @@
 /** What the log of a copied conversation holds: the events of the original up to a point, and how it comes to rest there. */
 import type { Event, EventDraft, EventOf } from '../contract/events/event.ts'
 import type { EventLog } from '../events/event-log.ts'
+import { readPages } from '../events/read-pages.ts'
 import { answerOpenCalls, denials, isWaiting, result, toStatus } from './state/drafts.ts'
 import { denyLeftRequests } from './state/network-requests.ts'
 import type { Settings, State } from './state/state.ts'
@@ -10,7 +11,7 @@ import { leaveTasks } from './tasks/task-commands.ts'
 type Log = Pick<EventLog, 'read' | 'conversationId'>
 
 /** Events read at a time, and bytes of them. */
-const [PAGE_EVENTS, PAGE_BYTES] = [256, 1024 * 1024]
+const PAGE = { limit: 256, maxBytes: 1024 * 1024 }
 
 /**
  * The last event up to `seq` after which a copy may begin. Calls belong to the answer that made them: where some of them
@@ -18,13 +19,11 @@ const [PAGE_EVENTS, PAGE_BYTES] = [256, 1024 * 1024]
  */
 export async function findBorder(log: Log, seq: number): Promise<number> {
   let calls = 0
-  for (let beforeSeq = seq + 1; beforeSeq > 1;) {
-    const { events } = await log.read({ order: 'desc', beforeSeq, limit: PAGE_EVENTS, maxBytes: PAGE_BYTES })
+  for await (const { events } of readPages(log, { order: 'desc', beforeSeq: seq + 1, ...PAGE })) {
     for (const { event } of events) {
       if (event.type === 'AssistantMessage') return event.tool_use_ids.length > calls ? event.seq - 1 : seq
       if (event.type !== 'ToolUse') return seq
       calls++
-      beforeSeq = event.seq
     }
   }
   return seq
@@ -52,16 +51,13 @@ export function createForkedLog(plan: ForkPlan): ForkedLog {
   let lastResult: EventOf<'Result'> | undefined
 
   async function* events(): AsyncGenerator<Event, void, void> {
-    const beforeSeq = plan.throughSeq + 1
-    for (let afterSeq = 0; afterSeq < plan.throughSeq;) {
-      const page = await plan.log.read({ afterSeq, beforeSeq, limit: PAGE_EVENTS, maxBytes: PAGE_BYTES })
+    for await (const page of readPages(plan.log, { beforeSeq: plan.throughSeq + 1, ...PAGE })) {
       for (const { event } of page.events) {
         const own = ownEvent(event, plan.id)
         state = fold(state, own)
         if (own.type === 'Result' && !own.parent_tool_use_id) lastResult = own
         yield own
       }
-      afterSeq = page.events.at(-1)?.seq ?? plan.throughSeq
     }
   }
 

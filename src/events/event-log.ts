@@ -160,7 +160,7 @@ export function createEventLog({ log, onListenerError, onAppended, guard, now = 
 
     append(drafts) {
       const stored = store(drafts)
-      // One after the other, in the order of the calls, however the promises of the store are chained.
+      // In the order of the calls, however the promises of the store are chained. No `Queue`: the storing must not wait.
       const shown = lastShown.then(async () => {
         const events = await stored
         show(events)

@@ -3,6 +3,7 @@ import type { EventOf } from '../../contract/events/event.ts'
 import type { ToolDecision } from '../../contract/permission.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
+import { readPages } from '../../events/read-pages.ts'
 import { repeats } from './approvals.ts'
 
 const TYPES = new Set(['PermissionRequest', 'PermissionDecision'])
@@ -23,13 +24,11 @@ export async function requireSameInLog(
 /** From the newest back to the request itself; undefined when there was no such request. */
 async function decisionsOf(log: EventLog, requestId: string): Promise<EventOf<'PermissionDecision'>[] | undefined> {
   const made: EventOf<'PermissionDecision'>[] = []
-  for (let beforeSeq: number | undefined = log.head + 1; beforeSeq !== undefined;) {
-    const page = await log.read({ types: TYPES, order: 'desc', beforeSeq, limit: PAGE })
-    for (const { event } of page.events) {
+  for await (const { events } of readPages(log, { types: TYPES, order: 'desc', limit: PAGE })) {
+    for (const { event } of events) {
       if (event.type === 'PermissionDecision' && event.request_id === requestId) made.push(event)
       if (event.type === 'PermissionRequest' && event.request_id === requestId) return made
     }
-    beforeSeq = page.scannedTo
   }
   return undefined
 }

@@ -9,7 +9,7 @@ import type { Event } from '../../contract/events/event.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import type { EventPage } from '../../events/event-store.ts'
+import { readPages } from '../../events/read-pages.ts'
 import type { Llm } from '../../llm/llm.ts'
 import { callsToAsk } from '../../policy/permissions.ts'
 import type { State } from '../state/state.ts'
@@ -182,12 +182,7 @@ export class ActiveRun {
     this.#history = { add: (event) => meanwhile.push(event) }
     const { head } = log
     const wanted = { types: HISTORY_TYPES, beforeSeq: head + 1, ...HISTORY_PAGE }
-    for (let afterSeq: number | undefined = 0; afterSeq !== undefined;) {
-      signal.throwIfAborted()
-      const page: EventPage = await log.read({ ...wanted, afterSeq })
-      for (const { event } of page.events) history.add(event)
-      afterSeq = page.scannedTo
-    }
+    for await (const { events } of readPages(log, wanted, signal)) for (const { event } of events) history.add(event)
     // The head may have been a step ahead of what subscribers had been told.
     for (const event of meanwhile) if (event.seq > head) history.add(event)
     this.#history = history

@@ -3,6 +3,7 @@ import type { EventOf } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { Runnable, Task, ListTasks } from '../../contract/task.ts'
 import type { EventLog } from '../../events/event-log.ts'
+import { readPages } from '../../events/read-pages.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import { uuid7Time } from '../../lib/uuid7.ts'
 import type { OpenTask } from './task-state.ts'
@@ -57,10 +58,8 @@ export async function listTasks(
   { status, order, limit, page_id }: ListTasks,
 ): Promise<{ items: Task[]; next_page_id: string | null }> {
   const items: Task[] = []
-  let reached = page_id === undefined ? undefined : seqOf(page_id, order)
-  for (let reads = 0; reads < MAX_LIST_READS; reads++) {
-    const range = reached === undefined ? {} : order === 'asc' ? { afterSeq: reached } : { beforeSeq: reached }
-    const page = await log.read({ types: TYPES, order, limit: PAGE, ...range })
+  let reads = 0
+  for await (const page of readPages(log, { types: TYPES, order, limit: PAGE, ...rangeOf(page_id, order) })) {
     const posted = page.events.map(({ event }) => event).filter(isPosted)
     const last = await lastUpdates(log, posted, open)
     for (const each of posted) {
@@ -69,16 +68,18 @@ export async function listTasks(
       items.push(task)
       if (items.length === limit) return { items, next_page_id: encodePageId([order, String(each.seq)]) }
     }
-    if (page.scannedTo === undefined) return { items, next_page_id: null }
-    reached = page.scannedTo
+    if (page.scannedTo !== undefined && ++reads === MAX_LIST_READS)
+      return { items, next_page_id: encodePageId([order, String(page.scannedTo)]) }
   }
-  return { items, next_page_id: encodePageId([order, String(reached)]) }
+  return { items, next_page_id: null }
 }
 
-function seqOf(pageId: string, order: ListTasks['order']): number {
+function rangeOf(pageId: string | undefined, order: ListTasks['order']): { afterSeq?: number; beforeSeq?: number } {
+  if (pageId === undefined) return {}
   const position = decodePageId(pageId)
   const seq = Number(position?.[1])
-  if (position?.[0] === order && Number.isSafeInteger(seq) && seq > 0) return seq
+  if (position?.[0] === order && Number.isSafeInteger(seq) && seq > 0)
+    return order === 'asc' ? { afterSeq: seq } : { beforeSeq: seq }
   throw new Problem(
     'invalid_cursor',
     'page_id is none that a page in this order gave; leave it out to start from the first page.',
@@ -129,10 +130,6 @@ async function* updates(
   log: Log,
   range: { afterSeq?: number; since?: string; until?: string },
 ): AsyncGenerator<TaskUpdate, void, void> {
-  for (let afterSeq = range.afterSeq ?? 0; ;) {
-    const page = await log.read({ ...range, afterSeq, types: TYPES, limit: PAGE })
-    for (const { event } of page.events) if (event.type === 'TaskUpdate') yield event
-    if (page.scannedTo === undefined) return
-    afterSeq = page.scannedTo
-  }
+  for await (const { events } of readPages(log, { ...range, types: TYPES, limit: PAGE }))
+    for (const { event } of events) if (event.type === 'TaskUpdate') yield event
 }

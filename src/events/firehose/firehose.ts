@@ -11,7 +11,8 @@ import { mapBounded } from '../../lib/map-bounded.ts'
 import { Queue } from '../../lib/queue.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import type { EventLog, LogSubscriber } from '../event-log.ts'
-import type { EventPage, LogViews, StoredEvent } from '../event-store.ts'
+import type { LogViews, ReadOptions, StoredEvent } from '../event-store.ts'
+import { readPages } from '../read-pages.ts'
 import { readBacklog } from './firehose-backlog.ts'
 import type { Gap, Waiting } from './firehose-waiting.ts'
 import { runsOf } from './firehose-waiting.ts'
@@ -292,10 +293,11 @@ export class Firehose {
 
   async #tellGap({ after, to }: Gap): Promise<void> {
     const backlog = { ...this.#deps, index: this.#index!, head: this.#head }
-    for (let afterSeq: number | undefined = after; afterSeq !== undefined && this.#subscriptions.size > 0;) {
-      const page: EventPage = await readBacklog(backlog, { afterSeq, beforeSeq: to + 1, limit: GAP_PAGE })
-      if (page.events.length > 0) this.#tellEvents(page.events)
-      afterSeq = page.scannedTo
+    const log = { read: (options: ReadOptions) => readBacklog(backlog, options) }
+    if (this.#subscriptions.size === 0) return
+    for await (const { events } of readPages(log, { afterSeq: after, beforeSeq: to + 1, limit: GAP_PAGE })) {
+      if (events.length > 0) this.#tellEvents(events)
+      if (this.#subscriptions.size === 0) return
     }
   }
 
