@@ -6,8 +6,8 @@ import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import { mapStrings } from '../lib/map-strings.ts'
 import type { Command } from './state/commands.ts'
-import type { Idempotency } from './idempotency/idempotency.ts'
-import { findPosted } from './idempotency/posted-keys.ts'
+import type { Idempotency, PostedKey } from './idempotency/idempotency.ts'
+import { postOnce } from './idempotency/posted-keys.ts'
 import type { State } from './state/state.ts'
 
 export type ClientEventsDeps = {
@@ -30,13 +30,13 @@ export function createClientEvents({ log, redact, state, inTurn, carryOut }: Cli
   return {
     async post({ name, data }, idempotency) {
       requireSmall(data)
-      return await inTurn(async () => {
-        const earlier = await findPosted({ log, redact }, state().postedKeys, idempotency)
-        if (earlier) return earlier.answer
+      const make = async () => {
         const event = { name: redact(name), data: mapStrings(data, redact) }
         const [stored] = await carryOut({ kind: 'client_event', ...event, ...(idempotency && { idempotency }) })
         return { event_id: stored!.id, seq: stored!.seq }
-      })
+      }
+      const again = async ({ answer }: PostedKey) => answer
+      return await inTurn(() => postOnce(idempotency, { log, redact, remembered: state().postedKeys, again, make }))
     },
   }
 }

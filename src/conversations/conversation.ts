@@ -14,9 +14,9 @@ import { Queue } from '../lib/queue.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
-import type { Idempotency } from './idempotency/idempotency.ts'
+import type { Idempotency, PostedKey } from './idempotency/idempotency.ts'
 import { answerTo } from './idempotency/idempotency.ts'
-import { findPosted } from './idempotency/posted-keys.ts'
+import { postOnce } from './idempotency/posted-keys.ts'
 import type { Decisions } from './approvals/decisions.ts'
 import { createDecisions } from './approvals/decisions.ts'
 import { waitForRun } from './runs/wait-for-run.ts'
@@ -141,16 +141,20 @@ export class Conversation {
 
   /** The same key and body again, within a day, is the same message: it is answered as it was, and posted once. */
   async post({ message, run }: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
-    return await this.#command(async () => {
-      const earlier = await findPosted({ ...this.#deps, log: this.log }, this.#state.postedKeys, idempotency)
-      if (earlier) return earlier.answer
+    const { log } = this
+    const { redact } = this.#deps
+    const make = async (): Promise<PostedMessage> => {
       const content = await redactLongParts(partsOf(message.content), this.#deps.redactInSlices)
       const sender = message.sender === undefined ? {} : { sender: this.#deps.redact(message.sender) }
       const ids = { begun: this.#begunCalls(), newRunId: uuid7() }
       const command = { kind: 'message', content, ...sender, run, ...ids, now: Date.now() } as const
       const events = await this.#carryOut({ ...command, ...(idempotency && { idempotency }) })
       return answerTo(events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')!)
-    })
+    }
+    const again = async ({ answer }: PostedKey) => answer
+    return await this.#command(() =>
+      postOnce(idempotency, { log, redact, remembered: this.#state.postedKeys, again, make }),
+    )
   }
 
   /** Starts a run and answers its id. */

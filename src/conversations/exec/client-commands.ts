@@ -9,7 +9,8 @@ import type { CommandRecord } from './command-record.ts'
 import { outcomeOf, startedOf } from './command-record.ts'
 import type { CommandRecords } from './command-records.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
-import { findEarlier, keptOf } from '../idempotency/idempotency.ts'
+import { answerOnce, findEarlier, keptOf } from '../idempotency/idempotency.ts'
+import { keyInFlight } from '../idempotency/in-flight.ts'
 import { LiveCommand } from './live-command.ts'
 import type { CommandReader } from './read-commands.ts'
 import { createCommandReader } from './read-commands.ts'
@@ -90,9 +91,13 @@ export function createClientCommands(deps: ClientCommandsDeps): ClientCommands {
     // In turn: two that come at once must not both find that there was none before.
     const found = await keyed.run(async () => {
       refuseInFlight(idempotency)
-      const known = (await records.withKey(idempotency.key)).map((record) => ({ record, ...keyOf(record) }))
-      const earlier = findEarlier(known, idempotency, Date.now())
-      return earlier?.record ?? register(request, idempotency)
+      const remembered = (await records.withKey(idempotency.key)).map((record) => ({ record, ...keyOf(record) }))
+      const make = () => register(request, idempotency)
+      return answerOnce<(typeof remembered)[number], CommandRecord | LiveCommand>(idempotency, {
+        remembered,
+        again: ({ record }) => record,
+        make,
+      })
     })
     return found instanceof LiveCommand ? await launch(found, request, options) : await settled(found)
   }
@@ -182,11 +187,7 @@ export function createClientCommands(deps: ClientCommandsDeps): ClientCommands {
     const same = live.values().find(({ record }) => record.idempotency?.key === idempotency.key)
     if (!same || same.isAnswered) return
     findEarlier([keyOf(same.record)], idempotency, Date.now())
-    throw new Problem(
-      'idempotency_in_flight',
-      'A request with this Idempotency-Key is under way; wait for its answer.',
-      { details: { command_id: same.record.command_id } },
-    )
+    throw keyInFlight({ command_id: same.record.command_id })
   }
 
   /** What an earlier request with the same key came to. */

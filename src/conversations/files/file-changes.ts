@@ -1,5 +1,5 @@
 /** What clients change in one conversation's workdir: one change at a time, whole or not at all, and each told in the log. */
-import type { EventDraft, EventOf } from '../../contract/events/event.ts'
+import type { Event, EventDraft, EventOf } from '../../contract/events/event.ts'
 import type { MadeDirectory, WrittenFile } from '../../contract/files.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
@@ -15,8 +15,9 @@ import type { UnfinishedFiles } from '../../files/unfinished-files.ts'
 import type { Precondition, Publishing } from '../../files/write-file.ts'
 import { checkTarget, publish, stage, touch } from '../../files/write-file.ts'
 import type { Keyed } from '../idempotency/idempotency.ts'
+import { answerOnce } from '../idempotency/idempotency.ts'
 import { createInFlight } from '../idempotency/in-flight.ts'
-import { findKeyedEvents, refuseOther } from '../idempotency/keyed-events.ts'
+import { eventsWithKey } from '../idempotency/keyed-events.ts'
 import { refuseSecretsIn } from '../config/refuse-secrets.ts'
 
 /** On its way in. `maxBytes` is for all of it; more is a `Problem`. Aborting leaves nothing behind. */
@@ -61,6 +62,9 @@ export type FileChangesDeps = {
 }
 
 type Told = EventOf<'FileUpdate'>
+const TOLD = new Set(['FileUpdate'])
+const isTold = (event: Event): event is Told => event.type === 'FileUpdate'
+
 type Update = Omit<Extract<EventDraft, { type: 'FileUpdate' }>, 'type' | 'source'>
 
 export function createFileChanges(deps: FileChangesDeps): FileChanges {
@@ -127,13 +131,24 @@ export function createFileChanges(deps: FileChangesDeps): FileChanges {
     return await tell(...done.map((update) => ({ ...update, ...key })))
   }
 
-  /** `earlier` is what the same request has done before; nothing when it is the first. */
-  async function keyedWork<T>(keyed: Keyed | undefined, work: (earlier: readonly Told[]) => Promise<T>): Promise<T> {
-    if (!keyed) return await work([])
+  async function makeOne(jail: Jail, path: JailPath, key: EventKey): Promise<MadeDirectory> {
+    await roomIn(quota)
+    const { place, made } = await makeDirectoriesIn(jail, path.names)
+    await place.handle.close()
+    if (!made) return { path: redact(path.text) }
+    const [event] = await tell({ path: path.text, action: 'mkdir', ...key })
+    return madeDirectory(event!)
+  }
+
+  async function keyedWork<T>(keyed: Keyed | undefined, work: (request: KeyedRequest) => Promise<T>): Promise<T> {
+    if (!keyed) return await work({ earlier: [], once: (_, { make }) => make({}) })
     refuseSecretsIn({ 'Idempotency-Key': keyed.key }, redact)
-    return await inFlight(keyed.key, async () =>
-      work(await findKeyedEvents<Told>(log, 'FileUpdate', keyed.key, Date.now())),
-    )
+    return await inFlight(keyed.key, async () => {
+      // Of one moment: what was found is still known when all of the body has come.
+      const now = Date.now()
+      const earlier = await Array.fromAsync(eventsWithKey(log, keyed.key, isTold, { types: TOLD }, now))
+      return await work({ earlier, once: onceFor(keyed, earlier, now) })
+    })
   }
 
   return {
@@ -143,15 +158,17 @@ export function createFileChanges(deps: FileChangesDeps): FileChanges {
     },
 
     upload: (path, { content, maxBytes, signal }, keyed) =>
-      keyedWork(keyed, (earlier) =>
+      keyedWork(keyed, ({ earlier, once }) =>
         inJail(signal, async (jail) => {
           const count = limitOf(maxBytes, await roomIn(quota))
           const options = { count, withHash: keyed !== undefined, isKept: earlier.length === 0, unfinished }
           await using received = await receiveFiles(jail, path, content, options)
           const body = { path: path.text, files: received.files.map((file) => [file.path, file.sha256 ?? '']) }
-          const key = keyOf(earlier, keyed, body)
-          if (earlier.length > 0) return earlier.map(writtenFile)
-          return (await change(() => publishAll(received.files, key))).map(writtenFile)
+          const events = await once(body, {
+            again: async () => earlier,
+            make: (key) => change(() => publishAll(received.files, key)),
+          })
+          return events.map(writtenFile)
         }),
       ),
 
@@ -164,20 +181,15 @@ export function createFileChanges(deps: FileChangesDeps): FileChanges {
       ),
 
     makeDirectory: (path, keyed, signal) =>
-      keyedWork(keyed, async (earlier) => {
-        const key = keyOf(earlier, keyed, { path: path.text })
-        if (earlier[0]) return madeDirectory(earlier[0])
-        return await inJail(signal, (jail) =>
-          change(async () => {
-            await roomIn(quota)
-            const { place, made } = await makeDirectoriesIn(jail, path.names)
-            await place.handle.close()
-            if (!made) return { path: redact(path.text) }
-            const [event] = await tell({ path: path.text, action: 'mkdir', ...key })
-            return madeDirectory(event!)
-          }),
-        )
-      }),
+      keyedWork(keyed, async ({ earlier, once }) =>
+        once(
+          { path: path.text },
+          {
+            again: async () => madeDirectory(earlier[0]!), // there is one, or it would not be `again`
+            make: (key) => inJail(signal, (jail) => change(() => makeOne(jail, path, key))),
+          },
+        ),
+      ),
 
     settled: () => changes.run(async () => {}),
   }
@@ -187,12 +199,27 @@ const writtenFile = ({ path, size = 0, id, seq }: Told): WrittenFile => ({ path,
 
 const madeDirectory = ({ path, id, seq }: Told): MadeDirectory => ({ path, event_id: id, seq })
 
-/** What the events of a request keep of its key. Throws a `Problem` when the key came with another request before. */
-function keyOf(earlier: readonly Told[], keyed: Keyed | undefined, body: object) {
-  if (!keyed) return {}
-  const idempotency = keyed.with(body)
-  refuseOther(earlier, idempotency, Date.now())
-  return { idempotency_key: idempotency.key, body_hash: idempotency.bodyHash }
+/** What the events of a request keep of its key. */
+type EventKey = Pick<Update, 'idempotency_key' | 'body_hash'>
+
+type KeyedRequest = {
+  /** What the same key has done before; nothing when it is the first request. */
+  readonly earlier: readonly Told[]
+  /** `answerOnce`, once the body is known. */
+  readonly once: <T>(
+    body: object,
+    steps: { readonly again: () => Promise<T>; readonly make: (key: EventKey) => Promise<T> },
+  ) => Promise<T>
+}
+
+function onceFor(keyed: Keyed, earlier: readonly Told[], now: number): KeyedRequest['once'] {
+  const { key } = keyed
+  const remembered = earlier.map(({ body_hash: bodyHash = '', timestamp: at }) => ({ key, bodyHash, at }))
+  return (body, { again, make }) => {
+    const idempotency = keyed.with(body)
+    const kept = { idempotency_key: key, body_hash: idempotency.bodyHash }
+    return answerOnce(idempotency, { remembered, again, make: () => make(kept) }, now)
+  }
 }
 
 function requireFilePath({ names, endsInSlash }: JailPath): void {

@@ -1,4 +1,13 @@
-/** `Idempotency-Key`: which requests came with one, kept with what they made, so that both are stored or neither. Pure. */
+/**
+ * The one mechanism for `Idempotency-Key`: within a day, the same key and body get the earlier answer, and the same key
+ * with another body is refused. Pure; its users decide who remembers a key, and what keeps two with the same key apart:
+ *
+ * - Messages, tasks, client events: the log and the state folded from it; the conversation's inbox (`posted-keys.ts`).
+ * - Changes of files: the log alone, as one request makes many events; `in-flight.ts`, as a body can take long to come.
+ * - Commands: their records on disk, as they change after the request; the command itself while it runs, which the
+ *   refusal names (`exec/client-commands.ts`).
+ * - Conversations and callbacks: a memory that outlives what was made, filled from the disk; `in-flight.ts`.
+ */
 import type { PostedMessage } from '../../contract/run.ts'
 import type { Event, EventOf, EventType } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -22,8 +31,28 @@ export const KEY_LIFETIME_MS = 24 * 60 * 60 * 1000
 /** Kept at hand; the others of the day are found in the log. */
 export const MAX_KEYS = 1000
 
+/** What a key made before, and when: RFC 3339. */
+type Remembered = KeptKey & { readonly at: string }
+
+type Steps<E, T> = {
+  /** At least all of this key, oldest first. Nothing may come between reading it and this call. */
+  readonly remembered: readonly E[]
+  readonly again: (earlier: E) => T
+  readonly make: () => T
+}
+
+/** Makes it, or answers with what the same request made before. Throws a `Problem` when the key came with another body. */
+export function answerOnce<E extends Remembered, T>(
+  idempotency: Idempotency,
+  { remembered, again, make }: Steps<E, T>,
+  now = Date.now(),
+): T {
+  const earlier = findEarlier(remembered, idempotency, now)
+  return earlier ? again(earlier) : make()
+}
+
 /** What the same request made before. Throws a `Problem` when the key came with another body. */
-export function findEarlier<T extends KeptKey & { readonly at: string }>(
+export function findEarlier<T extends Remembered>(
   known: readonly T[],
   { key, bodyHash, formerHashes = [] }: Idempotency,
   now: number,

@@ -10,10 +10,7 @@ export function createInFlight(): InFlight {
   return async (key, work) => {
     const release = slots.take(key)
     if (!release) {
-      throw new Problem(
-        'idempotency_in_flight',
-        'A request with this Idempotency-Key is under way; wait for its answer.',
-      )
+      throw keyInFlight()
     }
     try {
       return await work()
@@ -22,3 +19,10 @@ export function createInFlight(): InFlight {
     }
   }
 }
+
+export const keyInFlight = (details?: Record<string, unknown>) =>
+  new Problem(
+    'idempotency_in_flight',
+    'A request with this Idempotency-Key is under way; wait for its answer.',
+    details && { details },
+  )

@@ -1,41 +1,42 @@
-/** Whether something was posted before with the same `Idempotency-Key`: in the state's short memory, or further back in the log. */
+/** The keys of messages, tasks and client events: the newest in the state, which is folded from the log, and the others in the log itself. */
 import type { EventLog } from '../../events/event-log.ts'
-import type { Idempotency, PostedKey } from './idempotency.ts'
-import { KEYED_TYPES, KEY_LIFETIME_MS, MAX_KEYS, findEarlier, isKeyed, withPostedKey } from './idempotency.ts'
 import { refuseSecretsIn } from '../config/refuse-secrets.ts'
+import type { Idempotency, KeyedEvent, PostedKey } from './idempotency.ts'
+import { KEYED_TYPES, MAX_KEYS, answerOnce, isKeyed, withPostedKey } from './idempotency.ts'
+import { eventsWithKey } from './keyed-events.ts'
 
-const PAGE = 1000
-
-/** Throws a `Problem` when the key came with another body, or is new and holds the value of a secret. */
-export async function findPosted(
-  { log, redact }: { readonly log: EventLog; readonly redact: (text: string) => string },
-  remembered: readonly PostedKey[],
-  idempotency: Idempotency | undefined,
-): Promise<PostedKey | undefined> {
-  if (!idempotency) return undefined
-  const earlier = await find(log, remembered, idempotency, Date.now())
-  if (!earlier) refuseSecretsIn({ 'Idempotency-Key': idempotency.key }, redact)
-  return earlier
+type Posting<T> = {
+  readonly log: EventLog
+  readonly redact: (text: string) => string
+  /** In the state. */
+  readonly remembered: readonly PostedKey[]
+  readonly again: (earlier: PostedKey) => Promise<T>
+  readonly make: () => Promise<T>
 }
 
-async function find(
-  log: EventLog,
-  remembered: readonly PostedKey[],
-  idempotency: Idempotency,
-  now: number,
-): Promise<PostedKey | undefined> {
-  const earlier = findEarlier(remembered, idempotency, now)
-  // Only what found no place is looked for in the log.
-  if (earlier || remembered.length < MAX_KEYS) return earlier
-  for (let beforeSeq: number | undefined = remembered[0]!.answer.seq; beforeSeq !== undefined;) {
-    const page = await log.read({ types: KEYED_TYPES, order: 'desc', beforeSeq, limit: PAGE })
-    for (const { event } of page.events) {
-      if (!isKeyed(event)) continue
-      if (now - Date.parse(event.timestamp) >= KEY_LIFETIME_MS) return undefined
-      const found = findEarlier(withPostedKey([], event), idempotency, now)
-      if (found) return found
-    }
-    beforeSeq = page.scannedTo
-  }
-  return undefined
+/**
+ * `answerOnce` for what is posted; in turn among the commands only, which keeps two of the same key apart. Throws a
+ * `Problem` also when the key is new and holds the value of a secret.
+ */
+export async function postOnce<T>(
+  idempotency: Idempotency | undefined,
+  { log, redact, remembered, again, make }: Posting<T>,
+): Promise<T> {
+  if (!idempotency) return await make()
+  return await answerOnce(idempotency, {
+    remembered: await find(log, remembered, idempotency.key),
+    again,
+    make: () => {
+      refuseSecretsIn({ 'Idempotency-Key': idempotency.key }, redact)
+      return make()
+    },
+  })
+}
+
+async function find(log: EventLog, remembered: readonly PostedKey[], key: string): Promise<readonly PostedKey[]> {
+  // Only what found no place in the state is looked for in the log.
+  if (remembered.length < MAX_KEYS || remembered.some((posted) => posted.key === key)) return remembered
+  const range = { types: KEYED_TYPES, order: 'desc', beforeSeq: remembered[0]!.answer.seq } as const
+  for await (const event of eventsWithKey<KeyedEvent>(log, key, isKeyed, range)) return withPostedKey([], event)
+  return []
 }

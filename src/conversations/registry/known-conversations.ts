@@ -6,7 +6,7 @@ import type {
 } from '../../contract/conversation.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { stampOf } from '../../events/store/log-stamp.ts'
-import type { CreatedKey } from '../idempotency/keyed-creates.ts'
+import type { CreatedKey } from '../idempotency/created-keys.ts'
 import type { Summary } from './listing.ts'
 import { summarize } from './listing.ts'
 import { RestingViews } from './resting-views.ts'

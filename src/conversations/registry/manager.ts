@@ -17,7 +17,9 @@ import { resumeDeliveries } from '../webhooks/resume-deliveries.ts'
 import type { Conversation } from '../conversation.ts'
 import { viewOf } from '../state/view.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
-import { createKeyedCreates } from '../idempotency/keyed-creates.ts'
+import { CreatedKeys } from '../idempotency/created-keys.ts'
+import { answerOnce } from '../idempotency/idempotency.ts'
+import { createInFlight } from '../idempotency/in-flight.ts'
 import type { IdleOptions } from '../idle/idle-watch.ts'
 import { watchIdle } from '../idle/idle-watch.ts'
 import { Uses } from '../idle/uses.ts'
@@ -55,7 +57,8 @@ export class ConversationManager {
   readonly #openings = new Map<string, Promise<Opened>>()
   /** Ids on their way in or out, for which nothing else may begin. */
   readonly #busy = new Set<string>()
-  readonly #keyed = createKeyedCreates()
+  readonly #created = new CreatedKeys()
+  readonly #inFlight = createInFlight()
   /** Conversations that are being deleted, or closed because they are idle. */
   readonly #endings = new Map<string, Promise<void>>()
   readonly #stopping = new AbortController()
@@ -99,7 +102,7 @@ export class ConversationManager {
 
   async #start(): Promise<void> {
     const keys = await this.#index.load(this.#stopping.signal)
-    keys.forEach(this.#keyed.remember)
+    this.#created.remember(keys)
     this.#stopping.signal.throwIfAborted()
     await mapBounded(await this.#deps.catalog.activeIds(), START_CONCURRENCY, (id) => this.#recovery.recover(id))
   }
@@ -130,7 +133,11 @@ export class ConversationManager {
   async #once(idempotency: Idempotency | undefined, make: () => Promise<ConversationView>): Promise<ConversationView> {
     this.#refuseWhenClosing()
     if (!idempotency) return await make()
-    return await this.#keyed.once(idempotency, { make, again: (id) => this.#tellAgain(id) })
+    return await answerOnce(idempotency, {
+      remembered: this.#created.of(idempotency.key),
+      make: () => this.#inFlight(idempotency.key, make),
+      again: ({ id }) => this.#tellAgain(id),
+    })
   }
 
   async #tellAgain(id: string): Promise<ConversationView> {
@@ -158,7 +165,7 @@ export class ConversationManager {
       const { conversation } = await opening
       const { warnings } = await made
       this.#index.set(conversation.state)
-      keyOf(this.#index.get(id)!).forEach(this.#keyed.remember)
+      this.#created.remember(keyOf(this.#index.get(id)!))
       this.#onChange(conversation.state)
       this.#recovery.watch(conversation)
       return { ...conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
@@ -252,7 +259,7 @@ export class ConversationManager {
       // When this fails the conversation is as it was; from here on it is gone, whatever fails.
       const keys = keyOf(this.#index.get(id)!)
       await catalog.markDeleted(id, keys[0])
-      keys.forEach(this.#keyed.remember)
+      this.#created.remember(keys)
       this.#index.delete(id)
     } catch (error) {
       this.#busy.delete(id)

@@ -5,10 +5,10 @@ import { Problem } from '../../contract/problem.ts'
 import type { PostTask, Runnable, Task, ListTasks } from '../../contract/task.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
-import type { Idempotency } from '../idempotency/idempotency.ts'
+import type { Idempotency, PostedKey } from '../idempotency/idempotency.ts'
 import type { RunTaskCommand } from './jobs.ts'
 import { createJobs } from './jobs.ts'
-import { findPosted } from '../idempotency/posted-keys.ts'
+import { postOnce } from '../idempotency/posted-keys.ts'
 import { redactParts } from '../config/redact-parts.ts'
 import type { State } from '../state/state.ts'
 import type {
@@ -73,6 +73,14 @@ export function createTasks(deps: TasksDeps): Tasks {
     },
   })
 
+  async function postTask(title: string, runnable: Runnable, idempotency: Idempotency | undefined): Promise<Task> {
+    // Not before the newest event: by its time a task is found in the log.
+    const taskId = uuid7(Math.max(Date.now(), Date.parse(state().updatedAt) || 0))
+    const command = { taskId, title: redact(title), runnable: redactRunnable(runnable, redact) }
+    const [posted] = await carryOut({ kind: 'post_task', ...command, ...(idempotency && { idempotency }) })
+    return tellPosted(posted as Parameters<typeof tellPosted>[0])
+  }
+
   async function storeEnds(): Promise<void> {
     for (let end = ends[0]; end; end = ends[0]) {
       await carryOut(end)
@@ -101,14 +109,10 @@ export function createTasks(deps: TasksDeps): Tasks {
 
   return {
     post: ({ title, runnable }, idempotency) =>
-      inTurn(async () => {
-        const earlier = await findPosted({ log, redact }, state().postedKeys, idempotency)
-        if (earlier) return tellPosted(await postedAt(log, earlier.answer.seq))
-        // Not before the newest event: by its time a task is found in the log.
-        const taskId = uuid7(Math.max(Date.now(), Date.parse(state().updatedAt) || 0))
-        const command = { taskId, title: redact(title), runnable: redactRunnable(runnable, redact) }
-        const [posted] = await carryOut({ kind: 'post_task', ...command, ...(idempotency && { idempotency }) })
-        return tellPosted(posted as Parameters<typeof tellPosted>[0])
+      inTurn(() => {
+        const again = async ({ answer }: PostedKey) => tellPosted(await postedAt(log, answer.seq))
+        const make = () => postTask(title, runnable, idempotency)
+        return postOnce(idempotency, { log, redact, remembered: state().postedKeys, again, make })
       }),
     cancel: async (taskId) => {
       await inTurn(() => cancelNow(taskId))

@@ -16,8 +16,8 @@ import { Problem } from '../../contract/problem.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { createWebhookSecret } from '../../security/webhook-signature.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
-import { keptOf } from '../idempotency/idempotency.ts'
-import { createKeyedCreates } from '../idempotency/keyed-creates.ts'
+import { answerOnce, keptOf } from '../idempotency/idempotency.ts'
+import { createInFlight } from '../idempotency/in-flight.ts'
 import { refuseSecretsIn } from '../config/refuse-secrets.ts'
 import type { CallbackRecord } from './callback-record.ts'
 import { viewOf } from './callback-record.ts'
@@ -54,7 +54,7 @@ export type CallbackCommandsDeps = {
 
 export function callbackCommands(deps: CallbackCommandsDeps): CallbackCommands {
   const { set, dispatcher, redact } = deps
-  const keyed = createKeyedCreates()
+  const inFlight = createInFlight()
 
   const find = (id: string): Entry => {
     const entry = set.entries.find(({ record }) => record.id === id)
@@ -110,10 +110,10 @@ export function callbackCommands(deps: CallbackCommandsDeps): CallbackCommands {
     get: (id) => tell(find(id)),
     async create(request, idempotency) {
       if (!idempotency) return await make(request, undefined)
-      return await keyed.once(idempotency, {
-        known: [...set.entries.flatMap(keysOf), ...set.goneKeys],
-        make: () => make(request, idempotency),
-        again: async (id) => tellCreated(find(id)),
+      return await answerOnce(idempotency, {
+        remembered: [...set.entries.flatMap(keysOf), ...set.goneKeys],
+        make: () => inFlight(idempotency.key, () => make(request, idempotency)),
+        again: async ({ id }) => tellCreated(find(id)),
       })
     },
     async update(id, request) {

@@ -7,10 +7,11 @@ import type { PostedKey } from '../../../src/conversations/idempotency/idempoten
 import {
   KEY_LIFETIME_MS,
   MAX_KEYS,
+  answerOnce,
   findEarlier,
   withPostedKey,
 } from '../../../src/conversations/idempotency/idempotency.ts'
-import { createKeyedCreates } from '../../../src/conversations/idempotency/keyed-creates.ts'
+import { CreatedKeys } from '../../../src/conversations/idempotency/created-keys.ts'
 import { setHttp } from '../../http/fixtures.ts'
 import type { HttpBench } from '../../http/fixtures.ts'
 import { START_MS, stored, userMessage } from '../events.ts'
@@ -64,28 +65,23 @@ describe('the keys in the state', () => {
   })
 })
 
-test('a create that is deleted is remembered for a day and no longer', async () => {
-  const creates = createKeyedCreates()
-  const once = (bodyHash = 'h') =>
-    creates.once({ key: 'k', bodyHash }, { known: [], make: async () => 'made', again: async (id) => id })
-  creates.remember({ key: 'k', bodyHash: 'h', id: 'gone', at: new Date(Date.now() - DAY + 60_000).toISOString() })
-  expect(await once()).toBe('gone')
-  await expect(once('other')).rejects.toMatchObject({ code: 'idempotency_mismatch' })
-  creates.remember({ key: 'k2', bodyHash: 'h', id: 'gone', at: new Date(Date.now() - DAY).toISOString() })
-  const late = { known: [], make: async () => 'made', again: async (id: string) => id }
-  expect(await creates.once({ key: 'k2', bodyHash: 'h' }, late)).toBe('made')
+test('a create that is deleted is remembered for a day and no longer', () => {
+  const creates = new CreatedKeys()
+  const once = (key: string, bodyHash = 'h') =>
+    answerOnce({ key, bodyHash }, { remembered: creates.of(key), make: () => 'made', again: ({ id }) => id })
+  creates.remember([{ key: 'k', bodyHash: 'h', id: 'gone', at: new Date(Date.now() - DAY + 60_000).toISOString() }])
+  expect(once('k')).toBe('gone')
+  expect(() => once('k', 'other')).toThrow(expect.objectContaining({ code: 'idempotency_mismatch' }))
+  creates.remember([{ key: 'k2', bodyHash: 'h', id: 'gone', at: new Date(Date.now() - DAY).toISOString() }])
+  expect(once('k2')).toBe('made')
 })
 
-test('of a key that was used again after a day, the later create counts', async () => {
-  const creates = createKeyedCreates()
+test('of a key that was used again after a day, the later create counts', () => {
+  const creates = new CreatedKeys()
   const at = (age: number) => new Date(Date.now() - age).toISOString()
-  creates.remember({ key: 'k', bodyHash: 'h', id: 'later', at: at(DAY / 2) })
-  creates.remember({ key: 'k', bodyHash: 'former', id: 'earlier', at: at(DAY - 60_000) })
-  const steps = { make: async () => 'made', again: async (id: string) => id }
-  expect(await creates.once({ key: 'k', bodyHash: 'h' }, steps)).toBe('later')
-  await expect(creates.once({ key: 'k', bodyHash: 'former' }, steps)).rejects.toMatchObject({
-    code: 'idempotency_mismatch',
-  })
+  creates.remember([{ key: 'k', bodyHash: 'h', id: 'later', at: at(DAY / 2) }])
+  creates.remember([{ key: 'k', bodyHash: 'former', id: 'earlier', at: at(DAY - 60_000) }])
+  expect(creates.of('k')).toMatchObject([{ id: 'later', bodyHash: 'h' }])
 })
 
 const llm_config = (http: HttpBench, more = {}) => {
