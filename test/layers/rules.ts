@@ -37,7 +37,6 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   undici: ['llm', 'security'],
   'ipaddr.js': 'security',
   pino: 'telemetry',
-  'prom-client': 'telemetry',
   'node:sqlite': 'events',
 }
 

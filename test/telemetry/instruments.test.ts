@@ -4,8 +4,10 @@ import { createCounter, createReadout, createTimer } from '../../src/telemetry/i
 
 /** Lines of the page that are about this instrument. */
 async function linesOf(name: string, instrument: Parameters<typeof createExposition>[0][number]): Promise<string[]> {
-  const { text } = await createExposition([instrument])
-  return (await text()).split('\n').filter((line) => line.startsWith(name))
+  const { text } = createExposition([instrument])
+  return text()
+    .split('\n')
+    .filter((line) => line.startsWith(name))
 }
 
 test('a counter without labels is there before it was first added to', async () => {
@@ -48,15 +50,45 @@ test('a timer takes milliseconds and tells seconds, in buckets that each hold al
 test('a gauge is read when somebody looks', async () => {
   let now = 1
   const gauge = createReadout({ name: 'g', help: 'h', type: 'gauge' }, () => now)
-  const { text } = await createExposition([gauge])
+  const { text } = createExposition([gauge])
   now = 7
-  expect(await text()).toContain('# HELP g h\n# TYPE g gauge\ng 7\n')
+  expect(text()).toContain('# HELP g h\n# TYPE g gauge\ng 7\n')
 })
 
+/** Dashboards for Node know these names. */
+const PROCESS_METRICS = `process_cpu_user_seconds_total process_cpu_system_seconds_total process_cpu_seconds_total
+  process_start_time_seconds process_resident_memory_bytes process_virtual_memory_bytes process_heap_bytes
+  process_open_fds process_max_fds nodejs_eventloop_lag_seconds nodejs_eventloop_lag_min_seconds
+  nodejs_eventloop_lag_max_seconds nodejs_eventloop_lag_mean_seconds nodejs_eventloop_lag_stddev_seconds
+  nodejs_eventloop_lag_p50_seconds nodejs_eventloop_lag_p90_seconds nodejs_eventloop_lag_p99_seconds
+  nodejs_active_resources nodejs_active_resources_total nodejs_active_handles nodejs_active_handles_total
+  nodejs_active_requests nodejs_active_requests_total nodejs_heap_size_total_bytes nodejs_heap_size_used_bytes
+  nodejs_external_memory_bytes nodejs_heap_space_size_total_bytes nodejs_heap_space_size_used_bytes
+  nodejs_heap_space_size_available_bytes nodejs_version_info nodejs_gc_duration_seconds`.split(/\s+/)
+
 test('the process tells of itself beside them', async () => {
-  const { text, contentType } = await createExposition([])
+  const { text, contentType } = createExposition([])
   expect(contentType).toBe('text/plain; version=0.0.4; charset=utf-8')
-  const page = await text()
-  for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_eventloop_lag_p99_seconds'])
-    expect(page).toMatch(new RegExp(`^${name} `, 'm'))
+  const page = text()
+  expect(Array.from(page.matchAll(/^# TYPE (\w+)/gm), ([, name]) => name)).toEqual(PROCESS_METRICS)
+  // A line of the text format: a name, labels or none, and a number.
+  const lines = page.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  expect(lines.filter((line) => !/^\w+(\{\w+="[^"]*"(,\w+="[^"]*")*\})? (-?[\d.e+-]+|Nan|\+Inf)$/.test(line))).toEqual(
+    [],
+  )
+  const valueOf = (name: string) => Number(new RegExp(`^${name} (.*)`, 'm').exec(page)?.[1])
+  expect(valueOf('process_resident_memory_bytes')).toBeGreaterThan(10_000_000)
+  expect(valueOf('process_open_fds')).toBeGreaterThan(2)
+  expect(valueOf('process_max_fds')).toBeGreaterThan(2)
+})
+
+test('every garbage collection is counted', async () => {
+  const { text } = createExposition([])
+  const { setFlagsFromString } = await import('node:v8')
+  setFlagsFromString('--expose-gc')
+  const collect = (await import('node:vm')).runInNewContext('gc') as () => void
+  for (let i = 0; i < 3; i++) collect()
+  const count = () => Number(/^nodejs_gc_duration_seconds_count\{kind="major"\} (\d+)/m.exec(text())?.[1])
+  await expect.poll(count).toBeGreaterThanOrEqual(3)
+  expect(text()).toContain('nodejs_gc_duration_seconds_bucket{le="0.001",kind="major"}')
 })

@@ -45,7 +45,7 @@ export const serverRoutes: FastifyPluginAsyncZod<ServerRouteDeps> = async (app, 
     async () => info,
   )
 
-  let exposition: Promise<Exposition> | undefined
+  let exposition: Exposition | undefined
   app.get(
     '/metrics',
     {
@@ -62,11 +62,8 @@ export const serverRoutes: FastifyPluginAsyncZod<ServerRouteDeps> = async (app, 
     },
     async (_, reply) => {
       exposition ??= createExposition(metrics.instruments)
-      const { contentType, text } = await exposition
-      return reply
-        .type(contentType)
-        .serializer(String)
-        .send(await text())
+      const { contentType, text } = exposition
+      return reply.type(contentType).serializer(String).send(text())
     },
   )
 }
