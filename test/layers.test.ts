@@ -28,6 +28,14 @@ describe('src', () => {
     expect(folders.filter(({ name }) => !files.some((file) => file.path.startsWith(`${name}/`)))).toEqual([])
   })
 
+  test('keeps in lib only what two folders use, in at most 20 files', () => {
+    const own = files.filter(({ path }) => path.startsWith('lib/')).map(({ path }) => path)
+    const foldersThatUse = (path: string) =>
+      new Set(files.filter(({ imports }) => imports.includes(path)).map((user) => user.path.split('/')[0]))
+    expect(own.filter((path) => foldersThatUse(path).size < 2)).toEqual([])
+    expect(own.length).toBeLessThanOrEqual(20)
+  })
+
   test('has each folder on one level only', () => {
     expect(new Set(LEVELS.flat()).size).toBe(LEVELS.flat().length)
   })

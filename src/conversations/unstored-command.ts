@@ -1,5 +1,5 @@
 /** The command of one conversation that could not be stored: kept, and tried again with backoff until it is. It comes before all others. */
-import { Retrier } from '../lib/retrier.ts'
+import { Retrier } from './retrier.ts'
 import type { Command } from './state/commands.ts'
 
 export class UnstoredCommand {

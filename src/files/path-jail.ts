@@ -3,7 +3,8 @@
  *
  * Nothing is decided by a name: names can be swapped for links at any moment. From the workdir on, each directory is
  * opened in the one before it, and never through a link; what is done last is done in the directory that is open then.
- * Links are therefore never followed, wherever they lead. Linux only.
+ * Links are therefore never followed, wherever they lead. Linux only. Own code: Node has no `openat`, and libraries check
+ * names before they open them.
  */
 import { constants } from 'node:fs'
 import type { BigIntStats } from 'node:fs'

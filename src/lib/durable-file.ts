@@ -1,4 +1,4 @@
-/** Replaces files atomically, and makes names durable. Files of users are not written here, but on descriptors inside their jail (`src/files/`). */
+/** Replaces files atomically, and makes names durable. By paths: not for directories in which others can put a link in the way. */
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'

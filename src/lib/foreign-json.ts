@@ -19,6 +19,18 @@ export function parseForeignJson(text: string, limits?: JsonLimits): unknown {
   return JSON.parse(text)
 }
 
+/** Undefined for what is no JSON or no object; also for an object that is too deep or too large to be worked with. */
+export function parseJsonObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value = parseForeignJson(text)
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject ? (value as Record<string, unknown>) : undefined
+  } catch {
+    // No JSON at all, or too much of it: the same answer.
+    return undefined
+  }
+}
+
 /** Time is linear to the text. What is no JSON may pass: the parser refuses it. */
 export function refuseComplexJson(
   text: string,

@@ -1,4 +1,7 @@
-/** The queue for work that must not all run at once. Within one key the order is that of arrival; keys that wait take turns. */
+/**
+ * The queue for work that must not all run at once. Within one key the order is that of arrival; keys that wait take
+ * turns. Own code and not `p-queue`, which has no keys.
+ */
 import { Slots, type SlotLimits } from './slots.ts'
 
 export type Turn = {
@@ -43,7 +46,7 @@ export class Queue {
    */
   async run<T>(work: () => Promise<T>, { key = '', signal }: Turn = {}): Promise<T> {
     signal?.throwIfAborted()
-    // No `take` here: its place costs as much again as the turn, and every command of a conversation comes this way.
+    // Not `take`, whose place costs as much again: this is on the hottest paths.
     const isGiven = await (this.#slots.enter(key) || this.#wait(key, signal).given)
     if (!isGiven) throw signal?.reason
     try {

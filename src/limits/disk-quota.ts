@@ -3,7 +3,7 @@
  * its disks has shrunk enough to matter, or after a while; between two measurements what the server writes is added.
  */
 import { statfs } from 'node:fs/promises'
-import { settlesWithin } from '../lib/settles-within.ts'
+import { settlesWithin } from '../lib/bounded-wait.ts'
 import type { Programs } from './disk-usage.ts'
 import { ENTRY_BYTES, findLargest, measureDisk, measureNameless } from './disk-usage.ts'
 import { tellBytes } from '../shell/limit-values.ts'

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream'
 import type { Readable, Transform } from 'node:stream'
 import type { Dispatcher, buildConnector, request } from 'undici'
 import { ComplexJson, refuseComplexJson } from '../lib/foreign-json.ts'
-import { orAborted } from '../lib/or-aborted.ts'
+import { orAborted } from '../lib/bounded-wait.ts'
 import { ERROR_BODY_TIMEOUT_MS, MAX_ERROR_BYTES } from './answer/answer-limits.ts'
 
 export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>

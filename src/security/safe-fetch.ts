@@ -1,6 +1,6 @@
 /** Requests to places that a client named: only to addresses that are public or allowed. Redirects are not followed. */
 import type { Agent, request } from 'undici'
-import { orAborted } from '../lib/or-aborted.ts'
+import { orAborted } from '../lib/bounded-wait.ts'
 import type { Lookup } from './guarded-connector.ts'
 import { createGuardedConnector, foreseeRefusal, lookupAll } from './guarded-connector.ts'
 import type { AddressRules } from './public-address.ts'

@@ -9,7 +9,7 @@ import type {
 } from '../../contract/conversation.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import { settlesWithin } from '../../lib/settles-within.ts'
+import { settlesWithin } from '../../lib/bounded-wait.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import type { Opened } from '../assemble.ts'

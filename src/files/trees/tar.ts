@@ -1,4 +1,7 @@
-/** The tar format: the blocks before and after what is archived, in POSIX.1-2001 (pax) where the old form has no room. */
+/**
+ * The tar format: the blocks before and after what is archived, in POSIX.1-2001 (pax) where the old form has no room. Own
+ * code, as `tar-stream` takes names for UTF-8 text: here they are bytes, and another encoding survives.
+ */
 
 export type TarEntry = {
   /** Relative; of a directory without a slash at its end. Bytes, as names are. */

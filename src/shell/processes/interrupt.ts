@@ -1,5 +1,5 @@
 /** Ends the command that runs in a shell, asking first and forcing last, while the shell itself lives on. */
-import { settlesWithin } from '../../lib/settles-within.ts'
+import { settlesWithin } from '../../lib/bounded-wait.ts'
 import type { BashProcess } from '../bash-process.ts'
 import { signalGroup, signalProcess, type ProcessEntry } from './process-table.ts'
 

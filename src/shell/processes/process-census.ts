@@ -5,7 +5,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { mapBounded } from '../../lib/map-bounded.ts'
-import { settlesWithin } from '../../lib/settles-within.ts'
+import { settlesWithin } from '../../lib/bounded-wait.ts'
 import { findProcess, type ProcessEntry } from './process-table.ts'
 
 /** Environments read at the same time. */

@@ -1,0 +1,58 @@
+/** Bounds waits by a time or a signal. */
+import { setTimeout as delay } from 'node:timers/promises'
+
+/**
+ * The signal that the work gets is aborted with the reason of `signal`, or with a `TimeoutError`. `AbortSignal.any` with
+ * `AbortSignal.timeout` says the same, but keeps both until the time is over: 2 kB each, ten times as slow.
+ */
+export async function withinTime<T>(
+  ms: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted()
+  const controller = new AbortController()
+  const onAbort = () => controller.abort(signal.reason)
+  const timer = setTimeout(() => controller.abort(new DOMException('It took too long.', 'TimeoutError')), ms)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await work(controller.signal)
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/**
+ * For work that may not heed its signal. Settles as the work does, or rejects with the signal's reason as soon as that is aborted. What the work gives after that
+ * goes to `discard`, and what it throws to nobody.
+ */
+export async function orAborted<T>(
+  work: Promise<T>,
+  signal: AbortSignal,
+  discard: (late: T) => void = () => {},
+): Promise<T> {
+  const aborted = Promise.withResolvers<never>()
+  const onAbort = () => aborted.reject(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  if (signal.aborted) onAbort()
+  let isOver = false
+  work.then(
+    (result) => isOver && discard(result),
+    () => {}, // thrown by the race, or of no interest any more
+  )
+  try {
+    return await Promise.race([work, aborted.promise])
+  } finally {
+    isOver = true
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/** Ends only the wait. Returns whether the promise resolves within so many milliseconds; rejects when it rejects by then. */
+export async function settlesWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
+  const timer = new AbortController()
+  const inTime = promise.then(() => true)
+  const tooLate = delay(ms, false, { signal: timer.signal }).catch(() => false)
+  return Promise.race([inTime, tooLate]).finally(() => timer.abort())
+}
