@@ -24,13 +24,9 @@ test('readers find the old file or the new one, never a part', async () => {
   const path = join(await makeDirectory(), 'file')
   const contents = ['a', 'b'].map((letter) => letter.repeat(300_000))
   await replaceFile(path, contents[0]!)
-  let isDone = false
-  const reading = (async () => {
-    while (!isDone) expect(contents.includes(await readFile(path, 'utf8'))).toBe(true)
-  })()
-  for (let i = 0; i < 20; i++) await replaceFile(path, contents[i % 2]!)
-  isDone = true
-  await reading
+  const writing = Array.fromAsync({ length: 20 }, (_, i) => replaceFile(path, contents[i % 2]!))
+  const isWritten = writing.then(() => true)
+  while (!(await Promise.race([isWritten, false]))) expect(contents.includes(await readFile(path, 'utf8'))).toBe(true)
 })
 
 test('a write that fails leaves the old file, and nothing beside it', async () => {
