@@ -13,8 +13,7 @@ const THREAD_POOL_SIZE = '16'
 /** Comes before the first use of the file system: after that the pool has its size. */
 export function prepareProcess(): void {
   process.env.UV_THREADPOOL_SIZE ??= THREAD_POOL_SIZE
-  // What a start allocates is mostly garbage; a young generation that grows with it keeps 8 MB for good. Set here and
-  // not as a flag of the executable, for which V8 would reject the compiled functions that travel along.
+  // What a start allocates is mostly garbage; a young generation that grows with it keeps 8 MB for good.
   setFlagsFromString('--semi-space-growth-factor=1')
 }
 
