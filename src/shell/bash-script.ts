@@ -40,13 +40,15 @@ const OWN_BUILTIN = `__agent_server_own_builtin() {
     __agent_server_options=:$BASHOPTS: POSIXLY_CORRECT=
     \\unset -f builtin || \\:
     \\unset -v POSIXLY_CORRECT
-    for __agent_server_option in expand_aliases inherit_errexit interactive_comments shift_verbose sourcepath; do
-      if [[ $__agent_server_options == *:"$__agent_server_option":* ]]; then
-        builtin shopt -s "$__agent_server_option"
-      else
-        builtin shopt -u "$__agent_server_option" || [[ 1 ]]
-      fi
-    done
+    if [[ :$BASHOPTS: != "$__agent_server_options" ]]; then
+      for __agent_server_option in expand_aliases inherit_errexit interactive_comments shift_verbose sourcepath; do
+        if [[ $__agent_server_options == *:"$__agent_server_option":* ]]; then
+          builtin shopt -s "$__agent_server_option"
+        else
+          builtin shopt -u "$__agent_server_option" || [[ 1 ]]
+        fi
+      done
+    fi
     builtin unset -v __agent_server_options __agent_server_option
   fi
 } 2>/dev/null
@@ -114,16 +116,15 @@ export function reportScript(token: string, lastBackgroundPid: string): string {
 }
 
 /**
- * Of a saved state: switches off what options a new shell has on, and on those that are named. `shopt -p` and `set +o`
- * would write a line for each option there is, and bash takes a system call for each line: 120 for a command, and not 39.
+ * Of a saved state: switches off what options a new shell has on, and on those that are named. One line, and no `shopt -p`
+ * or `set +o`, which would write a line for each option there is: bash takes a system call for each line that it writes.
  */
-const RESTORE_OPTIONS = `if [[ $1 ]]; then
-eval "shopt -u \${BASHOPTS//:/ }; set +o \${SHELLOPTS//:/ +o }"
-shopt -s %s
-set -o %s
-fi
-shopt -u expand_aliases
-`
+const RESTORE_OPTIONS = `if [[ $1 ]]; then \
+eval "shopt -u \${BASHOPTS//:/ }; set +o \${SHELLOPTS//:/ +o }"; \
+shopt -s %s; \
+set -o %s; \
+fi; \
+shopt -u expand_aliases`
 
 /**
  * Builtins only, and safe under `set -eu` and any IFS. First the report, for which the caller waits; then the state to
@@ -142,7 +143,7 @@ function reportFunctions(workdir: string): string {
     builtin printf '%s\\0' '${STATE}'"$3"
     builtin declare -px
     builtin alias -p
-    builtin printf 'cd -- %q || __agent_server_lost=%q\\n${RESTORE_OPTIONS}' "$PWD" "$PWD" "\${BASHOPTS//:/ }" "\${SHELLOPTS//:/ -o }"
+    builtin printf 'cd -- %q || __agent_server_lost=%q; ${RESTORE_OPTIONS}\\n' "$PWD" "$PWD" "\${BASHOPTS//:/ }" "\${SHELLOPTS//:/ -o }"
     builtin shopt -p extglob
     builtin declare -pf
     builtin printf '\\0%s\\0' '${STATE_END}'"$3"
