@@ -36,6 +36,8 @@ import { createEndpointRules } from './security/endpoint-rules.ts'
 import type { EndpointRules } from './security/endpoint-rules.ts'
 import { findWeakness } from './security/redaction/guessable-key.ts'
 import { createRedactor } from './security/redaction/redactor.ts'
+import type { AutomataOf } from './security/redaction/shared-automata.ts'
+import { createSharedAutomata } from './security/redaction/shared-automata.ts'
 import type { Redactor } from './security/redaction/redactor.ts'
 import { createSafeFetch } from './security/safe-fetch.ts'
 import { createSecretStore } from './security/secret-store.ts'
@@ -91,7 +93,8 @@ export async function startApp(config: Config): Promise<App> {
   const finding = findWall(config)
   finding.catch(() => {}) // told where it is awaited
   try {
-    const logger = createLogger({ level: config.logLevel, redact: redactorOf(config).redact })
+    const automataOf = createSharedAutomata()
+    const logger = createLogger({ level: config.logLevel, redact: redactorOf(config, automataOf).redact })
     started.use(await lockDataDirectory(config.dataDir))
     const limiting = createResourceLimiter({
       limits: config.limits,
@@ -112,7 +115,7 @@ export async function startApp(config: Config): Promise<App> {
       userAgent: `agent-server/${VERSION}`,
     })
     started.defer(() => dispatcher.close())
-    const parts = { logger, launcher, resources, metrics, slots, dispatcher, keyMaterial: dataKeys.material }
+    const parts = { logger, automataOf, launcher, resources, metrics, slots, dispatcher, keyMaterial: dataKeys.material }
     const { manager, firehose } = await createManager(config, parts)
     let phase: 'starting' | 'running' | 'stopping' = 'starting'
     let isLoaded = false
@@ -201,6 +204,7 @@ async function findWall(config: Config): Promise<Wall> {
 }
 
 type ManagerParts = Pick<AssemblyDeps, 'logger' | 'metrics' | 'slots' | 'dispatcher'> & {
+  readonly automataOf: AutomataOf
   readonly launcher: ShellLauncher
   readonly resources: ResourceLimiter
   readonly keyMaterial: readonly [string, ...string[]]
@@ -210,7 +214,7 @@ async function createManager(
   config: Config,
   parts: ManagerParts,
 ): Promise<{ manager: ConversationManager; firehose: Firehose }> {
-  const { logger, launcher, resources, metrics, slots, dispatcher, keyMaterial } = parts
+  const { logger, automataOf, launcher, resources, metrics, slots, dispatcher, keyMaterial } = parts
   // Shells know it by this name, also where a link that leads there is out of their sight.
   const dataDir = await realpath(config.dataDir)
   const sessions = join(dataDir, 'sessions')
@@ -257,7 +261,7 @@ async function createManager(
     slots,
     metrics,
     logger,
-    createRedactor: () => redactorOf(config),
+    createRedactor: () => redactorOf(config, automataOf),
     createLlm: createLlmWith(config, logger, endpoints),
     endpointRefusal: async (url) => await endpoints?.refusal(url),
     createShells: ({ directory, limits, ...options }) =>
@@ -342,8 +346,8 @@ function createLlmWith(
 }
 
 /** Knows the server's own secrets; each conversation adds its own to one of its own. */
-function redactorOf({ masterKeys, secretKeys, defaultLlm }: Config): Redactor {
-  const redactor = createRedactor()
+function redactorOf({ masterKeys, secretKeys, defaultLlm }: Config, automataOf: AutomataOf): Redactor {
+  const redactor = createRedactor(automataOf)
   redactor.setServerKey('OPENHANDS_MASTER_KEY', ...masterKeys)
   redactor.setServerKey('OPENHANDS_SECRET_KEY', ...secretKeys.filter((key) => !masterKeys.includes(key)))
   if (defaultLlm.api_key !== undefined) redactor.setServerKey('LLM_API_KEY', defaultLlm.api_key)

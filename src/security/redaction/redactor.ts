@@ -1,7 +1,8 @@
 /** The one place that takes secret values out of text: each becomes `<secret:NAME>`, however it is written or cut. */
 import { MIN_SECRET_LENGTH } from '../../contract/secret.ts'
-import { SecretAutomata } from './secret-automata.ts'
-import { patternsOf } from './secret-patterns.ts'
+import type { SecretAutomata } from './secret-automata.ts'
+import type { Secret } from './shared-automata.ts'
+import { createSharedAutomata } from './shared-automata.ts'
 import type { StreamRedactor } from './stream-redactor.ts'
 import { createStreamRedactor, SLICE_CHARS, TextRedactor } from './stream-redactor.ts'
 
@@ -36,34 +37,21 @@ export interface ByteRedactor {
   readonly held: number
 }
 
-type Secret = { readonly values: readonly string[]; readonly isServerKey: boolean }
-
-export function createRedactor(): Redactor {
+export function createRedactor(automataOf = createSharedAutomata()): Redactor {
   const secrets = new Map<string, Secret>()
   // Weakly: they are larger than all else of a conversation that rests, and soon made again.
   let streams: WeakRef<SecretAutomata> | undefined
   let texts: WeakRef<TextRedactor> | undefined
 
-  const automataOf = (wanted: (secret: Secret) => boolean): SecretAutomata | undefined => {
+  const automataFor = (wanted: (secret: Secret) => boolean): SecretAutomata | undefined => {
     const some = [...secrets].filter(([, secret]) => wanted(secret))
-    if (some.length === 0) return undefined
-    const patterns = some.flatMap(([name, { values, isServerKey }]) =>
-      values.map((value) => patternsOf(name, value, isServerKey)),
-    )
-    const all = {
-      spelled: patterns.flatMap(({ spelled }) => spelled),
-      encoded: patterns.flatMap(({ encoded }) => encoded),
-    }
-    return new SecretAutomata(
-      all,
-      some.some(([, { isServerKey }]) => isServerKey),
-    )
+    return some.length === 0 ? undefined : automataOf(some)
   }
 
   const forStreams = (): SecretAutomata | undefined => {
     const known = streams?.deref()
     if (known) return known
-    const made = automataOf(({ isServerKey }) => !isServerKey)
+    const made = automataFor(({ isServerKey }) => !isServerKey)
     streams = made && new WeakRef(made)
     return made
   }
@@ -71,7 +59,7 @@ export function createRedactor(): Redactor {
   const forTexts = (): TextRedactor | undefined => {
     const known = texts?.deref()
     if (known) return known
-    const automata = automataOf(() => true)
+    const automata = automataFor(() => true)
     const made = automata && new TextRedactor(automata)
     texts = made && new WeakRef(made)
     return made
