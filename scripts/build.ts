@@ -19,7 +19,7 @@ import { rolldown } from 'rolldown'
 import { assetFiles } from '../src/http/assets.ts'
 import { NODE_FLAGS } from '../src/process-settings.ts'
 import { LISTENER_COMMAND, offerListener } from '../src/sandbox/network-listener.ts'
-import { CACHE_ASSET, SERVER_ASSET, asFunction, loadServer } from './load-server.ts'
+import { appendServer, asFunction, loadServer } from './load-server.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const DIST = join(ROOT, 'dist')
@@ -40,7 +40,8 @@ async function build(): Promise<void> {
   mkdirSync(PARTS, { recursive: true })
   const server = await bundle(join(ROOT, 'src/main.ts'))
   const cache = await compile(server)
-  const assembled = assemble({ [SERVER_ASSET]: server, [CACHE_ASSET]: cache }, stripped(process.execPath))
+  const assembled = assemble(stripped(process.execPath))
+  appendServer(assembled, server, cache)
   // A copy, not a rename: the assembled file was written in one piece, which leaves it in the kernel's cache as huge
   // pages that count 2 MB each as resident. The server would seem to take 33 MB more than it does.
   const copy = join(PARTS, 'copy')
@@ -69,14 +70,14 @@ async function bundle(input: string): Promise<string> {
   // Minified: 10 MB less resident memory. Names are kept for stack traces.
   await bundler.write({ file, format: 'esm', codeSplitting: false, minify: true, keepNames: true, comments: false })
   await bundler.close()
-  const server = join(PARTS, SERVER_ASSET)
+  const server = join(PARTS, 'server.js')
   writeFileSync(server, inAscii(asFunction(withoutFacades(readFileSync(file, 'utf8')))))
   return server
 }
 
 /** The code cache, made by a server that has started and answered. Its data directory is among the parts. */
 async function compile(server: string): Promise<string> {
-  const cache = join(PARTS, CACHE_ASSET)
+  const cache = join(PARTS, 'server.cache')
   const home = join(PARTS, 'home')
   const child = fork(join(import.meta.dirname, 'code-cache.ts'), [server, cache], {
     execArgv: [...NODE_FLAGS],
@@ -154,7 +155,7 @@ function runs(node: string): boolean {
   return spawnSync(node, ['-p', '"runs"'], { encoding: 'utf8' }).stdout === 'runs\n'
 }
 
-function assemble(server: Record<string, string>, executable: string): string {
+function assemble(executable: string): string {
   const output = join(PARTS, 'agent-server')
   const config = join(PARTS, 'sea.json')
   const main = join(PARTS, 'main.cjs')
@@ -162,7 +163,7 @@ function assemble(server: Record<string, string>, executable: string): string {
   writeFileSync(
     main,
     `if (process.argv[2] === '${LISTENER_COMMAND}') (${offerListener.toString()})(Number(process.argv[3]))
-else (${loadServer.toString()})('${SERVER_ASSET}', '${CACHE_ASSET}')
+else (${loadServer.toString()})()
 `,
   )
   writeFileSync(
@@ -173,7 +174,7 @@ else (${loadServer.toString()})('${SERVER_ASSET}', '${CACHE_ASSET}')
       output,
       execArgv: NODE_FLAGS,
       disableExperimentalSEAWarning: true,
-      assets: { ...assetFiles(), ...server },
+      assets: assetFiles(),
     }),
   )
   const { status, stderr, error } = spawnSync(process.execPath, [`--build-sea=${config}`], { encoding: 'utf8' })

@@ -2,24 +2,41 @@
  * The main program of the executable: runs the bundle, with the functions that its start needs already compiled. The
  * code cache that Node makes for an executable has only the outermost function, since that code has not run yet.
  */
+import { appendFileSync, readFileSync } from 'node:fs'
 
-/** Where the bundle and its code cache are among the assets. */
-export const SERVER_ASSET = 'server.js'
-export const CACHE_ASSET = 'server.cache'
-
-/** Runs what `asFunction` has made. It is passed on as text, so it uses nothing from outside of itself. */
-export function loadServer(sourceName: string, cacheName: string): void {
-  const { getRawAsset } = process.getBuiltinModule('node:sea')
-  const { Script } = process.getBuiltinModule('node:vm')
-  const { pathToFileURL } = process.getBuiltinModule('node:url')
-  // V8 compiles as usual if it rejects the code cache, for example because of its flags in NODE_OPTIONS.
-  const script = new Script(Buffer.from(getRawAsset(sourceName)).toString('latin1'), {
-    filename: sourceName,
-    cachedData: Buffer.from(getRawAsset(cacheName)),
-  })
-  script.runInThisContext()({ url: pathToFileURL(process.execPath).href })
+/**
+ * Appends the bundle and its code cache to the executable, and their lengths. They are no assets: those are mapped, so
+ * the 6 MB that are read once would count as resident from then on.
+ */
+export function appendServer(executable: string, sourceFile: string, cacheFile: string): void {
+  const [source, cache] = [readFileSync(sourceFile), readFileSync(cacheFile)]
+  const lengths = Buffer.alloc(8)
+  lengths.writeUInt32LE(source.length, 0)
+  lengths.writeUInt32LE(cache.length, 4)
+  for (const part of [source, cache, lengths]) appendFileSync(executable, part)
 }
 
+/** Runs what `appendServer` has appended. It is passed on as text, so it uses nothing from outside of itself. */
+export function loadServer(): void {
+  const { closeSync, fstatSync, openSync, readSync } = process.getBuiltinModule('node:fs')
+  const { Script } = process.getBuiltinModule('node:vm')
+  const { pathToFileURL } = process.getBuiltinModule('node:url')
+  // Also after another one has taken its name.
+  const file = openSync(process.platform === 'linux' ? '/proc/self/exe' : process.execPath, 'r')
+  let end = fstatSync(file).size
+  const readLast = (length: number) => {
+    const bytes = Buffer.allocUnsafeSlow(length)
+    end -= readSync(file, bytes, 0, length, end - length)
+    return bytes
+  }
+  const lengths = readLast(8)
+  const cachedData = readLast(lengths.readUInt32LE(4))
+  const source = readLast(lengths.readUInt32LE(0)).toString('latin1')
+  closeSync(file)
+  // V8 compiles as usual if it rejects the code cache, for example because of its flags in NODE_OPTIONS.
+  const script = new Script(source, { filename: 'server.js', cachedData })
+  script.runInThisContext()({ url: pathToFileURL(process.execPath).href })
+}
 /** A module without imports and exports as a function, which takes its `import.meta`. Assumes that it loads no other files. */
 export function asFunction(module: string): string {
   const code = module
