@@ -243,7 +243,15 @@ const OPTIONS = {
   unrepresentable: 'any',
 } as const satisfies z.core.ToJSONSchemaParams
 
-const toJson = (schema: z.ZodType) => bare(z.toJSONSchema(schema, OPTIONS))
+/** A schema in one piece: queries and headers are not messages, and refer to none of their schemas. */
+function toJson(schema: z.ZodType): object {
+  const { definitions, ...json } = z.toJSONSchema(schema, OPTIONS) as { definitions?: Record<string, object> }
+  const text = JSON.stringify(json, (_, value: unknown) => {
+    const name = /^#\/definitions\/(.*)$/.exec((value as { $ref?: string } | null)?.$ref ?? '')?.[1]
+    return name === undefined ? value : bare(definitions?.[name] ?? {})
+  })
+  return bare(JSON.parse(text) as object)
+}
 
 /** Where it stands says what it is called, and the document which dialect it is in. */
 function bare(schema: object): object {

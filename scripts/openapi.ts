@@ -1,6 +1,5 @@
 /** Describes the API from the schemas of its routes; run as a program it writes `openapi/openapi.json`, and `asyncapi.json` beside it. */
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { STATUS_CODES } from 'node:http'
 import { join } from 'node:path'
 import swagger from '@fastify/swagger'
 import type { SwaggerTransform } from '@fastify/swagger'
@@ -18,7 +17,11 @@ import type { ProblemCode } from '../src/contract/problem.ts'
 import { TAGS, errorResponses } from '../src/http/describe-route.ts'
 import { registerRoutes } from '../src/http/register-routes.ts'
 import { describeChannels } from './asyncapi.ts'
-import { markedRegistry, nameSchemas } from './openapi-names.ts'
+import { DESCRIPTIONS, PARAMETERS } from './openapi/descriptions.ts'
+import type { Json, JsonObject, Schemas } from './openapi/json.ts'
+import { markedRegistry, nameSchemas } from './openapi/names.ts'
+import { HEADERS, describeResponses, errorExamples, headersOf } from './openapi/responses.ts'
+import { discriminate, shapePaths, shapeSchemas, shareFormats } from './openapi/shape-schemas.ts'
 
 /** The OpenAPI document as text: routes in the order they are registered, schemas by name, a newline at the end. */
 export async function describeApi(): Promise<string> {
@@ -30,7 +33,7 @@ export async function describeApi(): Promise<string> {
     openapi: {
       openapi: '3.1.0',
       info: {
-        title: 'Agent-SDK API',
+        title: manifest.name,
         version: manifest.version,
         summary: manifest.description,
         description: INTRODUCTION,
@@ -62,42 +65,83 @@ export async function describeApi(): Promise<string> {
   await registerRoutes(app, NEVER_CALLED)
   registerDelivery(app)
   await app.ready()
-  const document = withWebhook(nameSchemas(app.swagger()))
+  const { components, ...rest } = app.swagger() as unknown as Described
   await app.close()
-  for (const operation of operationsOf(document)) {
-    // The plugin tells the HEAD of a route by its GET's id.
-    if (operation.operationId) operation.operationId = operation.operationId.replace(/-head$/, '')
-    // It knows required bodies only.
-    if (optionalBodies.has(operation.operationId ?? '') && operation.requestBody) operation.requestBody.required = false
+  const document = withWebhook({ ...rest, ...finish(rest.paths, components, optionalBodies) })
+  return `${JSON.stringify(document, null, 2)}\n`
+}
+
+type Described = { paths: JsonObject; components: JsonObject & { schemas: Schemas } }
+
+type Finished = { paths: Record<string, Record<string, Operation>>; components: object }
+
+/** From what the plugin wrote to what generators read well. */
+function finish(
+  rawPaths: JsonObject,
+  components: Described['components'],
+  optionalBodies: ReadonlySet<string>,
+): Finished {
+  const named = nameSchemas(shapePaths(rawPaths), shapeSchemas(components.schemas), EXTRA)
+  const schemas = { ...named.schemas }
+  const share = (value: Json) => discriminate(shareFormats(value, schemas), named.schemas)
+  for (const [name, schema] of Object.entries(named.schemas)) schemas[name] = share(schema)
+  const paths = share(named.paths) as Record<string, Record<string, Operation>>
+  for (const methods of Object.values(paths))
+    for (const [method, operation] of Object.entries(methods)) finishOperation(method, operation, optionalBodies)
+  const codes = new Set([...JSON.stringify(paths).matchAll(/components\/examples\/(\w+)/g)].map(([, code]) => code!))
+  const sorted = Object.fromEntries(Object.entries(schemas).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+  return { paths, components: { ...components, schemas: sorted, headers: HEADERS, examples: errorExamples(codes) } }
+}
+
+/** Not used by a route, but by clients that read a stream themselves. */
+const EXTRA = ['StreamFrame']
+
+function finishOperation(method: string, operation: Operation, optionalBodies: ReadonlySet<string>): void {
+  // The plugin tells the HEAD of a route by its GET's id.
+  operation.operationId = operation.operationId.replace(/-head$/, '')
+  operation.description ??= DESCRIPTIONS[operation.operationId] ?? ''
+  // It knows required bodies only.
+  if (optionalBodies.has(operation.operationId) && operation.requestBody) operation.requestBody.required = false
+  for (const parameter of operation.parameters ?? []) {
+    const { description = PARAMETERS[parameter.name] } = parameter
+    if (description !== undefined) parameter.description = description
+    if (parameter.schema?.type === 'array') Object.assign(parameter, { style: 'form', explode: true })
   }
-  const used = new Set(operationsOf(document).flatMap((operation) => operation.tags ?? []))
-  const tags = document.tags?.filter(({ name }) => name === 'callbacks' || used.has(name))
-  return `${JSON.stringify({ ...document, tags }, null, 2)}\n`
+  for (const [status, response] of Object.entries(operation.responses)) {
+    // Nothing is sent in answer to HEAD.
+    if (method === 'head') delete response.content
+    response.headers = headersOf(status, operation.operationId)
+  }
 }
 
 const INTRODUCTION = `Conversations with AI agents: create one, send messages, start the agent, follow its events.
 
-Every error response is an \`Error\`; its \`error\` is a code of a closed list. An unknown path is 404
+Every error response is an \`ErrorBody\`; its \`error\` is a code of a closed list. An unknown path is 404
 \`not_found\`. A known path with another method is 405 \`method_not_allowed\` with an \`Allow\` header.
 Every response has an \`x-request-id\`, which is also in the log of the server. A request can set its own.
 
 Lists return \`{items, next_page_id}\`. Pass \`next_page_id\` as \`page_id\` until it is null.
 \`/asyncapi.json\` describes WebSockets, event streams and deliveries to callbacks in more detail.`
 
-const operationsOf = (document: { paths?: object | undefined }): Operation[] =>
-  Object.values(document.paths ?? {}).flatMap((path: object) =>
-    Object.values<Operation>(path as Record<string, Operation>),
-  )
-
-type Operation = { operationId?: string; tags?: string[]; requestBody?: { required?: boolean } }
+type Operation = {
+  operationId: string
+  tags?: string[]
+  callbacks?: object
+  description?: string
+  requestBody?: { required?: boolean }
+  parameters?: { name: string; description?: string; schema?: { type?: unknown } }[]
+  responses: Record<string, { headers?: object; content?: object }>
+}
 
 /** No route is called, so nothing behind one is needed; only limits are looked at when routes are registered. */
 const NEVER_CALLED = { manager: undefined, info: { limits: {} } } as unknown as Parameters<typeof registerRoutes>[1]
 
+type Noted = { errors?: readonly ProblemCode[]; response?: object }
+
 /** Adds what `describe-route.ts` notes on a route: its errors; and that a public one asks for no key. */
 function describeWith(toJsonSchema: SwaggerTransform): SwaggerTransform {
   return (document) => {
-    const { errors = [], ...schema } = (document.schema ?? {}) as { errors?: readonly ProblemCode[]; response?: object }
+    const { errors = [], ...schema } = (document.schema ?? {}) as Noted
     const isPublic = document.route.config?.public === true
     const kind = { isPublic, hasBody: 'body' in schema }
     const response = describeResponses({ ...errorResponses(errors, kind), ...schema.response })
@@ -118,24 +162,12 @@ function nameWildcard<T extends Parameters<SwaggerTransform>[0]>(document: T): T
   }
 }
 
-/** Each response says what it means: an error its codes, the others the schema's own words or the name of the status. */
-function describeResponses(response: Record<string, unknown>): Record<string, unknown> {
-  const described = Object.entries(response).map(([status, schema]) => {
-    // Nothing is sent with a 204, a 304, or in answer to HEAD.
-    if (!(schema instanceof z.ZodType) || schema instanceof z.ZodUndefined) return [status, schema]
-    const description = schema.description ?? STATUS_CODES[status] ?? status
-    const headers = HEADERS[status]
-    return [status, { description, ...(headers && { headers }), content: { 'application/json': { schema } } }]
-  })
-  return Object.fromEntries(described)
-}
-
 /** What receivers of callbacks have to answer, described as if it were a route of ours, so that its schemas are named with all others. */
 const DELIVERY = '/delivery'
 
 function registerDelivery(app: FastifyInstance): void {
   const schema = {
-    tags: ['callbacks'],
+    tags: ['webhooks'],
     operationId: 'receiveEvent',
     summary: 'An event of a conversation, delivered to a callback',
     description:
@@ -157,20 +189,15 @@ const DELIVERY_RESPONSES = {
   },
 }
 
-function withWebhook<T extends { paths?: Record<string, { post?: object } | undefined> | undefined }>(document: T) {
-  const { [DELIVERY]: delivery, ...paths } = document.paths ?? {}
-  const event = { post: { ...delivery?.post, security: [], responses: DELIVERY_RESPONSES } }
-  const { components, ...rest } = { ...document, paths } as typeof document & { components?: object }
-  return { ...rest, webhooks: { event }, components }
-}
-
-const RETRY_AFTER = { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } }
-
-/** By status: what of the answer is not in its body. */
-const HEADERS: Readonly<Record<string, object>> = {
-  401: { 'WWW-Authenticate': { description: '`Bearer realm="agent-server"`', schema: { type: 'string' } } },
-  429: RETRY_AFTER,
-  503: RETRY_AFTER,
+/** The delivery, as a webhook of the server, and where it begins: as a callback of the operation that asks for it. */
+function withWebhook({ paths: all, components, ...rest }: Finished & { tags?: { name: string }[] }) {
+  const { [DELIVERY]: delivery, ...paths } = all
+  const post = { ...delivery!['post']!, security: [], responses: DELIVERY_RESPONSES }
+  const create = paths['/conversations/{id}/callbacks']!['post']!
+  create.callbacks = { event: { '{$request.body#/url}': { post: { ...post, operationId: 'onEvent' } } } }
+  const used = new Set(Object.values(all).flatMap((path) => Object.values(path).flatMap(({ tags = [] }) => tags)))
+  const tags = rest.tags?.filter(({ name }) => used.has(name))
+  return { ...rest, tags, paths, webhooks: { event: { post } }, components }
 }
 
 function adjustSchema({ zodSchema, jsonSchema }: Parameters<Override>[0]): void {

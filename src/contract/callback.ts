@@ -1,9 +1,9 @@
 /** Callbacks on the wire: where the events of a conversation are delivered, what is delivered, and with which outcome. */
 import { z } from 'zod'
-import { PageLimit } from './page.ts'
-import { EVENT_TYPES, Event } from './events/event.ts'
+import { Event, EventTypeName } from './events/event.ts'
 import { faultOfHeaderName } from './http-header.ts'
 import { MASK } from './llm-config.ts'
+import { OnlyPage, PageLimit } from './page.ts'
 
 /** Of one conversation. */
 export const MAX_CALLBACKS = 20
@@ -21,7 +21,7 @@ export const CallbackUrl = z
   .refine((url) => !hasCredentials(url), { error: 'must not contain credentials; send them in headers' })
   .describe('An http or https URL without credentials; put credentials in `headers`. The URL is not masked.')
 
-const EventTypes = z.array(z.enum(EVENT_TYPES)).min(1).describe('Event types to deliver. Default: all.')
+const EventTypes = z.array(EventTypeName).min(1).describe('Event types to deliver. Default: all.')
 
 /** Faults are reported by position: a name may contain a value by mistake. */
 const CallbackHeaders = z
@@ -100,7 +100,7 @@ export type UpdatedCallback = z.infer<typeof UpdatedCallback>
 
 /** A list like any other; there is only one page of it. */
 export const CallbackPage = z
-  .object({ items: z.array(Callback).describe('In order of creation.'), next_page_id: z.null() })
+  .object({ items: z.array(Callback).describe('In order of creation.'), next_page_id: OnlyPage })
   .meta({ id: 'CallbackPage' })
 
 export const Delivery = z
@@ -165,11 +165,14 @@ export const CallbackTest = z
   .meta({ id: 'CallbackTest' })
 export type CallbackTest = z.infer<typeof CallbackTest>
 
+/** The event as in the log, or a `CallbackTest` for a test delivery. */
+const DeliveredEvent = z.discriminatedUnion('type', [...Event.options, CallbackTest]).meta({ id: 'DeliveredEvent' })
+
 /** The body of a delivery. */
 export const WebhookBody = z
   .object({
     conversation_id: z.uuid(),
-    event: z.union([Event, CallbackTest]).describe('The event as in the log, or a `CallbackTest` for a test delivery.'),
+    event: DeliveredEvent,
   })
   .meta({ id: 'WebhookBody' })
 

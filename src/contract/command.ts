@@ -1,6 +1,6 @@
 /** Commands that a client runs in a conversation, its shell sessions and processes: requests, answers and limits on the wire. */
 import { z } from 'zod'
-import { PageLimit } from './page.ts'
+import { OnlyPage, PageLimit } from './page.ts'
 
 const DEFAULT_TIMEOUT_S = 120
 const MAX_TIMEOUT_S = 24 * 60 * 60
@@ -210,7 +210,7 @@ export const ShellSession = z
 export type ShellSession = z.infer<typeof ShellSession>
 
 export const ShellSessions = z
-  .object({ items: z.array(ShellSession), next_page_id: z.null() })
+  .object({ items: z.array(ShellSession), next_page_id: OnlyPage })
   .meta({ id: 'ShellSessions' })
 
 export const Process = z
@@ -226,7 +226,7 @@ export const Process = z
   .meta({ id: 'Process' })
 export type Process = z.infer<typeof Process>
 
-export const Processes = z.object({ items: z.array(Process), next_page_id: z.null() }).meta({ id: 'Processes' })
+export const Processes = z.object({ items: z.array(Process), next_page_id: OnlyPage }).meta({ id: 'Processes' })
 
 export const EndProcesses = z.strictObject({
   pattern: z.string().min(1).max(1000).describe('A part of the command line, compared literally.'),

@@ -1,8 +1,6 @@
 /** Files of a workdir on the wire: requests and responses. */
 import { z } from 'zod'
-import { PageLimit } from './page.ts'
-
-const Flag = z.stringbool({ truthy: ['true', '1'], falsy: ['false', '0'] })
+import { Flag, PageLimit } from './page.ts'
 
 const Directory = z
   .string()

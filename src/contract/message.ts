@@ -22,11 +22,11 @@ export const ImagePart = z
 
 export const ReasoningPart = z.object({ type: z.literal('reasoning'), text: z.string() }).meta({ id: 'ReasoningPart' })
 
-export const UserPart = z.discriminatedUnion('type', [TextPart, ImagePart])
+export const UserPart = z.discriminatedUnion('type', [TextPart, ImagePart]).meta({ id: 'UserPart' })
 export type UserPart = z.infer<typeof UserPart>
 export type ImagePart = z.infer<typeof ImagePart>
 
-export const AssistantPart = z.discriminatedUnion('type', [TextPart, ReasoningPart])
+export const AssistantPart = z.discriminatedUnion('type', [TextPart, ReasoningPart]).meta({ id: 'AssistantPart' })
 export type AssistantPart = z.infer<typeof AssistantPart>
 
 /** The parts that a tool's output is made of; undefined for an output of another form. */
@@ -52,11 +52,19 @@ export function textOfParts(parts: readonly UserPart[]): string {
 
 const MAX_PARTS = 1000
 
+// Named, so that generated clients have a type for each of the two.
+const MessageText = NonEmptyText.meta({ id: 'MessageText', description: 'A text.' })
+const MessageParts = z
+  .array(UserPart)
+  .min(1, 'a message must have at least one part')
+  .max(MAX_PARTS)
+  .meta({ id: 'MessageParts', description: 'Text and images, in order.' })
+
 /** A message as a client posts it. A string is one text part. */
 export const UserInput = z
   .strictObject({
     role: z.literal('user'),
-    content: z.union([NonEmptyText, z.array(UserPart).min(1, 'a message must have at least one part').max(MAX_PARTS)]),
+    content: z.union([MessageText, MessageParts]).describe('A text, or a list of parts.'),
     sender: z.string().max(200).optional().describe('Name of the sender, if several people share a conversation.'),
   })
   .meta({ id: 'UserInput' })

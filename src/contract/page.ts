@@ -1,6 +1,25 @@
-/** What lists have in common. */
+/** What lists and filters have in common. */
 import { z } from 'zod'
 
 export const PageLimit = z.coerce.number().int().min(1).max(1000).default(100)
 
 export const Count = z.object({ count: z.int().nonnegative() }).meta({ id: 'Count', examples: [{ count: 42 }] })
+
+/** `true` or `false`; 1 and 0 are accepted too. */
+export const Flag = z.stringbool({ truthy: ['true', '1'], falsy: ['false', '0'] }).meta({ type: 'boolean' })
+
+/** `types=A&types=B`, and `types=A,B` as well. */
+export function listOf<T extends z.ZodType<unknown, string>>(item: T, max: number) {
+  return z
+    .preprocess(splitNames, z.array(item).min(1).max(max))
+    .transform((names): ReadonlySet<z.output<T>> => new Set(names))
+}
+
+/** Anything else stays as it is, for the schema to refuse. */
+function splitNames(value: unknown): unknown {
+  const texts: readonly unknown[] = Array.isArray(value) ? value : [value]
+  return texts.flatMap((text) => (typeof text === 'string' ? text.split(',').map((name) => name.trim()) : [text]))
+}
+
+/** `next_page_id` of a list that has one page only. Described as the text that it is in other lists, so that all lists have one type. */
+export const OnlyPage = z.null().meta({ type: ['string', 'null'], description: 'Always null: there is one page only.' })

@@ -74,19 +74,12 @@ export type ProblemCode = keyof typeof PROBLEMS
 /** The body of every error answer. `error` is a code of the catalogue; a request's body is never echoed. */
 export const ErrorBody = z
   .object({
-    error: z.enum(Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]]),
+    error: z.enum(Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]]).meta({ id: 'ErrorCode' }),
     message: z.string().describe('What happened, and what to do.'),
     details: z.record(z.string(), z.unknown()).optional().describe('Machine-readable details, depending on the code.'),
   })
   .meta({
-    id: 'Error',
-    examples: [
-      {
-        error: 'already_running',
-        message: 'The agent is running already. Follow it, or pause it first.',
-        details: { run_id: '0199a1f2-77aa-7c30-8e55-91b0d4f3c2aa' },
-      },
-    ],
+    id: 'ErrorBody',
   })
 export type ErrorBody = z.infer<typeof ErrorBody>
 

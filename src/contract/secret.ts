@@ -1,5 +1,6 @@
 /** A conversation's secrets on the wire: values go in and never come out. No message here repeats a name or a value. */
 import { z } from 'zod'
+import { OnlyPage } from './page.ts'
 
 /** Characters. A shorter value would be found in innocent text, and could be guessed where it was taken out. */
 export const MIN_SECRET_LENGTH = 8
@@ -54,7 +55,7 @@ export const PutSecrets = z
 
 /** A list like any other; there is only one page of it. */
 export const SecretNames = z
-  .object({ items: z.array(z.string()).describe('Names, sorted.'), next_page_id: z.null() })
+  .object({ items: z.array(z.string()).describe('Names, sorted.'), next_page_id: OnlyPage })
   .meta({ id: 'SecretNames', examples: [{ items: ['DB_URL', 'GITHUB_TOKEN'], next_page_id: null }] })
 export type SecretNames = z.infer<typeof SecretNames>
 

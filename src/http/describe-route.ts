@@ -10,6 +10,7 @@ export const TAGS = {
   permissions: 'Decide about waiting tool calls and hosts.',
   events: 'List, count and follow the events of a conversation.',
   callbacks: 'Deliver events to a URL, signed, in order and at least once.',
+  webhooks: 'What the server sends to the URL of a callback.',
   files: 'Read and write files in the working directory of a conversation.',
   commands: 'Run commands in the shells of a conversation, and manage their processes.',
   secrets: 'Environment variables of the commands of a conversation. Values are write-only; only names are returned.',
@@ -22,6 +23,7 @@ const EVERYWHERE: readonly ProblemCode[] = [
   'invalid_request',
   'token_in_url',
   'expectation_failed',
+  'headers_too_large',
   'internal',
   'unavailable',
 ]

@@ -34,14 +34,14 @@ test('makes a conversation, lets the agent work, reads what happened, and ends i
   expect(ran.data && 'result' in ran.data && ran.data.result?.final_text).toBe('It is 42.')
 
   const events = await api.GET('/conversations/{id}/events', {
-    params: { path: { id }, query: { types: 'ToolUse,ToolResult', limit: 10 } },
+    params: { path: { id }, query: { types: ['ToolUse', 'ToolResult'], limit: 10 } },
   })
   expect(events.data?.items.map(tell)).toEqual(['Bash is called', 'it worked'])
 
   const gone = await api.DELETE('/conversations/{id}', { params: { path: { id } } })
   expect(gone.response.status).toBe(204)
   const missing = await api.GET('/conversations/{id}', { params: { path: { id } } })
-  expect(missing.error?.error satisfies components['schemas']['Error']['error'] | undefined).toBe(
+  expect(missing.error?.error satisfies components['schemas']['ErrorBody']['error'] | undefined).toBe(
     'conversation_deleted',
   )
 })

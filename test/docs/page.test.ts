@@ -41,5 +41,5 @@ describe('the page', () => {
 test('the document is JSON and says what it is', async () => {
   const answer = await app.inject('/openapi.json')
   expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
-  expect(answer.json()).toMatchObject({ openapi: '3.1.0', info: { title: 'Agent-SDK API' } })
+  expect(answer.json()).toMatchObject({ openapi: '3.1.0', info: { title: 'agent-server' } })
 })

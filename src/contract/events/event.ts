@@ -58,6 +58,7 @@ export type EventType = Event['type']
 export type EventOf<T extends EventType> = Extract<Event, { type: T }>
 
 export const EVENT_TYPES = Event.options.map((option) => option.shape.type.value)
+export const EventTypeName = z.enum(EVENT_TYPES).meta({ id: 'EventType' })
 
 /** What a writer gives the log; the log adds the rest of the envelope. */
 export type EventDraft = {

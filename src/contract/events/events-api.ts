@@ -1,30 +1,28 @@
 /** How events are asked for: the queries of the list, the count and the stream, and their answers. */
 import { z } from 'zod'
 import { ConversationId } from '../conversation.ts'
-import { PageLimit } from '../page.ts'
-import { Event, EVENT_TYPES } from './event.ts'
-import { TRANSIENT_TYPES, TransientEvent } from './transient-event.ts'
-import { ErrorBody } from '../problem.ts'
+import { Flag, PageLimit, listOf } from '../page.ts'
+import { Event, EVENT_TYPES, EventTypeName } from './event.ts'
+import { TRANSIENT_TYPES } from './transient-event.ts'
 
 export const MAX_CLIENT_EVENT_BYTES = 256 * 1024
 
+/** More than there are types. */
+const MAX_TYPES = 100
+
+const StreamTypeName = z
+  .enum([...EVENT_TYPES, ...TRANSIENT_TYPES])
+  .meta({ id: 'StreamEventType', description: 'Type of a stored event, or of one that is only streamed.' })
+
 const Seq = z.coerce.number().int().nonnegative()
 
-/** Names separated by commas -> a set. A name that no event has is refused: it would never match. */
-function typeNames(known: readonly string[]) {
-  return z
-    .string()
-    .min(1)
-    .transform((names) => names.split(',').map((name) => name.trim()))
-    .refine((names) => names.every((name) => known.includes(name)), { error: `the types are ${known.join(', ')}` })
-    .transform((names): ReadonlySet<string> => new Set(names))
-    .describe(`Comma-separated: ${known.join(', ')}.`)
+/** A name that no event has is refused: it would never match. */
+function typeNames<const T extends string>(known: z.ZodEnum<{ [K in T]: K }>) {
+  return listOf(known, MAX_TYPES).describe('Only these types. Repeat the parameter, or separate names with commas.')
 }
 
-const Flag = z.stringbool({ truthy: ['true', '1'], falsy: ['false', '0'] })
-
 const EventFilter = {
-  types: typeNames(EVENT_TYPES).optional(),
+  types: typeNames(EventTypeName).optional(),
   source: z.enum(['user', 'agent', 'environment']).optional(),
   q: z.string().min(1).max(200).optional().describe('Part of a text in the event, case-insensitive.'),
   since: z.iso.datetime({ offset: true }).optional().describe('RFC 3339, inclusive.'),
@@ -66,25 +64,11 @@ export const PostedClientEvent = z
   .object({ event_id: z.uuid(), seq: z.int().positive() })
   .meta({ id: 'PostedClientEvent' })
 export type PostedClientEvent = z.infer<typeof PostedClientEvent>
-/** How a stream ends, when it is not the reader who ends it. */
-const STREAM_ENDS = ['deleted', 'server_closing', 'lagged', 'error'] as const
-
-/** One frame of an event stream (SSE), `data` parsed. */
-export const StreamFrame = z
-  .object({
-    id: z.string().optional().describe('The cursor: the seq of a durable event. Transient events have none.'),
-    event: z.enum([...EVENT_TYPES, ...TRANSIENT_TYPES, ...STREAM_ENDS]),
-    data: z
-      .union([Event, TransientEvent, ErrorBody, z.object({})])
-      .describe('JSON: the event; the reason for `error`; an empty object for the other last frames.'),
-  })
-  .meta({ id: 'StreamFrame' })
-
 export const StreamEvents = z.strictObject({
   after_seq: Seq.optional().describe(
     'Start after this seq. 0: from the beginning. Absent: live events only. `Last-Event-ID` takes precedence.',
   ),
-  types: typeNames([...EVENT_TYPES, ...TRANSIENT_TYPES]).optional(),
+  types: typeNames(StreamTypeName).optional(),
   deltas: Flag.default(false).describe('Include transient events, such as text while the model writes it.'),
 })
 export type StreamEvents = z.infer<typeof StreamEvents>
@@ -110,12 +94,8 @@ export const StreamFirehose = StreamEvents.omit({ after_seq: true }).extend({
     .describe(
       'Start after this `id` of the firehose. 0: from the beginning. Absent: live events only. `Last-Event-ID` takes precedence.',
     ),
-  conversation_ids: z
-    .string()
-    .transform((ids) => ids.split(',').map((id) => id.trim().toLowerCase()))
-    .pipe(z.array(ConversationId).max(MAX_CONVERSATIONS))
-    .transform((ids): ReadonlySet<string> => new Set(ids))
+  conversation_ids: listOf(ConversationId, MAX_CONVERSATIONS)
     .optional()
-    .describe('Only events of these conversations; comma-separated.'),
+    .describe('Only events of these conversations. Repeat the parameter, or separate ids with commas.'),
 })
 export type StreamFirehose = z.infer<typeof StreamFirehose>

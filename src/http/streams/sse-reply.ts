@@ -28,9 +28,9 @@ const HELLO = 'retry: 1000\n\n'
 
 /** The last frame says why the stream ends. A reader that disconnected gets none. */
 const GOODBYE: Readonly<Record<FeedEnd, string>> = {
-  deleted: 'event: deleted\ndata: {}\n\n',
-  closing: 'event: server_closing\ndata: {}\n\n',
-  lagged: 'event: lagged\ndata: {}\n\n',
+  deleted: 'event: deleted\ndata: {"type":"deleted"}\n\n',
+  closing: 'event: server_closing\ndata: {"type":"server_closing"}\n\n',
+  lagged: 'event: lagged\ndata: {"type":"lagged"}\n\n',
   aborted: '',
 }
 
@@ -77,7 +77,8 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
         ? error
         : new Problem('internal', 'The stream failed. Reconnect with the last id.', { cause: error })
     if (!(error instanceof Problem)) reply.log.error({ err: error }, 'stream failed')
-    if (!signal.aborted) stream?.write(`event: error\ndata: ${JSON.stringify(problem.toBody())}\n\n`)
+    if (!signal.aborted)
+      stream?.write(`event: error\ndata: ${JSON.stringify({ type: 'error', ...problem.toBody() })}\n\n`)
   } finally {
     onEnd({ lagged })
     await feed.return()

@@ -9,9 +9,14 @@ import { pathOf } from '../../files/file-path.ts'
 import { sendArchive, sendFile } from '../../files/file-reply.ts'
 import { ByPath, PATH } from './path-params.ts'
 
-const binary = (description: string, type = 'application/octet-stream') => ({
+const Binary = z.unknown().meta({ type: 'string', format: 'binary' })
+
+/** The type that generated clients take comes first. It is always one that no browser executes: `contentTypeOf` chooses it. */
+const DOWNLOAD_TYPES = ['application/octet-stream', 'text/plain', 'application/*', 'image/*', 'audio/*', 'video/*']
+
+const download = (description: string) => ({
   description,
-  content: { [type]: { schema: z.unknown().meta({ type: 'string', format: 'binary' }) } },
+  content: Object.fromEntries(DOWNLOAD_TYPES.map((type) => [type, { schema: Binary }])),
 })
 
 export const downloadRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
@@ -40,10 +45,10 @@ export const downloadRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
           'if-unmodified-since': z.string().optional(),
         }),
         response: {
-          200: binary(
+          200: download(
             'The file, served as an attachment. Content that browsers could execute has the type plain text.',
           ),
-          206: binary('The requested range.'),
+          206: download('The requested range.'),
           304: z.undefined().describe('The client has the current version.'),
         },
       },

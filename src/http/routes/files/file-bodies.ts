@@ -77,7 +77,8 @@ export const fileBodyRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
           'Write a file; an empty body creates an empty file, or updates the modification time of an existing one',
           TAKES_FILES,
         ),
-        consumes: ['*/*'],
+        // Any other type is accepted as well; generated clients need one name.
+        consumes: ['application/octet-stream'],
         params: ByPath,
         headers: z.object({
           'if-match': z.string().optional().describe('Write only if the file still has this entity tag.'),

@@ -1,7 +1,8 @@
 /** The live stream of the events of a conversation (SSE). */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { StreamEvents, StreamFrame } from '../../../contract/events/events-api.ts'
+import { StreamEvents } from '../../../contract/events/events-api.ts'
+import { StreamEvent } from '../../../contract/events/stream-frames.ts'
 import type { ConversationManager } from '../../../conversations/registry/manager.ts'
 import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
@@ -47,7 +48,7 @@ export const eventStreamRoutes: FastifyPluginAsyncZod<EventStreamDeps> = async (
           200: {
             description:
               'Events when they are stored, each with its seq as `id`, and a comment every 15 s. The last frame is `deleted`, `server_closing` or `lagged`.',
-            content: { 'text/event-stream': { schema: StreamFrame } },
+            content: { 'text/event-stream': { schema: StreamEvent } },
           },
         },
       },

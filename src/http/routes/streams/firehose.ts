@@ -2,6 +2,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { StreamFirehose } from '../../../contract/events/events-api.ts'
+import { FirehoseStreamEvent } from '../../../contract/events/stream-frames.ts'
 import { Problem } from '../../../contract/problem.ts'
 import type { Firehose, FirehoseReader } from '../../../events/firehose/firehose.ts'
 import type { Published } from '../../../events/sse-frame.ts'
@@ -78,7 +79,7 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseRouteDeps> = async (a
         200: {
           description:
             'Events when they are stored, each with the cursor of the firehose as `id`, in order within a conversation, and a comment every 15 s. `conversation_deleted` reports a deleted conversation; its events are no longer sent. The last frame is `server_closing` or `lagged`.',
-          content: { 'text/event-stream': { schema: z.string() } },
+          content: { 'text/event-stream': { schema: FirehoseStreamEvent } },
         },
       },
     },

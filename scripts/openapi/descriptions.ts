@@ -1,0 +1,108 @@
+/** What the document says beyond the summaries of the routes: one paragraph for each operation, by its id. A test wants one for each. */
+export const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  alive: 'Returns 200 as long as the process can answer. It needs no key and looks at nothing else.',
+  ready: 'Returns 200 when requests are accepted, and 503 while the server starts, stops, or cannot write its data.',
+  info: 'Returns what this server is and allows. The values do not change while it runs.',
+  metrics: 'Returns counters and gauges of the whole server. They contain no ids and no texts of conversations.',
+  openapi: 'Returns this document. It needs no key.',
+  asyncapi: 'Returns the description of WebSockets, event streams and deliveries to callbacks. It needs no key.',
+  createConversation:
+    'Stores a new conversation. The agent does not start before a message with `run`, or a run. `warnings` lists fields of `llm_config` that this server does not use.',
+  listConversations: 'Returns conversations by creation time. All filters must match.',
+  countConversations: 'Returns how many conversations match all filters.',
+  getConversation: 'Returns the configuration, the status and the usage so far. Secret values are masked.',
+  deleteConversation:
+    'Ends everything that runs in the conversation and removes its data. Afterwards the id returns 410 and cannot be used again.',
+  getAgentInfo: 'Returns the model, the system prompt and the tools with their schemas, as the next run uses them.',
+  updateConfig:
+    'Changes the fields that are sent and keeps the others. Credentials and limits can change during a run.',
+  forkConversation:
+    'Creates a conversation with a copy of the events, up to `at_seq`. The body can be empty. The original does not change.',
+  postMessage:
+    'Stores a message of the user. With `run` it also starts the agent; an agent that runs reads the message in either case.',
+  runConversation:
+    'Starts the agent. Without `wait` the response is 202 at once; with `wait` it is 200 when the run has ended or needs a client. The body can be empty.',
+  pauseConversation:
+    'Stops the model request at once, and the run at the next safe point. The next run continues there. The body can be empty.',
+  setConfirmation: 'Decides whether tool calls that have not begun need an approval.',
+  listPermissions: 'Returns the tool calls that wait for a decision, with their input and its hash.',
+  decidePermission: 'Allows, denies or changes single calls of one request. When all are decided, the agent continues.',
+  approve: 'Allows all waiting calls of the request that was shown, and continues the run.',
+  reject: 'Denies all waiting calls. The agent reads the reason in the next run. The body can be empty.',
+  listNetworkRequests: 'Returns the connections of commands that wait for a decision.',
+  decideNetworkRequest: 'Allows or refuses one waiting connection, and with `remember` all later ones to that host.',
+  runCommand:
+    'Runs a command in a shell of the conversation. The response is 200 with the outcome, or 202 with `background`.',
+  listCommands: 'Returns the commands of clients, newest first. The oldest are forgotten.',
+  getCommand: 'Returns the state and the outcome of one command, without its output.',
+  endCommand: 'Ends the command and its processes. The response is sent when they have ended.',
+  readCommandOutput: 'Returns a part of the output by byte offset, also while the command runs.',
+  writeCommandInput: 'Writes to the standard input of a command that keeps it open.',
+  listProcesses: 'Returns the processes that run in the conversation, of the agent and of clients.',
+  endProcesses: 'Ends all processes whose command line contains the pattern, with their children.',
+  endProcess: 'Ends one process of the conversation with its children.',
+  listShellSessions: 'Returns the shells of the conversation with their state and working directory.',
+  endShellSession: 'Ends the shell with its processes, and discards its directory, exports and functions.',
+  putSecrets: 'Adds or replaces secrets. Commands that start afterwards have them as environment variables.',
+  listSecrets: 'Returns the names of the secrets. Values are never returned.',
+  deleteSecret: 'Deletes one secret. Commands that start afterwards do not have it.',
+  listFiles: 'Returns the entries of one directory, sorted by name, or the directory as an archive.',
+  getFile:
+    'Returns the content of a file. It supports ranges and conditional requests. A directory needs `format=tar.gz`.',
+  headFile: 'Returns the headers that a download of the file would have, without its content.',
+  deleteFile: 'Deletes a file or a link. A directory that is not empty needs `recursive`.',
+  putFile:
+    'Creates or replaces one file atomically with the body as it is. Any content type is accepted, and missing directories are created.',
+  getFileInfo: 'Returns size, type, permissions, modification time and entity tag of a file or directory.',
+  searchFiles: 'Returns files by name, lines by content, or both. It does not follow links.',
+  countFiles: 'Returns the number of files, directories and links below a directory.',
+  makeDirectory: 'Creates a directory and its parents. It is no error if it exists.',
+  uploadFiles: 'Stores all files of the form, or none. Each part of the form needs a filename; its name is not used.',
+  postTask:
+    'Adds a task to the queue of the conversation. Runs of the agent wait for each other; other tasks run in parallel.',
+  listTasks: 'Returns the tasks of the conversation by creation time.',
+  getTask: 'Returns one task with its progress, and its result when it has ended.',
+  cancelTask: 'Cancels a task that waits or runs. A task that has ended is returned as it is.',
+  listEvents: 'Returns events in the order of `seq`. All filters must match.',
+  postEvent:
+    'Stores an event with a name and data of the client, and sends it to all readers. The agent does not see it.',
+  countEvents: 'Returns how many events match all filters.',
+  getEvent: 'Returns one event by its id.',
+  streamEvents:
+    'Server-Sent Events. `data` of each frame is JSON, a `StreamEvent`; `event` is its `type`; `id` is the cursor. The stream stays open until the client closes it.',
+  streamFirehose:
+    'Server-Sent Events of all conversations. `data` of each frame is JSON, a `FirehoseStreamEvent`; `id` is the cursor. The same path is a WebSocket.',
+  createCallback:
+    'Creates a callback. The response contains the signing secret, which is returned only once. Deliveries begin with the next event.',
+  listCallbacks: 'Returns the callbacks in the order of their creation. Header values are masked.',
+  getCallback: 'Returns one callback with the position that it has reached.',
+  updateCallback: 'Changes the fields that are sent and keeps the others.',
+  deleteCallback: 'Deletes the callback and waits for a delivery that is in progress.',
+  listDeliveries: 'Returns the last deliveries of one callback with their outcome, newest first.',
+  testCallback: 'Sends a `CallbackTest` to the URL now, and returns how the receiver answered. It is not retried.',
+  redeliver: 'Moves the callback back, so that all events from `from_seq` on are delivered again.',
+}
+
+/** Parameters that mean the same wherever they occur and whose schema says no more. */
+export const PARAMETERS: Readonly<Record<string, string>> = {
+  id: 'Id of the conversation.',
+  callback_id: 'Id of the callback.',
+  command_id: 'Id of the command.',
+  event_id: 'Id of the event.',
+  request_id: 'Id of the request that waits for a decision.',
+  session_id: 'Name of the shell session.',
+  task_id: 'Id of the task.',
+  pid: 'Process id, as listed by `processes`.',
+  key: 'Name of the secret.',
+  status: 'Only items with this status.',
+  user_id: 'Only conversations with this `user_id`.',
+  source: 'Only events from this source.',
+  order: 'Sort order.',
+  limit: 'Maximum number of items on a page.',
+  stream: 'Standard output or standard error.',
+  'if-match': 'Only if the file still has one of these entity tags.',
+  'if-none-match': 'Only if the file has none of these entity tags.',
+  'if-range': 'Send the range only if the file still has this entity tag or date; otherwise the whole file.',
+  'if-modified-since': 'Only if the file was modified after this date (RFC 9110).',
+  'if-unmodified-since': 'Only if the file was not modified after this date (RFC 9110).',
+}

@@ -1,0 +1,99 @@
+/**
+ * What zod cannot say in JSON Schema, or says in a form that client generators misread. Each function changes one thing
+ * in one schema; `scripts/openapi.ts` applies them to the whole document.
+ */
+import type { Json, JsonObject, Schemas } from './json.ts'
+import { isObject, mapObjects, refTo } from './json.ts'
+
+const MAX_INT32 = 2 ** 31 - 1
+
+/** Schemas as the plugin writes them -> schemas that generators read well. Before they are named. */
+export function shapeSchemas(schemas: Schemas): Schemas {
+  const shape = (schema: JsonObject) => noteDefault(widenIntegers(joinNull(schema)))
+  return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, mapObjects(schema, shape)]))
+}
+
+/** For what is not a component: parameters keep their defaults, which all generators leave optional there. */
+export function shapePaths(paths: Json): Json {
+  return mapObjects(paths, (schema) => widenIntegers(joinNull(schema)))
+}
+
+/** `anyOf: [{type: x}, {type: null}]` -> `type: [x, null]`. */
+function joinNull(schema: JsonObject): JsonObject {
+  const { anyOf, ...rest } = schema
+  if (!Array.isArray(anyOf) || anyOf.length !== 2) return schema
+  const [value, none] = anyOf
+  if (!isObject(value!) || !isObject(none!) || none['type'] !== 'null' || typeof value['type'] !== 'string')
+    return schema
+  return { ...value, ...rest, type: [value['type'], 'null'], ...nullableEnum(value) }
+}
+
+const nullableEnum = ({ enum: names }: JsonObject) => (Array.isArray(names) ? { enum: [...names, null] } : {})
+
+/** Integers of which none is known to fit 31 bits. Zod's own bounds are those of a double; they say nothing about the field. */
+function widenIntegers(schema: JsonObject): JsonObject {
+  const isInteger = schema['type'] === 'integer' || (Array.isArray(schema['type']) && schema['type'][0] === 'integer')
+  if (!isInteger) return schema
+  const { minimum, maximum, ...rest } = schema
+  const bounds = {
+    ...(minimum !== -Number.MAX_SAFE_INTEGER && minimum !== undefined && { minimum }),
+    ...(maximum !== Number.MAX_SAFE_INTEGER && maximum !== undefined && { maximum }),
+  }
+  const isSmall = typeof maximum === 'number' && maximum <= MAX_INT32
+  return { ...rest, format: isSmall ? 'int32' : 'int64', ...bounds }
+}
+
+/** Some generators make a field with a default a required one, also in what clients send: the description says it instead. */
+function noteDefault(schema: JsonObject): JsonObject {
+  if (!('default' in schema) || schema['default'] === undefined || 'properties' in schema) return schema
+  const { default: value, description, ...rest } = schema
+  const note = `Default: \`${JSON.stringify(value)}\`.`
+  return { ...rest, description: typeof description === 'string' ? `${description} ${note}` : note }
+}
+
+/** Formats with a long pattern -> the one schema that has it. */
+const SHARED = [
+  { name: 'Uuid', format: 'uuid', description: 'A UUID.' },
+  { name: 'Timestamp', format: 'date-time', pattern: /\(\?:Z\)\)\$$/, description: 'A time in UTC, RFC 3339.' },
+  { name: 'DateTime', format: 'date-time', pattern: /./, description: 'A time with its offset, RFC 3339.' },
+]
+
+/** Replaces repeated patterns by `$ref`s. After naming; adds to `schemas`. */
+export function shareFormats(value: Json, schemas: Schemas): Json {
+  return mapObjects(value, (schema) => {
+    const { type, format, pattern, description, ...rest } = schema
+    const shared = SHARED.find((one) => one.format === format && (one.pattern?.test(String(pattern)) ?? true))
+    if (type !== 'string' || shared === undefined || pattern === undefined || Object.keys(rest).length > 0)
+      return schema
+    schemas[shared.name] ??= { type, format: shared.format, pattern, description: shared.description }
+    return { ...refTo(shared.name), ...(description !== undefined && { description }) }
+  })
+}
+
+/** `oneOf` with a `discriminator` for each union of schemas that have a constant `type`. After naming. */
+export function discriminate(value: Json, schemas: Schemas): Json {
+  return mapObjects(value, (schema) => {
+    const { anyOf, oneOf = anyOf, ...rest } = schema
+    if (!Array.isArray(oneOf) || 'discriminator' in schema) return schema
+    const mapping = mappingOf(oneOf, schemas)
+    if (mapping === undefined) return schema
+    return { ...rest, oneOf, discriminator: { propertyName: 'type', mapping } }
+  })
+}
+
+function mappingOf(members: readonly Json[], schemas: Schemas): JsonObject | undefined {
+  const mapping: JsonObject = {}
+  for (const member of members) {
+    const ref = isObject(member) ? member['$ref'] : undefined
+    const type = typeof ref === 'string' ? typeOf(schemas[ref.slice(ref.lastIndexOf('/') + 1)]) : undefined
+    if (type === undefined || typeof ref !== 'string') return undefined
+    mapping[type] = ref
+  }
+  return mapping
+}
+
+function typeOf(schema: Json | undefined): string | undefined {
+  const properties = isObject(schema) ? schema['properties'] : undefined
+  const type = isObject(properties) ? properties['type'] : undefined
+  return isObject(type) && typeof type['const'] === 'string' ? type['const'] : undefined
+}

@@ -1,0 +1,27 @@
+/** What an event stream (SSE) sends: the `data` of its frames, one union told apart by `type`. */
+import { z } from 'zod'
+import { Event } from './event.ts'
+import { TransientEvent } from './transient-event.ts'
+import { ConversationDeletedFrame, DeletedFrame, ErrorFrame, LaggedFrame, ServerClosingFrame } from '../socket.ts'
+
+const EVENTS = [...Event.options, ...TransientEvent.options] as const
+const ENDS = [ServerClosingFrame, LaggedFrame, ErrorFrame] as const
+
+export const StreamEvent = z.discriminatedUnion('type', [...EVENTS, DeletedFrame, ...ENDS]).meta({
+  id: 'StreamEvent',
+  description: '`data` of one frame: a stored event, a transient one (with `deltas`), or why the stream ends.',
+})
+
+export const FirehoseStreamEvent = z.discriminatedUnion('type', [...EVENTS, ConversationDeletedFrame, ...ENDS]).meta({
+  id: 'FirehoseStreamEvent',
+  description: '`data` of one frame of the firehose: an event of any conversation, or why the stream ends.',
+})
+
+/** For clients that take a stream apart themselves. */
+export const StreamFrame = z
+  .object({
+    id: z.string().optional().describe('The cursor: the seq of a stored event. Transient events have none.'),
+    event: z.string().describe('The `type` of `data`.'),
+    data: StreamEvent,
+  })
+  .meta({ id: 'StreamFrame', description: 'One frame of the stream of a conversation, `data` parsed.' })
