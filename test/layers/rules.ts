@@ -6,7 +6,7 @@ import type { SourceFile } from './imports.ts'
 export const LEVELS = [
   ['contract', 'lib'],
   ['telemetry', 'security', 'files', 'events', 'llm'],
-  ['sandbox'],
+  ['sandbox', 'access'],
   ['shell'],
   ['limits'],
   ['policy', 'tools', 'network'],

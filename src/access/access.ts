@@ -1,0 +1,59 @@
+/** What the credential of a request may do: its scopes, and the conversations that exist for it. Decides; looks nothing up. */
+import type { Scope } from '../contract/key.ts'
+import { Problem } from '../contract/problem.ts'
+
+export type AccessLimits = {
+  readonly conversations?: ReadonlySet<string> | undefined
+  readonly userId?: string | undefined
+}
+
+/** What decides whether a key sees a conversation. */
+export type Owned = { readonly id: string; readonly userId: string | undefined }
+
+export class Access {
+  /** `master`, or the id of the API key. */
+  readonly keyId: string
+  readonly #scopes: ReadonlySet<Scope>
+  readonly limits: AccessLimits
+  /** Aborted when the credential is revoked, or has expired: streams that it opened end then. */
+  readonly ended: AbortSignal
+
+  constructor(keyId: string, scopes: Iterable<Scope>, limits: AccessLimits, ended: AbortSignal) {
+    this.keyId = keyId
+    this.#scopes = new Set(scopes)
+    this.limits = limits
+    this.ended = ended
+  }
+
+  static master(): Access {
+    return new Access('master', ['admin'], {}, new AbortController().signal)
+  }
+
+  get isLimited(): boolean {
+    return this.limits.conversations !== undefined || this.limits.userId !== undefined
+  }
+
+  allows(scope: Scope): boolean {
+    return this.#scopes.has(scope) || this.#scopes.has('admin')
+  }
+
+  /** Throws `forbidden`. */
+  require(...scopes: readonly Scope[]): void {
+    const missing = scopes.filter((scope) => !this.allows(scope))
+    if (missing.length === 0) return
+    throw new Problem('forbidden', `This key lacks the scope ${missing.join(', ')}. Use a key that has it.`, {
+      details: { missing_scopes: missing },
+    })
+  }
+
+  sees({ id, userId }: Owned): boolean {
+    const { conversations, userId: own } = this.limits
+    return (conversations === undefined || conversations.has(id)) && (own === undefined || userId === own)
+  }
+
+  /** The same credential, for less: what a stream ticket allows. */
+  narrowedTo(scopes: readonly Scope[], conversationId: string | undefined): Access {
+    const conversations = conversationId === undefined ? this.limits.conversations : new Set([conversationId])
+    return new Access(this.keyId, scopes, { ...this.limits, conversations }, this.ended)
+  }
+}

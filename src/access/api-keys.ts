@@ -1,0 +1,227 @@
+/**
+ * API keys: made, found, rotated and revoked. Keeps them in `keys.json`, as hashes. Everything is in memory; the file is
+ * written, durably, before a change holds.
+ */
+import { readFile } from 'node:fs/promises'
+import { z } from 'zod'
+import type { ApiKey, CreatedKey, CreateKey, RotateKey } from '../contract/key.ts'
+import { Scope } from '../contract/key.ts'
+import { Problem } from '../contract/problem.ts'
+import { createSerial } from '../lib/serial.ts'
+import { replaceFile } from '../lib/replace-file.ts'
+import { uuid7 } from '../lib/uuid7.ts'
+import { Access } from './access.ts'
+import { hashCredential, makeCredential } from './credential.ts'
+
+const MAX_KEYS = 10_000
+const PREFIX_CHARS = 'ask_'.length + 4
+/** `last_used_at` is exact to this, so that requests do not write. */
+const USE_RESOLUTION_MS = 60_000
+/** The longest that a timer of Node waits. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+const Credential = z.object({ hash: z.string(), expires_at: z.iso.datetime().optional() })
+
+const StoredKey = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  prefix: z.string(),
+  scopes: z.array(Scope),
+  conversations: z.array(z.uuid()).optional(),
+  user_id: z.string().optional(),
+  created_at: z.iso.datetime(),
+  expires_at: z.iso.datetime().optional(),
+  last_used_at: z.iso.datetime().optional(),
+  /** The one that holds, and during a rotation the one before. */
+  credentials: z.array(Credential).min(1),
+})
+type StoredKey = z.infer<typeof StoredKey>
+
+const KeyFile = z.object({ version: z.literal(1), keys: z.array(StoredKey) })
+
+type Known = { readonly keyId: string; readonly access: Access; readonly end: AbortController; readonly until: number }
+
+export class ApiKeys implements AsyncDisposable {
+  readonly #path: string
+  readonly #now: () => number
+  readonly #inTurn = createSerial()
+  #keys: ReadonlyMap<string, StoredKey>
+  /** By hash of the credential: those that are valid, or will expire. */
+  #known = new Map<string, Known>()
+  readonly #lastUsed = new Map<string, number>()
+  #areUsesUnwritten = false
+  #expiry: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  private constructor(path: string, keys: readonly StoredKey[], now: () => number) {
+    this.#path = path
+    this.#now = now
+    this.#keys = new Map(keys.map((key) => [key.id, key]))
+    this.#learn()
+  }
+
+  /** Throws when the file is there and cannot be read: keys that were revoked must not come back, nor others be lost. */
+  static async open(path: string, now: () => number = Date.now): Promise<ApiKeys> {
+    let text: string
+    try {
+      text = await readFile(path, 'utf8')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new ApiKeys(path, [], now)
+      throw error
+    }
+    try {
+      return new ApiKeys(path, KeyFile.parse(JSON.parse(text)).keys, now)
+    } catch (cause) {
+      throw new Error(`${path} is damaged. Restore it from a backup, or remove it to revoke all API keys.`, { cause })
+    }
+  }
+
+  /** Undefined for what is no key, or no longer. */
+  find(credential: string): Access | undefined {
+    const known = this.#known.get(hashCredential(credential))
+    if (!known || known.until <= this.#now()) return undefined
+    this.#noteUse(known.keyId)
+    return known.access
+  }
+
+  list(): ApiKey[] {
+    return [...this.#keys.values()].map((key) => this.#shown(key))
+  }
+
+  /** Throws `key_not_found`. */
+  get(id: string): ApiKey {
+    return this.#shown(this.#stored(id))
+  }
+
+  async create(request: CreateKey): Promise<CreatedKey> {
+    return await this.#inTurn(async () => {
+      if (this.#keys.size >= MAX_KEYS)
+        throw new Problem('limit_reached', `There are ${MAX_KEYS} keys already. Delete some that are not used.`)
+      const { expires_at: expiresAt, conversations, ...rest } = request
+      const key = makeCredential('ask_')
+      const stored: StoredKey = {
+        id: uuid7(),
+        ...rest,
+        scopes: [...new Set(request.scopes)],
+        ...(conversations && { conversations: [...new Set(conversations)] }),
+        prefix: key.slice(0, PREFIX_CHARS),
+        created_at: new Date(this.#now()).toISOString(),
+        ...(expiresAt !== undefined && { expires_at: this.#future(expiresAt) }),
+        credentials: [{ hash: hashCredential(key) }],
+      }
+      await this.#write(new Map([...this.#keys, [stored.id, stored]]))
+      return { ...this.#shown(stored), key }
+    })
+  }
+
+  /** Makes a new credential for the same key; the one before is valid for `overlap_seconds` more. Throws `key_not_found`. */
+  async rotate(id: string, { overlap_seconds }: RotateKey): Promise<CreatedKey> {
+    return await this.#inTurn(async () => {
+      const stored = this.#stored(id)
+      const key = makeCredential('ask_')
+      const [current] = stored.credentials
+      const until = new Date(this.#now() + overlap_seconds * 1000).toISOString()
+      const previous = current && overlap_seconds > 0 ? [{ ...current, expires_at: until }] : []
+      const rotated: StoredKey = {
+        ...stored,
+        prefix: key.slice(0, PREFIX_CHARS),
+        credentials: [{ hash: hashCredential(key) }, ...previous],
+      }
+      await this.#write(new Map([...this.#keys, [id, rotated]]))
+      return { ...this.#shown(rotated), key }
+    })
+  }
+
+  /** Streams that it opened end at once. Throws `key_not_found`. */
+  async revoke(id: string): Promise<void> {
+    await this.#inTurn(async () => {
+      this.#stored(id)
+      const keys = new Map(this.#keys)
+      keys.delete(id)
+      await this.#write(keys)
+      this.#lastUsed.delete(id)
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#expiry)
+    // Not worth failing a stop of the server.
+    if (this.#areUsesUnwritten) await this.#inTurn(() => this.#write(this.#keys)).catch(() => {})
+  }
+
+  async #write(keys: ReadonlyMap<string, StoredKey>): Promise<void> {
+    const stored = [...keys.values()].map((key) => ({ ...key, ...this.#useOf(key) }))
+    await replaceFile(this.#path, `${JSON.stringify({ version: 1, keys: stored }, undefined, 2)}\n`)
+    this.#keys = keys
+    this.#areUsesUnwritten = false
+    this.#learn()
+  }
+
+  /** Brings `#known` in line with `#keys`; what is no longer valid ends. */
+  #learn(): void {
+    const before = this.#known
+    this.#known = new Map()
+    for (const key of this.#keys.values()) {
+      for (const credential of key.credentials) {
+        const until = Math.min(timeOf(key.expires_at), timeOf(credential.expires_at))
+        if (until <= this.#now()) continue
+        const known = before.get(credential.hash)
+        this.#known.set(credential.hash, known ? { ...known, until } : knownOf(key, until))
+      }
+    }
+    for (const [hash, { end }] of before) if (!this.#known.has(hash)) end.abort()
+    this.#awaitExpiry()
+  }
+
+  #awaitExpiry(): void {
+    clearTimeout(this.#expiry)
+    const next = Math.min(...[...this.#known.values()].map(({ until }) => until))
+    if (next === Infinity || this.#isClosed) return
+    const wait = Math.min(Math.max(next - this.#now(), 0), MAX_TIMER_MS)
+    this.#expiry = setTimeout(() => this.#learn(), wait).unref()
+  }
+
+  #noteUse(id: string): void {
+    const now = this.#now()
+    if (now - (this.#lastUsed.get(id) ?? 0) < USE_RESOLUTION_MS) return
+    this.#lastUsed.set(id, now)
+    this.#areUsesUnwritten = true
+  }
+
+  #useOf({ id, last_used_at }: StoredKey): Pick<StoredKey, 'last_used_at'> {
+    const used = this.#lastUsed.get(id)
+    const time = used === undefined ? last_used_at : new Date(used).toISOString()
+    return time === undefined ? {} : { last_used_at: time }
+  }
+
+  #stored(id: string): StoredKey {
+    const stored = this.#keys.get(id)
+    if (stored) return stored
+    throw new Problem('key_not_found', `There is no API key ${id}. GET /keys lists all of them.`)
+  }
+
+  #shown({ credentials, ...stored }: StoredKey): ApiKey {
+    const until = credentials[1]?.expires_at
+    const isOverlapping = until !== undefined && timeOf(until) > this.#now()
+    return {
+      ...stored,
+      ...this.#useOf({ ...stored, credentials }),
+      ...(isOverlapping && { previous_valid_until: until }),
+    }
+  }
+
+  /** Throws `invalid_request` for a time that has passed. */
+  #future(time: string): string {
+    if (timeOf(time) > this.#now()) return new Date(time).toISOString()
+    throw new Problem('invalid_request', 'expires_at is in the past. Use a time in the future.')
+  }
+}
+
+const timeOf = (time: string | undefined): number => (time === undefined ? Infinity : Date.parse(time))
+
+function knownOf({ id, scopes, conversations, user_id: userId }: StoredKey, until: number): Known {
+  const end = new AbortController()
+  const limits = { conversations: conversations && new Set(conversations), userId }
+  return { keyId: id, access: new Access(id, scopes, limits, end.signal), end, until }
+}

@@ -1,0 +1,62 @@
+/**
+ * Stream tickets: credentials for one stream, for browsers, which cannot send a header with `EventSource` or `WebSocket`.
+ * They stand in URLs, which end up in logs and histories: so a ticket works once, and only for a short time. In memory
+ * only: after a restart clients ask for new ones.
+ */
+import type { CreateStreamTicket, StreamTicket } from '../contract/key.ts'
+import { Problem } from '../contract/problem.ts'
+import type { Access } from './access.ts'
+import { hashCredential, makeCredential } from './credential.ts'
+
+const TICKET_LIFETIME_MS = 30_000
+/** Unused tickets; the oldest gives way. */
+const MAX_TICKETS = 10_000
+
+type Issued = {
+  readonly access: Access
+  /** Undefined: the firehose. */
+  readonly conversationId: string | undefined
+  readonly expiresAt: number
+}
+
+export class StreamTickets {
+  /** By hash, the oldest first. */
+  readonly #issued = new Map<string, Issued>()
+  readonly #now: () => number
+
+  constructor(now: () => number = Date.now) {
+    this.#now = now
+  }
+
+  issue(access: Access, { conversation_id, scopes }: CreateStreamTicket): StreamTicket {
+    const ticket = makeCredential('ast_')
+    const expiresAt = this.#now() + TICKET_LIFETIME_MS
+    this.#forgetExpired()
+    const [oldest] = this.#issued.keys()
+    if (this.#issued.size >= MAX_TICKETS && oldest !== undefined) this.#issued.delete(oldest)
+    const narrowed = access.narrowedTo(scopes, conversation_id)
+    this.#issued.set(hashCredential(ticket), { access: narrowed, conversationId: conversation_id, expiresAt })
+    return { ticket, expires_at: new Date(expiresAt).toISOString() }
+  }
+
+  /** Uses it up. Throws `unauthorized` for a ticket that is used, expired, or for another stream. */
+  redeem(ticket: string, conversationId: string | undefined): Access {
+    const hash = hashCredential(ticket)
+    const issued = this.#issued.get(hash)
+    this.#issued.delete(hash)
+    const isValid = issued && issued.expiresAt > this.#now() && !issued.access.ended.aborted
+    if (isValid && issued.conversationId === conversationId) return issued.access
+    throw new Problem(
+      'unauthorized',
+      'The ticket is not valid: it was used, has expired, or is for another stream. Get a new one with POST /stream-tickets.',
+    )
+  }
+
+  #forgetExpired(): void {
+    const now = this.#now()
+    for (const [hash, { expiresAt }] of this.#issued) {
+      if (expiresAt > now) return
+      this.#issued.delete(hash)
+    }
+  }
+}

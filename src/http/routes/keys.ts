@@ -1,0 +1,116 @@
+/** Routes for API keys and for stream tickets. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import {
+  ApiKey,
+  ApiKeyList,
+  CreatedKey,
+  CreateKey,
+  CreateStreamTicket,
+  RotateKey,
+  StreamTicket,
+} from '../../contract/key.ts'
+import type { ApiKeys } from '../../access/api-keys.ts'
+import type { StreamTickets } from '../../access/stream-tickets.ts'
+import { describeRoute } from '../describe-route.ts'
+import type { Authorize } from '../guards/authorize.ts'
+
+type KeyRouteDeps = { readonly apiKeys: ApiKeys; readonly tickets: StreamTickets; readonly authorize: Authorize }
+
+const ByKeyId = z.strictObject({ id: z.uuid().toLowerCase() })
+
+export const keyRoutes: FastifyPluginAsyncZod<KeyRouteDeps> = async (app, deps) => {
+  registerKeys(app, deps)
+  registerTickets(app, deps)
+}
+
+function registerKeys(app: Parameters<typeof keyRoutes>[0], { apiKeys }: KeyRouteDeps): void {
+  const describe = describeRoute('keys')
+  const config = { scope: 'admin' } as const
+
+  app.post(
+    '/keys',
+    {
+      config,
+      schema: {
+        ...describe('createKey', 'Create an API key with scopes; the key is returned only once', ['limit_reached']),
+        body: CreateKey,
+        response: { 201: CreatedKey },
+      },
+    },
+    async (request, reply) => {
+      const created = await apiKeys.create(request.body)
+      return reply.code(201).header('location', `/keys/${created.id}`).send(created)
+    },
+  )
+
+  app.get(
+    '/keys',
+    { config, schema: { ...describe('listKeys', 'List the API keys'), response: { 200: ApiKeyList } } },
+    async () => ({ items: apiKeys.list() }),
+  )
+
+  app.get(
+    '/keys/:id',
+    {
+      config,
+      schema: {
+        ...describe('getKey', 'Get an API key', ['key_not_found']),
+        params: ByKeyId,
+        response: { 200: ApiKey },
+      },
+    },
+    async (request) => apiKeys.get(request.params.id),
+  )
+
+  app.post(
+    '/keys/:id/rotate',
+    {
+      config,
+      schema: {
+        ...describe('rotateKey', 'Replace an API key; the previous one stays valid for the overlap', ['key_not_found']),
+        params: ByKeyId,
+        body: RotateKey.optional(),
+        response: { 200: CreatedKey },
+      },
+    },
+    (request) => apiKeys.rotate(request.params.id, request.body ?? RotateKey.parse({})),
+  )
+
+  app.delete(
+    '/keys/:id',
+    {
+      config,
+      schema: {
+        ...describe('deleteKey', 'Revoke an API key; its streams end at once', ['key_not_found']),
+        params: ByKeyId,
+        response: { 204: z.undefined().describe('The key is revoked.') },
+      },
+    },
+    async (request, reply) => {
+      await apiKeys.revoke(request.params.id)
+      return reply.code(204).send()
+    },
+  )
+}
+
+function registerTickets(app: Parameters<typeof keyRoutes>[0], { tickets, authorize }: KeyRouteDeps): void {
+  app.post(
+    '/stream-tickets',
+    {
+      config: { scope: 'read' },
+      schema: {
+        ...describeRoute('keys')('createStreamTicket', 'Get a ticket to open one stream from a browser', [
+          'conversation_not_found',
+        ]),
+        body: CreateStreamTicket,
+        response: { 201: StreamTicket },
+      },
+    },
+    async (request, reply) => {
+      const { conversation_id: id } = request.body
+      if (id !== undefined) authorize.conversation(request.access, id)
+      return reply.code(201).header('cache-control', 'no-store').send(tickets.issue(request.access, request.body))
+    },
+  )
+}

@@ -1,0 +1,136 @@
+/** API keys: made, found, rotated, revoked, and kept over a restart, in a real file. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ApiKeys } from '../../src/access/api-keys.ts'
+import { mkdtempDisposable } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+
+const READER = { name: 'dashboard', scopes: ['read' as const] }
+
+async function bench() {
+  const directory = await mkdtempDisposable(join(tmpdir(), 'keys-'))
+  const path = join(directory.path, 'keys.json')
+  let now = Date.parse('2026-01-31T12:00:00.000Z')
+  const clock = () => now
+  return {
+    path,
+    open: () => ApiKeys.open(path, clock),
+    pass: (seconds: number) => (now += seconds * 1000),
+    [Symbol.asyncDispose]: () => directory[Symbol.asyncDispose](),
+  }
+}
+
+describe('an API key', () => {
+  test('is found by the secret that was returned once, also after a restart, and by nothing else', async () => {
+    await using here = await bench()
+    const keys = await here.open()
+    const { key, ...shown } = await keys.create({ ...READER, user_id: 'user-17' })
+    expect(key).toMatch(/^ask_[\w-]{43}$/)
+    expect(key.startsWith(shown.prefix)).toBe(true)
+    for (const each of [keys, await here.open()]) {
+      expect(each.find(key)?.limits.userId).toBe('user-17')
+      expect(each.find(`${key}x`)).toBeUndefined()
+      expect(each.list()).toEqual([expect.objectContaining(shown)])
+    }
+  })
+
+  test('is kept as a hash: neither the file nor a list has the secret', async () => {
+    await using here = await bench()
+    const keys = await here.open()
+    const { key } = await keys.create(READER)
+    const secret = key.slice('ask_'.length + 4)
+    expect(await readFile(here.path, 'utf8')).not.toContain(secret)
+    expect(JSON.stringify(keys.list())).not.toContain(secret)
+  })
+
+  test('ends when it is revoked, with what it has opened, and does not come back after a restart', async () => {
+    await using here = await bench()
+    const keys = await here.open()
+    const { key, id } = await keys.create(READER)
+    const { ended } = keys.find(key)!
+    await keys.revoke(id)
+    expect(ended.aborted).toBe(true)
+    for (const each of [keys, await here.open()]) expect(each.find(key)).toBeUndefined()
+    await expect(keys.revoke(id)).rejects.toMatchObject({ code: 'key_not_found' })
+  })
+
+  test('is not valid after expires_at, whatever the clock of the timer says', async () => {
+    await using here = await bench()
+    const keys = await here.open()
+    const { key } = await keys.create({ ...READER, expires_at: '2026-01-31T13:00:30.000+01:00' })
+    here.pass(29)
+    expect(keys.find(key)).toBeDefined()
+    here.pass(1)
+    expect(keys.find(key)).toBeUndefined()
+    expect((await here.open()).find(key)).toBeUndefined()
+    await expect(keys.create({ ...READER, expires_at: '2026-01-31T12:00:00Z' })).rejects.toMatchObject({
+      code: 'invalid_request',
+    })
+  })
+
+  test('ends what it has opened when it expires', async () => {
+    const directory = await mkdtempDisposable(join(tmpdir(), 'keys-'))
+    await using _ = directory
+    await using keys = await ApiKeys.open(join(directory.path, 'keys.json'))
+    const { key } = await keys.create({ ...READER, expires_at: new Date(Date.now() + 300).toISOString() })
+    const { ended } = keys.find(key)!
+    await new Promise((resolve) => ended.addEventListener('abort', resolve))
+    expect(keys.find(key)).toBeUndefined()
+  })
+
+  test('is valid beside its successor for the overlap of a rotation, and only the one before', async () => {
+    await using here = await bench()
+    const keys = await here.open()
+    const first = await keys.create({ ...READER, user_id: 'user-17' })
+    const second = await keys.rotate(first.id, { overlap_seconds: 60 })
+    expect(second.previous_valid_until).toBe('2026-01-31T12:01:00.000Z')
+    const stillOpen = keys.find(first.key)!.ended
+    expect(stillOpen.aborted).toBe(false)
+    const third = await keys.rotate(first.id, { overlap_seconds: 60 })
+    expect([first, second, third].map(({ key }) => keys.find(key) !== undefined)).toEqual([false, true, true])
+    expect(stillOpen.aborted).toBe(true)
+    here.pass(60)
+    for (const each of [keys, await here.open()]) {
+      expect(each.find(second.key)).toBeUndefined()
+      expect(each.find(third.key)?.limits.userId).toBe('user-17')
+      expect(each.get(first.id).previous_valid_until).toBeUndefined()
+    }
+    const last = await keys.rotate(first.id, { overlap_seconds: 0 })
+    expect([keys.find(third.key), keys.find(last.key)]).toEqual([undefined, expect.anything()])
+  })
+
+  test('tells when it was last used, also after a restart', async () => {
+    await using here = await bench()
+    {
+      await using keys = await here.open()
+      const { key, id } = await keys.create(READER)
+      expect(keys.get(id).last_used_at).toBeUndefined()
+      here.pass(5)
+      keys.find(key)
+    }
+    expect((await here.open()).list()[0]?.last_used_at).toBe('2026-01-31T12:00:05.000Z')
+  })
+
+  test('is not lost to changes at the same time', async () => {
+    await using here = await bench()
+    const keys = await here.open()
+    const made = await Promise.all(Array.from({ length: 20 }, () => keys.create(READER)))
+    await Promise.all(made.slice(0, 10).map(({ id }) => keys.revoke(id)))
+    expect((await here.open()).list().map(({ id }) => id)).toEqual(made.slice(10).map(({ id }) => id))
+  })
+
+  test('change that cannot be stored does not hold', async () => {
+    const directory = await mkdtempDisposable(join(tmpdir(), 'keys-'))
+    await using _ = directory
+    const keys = await ApiKeys.open(join(directory.path, 'missing', 'keys.json'))
+    await expect(keys.create(READER)).rejects.toThrow('ENOENT')
+    expect(keys.list()).toEqual([])
+  })
+
+  test('file that is damaged stops the start and says what to do: revoked keys must not come back', async () => {
+    await using here = await bench()
+    await writeFile(here.path, '{"version": 1, "keys": [')
+    await expect(here.open()).rejects.toThrow(/is damaged\. Restore it from a backup/)
+  })
+})

@@ -1,0 +1,66 @@
+/** Stream tickets: what they allow, and that they work once. */
+import { expect, test } from 'vitest'
+import { Access } from '../../src/access/access.ts'
+import { StreamTickets } from '../../src/access/stream-tickets.ts'
+
+const ID = '0199a1f0-5c3e-7d12-9b1a-2f6d8c40a7e1'
+const OTHER = '0199a1f0-5c3e-7d12-9b1a-2f6d8c40a7e2'
+const INVALID = expect.objectContaining({ code: 'unauthorized' })
+const ofConversation = { conversation_id: ID, scopes: ['read' as const] }
+const ofFirehose = { firehose: true as const, scopes: ['read' as const] }
+
+const accessOf = (end = new AbortController()) =>
+  new Access('a key', ['read', 'write'], { userId: 'user-17' }, end.signal)
+
+test('a ticket works once', () => {
+  const tickets = new StreamTickets()
+  const { ticket } = tickets.issue(accessOf(), ofConversation)
+  tickets.redeem(ticket, ID)
+  expect(() => tickets.redeem(ticket, ID)).toThrow(INVALID)
+})
+
+test('a ticket is for its stream only, and is used up by a try at another', () => {
+  const tickets = new StreamTickets()
+  for (const [asked, wrong] of [
+    [ofConversation, OTHER],
+    [ofConversation, undefined],
+    [ofFirehose, ID],
+  ] as const) {
+    const { ticket } = tickets.issue(accessOf(), asked)
+    expect(() => tickets.redeem(ticket, wrong)).toThrow(INVALID)
+    expect(() => tickets.redeem(ticket, asked === ofFirehose ? undefined : ID)).toThrow(INVALID)
+  }
+})
+
+test('a ticket is valid for 30 s', () => {
+  let now = 0
+  const tickets = new StreamTickets(() => now)
+  const [early, late] = [tickets.issue(accessOf(), ofFirehose), tickets.issue(accessOf(), ofFirehose)]
+  now = 29_999
+  tickets.redeem(early.ticket, undefined)
+  now = 30_000
+  expect(() => tickets.redeem(late.ticket, undefined)).toThrow(INVALID)
+})
+
+test('a ticket allows reading its conversation, within the limits of the key, and ends with the key', () => {
+  const tickets = new StreamTickets()
+  const end = new AbortController()
+  const [used, unused] = [tickets.issue(accessOf(end), ofConversation), tickets.issue(accessOf(end), ofConversation)]
+  const access = tickets.redeem(used.ticket, ID)
+  expect([access.allows('read'), access.allows('write')]).toEqual([true, false])
+  expect(access.sees({ id: ID, userId: 'user-17' })).toBe(true)
+  expect(access.sees({ id: ID, userId: 'user-18' })).toBe(false)
+  expect(access.sees({ id: OTHER, userId: 'user-17' })).toBe(false)
+  end.abort()
+  expect(access.ended.aborted).toBe(true)
+  expect(() => tickets.redeem(unused.ticket, ID)).toThrow(INVALID)
+})
+
+test('tickets nobody uses are bounded: the oldest gives way', () => {
+  const tickets = new StreamTickets()
+  const first = tickets.issue(accessOf(), ofFirehose)
+  const second = tickets.issue(accessOf(), ofFirehose)
+  for (let made = 2; made <= 10_000; made++) tickets.issue(accessOf(), ofFirehose)
+  expect(() => tickets.redeem(first.ticket, undefined)).toThrow(INVALID)
+  tickets.redeem(second.ticket, undefined)
+})
