@@ -18,7 +18,8 @@ import type { Gap, Waiting } from './firehose-waiting.ts'
 import { runsOf } from './firehose-waiting.ts'
 import { FirehoseIndex } from './firehose-index.ts'
 import type { Notice } from './firehose-record.ts'
-import { decodeCursor, deletedNotice, encodeCursor, firehoseEvent } from './firehose-record.ts'
+import { decodeCursor, encodeCursor } from './firehose-cursor.ts'
+import { deletedNotice, firehoseEvent } from './firehose-record.ts'
 import type { TransientRecord } from '../transient-record.ts'
 
 export type FirehoseDeps = {
