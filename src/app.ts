@@ -1,4 +1,6 @@
 /** The composition root: builds every long-lived object in the order of their needs, and takes them apart in reverse. */
+import { ApiKeys } from './access/api-keys.ts'
+import { StreamTickets } from './access/stream-tickets.ts'
 import { mkdir, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -109,6 +111,7 @@ export async function startApp(config: Config): Promise<App> {
     const { launcher, missing: noWall } = await finding
     const resources = await limiting
     const metrics = createMetrics()
+    const apiKeys = started.use(await ApiKeys.open(join(config.dataDir, 'keys.json')))
     const slots = new Queue({ limit: config.maxConcurrentRuns })
     const dispatcher = createCallbackDispatcher({
       fetch: createSafeFetch({ allow: config.callbackAllow }),
@@ -131,7 +134,9 @@ export async function startApp(config: Config): Promise<App> {
     const http = await createHttpServer({
       manager,
       firehose,
-      authenticate: createAuthenticator(config.masterKeys),
+      authenticate: createAuthenticator(config.masterKeys, apiKeys),
+      apiKeys,
+      tickets: new StreamTickets(),
       hashBody: createBodyHash(dataKeys.material),
       info: infoOf(config, launcher, resources),
       readiness: createReadiness({ dataDir: config.dataDir, phase: () => phase }),
@@ -298,7 +303,7 @@ async function createManager(
     assembler,
     workdirBase: config.workdirBase,
     endOrphans: async (isOurs) => [...new Set([...resources.ended, ...(await endOrphans(dataDir, isOurs))])],
-    onDeleted: (id) => firehose.announceDeleted(id),
+    onDeleted: (owner) => firehose.announceDeleted(owner),
     idle: { afterMs: config.idleSeconds * 1000, isMemoryShort },
     endProcesses: async () => (await endAllMarked(dataDir)).map(({ pid }) => pid),
     logger,

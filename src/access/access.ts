@@ -10,23 +10,26 @@ export type AccessLimits = {
 /** What decides whether a key sees a conversation. */
 export type Owned = { readonly id: string; readonly userId: string | undefined }
 
+/** Which credential it was, for the audit log. */
+export type KeyName = { readonly id: string; readonly name: string }
+
 export class Access {
-  /** `master`, or the id of the API key. */
-  readonly keyId: string
+  /** Undefined for the master key. */
+  readonly key: KeyName | undefined
   readonly #scopes: ReadonlySet<Scope>
   readonly limits: AccessLimits
   /** Aborted when the credential is revoked, or has expired: streams that it opened end then. */
   readonly ended: AbortSignal
 
-  constructor(keyId: string, scopes: Iterable<Scope>, limits: AccessLimits, ended: AbortSignal) {
-    this.keyId = keyId
+  constructor(key: KeyName | undefined, scopes: Iterable<Scope>, limits: AccessLimits, ended: AbortSignal) {
+    this.key = key
     this.#scopes = new Set(scopes)
     this.limits = limits
     this.ended = ended
   }
 
   static master(): Access {
-    return new Access('master', ['admin'], {}, new AbortController().signal)
+    return new Access(undefined, ['admin'], {}, new AbortController().signal)
   }
 
   get isLimited(): boolean {
@@ -54,6 +57,6 @@ export class Access {
   /** The same credential, for less: what a stream ticket allows. */
   narrowedTo(scopes: readonly Scope[], conversationId: string | undefined): Access {
     const conversations = conversationId === undefined ? this.limits.conversations : new Set([conversationId])
-    return new Access(this.keyId, scopes, { ...this.limits, conversations }, this.ended)
+    return new Access(this.key, scopes, { ...this.limits, conversations }, this.ended)
   }
 }

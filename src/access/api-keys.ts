@@ -7,8 +7,8 @@ import { z } from 'zod'
 import type { ApiKey, CreatedKey, CreateKey, RotateKey } from '../contract/key.ts'
 import { Scope } from '../contract/key.ts'
 import { Problem } from '../contract/problem.ts'
-import { createSerial } from '../lib/serial.ts'
-import { replaceFile } from '../lib/replace-file.ts'
+import { replaceFile } from '../lib/durable-file.ts'
+import { Queue } from '../lib/queue.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import { Access } from './access.ts'
 import { hashCredential, makeCredential } from './credential.ts'
@@ -44,7 +44,7 @@ type Known = { readonly keyId: string; readonly access: Access; readonly end: Ab
 export class ApiKeys implements AsyncDisposable {
   readonly #path: string
   readonly #now: () => number
-  readonly #inTurn = createSerial()
+  readonly #changes = new Queue({ limit: 1 })
   #keys: ReadonlyMap<string, StoredKey>
   /** By hash of the credential: those that are valid, or will expire. */
   #known = new Map<string, Known>()
@@ -94,7 +94,7 @@ export class ApiKeys implements AsyncDisposable {
   }
 
   async create(request: CreateKey): Promise<CreatedKey> {
-    return await this.#inTurn(async () => {
+    return await this.#changes.run(async () => {
       if (this.#keys.size >= MAX_KEYS)
         throw new Problem('limit_reached', `There are ${MAX_KEYS} keys already. Delete some that are not used.`)
       const { expires_at: expiresAt, conversations, ...rest } = request
@@ -116,7 +116,7 @@ export class ApiKeys implements AsyncDisposable {
 
   /** Makes a new credential for the same key; the one before is valid for `overlap_seconds` more. Throws `key_not_found`. */
   async rotate(id: string, { overlap_seconds }: RotateKey): Promise<CreatedKey> {
-    return await this.#inTurn(async () => {
+    return await this.#changes.run(async () => {
       const stored = this.#stored(id)
       const key = makeCredential('ask_')
       const [current] = stored.credentials
@@ -134,7 +134,7 @@ export class ApiKeys implements AsyncDisposable {
 
   /** Streams that it opened end at once. Throws `key_not_found`. */
   async revoke(id: string): Promise<void> {
-    await this.#inTurn(async () => {
+    await this.#changes.run(async () => {
       this.#stored(id)
       const keys = new Map(this.#keys)
       keys.delete(id)
@@ -147,7 +147,7 @@ export class ApiKeys implements AsyncDisposable {
     this.#isClosed = true
     clearTimeout(this.#expiry)
     // Not worth failing a stop of the server.
-    if (this.#areUsesUnwritten) await this.#inTurn(() => this.#write(this.#keys)).catch(() => {})
+    if (this.#areUsesUnwritten) await this.#changes.run(() => this.#write(this.#keys)).catch(() => {})
   }
 
   async #write(keys: ReadonlyMap<string, StoredKey>): Promise<void> {
@@ -220,8 +220,8 @@ export class ApiKeys implements AsyncDisposable {
 
 const timeOf = (time: string | undefined): number => (time === undefined ? Infinity : Date.parse(time))
 
-function knownOf({ id, scopes, conversations, user_id: userId }: StoredKey, until: number): Known {
+function knownOf({ id, name, scopes, conversations, user_id: userId }: StoredKey, until: number): Known {
   const end = new AbortController()
   const limits = { conversations: conversations && new Set(conversations), userId }
-  return { keyId: id, access: new Access(id, scopes, limits, end.signal), end, until }
+  return { keyId: id, access: new Access({ id, name }, scopes, limits, end.signal), end, until }
 }

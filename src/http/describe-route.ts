@@ -28,7 +28,7 @@ const EVERYWHERE: readonly ProblemCode[] = [
   'internal',
   'unavailable',
 ]
-const BEHIND_THE_KEY: readonly ProblemCode[] = ['unauthorized', 'too_many_attempts']
+const BEHIND_THE_KEY: readonly ProblemCode[] = ['unauthorized', 'forbidden', 'too_many_attempts']
 /** What any route with a body may answer. */
 const WITH_BODY: readonly ProblemCode[] = ['body_too_large', 'unsupported_media_type', 'request_timeout']
 

@@ -1,10 +1,13 @@
 /** Registers all routes of the API. Its description is made from the same list. */
 import type { FastifyInstance } from 'fastify'
+import type { ApiKeys } from '../access/api-keys.ts'
+import type { StreamTickets } from '../access/stream-tickets.ts'
 import type { Info } from '../contract/server.ts'
 import type { ConversationManager } from '../conversations/registry/manager.ts'
 import type { Firehose } from '../events/firehose/firehose.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { documentRoutes } from './docs.ts'
+import type { Authorize } from './guards/authorize.ts'
 import type { ReadinessProbe } from './readiness.ts'
 import { agentConfigRoutes } from './routes/agent-config.ts'
 import { callbackRoutes } from './routes/callbacks.ts'
@@ -20,6 +23,7 @@ import { fileBodyRoutes } from './routes/files/file-bodies.ts'
 import { fileSearchRoutes } from './routes/files/file-search.ts'
 import { fileRoutes } from './routes/files/files.ts'
 import { forkRoutes } from './routes/forks.ts'
+import { keyRoutes } from './routes/keys.ts'
 import { messageRoutes } from './routes/messages.ts'
 import { networkRoutes } from './routes/network.ts'
 import { permissionRoutes } from './routes/permissions.ts'
@@ -43,7 +47,11 @@ export type RouteDeps = {
   readonly metrics: Metrics
   readonly streamSlots: StreamSlots
   readonly firehoseSlots: FirehoseSlots
+  /** Checks also what the key may do. */
   readonly checkKey: CheckKey
+  readonly apiKeys: ApiKeys
+  readonly tickets: StreamTickets
+  readonly authorize: Authorize
 }
 
 /** In the order in which the API's description shows them. */
@@ -52,6 +60,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   const { max_upload_bytes: maxUploadBytes, stream_buffer_bytes: streamBufferBytes } = info.limits
   await app.register(serverRoutes, { info, readiness, metrics })
   await app.register(documentRoutes)
+  await app.register(keyRoutes, deps)
   await app.register(conversationRoutes, { manager })
   await app.register(agentConfigRoutes, { manager })
   await app.register(forkRoutes, { manager })
@@ -76,5 +85,10 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await app.register(deliveryRoutes, { manager })
   const streams = { firstFrameKey: createFirstFrameKey(deps.checkKey), metrics, streamBufferBytes }
   await app.register(socketRoutes, { manager, streamSlots, ...streams })
-  await app.register(firehoseRoutes, { firehose, slots: firehoseSlots, ...streams })
+  await app.register(firehoseRoutes, {
+    firehose,
+    ownerOf: (id) => manager.ownerOf(id),
+    slots: firehoseSlots,
+    ...streams,
+  })
 }

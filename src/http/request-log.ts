@@ -39,7 +39,11 @@ export function logSocket(request: FastifyRequest, end: { readonly close: number
 }
 
 /** From where, and with which key, right or wrong. */
-const whoOf = ({ ip, keyFingerprint }: FastifyRequest) => ({ address: ip, key: keyFingerprint })
+const whoOf = ({ ip, keyFingerprint, access }: FastifyRequest) => ({
+  address: ip,
+  key: keyFingerprint,
+  ...(access?.key && { key_id: access.key.id, key_name: access.key.name }),
+})
 
 /** Logs a frame that was executed or refused; `frame` is undefined for data that was not a frame. */
 export function logCommand(

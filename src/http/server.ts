@@ -18,10 +18,10 @@ import type { HashBody } from '../security/body-hash.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Authenticate } from './guards/auth.ts'
-import { fingerprintIn } from './guards/auth.ts'
+import { addAccess, createAuthorize } from './guards/authorize.ts'
+import { createKeyCheck, requireKey } from './guards/require-key.ts'
 import { MAX_HEADER_BYTES, answerClientError } from './guards/client-error.ts'
 import { originRule, registerCors } from './guards/cors.ts'
-import { createFailedKeys } from './guards/failed-keys.ts'
 import { endAllGently } from './guards/end-gently.ts'
 import type { RouteDeps } from './register-routes.ts'
 import { registerRoutes } from './register-routes.ts'
@@ -33,7 +33,6 @@ import { logRequest, requestIdOf } from './request-log.ts'
 import { SECURITY_HEADERS } from './guards/security-headers.ts'
 import type { BodyTimes } from './guards/slow-bodies.ts'
 import { BODY_TIMES, hasBody, watchBodies } from './guards/slow-bodies.ts'
-import { refuseTokensIn } from './guards/url-tokens.ts'
 import type { CheckKey } from './socket/first-frame-key.ts'
 import { refuseBadUpgrade, shouldUpgrade, takeUpgrades } from './socket/upgrade.ts'
 
@@ -43,6 +42,8 @@ declare module 'fastify' {
     public?: boolean
     /** Answers while the server starts, as all that is public does: it needs no conversations. */
     early?: boolean
+    /** A stream, to which browsers may bring a ticket in the query. */
+    takesTicket?: boolean
     /** For people to look at in a browser: it has separate security headers. */
     page?: boolean
     /** Its body is a file, or a form of files, of any type and size. */
@@ -50,7 +51,7 @@ declare module 'fastify' {
   }
 }
 
-export type HttpDeps = Omit<RouteDeps, 'checkKey'> & {
+export type HttpDeps = Omit<RouteDeps, 'checkKey' | 'authorize'> & {
   readonly authenticate: Authenticate
   readonly hashBody: HashBody
   /** Whether it is not known yet which conversations there are. */
@@ -103,6 +104,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     throw new Problem('method_not_allowed', `This route answers ${allow.join(', ')}.`, { details: { allow } })
   }
   app.addHook('onRoute', routes.add)
+  addAccess(app)
   app.decorateRequest('keyFingerprint', undefined)
   app.decorateRequest('isKeyRefused', false)
   checkHeadFirst(app)
@@ -110,6 +112,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   // Before the key is asked for: preflights have none.
   await registerCors(app, deps.corsOrigins)
   const checkKey = createKeyCheck(deps)
+  const authorize = createAuthorize((id) => deps.manager.ownerOf(id))
   requireKey(app, checkKey)
   refuseBadUpgrades(app, deps.corsOrigins)
   // Requests that come here may be executed.
@@ -118,13 +121,19 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     if (request.is404) refuseUnknown(request.url)
     const { config } = request.routeOptions
     if (deps.isStarting() && !config.public && !config.early) throw starting()
+    // A socket whose key comes in its first frame is looked at then.
+    if (!config.public && request.access) authorize.request(request)
     expectations.meet(request, reply)
     if (takesLongBody(request)) bodies.allowSlow(request.raw)
   })
   holdConversations(app, deps.manager)
   app.setNotFoundHandler(async ({ url }) => refuseUnknown(url))
 
-  await registerRoutes(app, { ...deps, checkKey })
+  const admit: CheckKey = async (request, authorization) => {
+    await checkKey(request, authorization)
+    authorize.request(request)
+  }
+  await registerRoutes(app, { ...deps, checkKey: admit, authorize })
   return app
 }
 
@@ -184,33 +193,6 @@ function watchAnswers(app: FastifyInstance, { stallMs }: RequestTimes, metrics: 
 export function cutConnections(app: FastifyInstance): void {
   app.server.closeAllConnections()
   app.upgrades.cut()
-}
-
-/** Throws a `Problem` unless that is a key, and counts those who had none. */
-function createKeyCheck({ authenticate, metrics }: HttpDeps): CheckKey {
-  const countFailedKey = createFailedKeys()
-  return async (request, authorization) => {
-    try {
-      request.keyFingerprint = authenticate(authorization)
-    } catch (error) {
-      request.keyFingerprint = fingerprintIn(authorization)
-      request.isKeyRefused = true
-      metrics.keyRefused()
-      await countFailedKey(request)
-      throw error
-    }
-  }
-}
-
-function requireKey(app: FastifyInstance, checkKey: CheckKey): void {
-  app.addHook('onRequest', async (request) => {
-    refuseTokensIn(request.url)
-    const { config } = request.routeOptions
-    const { authorization } = request.headers
-    // A socket may bring its key in its first frame, for browsers have no other way.
-    const keyComes = config.socket && app.upgrades.has(request) && authorization === undefined
-    if (!config.public && !keyComes) await checkKey(request, authorization)
-  })
 }
 
 const starting = () =>

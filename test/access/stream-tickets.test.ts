@@ -10,7 +10,7 @@ const ofConversation = { conversation_id: ID, scopes: ['read' as const] }
 const ofFirehose = { firehose: true as const, scopes: ['read' as const] }
 
 const accessOf = (end = new AbortController()) =>
-  new Access('a key', ['read', 'write'], { userId: 'user-17' }, end.signal)
+  new Access({ id: 'a key', name: 'dashboard' }, ['read', 'write'], { userId: 'user-17' }, end.signal)
 
 test('a ticket works once', () => {
   const tickets = new StreamTickets()

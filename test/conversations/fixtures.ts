@@ -161,7 +161,7 @@ export async function setBench({
       endOrphans: async () => [],
       endProcesses: async () => [],
       ...managerDeps,
-      onDeleted: (id) => firehose.announceDeleted(id),
+      onDeleted: (owner) => firehose.announceDeleted(owner),
     })
     await manager.start()
     await manager.resumeDeliveries()

@@ -1,8 +1,11 @@
 /** The HTTP server in this process, in front of real conversations. */
+import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { expect } from 'vitest'
 import { ErrorBody } from '../../src/contract/problem.ts'
 import type { ProblemCode } from '../../src/contract/problem.ts'
+import { ApiKeys } from '../../src/access/api-keys.ts'
+import { StreamTickets } from '../../src/access/stream-tickets.ts'
 import { createAuthenticator } from '../../src/http/guards/auth.ts'
 import { createHttpServer } from '../../src/http/server.ts'
 import type { HttpDeps } from '../../src/http/server.ts'
@@ -72,10 +75,13 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
   const readiness = { isReady: true, isStarting: false }
   const { pino } = await import('pino')
   const logger = pino({ level: 'debug' }, { write: (line: string) => void bench.logged.push(line) })
+  const apiKeys = await ApiKeys.open(join(bench.dataDir, 'keys.json'))
   const app = await createHttpServer({
     manager: bench.manager,
     firehose: bench.firehose,
-    authenticate: createAuthenticator([KEY, OLD_KEY]),
+    authenticate: createAuthenticator([KEY, OLD_KEY], apiKeys),
+    apiKeys,
+    tickets: new StreamTickets(),
     hashBody: createBodyHash([KEY, OLD_KEY]),
     info: { ...INFO, tools: [...INFO.tools], network: { ...INFO.network, modes: [...INFO.network.modes] } },
     readiness: async () => ({ status: readiness.isReady ? 'ok' : 'unavailable' }),

@@ -1,6 +1,7 @@
 /** How events are asked for: the queries of the list, the count and the stream, and their answers. */
 import { z } from 'zod'
 import { ConversationId } from '../conversation.ts'
+import { Ticket } from '../key.ts'
 import { Flag, PageLimit, listOf } from '../page.ts'
 import { Event, EVENT_TYPES, EventTypeName } from './event.ts'
 import { TRANSIENT_TYPES } from './transient-event.ts'
@@ -70,11 +71,12 @@ export const StreamEvents = z.strictObject({
   ),
   types: typeNames(StreamTypeName).optional(),
   deltas: Flag.default(false).describe('Include transient events, such as text while the model writes it.'),
+  ticket: Ticket,
 })
 export type StreamEvents = z.infer<typeof StreamEvents>
 
 /** For the socket that creates its conversation: it receives all of its events. */
-export const StreamNewConversation = StreamEvents.omit({ after_seq: true }).extend({
+export const StreamNewConversation = StreamEvents.omit({ after_seq: true, ticket: true }).extend({
   create: z
     .enum(['defaults', 'frame'])
     .default('defaults')

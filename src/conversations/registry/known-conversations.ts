@@ -7,7 +7,7 @@ import type {
 import type { EventLog } from '../../events/event-log.ts'
 import { stampOf } from '../../events/store/log-stamp.ts'
 import type { CreatedKey } from '../idempotency/created-keys.ts'
-import type { Summary } from './listing.ts'
+import type { IsVisible, Summary } from './listing.ts'
 import { summarize } from './listing.ts'
 import { RestingViews } from './resting-views.ts'
 import type { StartUpDeps } from './start-up.ts'
@@ -62,13 +62,13 @@ export class KnownConversations {
     await this.#deps.summaryFile.forget(id)
   }
 
-  count(filter: CountConversations): number {
-    return this.#summaries.count(filter)
+  count(filter: CountConversations, isVisible?: IsVisible): number {
+    return this.#summaries.count(filter, isVisible)
   }
 
   /** Throws a `Problem` for a `page_id` that no page gave. */
-  page(query: ListConversations): { ids: string[]; nextPageId: string | null } {
-    return this.#summaries.page(query)
+  page(query: ListConversations, isVisible?: IsVisible): { ids: string[]; nextPageId: string | null } {
+    return this.#summaries.page(query, isVisible)
   }
 
   /** Of one that is not open. Undefined when it has to be opened to know how it is. */

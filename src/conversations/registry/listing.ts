@@ -21,6 +21,9 @@ export type Summary = {
   readonly idempotency: KeptKey | undefined
 }
 
+/** Which conversations there are for whoever asks. */
+export type IsVisible = (conversation: Pick<Summary, 'id' | 'userId'>) => boolean
+
 export function summarize({ settings, ...state }: State): Summary {
   const { idempotency } = settings
   return {
@@ -51,18 +54,22 @@ export function asksForStatusOnly(filter: CountConversations): boolean {
   return Object.entries(filter).every(([name, value]) => name === 'status' || value === undefined)
 }
 
-export function countMatching(listed: Listed, filter: CountConversations): number {
+export function countMatching(listed: Listed, filter: CountConversations, isVisible?: IsVisible): number {
   const [first, end] = placesWithin(listed, filter)
-  const isWanted = createMatcher(filter)
+  const isWanted = createMatcher(filter, isVisible)
   let count = 0
   for (let place = first; place < end; place++) if (isWanted(listed.at(place)!)) count++
   return count
 }
 
 /** Throws a `Problem` for a `page_id` that no page gave. */
-export function listPage(listed: Listed, query: ListConversations): { ids: string[]; nextPageId: string | null } {
+export function listPage(
+  listed: Listed,
+  query: ListConversations,
+  isVisible?: IsVisible,
+): { ids: string[]; nextPageId: string | null } {
   const after = query.page_id === undefined ? undefined : positionOf(query.page_id)
-  const isWanted = createMatcher(query)
+  const isWanted = createMatcher(query, isVisible)
   const [first, end] = placesWithin(listed, query)
   const found: Summary[] = []
   const isFull = () => found.length > query.limit
@@ -104,10 +111,14 @@ function placesWithin(listed: Listed, { created_after, created_before }: CountCo
 }
 
 /** What is left to look at when the status and the time of creation fit. */
-function createMatcher({ user_id, q, ...filter }: CountConversations): (summary: Summary) => boolean {
+function createMatcher(
+  { user_id, q, ...filter }: CountConversations,
+  isVisible: IsVisible = () => true,
+): (summary: Summary) => boolean {
   const [after = -Infinity, before = Infinity] = [timeOf(filter.updated_after), timeOf(filter.updated_before)]
   const text = q?.toLowerCase()
-  return ({ userId, title = '', preview, updatedAt }) =>
+  return ({ id, userId, title = '', preview, updatedAt }) =>
+    isVisible({ id, userId }) &&
     (user_id === undefined || userId === user_id) &&
     updatedAt >= after &&
     updatedAt < before &&

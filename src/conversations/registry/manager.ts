@@ -23,6 +23,7 @@ import { createInFlight } from '../idempotency/in-flight.ts'
 import type { IdleOptions } from '../idle/idle-watch.ts'
 import { watchIdle } from '../idle/idle-watch.ts'
 import { Uses } from '../idle/uses.ts'
+import type { IsVisible, Summary } from './listing.ts'
 import { KnownConversations, keyOf } from './known-conversations.ts'
 import { removeData, stateOnDisk } from './removal.ts'
 import { Recovery } from './recovery.ts'
@@ -44,7 +45,7 @@ const CLOSE_TIMEOUT_MS = 6000
 
 export type ManagerDeps = StartUpDeps & {
   /** Told when a conversation is gone for good. */
-  readonly onDeleted: (id: string) => void
+  readonly onDeleted: (conversation: Pick<Summary, 'id' | 'userId'>) => void
   /** When conversations at rest are closed; without it they stay open. */
   readonly idle?: IdleOptions
   /** Ends the processes that any conversation has left; returns the pids of those that could not be ended. */
@@ -208,14 +209,22 @@ export class ConversationManager {
   }
 
   /** One page, newest first unless asked otherwise. Opens no log. */
-  async list(query: ListConversations): Promise<{ items: ConversationView[]; next_page_id: string | null }> {
-    const { ids, nextPageId } = this.#index.page(query)
+  async list(
+    query: ListConversations,
+    isVisible?: IsVisible,
+  ): Promise<{ items: ConversationView[]; next_page_id: string | null }> {
+    const { ids, nextPageId } = this.#index.page(query, isVisible)
     const views = await mapBounded(ids, START_CONCURRENCY, (id) => this.#viewWithoutOpening(id))
     return { items: views.filter((view) => view !== undefined), next_page_id: nextPageId }
   }
 
-  count(filter: CountConversations): number {
-    return this.#index.count(filter)
+  count(filter: CountConversations, isVisible?: IsVisible): number {
+    return this.#index.count(filter, isVisible)
+  }
+
+  /** What decides who may see it; undefined when there is none. */
+  ownerOf(id: string): Pick<Summary, 'id' | 'userId'> | undefined {
+    return this.#index.get(id)
   }
 
   /** The last seq of each; undefined of those whose log could not be read. */
@@ -287,7 +296,7 @@ export class ConversationManager {
     await removeData(this.#deps, id, state)
     this.#recovery.forget(id)
     await this.#index.forget(id)
-    this.#deps.onDeleted(id)
+    this.#deps.onDeleted({ id, userId: state?.settings.user_id })
   }
 
   /**

@@ -2,7 +2,7 @@
 import type { CountConversations, ListConversations } from '../../contract/conversation.ts'
 import { Status } from '../../contract/events/status.ts'
 import { SortedList } from './sorted-list.ts'
-import type { Summary } from './listing.ts'
+import type { IsVisible, Summary } from './listing.ts'
 import { asksForStatusOnly, compareSummaries, countMatching, listPage } from './listing.ts'
 
 /** One object per conversation for as long as it exists, so that a change of what no order depends on costs an assignment. */
@@ -67,14 +67,14 @@ export class Summaries {
     this.#of(known.status).delete(known)
   }
 
-  count(filter: CountConversations): number {
+  count(filter: CountConversations, isVisible?: IsVisible): number {
     const listed = this.#listed(filter)
-    return asksForStatusOnly(filter) ? listed.length : countMatching(listed, filter)
+    return asksForStatusOnly(filter) && !isVisible ? listed.length : countMatching(listed, filter, isVisible)
   }
 
   /** Throws a `Problem` for a `page_id` that no page gave. */
-  page(query: ListConversations): { ids: string[]; nextPageId: string | null } {
-    return listPage(this.#listed(query), query)
+  page(query: ListConversations, isVisible?: IsVisible): { ids: string[]; nextPageId: string | null } {
+    return listPage(this.#listed(query), query, isVisible)
   }
 
   #listed({ status }: Pick<CountConversations, 'status'>): SortedList<Kept> {

@@ -26,9 +26,14 @@ export type Notice = {
   readonly type: 'conversation_deleted'
   readonly event: { readonly type: 'conversation_deleted'; readonly conversation_id: string }
   readonly json: string
+  /** What decided who saw it; not sent. */
+  readonly owner: Owner
 }
 
-export function deletedNotice(conversation_id: string): Notice {
+type Owner = { readonly id: string; readonly userId: string | undefined }
+
+export function deletedNotice(owner: Owner): Notice {
+  const conversation_id = owner.id
   const event = { type: 'conversation_deleted', conversation_id } as const
-  return { seq: undefined, type: event.type, event, json: JSON.stringify(event) }
+  return { seq: undefined, type: event.type, event, json: JSON.stringify(event), owner }
 }

@@ -95,8 +95,8 @@ export class Firehose {
   }
 
   /** To be called when a conversation is gone for good. */
-  announceDeleted(conversationId: string): void {
-    this.#pass(deletedNotice(conversationId))
+  announceDeleted(owner: Notice['owner']): void {
+    this.#pass(deletedNotice(owner))
   }
 
   /** Resolves when all that was stored before the call can be read. Throws a `Problem` when it cannot be told. */

@@ -1,14 +1,20 @@
-/** Authentication: the bearer master key, compared in constant time. The only file that sees what clients send as a key. */
+/** Authentication: the master key, compared in constant time, or an API key. The only file that sees what clients send as a key. */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { Access } from '../../access/access.ts'
+import type { ApiKeys } from '../../access/api-keys.ts'
 import { Problem } from '../../contract/problem.ts'
 
-/** Answers the key's fingerprint. Throws a `Problem` unless the header holds one of the keys. */
-export type Authenticate = (header: string | undefined) => string
+/** Which key it was, and what it may do. */
+export type Authenticated = { readonly fingerprint: string; readonly access: Access }
 
-export function createAuthenticator(keys: readonly string[]): Authenticate {
+/** Throws a `Problem` unless the header holds a master key or an API key. */
+export type Authenticate = (header: string | undefined) => Authenticated
+
+export function createAuthenticator(keys: readonly string[], apiKeys?: Pick<ApiKeys, 'find'>): Authenticate {
   // Digests under a random key have one length and tell nothing of how far a guess was right.
   const salt = randomBytes(32)
   const digest = (text: string) => createHmac('sha256', salt).update(text).digest()
+  const access = Access.master()
   const known = keys.map((key) => ({ digest: digest(key), fingerprint: fingerprintOf(key) }))
 
   return (header) => {
@@ -19,9 +25,13 @@ export function createAuthenticator(keys: readonly string[]): Authenticate {
     const given = digest(token)
     // All of them, whichever fits: the time taken tells nothing of which key it was.
     const matches = known.filter((key) => timingSafeEqual(key.digest, given))
-    if (!matches[0])
-      throw new Problem('unauthorized', 'The key is not a master key of this server. Check OPENHANDS_MASTER_KEY.')
-    return matches[0].fingerprint
+    if (matches[0]) return { fingerprint: matches[0].fingerprint, access }
+    const found = apiKeys?.find(token)
+    if (found) return { fingerprint: fingerprintOf(token), access: found }
+    throw new Problem(
+      'unauthorized',
+      'The key is not a valid key of this server: it is wrong, expired or revoked. Check OPENHANDS_MASTER_KEY, or the API key.',
+    )
   }
 }
 

@@ -1,52 +1,71 @@
 /**
- * Authorization: which credential may call which route, and which conversations exist for it. The only file that decides
- * about both. A conversation that a key does not see is answered as one that there never was, before anything is looked up
- * on disk, so that neither the answer nor its time says which it is.
+ * Authorization: which key may call which route, and which conversations exist for it. A conversation that a key does not
+ * see is answered as one that there never was, before anything is looked up on disk: neither the answer nor its time says
+ * which it is.
  */
-import type { FastifyInstance } from 'fastify'
-import type { Access, Owned } from '../../access/access.ts'
-import type { Scope } from '../../contract/key.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Access } from '../../access/access.ts'
+import type { Owned } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
+import type { Scope } from '../../contract/key.ts'
+import { scopeOf } from './route-scopes.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What a key needs to call it. Each route has one, unless it is public. */
+    /** What a key needs to call it. From `route-scopes.ts`, for all but public routes. */
     scope?: Scope
   }
   interface FastifyRequest {
-    /** What its credential may do. Set when the key was checked. */
-    access: Access
+    /** What its key may do; see `accessOf`. */
+    access: Access | undefined
   }
 }
 
-export type Authorize = {
-  /** Throws `forbidden` without the scope, and `conversation_not_found` for a conversation that the key does not see. */
-  readonly route: (access: Access, scope: Scope, params: { readonly id?: string | undefined }) => void
+export interface Authorize {
+  /** Throws `forbidden` without the scope of the route, and `conversation_not_found` for a conversation that the key does not see. */
+  request(request: FastifyRequest): void
   /** Throws `conversation_not_found`. */
-  readonly conversation: (access: Access, id: string) => void
+  conversation(access: Access, id: string): void
 }
 
-/** `ownerOf`: undefined for a conversation that there is not. */
+const NOTHING = new Access({ id: 'none', name: 'none' }, [], { conversations: new Set() }, AbortSignal.abort())
+
+/** What the key of a request may do: nothing, until it was checked. */
+export const accessOf = ({ access }: Pick<FastifyRequest, 'access'>): Access => access ?? NOTHING
+
+/** For lists and the firehose; undefined for a key that sees all. */
+export const visibleTo = (access: Access): ((owned: Owned) => boolean) | undefined =>
+  access.isLimited ? (owned) => access.sees(owned) : undefined
+
+/** `ownerOf`: undefined for a conversation that does not exist. */
 export function createAuthorize(ownerOf: (id: string) => Owned | undefined): Authorize {
   const conversation = (access: Access, id: string) => {
+    if (!access.isLimited) return // the lookup that follows says more: that it was deleted, or is damaged
     const owned = ownerOf(id.toLowerCase())
-    // Without limits, the lookup that follows says more: that it was deleted, or is damaged.
-    if (access.isLimited && !(owned && access.sees(owned)))
-      throw new Problem('conversation_not_found', `There is no conversation ${id.toLowerCase()}.`)
+    if (owned && access.sees(owned)) return
+    throw new Problem('conversation_not_found', `There is no conversation ${id.toLowerCase()}.`)
   }
   return {
-    route(access, scope, { id }) {
-      access.require(scope)
-      if (id !== undefined) conversation(access, id)
+    request(request) {
+      const access = accessOf(request)
+      const { config, url = '' } = request.routeOptions
+      access.require(config.scope ?? 'admin')
+      const { id } = (request.params ?? {}) as { id?: string } // a parameter of a route is a string
+      if (id !== undefined && url.startsWith('/conversations/:id')) conversation(access, id)
     },
     conversation,
   }
 }
 
-/** Throws at start: a route that nobody thought about would be open to each key. */
-export function requireScopes(app: FastifyInstance): void {
-  app.addHook('onRoute', ({ method, url, config }) => {
-    if (!config?.public && config?.scope === undefined)
-      throw new Error(`${[method].flat().join()} ${url} has no scope. Add config.scope.`)
+/** To be called before the first route. Throws at start for a route without a scope: it would be open to every key. */
+export function addAccess(app: FastifyInstance): void {
+  app.decorateRequest('access', undefined)
+  app.addHook('onRoute', (route) => {
+    if (route.config?.public) return
+    const scopes = new Set([route.method].flat().map((method) => scopeOf(method, route.url)))
+    const [scope] = scopes
+    if (scope === undefined || scopes.size !== 1)
+      throw new Error(`${[route.method].flat().join()} ${route.url} has no scope. Add it to route-scopes.ts.`)
+    route.config = { ...route.config, scope }
   })
 }

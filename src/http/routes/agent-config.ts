@@ -4,6 +4,8 @@ import { AgentInfo } from '../../contract/agent-info.ts'
 import { Conversation, UpdateConfig } from '../../contract/conversation.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { describeRoute } from '../describe-route.ts'
+import { accessOf } from '../guards/authorize.ts'
+import { mayConfigure } from '../guards/limited-requests.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
 
 export const agentConfigRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
@@ -38,6 +40,9 @@ export const agentConfigRoutes: FastifyPluginAsyncZod<{ manager: ConversationMan
         response: { 200: Conversation },
       },
     },
-    (request) => manager.configure(request.params.id, request.body),
+    (request) => {
+      mayConfigure(accessOf(request), request.body)
+      return manager.configure(request.params.id, request.body)
+    },
   )
 }

@@ -12,6 +12,8 @@ import { Count } from '../../contract/page.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
+import { accessOf, visibleTo } from '../guards/authorize.ts'
+import { createAs, ownKey } from '../guards/limited-requests.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
 
 export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
@@ -38,7 +40,9 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
       },
     },
     async (request, reply) => {
-      const conversation = await manager.create(request.body, idempotencyOf(request))
+      const access = accessOf(request)
+      const wanted = createAs(access, request.body)
+      const conversation = await manager.create(wanted, ownKey(access, idempotencyOf(request)))
       return reply.code(201).header('location', `/conversations/${conversation.id}`).send(conversation)
     },
   )
@@ -52,7 +56,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
         response: { 200: ConversationPage },
       },
     },
-    (request) => manager.list(request.query),
+    (request) => manager.list(request.query, visibleTo(accessOf(request))),
   )
 
   app.get(
@@ -64,7 +68,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
         response: { 200: Count },
       },
     },
-    async (request) => ({ count: manager.count(request.query) }),
+    async (request) => ({ count: manager.count(request.query, visibleTo(accessOf(request))) }),
   )
 
   app.get(

@@ -4,6 +4,8 @@ import { Conversation, ForkConversation } from '../../contract/conversation.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { KeyHeader, keyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
+import { accessOf } from '../guards/authorize.ts'
+import { mayCreate, ownKey } from '../guards/limited-requests.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
 
 export const forkRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
@@ -32,8 +34,10 @@ export const forkRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
     async (request, reply) => {
       const { id } = request.params
       const body = request.body ?? ForkConversation.parse({})
+      const access = accessOf(request)
+      mayCreate(access)
       // Keys of creates and forks share a store, so the original is a part of what was asked for.
-      const fork = await manager.fork(id, body, keyOf(request)?.with({ from: id, ...body }))
+      const fork = await manager.fork(id, body, ownKey(access, keyOf(request)?.with({ from: id, ...body })))
       return reply.code(201).header('location', `/conversations/${fork.id}`).send(fork)
     },
   )

@@ -14,10 +14,11 @@ import type { ApiKeys } from '../../access/api-keys.ts'
 import type { StreamTickets } from '../../access/stream-tickets.ts'
 import { describeRoute } from '../describe-route.ts'
 import type { Authorize } from '../guards/authorize.ts'
+import { accessOf } from '../guards/authorize.ts'
 
 type KeyRouteDeps = { readonly apiKeys: ApiKeys; readonly tickets: StreamTickets; readonly authorize: Authorize }
 
-const ByKeyId = z.strictObject({ id: z.uuid().toLowerCase() })
+const ByKeyId = z.strictObject({ key_id: z.uuid().toLowerCase() })
 
 export const keyRoutes: FastifyPluginAsyncZod<KeyRouteDeps> = async (app, deps) => {
   registerKeys(app, deps)
@@ -26,12 +27,10 @@ export const keyRoutes: FastifyPluginAsyncZod<KeyRouteDeps> = async (app, deps) 
 
 function registerKeys(app: Parameters<typeof keyRoutes>[0], { apiKeys }: KeyRouteDeps): void {
   const describe = describeRoute('keys')
-  const config = { scope: 'admin' } as const
 
   app.post(
     '/keys',
     {
-      config,
       schema: {
         ...describe('createKey', 'Create an API key with scopes; the key is returned only once', ['limit_reached']),
         body: CreateKey,
@@ -46,27 +45,25 @@ function registerKeys(app: Parameters<typeof keyRoutes>[0], { apiKeys }: KeyRout
 
   app.get(
     '/keys',
-    { config, schema: { ...describe('listKeys', 'List the API keys'), response: { 200: ApiKeyList } } },
+    { schema: { ...describe('listKeys', 'List the API keys'), response: { 200: ApiKeyList } } },
     async () => ({ items: apiKeys.list() }),
   )
 
   app.get(
-    '/keys/:id',
+    '/keys/:key_id',
     {
-      config,
       schema: {
         ...describe('getKey', 'Get an API key', ['key_not_found']),
         params: ByKeyId,
         response: { 200: ApiKey },
       },
     },
-    async (request) => apiKeys.get(request.params.id),
+    async (request) => apiKeys.get(request.params.key_id),
   )
 
   app.post(
-    '/keys/:id/rotate',
+    '/keys/:key_id/rotate',
     {
-      config,
       schema: {
         ...describe('rotateKey', 'Replace an API key; the previous one stays valid for the overlap', ['key_not_found']),
         params: ByKeyId,
@@ -74,13 +71,12 @@ function registerKeys(app: Parameters<typeof keyRoutes>[0], { apiKeys }: KeyRout
         response: { 200: CreatedKey },
       },
     },
-    (request) => apiKeys.rotate(request.params.id, request.body ?? RotateKey.parse({})),
+    (request) => apiKeys.rotate(request.params.key_id, request.body ?? RotateKey.parse({})),
   )
 
   app.delete(
-    '/keys/:id',
+    '/keys/:key_id',
     {
-      config,
       schema: {
         ...describe('deleteKey', 'Revoke an API key; its streams end at once', ['key_not_found']),
         params: ByKeyId,
@@ -88,7 +84,7 @@ function registerKeys(app: Parameters<typeof keyRoutes>[0], { apiKeys }: KeyRout
       },
     },
     async (request, reply) => {
-      await apiKeys.revoke(request.params.id)
+      await apiKeys.revoke(request.params.key_id)
       return reply.code(204).send()
     },
   )
@@ -98,7 +94,6 @@ function registerTickets(app: Parameters<typeof keyRoutes>[0], { tickets, author
   app.post(
     '/stream-tickets',
     {
-      config: { scope: 'read' },
       schema: {
         ...describeRoute('keys')('createStreamTicket', 'Get a ticket to open one stream from a browser', [
           'conversation_not_found',
@@ -108,9 +103,10 @@ function registerTickets(app: Parameters<typeof keyRoutes>[0], { tickets, author
       },
     },
     async (request, reply) => {
+      const access = accessOf(request)
       const { conversation_id: id } = request.body
-      if (id !== undefined) authorize.conversation(request.access, id)
-      return reply.code(201).header('cache-control', 'no-store').send(tickets.issue(request.access, request.body))
+      if (id !== undefined) authorize.conversation(access, id)
+      return reply.code(201).header('cache-control', 'no-store').send(tickets.issue(access, request.body))
     },
   )
 }

@@ -6,6 +6,8 @@ import { PostTask, Task, TaskPage, ListTasks } from '../../contract/task.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
+import { accessOf } from '../guards/authorize.ts'
+import { mayPostTask } from '../guards/limited-requests.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
 
 const OneTask = z.strictObject({ id: ConversationId, task_id: z.uuid().toLowerCase() })
@@ -32,6 +34,7 @@ export const taskRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
     },
     async (request, reply) => {
       const { id } = request.params
+      mayPostTask(accessOf(request), request.body)
       const { tasks } = await manager.get(id)
       const task = await tasks.post(request.body, idempotencyOf(request))
       return reply.code(201).header('location', `/conversations/${id}/tasks/${task.task_id}`).send(task)

@@ -1,5 +1,7 @@
 /** What a client says on the socket of a conversation: parsed, executed one after the other, each answered. */
 import type { z } from 'zod'
+import type { Access } from '../../access/access.ts'
+import type { Scope } from '../../contract/key.ts'
 import { LATER_FIELDS } from '../../contract/conversation.ts'
 import { tellIssue } from '../../contract/issue.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -8,18 +10,32 @@ import { CommandFrame } from '../../contract/socket.ts'
 import { ComplexJson, parseForeignJson } from '../../lib/foreign-json.ts'
 import type { Opened } from '../../conversations/assemble.ts'
 import type { Idempotency } from '../../conversations/idempotency/idempotency.ts'
+import { mayPostTask } from '../guards/limited-requests.ts'
 import { unsupportedFields } from '../problem-handler.ts'
 
 /** More would not help to correct the frame. */
 const MAX_ISSUES = 20
 
 export type CommandDeps = {
+  /** What its key may do. */
+  readonly access: Access
   /** Opened when it is needed: a socket may outlive a log that failed. */
   readonly open: () => Promise<Opened>
   /** Of what another route does, and was asked for with this key. */
   readonly keyed: (key: string | undefined, route: string, body: unknown) => Idempotency | undefined
   /** For what was thrown. */
   readonly toProblem: (error: unknown) => Problem
+}
+
+/** As the routes that do the same. */
+const SCOPES: Readonly<Record<CommandFrame['type'], Scope>> = {
+  message: 'write',
+  run: 'write',
+  pause: 'write',
+  task: 'write',
+  cancel_task: 'write',
+  answer: 'write',
+  permission: 'approve',
 }
 
 /** Never throws. */
@@ -29,6 +45,8 @@ export async function answerCommand(text: string, deps: CommandDeps): Promise<Ac
     const json = parseJson(text)
     id = idOf(json)
     const frame = parseFrame(CommandFrame, json)
+    deps.access.require(SCOPES[frame.type])
+    if (frame.type === 'task') mayPostTask(deps.access, frame)
     return { type: 'ack', ...withId(id), of: frame.type, result: await carryOut(frame, await deps.open(), deps.keyed) }
   } catch (error) {
     return { type: 'problem', ...withId(id), ...deps.toProblem(error).toBody() }

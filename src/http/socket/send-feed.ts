@@ -15,8 +15,11 @@ export type SendOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'd
   readonly onOpen: () => (end: { readonly lagged: boolean }) => void
   /** Sent first, when no later event can be missed. */
   readonly greetings: readonly object[]
-  /** Sent after a silence, when a filter has held back the events that moved the position here. */
-  readonly reached: (position: number) => object
+  /**
+   * Sent after a silence, when a filter has held back the events that moved the position here. Absent for a reader who
+   * must not learn that there were any.
+   */
+  readonly reached?: (position: number) => object
 }
 
 /** The last frame says why the socket closes. A reader that disconnected gets none. */
@@ -41,7 +44,7 @@ export async function sendFeed(socket: SocketConnection, source: FeedSource, opt
       if (done || socket.signal.aborted) return
       const { records, reachedSeq, end } = batch
       if (records.length > 0) await socket.sendAll(records.map(socketFrame))
-      else if (reachedSeq > told) await socket.send(reached(reachedSeq))
+      else if (reached && reachedSeq > told) await socket.send(reached(reachedSeq))
       // Events that a filter held back after the last record are reported with the next heartbeat.
       told = records.length > 0 ? (records.findLast(({ seq }) => seq !== undefined)?.seq ?? told) : reachedSeq
       lagged = end === 'lagged'

@@ -1,7 +1,9 @@
 /** What all routes of WebSockets have in common: who is let in, and the life of a socket from its upgrade to its end. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { WebSocket } from 'ws'
 import type { z } from 'zod'
+import { Problem } from '../../contract/problem.ts'
+import { accessOf } from '../guards/authorize.ts'
 import { tellProblem } from '../problem-handler.ts'
 import { logSocket } from '../request-log.ts'
 import { SocketConnection } from './connection.ts'
@@ -10,6 +12,7 @@ import { endWithProblem } from './send-feed.ts'
 import { upgradeRequired } from './upgrade.ts'
 
 export type SocketRoute<Params extends z.ZodType, Query extends z.ZodType> = {
+  readonly config?: FastifyContextConfig
   readonly schema: { readonly params?: Params; readonly querystring: Query }
   /** What would be thrown later, before the upgrade: the client then gets it as an HTTP error. */
   readonly check: (asked: Asked<Params, Query>) => Promise<unknown>
@@ -30,7 +33,7 @@ export function socketRoute<Params extends z.ZodType, Query extends z.ZodType>(
 ) {
   return {
     method: 'GET',
-    config: { socket: true },
+    config: { socket: true, ...route.config },
     exposeHeadRoute: false,
     schema: { hide: true, ...route.schema },
     preHandler: upgradeWith(key, route),
@@ -49,7 +52,7 @@ export function upgradeWith<Params extends z.ZodType, Query extends z.ZodType>(
     const { upgrades } = request.server
     if (!upgrades.has(request)) return
     // Before the key is checked nothing about conversations is revealed.
-    if (request.headers.authorization !== undefined) await route.check(askedBy(request))
+    if (request.access) await route.check(askedBy(request))
     await upgrades.accept(request, reply, (ws) => void live(ws, request, key, route))
   }
 }
@@ -64,7 +67,11 @@ async function live<Params extends z.ZodType, Query extends z.ZodType>(
   logEnd(ws, request)
   const socket = new SocketConnection(ws)
   try {
-    if (request.headers.authorization === undefined && !(await key.admit(request, ws, socket.frames))) return
+    if (!request.access && !(await key.admit(request, ws, socket.frames))) return
+    const { ended } = accessOf(request)
+    const onEnded = () => void endWithProblem(socket, keyEnded())
+    ended.addEventListener('abort', onEnded)
+    socket.signal.addEventListener('abort', () => ended.removeEventListener('abort', onEnded))
     await route.serve(socket, askedBy(request))
   } catch (error) {
     await endWithProblem(socket, tellProblem(error as Error, request))
@@ -75,6 +82,8 @@ async function live<Params extends z.ZodType, Query extends z.ZodType>(
 function askedBy<Params extends z.ZodType, Query extends z.ZodType>(request: FastifyRequest): Asked<Params, Query> {
   return { params: request.params as z.infer<Params>, query: request.query as z.infer<Query>, request }
 }
+
+const keyEnded = () => new Problem('unauthorized', 'The key was revoked or has expired. Connect with another one.')
 
 function logEnd(ws: WebSocket, request: FastifyRequest): void {
   const began = performance.now()

@@ -16,6 +16,10 @@ export type StreamOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 
   readonly bufferBytes: number
   /** The cursor with which the reader resumes after this position. */
   readonly cursorAt?: (position: number) => string
+  /** For a reader who must not learn that there are events it does not get: only events move its cursor. */
+  readonly hidesProgress?: boolean
+  /** Aborted when the key of the reader has ended: so does the stream, without a last frame. */
+  readonly ended: AbortSignal
   /** Called when it begins; the returned function is called with how it ended. */
   readonly onOpen: () => (end: { readonly lagged: boolean }) => void
 }
@@ -46,8 +50,8 @@ export async function requireEventStream(request: FastifyRequest): Promise<void>
 
 /** Resolves when the stream has ended on either side. Throws a `Problem` only before the first byte. */
 export async function streamEvents(reply: FastifyReply, source: FeedSource, options: StreamOptions): Promise<void> {
-  const { bufferBytes, cursorAt = String, onOpen, ...following } = options
-  const signal = closeSignal(reply)
+  const { bufferBytes, cursorAt = String, onOpen, ended, hidesProgress = false, ...following } = options
+  const signal = AbortSignal.any([closeSignal(reply), ended])
   const feed = follow(source, { ...following, signal, limits: feedLimits(bufferBytes) })
 
   // The feed listens before the client sees the first byte, so the client receives the events of its next requests.
@@ -63,7 +67,9 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
     for (;;) {
       const { value: batch, done } = await next
       if (done || signal.aborted) return
-      const text = batch.records.length ? sseFrames(batch.records) : heartbeat(batch.reachedSeq, cursorAt)
+      const text = batch.records.length
+        ? sseFrames(batch.records)
+        : heartbeat(hidesProgress ? 0 : batch.reachedSeq, cursorAt)
       if (!stream.write(text)) await untilDrained(stream, reply, signal)
       lagged = batch.end === 'lagged'
       if (batch.end) return void stream.write(GOODBYE[batch.end])

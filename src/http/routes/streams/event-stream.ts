@@ -6,6 +6,7 @@ import { StreamEvent } from '../../../contract/events/stream-frames.ts'
 import type { ConversationManager } from '../../../conversations/registry/manager.ts'
 import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
+import { accessOf } from '../../guards/authorize.ts'
 import { describeRoute } from '../../describe-route.ts'
 import { requireEventStream, seqAfter, streamEvents } from '../../streams/sse-reply.ts'
 import type { StreamSlots } from '../../streams/stream-slots.ts'
@@ -26,6 +27,7 @@ export const eventStreamRoutes: FastifyPluginAsyncZod<EventStreamDeps> = async (
     '/conversations/:id/events/stream',
     {
       sse: { kind: 'only', heartbeat: false },
+      config: { takesTicket: true },
       exposeHeadRoute: false, // a HEAD would hold the line and never say a word
       preHandler: requireEventStream,
       schema: {
@@ -63,6 +65,7 @@ export const eventStreamRoutes: FastifyPluginAsyncZod<EventStreamDeps> = async (
           ...withoutUndefined({ afterSeq, types }),
           deltas,
           bufferBytes: deps.streamBufferBytes,
+          ended: accessOf(request).ended,
           onOpen: () => deps.metrics.streamOpened('sse'),
         })
       } finally {

@@ -8,6 +8,8 @@ import type { Firehose, FirehoseReader } from '../../../events/firehose/firehose
 import type { Published } from '../../../events/sse-frame.ts'
 import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
+import type { Access, Owned } from '../../../access/access.ts'
+import { accessOf, visibleTo } from '../../guards/authorize.ts'
 import { describeRoute } from '../../describe-route.ts'
 import { requireEventStream, streamEvents } from '../../streams/sse-reply.ts'
 import type { FirehoseSlots } from '../../streams/stream-slots.ts'
@@ -18,6 +20,8 @@ import { upgradeWith } from '../../socket/socket-route.ts'
 
 export type FirehoseRouteDeps = {
   readonly firehose: Firehose
+  /** Undefined for a conversation that does not exist. */
+  readonly ownerOf: (conversationId: string) => Owned | undefined
   readonly metrics: Metrics
   readonly slots: FirehoseSlots
   readonly firstFrameKey: FirstFrameKey
@@ -35,19 +39,21 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseRouteDeps> = async (a
       positionIn(reader, query.cursor)
       slots.take()() // checks before the upgrade that a slot is free; it is taken afterwards
     },
-    async serve(socket, { query }) {
+    async serve(socket, { query, request }) {
       using stack = new DisposableStack()
       stack.defer(slots.take())
       using reader = await firehose.open()
       const afterSeq = positionIn(reader, query.cursor) ?? reader.head
       const answering = refuseAll(socket)
       await sendFeed(socket, reader, {
-        ...wantedOf(query),
+        ...wantedOf(query, deps, accessOf(request)),
         afterSeq,
         bufferBytes,
         onOpen: () => metrics.streamOpened('websocket'),
         greetings: [{ type: 'ready', cursor: reader.cursorAt(afterSeq) }],
-        reached: (position) => ({ type: 'reached', cursor: reader.cursorAt(position) }),
+        ...(!accessOf(request).isLimited && {
+          reached: (position: number) => ({ type: 'reached', cursor: reader.cursorAt(position) }),
+        }),
       })
       await answering
     },
@@ -57,7 +63,7 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseRouteDeps> = async (a
     method: 'GET',
     url: '/firehose',
     sse: { kind: 'only', heartbeat: false },
-    config: { socket: true },
+    config: { socket: true, takesTicket: true },
     exposeHeadRoute: false, // a HEAD would hold the line and never say a word
     schema: {
       ...describe('streamFirehose', 'Follow the events of all conversations live (SSE; also a WebSocket)', [
@@ -90,11 +96,13 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseRouteDeps> = async (a
       using reader = await firehose.open()
       const afterSeq = positionIn(reader, request.headers['last-event-id'] ?? request.query.cursor)
       await streamEvents(reply, reader, {
-        ...wantedOf(request.query),
+        ...wantedOf(request.query, deps, accessOf(request)),
+        ended: accessOf(request).ended,
         ...withoutUndefined({ afterSeq }),
         bufferBytes,
         onOpen: () => metrics.streamOpened('sse'),
         cursorAt: reader.cursorAt,
+        hidesProgress: accessOf(request).isLimited,
       })
     },
   })
@@ -105,8 +113,20 @@ function positionIn(reader: FirehoseReader, cursor: string | undefined): number 
   return cursor === undefined ? undefined : reader.positionOf(cursor)
 }
 
-function wantedOf({ types, deltas, conversation_ids: ids }: StreamFirehose) {
-  const only = ids && ((record: Published) => ids.has(record.event.conversation_id))
+function wantedOf(
+  { types, deltas, conversation_ids: ids }: StreamFirehose,
+  { ownerOf }: FirehoseRouteDeps,
+  access: Access,
+) {
+  const isVisible = visibleTo(access)
+  const sees = (record: Published): boolean => {
+    // What is deleted has no owner any more, but for the notice that says so.
+    const owned = 'owner' in record ? record.owner : ownerOf(record.event.conversation_id)
+    return owned !== undefined && isVisible!(owned)
+  }
+  const only =
+    (ids || isVisible) &&
+    ((record: Published) => (!ids || ids.has(record.event.conversation_id)) && (!isVisible || sees(record)))
   return { ...withoutUndefined({ types, only }), deltas }
 }
 

@@ -11,6 +11,8 @@ import type { ConversationManager } from '../../../conversations/registry/manage
 import { requireSeq } from '../../../events/event-feed.ts'
 import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
+import { accessOf } from '../../guards/authorize.ts'
+import { createAs } from '../../guards/limited-requests.ts'
 import { tellProblem } from '../../problem-handler.ts'
 import { idempotencyIn } from '../../idempotency-key.ts'
 import { logCommand } from '../../request-log.ts'
@@ -40,6 +42,7 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
   app.route({
     url: '/conversations/:id/ws',
     ...socketRoute(firstFrameKey, {
+      config: { takesTicket: true },
       schema: { params: ById, querystring: StreamEvents },
       async check({ params, query }) {
         requireSeq((await manager.get(params.id)).log, query.after_seq)
@@ -56,8 +59,10 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
       check: async () => {},
       async serve(socket, { query, request }) {
         const { create, ...stream } = query
+        const access = accessOf(request)
+        access.require('read')
         const wanted = create === 'frame' ? await firstFrame(socket) : CreateConversation.parse({})
-        const made = await manager.create(wanted)
+        const made = await manager.create(createAs(access, wanted))
         logCommand(request, { frame: 'create', status: 201, conversation_id: made.id })
         await talk(deps, socket, request, { ...stream, id: made.id, after_seq: 0, made })
       },
@@ -113,7 +118,12 @@ async function answerAll(
   for await (const text of socket.frames) {
     const redact = await manager.redactFor(id)
     const toProblem = (error: unknown) => tellProblem(error as Error, request, redact)
-    const answer = await answerCommand(text, { open: () => manager.open(id), keyed, toProblem })
+    const answer = await answerCommand(text, {
+      access: accessOf(request),
+      open: () => manager.open(id),
+      keyed,
+      toProblem,
+    })
     const told =
       answer.type === 'ack' ? { frame: answer.of, status: 200 } : { frame: undefined, status: PROBLEMS[answer.error] }
     logCommand(request, { ...told, conversation_id: id })

@@ -1,0 +1,49 @@
+/** What keys may ask for within a request, beyond its route: limited keys create for their own user only, and choose no workdir. */
+import { createHash } from 'node:crypto'
+import type { CreateConversation, UpdateConfig } from '../../contract/conversation.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { PostTask } from '../../contract/task.ts'
+import type { Access } from '../../access/access.ts'
+import type { Idempotency } from '../../conversations/idempotency/idempotency.ts'
+
+/** The request as it is carried out. Throws `forbidden`. */
+export function createAs(access: Access, request: CreateConversation): CreateConversation {
+  mayCreate(access)
+  refuseWorkdir(access, request.workdir)
+  if (Object.keys(request.secrets ?? {}).length > 0) access.require('secrets')
+  const { userId } = access.limits
+  if (userId === undefined) return request
+  if (request.user_id !== undefined && request.user_id !== userId)
+    throw new Problem('forbidden', 'This key is limited to another user_id. Leave out user_id.')
+  return { ...request, user_id: userId }
+}
+
+/** Also for a fork. Throws `forbidden`. */
+export function mayCreate({ limits }: Access): void {
+  if (limits.conversations !== undefined)
+    throw new Problem('forbidden', 'This key is limited to certain conversations and cannot create one.')
+}
+
+/** Throws `forbidden`. */
+export function mayConfigure(access: Access, update: UpdateConfig): void {
+  refuseWorkdir(access, update.workdir)
+}
+
+/** Throws `forbidden`. */
+export function mayPostTask(access: Access, { runnable }: Pick<PostTask, 'runnable'>): void {
+  if (runnable.type === 'Command') access.require('commands')
+}
+
+/** Creates share their idempotency keys. A user must neither get what another has made, nor learn that there is such a key. */
+export function ownKey(access: Access, idempotency: Idempotency | undefined): Idempotency | undefined {
+  const { userId } = access.limits
+  if (!idempotency || userId === undefined) return idempotency
+  // Clients' own keys hold no space.
+  return { ...idempotency, key: `${createHash('sha256').update(userId).digest('hex').slice(0, 32)} ${idempotency.key}` }
+}
+
+/** It could be that of another conversation. */
+function refuseWorkdir(access: Access, workdir: string | undefined): void {
+  if (workdir !== undefined && access.isLimited)
+    throw new Problem('forbidden', 'A limited key cannot choose a workdir. Leave out workdir.')
+}

@@ -1,0 +1,59 @@
+/** Asks requests for their key: in the header, in the first frame of a socket, or as a ticket in the query of a stream. */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { StreamTickets } from '../../access/stream-tickets.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { CheckKey } from '../socket/first-frame-key.ts'
+import type { Authenticate } from './auth.ts'
+import { fingerprintIn } from './auth.ts'
+import { createFailedKeys } from './failed-keys.ts'
+import { refuseTokensIn } from './url-tokens.ts'
+
+type KeyCheckDeps = {
+  readonly authenticate: Authenticate
+  readonly tickets: StreamTickets
+  readonly metrics: Pick<Metrics, 'keyRefused'>
+}
+
+/** Returns a check that throws a `Problem` unless that is a key, and counts those who had none. */
+export function createKeyCheck({ authenticate, tickets, metrics }: KeyCheckDeps): CheckKey {
+  const countFailedKey = createFailedKeys()
+  return async (request, authorization) => {
+    try {
+      const ticket = ticketIn(request)
+      if (ticket === undefined) {
+        const { fingerprint, access } = authenticate(authorization)
+        request.keyFingerprint = fingerprint
+        request.access = access
+      } else {
+        const { id } = request.params as { id?: string } // a parameter of a route is a string
+        request.access = tickets.redeem(ticket, id?.toLowerCase())
+      }
+    } catch (error) {
+      request.keyFingerprint = fingerprintIn(authorization)
+      request.isKeyRefused = true
+      metrics.keyRefused()
+      await countFailedKey(request)
+      throw error
+    }
+  }
+}
+
+/** Adds the hook that asks each request for its key, except those to public routes. */
+export function requireKey(app: FastifyInstance, checkKey: CheckKey): void {
+  app.addHook('onRequest', async (request) => {
+    refuseTokensIn(request.url)
+    const { config } = request.routeOptions
+    const { authorization } = request.headers
+    // A socket may bring its key in its first frame, for browsers have no other way.
+    const keyComes = config.socket && app.upgrades.has(request) && authorization === undefined
+    if (config.public || (keyComes && ticketIn(request) === undefined)) return
+    await checkKey(request, authorization)
+  })
+}
+
+/** What stands in place of the header, on routes of streams only. */
+function ticketIn({ query, headers, routeOptions: { config } }: FastifyRequest): string | undefined {
+  if (!config.takesTicket || headers.authorization !== undefined) return undefined
+  const { ticket } = query as { ticket?: unknown } // not validated yet
+  return typeof ticket === 'string' ? ticket : undefined
+}

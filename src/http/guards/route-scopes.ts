@@ -1,0 +1,101 @@
+/** Which scope a key needs for each route. The only file that says so; a route that is not here stops the server from starting. */
+import type { Scope } from '../../contract/key.ts'
+
+const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
+  read: [
+    'GET /info',
+    'GET /firehose',
+    'GET /conversations',
+    'GET /conversations/count',
+    'GET /conversations/:id',
+    'GET /conversations/:id/agent-info',
+    'GET /conversations/:id/events',
+    'GET /conversations/:id/events/count',
+    'GET /conversations/:id/events/stream',
+    'GET /conversations/:id/events/:event_id',
+    // What a client sends on the socket needs the scopes of the routes that do the same.
+    'GET /conversations/:id/ws',
+    'GET /conversations/:id/permissions',
+    'GET /conversations/:id/network-requests',
+    'GET /conversations/:id/tasks',
+    'GET /conversations/:id/tasks/:task_id',
+    'GET /conversations/:id/callbacks',
+    'GET /conversations/:id/callbacks/:callback_id',
+    'GET /conversations/:id/callbacks/:callback_id/deliveries',
+    'POST /stream-tickets',
+  ],
+  write: [
+    'POST /conversations',
+    'GET /conversations/ws',
+    'DELETE /conversations/:id',
+    'PUT /conversations/:id/config',
+    'POST /conversations/:id/fork',
+    'POST /conversations/:id/messages',
+    'POST /conversations/:id/run',
+    'POST /conversations/:id/pause',
+    'POST /conversations/:id/events',
+    'POST /conversations/:id/tasks',
+    'DELETE /conversations/:id/tasks/:task_id',
+    'POST /conversations/:id/callbacks',
+    'PUT /conversations/:id/callbacks/:callback_id',
+    'DELETE /conversations/:id/callbacks/:callback_id',
+    'POST /conversations/:id/callbacks/:callback_id/test',
+    'POST /conversations/:id/callbacks/:callback_id/redeliver',
+  ],
+  approve: [
+    'POST /conversations/:id/confirmation',
+    'POST /conversations/:id/permissions/:request_id',
+    'POST /conversations/:id/approve',
+    'POST /conversations/:id/reject',
+    'POST /conversations/:id/network-requests/:request_id',
+  ],
+  files: [
+    'GET /conversations/:id/files',
+    'GET /conversations/:id/files/*',
+    'PUT /conversations/:id/files/*',
+    'DELETE /conversations/:id/files/*',
+    'POST /conversations/:id/files/upload',
+    'GET /conversations/:id/file-info/*',
+    'GET /conversations/:id/file-search',
+    'GET /conversations/:id/file-count',
+    'POST /conversations/:id/dirs/*',
+  ],
+  commands: [
+    'POST /conversations/:id/commands',
+    'GET /conversations/:id/commands',
+    'GET /conversations/:id/commands/:command_id',
+    'GET /conversations/:id/commands/:command_id/output',
+    'POST /conversations/:id/commands/:command_id/input',
+    'DELETE /conversations/:id/commands/:command_id',
+    'GET /conversations/:id/processes',
+    'DELETE /conversations/:id/processes',
+    'DELETE /conversations/:id/processes/:pid',
+    'GET /conversations/:id/shell-sessions',
+    'DELETE /conversations/:id/shell-sessions/:session_id',
+  ],
+  secrets: [
+    'PUT /conversations/:id/secrets',
+    'GET /conversations/:id/secrets',
+    'DELETE /conversations/:id/secrets/:key',
+  ],
+  admin: [
+    'GET /metrics',
+    'POST /keys',
+    'GET /keys',
+    'GET /keys/:key_id',
+    'POST /keys/:key_id/rotate',
+    'DELETE /keys/:key_id',
+  ],
+}
+
+const SCOPES: ReadonlyMap<string, Scope> = new Map(
+  Object.entries(ROUTES).flatMap(([scope, routes]) => routes.map((route) => [route, scope as Scope])), // keys of ROUTES
+)
+
+/** Undefined for a route that nobody thought about. A HEAD needs what the GET needs. */
+export function scopeOf(method: string, url: string): Scope | undefined {
+  return SCOPES.get(`${method === 'HEAD' ? 'GET' : method} ${url}`)
+}
+
+/** Every route of the table, for a test that each exists. */
+export const scopedRoutes = (): Iterable<string> => SCOPES.keys()
