@@ -1,43 +1,25 @@
 /** Each operation of the OpenAPI document, asked in every wrong way that fits it: it answers as the document says. */
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { ErrorBody } from '../../src/contract/problem.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { realShells } from '../conversations/fixtures.ts'
 import type { Answer } from './fixtures.ts'
 import { setHttp } from './fixtures.ts'
-import type { Schema } from './samples.ts'
-import { sampleOf } from './samples.ts'
-
-type Parameter = { name: string; in: string; required?: boolean; schema: Schema }
-
-type Operation = {
-  operationId: string
-  parameters?: Parameter[]
-  requestBody?: { required?: boolean; content: Record<string, { schema: Schema }> }
-  responses: Record<string, { content?: Record<string, { schema: object }> }>
-  security?: unknown[]
-}
-
-const document = JSON.parse(readFileSync(join(import.meta.dirname, '../../openapi/openapi.json'), 'utf8')) as {
-  paths: Record<string, Record<string, Operation>>
-  components: { schemas: Record<string, Schema> }
-}
-
-const METHODS = ['get', 'put', 'post', 'delete', 'patch']
-const operations = Object.entries(document.paths).flatMap(([path, methods]) => {
-  return Object.entries(methods).map(([method, operation]) => {
-    return { name: `${method.toUpperCase()} ${path}`, path, method: method.toUpperCase(), operation }
-  })
-})
-type Case = (typeof operations)[number]
-
-const isPublic = ({ operation }: Case) => operation.security?.length === 0
-const parametersIn = ({ operation }: Case, place: string) =>
-  (operation.parameters ?? []).filter((one) => one.in === place)
-const bodyTypes = ({ operation }: Case) => Object.keys(operation.requestBody?.content ?? {})
-const takesJson = (one: Case) => bodyTypes(one).includes('application/json')
+import type { Case } from './operations.ts'
+import {
+  METHODS,
+  bodyTypes,
+  document,
+  isOfThing,
+  isPublic,
+  operations,
+  parametersIn,
+  pathOf as pathTo,
+  takesJson,
+  validBody,
+  validHeaders,
+  validQuery,
+} from './operations.ts'
 
 const http = await setHttp({ http: { trustProxy: ['127.0.0.1'] }, deps: { createShells: realShells() } })
 afterAll(() => http[Symbol.asyncDispose]())

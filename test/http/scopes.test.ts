@@ -1,0 +1,214 @@
+/** What each key may do: every operation, asked with a key of every scope, of its own conversations and of others. */
+import { afterAll, describe, expect, test } from 'vitest'
+import type { CreateKey } from '../../src/contract/key.ts'
+import { Scope } from '../../src/contract/key.ts'
+import { scopedRoutes } from '../../src/http/guards/route-scopes.ts'
+import { uuid7 } from '../../src/lib/uuid7.ts'
+import { realShells } from '../conversations/fixtures.ts'
+import type { Answer } from './fixtures.ts'
+import { setHttp } from './fixtures.ts'
+import type { Case } from './operations.ts'
+import { isPublic, operations, pathOf, validBody, validHeaders, validQuery } from './operations.ts'
+
+const http = await setHttp({ deps: { createShells: realShells() } })
+afterAll(() => http[Symbol.asyncDispose]())
+
+const LLM = { llm_config: { model: 'scripted', base_url: http.bench.model.baseUrl, api_key: 'the-key-of-a-model' } }
+const MINE = { user_id: 'user-17' }
+const THEIRS = { user_id: 'user-18' }
+const LIMITED = Scope.options.filter((scope) => scope !== 'admin')
+const foreign = await http.create(THEIRS)
+
+async function keyFor(scopes: Scope[], limits: Partial<CreateKey> = MINE): Promise<Record<string, string>> {
+  const { status, body, text } = await http.call('POST', '/keys', { name: 'a test', scopes, ...limits })
+  expect(status, text).toBe(201)
+  return { authorization: `Bearer ${body.key}` }
+}
+
+/** A stream would go on for ever: what it is asked is wrong, and it is said so to those who may ask. */
+const queryOf = (one: Case) =>
+  /stream|firehose/i.test(one.operation.operationId) ? '?no_such_parameter=1' : validQuery(one)
+
+function ask(one: Case, id: string, key: Record<string, string>): Promise<Answer> {
+  const body = one.operation.operationId === 'createStreamTicket' ? { conversation_id: id } : bodyOf(one)
+  return http.call(one.method, pathOf(one, id) + queryOf(one), body, { accept: '*/*', ...validHeaders(one), ...key })
+}
+
+/** Its example chooses fields that need more than the scope of the route. */
+const bodyOf = (one: Case) => (one.operation.operationId === 'createConversation' ? {} : validBody(one))
+
+const withoutId = ({ status, body }: Answer, id: string) => ({
+  status,
+  body: JSON.parse(JSON.stringify(body).replaceAll(id, 'ID')) as unknown,
+})
+
+const protectedOnes = operations.filter((one) => !isPublic(one)).map((one): [string, Case] => [one.name, one])
+const ofConversation = protectedOnes.filter(([, { path }]) => path.includes('/conversations/{id}'))
+
+test('every operation says which scope it needs, and every scope in the table is of a route', () => {
+  expect(protectedOnes.filter(([, one]) => !one.operation['x-required-scope'])).toEqual([])
+  const known = new Set([
+    ...operations.map(
+      ({ method, path }) => `${method} ${path.replaceAll(/\{path\}/g, '*').replaceAll(/\{(\w+)\}/g, ':$1')}`,
+    ),
+    'GET /conversations/:id/ws',
+    'GET /conversations/ws',
+  ])
+  expect([...scopedRoutes()].filter((route) => !known.has(route))).toEqual([])
+})
+
+const keys = new Map<Scope, Record<string, string>>()
+for (const scope of LIMITED) keys.set(scope, await keyFor([scope]))
+const headOf = async (id: string) => (await http.call('GET', `/conversations/${id}`)).body.last_seq as number
+const foreignHead = await headOf(foreign)
+
+describe('without the scope it is 403, whosever the conversation is:', () => {
+  test.each(protectedOnes)('%s', async (_, one) => {
+    const needed = one.operation['x-required-scope']!
+    for (const [scope, key] of keys) {
+      if (scope === needed) continue
+      for (const id of [foreign, uuid7()]) {
+        const answer = await ask(one, id, key)
+        expect(answer.status, `${scope}: ${answer.text}`).toBe(403)
+        if (one.method !== 'HEAD')
+          expect(answer.body).toMatchObject({ error: 'forbidden', details: { missing_scopes: [needed] } })
+      }
+    }
+  })
+})
+
+describe('with the scope, a conversation of another user is answered as one that there is not:', () => {
+  const none = uuid7()
+  test.each(ofConversation)('%s', async (_, one) => {
+    const key = keys.get(one.operation['x-required-scope']!)!
+    const [ofOther, ofNobody] = [await ask(one, foreign, key), await ask(one, none, key)]
+    expect(ofOther.status).toBe(404)
+    if (one.method !== 'HEAD') expect(withoutId(ofOther, foreign)).toEqual(withoutId(ofNobody, none))
+    expect(ofOther.headers).toEqual({
+      ...ofNobody.headers,
+      'x-request-id': ofOther.headers['x-request-id'],
+      date: ofOther.headers['date'],
+    })
+  })
+
+  test('and nothing of it has changed', async () => {
+    expect(await headOf(foreign)).toBe(foreignHead)
+  })
+})
+
+describe('with the scope, a conversation of its own user is reached:', () => {
+  test.each(ofConversation)('%s', async (_, one) => {
+    const own = await http.create(MINE)
+    const answer = await ask(one, own, keys.get(one.operation['x-required-scope']!)!)
+    expect([401, 403]).not.toContain(answer.status)
+    expect(answer.body?.error).not.toBe('conversation_not_found')
+    expect(answer.status).toBeLessThan(500)
+  })
+})
+
+describe('an admin key may do all that the master key may:', () => {
+  test.each(protectedOnes)('%s', async (_, one) => {
+    const answer = await ask(one, await http.create(), await keyFor(['admin'], {}))
+    expect([401, 403], answer.text).not.toContain(answer.status)
+    expect(answer.status).toBeLessThan(500)
+  })
+})
+
+describe('a key limited to a user', () => {
+  test('lists and counts the conversations of that user only, whatever it asks for', async () => {
+    const key = await keyFor(['read'], { user_id: 'user-lists' })
+    const own = await http.create({ user_id: 'user-lists' })
+    for (const query of ['', '?limit=1', '?status=idle', '?q=', `?created_after=2020-01-01T00:00:00Z`]) {
+      const { body } = await http.call('GET', `/conversations${query.replace(/\?q=$/, '')}`, undefined, key)
+      expect(body.items.map(({ id }: { id: string }) => id)).toEqual([own])
+      expect(body.next_page_id).toBeNull()
+    }
+    for (const query of ['', '?status=idle']) {
+      expect((await http.call('GET', `/conversations/count${query}`, undefined, key)).body).toEqual({ count: 1 })
+    }
+    const { body } = await http.call('GET', '/conversations?user_id=user-18', undefined, key)
+    expect(body.items).toEqual([])
+  })
+
+  test('creates for that user, and for no other', async () => {
+    const key = await keyFor(['write', 'read'])
+    const made = await http.call('POST', '/conversations', LLM, key)
+    expect(made.body).toMatchObject(MINE)
+    expect((await http.call('POST', '/conversations', { ...LLM, ...MINE }, key)).status).toBe(201)
+    for (const refused of [THEIRS, { workdir: foreign }, { secrets: { A_SECRET: 'value-of-a-secret' } }]) {
+      expect((await http.call('POST', '/conversations', { ...LLM, ...refused }, key)).body.error).toBe('forbidden')
+    }
+    const config = `/conversations/${made.body.id}/config`
+    expect((await http.call('PUT', config, { workdir: foreign }, key)).body.error).toBe('forbidden')
+    const fork = await http.call('POST', `/conversations/${made.body.id}/fork`, {}, key)
+    expect(fork.body).toMatchObject(MINE)
+  })
+
+  test('neither gets what another user has made with the same Idempotency-Key, nor learns of it', async () => {
+    const header = { 'idempotency-key': 'the-same-key' }
+    const [mine, theirs] = [await keyFor(['write', 'read']), await keyFor(['write', 'read'], THEIRS)]
+    const first = await http.call('POST', '/conversations', LLM, { ...theirs, ...header })
+    const other = await http.call('POST', '/conversations', LLM, { ...mine, ...header })
+    expect([first.status, other.status]).toEqual([201, 201])
+    expect(other.body).toMatchObject(MINE)
+    expect(other.body.id).not.toBe(first.body.id)
+    const again = await http.call('POST', '/conversations', LLM, { ...mine, ...header })
+    expect(again.body.id).toBe(other.body.id)
+    const different = await http.call('POST', '/conversations', { ...LLM, title: 'another' }, { ...mine, ...header })
+    expect(different.body.error).toBe('idempotency_mismatch')
+  })
+
+  test('is told that a deleted conversation does not exist, as of any other', async () => {
+    const key = await keyFor(['read', 'write'])
+    const own = await http.create(MINE)
+    expect((await http.call('DELETE', `/conversations/${own}`, undefined, key)).status).toBe(204)
+    expect((await http.call('GET', `/conversations/${own}`, undefined, key)).status).toBe(404)
+    expect((await http.call('GET', `/conversations/${own}`)).status).toBe(410)
+  })
+
+  test('needs the scope commands to post a task that is a command', async () => {
+    const own = await http.create(MINE)
+    const command = { title: 'a task', runnable: { type: 'Command', command: 'true' } }
+    const post = async (scopes: Scope[]) =>
+      (await http.call('POST', `/conversations/${own}/tasks`, command, await keyFor(scopes))).status
+    expect([await post(['write']), await post(['write', 'commands'])]).toEqual([403, 201])
+  })
+})
+
+test('a key limited to conversations reaches these only, and creates none', async () => {
+  const [one, other] = [await http.create(), await http.create()]
+  const key = await keyFor(['read', 'write'], { conversations: [one] })
+  expect((await http.call('GET', `/conversations/${one.toUpperCase()}`, undefined, key)).status).toBe(200)
+  expect((await http.call('GET', `/conversations/${other}`, undefined, key)).status).toBe(404)
+  const { body } = await http.call('GET', '/conversations', undefined, key)
+  expect(body.items.map(({ id }: { id: string }) => id)).toEqual([one])
+  for (const path of ['/conversations', `/conversations/${one}/fork`]) {
+    expect((await http.call('POST', path, {}, key)).body.error).toBe('forbidden')
+  }
+})
+
+test('an admin key cannot be limited', async () => {
+  const answer = await http.call('POST', '/keys', { name: 'a test', scopes: ['admin'], ...MINE })
+  expect(answer.body).toMatchObject({ error: 'invalid_request', details: { issues: [{ path: 'body.scopes' }] } })
+})
+
+test('a key is made, shown, rotated and revoked over the API, and the log says which key asked', async () => {
+  const made = await http.call('POST', '/keys', { name: 'nightly', scopes: ['read'] })
+  const { key, id } = made.body as { key: string; id: string }
+  const as = (secret: string) => http.call('GET', '/info', undefined, { authorization: `Bearer ${secret}` })
+  expect([(await as(key)).status, made.headers['location']]).toEqual([200, `/keys/${id}`])
+  expect((await http.call('GET', `/keys/${id}`)).body).toMatchObject({
+    name: 'nightly',
+    last_used_at: expect.any(String),
+  })
+  const rotated = (await http.call('POST', `/keys/${id}/rotate`)).body.key as string
+  expect([(await as(key)).status, (await as(rotated)).status]).toEqual([200, 200])
+  const { body } = await http.call('GET', '/keys')
+  expect(JSON.stringify(body)).not.toMatch(/ask_[\w-]{10}/)
+  expect((await http.call('DELETE', `/keys/${id}`)).status).toBe(204)
+  for (const secret of [key, rotated]) expect((await as(secret)).status).toBe(401)
+  expect((await http.call('GET', `/keys/${id}`)).body.error).toBe('key_not_found')
+  const lines = http.bench.logged.map((line) => JSON.parse(line) as { key_id?: string; key_name?: string })
+  expect(lines.find(({ key_id }) => key_id === id)).toMatchObject({ key_name: 'nightly' })
+  expect(http.bench.logged.join()).not.toContain(key.slice(8))
+})
