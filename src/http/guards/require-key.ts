@@ -53,7 +53,7 @@ export function requireKey(app: FastifyInstance, checkKey: CheckKey): void {
 
 /** What stands in place of the header, on routes of streams only. */
 function ticketIn({ query, headers, routeOptions: { config } }: FastifyRequest): string | undefined {
-  if (!config.takesTicket || headers.authorization !== undefined) return undefined
+  if (!config.takesTicket || headers.authorization) return undefined
   const { ticket } = query as { ticket?: unknown } // not validated yet
   return typeof ticket === 'string' ? ticket : undefined
 }
