@@ -25,41 +25,7 @@ const http = await setHttp({ http: { trustProxy: ['127.0.0.1'] }, deps: { create
 afterAll(() => http[Symbol.asyncDispose]())
 const existing = await http.create()
 
-/** More than Linux counts to. */
-const NO_PID = '4194305'
-
-/** The path with what the document says its parameters are; those that are no ids get a word. */
-function pathOf({ path, operation }: Case, id: string = existing, other: string = uuid7()): string {
-  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-    if (name === 'id') return id
-    const parameter = operation.parameters?.find((one) => one.name === name)
-    if (parameter?.schema.type === 'integer') return NO_PID
-    return parameter !== undefined && isUuid(parameter.schema) ? other : 'WORD'
-  })
-}
-
-const isUuid = ({ $ref }: Schema) => $ref === '#/components/schemas/Uuid'
-
-/** Of something in a conversation that has an id or a name of its own. */
-const isOfThing = (one: Case) => parametersIn(one, 'path').some(({ name }) => name !== 'id')
-
-const sample = (schema: Schema) => sampleOf(schema, document.components.schemas)
-
-/** Of a body, what the document says; a route that takes any bytes gets some. */
-function validBody(one: Case): unknown {
-  if (bodyTypes(one).length === 0) return undefined
-  return takesJson(one) ? sample(one.operation.requestBody!.content['application/json']!.schema) : 'some bytes'
-}
-
-const validHeaders = (one: Case): Record<string, string> =>
-  bodyTypes(one).length > 0 && !takesJson(one) ? { 'content-type': 'application/octet-stream' } : {}
-
-function validQuery(one: Case): string {
-  const required = parametersIn(one, 'query').filter((parameter) => parameter.required)
-  return required.length
-    ? `?${new URLSearchParams(required.map(({ name, schema }) => [name, String(sample(schema))])).toString()}`
-    : ''
-}
+const pathOf = (one: Case, id = existing) => pathTo(one, id)
 
 const ask = (one: Case, path: string, body?: unknown, headers: Record<string, string> = {}) =>
   http.call(one.method, path, body, { accept: '*/*', ...headers })

@@ -45,9 +45,11 @@ export function pathOf({ path, operation }: Case, id: string, other: string = uu
     if (name === 'id') return id
     const parameter = operation.parameters?.find((one) => one.name === name)
     if (parameter?.schema.type === 'integer') return NO_PID
-    return parameter?.schema.format === 'uuid' ? other : 'WORD'
+    return parameter !== undefined && isUuid(parameter.schema) ? other : 'WORD'
   })
 }
+
+const isUuid = ({ $ref }: Schema) => $ref === '#/components/schemas/Uuid'
 
 /** Of something in a conversation that has an id or a name of its own. */
 export const isOfThing = (one: Case) => parametersIn(one, 'path').some(({ name }) => name !== 'id')
