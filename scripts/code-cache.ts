@@ -1,5 +1,5 @@
 /**
- * Runs the bundle as a server until it is told `write`, and then writes the functions that are compiled by then:
+ * Runs the bundle as a server until it gets the message `write`, and then writes the functions that are compiled by then:
  * `node FLAGS scripts/code-cache.ts SOURCE CACHE`. V8 accepts them only under the flags that they were made with.
  */
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -5,7 +5,7 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 
 /**
- * Appends the bundle and its code cache to the executable, and their lengths. They are no assets: those are mapped, so
+ * Appends the bundle and its code cache to the executable, and their lengths. Not as assets: those are mapped, so
  * the 6 MB that are read once would count as resident from then on.
  */
 export function appendServer(executable: string, sourceFile: string, cacheFile: string): void {

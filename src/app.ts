@@ -118,7 +118,16 @@ export async function startApp(config: Config): Promise<App> {
       userAgent: `agent-server/${VERSION}`,
     })
     started.defer(() => dispatcher.close())
-    const parts = { logger, automataOf, launcher, resources, metrics, slots, dispatcher, keyMaterial: dataKeys.material }
+    const parts = {
+      logger,
+      automataOf,
+      launcher,
+      resources,
+      metrics,
+      slots,
+      dispatcher,
+      keyMaterial: dataKeys.material,
+    }
     const { manager, firehose } = await createManager(config, parts)
     let phase: 'starting' | 'running' | 'stopping' = 'starting'
     let isLoaded = false
