@@ -28,7 +28,7 @@ import { createReadiness } from './http/readiness.ts'
 import { listenOn } from './http/listen.ts'
 import { createHttpServer, cutConnections } from './http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from './http/streams/stream-slots.ts'
-import { createOpenAiChat } from './llm/openai-chat.ts'
+import { OpenAiChat } from './llm/openai-chat.ts'
 import { createPatientFetch } from './llm/patient-fetch.ts'
 import { createBodyHash } from './security/body-hash.ts'
 import { openDataKeys } from './security/data-keys.ts'
@@ -56,7 +56,7 @@ import { endAllMarked, endOrphans } from './shell/processes/marked-processes.ts'
 import type { ShellLauncher } from './sandbox/launch.ts'
 import { pathsNamedIn, shellEnvironment } from './shell/shell-environment.ts'
 import { MAX_SHELL_SESSIONS } from './shell/shell-limits.ts'
-import { createShells } from './shell/shells.ts'
+import { BashShells } from './shell/shells.ts'
 import { hiddenFromShells, readableByShells } from './sandbox/mounts.ts'
 
 export const VERSION: string = manifest.version
@@ -262,7 +262,7 @@ async function createManager(
     endpointRefusal: async (url) => await endpoints?.refusal(url),
     createShells: ({ directory, limits, ...options }) =>
       limits.limitShells(
-        createShells({
+        new BashShells({
           ...options,
           stateDir: shellsOf(directory),
           outputDir: outputsOf(directory),
@@ -337,7 +337,7 @@ function createLlmWith(
   const fetch = createPatientFetch(endpoints && { connector: () => endpoints.connector() })
   return ({ conversationId, ...options }) => {
     const logPayload = (payload: object) => logger.info({ conversation_id: conversationId, ...payload }, 'llm payload')
-    return createOpenAiChat({ ...options, fetch, ...(logLlmPayloads && { logPayload }) })
+    return new OpenAiChat({ ...options, fetch, ...(logLlmPayloads && { logPayload }) })
   }
 }
 

@@ -10,7 +10,7 @@ import { parsePrivateRule } from '../../../src/network/private-hosts.ts'
 import { NetworkProxy } from '../../../src/network/proxy.ts'
 import { createReach } from '../../../src/network/reach.ts'
 import { shellEnvironment } from '../../../src/shell/shell-environment.ts'
-import { createShells } from '../../../src/shell/shells.ts'
+import { BashShells } from '../../../src/shell/shells.ts'
 import { requireWall } from '../../support/wall.ts'
 
 const root = process.argv[2]!
@@ -33,7 +33,7 @@ const proxy = new NetworkProxy({
 const launcher = await requireWall({ dataDir, workdirBase, home })
 
 async function seenIn(mode: 'open' | 'none' | 'allowlist') {
-  const shells = createShells({
+  const shells = new BashShells({
     conversationId: randomUUID(),
     workdir: join(workdirBase, mode),
     stateDir: join(dataDir, mode),
