@@ -2,8 +2,9 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { VARIABLES } from '../src/config-variables.ts'
-import { ConfigError, ensureWritable, hasMasterKey, readConfig, readDataDir } from '../src/config.ts'
+import { VARIABLES } from '../../src/config/variables.ts'
+import { ensureWritable, hasMasterKey, readConfig, readDataDir } from '../../src/config/config.ts'
+import { ConfigError } from '../../src/config/environment.ts'
 
 const KEY = 'a-master-key-of-the-tests'
 
