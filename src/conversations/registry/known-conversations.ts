@@ -1,6 +1,6 @@
 /** Which conversations there are and how each was last, in memory and in the file that makes the next start quick. Opens none. */
 import type {
-  Conversation as ConversationView,
+  ConversationView,
   CountConversations,
   ListConversations,
 } from '../../contract/conversation.ts'

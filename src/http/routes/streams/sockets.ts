@@ -1,7 +1,7 @@
 /** WebSockets of one conversation: on one that there is, and one that makes its own. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { FastifyRequest } from 'fastify'
-import type { Conversation } from '../../../contract/conversation.ts'
+import type { ConversationView } from '../../../contract/conversation.ts'
 import { CreateConversation } from '../../../contract/conversation.ts'
 import { StreamEvents, StreamNewConversation } from '../../../contract/events/events-api.ts'
 import { PROBLEMS, Problem } from '../../../contract/problem.ts'
@@ -68,7 +68,7 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
 type Talk = Omit<StreamEvents, 'after_seq'> & {
   readonly id: string
   readonly after_seq?: number | undefined
-  readonly made?: Conversation
+  readonly made?: ConversationView
 }
 
 /** Events out, commands in, side by side. */
@@ -121,7 +121,7 @@ async function answerAll(
   }
 }
 
-function greetingOf({ id, status, created_at }: Conversation): ConversationCreatedFrame {
+function greetingOf({ id, status, created_at }: ConversationView): ConversationCreatedFrame {
   const about = { status, previous_status: status, reason: 'created' as const }
   return { type: 'StatusUpdate', ...about, conversation_id: id, timestamp: created_at }
 }
