@@ -20,7 +20,7 @@ import { lockDataDirectory } from './events/store/data-lock.ts'
 import { Firehose } from './events/firehose/firehose.ts'
 import { createJsonlStore } from './events/store/jsonl-store.ts'
 import { createConnectionPermits } from './network/connection-permits.ts'
-import { createReach } from './network/reach.ts'
+import { createOutboundConnector } from './network/outbound-connector.ts'
 import { createAuthenticator } from './http/guards/auth.ts'
 import { pageRoutes } from './http/docs.ts'
 import { MAX_HEADER_BYTES } from './http/guards/client-error.ts'
@@ -29,7 +29,7 @@ import { listenOn } from './http/listen.ts'
 import { createHttpServer, cutConnections } from './http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from './http/streams/stream-slots.ts'
 import { OpenAiChat } from './llm/openai-chat.ts'
-import { createPatientFetch } from './llm/patient-fetch.ts'
+import { createPooledFetch } from './llm/pooled-fetch.ts'
 import { createBodyHash } from './security/body-hash.ts'
 import { openDataKeys } from './security/data-keys.ts'
 import { createEndpointRules } from './security/endpoint-rules.ts'
@@ -249,7 +249,7 @@ async function createManager(
       }),
     network: {
       server: networkOf(config, launcher),
-      reach: createReach({ privateRules: config.networkPrivateRules }),
+      reach: createOutboundConnector({ privateRules: config.networkPrivateRules }),
       createPermits: createConnectionPermits(),
       onOutcome: metrics.networkDecided,
     },
@@ -334,7 +334,7 @@ function createLlmWith(
   logger: Logger,
   endpoints: EndpointRules | undefined,
 ): AssemblyDeps['createLlm'] {
-  const fetch = createPatientFetch(endpoints && { connector: () => endpoints.connector() })
+  const fetch = createPooledFetch(endpoints && { connector: () => endpoints.connector() })
   return ({ conversationId, ...options }) => {
     const logPayload = (payload: object) => logger.info({ conversation_id: conversationId, ...payload }, 'llm payload')
     return new OpenAiChat({ ...options, fetch, ...(logLlmPayloads && { logPayload }) })

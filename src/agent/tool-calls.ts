@@ -6,7 +6,7 @@ import type { ToolErrorType } from '../contract/events/status.ts'
 import type { UserPart } from '../contract/message.ts'
 import { partsOfOutput } from '../contract/message.ts'
 import type { ModelTool } from '../llm/llm.ts'
-import { ComplexJson, parseForeignJson } from '../lib/foreign-json.ts'
+import { ComplexJson, parseUntrustedJson } from '../lib/untrusted-json.ts'
 import { mapStrings } from '../lib/map-strings.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
@@ -234,7 +234,7 @@ function tellIssues(error: z.ZodError): string {
 
 function jsonFault(text: string): string {
   try {
-    const value = parseForeignJson(text)
+    const value = parseUntrustedJson(text)
     return `it is ${value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`}`
   } catch (error) {
     if (error instanceof ComplexJson) return `it ${error.message}`

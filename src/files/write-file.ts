@@ -7,8 +7,8 @@ import { Problem } from '../contract/problem.ts'
 import { etagOf } from './file-version.ts'
 import { codeOf } from './file-refusal.ts'
 import { refuseToMake } from './jail-path.ts'
-import type { Place } from './open-place.ts'
-import type { Entry, Jail } from './path-jail.ts'
+import type { OpenedPath } from './opened-path.ts'
+import type { JailEntry, Jail } from './path-jail.ts'
 import {
   entryPath,
   fileNotFound,
@@ -17,7 +17,7 @@ import {
   refuseForbidden,
   pathOf,
   requireFile,
-  syncPlace,
+  syncOpened,
   told,
   walkAsFarAs,
 } from './path-jail.ts'
@@ -26,7 +26,7 @@ import type { UnfinishedFiles } from './unfinished-files.ts'
 
 /** Content on disk, all of it, under a name of its own. Disposing removes what was not published. */
 export type Staged = AsyncDisposable & {
-  readonly directory: Place
+  readonly directory: OpenedPath
   readonly name: string
   readonly file: FileHandle
   readonly size: number
@@ -122,7 +122,7 @@ export async function publish(
     .catch((error: unknown) => {
       throw toldConflict(error)
     })
-  await syncPlace(jail, parent)
+  await syncOpened(jail, parent)
   const etag = etagOf(await jail.io(() => staged.file.stat({ bigint: true })))
   return { created: !existing, etag }
 }
@@ -141,21 +141,21 @@ export async function touch(jail: Jail, names: readonly string[], { precondition
   return { size: Number(stats.size), etag: etagOf(stats) }
 }
 
-async function openParent(jail: Jail, names: readonly string[]): Promise<Place | undefined> {
+async function openParent(jail: Jail, names: readonly string[]): Promise<OpenedPath | undefined> {
   const { place, missing } = await walkAsFarAs(jail, names.slice(0, -1))
   if (missing.length === 0) return place
   await place.handle.close()
   return undefined
 }
 
-function judgeTarget(existing: Entry | undefined, { precondition, isNew }: Publishing): void {
+function judgeTarget(existing: JailEntry | undefined, { precondition, isNew }: Publishing): void {
   if (existing && isNew) throw fileExists()
   if (existing) requireFile(existing)
   precondition(existing && etagOf(existing.stats))
 }
 
 /** Keeps mode and, where it may, owner. Who takes the right to write from a file means the file, not its directory. */
-async function takeAfter(jail: Jail, file: FileHandle, existing: Entry): Promise<void> {
+async function takeAfter(jail: Jail, file: FileHandle, existing: JailEntry): Promise<void> {
   await told(() => jail.io(() => access(`/proc/self/fd/${existing.handle.fd}`, constants.W_OK)))
   await told(() => jail.io(() => makeAlike(file, existing.stats)))
 }

@@ -4,7 +4,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { LATER_FIELDS } from '../contract/conversation.ts'
-import { tellIssue } from '../contract/issue.ts'
+import { describeIssue } from '../contract/issue.ts'
 import type { ProblemCode } from '../contract/problem.ts'
 import { Problem } from '../contract/problem.ts'
 import { isOutOfRoom } from '../events/store/log-file.ts'
@@ -118,7 +118,7 @@ function invalidRequest(
   const fields = schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
   const issues = (validation as readonly Issue[]).slice(0, MAX_ISSUES).map(({ instancePath, keyword, message }) => {
     const issue = { code: keyword, path: instancePath.split('/').filter(Boolean), message: message ?? 'is not valid' }
-    return tellIssue(issue, [context], fields)
+    return describeIssue(issue, [context], fields)
   })
   const later = (validation as readonly Issue[]).flatMap(laterFields)
   if (later.length) return unsupportedFields(later)

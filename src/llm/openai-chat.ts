@@ -3,7 +3,7 @@ import type { OpenAI } from 'openai'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { MAX_COST_USD } from '../contract/message.ts'
 import type { Usage } from '../contract/message.ts'
-import { createGrownFold } from './grown-fold.ts'
+import { createIncrementalFold } from './incremental-fold.ts'
 import { AnswerAssembly } from './answer/answer-assembly.ts'
 import { createRequestWriter } from './chat-request.ts'
 import type { RequestWriter } from './chat-request.ts'
@@ -16,7 +16,7 @@ import type { Llm, LlmAnswer, LlmDelta, LlmError, LlmPiece, LlmRequest, ModelMes
 import { OutOfTime, refusalOf, toLlmError } from './llm-errors.ts'
 import { exchange, IDLE_TIMEOUT_MS } from './model-connection.ts'
 import { createOpenAiClient } from './openai-client.ts'
-import type { Fetch } from './patient-fetch.ts'
+import type { Fetch } from './pooled-fetch.ts'
 import type { ReplyHeaders } from './retry.ts'
 import { RETRY_BASE_MS, retryWaitMs, waitFor } from './retry.ts'
 
@@ -56,7 +56,7 @@ export class OpenAiChat implements Llm {
   readonly #options: OpenAiChatOptions
   readonly #redact: (text: string) => string
   readonly #dialects: Dialects
-  readonly #idsOf = createGrownFold(() => new Set<string>(), addIds)
+  readonly #idsOf = createIncrementalFold(() => new Set<string>(), addIds)
   #target: Target | undefined
 
   constructor(options: OpenAiChatOptions) {

@@ -1,5 +1,5 @@
 /** SOCKS 5 (RFC 1928) as far as the proxy speaks it: no authentication, CONNECT only, names are resolved by the server. */
-import type { Refusal, Step } from './proxy-request.ts'
+import type { ProxyRefusal, Step } from './proxy-request.ts'
 import type { Host } from './host.ts'
 import { parseHost } from './host.ts'
 
@@ -36,7 +36,7 @@ function parseRequest(bytes: Buffer): Step | undefined {
   const host = hostOf(bytes.subarray(4, 4 + length), type!)
   const port = bytes.readUInt16BE(4 + length)
   if (!host || port === 0) return { kind: 'fault', bytes: reply(REPLY.failed) }
-  const refused = (why: Refusal) => reply(REPLY[why])
+  const refused = (why: ProxyRefusal) => reply(REPLY[why])
   const accepted = reply(REPLY.succeeded)
   return { kind: 'request', used, request: { host, port, head: NOTHING, more: 'all', accepted, refused } }
 }

@@ -4,7 +4,7 @@
  */
 import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative, sep } from 'node:path'
-import type { Place } from '../files/open-place.ts'
+import type { OpenedPath } from '../files/opened-path.ts'
 import { SYSTEM_DIRECTORIES, SYSTEM_FILES, systemMounts } from './system-files.ts'
 
 /** What holds for all shells of a server. */
@@ -29,18 +29,18 @@ export type ShownPlace = { readonly at: string; readonly real: string }
 
 /** What is one conversation's own, held open. */
 export type ShellPlaces = {
-  readonly workdir: Place
-  readonly visible: readonly Place[]
-  readonly home: Place
+  readonly workdir: OpenedPath
+  readonly visible: readonly OpenedPath[]
+  readonly home: OpenedPath
   /** What it sees as /tmp. */
-  readonly scratch: Place
+  readonly scratch: OpenedPath
   /** `shownPlaces`, as far as they are where they were at the start. */
-  readonly shown: readonly { readonly at: string; readonly place: Place | undefined }[]
+  readonly shown: readonly { readonly at: string; readonly place: OpenedPath | undefined }[]
   /**
    * Has bwrap inherit a place; answers the number of the descriptor there, which is good for one mount. Undefined for a
    * bwrap that goes by paths. Only what is mounted is inherited: bwrap closes no other descriptor before the shell.
    */
-  readonly inherit: ((place: Place) => number) | undefined
+  readonly inherit: ((place: OpenedPath) => number) | undefined
 }
 
 /** What no shell sees, for who works for the agent in the server's own process; it has to keep to the same. */
@@ -217,7 +217,7 @@ function ownMounts({ workdir, visible, home }: ShellPlaces, bind: Bind): Mount[]
   ]
 }
 
-type Bind = (option: '--bind' | '--ro-bind', place: Place, at: string) => string[]
+type Bind = (option: '--bind' | '--ro-bind', place: OpenedPath, at: string) => string[]
 
 const bindFor =
   (inherit: ShellPlaces['inherit']): Bind =>

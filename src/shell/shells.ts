@@ -19,7 +19,7 @@ export type ShellsOptions = {
   readonly stateDir: string
   /** Where the agent can read: full outputs (kept) and outputs of background processes (removed at the end). */
   readonly outputDir: string
-  /** The conversation's own, beside the workdir: its home and temporary files, when there is a wall. */
+  /** The conversation's own, beside the workdir: its home and temporary files, when there is a sandbox. */
   readonly privateDir: string
   /** The whole environment of a new shell; see `shellEnvironment`. */
   readonly env: Readonly<Record<string, string>>

@@ -31,7 +31,7 @@ import type { Metrics } from '../../src/telemetry/metrics.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
 import { createConnectionPermits } from '../../src/network/connection-permits.ts'
-import { createReach } from '../../src/network/reach.ts'
+import { createOutboundConnector } from '../../src/network/outbound-connector.ts'
 import { hostLauncher } from '../../src/sandbox/host-launcher.ts'
 import type { ShellLauncher } from '../../src/sandbox/launch.ts'
 import { shellEnvironment } from '../../src/shell/shell-environment.ts'
@@ -213,7 +213,7 @@ export async function setBench({
 /** No conversation here has a proxy, unless its test is about that. */
 const OPEN_NETWORK: AssemblyDeps['network'] = {
   server: { default: { mode: 'open' }, ceiling: { mode: 'open' }, modes: ['none', 'allowlist', 'open'] },
-  reach: createReach({ privateRules: [] }),
+  reach: createOutboundConnector({ privateRules: [] }),
   createPermits: createConnectionPermits(),
   onOutcome: () => {},
 }

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { buildConnector } from 'undici'
-import { createPatientFetch } from '../../src/llm/patient-fetch.ts'
+import { createPooledFetch } from '../../src/llm/pooled-fetch.ts'
 import { createEndpointRules, isEndpointRule } from '../../src/security/endpoint-rules.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { startSilentEndpoint } from '../support/silent-endpoint.ts'
@@ -29,7 +29,7 @@ async function startSecureServer() {
   }
 }
 
-const trusting = () => createPatientFetch({ connector: async () => buildConnector({ ca: TLS.cert }) })
+const trusting = () => createPooledFetch({ connector: async () => buildConnector({ ca: TLS.cert }) })
 
 const post = (headers: Record<string, string>, signal = AbortSignal.timeout(20_000)) =>
   ({ method: 'POST', body: Buffer.from('{}'), headers, signal }) as unknown as RequestInit
@@ -63,7 +63,7 @@ describe('an endpoint that accepts and stays silent', () => {
     await using endpoint = await startSilentEndpoint()
     const stop = new AbortController()
     const stopped = new Error('stopped')
-    const asked = createPatientFetch()(`${scheme}://127.0.0.1:${endpoint.port}/`, post({}, stop.signal))
+    const asked = createPooledFetch()(`${scheme}://127.0.0.1:${endpoint.port}/`, post({}, stop.signal))
     await endpoint.connected
     const before = performance.now()
     stop.abort(stopped)
@@ -141,7 +141,7 @@ describe('the endpoints that the operator allows', () => {
       chatWith(
         model,
         { base_url: `http://${host}:${port}/v1` },
-        { fetch: createPatientFetch({ connector: () => allowed.connector() }) },
+        { fetch: createPooledFetch({ connector: () => allowed.connector() }) },
       )
     for (const host of ['rebound.example', '127.0.0.1', '[::ffff:127.0.0.1]']) {
       const { error } = await ask(chat(host))

@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import { syncDirectory } from '../../lib/durable-file.ts'
 import { removeTree } from '../../files/trees/remove-tree.ts'
 import { codeOf, FileRefusal } from '../../files/file-refusal.ts'
-import { openUnmoved, within } from '../../files/open-place.ts'
+import { openUnmoved, within } from '../../files/opened-path.ts'
 
 export interface SharedWorkdirs {
   /** Notes durably that these conversations work there. */

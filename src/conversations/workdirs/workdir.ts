@@ -4,7 +4,7 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
 import { makeDirectories } from '../../lib/make-directories.ts'
 import { codeOf, FileRefusal } from '../../files/file-refusal.ts'
-import { makeDirectory } from '../../files/open-place.ts'
+import { makeDirectory } from '../../files/opened-path.ts'
 
 export type WorkdirRules = {
   /** Relative workdirs lie under it. */

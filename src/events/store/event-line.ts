@@ -13,7 +13,7 @@
 import type { Event, EventDraft } from '../../contract/events/event.ts'
 import { EVENT_VERSION } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
-import { ComplexJson, parseForeignJson } from '../../lib/foreign-json.ts'
+import { ComplexJson, parseUntrustedJson } from '../../lib/untrusted-json.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { StoredEvent } from '../event-store.ts'
 
@@ -157,7 +157,7 @@ const STORED_JSON = { depth: 3000, values: Infinity }
 function parse(seq: number, json: string): Event {
   try {
     // Not validated by the schema: a log also holds types and versions that this server doesn't know yet.
-    return parseForeignJson(json, STORED_JSON) as Event
+    return parseUntrustedJson(json, STORED_JSON) as Event
   } catch (cause) {
     if (cause instanceof ComplexJson) throw damagedAt(seq, cause.message, cause)
     throw damagedAt(seq, 'is not valid JSON', cause)

@@ -13,8 +13,8 @@ import type { Needle } from './find-lines.ts'
 import { findLines, needleOf } from './find-lines.ts'
 import type { JailPath } from '../jail-path.ts'
 import { lookAt, pathOfMet } from '../list-files.ts'
-import type { Entry, Jail } from '../path-jail.ts'
-import type { Place } from '../open-place.ts'
+import type { JailEntry, Jail } from '../path-jail.ts'
+import type { OpenedPath } from '../opened-path.ts'
 import { look, openDirectoryIn, openToRead } from '../path-jail.ts'
 import { readRange } from '../read-file.ts'
 import { MAX_RIPGREP_FILE_BYTES, filesWith, largeFiles } from './ripgrep.ts'
@@ -83,7 +83,7 @@ async function goesOn({ slices, signal }: Search): Promise<boolean> {
   return !signal.aborted
 }
 
-async function* byName(search: Search, directory: Place): AsyncGenerator<FileMatch> {
+async function* byName(search: Search, directory: OpenedPath): AsyncGenerator<FileMatch> {
   const { jail, base, fits, signal } = search
   for await (const met of walk(jail, directory, { recursive: true, isOver: () => signal.aborted })) {
     if (!(await goesOn(search))) return
@@ -92,7 +92,7 @@ async function* byName(search: Search, directory: Place): AsyncGenerator<FileMat
   }
 }
 
-async function* byContent(search: Search, directory: Place, needle: Needle): AsyncGenerator<FileMatch> {
+async function* byContent(search: Search, directory: OpenedPath, needle: Needle): AsyncGenerator<FileMatch> {
   const large: Candidate[] = []
   for await (const candidate of search.ripgrep
     ? foundByRipgrep(search, search.ripgrep, directory, needle)
@@ -130,9 +130,9 @@ async function* linesOfLarge(search: Search, candidate: Candidate, needle: Needl
   if (search.signal.aborted) search.skipped.push(path)
 }
 
-type Candidate = { readonly names: readonly Buffer[]; readonly open: () => Promise<Entry | undefined> }
+type Candidate = { readonly names: readonly Buffer[]; readonly open: () => Promise<JailEntry | undefined> }
 
-async function* allFiles({ jail, signal }: Search, directory: Place): AsyncGenerator<Candidate> {
+async function* allFiles({ jail, signal }: Search, directory: OpenedPath): AsyncGenerator<Candidate> {
   for await (const met of walk(jail, directory, { recursive: true, isOver: () => signal.aborted })) {
     if (signal.aborted) return
     // By its place, which is open until the next is asked for; a large file is opened later, and so by its names.
@@ -143,7 +143,7 @@ async function* allFiles({ jail, signal }: Search, directory: Place): AsyncGener
 async function* foundByRipgrep(
   search: Search,
   ripgrep: string,
-  directory: Place,
+  directory: OpenedPath,
   needle: Needle,
 ): AsyncGenerator<Candidate> {
   const asked = { directory, signal: search.signal, onCutShort: () => (search.isCut = true) }
@@ -164,7 +164,11 @@ function compareNames(a: readonly Buffer[], b: readonly Buffer[]): number {
 }
 
 /** Undefined for what is not in the workdir, or not for clients, whatever ripgrep saw there. */
-async function openAnew(jail: Jail, parent: readonly (string | Buffer)[], name: Buffer): Promise<Entry | undefined> {
+async function openAnew(
+  jail: Jail,
+  parent: readonly (string | Buffer)[],
+  name: Buffer,
+): Promise<JailEntry | undefined> {
   try {
     await using directory = await openDirectoryIn(jail, parent)
     return await look(jail, directory, name)
@@ -174,7 +178,7 @@ async function openAnew(jail: Jail, parent: readonly (string | Buffer)[], name: 
   }
 }
 
-async function* linesOf(search: Search, entry: Entry, path: string, needle: Needle): AsyncGenerator<FileMatch> {
+async function* linesOf(search: Search, entry: JailEntry, path: string, needle: Needle): AsyncGenerator<FileMatch> {
   const { jail, redact } = search
   const file = await openToRead(jail, entry).catch(() => undefined)
   if (!file) return

@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
 import { createFileCopier } from './copy-file.ts'
 import { codeOf } from '../file-refusal.ts'
-import type { Place } from '../open-place.ts'
-import { openAt, openDirectory, within } from '../open-place.ts'
+import type { OpenedPath } from '../opened-path.ts'
+import { openAt, openDirectory, within } from '../opened-path.ts'
 
 export type CopyOptions = {
   /** Real paths of directories that are left out. */
@@ -78,7 +78,7 @@ class TreeCopy {
     return [...this.#warnings, ...(this.#unnamed > 0 ? [`${this.#unnamed} more were not copied`] : [])]
   }
 
-  async #copyDirectory(source: Place, path: string, depth: number): Promise<void> {
+  async #copyDirectory(source: OpenedPath, path: string, depth: number): Promise<void> {
     const directories: Entry[] = []
     await forEachName(source, async (name) => {
       const entry: Entry = { source, name, path: join(path, name), target: join(this.#to, path, name) }
@@ -149,7 +149,7 @@ class TreeCopy {
   }
 }
 
-type Entry = { readonly source: Place; readonly name: string; readonly path: string; readonly target: string }
+type Entry = { readonly source: OpenedPath; readonly name: string; readonly path: string; readonly target: string }
 
 /** Of what is gone, was swapped for something else, or is not for us. */
 const PASSED_OVER: ReadonlySet<string> = new Set([
@@ -173,7 +173,7 @@ async function keepFacts(target: string, { mode, atime, mtime }: Stats): Promise
 }
 
 /** Reads names as they are needed, because a directory can have millions. No work continues after this has thrown. */
-async function forEachName({ handle }: Place, work: (name: string) => Promise<void>): Promise<void> {
+async function forEachName({ handle }: OpenedPath, work: (name: string) => Promise<void>): Promise<void> {
   const listing = await opendir(`/proc/self/fd/${handle.fd}`, { bufferSize: READ_AHEAD })
   let hasFailed = false
   const workAll = async () => {

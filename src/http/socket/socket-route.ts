@@ -12,12 +12,12 @@ import { upgradeRequired } from './upgrade.ts'
 export type SocketRoute<Params extends z.ZodType, Query extends z.ZodType> = {
   readonly schema: { readonly params?: Params; readonly querystring: Query }
   /** What would be thrown later, before the upgrade: the client then gets it as an HTTP error. */
-  readonly check: (asked: Asked<Params, Query>) => Promise<unknown>
+  readonly check: (asked: SocketRequest<Params, Query>) => Promise<unknown>
   /** Resolves when everything is sent. What it throws is sent as an error frame, and the socket is closed. */
-  readonly serve: (socket: SocketConnection, asked: Asked<Params, Query>) => Promise<void>
+  readonly serve: (socket: SocketConnection, asked: SocketRequest<Params, Query>) => Promise<void>
 }
 
-export type Asked<Params extends z.ZodType, Query extends z.ZodType> = {
+export type SocketRequest<Params extends z.ZodType, Query extends z.ZodType> = {
   readonly params: z.infer<Params>
   readonly query: z.infer<Query>
   readonly request: FastifyRequest
@@ -72,7 +72,9 @@ async function live<Params extends z.ZodType, Query extends z.ZodType>(
 }
 
 /** Both are what the schemas of the route have made of them. */
-function askedBy<Params extends z.ZodType, Query extends z.ZodType>(request: FastifyRequest): Asked<Params, Query> {
+function askedBy<Params extends z.ZodType, Query extends z.ZodType>(
+  request: FastifyRequest,
+): SocketRequest<Params, Query> {
   return { params: request.params as z.infer<Params>, query: request.query as z.infer<Query>, request }
 }
 

@@ -6,7 +6,7 @@ type Prepared = { readonly bytes: Uint8Array; readonly borders: Int32Array }
 const prepared = new WeakMap<LongPattern, Prepared>()
 
 /** `grown` by the next byte of the secret; `moved`: it is where the match began later that this one fits; or neither. */
-export type Verdict = 'grown' | 'moved' | 'over'
+export type MatchState = 'grown' | 'moved' | 'over'
 
 export class LongMatch {
   readonly pattern: LongPattern
@@ -29,7 +29,7 @@ export class LongMatch {
     this.#matched = least
   }
 
-  take(byte: number, bytes: Pick<PatternAutomaton, 'areSame'>): Verdict {
+  take(byte: number, bytes: Pick<PatternAutomaton, 'areSame'>): MatchState {
     let verdict: 'grown' | 'moved' = 'grown'
     while (this.#matched === this.#bytes.length || !bytes.areSame(this.#bytes[this.#matched]!, byte)) {
       this.#matched = this.#borders[this.#matched]!

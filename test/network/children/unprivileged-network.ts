@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { createConnectionPermits } from '../../../src/network/connection-permits.ts'
 import { parsePrivateRule } from '../../../src/network/private-hosts.ts'
 import { NetworkProxy } from '../../../src/network/proxy.ts'
-import { createReach } from '../../../src/network/reach.ts'
+import { createOutboundConnector } from '../../../src/network/outbound-connector.ts'
 import { shellEnvironment } from '../../../src/shell/shell-environment.ts'
 import { BashShells } from '../../../src/shell/shells.ts'
 import { requireWall } from '../../support/wall.ts'
@@ -26,7 +26,7 @@ const proxy = new NetworkProxy({
   judge: async (host) =>
     host.kind === 'name' ? { allowed: true, asked: false } : { allowed: false, reason: 'not listed', advice: '' },
   isStillAllowed: () => true,
-  reach: createReach({ privateRules: [rule] }),
+  reach: createOutboundConnector({ privateRules: [rule] }),
   permits: createConnectionPermits()(),
   onAccess: () => {},
 })

@@ -2,13 +2,13 @@
 import { pipeline } from 'node:stream'
 import type { Readable, Transform } from 'node:stream'
 import type { Dispatcher, buildConnector, request } from 'undici'
-import { ComplexJson, refuseComplexJson } from '../lib/foreign-json.ts'
+import { ComplexJson, refuseComplexJson } from '../lib/untrusted-json.ts'
 import { orAborted } from '../lib/bounded-wait.ts'
 import { ERROR_BODY_TIMEOUT_MS, MAX_ERROR_BYTES } from './answer/answer-limits.ts'
 
 export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>
 
-export type PatientFetchOptions = {
+export type PooledFetchOptions = {
   /** Makes the connections; asked for once, with the first request. Default: undici's own, to any address. */
   readonly connector?: () => Promise<buildConnector.connector>
 }
@@ -18,7 +18,7 @@ export type PatientFetchOptions = {
  * what decides. undici's `request` takes half the CPU of its `fetch`, most of which goes into web streams. A redirect
  * is an answer like any other.
  */
-export function createPatientFetch({ connector }: PatientFetchOptions = {}): Fetch {
+export function createPooledFetch({ connector }: PooledFetchOptions = {}): Fetch {
   let client: Promise<Client> | undefined
   return async (url, init = {}) => {
     const { send, dispatcher } = await (client ??= loadClient(connector))
@@ -32,7 +32,7 @@ export function createPatientFetch({ connector }: PatientFetchOptions = {}): Fet
 type Client = { readonly send: typeof request; readonly dispatcher: Dispatcher }
 
 /** undici is loaded when the first request is made. */
-async function loadClient(connector: PatientFetchOptions['connector']): Promise<Client> {
+async function loadClient(connector: PooledFetchOptions['connector']): Promise<Client> {
   const { Agent, request } = await import('undici')
   const connect = await connector?.()
   // Its probe for HTTP/2 never ends when the first request to an origin cannot be written, and every later one waits for it.

@@ -8,7 +8,7 @@ const MAX_WAITING_BYTES = 16 * 1024 ** 2
 /** The shell opens it as the first thing of the command. */
 const OPEN_LOOKS_MS = [1, 2, 5, 10, 20]
 
-export class CommandInput {
+export class InputPipe {
   readonly #waiting: Buffer[] = []
   #socket: Socket | undefined
   #isEnded = false

@@ -6,7 +6,7 @@ import { Resolver } from 'node:dns/promises'
 import { connect, type LookupFunction, type Socket } from 'node:net'
 import { canonicalAddress, createAddressRules } from '../security/public-address.ts'
 import type { Host } from './host.ts'
-import { tellHost } from './host.ts'
+import { formatHost } from './host.ts'
 import type { PrivateRule } from './private-hosts.ts'
 import { addressesOf, createPrivateHosts, isMetadata, isOwnAddress } from './private-hosts.ts'
 
@@ -15,12 +15,12 @@ export class AddressDenied extends Error {
   override readonly name = 'AddressDenied'
 }
 
-export interface Reach {
+export interface OutboundConnector {
   /** Rejects with `AddressDenied`, with the reason of the signal, or with what the network says. The caller owns the socket. */
   connect(host: Host, port: number, signal: AbortSignal): Promise<Socket>
 }
 
-export type ReachOptions = {
+export type OutboundConnectorOptions = {
   readonly privateRules: readonly PrivateRule[]
   /** Every address of a name. Default: what the name servers of the host say. */
   readonly resolve?: (name: string, signal: AbortSignal) => Promise<readonly string[]>
@@ -31,7 +31,10 @@ const CONNECT_TIMEOUT_MS = 15_000
 const DNS_TIMEOUT_MS = 4000
 const DNS_TRIES = 2
 
-export function createReach({ privateRules, resolve = askNameServers }: ReachOptions): Reach {
+export function createOutboundConnector({
+  privateRules,
+  resolve = askNameServers,
+}: OutboundConnectorOptions): OutboundConnector {
   const isPrivateAllowed = createPrivateHosts(privateRules)
   const rules = createAddressRules([])
 
@@ -39,7 +42,7 @@ export function createReach({ privateRules, resolve = askNameServers }: ReachOpt
     if (isMetadata(address)) return 'its address is one where machines get credentials from'
     if (isPrivateAllowed(address, port, host)) return undefined
     if (isOwnAddress(address)) return 'its address is that of the server’s own machine'
-    return rules.refusal(address, tellHost(host))
+    return rules.refusal(address, formatHost(host))
   }
 
   const addressesFor = async (host: Host, port: number, signal: AbortSignal): Promise<string[]> => {

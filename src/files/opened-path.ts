@@ -1,17 +1,17 @@
-/** Places of the file system held by a descriptor, so that no name can be swapped between a look and a deed. Linux only. */
+/** Paths held open by a descriptor, so that no name can be swapped between a check and its use. Linux only. */
 import { constants } from 'node:fs'
 import { mkdir, open, readlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { FileRefusal, codeOf } from './file-refusal.ts'
 
-/** Stands for a place without opening what is there; Linux's number, which Node has no name for. */
+/** Opens a path without opening its content; Linux's number, which Node has no name for. */
 export const O_PATH = 0o10000000
 
-/** An open place, and where the kernel says it is. */
-export type Place = AsyncDisposable & { readonly handle: FileHandle; readonly path: string }
+/** An open file or directory, and where the kernel says it is. */
+export type OpenedPath = AsyncDisposable & { readonly handle: FileHandle; readonly path: string }
 
-export async function openAt(path: string | Buffer, flags = 0): Promise<Place> {
+export async function openAt(path: string | Buffer, flags = 0): Promise<OpenedPath> {
   const handle = await open(path, O_PATH | flags)
   try {
     const real = await readlink(`/proc/self/fd/${handle.fd}`)
@@ -25,7 +25,7 @@ export async function openAt(path: string | Buffer, flags = 0): Promise<Place> {
 export const openDirectory = (path: string) => openAt(path, constants.O_DIRECTORY)
 
 /** A name in an open directory, whatever the directory's own name has come to mean. */
-export const within = ({ handle }: Pick<Place, 'handle'>, name: string) => `/proc/self/fd/${handle.fd}/${name}`
+export const within = ({ handle }: Pick<OpenedPath, 'handle'>, name: string) => `/proc/self/fd/${handle.fd}/${name}`
 
 /** The real path of what does not exist: its nearest directory that does, and the rest as given. */
 export async function findMissing(path: string): Promise<string> {
@@ -46,7 +46,7 @@ export async function findMissing(path: string): Promise<string> {
 }
 
 /** Opens the directory at a path that had no links when it was found, making what is missing of it. */
-export async function makeDirectory(path: string): Promise<Place> {
+export async function makeDirectory(path: string): Promise<OpenedPath> {
   try {
     return await openUnmoved(path)
   } catch (error) {
@@ -61,7 +61,7 @@ export async function makeDirectory(path: string): Promise<Place> {
 }
 
 /** Refuses when the directory is not where it was when something in it was found: a name on the way now leads elsewhere. */
-export async function openUnmoved(path: string): Promise<Place> {
+export async function openUnmoved(path: string): Promise<OpenedPath> {
   const place = await openDirectory(path)
   if (place.path === path) return place
   await place.handle.close()

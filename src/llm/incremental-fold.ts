@@ -1,7 +1,7 @@
 /** Folds a list that only grows, from where the last fold of it ended: what is asked again and again costs what is new. */
 
 /** `add` takes the items in order, each once for each list. The value of another list, or of one that shrank, begins anew. */
-export function createGrownFold<T, S>(begin: () => S, add: (value: S, item: T) => S): (items: readonly T[]) => S {
+export function createIncrementalFold<T, S>(begin: () => S, add: (value: S, item: T) => S): (items: readonly T[]) => S {
   let known: readonly T[] | undefined
   let count = 0
   let value = begin()

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { createGrownFold } from '../../src/llm/grown-fold.ts'
+import { createIncrementalFold } from '../../src/llm/incremental-fold.ts'
 
 function setFold() {
   const added: number[] = []
-  const sum = createGrownFold(
+  const sum = createIncrementalFold(
     () => 0,
     (value, item: number) => {
       added.push(item)

@@ -1,4 +1,4 @@
-/** Connections that have not shown a key yet: few of each client, so that none of them can fill the room for all. */
+/** Connections that have not sent a key yet: few of each client, so that one client cannot use up those of all. */
 
 /** Of one client. */
 export const MAX_WAITING_PER_CLIENT = 20
@@ -7,7 +7,7 @@ const MAX_WAITING = 2000
 
 type Waiting = { readonly client: string; readonly onEvicted: () => void }
 
-export class WaitingRoom {
+export class UnauthenticatedConnections {
   /** Sets keep the order in which they were added: the longest waiting comes first. */
   readonly #all = new Set<Waiting>()
   readonly #byClient = new Map<string, Set<Waiting>>()

@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { findPlacesV1, findPlaceV2, SERVER_LEAF } from '../../src/limits/cgroup-places.ts'
+import { findRootsV1, findRootV2, SERVER_LEAF } from '../../src/limits/cgroup-roots.ts'
 
 /** Directories in place of control groups: of version 2 where there are controllers. */
 async function makeGroup(path: string, controllers = ''): Promise<void> {
@@ -25,7 +25,7 @@ test('the own group of version 2 is one, with its controllers', async () => {
   const root = await makeRoot()
   await makeGroup(join(root, 'system.slice/agent.service'), 'cpuset cpu io memory pids')
   const mountinfo = mountOf('cgroup2', '/', root, 'rw')
-  expect(findPlaceV2({ cgroup: '0::/system.slice/agent.service\n', mountinfo })).toEqual({
+  expect(findRootV2({ cgroup: '0::/system.slice/agent.service\n', mountinfo })).toEqual({
     version: 2,
     directory: join(root, 'system.slice/agent.service'),
     controllers: new Set(['memory', 'pids', 'cpu', 'io']),
@@ -36,8 +36,8 @@ test('in a container the group is counted from what is mounted', async () => {
   const root = await makeRoot()
   await makeGroup(join(root, 'inner'), 'memory pids')
   const mountinfo = mountOf('cgroup2', '/docker/0123', root, 'rw')
-  expect(findPlaceV2({ cgroup: '0::/docker/0123/inner\n', mountinfo })?.directory).toBe(join(root, 'inner'))
-  expect(findPlaceV2({ cgroup: '0::/elsewhere\n', mountinfo })).toBeUndefined()
+  expect(findRootV2({ cgroup: '0::/docker/0123/inner\n', mountinfo })?.directory).toBe(join(root, 'inner'))
+  expect(findRootV2({ cgroup: '0::/elsewhere\n', mountinfo })).toBeUndefined()
 })
 
 test('a server that was started by one that has moved makes its groups where that one does', async () => {
@@ -45,13 +45,13 @@ test('a server that was started by one that has moved makes its groups where tha
   await makeGroup(join(root, 'unit'), 'memory')
   await makeGroup(join(root, 'unit', SERVER_LEAF), 'memory')
   const mountinfo = mountOf('cgroup2', '/', root, 'rw')
-  expect(findPlaceV2({ cgroup: `0::/unit/${SERVER_LEAF}\n`, mountinfo })?.directory).toBe(join(root, 'unit'))
+  expect(findRootV2({ cgroup: `0::/unit/${SERVER_LEAF}\n`, mountinfo })?.directory).toBe(join(root, 'unit'))
 })
 
 test('without controllers there is none', async () => {
   const root = await makeRoot()
   await makeGroup(root)
-  expect(findPlaceV2({ cgroup: '0::/\n', mountinfo: mountOf('cgroup2', '/', root, 'rw') })).toBeUndefined()
+  expect(findRootV2({ cgroup: '0::/\n', mountinfo: mountOf('cgroup2', '/', root, 'rw') })).toBeUndefined()
 })
 
 test('in version 1 there is one for each hierarchy, also where several controllers share it', async () => {
@@ -61,7 +61,7 @@ test('in version 1 there is one for each hierarchy, also where several controlle
     .map((name) => mountOf('cgroup', '/', join(root, name), `rw,${name}`))
     .join('')
   const cgroup = '9:name=systemd:/own\n8:pids:/own\n4:cpu,cpuacct:/own\n3:memory:/gone\n2:freezer:/own\n0::/\n'
-  expect(findPlacesV1({ cgroup, mountinfo })).toEqual([
+  expect(findRootsV1({ cgroup, mountinfo })).toEqual([
     { version: 1, directory: join(root, 'pids/own'), controllers: new Set(['pids']) },
     { version: 1, directory: join(root, 'cpu,cpuacct/own'), controllers: new Set(['cpu']) },
   ])
@@ -71,5 +71,5 @@ test.skipIf(process.getuid!() === 0)('where one may not write there is none', as
   const root = await makeRoot()
   await makeGroup(root, 'memory')
   await chmod(root, 0o500)
-  expect(findPlaceV2({ cgroup: '0::/\n', mountinfo: mountOf('cgroup2', '/', root, 'rw') })).toBeUndefined()
+  expect(findRootV2({ cgroup: '0::/\n', mountinfo: mountOf('cgroup2', '/', root, 'rw') })).toBeUndefined()
 })

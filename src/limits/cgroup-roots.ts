@@ -9,7 +9,7 @@ export const CONTROLLERS = ['memory', 'pids', 'cpu', 'io'] as const
 export type Controller = (typeof CONTROLLERS)[number]
 
 /** A directory in which a group can be made, and what can be limited there. */
-export type CgroupPlace = {
+export type CgroupRoot = {
   readonly version: 1 | 2
   readonly directory: string
   readonly controllers: ReadonlySet<Controller>
@@ -21,7 +21,7 @@ export const SERVER_LEAF = 'agent-server'
 type Files = { readonly cgroup: string; readonly mountinfo: string }
 
 /** The place in version 2, if the server's own group is writable there. Its controllers may not be enabled yet. */
-export function findPlaceV2(files: Files = readFiles()): CgroupPlace | undefined {
+export function findRootV2(files: Files = readFiles()): CgroupRoot | undefined {
   const own = /^0::(.*)$/m.exec(files.cgroup)?.[1]
   const mount = mountsIn(files.mountinfo).find(({ type }) => type === 'cgroup2')
   const directory = own === undefined || !mount ? undefined : locate(mount, own)
@@ -34,9 +34,9 @@ export function findPlaceV2(files: Files = readFiles()): CgroupPlace | undefined
 }
 
 /** One place for each hierarchy of version 1 whose directory for this process is writable. */
-export function findPlacesV1(files: Files = readFiles()): CgroupPlace[] {
+export function findRootsV1(files: Files = readFiles()): CgroupRoot[] {
   const mounts = mountsIn(files.mountinfo).filter(({ type }) => type === 'cgroup')
-  return files.cgroup.split('\n').flatMap((line): CgroupPlace[] => {
+  return files.cgroup.split('\n').flatMap((line): CgroupRoot[] => {
     const [, hierarchy, names = '', own] = /^(\d+):([^:]*):(.*)$/.exec(line) ?? []
     const controllers = new Set(namesIn(names.replace('blkio', 'io')))
     if (hierarchy === '0' || own === undefined || controllers.size === 0) return []

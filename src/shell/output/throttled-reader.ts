@@ -1,4 +1,4 @@
-/** Holds up the reading of a pipe for a moment, so that what is written to it in many small pieces is read in a few. */
+/** Reads a pipe in few large pieces: pauses the reading for a moment while many small pieces are written to it. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Readable } from 'node:stream'
 
@@ -7,7 +7,7 @@ const HOLD_MS = 20
 /** Of a stream over a pipe. `pause` would go on reading until much is buffered. */
 type Handle = { readStart(): unknown; readStop(): unknown }
 
-export class HeldReading {
+export class ThrottledReader {
   readonly #stream: Readable & { readonly _handle?: Partial<Handle> | null }
   #timer: NodeJS.Timeout | undefined
 
@@ -15,14 +15,14 @@ export class HeldReading {
     this.#stream = stream
   }
 
-  /** Until `goOn`, or for a short time. */
-  hold(): void {
+  /** Until `resume`, or for a short time. */
+  pause(): void {
     if (this.#stream.destroyed) return
     this.#stream._handle?.readStop?.()
-    this.#timer ??= setTimeout(() => this.goOn(), HOLD_MS).unref()
+    this.#timer ??= setTimeout(() => this.resume(), HOLD_MS).unref()
   }
 
-  goOn(): void {
+  resume(): void {
     if (!this.#timer) return
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -31,7 +31,7 @@ export class HeldReading {
 
   /** Resolves when all has been read that was written before the call. */
   async catchUp(): Promise<void> {
-    this.goOn()
+    this.resume()
     // The event loop looks at the pipe between two turns.
     await nextTurn()
     await nextTurn()

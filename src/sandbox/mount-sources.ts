@@ -1,5 +1,5 @@
 /**
- * The places of a conversation that its sandbox mounts, held by descriptors: found without following a link, so that
+ * The files and directories that a sandbox mounts, held open by descriptors: found without following a link, so that
  * nothing which a shell puts in their place in the meantime is mounted, made or changed instead.
  */
 import { randomUUID } from 'node:crypto'
@@ -8,10 +8,10 @@ import { chmod, mkdir, readlink, rename, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { removeTree } from '../files/trees/remove-tree.ts'
 import { codeOf, FileRefusal } from '../files/file-refusal.ts'
-import { makeDirectory, openAt, openUnmoved, within, type Place } from '../files/open-place.ts'
+import { makeDirectory, openAt, openUnmoved, within, type OpenedPath } from '../files/opened-path.ts'
 
 /** The workdir, made if it is missing. Throws when a link is on the way to it. */
-export async function holdWorkdir(path: string): Promise<Place> {
+export async function openWorkdir(path: string): Promise<OpenedPath> {
   try {
     return await checked(await makeDirectory(path), path)
   } catch (error) {
@@ -23,10 +23,10 @@ export async function holdWorkdir(path: string): Promise<Place> {
 }
 
 /** A directory of the server's own, that exists. */
-export const holdDirectory = (path: string): Promise<Place> => openUnmoved(path)
+export const openOwnDirectory = (path: string): Promise<OpenedPath> => openUnmoved(path)
 
 /** A file or directory that led through no link when `path` was found; undefined when it has moved, or gone. */
-export async function holdShown(path: string): Promise<Place | undefined> {
+export async function openVisible(path: string): Promise<OpenedPath | undefined> {
   const place = await openAt(path).catch(() => undefined)
   if (!place || place.path === path) return place
   await place.handle.close()
@@ -37,8 +37,8 @@ export async function holdShown(path: string): Promise<Place | undefined> {
  * The home of a conversation. Programs that look for their toolchain in the home find it, by links that are made before
  * the home has its name, and so before any shell could be in their way.
  */
-export async function holdHome(path: string, usersHome: string, toolchains: readonly string[]): Promise<Place> {
-  return await holdOrMake(path, 0o700, async (home) => {
+export async function openHome(path: string, usersHome: string, toolchains: readonly string[]): Promise<OpenedPath> {
+  return await openOrMake(path, 0o700, async (home) => {
     for (const name of toolchains) {
       await mkdir(within(home, dirname(name)), { recursive: true })
       await symlink(join(usersHome, name), within(home, name))
@@ -47,10 +47,10 @@ export async function holdHome(path: string, usersHome: string, toolchains: read
 }
 
 /** What a conversation has for /tmp: with the same rights, whatever the umask is. */
-export const holdScratch = (path: string): Promise<Place> => holdOrMake(path, 0o1777, () => Promise.resolve())
+export const openScratch = (path: string): Promise<OpenedPath> => openOrMake(path, 0o1777, () => Promise.resolve())
 
 /** Not for two callers at once: the directory of one would replace that of the other, if it is still empty. */
-async function holdOrMake(path: string, mode: number, fill: (place: Place) => Promise<void>): Promise<Place> {
+async function openOrMake(path: string, mode: number, fill: (place: OpenedPath) => Promise<void>): Promise<OpenedPath> {
   const existing = await openUnmoved(path).catch(unlessMissing)
   if (existing) return existing
   await using parent = await makeDirectory(dirname(path))
@@ -71,7 +71,7 @@ async function holdOrMake(path: string, mode: number, fill: (place: Place) => Pr
 }
 
 /** Directories above it may have been moved while it was made. */
-async function checked(place: Place, path: string): Promise<Place> {
+async function checked(place: OpenedPath, path: string): Promise<OpenedPath> {
   const real = await readlink(`/proc/self/fd/${place.handle.fd}`)
   if (real === path) return place
   await place.handle.close()

@@ -35,7 +35,7 @@ export type CommandOutputOptions = {
 /** Who watches live has seen enough after this; the rest is in the result and its file. */
 const MAX_LIVE_BYTES = 16 * 1024 ** 2
 
-export class CommandOutput {
+export class OutputCapture {
   readonly #options: CommandOutputOptions
   readonly #kept: HeadTail
   #file: CappedFile | undefined

@@ -1,4 +1,4 @@
-/** Reads JSON that somebody else wrote. The only file that decides how deep and how large the values in it may be. */
+/** Parses JSON that somebody else wrote. The only file that decides how deep and how large the values in it may be. */
 
 /** Code that walks a value calls itself once for each level, and the stack ends somewhere. */
 const MAX_JSON_DEPTH = 100
@@ -14,7 +14,7 @@ export class ComplexJson extends Error {
 type JsonLimits = { readonly depth?: number; readonly values?: number }
 
 /** Throws `ComplexJson` before anything is built, and a `SyntaxError` for what is no JSON. */
-export function parseForeignJson(text: string, limits?: JsonLimits): unknown {
+export function parseUntrustedJson(text: string, limits?: JsonLimits): unknown {
   refuseComplexJson(text, limits)
   return JSON.parse(text)
 }
@@ -22,7 +22,7 @@ export function parseForeignJson(text: string, limits?: JsonLimits): unknown {
 /** Undefined for what is no JSON or no object; also for an object that is too deep or too large to be worked with. */
 export function parseJsonObject(text: string): Record<string, unknown> | undefined {
   try {
-    const value = parseForeignJson(text)
+    const value = parseUntrustedJson(text)
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
     return isObject ? (value as Record<string, unknown>) : undefined
   } catch {

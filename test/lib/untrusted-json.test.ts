@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ComplexJson, parseForeignJson, refuseComplexJson } from '../../src/lib/foreign-json.ts'
+import { ComplexJson, parseUntrustedJson, refuseComplexJson } from '../../src/lib/untrusted-json.ts'
 
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
 
@@ -11,7 +11,7 @@ describe('JSON of somebody else', () => {
     ['brackets in strings with escapes', JSON.stringify(['\\"'.repeat(10), '['.repeat(1000), '\\', '{'.repeat(1000)])],
     ['commas in strings', JSON.stringify(','.repeat(100_000))],
     ['many levels one after the other', `[${Array(500).fill(nested(90)).join(',')}]`],
-  ])('is read with %s', (_what, text) => expect(parseForeignJson(text)).toEqual(JSON.parse(text)))
+  ])('is read with %s', (_what, text) => expect(parseUntrustedJson(text)).toEqual(JSON.parse(text)))
 
   test.each([
     ['101 levels', nested(101), 'is nested more than 100 levels deep'],
@@ -20,11 +20,11 @@ describe('JSON of somebody else', () => {
     ['50,001 values', `[${'0,'.repeat(49_999)}0]`, 'holds more than 50000 values'],
     ['empty values', `[${'{},'.repeat(50_000)}{}]`, 'holds more than 50000 values'],
   ])('is refused with %s', (_what, text, why) => {
-    expect(() => parseForeignJson(text)).toThrow(new ComplexJson(why))
+    expect(() => parseUntrustedJson(text)).toThrow(new ComplexJson(why))
   })
 
   test.each(['', '{', '"', '"\\', ']'.repeat(1000), '{"a":"'])('that is none is left to the parser: %j', (text) => {
     refuseComplexJson(text)
-    expect(() => parseForeignJson(text)).toThrow(SyntaxError)
+    expect(() => parseUntrustedJson(text)).toThrow(SyntaxError)
   })
 })

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import type { AccessRow } from '../../src/network/access-log.ts'
 import { AccessLog, OTHER_HOSTS } from '../../src/network/access-log.ts'
-import type { Answer, Ask } from '../../src/network/asks.ts'
-import { Asks } from '../../src/network/asks.ts'
+import type { ApprovalDecision, ApprovalRequest } from '../../src/network/host-approvals.ts'
+import { HostApprovals } from '../../src/network/host-approvals.ts'
 import { parseHost } from '../../src/network/host.ts'
 
 const host = (name: string) => parseHost(name)!
 
 function setUp(deadlineMs = 60_000, onAsked = async (): Promise<void> => {}) {
-  const asked: Ask[] = []
-  const answered: (Answer & { readonly id: string })[] = []
-  const asks = new Asks({
+  const asked: ApprovalRequest[] = []
+  const answered: (ApprovalDecision & { readonly id: string })[] = []
+  const asks = new HostApprovals({
     onAsked: async (ask) => {
       asked.push(ask)
       await onAsked()

@@ -12,7 +12,7 @@ const ending = new WeakSet<Socket>()
  * after `LINGER_MS`. Closing a socket with unread bytes at once would make the kernel send a reset, which takes an answer
  * that the client has not read yet away from it.
  */
-export function endGently(socket: Socket, lastWords = ''): void {
+export function endGracefully(socket: Socket, lastWords = ''): void {
   if (socket.destroyed || ending.has(socket)) return
   ending.add(socket)
   socket.end(lastWords)
@@ -25,8 +25,8 @@ export function endGently(socket: Socket, lastWords = ''): void {
 }
 
 /** Node ends a connection after an answer with `Connection: close` by this method, at once. */
-export function endAllGently({ server }: Pick<FastifyInstance, 'server'>): void {
+export function endAllGracefully({ server }: Pick<FastifyInstance, 'server'>): void {
   server.on('connection', (socket: Socket) => {
-    socket.destroySoon = () => endGently(socket)
+    socket.destroySoon = () => endGracefully(socket)
   })
 }

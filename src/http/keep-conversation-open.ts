@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { ConversationManager } from '../conversations/registry/manager.ts'
 
 /** Adds the hook. For requests whose key was looked at: others keep nothing open. */
-export function holdConversations(app: FastifyInstance, manager: Pick<ConversationManager, 'hold'>): void {
+export function keepConversationsOpen(app: FastifyInstance, manager: Pick<ConversationManager, 'hold'>): void {
   app.addHook('onRequest', async (request, reply) => {
     const { id } = (request.params ?? {}) as { id?: string }
     // After an upgrade there is no end of an answer.
