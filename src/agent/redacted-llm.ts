@@ -1,8 +1,8 @@
 /** The border at which a model's words come in: text, reasoning, calls and errors pass here before anyone reads them. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { uuid7 } from '../lib/uuid7.ts'
-import { parseJsonObject } from '../lib/untrusted-json.ts'
-import { mapStrings, stringsIn } from '../lib/map-strings.ts'
+import { parseJsonObject } from '../lib/json/untrusted-json.ts'
+import { mapStrings, stringsIn } from '../lib/json/map-strings.ts'
 import { createSlices } from '../lib/time-slices.ts'
 import type { Llm, LlmAnswer, LlmPiece, ModelToolCall } from '../llm/llm.ts'
 import { LlmError, partOf } from '../llm/llm.ts'

@@ -3,7 +3,8 @@ import { constants } from 'node:fs'
 import { mkdir, open, readlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { FileRefusal, codeOf } from './file-refusal.ts'
+import { FileRefusal } from './file-refusal.ts'
+import { codeOf } from '../lib/error-code.ts'
 
 /** Opens a path without opening its content; Linux's number, which Node has no name for. */
 export const O_PATH = 0o10000000

@@ -1,7 +1,7 @@
 /** Removes files, links and directories of the workdir; never what a link leads to. */
 import { chmod, opendir, rmdir, unlink } from 'node:fs/promises'
 import { Problem } from '../contract/problem.ts'
-import { codeOf } from './file-refusal.ts'
+import { codeOf } from '../lib/error-code.ts'
 import { unsafePath } from './jail-path.ts'
 import type { OpenedPath } from './opened-path.ts'
 import type { Jail, FileName } from './path-jail.ts'

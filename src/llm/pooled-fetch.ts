@@ -2,7 +2,7 @@
 import { pipeline } from 'node:stream'
 import type { Readable, Transform } from 'node:stream'
 import type { Dispatcher, buildConnector, request } from 'undici'
-import { ComplexJson, refuseComplexJson } from '../lib/untrusted-json.ts'
+import { ComplexJson, refuseComplexJson } from '../lib/json/untrusted-json.ts'
 import { orAborted } from '../lib/bounded-wait.ts'
 import { ERROR_BODY_TIMEOUT_MS, MAX_ERROR_BYTES } from './answer/answer-limits.ts'
 

@@ -7,7 +7,8 @@ import { constants } from 'node:fs'
 import { chmod, mkdir, readlink, rename, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { removeTree } from '../files/trees/remove-tree.ts'
-import { codeOf, FileRefusal } from '../files/file-refusal.ts'
+import { FileRefusal } from '../files/file-refusal.ts'
+import { codeOf } from '../lib/error-code.ts'
 import { makeDirectory, openAt, openUnmoved, within, type OpenedPath } from '../files/opened-path.ts'
 
 /** The workdir, made if it is missing. Throws when a link is on the way to it. */

@@ -1,6 +1,6 @@
 /** What an `Idempotency-Key` remembers of its request. Keyed, for the log shows it to readers, and a body may hold a credential that could be guessed from a plain hash. */
 import { createHmac, hkdfSync } from 'node:crypto'
-import { canonicalJson } from '../lib/canonical-json.ts'
+import { canonicalJson } from '../lib/json/canonical-json.ts'
 
 export type BodyHash = {
   /** HMAC-SHA-256, hexadecimal. */

@@ -13,7 +13,7 @@
 import type { Event, EventDraft } from '../../contract/events/event.ts'
 import { EVENT_VERSION } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
-import { ComplexJson, parseUntrustedJson } from '../../lib/untrusted-json.ts'
+import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { StoredEvent } from '../event-store.ts'
 

@@ -1,5 +1,5 @@
 /** Finds the lines of a file that hold a text, in bounded memory and linear time however long the file or its lines are. */
-import { createByteSearch } from '../../lib/find-text.ts'
+import { createByteSearch } from '../../lib/text/find-text.ts'
 
 export type FoundLine = {
   /** From 1. */

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
-import { splitNulFields } from '../../lib/nul-fields.ts'
+import { splitNulFields } from '../../lib/text/nul-fields.ts'
 import type { Needle } from './find-lines.ts'
 import type { OpenedPath } from '../opened-path.ts'
 import { within } from '../opened-path.ts'

@@ -5,7 +5,7 @@
  */
 import type { FileMatch, FileMatches, SearchFiles } from '../../contract/files.ts'
 import { Problem } from '../../contract/problem.ts'
-import { indexOfText } from '../../lib/find-text.ts'
+import { indexOfText } from '../../lib/text/find-text.ts'
 import { compileGlob } from './glob.ts'
 import type { Slices } from '../../lib/time-slices.ts'
 import { createSlices } from '../../lib/time-slices.ts'

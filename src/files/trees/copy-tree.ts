@@ -8,7 +8,7 @@ import type { Stats } from 'node:fs'
 import { join } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
 import { createFileCopier } from './copy-file.ts'
-import { codeOf } from '../file-refusal.ts'
+import { codeOf } from '../../lib/error-code.ts'
 import type { OpenedPath } from '../opened-path.ts'
 import { openAt, openDirectory, within } from '../opened-path.ts'
 

@@ -9,7 +9,7 @@ import type { Dir } from 'node:fs'
 import { chmod, opendir, rename, rm, rmdir, unlink } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { Queue } from '../../lib/queue.ts'
-import { codeOf } from '../file-refusal.ts'
+import { codeOf } from '../../lib/error-code.ts'
 import type { OpenedPath } from '../opened-path.ts'
 import { openAt, openDirectory, within } from '../opened-path.ts'
 

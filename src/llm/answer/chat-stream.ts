@@ -1,5 +1,5 @@
 /** From the text of an answer to its deltas: knows the framings an answer comes in, and nothing of what it means. */
-import { ComplexJson, parseUntrustedJson } from '../../lib/untrusted-json.ts'
+import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
 import { EventTooLarge, createSseDecoder } from '../../lib/sse-decoder.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import type { AnswerAssembly } from './answer-assembly.ts'

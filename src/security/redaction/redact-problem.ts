@@ -1,6 +1,6 @@
 /** An expected failure in words without secrets. */
 import { Problem } from '../../contract/problem.ts'
-import { mapStrings } from '../../lib/map-strings.ts'
+import { mapStrings } from '../../lib/json/map-strings.ts'
 
 export function redactProblem(problem: Problem, redact: (text: string) => string): Problem {
   const { code, message, cause } = problem

@@ -1,7 +1,7 @@
 /** One output stream of one command: shown live, kept bounded for the result, and whole in a file when that is asked for or it is long. */
 import { CappedFile } from './capped-file.ts'
 import { HeadTail } from './head-tail.ts'
-import { completeUtf8Length, firstUtf8Start } from '../../lib/utf8-border.ts'
+import { completeUtf8Length, firstUtf8Start } from '../../lib/text/utf8-border.ts'
 
 export type FinishedOutput = {
   readonly text: string

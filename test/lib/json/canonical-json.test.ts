@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { canonicalJson } from '../../src/lib/canonical-json.ts'
+import { canonicalJson } from '../../../src/lib/json/canonical-json.ts'
 
 test('the example of RFC 8785, section 3.2', () => {
   const value: unknown = JSON.parse(String.raw`{

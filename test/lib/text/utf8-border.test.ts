@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { completeUtf8Length, firstUtf8Start } from '../../src/lib/utf8-border.ts'
+import { completeUtf8Length, firstUtf8Start } from '../../../src/lib/text/utf8-border.ts'
 
 test('a text cut anywhere is decoded as a whole when its parts are cut at the border before', () => {
   fc.assert(

@@ -6,8 +6,8 @@ import {
   createTextFinder,
   indexIgnoringSpace,
   indexOfText,
-} from '../../src/lib/find-text.ts'
-import { createSlices } from '../../src/lib/time-slices.ts'
+} from '../../../src/lib/text/find-text.ts'
+import { createSlices } from '../../../src/lib/time-slices.ts'
 
 /** Of few letters, so that it repeats itself; longer than what the engine is left to search for. */
 const text = (letters: string, minLength: number, maxLength: number) =>

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { splitNulFields } from '../../src/lib/nul-fields.ts'
+import { splitNulFields } from '../../../src/lib/text/nul-fields.ts'
 
 function split(bytes: Uint8Array, cuts: readonly number[], maxLength: number): (string | undefined)[] {
   const fields: (string | undefined)[] = []

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ComplexJson, parseUntrustedJson, refuseComplexJson } from '../../src/lib/untrusted-json.ts'
+import { ComplexJson, parseUntrustedJson, refuseComplexJson } from '../../../src/lib/json/untrusted-json.ts'
 
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
 

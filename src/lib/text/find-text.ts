@@ -2,7 +2,7 @@
  * Finds a text in a text, or bytes in bytes, in time linear to both (Knuth, Morris and Pratt). `indexOf` multiplies the
  * two lengths where they repeat themselves: 25,000 characters in a megabyte of `a` take it ten seconds.
  */
-import type { Slices } from './time-slices.ts'
+import type { Slices } from '../time-slices.ts'
 
 /** Where the sequence is at or after `from`, -1 when it is nowhere. Read for several finds, it goes on where it stood. */
 export type Finder = (from: number) => number
