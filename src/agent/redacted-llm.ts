@@ -43,6 +43,7 @@ export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
         throw error instanceof LlmError ? await redactError(error, redactor) : error
       } finally {
         // For a reader that leaves early. It returns nothing that anybody would see.
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the generator ends; nobody reads the value
         await deltas.return(undefined as never)
       }
     },

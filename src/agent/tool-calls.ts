@@ -214,7 +214,8 @@ function findFault(tool: Tool | undefined, input: unknown): string | undefined {
 
 /** Many models write `null` for an argument that they leave out. */
 function withoutNulls(input: unknown): unknown {
-  const entries = Object.entries(input as object) // text was refused before, and nothing else is stored for a call
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- text was refused before, and nothing else is stored for a call
+  const entries = Object.entries(input as object)
   return Object.fromEntries(entries.filter(([, value]) => value !== null))
 }
 

@@ -37,6 +37,7 @@ export async function demo(): Promise<void> {
       'The server, the commands it runs and the files they make are real.\n',
   )
   const call = createCaller(app.url, key)
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- this server wrote the answer
   const { id } = (await call('POST', '/conversations', {
     llm_config: { model: 'scripted', base_url: model.baseUrl },
   })) as ConversationView

@@ -15,6 +15,9 @@ import type { NetworkSettings } from './network.ts'
 import { readCallbackAllow, readLlmAllow, readNetwork, readOrigins, readPrivateRules, readProxies } from './network.ts'
 import { defaultDataDir, readPaths, readReadable, readWorkdirBase } from './paths.ts'
 
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
+const LOG_LEVEL_NAMES = Object.keys(LOG_LEVELS) as LogLevel[]
+
 const ISOLATIONS = ['auto', 'bubblewrap', 'none'] as const
 type Isolation = (typeof ISOLATIONS)[number]
 
@@ -77,14 +80,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
   return {
     host: checked('OPENHANDS_SERVER_HOST', z.string().min(1), read),
     port: checked('OPENHANDS_SERVER_PORT', z.coerce.number().int().min(0).max(65_535), read),
-    logLevel: checked(
-      'OPENHANDS_LOG_LEVEL',
-      z
-        .string()
-        .toUpperCase()
-        .pipe(z.enum(Object.keys(LOG_LEVELS) as [LogLevel])),
-      read,
-    ),
+    logLevel: checked('OPENHANDS_LOG_LEVEL', z.string().toUpperCase().pipe(z.enum(LOG_LEVEL_NAMES)), read),
     dataDir,
     workdirBase: readWorkdirBase(read('OPENHANDS_WORKDIR_BASE'), dataDir),
     workdirRoots: readPaths('OPENHANDS_WORKDIR_ROOTS', read),

@@ -1,7 +1,7 @@
 /** Reads one setting at a time: from the command line, the environment, `.env`, or a secret file. */
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { Name, Variable } from './variables.ts'
 import { VARIABLES } from './variables.ts'
 

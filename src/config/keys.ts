@@ -7,7 +7,8 @@ import { ConfigError } from './environment.ts'
 const MIN_KEY_LENGTH = 16
 
 export function readMasterKeys(value: string | undefined): [string, ...string[]] {
-  const keys = (value ?? '').split(',').map((key) => key.trim())
+  const [first = '', ...others] = (value ?? '').split(',').map((key) => key.trim())
+  const keys = [first, ...others]
   if (!value) {
     throw new ConfigError(
       'OPENHANDS_MASTER_KEY is not set. Make a key with `openssl rand -hex 32` and export it, or start with --generate-key to have one made and kept.',
@@ -21,7 +22,7 @@ export function readMasterKeys(value: string | undefined): [string, ...string[]]
   // Anything else cannot be sent in a header as it is, and would be refused forever.
   if (keys.some((key) => !/^[\x21-\x7e]+$/.test(key)))
     throw new ConfigError('OPENHANDS_MASTER_KEY may hold visible ASCII characters only.')
-  return [keys[0]!, ...keys.slice(1)]
+  return [first, ...others]
 }
 
 /** It is sent in a header. */

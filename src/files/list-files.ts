@@ -23,7 +23,7 @@ export async function listFiles(
   let last: Met | undefined
   for await (const met of walk(jail, directory, { recursive, after, window: limit + 1 })) {
     // Only now it is known that there is another page.
-    if (items.length === limit) return { items, next_page_id: cursorAt(last!, listed) }
+    if (last && items.length === limit) return { items, next_page_id: cursorAt(last, listed) }
     await using entry = await lookAt(jail, met)
     last = met
     if (entry) items.push(entryOf(entry, pathOfMet(path, met)))

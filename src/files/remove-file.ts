@@ -71,6 +71,7 @@ async function makeWritable(jail: Jail, directory: OpenedPath): Promise<void> {
 }
 
 async function emptyDirectory(jail: Jail, directory: OpenedPath, depth: number): Promise<void> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types know of text only
   const listing = await told(() => jail.io(() => opendir(entryPath(directory, '.'), { encoding: 'buffer' as never })))
   try {
     for (;;) {
@@ -90,7 +91,10 @@ async function removeEntry(jail: Jail, directory: OpenedPath, name: FileName, de
   } catch (error) {
     const code = codeOf(error)
     if (code === 'ENOENT') return
-    if (code !== 'EISDIR') return await told(() => Promise.reject(error as Error))
+    if (code !== 'EISDIR')
+      return await told(() => {
+        throw error
+      })
     await removeDirectory(jail, directory, name, depth + 1)
   }
 }

@@ -96,7 +96,7 @@ async function writeAll(jail: Jail, file: FileHandle, { content, withHash }: Sta
 export async function checkTarget(jail: Jail, names: readonly string[], publishing: Publishing): Promise<void> {
   const { place, missing } = await walkAsFarAs(jail, names.slice(0, -1))
   await using parent = place
-  const name = names.at(-1)!
+  const name = lastOf(names)
   await using existing = missing.length > 0 ? undefined : await look(jail, parent, name)
   if (!existing) [...missing.map(String), name].forEach(refuseToMake)
   judgeTarget(existing, publishing)
@@ -109,7 +109,7 @@ export async function publish(
   names: readonly string[],
   publishing: Publishing,
 ): Promise<{ created: boolean; etag: string }> {
-  const name = names.at(-1)!
+  const name = lastOf(names)
   await checkTarget(jail, names, publishing)
   await using parent = (await makeDirectoriesIn(jail, names.slice(0, -1))).place
   refuseForbidden(jail, pathOf(parent, name), 'write')
@@ -130,7 +130,7 @@ export async function publish(
 /** Makes an empty file, or says of the one that is there that it was changed now; what it holds stays. */
 export async function touch(jail: Jail, names: readonly string[], { precondition }: Publishing) {
   await using parent = await openParent(jail, names)
-  await using existing = parent && (await look(jail, parent, names.at(-1)!))
+  await using existing = parent && (await look(jail, parent, lastOf(names)))
   if (!existing) return undefined
   refuseForbidden(jail, existing.path, 'write')
   judgeTarget(existing, { precondition, isNew: false })
@@ -170,3 +170,6 @@ function toldConflict(error: unknown): unknown {
 
 const fileExists = () =>
   new Problem('precondition_failed', 'There is something at this path already; nothing was written.')
+
+/** A file has a name: routes refuse the workdir itself before. */
+const lastOf = (names: readonly string[]): string => names.at(-1) ?? '.'

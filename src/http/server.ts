@@ -247,7 +247,11 @@ function acceptJsonOnly(app: FastifyInstance): void {
     try {
       refuseComplexJson(text)
     } catch (error) {
-      return done(new Problem('invalid_request', `The body ${(error as Error).message}.`, { cause: error }))
+      return done(
+        new Problem('invalid_request', `The body ${error instanceof Error ? error.message : 'is too complex'}.`, {
+          cause: error,
+        }),
+      )
     }
     void parse(request, text, done)
   })

@@ -11,7 +11,8 @@ export function createIncrementalFold<T, S>(begin: () => S, add: (value: S, item
       count = 0
       value = begin()
     }
-    while (count < items.length) value = add(value, items[count++]!)
+    for (const item of items.slice(count)) value = add(value, item)
+    count = items.length
     return value
   }
 }

@@ -194,5 +194,6 @@ function withoutUser({ baseUrl }: Endpoint): string {
 
 /** Errors come from the SDK, from fetch and off the wire: nothing about their shape is certain. */
 function fields(value: unknown): Readonly<Record<string, unknown>> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each field is checked where it is used
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }

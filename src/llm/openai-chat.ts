@@ -200,5 +200,6 @@ function costOf({ input_cost_per_token: input, output_cost_per_token: output }: 
 /** By what they can do: the headers of another `fetch` are of another class. */
 function headersOf(error: unknown): ReplyHeaders | undefined {
   const headers = error instanceof Error && 'headers' in error ? error.headers : undefined
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- any implementation of `Headers` has `get`
   return typeof headers === 'object' && headers !== null && 'get' in headers ? (headers as ReplyHeaders) : undefined
 }

@@ -22,7 +22,9 @@ export function createPooledFetch({ connector }: PooledFetchOptions = {}): Fetch
   let client: Promise<Client> | undefined
   return async (url, init = {}) => {
     const { send, dispatcher } = await (client ??= loadClient(connector))
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the SDK asks with
     const { method, body, headers, signal } = init as PlainInit
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the SDK gives its own text
     const sent = send(url as string, { method, body, headers, signal, dispatcher })
     // undici looks at the signal once it is connected: a handshake that nobody answers would hold up whoever waits.
     return asResponse(await orAborted(sent, signal, discard))
@@ -59,6 +61,7 @@ async function asResponse({ statusCode: status, headers: received, body: sent }:
   const headers = headersOf(received)
   const body = await decoded(sent, headers.get('content-encoding') ?? '')
   const response = { ok, status, headers, body, text: async () => plain(await beginningOf(body)) }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as much of one as the SDK reads
   return response as unknown as Response
 }
 
@@ -104,8 +107,9 @@ async function beginningOf(body: Readable): Promise<string> {
   const timer = setTimeout(() => body.destroy(), ERROR_BODY_TIMEOUT_MS)
   try {
     for await (const part of body) {
-      parts.push(part as Buffer) // bytes, as no text encoding is set
-      bytes += parts.at(-1)!.length
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- bytes, as no text encoding is set
+      parts.push(part as Buffer)
+      bytes += parts.at(-1)?.length ?? 0
       if (bytes >= MAX_ERROR_BYTES) break
     }
   } catch {

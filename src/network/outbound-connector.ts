@@ -102,7 +102,8 @@ const answerWith =
   (_name, { all }, callback) => {
     const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
     // As Node's own lookup does, after this turn.
-    queueMicrotask(() => (all ? callback(null, found) : callback(null, found[0]!.address, found[0]!.family)))
+    const [{ address, family } = { address: '', family: 0 }] = found
+    queueMicrotask(() => (all ? callback(null, found) : callback(null, address, family)))
   }
 
 /** Not `lookup`, as the system has it: that takes a thread for each name, and names that are slow would hold up the models'. */

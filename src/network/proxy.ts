@@ -156,7 +156,7 @@ export class NetworkProxy {
     } catch (error) {
       over.throwIfAborted()
       if (error instanceof AddressDenied) return refuse('denied', 'denied', error.message)
-      return refuse('unreachable', 'failed', `it could not be reached (${codeOf(error)})`)
+      return refuse('unreachable', 'failed', `it could not be reached (${failureOf(error)})`)
     }
   }
 }
@@ -207,7 +207,7 @@ async function sayGoodbye(client: Socket, words?: Uint8Array): Promise<void> {
   clearTimeout(timer)
 }
 
-const codeOf = (error: unknown) =>
+const failureOf = (error: unknown) =>
   error instanceof Error && 'code' in error
     ? String(error.code)
     : error instanceof Error && error.name === 'TimeoutError'

@@ -124,7 +124,7 @@ function shownAt(path: string): ShownPlace[] {
 
 /** Throws when the workdir is such that the sandbox would have a hole; nothing must be started then. */
 export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[] {
-  const covered = [plan.dataDir, plan.workdirBase].map(makeReal)
+  const covered = [makeReal(plan.dataDir), makeReal(plan.workdirBase)] as const
   // A pipe or a device (`/dev/fd/63`, `/dev/null`) is no place where a key lies.
   const keyFiles = plan.keyFiles
     .flatMap(realpathIfAny)
@@ -166,8 +166,7 @@ export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[
  * A shell may move what is below its workdir. Whatever would have to be covered there could then be found under another
  * name by the next shell; only what lies directly in it can be held in its place.
  */
-function refuseHoles(workdir: string, covered: readonly string[], keyFiles: readonly string[]): void {
-  const [dataDir, base] = covered as [string, string]
+function refuseHoles(workdir: string, [dataDir, base]: readonly [string, string], keyFiles: readonly string[]): void {
   const inside = [dataDir, base, ...keyFiles.map(dirname)].find((path) => isBelow(path, workdir))
   if (
     inside !== undefined ||

@@ -82,10 +82,11 @@ export class BashProcess {
     this.#generations = launch.generations
     this.ended = this.#watchEnd()
     if (launch.onEnded) void this.ended.then(launch.onEnded, launch.onEnded)
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- its `stdio` has a pipe there
     this.#input = this.#child.stdin!
     // A shell that ended is told by `ended`.
     this.#input.on('error', () => {})
-    // The types do not know that a pipe at this index can be read.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types do not know that a pipe at this index can be read
     const reports = this.#child.stdio[REPORT_STDIO_INDEX] as Readable
     this.#reports = new ThrottledReader(reports)
     reports.on('error', () => {})

@@ -3,6 +3,7 @@ import { constants, openSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { codeOf } from '../lib/error-code.ts'
 
 const MAX_WAITING_BYTES = 16 * 1024 ** 2
 /** The shell opens it as the first thing of the command. */
@@ -62,7 +63,7 @@ export class InputPipe {
         // Not blocking: that fails as long as nobody has opened it for reading.
         return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'ENXIO') return undefined
+        if (codeOf(error) !== 'ENXIO') return undefined
       }
       await delay(OPEN_LOOKS_MS[look] ?? OPEN_LOOKS_MS.at(-1))
     }

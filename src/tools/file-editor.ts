@@ -264,9 +264,8 @@ async function change({ files, history }: Editor, found: FoundFile | Missing, by
 }
 
 async function put(files: EditorFiles, found: FoundFile | Missing, content: Content): Promise<void> {
-  if (found.kind === 'missing') await files.create(found, content!)
-  else if (content) await files.replace(found, content)
-  else await files.remove(found)
+  if (found.kind !== 'missing') await (content ? files.replace(found, content) : files.remove(found))
+  else if (content) await files.create(found, content)
 }
 
 function showImage(path: string, media_type: ImageType, bytes: Buffer): ToolOutcome {

@@ -88,16 +88,17 @@ function linesToShow(
   if (!range) return { first: 1, last: count, note: '' }
   const invalid = (why: string) => new EditorError(`Invalid \`view_range\`: [${range.join(', ')}]. ${why}`)
   const [first, wanted] = range
-  if (range.length !== 2) throw invalid('It should be a list of two integers.')
-  if (first! < 1 || first! > count)
+  if (first === undefined || wanted === undefined || range.length !== 2)
+    throw invalid('It should be a list of two integers.')
+  if (first < 1 || first > count)
     throw invalid(`Its first element \`${first}\` should be within the range of lines of the file: [1, ${count}].`)
-  if (wanted! !== -1 && wanted! < first!)
+  if (wanted !== -1 && wanted < first)
     throw invalid(
       `Its second element \`${wanted}\` should be -1, or greater than or equal to the first element \`${first}\`.`,
     )
   const note =
-    wanted! > count ? `NOTE: We only show up to ${count} since there're only ${count} lines in this file.\n` : ''
-  return { first: first!, last: wanted === -1 ? count : Math.min(wanted!, count), note }
+    wanted > count ? `NOTE: We only show up to ${count} since there're only ${count} lines in this file.\n` : ''
+  return { first, last: wanted === -1 ? count : Math.min(wanted, count), note }
 }
 
 async function numberLines(

@@ -221,8 +221,9 @@ export class Firehose {
     if (!index) return
     // Some of it may have been found in the log already, while the index was completed.
     const fresh = events.filter(({ seq }) => seq > index.headOf(conversationId))
-    if (fresh.length === 0) return
-    this.#agreeOn(index, conversationId, fresh[0]!.seq - 1)
+    const [first] = fresh
+    if (!first) return
+    this.#agreeOn(index, conversationId, first.seq - 1)
     for (const stored of fresh) {
       this.#subscribers.wait(firehoseEvent(index.add(conversationId, stored.seq), index.epoch, stored))
     }
@@ -260,9 +261,10 @@ export class Firehose {
 
   /** Ends early when nobody is left to show them to. */
   async *#pagesOf({ after, to }: Gap): AsyncGenerator<readonly StoredEvent[]> {
-    const backlog = { ...this.#deps, index: this.#index!, head: this.#head }
+    const index = this.#index
+    if (!index || this.#subscribers.count === 0) return
+    const backlog = { ...this.#deps, index, head: this.#head }
     const log = { read: (options: ReadOptions) => readBacklog(backlog, options) }
-    if (this.#subscribers.count === 0) return
     for await (const { events } of readPages(log, { afterSeq: after, beforeSeq: to + 1, limit: GAP_PAGE })) {
       if (events.length > 0) yield events
       if (this.#subscribers.count === 0) return

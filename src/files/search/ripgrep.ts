@@ -89,6 +89,7 @@ async function* pathsIn(output: Readable): AsyncGenerator<readonly Buffer[]> {
   let paths: Buffer[] = []
   const split = splitNulFields(MAX_PATH_BYTES, (path) => path && paths.push(path))
   for await (const chunk of output) {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a stream without an encoding
     split(chunk as Buffer)
     for (const path of paths) yield namesOf(path)
     paths = []

@@ -124,11 +124,13 @@ function keepForTheEnd(search: Search, large: Candidate[], candidate: Candidate)
 
 async function* linesOfLarge(search: Search, candidate: Candidate, needle: Needle): AsyncGenerator<FileMatch> {
   const path = pathOfMet(search.base, candidate)
-  if (isTemporaryName(candidate.names.at(-1)!.toString()) || !search.fits(relative(path, search.base))) return
+  if (isTemporary(candidate.names) || !search.fits(relative(path, search.base))) return
   await using entry = search.signal.aborted ? undefined : await candidate.open()
   if (entry?.kind === 'file') yield* linesOf(search, entry, path, needle)
   if (search.signal.aborted) search.skipped.push(path)
 }
+
+const isTemporary = (names: readonly Buffer[]) => isTemporaryName(String(names.at(-1)))
 
 type Candidate = { readonly names: readonly Buffer[]; readonly open: () => Promise<JailEntry | undefined> }
 
@@ -148,11 +150,12 @@ async function* foundByRipgrep(
 ): AsyncGenerator<Candidate> {
   const asked = { directory, signal: search.signal, onCutShort: () => (search.isCut = true) }
   for await (const names of filesWith(ripgrep, needle, asked)) {
-    if (!isTemporaryName(names.at(-1)!.toString())) yield foundCandidate(search, names)
+    if (!isTemporary(names)) yield foundCandidate(search, names)
   }
 }
 
 function foundCandidate({ jail, base }: Search, names: readonly Buffer[]): Candidate {
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- ripgrep prints no empty path
   return { names, open: () => openAnew(jail, [...base.names, ...names.slice(0, -1)], names.at(-1)!) }
 }
 
@@ -160,6 +163,7 @@ function foundCandidate({ jail, base }: Search, names: readonly Buffer[]): Candi
 function compareNames(a: readonly Buffer[], b: readonly Buffer[]): number {
   const at = a.findIndex((name, place) => b[place] === undefined || !name.equals(b[place]))
   if (at < 0) return a.length - b.length
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
   return b[at] === undefined ? 1 : Buffer.compare(a[at]!, b[at])
 }
 

@@ -94,7 +94,8 @@ async function makeWritable(directory: OpenedPath): Promise<void> {
 
 async function emptyDirectory(directory: OpenedPath, top: OpenedPath, depth: number): Promise<number> {
   const listing = await opendir(`/proc/self/fd/${directory.handle.fd}`, {
-    encoding: 'buffer' as never, // the types know of texts only
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types know of text only
+    encoding: 'buffer' as never,
     bufferSize: READ_AHEAD,
   })
   let found = 0
@@ -117,6 +118,7 @@ async function emptyDirectory(directory: OpenedPath, top: OpenedPath, depth: num
   return found
 }
 
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types know of text only
 const read = async (listing: Dir) => (await listing.read()) as unknown as { readonly name: Buffer } | null
 
 /** The bytes of a name, which need not be UTF-8. */

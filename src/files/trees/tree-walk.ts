@@ -69,6 +69,7 @@ async function* descend(
 ): AsyncGenerator<Met> {
   if (names.length > MAX_DEPTH) return
   // It may have gone, or may not be entered: then it is told by its name alone.
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- it begins with one name and grows
   const inner = await enter(jail, directory, names.at(-1)!).catch(() => undefined)
   if (!inner) return
   await using place = inner
@@ -86,12 +87,14 @@ async function namesAfter(
 ): Promise<readonly Named[]> {
   const found = createFirstInOrder<Named>(count, (a, b) => Buffer.compare(a.name, b.name))
   const listing = await told(() =>
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types know of text only
     jail.io(() => opendir(entryPath(directory, '.'), { encoding: 'buffer' as never, bufferSize: READ_AHEAD })),
   )
   try {
     while (!isOver()) {
       const entry = await jail.io(() => listing.read())
       if (!entry) break
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types know of text only
       const name = entry.name as unknown as Buffer
       if (last && Buffer.compare(name, last) <= 0) continue
       if (isTemporaryName(name.toString()) || isHidden(jail, directory, name)) continue

@@ -32,7 +32,8 @@ export function tooSlow(): Problem {
 
 /** As Node's own handler of such errors finds out; there is no public name for the answer that a socket carries. */
 function isAnswering(socket: Socket): boolean {
-  const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null } // set by `assignSocket`
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- set by `assignSocket`; the types lack it
+  const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null }
   return answer?.headersSent ?? false
 }
 

@@ -67,7 +67,7 @@ async function live<Params extends z.ZodType, Query extends z.ZodType>(
     if (request.headers.authorization === undefined && !(await key.admit(request, ws, socket.frames))) return
     await route.serve(socket, askedBy(request))
   } catch (error) {
-    await endWithProblem(socket, tellProblem(error as Error, request))
+    await endWithProblem(socket, tellProblem(error, request))
   }
 }
 
@@ -75,6 +75,7 @@ async function live<Params extends z.ZodType, Query extends z.ZodType>(
 function askedBy<Params extends z.ZodType, Query extends z.ZodType>(
   request: FastifyRequest,
 ): SocketRequest<Params, Query> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the schemas of the route have made of them
   return { params: request.params as z.infer<Params>, query: request.query as z.infer<Query>, request }
 }
 

@@ -9,6 +9,7 @@ export function canonicalJson(value: unknown): string {
     for (const item of value) parts.push(canonicalJson(item))
     return `[${parts.join(',')}]`
   }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an object that is not a list
   const record = value as Record<string, unknown>
   // By UTF-16 code units, as the RFC has it and as `sort` does.
   for (const key of Object.keys(record).sort()) {

@@ -15,8 +15,12 @@ export function mapStrings(value: unknown, map: (text: string) => string): unkno
   }
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value)
-  const mapped = entries.map(([name, item]) => [map(name), mapStrings(item, map)] as const)
-  const isSame = mapped.every(([name, item], at) => name === entries[at]![0] && item === entries[at]![1])
+  let isSame = true
+  const mapped = entries.map(([name, item]) => {
+    const pair = [map(name), mapStrings(item, map)] as const
+    isSame &&= pair[0] === name && pair[1] === item
+    return pair
+  })
   return isSame ? value : Object.fromEntries(mapped)
 }
 
@@ -26,8 +30,8 @@ export function* stringsIn(value: unknown): Generator<string> {
   else if (typeof value === 'number') yield String(value)
   else if (Array.isArray(value)) for (const item of value) yield* stringsIn(item)
   else if (typeof value === 'object' && value !== null)
-    for (const name of Object.keys(value)) {
+    for (const [name, item] of Object.entries(value)) {
       yield name
-      yield* stringsIn((value as Record<string, unknown>)[name])
+      yield* stringsIn(item)
     }
 }

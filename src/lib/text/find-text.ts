@@ -2,6 +2,7 @@
  * Finds a text in a text, or bytes in bytes, in time linear to both (Knuth, Morris and Pratt). `indexOf` multiplies the
  * two lengths where they repeat themselves: 25,000 characters in a megabyte of `a` take it ten seconds.
  */
+/* oxlint-disable typescript/no-non-null-assertion -- indexes into the borders and the wanted bytes, which have the same length */
 import type { Slices } from '../time-slices.ts'
 
 /** Where the sequence is at or after `from`, -1 when it is nowhere. Read for several finds, it goes on where it stood. */

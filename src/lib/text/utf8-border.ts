@@ -3,7 +3,7 @@
 /** The length of the longest prefix that does not end inside a character. Bytes that are not UTF-8 are never held back. */
 export function completeUtf8Length(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
-    const byte = bytes[bytes.length - back]!
+    const byte = bytes[bytes.length - back] ?? 0
     if (isContinuation(byte)) continue
     return sequenceLength(byte) > back ? bytes.length - back : bytes.length
   }
@@ -13,7 +13,7 @@ export function completeUtf8Length(bytes: Uint8Array): number {
 /** The index of the first byte that can begin a character: what precedes it belongs to one that was cut off. */
 export function firstUtf8Start(bytes: Uint8Array): number {
   let index = 0
-  while (index < Math.min(3, bytes.length) && isContinuation(bytes[index]!)) index++
+  while (index < Math.min(3, bytes.length) && isContinuation(bytes[index] ?? 0)) index++
   return index
 }
 

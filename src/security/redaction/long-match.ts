@@ -1,4 +1,5 @@
 /** Follows a secret that is longer than what an automaton looks for, from the place where its beginning was found. */
+/* oxlint-disable typescript/no-non-null-assertion -- indexes are within bounds, and this runs for each byte of all output */
 import type { LongPattern, PatternAutomaton } from './pattern-automaton.ts'
 
 /** Beside the pattern, so that it is worked out once: for each length, the longest beginning that is also an end of it. */

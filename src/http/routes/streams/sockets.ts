@@ -95,7 +95,7 @@ async function talk(
       reached: (seq) => ({ type: 'reached', after_seq: seq }),
     })
   } catch (error) {
-    await endWithProblem(socket, tellProblem(error as Error, request, await manager.redactFor(id)))
+    await endWithProblem(socket, tellProblem(error, request, await manager.redactFor(id)))
   }
   await answering
   release()
@@ -112,7 +112,7 @@ async function answerAll(
   const keyed: CommandDeps['keyed'] = (key, route, body) => idempotencyIn(request, key, route, body)
   for await (const text of socket.frames) {
     const redact = await manager.redactFor(id)
-    const toProblem = (error: unknown) => tellProblem(error as Error, request, redact)
+    const toProblem = (error: unknown) => tellProblem(error, request, redact)
     const answer = await answerCommand(text, { open: () => manager.open(id), keyed, toProblem })
     const told =
       answer.type === 'ack' ? { frame: answer.of, status: 200 } : { frame: undefined, status: PROBLEMS[answer.error] }
