@@ -5,8 +5,8 @@ import { mkdir, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
-import type { Config } from './config.ts'
-import { ConfigError } from './config.ts'
+import type { Config } from './config/config.ts'
+import { ConfigError } from './config/environment.ts'
 import type { ServerNetwork } from './contract/network.ts'
 import { Status } from './contract/events/status.ts'
 import type { Info } from './contract/server.ts'
@@ -22,7 +22,7 @@ import { lockDataDirectory } from './events/store/data-lock.ts'
 import { Firehose } from './events/firehose/firehose.ts'
 import { createJsonlStore } from './events/store/jsonl-store.ts'
 import { createConnectionPermits } from './network/connection-permits.ts'
-import { createReach } from './network/reach.ts'
+import { createOutboundConnector } from './network/outbound-connector.ts'
 import { createAuthenticator } from './http/guards/auth.ts'
 import { pageRoutes } from './http/docs.ts'
 import { MAX_HEADER_BYTES } from './http/guards/client-error.ts'
@@ -30,8 +30,8 @@ import { createReadiness } from './http/readiness.ts'
 import { listenOn } from './http/listen.ts'
 import { createHttpServer, cutConnections } from './http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from './http/streams/stream-slots.ts'
-import { createOpenAiChat } from './llm/openai-chat.ts'
-import { createPatientFetch } from './llm/patient-fetch.ts'
+import { OpenAiChat } from './llm/openai-chat.ts'
+import { createPooledFetch } from './llm/pooled-fetch.ts'
 import { createBodyHash } from './security/body-hash.ts'
 import { openDataKeys } from './security/data-keys.ts'
 import { createEndpointRules } from './security/endpoint-rules.ts'
@@ -60,7 +60,7 @@ import { endAllMarked, endOrphans } from './shell/processes/marked-processes.ts'
 import type { ShellLauncher } from './sandbox/launch.ts'
 import { pathsNamedIn, shellEnvironment } from './shell/shell-environment.ts'
 import { MAX_SHELL_SESSIONS } from './shell/shell-limits.ts'
-import { createShells } from './shell/shells.ts'
+import { BashShells } from './shell/shells.ts'
 import { hiddenFromShells, readableByShells } from './sandbox/mounts.ts'
 
 export const VERSION: string = manifest.version
@@ -267,7 +267,7 @@ async function createManager(
       }),
     network: {
       server: networkOf(config, launcher),
-      reach: createReach({ privateRules: config.networkPrivateRules }),
+      reach: createOutboundConnector({ privateRules: config.networkPrivateRules }),
       createPermits: createConnectionPermits(),
       onOutcome: metrics.networkDecided,
     },
@@ -280,7 +280,7 @@ async function createManager(
     endpointRefusal: async (url) => await endpoints?.refusal(url),
     createShells: ({ directory, limits, ...options }) =>
       limits.limitShells(
-        createShells({
+        new BashShells({
           ...options,
           stateDir: shellsOf(directory),
           outputDir: outputsOf(directory),
@@ -352,10 +352,10 @@ function createLlmWith(
   logger: Logger,
   endpoints: EndpointRules | undefined,
 ): AssemblyDeps['createLlm'] {
-  const fetch = createPatientFetch(endpoints && { connector: () => endpoints.connector() })
+  const fetch = createPooledFetch(endpoints && { connector: () => endpoints.connector() })
   return ({ conversationId, ...options }) => {
     const logPayload = (payload: object) => logger.info({ conversation_id: conversationId, ...payload }, 'llm payload')
-    return createOpenAiChat({ ...options, fetch, ...(logLlmPayloads && { logPayload }) })
+    return new OpenAiChat({ ...options, fetch, ...(logLlmPayloads && { logPayload }) })
   }
 }
 

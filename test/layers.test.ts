@@ -123,11 +123,11 @@ describe('the rules find', () => {
   test('nothing in what is allowed', () => {
     const files = {
       ...OK,
-      'config.ts': 'const x = process.env.X',
+      'config/config.ts': 'const x = process.env.X',
       'http/a.ts':
         "import Fastify from 'fastify'\nimport { z } from 'zod'\nimport { join } from 'node:path'\nimport { x } from './server.ts'",
       'app.ts':
-        "import { x } from './http/server.ts'\nimport type { Config } from './config.ts'\nimport manifest from '../package.json' with { type: 'json' }",
+        "import { x } from './http/server.ts'\nimport type { Config } from './config/config.ts'\nimport manifest from '../package.json' with { type: 'json' }",
       'index.ts': "export { x } from './app.ts'",
     }
     expect(breachesWith(files)).toEqual([])

@@ -56,7 +56,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   getFileInfo: 'Returns size, type, permissions, modification time and entity tag of a file or directory.',
   searchFiles: 'Returns files by name, lines by content, or both. It does not follow links.',
   countFiles: 'Returns the number of files, directories and links below a directory.',
-  makeDirectory: 'Creates a directory and its parents. It is no error if it exists.',
+  makeDirectory: 'Creates a directory and its parents. An existing directory is left as it is.',
   uploadFiles: 'Stores all files of the form, or none. Each part of the form needs a filename; its name is not used.',
   postTask:
     'Adds a task to the queue of the conversation. Runs of the agent wait for each other; other tasks run in parallel.',

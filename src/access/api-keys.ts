@@ -76,7 +76,7 @@ export class ApiKeys implements AsyncDisposable {
     }
   }
 
-  /** Undefined for what is no key, or no longer. */
+  /** Undefined if it is not a valid key. */
   find(credential: string): Access | undefined {
     const known = this.#known.get(hashCredential(credential))
     if (!known || known.until <= this.#now()) return undefined

@@ -9,7 +9,7 @@ import type { Access } from './access.ts'
 import { hashCredential, makeCredential } from './credential.ts'
 
 const TICKET_LIFETIME_MS = 30_000
-/** Unused tickets; the oldest gives way. */
+/** Of unused tickets; then the oldest is removed. */
 const MAX_TICKETS = 10_000
 
 type Issued = {

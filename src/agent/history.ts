@@ -70,7 +70,7 @@ export function createHistory(render: RenderOutput): History {
     if (!turn || turn.results.size < turn.callIds.length) return
     takeTurns()
     messages.push({ role: 'assistant', ...turn.words, toolCalls: turn.calls })
-    for (const id of turn.callIds) messages.push(turn.results.get(id)!)
+    messages.push(...turn.callIds.flatMap((id) => turn?.results.get(id) ?? []))
     const images = turn.callIds.flatMap((id) => turn?.images.get(id) ?? [])
     // A tool's message takes text only, and nothing may stand between the results of a turn.
     if (images.length) messages.push({ role: 'user', content: [{ type: 'text', text: IMAGES_OF_TOOLS }, ...images] })

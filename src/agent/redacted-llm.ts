@@ -1,8 +1,8 @@
 /** The border at which a model's words come in: text, reasoning, calls and errors pass here before anyone reads them. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { uuid7 } from '../lib/uuid7.ts'
-import { parseJsonObject } from '../lib/foreign-json.ts'
-import { mapStrings, stringsIn } from '../lib/map-strings.ts'
+import { parseJsonObject } from '../lib/json/untrusted-json.ts'
+import { mapStrings, stringsIn } from '../lib/json/map-strings.ts'
 import { createSlices } from '../lib/time-slices.ts'
 import type { Llm, LlmAnswer, LlmPiece, ModelToolCall } from '../llm/llm.ts'
 import { LlmError, partOf } from '../llm/llm.ts'
@@ -43,6 +43,7 @@ export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
         throw error instanceof LlmError ? await redactError(error, redactor) : error
       } finally {
         // For a reader that leaves early. It returns nothing that anybody would see.
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the generator ends; nobody reads the value
         await deltas.return(undefined as never)
       }
     },

@@ -6,8 +6,8 @@ import type { ToolErrorType } from '../contract/events/status.ts'
 import type { UserPart } from '../contract/message.ts'
 import { partsOfOutput } from '../contract/message.ts'
 import type { ModelTool } from '../llm/llm.ts'
-import { ComplexJson, parseForeignJson } from '../lib/foreign-json.ts'
-import { mapStrings } from '../lib/map-strings.ts'
+import { ComplexJson, parseUntrustedJson } from '../lib/json/untrusted-json.ts'
+import { mapStrings } from '../lib/json/map-strings.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
 
@@ -214,7 +214,8 @@ function findFault(tool: Tool | undefined, input: unknown): string | undefined {
 
 /** Many models write `null` for an argument that they leave out. */
 function withoutNulls(input: unknown): unknown {
-  const entries = Object.entries(input as object) // text was refused before, and nothing else is stored for a call
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- text was refused before, and nothing else is stored for a call
+  const entries = Object.entries(input as object)
   return Object.fromEntries(entries.filter(([, value]) => value !== null))
 }
 
@@ -234,7 +235,7 @@ function tellIssues(error: z.ZodError): string {
 
 function jsonFault(text: string): string {
   try {
-    const value = parseForeignJson(text)
+    const value = parseUntrustedJson(text)
     return `it is ${value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`}`
   } catch (error) {
     if (error instanceof ComplexJson) return `it ${error.message}`

@@ -3,7 +3,7 @@ import type { EventDraft } from '../contract/events/event.ts'
 import type { TransientDraft } from '../contract/events/transient-event.ts'
 import type { Llm, LlmAnswer, LlmPiece, LlmRequest, LlmRetry, ModelToolCall } from '../llm/llm.ts'
 import { LlmError, partOf } from '../llm/llm.ts'
-import { parseJsonObject } from '../lib/foreign-json.ts'
+import { parseJsonObject } from '../lib/json/untrusted-json.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 
 export type TurnDeps = {

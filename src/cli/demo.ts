@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startApp } from '../app.ts'
-import { readConfig, wantsColor } from '../config.ts'
-import type { Conversation } from '../contract/conversation.ts'
+import { readConfig, wantsColor } from '../config/config.ts'
+import type { ConversationView } from '../contract/conversation.ts'
 import type { PostMessage } from '../contract/run.ts'
 import { startScriptedModel } from '../llm/scripted/scripted-model.ts'
 import { DEMO_REQUEST, DEMO_SCRIPT } from './demo-script.ts'
@@ -37,9 +37,10 @@ export async function demo(): Promise<void> {
       'The server, the commands it runs and the files they make are real.\n',
   )
   const call = createCaller(app.url, key)
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- this server wrote the answer
   const { id } = (await call('POST', '/conversations', {
     llm_config: { model: 'scripted', base_url: model.baseUrl },
-  })) as Conversation
+  })) as ConversationView
   const stream = await fetch(`${app.url}/conversations/${id}/events/stream?after_seq=0&deltas=true`, {
     headers: { authorization: `Bearer ${key}` },
   })

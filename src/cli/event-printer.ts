@@ -94,6 +94,7 @@ function shellText(output: unknown): string {
   const parts = partsOfOutput(output)
   if (parts) return textOfParts(parts)
   if (typeof output !== 'object' || output === null || !('stdout' in output)) return JSON.stringify(output)
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the output schema of the shell tool
   const { stdout, stderr, exit_code } = output as { stdout: string; stderr?: string; exit_code?: number | null }
   return [stdout.trimEnd(), stderr?.trimEnd(), exit_code ? `exit code ${exit_code}` : ''].filter(Boolean).join('\n')
 }

@@ -10,8 +10,11 @@ export async function* readEventStream(response: Response): AsyncGenerator<Event
   for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
     // What the server itself wrote: trusted to be what the contract says. Words of farewell have no type inside.
     for (const { data } of decoder.push(piece)) {
-      const event = JSON.parse(data) as Partial<Event | TransientEvent>
-      if (event.type !== undefined) yield event as Event | TransientEvent
+      const frame: unknown = JSON.parse(data)
+      if (isEvent(frame)) yield frame
     }
   }
 }
+
+const isEvent = (frame: unknown): frame is Event | TransientEvent =>
+  typeof frame === 'object' && frame !== null && 'type' in frame

@@ -4,10 +4,11 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { App } from '../app.ts'
 import { startApp } from '../app.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { makeDirectories } from '../lib/make-directories.ts'
 import { endPreparation } from '../process-settings.ts'
-import { ConfigError, ensureWritable, hasMasterKey, readConfig, readDataDir } from '../config.ts'
+import { ensureWritable, hasMasterKey, readConfig, readDataDir } from '../config/config.ts'
+import { ConfigError } from '../config/environment.ts'
 
 export type ServeOptions = {
   /** Make a key at first use and keep it in the data directory; listen on this machine only. */

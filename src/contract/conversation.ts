@@ -147,7 +147,7 @@ export const ConversationState = z
   })
   .meta({ id: 'ConversationState' })
 
-export const Conversation = z
+export const ConversationView = z
   .object({
     id: z.uuid(),
     title: z.string().optional(),
@@ -206,10 +206,10 @@ export const Conversation = z
       },
     ],
   })
-export type Conversation = z.infer<typeof Conversation>
+export type ConversationView = z.infer<typeof ConversationView>
 
 export const ConversationPage = z
-  .object({ items: z.array(Conversation), next_page_id: z.string().nullable() })
+  .object({ items: z.array(ConversationView), next_page_id: z.string().nullable() })
   .meta({ id: 'ConversationPage' })
 
 const ConversationFilter = {

@@ -1,7 +1,7 @@
 /** What is wrong with a field, for an error answer: where and why, and nothing that the client itself wrote. */
 import type { z } from 'zod'
 
-export type ToldIssue = { readonly path: string; readonly message: string }
+export type IssueDescription = { readonly path: string; readonly message: string }
 
 type Issue = { readonly code?: string; readonly path: readonly PropertyKey[]; readonly message: string }
 
@@ -9,11 +9,11 @@ type Issue = { readonly code?: string; readonly path: readonly PropertyKey[]; re
 const FIELDS_OF_FREE_NAMES = new Set<PropertyKey>(['metadata', 'extra_headers', 'extra_body', 'secrets', 'headers'])
 
 /** `fields`: the existing fields at `root`, if they are known. */
-export function tellIssue(
+export function describeIssue(
   issue: Issue | z.core.$ZodIssue,
   root: readonly string[],
   fields: readonly string[] = [],
-): ToldIssue {
+): IssueDescription {
   const free = issue.path.findIndex((name) => FIELDS_OF_FREE_NAMES.has(name))
   const path = free < 0 ? issue.path : issue.path.slice(0, free + 1)
   const known =

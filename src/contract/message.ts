@@ -36,10 +36,8 @@ export function partsOfOutput(output: unknown): readonly UserPart[] | undefined 
 
 /** By form alone: to check megabytes of base64 each time that they are looked at would cost too much. */
 function isPart(value: unknown): value is UserPart {
-  const { type, text, media_type, data } = (typeof value === 'object' && value !== null ? value : {}) as Record<
-    string,
-    unknown
-  >
+  if (typeof value !== 'object' || value === null) return false
+  const { type, text, media_type, data }: Readonly<Record<string, unknown>> = { ...value }
   return type === 'text'
     ? typeof text === 'string'
     : type === 'image' && typeof media_type === 'string' && typeof data === 'string'

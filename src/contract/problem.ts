@@ -73,10 +73,13 @@ export const PROBLEMS = {
 
 export type ProblemCode = keyof typeof PROBLEMS
 
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
+const PROBLEM_CODES = Object.keys(PROBLEMS) as ProblemCode[]
+
 /** The body of every error answer. `error` is a code of the catalogue; a request's body is never echoed. */
 export const ErrorBody = z
   .object({
-    error: z.enum(Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]]).meta({ id: 'ErrorCode' }),
+    error: z.enum(PROBLEM_CODES).meta({ id: 'ErrorCode' }),
     message: z.string().describe('What happened, and what to do.'),
     details: z.record(z.string(), z.unknown()).optional().describe('Machine-readable details, depending on the code.'),
   })

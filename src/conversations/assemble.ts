@@ -6,8 +6,8 @@ import type { LlmConfig } from '../contract/llm-config.ts'
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
 import { adviceFor } from '../agent/repeats.ts'
 import { createToolCalls } from '../agent/tool-calls.ts'
-import type { EventLog, LogEnd } from '../events/event-log.ts'
-import { createEventLog } from '../events/event-log.ts'
+import type { LogEnd } from '../events/event-log.ts'
+import { EventLog } from '../events/event-log.ts'
 import type { EventStore, StoredLog } from '../events/event-store.ts'
 import type { Llm } from '../llm/llm.ts'
 import type { Dialects } from '../llm/openai-chat.ts'
@@ -161,7 +161,7 @@ export function assemble(deps: AssemblyDeps, parts: Parts): Opened {
   const logger = withRedaction(deps.logger, redact)
 
   const mark = createDueMark({ set: () => catalog.markDue(id), clear: () => catalog.unmarkDue(id) })
-  const log: EventLog = createEventLog({
+  const log: EventLog = new EventLog({
     log: stored,
     onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed'),
     onAppended: deps.metrics.appended,

@@ -4,7 +4,7 @@ import type { PostClientEvent, PostedClientEvent } from '../contract/events/even
 import { MAX_CLIENT_EVENT_BYTES } from '../contract/events/events-api.ts'
 import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
-import { mapStrings } from '../lib/map-strings.ts'
+import { mapStrings } from '../lib/json/map-strings.ts'
 import type { Command } from './state/commands.ts'
 import type { Idempotency, PostedKey } from './idempotency/idempotency.ts'
 import { postOnce } from './idempotency/posted-keys.ts'

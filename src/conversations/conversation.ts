@@ -3,7 +3,7 @@
  * command leads to is in `commands.ts`, what the agent does is in `agent/loop.ts`, what holds afterwards in `state.ts`.
  */
 import { partsOf } from '../contract/message.ts'
-import type { Conversation as ConversationView } from '../contract/conversation.ts'
+import type { ConversationView } from '../contract/conversation.ts'
 import type { PostedMessage, PostMessage, RunOutcome, RunRequest } from '../contract/run.ts'
 import type { Event, EventOf } from '../contract/events/event.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'

@@ -11,24 +11,24 @@ import type {
 } from '../contract/network.ts'
 import { Problem } from '../contract/problem.ts'
 import { AccessLog } from '../network/access-log.ts'
-import type { Answer, Ask } from '../network/asks.ts'
-import { Asks, tellAsk } from '../network/asks.ts'
-import type { Permits } from '../network/connection-permits.ts'
+import type { ApprovalDecision, ApprovalRequest } from '../network/host-approvals.ts'
+import { HostApprovals, describeRequest } from '../network/host-approvals.ts'
+import type { ConnectionPermits } from '../network/connection-permits.ts'
 import type { Host } from '../network/host.ts'
-import { tellHost, tellTarget } from '../network/host.ts'
+import { formatHost, formatTarget } from '../network/host.ts'
 import { decide } from '../network/policy.ts'
-import type { Access, Judgement, Outcome } from '../network/proxy.ts'
+import type { ProxyAccess, Judgement, ProxyOutcome } from '../network/proxy.ts'
 import { NetworkProxy } from '../network/proxy.ts'
-import type { Reach } from '../network/reach.ts'
+import type { OutboundConnector } from '../network/outbound-connector.ts'
 import { effectivePolicy } from '../network/server-policy.ts'
 import { networkDecision } from './state/network-requests.ts'
 
 /** What all conversations share. */
 export type NetworkDeps = {
   readonly server: ServerNetwork
-  readonly reach: Reach
-  readonly createPermits: () => Permits
-  readonly onOutcome: (outcome: Outcome) => void
+  readonly reach: OutboundConnector
+  readonly createPermits: () => ConnectionPermits
+  readonly onOutcome: (outcome: ProxyOutcome) => void
   /** Milliseconds that a connection waits for a user. */
   readonly askDeadlineMs?: number
 }
@@ -48,14 +48,14 @@ const MAX_REMEMBERED = 100
 
 export class ConversationNetwork {
   readonly #deps: ConversationNetworkDeps
-  readonly #asks: Asks
+  readonly #asks: HostApprovals
   readonly #log: AccessLog
   readonly #proxy: NetworkProxy
-  readonly #decided = new Map<string, Answer['behavior']>()
+  readonly #decided = new Map<string, ApprovalDecision['behavior']>()
 
   constructor(deps: ConversationNetworkDeps) {
     this.#deps = deps
-    this.#asks = new Asks({
+    this.#asks = new HostApprovals({
       onAsked: (ask) => deps.emit([requestOf(ask, deps.runId())]),
       onAnswered: (ask, answer) => this.#noteAnswer(ask, answer),
       ...(deps.askDeadlineMs !== undefined && { deadlineMs: deps.askDeadlineMs }),
@@ -105,7 +105,7 @@ export class ConversationNetwork {
   }
 
   pending(): PendingNetworkRequests {
-    return { items: this.#asks.pending.map(tellAsk) }
+    return { items: this.#asks.pending.map(describeRequest) }
   }
 
   /** Throws a `Problem` for what does not wait. The same decision again changes nothing. */
@@ -140,7 +140,7 @@ export class ConversationNetwork {
     return refuse(answer ? ANSWERED[answer.by] : 'too many other hosts wait for a decision', howToAllow(host, port))
   }
 
-  #repeat(id: string, behavior: Answer['behavior']): NetworkDecisionAnswer {
+  #repeat(id: string, behavior: ApprovalDecision['behavior']): NetworkDecisionAnswer {
     const before = this.#decided.get(id)
     if (before === behavior) return { behavior, pending: this.#asks.pending.length }
     if (before !== undefined)
@@ -151,23 +151,23 @@ export class ConversationNetwork {
     )
   }
 
-  async #remember({ host, port }: Ask, behavior: Answer['behavior']): Promise<void> {
+  async #remember({ host, port }: ApprovalRequest, behavior: ApprovalDecision['behavior']): Promise<void> {
     const list = behavior === 'allow' ? 'allow' : 'deny'
     await this.#deps.configure((policy = this.#deps.server.default) => ({
       ...policy,
-      [list]: [...(policy[list] ?? []), tellTarget(host, port)],
+      [list]: [...(policy[list] ?? []), formatTarget(host, port)],
     }))
   }
 
-  #noteAnswer(ask: Ask, { behavior, by }: Answer): void {
+  #noteAnswer(ask: ApprovalRequest, { behavior, by }: ApprovalDecision): void {
     if (by === 'closing') return // the next start of the server tells of it
     this.#decided.set(ask.id, behavior)
     for (const id of [...this.#decided.keys()].slice(0, -MAX_REMEMBERED)) this.#decided.delete(id)
-    const request = { id: ask.id, host: tellHost(ask.host), port: ask.port }
+    const request = { id: ask.id, host: formatHost(ask.host), port: ask.port }
     this.#tell([networkDecision(request, { behavior, decided_by: by })])
   }
 
-  #noteAccess(access: Access): void {
+  #noteAccess(access: ProxyAccess): void {
     this.#deps.onOutcome(access.outcome)
     if (this.#deps.policy()?.log) this.#log.add(access)
   }
@@ -177,7 +177,7 @@ export class ConversationNetwork {
   }
 }
 
-const ANSWERED: Readonly<Record<Answer['by'], string>> = {
+const ANSWERED: Readonly<Record<ApprovalDecision['by'], string>> = {
   user: 'the user did not allow it',
   timeout: 'nobody decided about it in time',
   policy: 'it is not on the allow list',
@@ -185,13 +185,13 @@ const ANSWERED: Readonly<Record<Answer['by'], string>> = {
 }
 
 const howToAllow = (host: Host, port: number) =>
-  `To allow it, the user adds "${tellTarget(host, port)}" to network.allow of this conversation (PUT /conversations/{id}/config).`
+  `To allow it, the user adds "${formatTarget(host, port)}" to network.allow of this conversation (PUT /conversations/{id}/config).`
 
-const requestOf = ({ id, host, port }: Ask, runId: string | undefined): EventDraft => ({
+const requestOf = ({ id, host, port }: ApprovalRequest, runId: string | undefined): EventDraft => ({
   type: 'NetworkRequest',
   source: 'environment',
   ...(runId !== undefined && { run_id: runId }),
   request_id: id,
-  host: tellHost(host),
+  host: formatHost(host),
   port,
 })

@@ -25,37 +25,6 @@ export type LogSubscriber = {
   readonly onClose?: (end: LogEnd | 'lagged') => void
 }
 
-export interface EventLog {
-  readonly conversationId: string
-  /** Seq of the last durable event; 0 when there is none. Subscribers hear of it at the latest in the next microtasks. */
-  readonly head: number
-  /** Set once closing began: from then on there is nothing to wait for and nothing to read. */
-  readonly ended: LogEnd | undefined
-  /** Nothing can be appended any more: the store can't tell what is durable, or another writer took the log over. */
-  readonly failed: boolean
-  /** Resolves when the store has failed, and the log has to be opened again. Not when another writer took it over. */
-  readonly whenStoreFailed: Promise<void>
-  /** For tests and to see whether anybody still looks. */
-  readonly subscriberCount: number
-  /**
-   * Stores the events, all or none, then shows them to every subscriber, then resolves: whoever awaits it knows that
-   * all have heard. Concurrent appends are stored and shown in the order of the calls.
-   * Throws a `Problem`: `storage_full` and `unavailable` (nothing was stored, try again), `storage_failed` (see `failed`).
-   */
-  append(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]>
-  /** Shown to those who are there, at once: before any event whose `append` has not resolved. Never stored. */
-  publish(draft: TransientDraft): void
-  /** From now on. Returns how to stop, which may be called at any time and more than once. */
-  subscribe(subscriber: LogSubscriber): () => void
-  /** The messages being streamed, up to now, each part as one delta: what a subscriber of this very tick has missed. */
-  messagesSoFar(): readonly TransientRecord[]
-  read(options: ReadOptions): Promise<EventPage>
-  find(eventId: string): Promise<StoredEvent | undefined>
-  count(filter?: EventFilter): Promise<number>
-  /** Waits for what was appended, then tells the subscribers why it is over. Closing twice is fine. */
-  close(end: LogEnd): Promise<void>
-}
-
 export type EventLogDeps = {
   /** Owned from here on: closed with this log. */
   readonly log: StoredLog
@@ -71,127 +40,170 @@ export type EventLogDeps = {
   readonly now?: () => number
 }
 
-export function createEventLog({ log, onListenerError, onAppended, guard, now = Date.now }: EventLogDeps): EventLog {
-  const subscribers = new Set<LogSubscriber>()
-  const messages = new LiveMessages()
-  let failed = false
-  const storeFailed = Promise.withResolvers<void>()
-  let ended: LogEnd | undefined
-  let closing: Promise<void> | undefined
-  let lastShown: Promise<unknown> = Promise.resolve()
+export class EventLog {
+  readonly conversationId: string
+  /** Resolves when the store has failed, and the log has to be opened again. Not when another writer took it over. */
+  readonly whenStoreFailed: Promise<void>
+  readonly #deps: EventLogDeps
+  readonly #log: StoredLog
+  readonly #subscribers = new Set<LogSubscriber>()
+  readonly #messages = new LiveMessages()
+  readonly #storeFailed = Promise.withResolvers<void>()
+  #failed = false
+  #ended: LogEnd | undefined
+  #closing: Promise<void> | undefined
+  #lastShown: Promise<unknown> = Promise.resolve()
 
-  // Not async: a quiet log starts writing within this very call.
-  function store(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
-    return guard ? guard(() => write(drafts)) : write(drafts)
+  constructor(deps: EventLogDeps) {
+    this.#deps = deps
+    this.#log = deps.log
+    this.conversationId = deps.log.conversationId
+    this.whenStoreFailed = this.#storeFailed.promise
   }
 
-  async function write(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
+  /** Seq of the last durable event; 0 when there is none. Subscribers hear of it at the latest in the next microtasks. */
+  get head(): number {
+    return this.#log.head
+  }
+
+  /** Set once closing began: from then on there is nothing to wait for and nothing to read. */
+  get ended(): LogEnd | undefined {
+    return this.#ended
+  }
+
+  /** Nothing can be appended any more: the store can't tell what is durable, or another writer took the log over. */
+  get failed(): boolean {
+    return this.#failed
+  }
+
+  /** For tests and to see whether anybody still looks. */
+  get subscriberCount(): number {
+    return this.#subscribers.size
+  }
+
+  /**
+   * Stores the events, all or none, then shows them to every subscriber, then resolves: whoever awaits it knows that
+   * all have heard. Concurrent appends are stored and shown in the order of the calls.
+   * Throws a `Problem`: `storage_full` and `unavailable` (nothing was stored, try again), `storage_failed` (see `failed`).
+   */
+  append(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
+    const stored = this.#store(drafts)
+    // In the order of the calls, however the promises of the store are chained. No `Queue`: the storing must not wait.
+    const shown = this.#lastShown.then(async () => {
+      const events = await stored
+      this.#show(events)
+      return events
+    })
+    this.#lastShown = shown.catch(() => undefined)
+    // Its fate is told through `shown`; alone, it would be an unhandled rejection while another is awaited before it.
+    stored.catch(() => undefined)
+    return shown
+  }
+
+  /** Shown to those who are there, at once: before any event whose `append` has not resolved. Never stored. */
+  publish(draft: TransientDraft): void {
+    if (this.#ended) return
+    const record = createTransientRecord(draft, this.conversationId, this.#now())
+    if (record.event.type === 'AssistantDelta') this.#messages.add(record.event)
+    if (record.event.type === 'AssistantAborted') this.#messages.forget(record.event.message_id)
+    this.#tellAll((subscriber) => subscriber.onTransient?.(record))
+  }
+
+  /** From now on. Returns how to stop, which may be called at any time and more than once. */
+  subscribe(subscriber: LogSubscriber): () => void {
+    // A copy, so that each subscription is its own, also of one subscriber that comes twice.
+    const own = { ...subscriber }
+    if (this.#ended) own.onClose?.(this.#ended)
+    else this.#subscribers.add(own)
+    return () => this.#subscribers.delete(own)
+  }
+
+  /** The messages being streamed, up to now, each part as one delta: what a subscriber of this very tick has missed. */
+  messagesSoFar(): readonly TransientRecord[] {
+    return this.#messages.soFar(this.conversationId, this.#now())
+  }
+
+  read(options: ReadOptions): Promise<EventPage> {
+    return this.#log.read(options)
+  }
+
+  find(eventId: string): Promise<StoredEvent | undefined> {
+    return this.#log.find(eventId)
+  }
+
+  count(filter?: EventFilter): Promise<number> {
+    return this.#log.count(filter)
+  }
+
+  /** Waits for what was appended, then tells the subscribers why it is over. Idempotent. */
+  close(end: LogEnd): Promise<void> {
+    return (this.#closing ??= this.#close(end))
+  }
+
+  #now(): number {
+    return (this.#deps.now ?? Date.now)()
+  }
+
+  // Not async: a quiet log starts writing within this very call.
+  #store(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
+    const { guard } = this.#deps
+    return guard ? guard(() => this.#write(drafts)) : this.#write(drafts)
+  }
+
+  async #write(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
     const startedAt = performance.now()
     try {
-      const outcome = await log.append(drafts, { epoch: log.epoch })
+      const outcome = await this.#log.append(drafts, { epoch: this.#log.epoch })
       if (outcome.kind === 'appended') {
-        onAppended?.(performance.now() - startedAt)
+        this.#deps.onAppended?.(performance.now() - startedAt)
         return outcome.events
       }
     } catch (error) {
       if (error instanceof Problem && error.code === 'storage_failed') {
-        failed = true
-        storeFailed.resolve()
+        this.#failed = true
+        this.#storeFailed.resolve()
       }
       throw error
     }
-    failed = true
+    this.#failed = true
     throw new Problem('storage_failed', 'Another writer has taken over the log of this conversation.')
   }
 
-  function show(events: readonly StoredEvent[]): void {
+  #show(events: readonly StoredEvent[]): void {
     if (events.length === 0) return
     // Before the subscribers are told: one who joins from here on gets the durable message, not its beginnings too.
-    if (!messages.isEmpty) forgetMessagesOf(events)
-    tellAll((subscriber) => subscriber.onEvents(events))
+    if (!this.#messages.isEmpty) this.#forgetMessagesOf(events)
+    this.#tellAll((subscriber) => subscriber.onEvents(events))
   }
 
-  function forgetMessagesOf(events: readonly StoredEvent[]): void {
+  #forgetMessagesOf(events: readonly StoredEvent[]): void {
     for (const stored of events) {
       // By its type first: `event` parses, and only that of a message is asked for.
       if (stored.type !== 'AssistantMessage') continue
-      if (stored.event.type === 'AssistantMessage') messages.forget(stored.event.message_id)
+      if (stored.event.type === 'AssistantMessage') this.#messages.forget(stored.event.message_id)
     }
   }
 
-  function tellAll(tell: (subscriber: LogSubscriber) => void): void {
+  #tellAll(tell: (subscriber: LogSubscriber) => void): void {
     // Those of this moment: who subscribes while others are told has read, or been given, what they are told of.
-    for (const subscriber of Array.from(subscribers)) {
+    for (const subscriber of Array.from(this.#subscribers)) {
       try {
-        if (subscribers.has(subscriber)) tell(subscriber)
+        if (this.#subscribers.has(subscriber)) tell(subscriber)
       } catch (error) {
-        onListenerError(error)
+        this.#deps.onListenerError(error)
       }
     }
   }
 
-  async function closeLog(end: LogEnd): Promise<void> {
-    ended = end
+  async #close(end: LogEnd): Promise<void> {
+    this.#ended = end
     try {
-      await log.close()
-      await lastShown
+      await this.#log.close()
+      await this.#lastShown
     } finally {
-      messages.forgetAll()
-      tellAll((subscriber) => subscriber.onClose?.(end))
-      subscribers.clear()
+      this.#messages.forgetAll()
+      this.#tellAll((subscriber) => subscriber.onClose?.(end))
+      this.#subscribers.clear()
     }
-  }
-
-  return {
-    conversationId: log.conversationId,
-    get head() {
-      return log.head
-    },
-    get ended() {
-      return ended
-    },
-    get failed() {
-      return failed
-    },
-    whenStoreFailed: storeFailed.promise,
-    get subscriberCount() {
-      return subscribers.size
-    },
-
-    append(drafts) {
-      const stored = store(drafts)
-      // In the order of the calls, however the promises of the store are chained. No `Queue`: the storing must not wait.
-      const shown = lastShown.then(async () => {
-        const events = await stored
-        show(events)
-        return events
-      })
-      lastShown = shown.catch(() => undefined)
-      // Its fate is told through `shown`; alone, it would be an unhandled rejection while another is awaited before it.
-      stored.catch(() => undefined)
-      return shown
-    },
-
-    publish(draft) {
-      if (ended) return
-      const record = createTransientRecord(draft, log.conversationId, now())
-      if (record.event.type === 'AssistantDelta') messages.add(record.event)
-      if (record.event.type === 'AssistantAborted') messages.forget(record.event.message_id)
-      tellAll((subscriber) => subscriber.onTransient?.(record))
-    },
-
-    subscribe(subscriber) {
-      // A copy, so that each subscription is its own, also of one subscriber that comes twice.
-      const own = { ...subscriber }
-      if (ended) own.onClose?.(ended)
-      else subscribers.add(own)
-      return () => subscribers.delete(own)
-    },
-
-    messagesSoFar: () => messages.soFar(log.conversationId, now()),
-    read: (options) => log.read(options),
-    find: (eventId) => log.find(eventId),
-    count: (filter) => log.count(filter),
-    close: (end) => (closing ??= closeLog(end)),
   }
 }

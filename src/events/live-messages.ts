@@ -51,7 +51,7 @@ export class LiveMessages {
       part = { about: delta, kind, chunks: [], offset: delta.offset, end: delta.offset }
       this.#parts.set(key, part)
       const [oldest] = this.#parts.keys()
-      if (this.#parts.size > MAX_PARTS) this.#parts.delete(oldest!)
+      if (this.#parts.size > MAX_PARTS && oldest !== undefined) this.#parts.delete(oldest)
     }
     part.about = delta
     part.chunks.push(text)
@@ -72,5 +72,5 @@ function deltaOf(part: Part): TransientDraft {
   join(part)
   const { message_id, index, run_id } = part.about
   const about = { type: 'AssistantDelta' as const, message_id, index, ...(run_id !== undefined && { run_id }) }
-  return { ...about, offset: part.offset, [part.kind]: part.chunks[0]! }
+  return { ...about, offset: part.offset, [part.kind]: part.chunks.join('') }
 }

@@ -25,5 +25,6 @@ export function sseFrame(record: Published): Buffer {
 
 /** The frames of all of them in one buffer: one write to the socket instead of many. */
 export function sseFrames(records: readonly Published[]): Buffer {
-  return records.length === 1 ? sseFrame(records[0]!) : Buffer.concat(records.map(sseFrame))
+  const [first, ...others] = records
+  return first && others.length === 0 ? sseFrame(first) : Buffer.concat(records.map(sseFrame))
 }

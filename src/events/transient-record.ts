@@ -11,6 +11,7 @@ export type TransientRecord = {
 
 export function createTransientRecord(draft: TransientDraft, conversationId: string, now: number): TransientRecord {
   const { type, ...fields } = draft
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a draft and what it lacks are an event
   const event = {
     type,
     conversation_id: conversationId,

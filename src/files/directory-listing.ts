@@ -3,8 +3,8 @@ import { constants } from 'node:fs'
 import type { Dirent } from 'node:fs'
 import { opendir } from 'node:fs/promises'
 import type { Gate } from './file-gate.ts'
-import type { Place } from './open-place.ts'
-import { openAt, within } from './open-place.ts'
+import type { OpenedPath } from './opened-path.ts'
+import { openAt, within } from './opened-path.ts'
 
 export type Listing = {
   /** Paths relative to the directory, those of directories with a `/` at the end, in order. */
@@ -18,7 +18,7 @@ export type Listing = {
 /** How many entries a listing has at most. */
 export const MAX_LISTED = 1000
 
-export async function listTwoLevels(directory: Place, gate: Gate): Promise<Listing> {
+export async function listTwoLevels(directory: OpenedPath, gate: Gate): Promise<Listing> {
   const top = await readVisible(directory, MAX_LISTED)
   const entries: string[] = []
   // The first level is listed before all: one large directory must not push the others out.
@@ -38,7 +38,7 @@ export async function listTwoLevels(directory: Place, gate: Gate): Promise<Listi
 type Names = { readonly visible: readonly Dirent[]; readonly hidden: number; readonly isCut: boolean }
 
 /** What may not be looked into is listed by its name alone. */
-async function readInner(directory: Place, name: string, limit: number, gate: Gate): Promise<Names> {
+async function readInner(directory: OpenedPath, name: string, limit: number, gate: Gate): Promise<Names> {
   try {
     await using inner = await openAt(within(directory, name), constants.O_DIRECTORY | constants.O_NOFOLLOW)
     await gate.check(inner.path, 'read')
@@ -48,7 +48,7 @@ async function readInner(directory: Place, name: string, limit: number, gate: Ga
   }
 }
 
-async function readVisible(directory: Place, limit: number): Promise<Names> {
+async function readVisible(directory: OpenedPath, limit: number): Promise<Names> {
   const visible: Dirent[] = []
   let hidden = 0
   let isCut = false

@@ -15,14 +15,15 @@ import type { Listing } from './directory-listing.ts'
 import { listTwoLevels } from './directory-listing.ts'
 import type { FileRules, Gate } from './file-gate.ts'
 import { createGate } from './file-gate.ts'
-import { FileRefusal, codeOf, told } from './file-refusal.ts'
-import type { Place } from './open-place.ts'
-import { findMissing, makeDirectory, openAt, openDirectory, openUnmoved, within } from './open-place.ts'
+import { FileRefusal, told } from './file-refusal.ts'
+import { codeOf } from '../lib/error-code.ts'
+import type { OpenedPath } from './opened-path.ts'
+import { findMissing, makeDirectory, openAt, openDirectory, openUnmoved, within } from './opened-path.ts'
 import type { Ownership } from './publish-file.ts'
 import { makeAlike, publishNew } from './publish-file.ts'
 
 /** What is at a path. `path` is the real one: absolute, and free of links. */
-export type Found =
+export type FoundEntry =
   | FoundFile
   /** A file of more bytes than were asked for; it is not read. */
   | { readonly kind: 'large'; readonly path: string; readonly size: number }
@@ -50,7 +51,7 @@ type FileVersion = Pick<BigIntStats, 'dev' | 'ino' | 'size' | 'ctimeNs'>
  */
 export interface EditorFiles {
   /** Reads all of a file of at most `maxBytes`. Links are followed. */
-  look(path: string, maxBytes: number): Promise<Found>
+  look(path: string, maxBytes: number): Promise<FoundEntry>
   list(directory: string): Promise<Listing>
   /** Refuses when something is there by now. */
   create(missing: Missing, bytes: Buffer): Promise<void>
@@ -113,7 +114,10 @@ export function createEditorFiles(rules: () => FileRules): EditorFiles {
   }
 }
 
-async function openPlace(path: string, gate: Gate): Promise<Place | (AsyncDisposable & { readonly missing: string })> {
+async function openPlace(
+  path: string,
+  gate: Gate,
+): Promise<OpenedPath | (AsyncDisposable & { readonly missing: string })> {
   try {
     const place = await openAt(path)
     await gate.check(place.path, 'read').catch(async (refusal: unknown) => {
@@ -129,7 +133,7 @@ async function openPlace(path: string, gate: Gate): Promise<Place | (AsyncDispos
   }
 }
 
-async function readFile({ handle, path }: Place, maxBytes: number): Promise<Found> {
+async function readFile({ handle, path }: OpenedPath, maxBytes: number): Promise<FoundEntry> {
   // Through the descriptor: what is opened now is what was looked at.
   await using reading = await open(`/proc/self/fd/${handle.fd}`, constants.O_RDONLY)
   const version = await reading.stat({ bigint: true })
@@ -153,7 +157,7 @@ async function refuseChanged(target: string, { path, version }: FoundFile): Prom
  * afterwards. Not `replaceFile`: it works on open descriptors, and keeps the mode and owner of the old file.
  */
 async function withTemporary(
-  directory: Place,
+  directory: OpenedPath,
   bytes: Buffer,
   like: Ownership | undefined,
   publish: (temporary: string) => Promise<void>,

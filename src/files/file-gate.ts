@@ -1,6 +1,6 @@
 /** The only file that decides which paths the editor, or a client of the API, may touch: the server's own are not for them. */
 import { FileRefusal } from './file-refusal.ts'
-import { openAt } from './open-place.ts'
+import { openAt } from './opened-path.ts'
 
 export type FileRules = {
   /** Files and directories that are neither shown nor changed, with all they hold. */
@@ -27,11 +27,11 @@ export function createGate(rules: () => FileRules): Gate {
   }
 }
 
-export type Access = { readonly read: boolean; readonly write: boolean }
+export type FileAccess = { readonly read: boolean; readonly write: boolean }
 
 /** The rules as they are at one moment; for many paths at once. */
 export type Judge = {
-  readonly judge: (realPath: string) => Access
+  readonly judge: (realPath: string) => FileAccess
   /** Whether there is anything in a directory that must not be changed. */
   readonly holdsForbidden: (realPath: string) => boolean
 }
@@ -55,9 +55,9 @@ export async function readRules(rules: FileRules): Promise<Judge> {
 }
 
 /** What no rule is about. */
-const OPEN: Access = { read: true, write: true }
+const OPEN: FileAccess = { read: true, write: true }
 
-type Rule = Access & { readonly root: string }
+type Rule = FileAccess & { readonly root: string }
 
 function listRules({ forbidden, permitted = [], readable = [] }: FileRules): Rule[] {
   return [

@@ -1,4 +1,5 @@
 /** How the editor's file operations say no: what the system refused, turned into what the model can act on. */
+import { codeOf } from '../lib/error-code.ts'
 
 /** What cannot be done, and what to do instead, in words for the model. */
 export class FileRefusal extends Error {
@@ -36,6 +37,3 @@ const SENTENCES: Readonly<Record<string, (path: string) => string>> = {
   ENOSPC: (path) => `There is no space left for ${path}; nothing was changed.`,
   EDQUOT: (path) => `There is no space left for ${path}; nothing was changed.`,
 }
-
-export const codeOf = (error: unknown): string | undefined =>
-  error instanceof Error && 'code' in error ? String(error.code) : undefined

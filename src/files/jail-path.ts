@@ -44,7 +44,7 @@ export function parseJailPath(text: string): JailPath {
  */
 export function jailPathOfUrl(url: string, partsBefore: number): JailPath {
   // A target may be a whole URL; what comes before its path is not ours.
-  const path = url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)[0]!
+  const [path = ''] = url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)
   const parts = path.split('/').slice(partsBefore + 1)
   return parseJailPath(decodeOnce(parts.join('/')))
 }

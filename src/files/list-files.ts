@@ -4,8 +4,8 @@ import type { FileCount, FileEntry, FilePage, ListFiles } from '../contract/file
 import { Problem } from '../contract/problem.ts'
 import { decodePageId, encodePageId } from '../lib/page-id.ts'
 import type { JailPath } from './jail-path.ts'
-import type { Place } from './open-place.ts'
-import type { Entry, Jail, Kind } from './path-jail.ts'
+import type { OpenedPath } from './opened-path.ts'
+import type { JailEntry, Jail, Kind } from './path-jail.ts'
 import { fileNotFound, look, openDirectoryIn } from './path-jail.ts'
 import type { Met } from './trees/tree-walk.ts'
 import { walk } from './trees/tree-walk.ts'
@@ -23,7 +23,7 @@ export async function listFiles(
   let last: Met | undefined
   for await (const met of walk(jail, directory, { recursive, after, window: limit + 1 })) {
     // Only now it is known that there is another page.
-    if (items.length === limit) return { items, next_page_id: cursorAt(last!, listed) }
+    if (last && items.length === limit) return { items, next_page_id: cursorAt(last, listed) }
     await using entry = await lookAt(jail, met)
     last = met
     if (entry) items.push(entryOf(entry, pathOfMet(path, met)))
@@ -57,7 +57,7 @@ export function pathOfMet(base: JailPath, { names }: Pick<Met, 'names'>): string
   return [...base.names, ...names.map((name) => name.toString())].join('/')
 }
 
-function entryOf({ kind, stats }: Pick<Entry, 'kind' | 'stats'>, path: string): FileEntry {
+function entryOf({ kind, stats }: Pick<JailEntry, 'kind' | 'stats'>, path: string): FileEntry {
   return {
     path,
     name: path.slice(path.lastIndexOf('/') + 1),
@@ -68,7 +68,7 @@ function entryOf({ kind, stats }: Pick<Entry, 'kind' | 'stats'>, path: string): 
 }
 
 /** Undefined when it has gone since it was met. */
-export async function lookAt(jail: Jail, { directory, name }: { directory: Place; name: Buffer }) {
+export async function lookAt(jail: Jail, { directory, name }: { directory: OpenedPath; name: Buffer }) {
   return await look(jail, directory, name).catch((error: unknown) => {
     if (error instanceof Problem) return undefined
     throw error

@@ -14,13 +14,13 @@ import { Problem } from '../contract/problem.ts'
 import { syncDirectory } from '../lib/durable-file.ts'
 import type { FileRules, Judge } from './file-gate.ts'
 import { readRules } from './file-gate.ts'
-import { codeOf } from './file-refusal.ts'
+import { codeOf } from '../lib/error-code.ts'
 import { refuseToMake, unsafePath } from './jail-path.ts'
-import type { Place } from './open-place.ts'
-import { O_PATH, openDirectory, within } from './open-place.ts'
+import type { OpenedPath } from './opened-path.ts'
+import { O_PATH, openDirectory, within } from './opened-path.ts'
 
 /** On disk a name is bytes, and need not be text. */
-export type Name = string | Buffer
+export type FileName = string | Buffer
 
 export type JailOptions = {
   /** Absolute and free of links. */
@@ -33,7 +33,7 @@ export type JailOptions = {
 
 /** The workdir, held open for one request. */
 export type Jail = AsyncDisposable & {
-  readonly root: Place
+  readonly root: OpenedPath
   readonly rules: Judge
   readonly io: <T>(work: () => Promise<T>) => Promise<T>
 }
@@ -41,7 +41,7 @@ export type Jail = AsyncDisposable & {
 export type Kind = 'file' | 'directory' | 'symlink' | 'other'
 
 /** What is at a name, held without being opened: looking at a pipe or a device has no effect on it. */
-export type Entry = Place & { readonly kind: Kind; readonly stats: BigIntStats }
+export type JailEntry = OpenedPath & { readonly kind: Kind; readonly stats: BigIntStats }
 
 /** Every operation throws a `Problem` for what is not inside, not there, or not allowed. */
 export async function openJail({ workdir, rules, io: waitFor, signal }: JailOptions): Promise<Jail> {
@@ -62,7 +62,7 @@ const WORKDIR_MISSING =
   'The working directory of the conversation is not there any more; make it again, or give the conversation another one.'
 
 /** The directory at the path; all of it has to be there. */
-export async function openDirectoryIn(jail: Jail, names: readonly Name[]): Promise<Place> {
+export async function openDirectoryIn(jail: Jail, names: readonly FileName[]): Promise<OpenedPath> {
   const { place, missing } = await walkAsFarAs(jail, names)
   if (missing.length === 0) return place
   await place.handle.close()
@@ -72,8 +72,9 @@ export async function openDirectoryIn(jail: Jail, names: readonly Name[]): Promi
 /** As far as there are directories; `missing` are the names that are not there. */
 export async function walkAsFarAs(
   jail: Jail,
-  names: readonly Name[],
-): Promise<{ place: Place; missing: readonly Name[] }> {
+  names: readonly FileName[],
+): Promise<{ place: OpenedPath; missing: readonly FileName[] }> {
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- an open directory always has itself
   let place = (await enter(jail, jail.root, '.'))!
   for (const [at, name] of names.entries()) {
     const next = await closingOnFailure(place, () => enter(jail, place, name))
@@ -85,7 +86,10 @@ export async function walkAsFarAs(
 }
 
 /** Opens the directory at the path, making what is missing of it; `made` says whether that was anything. */
-export async function makeDirectoriesIn(jail: Jail, names: readonly Name[]): Promise<{ place: Place; made: boolean }> {
+export async function makeDirectoriesIn(
+  jail: Jail,
+  names: readonly FileName[],
+): Promise<{ place: OpenedPath; made: boolean }> {
   const { place: deepest, missing } = await walkAsFarAs(jail, names)
   await closingOnFailure(deepest, async () => missing.map(String).forEach(refuseToMake))
   let place = deepest
@@ -93,7 +97,7 @@ export async function makeDirectoriesIn(jail: Jail, names: readonly Name[]): Pro
     const next = await closingOnFailure(place, async () => {
       refuseForbidden(jail, pathOf(place, name), 'write')
       await told(() => jail.io(() => mkdir(entryPath(place, name)))).catch(passOver('EEXIST'))
-      await syncPlace(jail, place)
+      await syncOpened(jail, place)
       return await enter(jail, place, name)
     })
     await place.handle.close()
@@ -104,7 +108,7 @@ export async function makeDirectoriesIn(jail: Jail, names: readonly Name[]): Pro
 }
 
 /** A directory in an open one; undefined when there is none of that name. */
-export async function enter(jail: Jail, directory: Place, name: Name): Promise<Place | undefined> {
+export async function enter(jail: Jail, directory: OpenedPath, name: FileName): Promise<OpenedPath | undefined> {
   const path = pathOf(directory, name)
   refuseForbidden(jail, path, 'read')
   const flags = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW
@@ -120,7 +124,7 @@ export async function enter(jail: Jail, directory: Place, name: Name): Promise<P
 }
 
 /** What is at a name of an open directory, links themselves included; undefined when nothing is. */
-export async function look(jail: Jail, directory: Place, name: Name): Promise<Entry | undefined> {
+export async function look(jail: Jail, directory: OpenedPath, name: FileName): Promise<JailEntry | undefined> {
   const path = pathOf(directory, name)
   refuseForbidden(jail, path, 'read')
   try {
@@ -135,13 +139,13 @@ export async function look(jail: Jail, directory: Place, name: Name): Promise<En
 }
 
 /** Opens for reading what was looked at, whatever its name leads to by now. Throws for all but files. */
-export async function openToRead(jail: Jail, entry: Entry): Promise<FileHandle> {
+export async function openToRead(jail: Jail, entry: JailEntry): Promise<FileHandle> {
   requireFile(entry)
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY
   return await told(() => jail.io(() => open(`/proc/self/fd/${entry.handle.fd}`, flags)))
 }
 
-export function requireFile({ kind }: Pick<Entry, 'kind'>): void {
+export function requireFile({ kind }: Pick<JailEntry, 'kind'>): void {
   if (kind === 'symlink') throw isLink()
   if (kind === 'directory')
     throw new Problem('not_a_file', 'This is a directory; list it, or get it with ?format=tar.gz.')
@@ -149,11 +153,11 @@ export function requireFile({ kind }: Pick<Entry, 'kind'>): void {
 }
 
 /** Has the names of what is in there on the disk. */
-export async function syncPlace(jail: Jail, directory: Place): Promise<void> {
+export async function syncOpened(jail: Jail, directory: OpenedPath): Promise<void> {
   await jail.io(() => syncDirectory(entryPath(directory, '.')))
 }
 
-export async function readLink(jail: Jail, directory: Place, name: Name): Promise<Buffer> {
+export async function readLink(jail: Jail, directory: OpenedPath, name: FileName): Promise<Buffer> {
   return await told(() => jail.io(() => readlink(entryPath(directory, name), { encoding: 'buffer' })))
 }
 
@@ -163,11 +167,11 @@ export function refuseForbidden({ rules }: Pick<Jail, 'rules'>, path: string, ac
 }
 
 /** A name in an open directory, whatever the directory's own name has come to mean. */
-export function entryPath(directory: Place, name: Name): Name {
+export function entryPath(directory: OpenedPath, name: FileName): FileName {
   return typeof name === 'string' ? within(directory, name) : Buffer.concat([Buffer.from(within(directory, '')), name])
 }
 
-export const pathOf = (directory: Pick<Place, 'path'>, name: Name): string =>
+export const pathOf = (directory: Pick<OpenedPath, 'path'>, name: FileName): string =>
   name === '.' ? directory.path : `${directory.path === '/' ? '' : directory.path}/${String(name)}`
 
 function kindOf(stats: BigIntStats): Kind {
@@ -176,13 +180,13 @@ function kindOf(stats: BigIntStats): Kind {
   return stats.isSymbolicLink() ? 'symlink' : 'other'
 }
 
-const placeAt = (handle: FileHandle, path: string): Place => ({
+const placeAt = (handle: FileHandle, path: string): OpenedPath => ({
   handle,
   path,
   [Symbol.asyncDispose]: () => handle.close(),
 })
 
-async function closingOnFailure<T>({ handle }: Pick<Place, 'handle'>, work: () => Promise<T>): Promise<T> {
+async function closingOnFailure<T>({ handle }: Pick<OpenedPath, 'handle'>, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

@@ -5,7 +5,7 @@
 import type { PathLike } from 'node:fs'
 import { link, lstat, rename } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import { codeOf } from './file-refusal.ts'
+import { codeOf } from '../lib/error-code.ts'
 
 /** By a link and not a rename, which would replace what has come to be there meanwhile. */
 export async function publishNew(temporary: PathLike, target: PathLike): Promise<void> {

@@ -56,16 +56,17 @@ export async function receiveFiles(
   }
   if (parts.length === 0) throw new Problem('invalid_request', 'Send at least one file.')
   const isTarget = parts.length === 1 && !isInto
-  const targets = parts.map(({ names }) => (isTarget ? path.names : insideOf(path, names)))
+  const targeted = parts.map((part) => ({ ...part, target: isTarget ? path.names : insideOf(path, part.names) }))
+  const targets = targeted.map(({ target }) => target)
   if (new Set(targets.map((names) => names.join('/'))).size < targets.length)
     throw new Problem('invalid_request', 'Two of the files have the same name.')
   // All of them before the first takes its place.
   if (options.isKept) for (const names of targets) await checkTarget(jail, names, ANY_FILE)
-  const files = parts.map(({ content: { size, sha256, staged: own } }, at) => ({
-    path: targets[at]!.join('/'),
+  const files = targeted.map(({ content: { size, sha256, staged: own }, target }) => ({
+    path: target.join('/'),
     size,
     sha256,
-    publish: async () => void (own && (await publish(jail, own, targets[at]!, ANY_FILE))),
+    publish: async () => void (own && (await publish(jail, own, target, ANY_FILE))),
   }))
   const owned = staged.move()
   return { files, [Symbol.asyncDispose]: () => owned.disposeAsync() }

@@ -1,10 +1,10 @@
 /** Removes files, links and directories of the workdir; never what a link leads to. */
 import { chmod, opendir, rmdir, unlink } from 'node:fs/promises'
 import { Problem } from '../contract/problem.ts'
-import { codeOf } from './file-refusal.ts'
+import { codeOf } from '../lib/error-code.ts'
 import { unsafePath } from './jail-path.ts'
-import type { Place } from './open-place.ts'
-import type { Jail, Name } from './path-jail.ts'
+import type { OpenedPath } from './opened-path.ts'
+import type { Jail, FileName } from './path-jail.ts'
 import {
   enter,
   entryPath,
@@ -13,7 +13,7 @@ import {
   openDirectoryIn,
   pathOf,
   refuseForbidden,
-  syncPlace,
+  syncOpened,
   told,
 } from './path-jail.ts'
 import { etagOf } from './file-version.ts'
@@ -38,10 +38,10 @@ export async function remove(
   if (entry.kind !== 'directory') await told(() => jail.io(() => unlink(entryPath(parent, name))))
   else if (recursive) await removeDirectory(jail, parent, name, 0)
   else await removeEmpty(jail, parent, name)
-  await syncPlace(jail, parent)
+  await syncOpened(jail, parent)
 }
 
-async function removeEmpty(jail: Jail, parent: Place, name: Name): Promise<void> {
+async function removeEmpty(jail: Jail, parent: OpenedPath, name: FileName): Promise<void> {
   try {
     await told(() => jail.io(() => rmdir(entryPath(parent, name))))
   } catch (error) {
@@ -52,7 +52,7 @@ async function removeEmpty(jail: Jail, parent: Place, name: Name): Promise<void>
   }
 }
 
-async function removeDirectory(jail: Jail, parent: Place, name: Name, depth: number): Promise<void> {
+async function removeDirectory(jail: Jail, parent: OpenedPath, name: FileName, depth: number): Promise<void> {
   if (depth > MAX_DEPTH) throw unsafePath(`it has more than ${MAX_DEPTH} levels`)
   if (jail.rules.holdsForbidden(pathOf(parent, name))) throw unsafePath('what is in there belongs to the server')
   {
@@ -65,12 +65,13 @@ async function removeDirectory(jail: Jail, parent: Place, name: Name, depth: num
 }
 
 /** Its owner may have taken the right away, as the module cache of Go does. */
-async function makeWritable(jail: Jail, directory: Place): Promise<void> {
+async function makeWritable(jail: Jail, directory: OpenedPath): Promise<void> {
   const { mode } = await jail.io(() => directory.handle.stat())
   if ((mode & 0o700) !== 0o700) await told(() => jail.io(() => chmod(entryPath(directory, '.'), mode | 0o700)))
 }
 
-async function emptyDirectory(jail: Jail, directory: Place, depth: number): Promise<void> {
+async function emptyDirectory(jail: Jail, directory: OpenedPath, depth: number): Promise<void> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types know of text only
   const listing = await told(() => jail.io(() => opendir(entryPath(directory, '.'), { encoding: 'buffer' as never })))
   try {
     for (;;) {
@@ -84,13 +85,16 @@ async function emptyDirectory(jail: Jail, directory: Place, depth: number): Prom
 }
 
 /** What it is, the system says at the removal itself. */
-async function removeEntry(jail: Jail, directory: Place, name: Name, depth: number): Promise<void> {
+async function removeEntry(jail: Jail, directory: OpenedPath, name: FileName, depth: number): Promise<void> {
   try {
     await jail.io(() => unlink(entryPath(directory, name)))
   } catch (error) {
     const code = codeOf(error)
     if (code === 'ENOENT') return
-    if (code !== 'EISDIR') return await told(() => Promise.reject(error as Error))
+    if (code !== 'EISDIR')
+      return await told(() => {
+        throw error
+      })
     await removeDirectory(jail, directory, name, depth + 1)
   }
 }

@@ -2,7 +2,7 @@
 import { mkdir, readFile, readdir, rm, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Problem } from '../contract/problem.ts'
-import { codeOf } from './file-refusal.ts'
+import { codeOf } from '../lib/error-code.ts'
 import { parseJailPath } from './jail-path.ts'
 import type { Jail } from './path-jail.ts'
 import { entryPath, openDirectoryIn } from './path-jail.ts'

@@ -5,10 +5,10 @@ import { access, open, rename, unlink, utimes } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { Problem } from '../contract/problem.ts'
 import { etagOf } from './file-version.ts'
-import { codeOf } from './file-refusal.ts'
+import { codeOf } from '../lib/error-code.ts'
 import { refuseToMake } from './jail-path.ts'
-import type { Place } from './open-place.ts'
-import type { Entry, Jail } from './path-jail.ts'
+import type { OpenedPath } from './opened-path.ts'
+import type { JailEntry, Jail } from './path-jail.ts'
 import {
   entryPath,
   fileNotFound,
@@ -17,7 +17,7 @@ import {
   refuseForbidden,
   pathOf,
   requireFile,
-  syncPlace,
+  syncOpened,
   told,
   walkAsFarAs,
 } from './path-jail.ts'
@@ -26,7 +26,7 @@ import type { UnfinishedFiles } from './unfinished-files.ts'
 
 /** Content on disk, all of it, under a name of its own. Disposing removes what was not published. */
 export type Staged = AsyncDisposable & {
-  readonly directory: Place
+  readonly directory: OpenedPath
   readonly name: string
   readonly file: FileHandle
   readonly size: number
@@ -96,7 +96,7 @@ async function writeAll(jail: Jail, file: FileHandle, { content, withHash }: Sta
 export async function checkTarget(jail: Jail, names: readonly string[], publishing: Publishing): Promise<void> {
   const { place, missing } = await walkAsFarAs(jail, names.slice(0, -1))
   await using parent = place
-  const name = names.at(-1)!
+  const name = lastOf(names)
   await using existing = missing.length > 0 ? undefined : await look(jail, parent, name)
   if (!existing) [...missing.map(String), name].forEach(refuseToMake)
   judgeTarget(existing, publishing)
@@ -109,7 +109,7 @@ export async function publish(
   names: readonly string[],
   publishing: Publishing,
 ): Promise<{ created: boolean; etag: string }> {
-  const name = names.at(-1)!
+  const name = lastOf(names)
   await checkTarget(jail, names, publishing)
   await using parent = (await makeDirectoriesIn(jail, names.slice(0, -1))).place
   refuseForbidden(jail, pathOf(parent, name), 'write')
@@ -122,7 +122,7 @@ export async function publish(
     .catch((error: unknown) => {
       throw toldConflict(error)
     })
-  await syncPlace(jail, parent)
+  await syncOpened(jail, parent)
   const etag = etagOf(await jail.io(() => staged.file.stat({ bigint: true })))
   return { created: !existing, etag }
 }
@@ -130,7 +130,7 @@ export async function publish(
 /** Makes an empty file, or says of the one that is there that it was changed now; what it holds stays. */
 export async function touch(jail: Jail, names: readonly string[], { precondition }: Publishing) {
   await using parent = await openParent(jail, names)
-  await using existing = parent && (await look(jail, parent, names.at(-1)!))
+  await using existing = parent && (await look(jail, parent, lastOf(names)))
   if (!existing) return undefined
   refuseForbidden(jail, existing.path, 'write')
   judgeTarget(existing, { precondition, isNew: false })
@@ -141,21 +141,21 @@ export async function touch(jail: Jail, names: readonly string[], { precondition
   return { size: Number(stats.size), etag: etagOf(stats) }
 }
 
-async function openParent(jail: Jail, names: readonly string[]): Promise<Place | undefined> {
+async function openParent(jail: Jail, names: readonly string[]): Promise<OpenedPath | undefined> {
   const { place, missing } = await walkAsFarAs(jail, names.slice(0, -1))
   if (missing.length === 0) return place
   await place.handle.close()
   return undefined
 }
 
-function judgeTarget(existing: Entry | undefined, { precondition, isNew }: Publishing): void {
+function judgeTarget(existing: JailEntry | undefined, { precondition, isNew }: Publishing): void {
   if (existing && isNew) throw fileExists()
   if (existing) requireFile(existing)
   precondition(existing && etagOf(existing.stats))
 }
 
 /** Keeps mode and, where it may, owner. Who takes the right to write from a file means the file, not its directory. */
-async function takeAfter(jail: Jail, file: FileHandle, existing: Entry): Promise<void> {
+async function takeAfter(jail: Jail, file: FileHandle, existing: JailEntry): Promise<void> {
   await told(() => jail.io(() => access(`/proc/self/fd/${existing.handle.fd}`, constants.W_OK)))
   await told(() => jail.io(() => makeAlike(file, existing.stats)))
 }
@@ -170,3 +170,6 @@ function toldConflict(error: unknown): unknown {
 
 const fileExists = () =>
   new Problem('precondition_failed', 'There is something at this path already; nothing was written.')
+
+/** A file has a name: routes refuse the workdir itself before. */
+const lastOf = (names: readonly string[]): string => names.at(-1) ?? '.'

@@ -7,6 +7,7 @@ import { createServer } from 'node:net'
 import type { AddressInfo, Server } from 'node:net'
 import { promisify } from 'node:util'
 import type { FastifyInstance } from 'fastify'
+import { codeOf } from '../lib/error-code.ts'
 
 export type ListenOptions = {
   /** An address, a host name, or `localhost` for both loopback addresses. */
@@ -76,7 +77,8 @@ async function listenToo(app: FastifyInstance, host: string, port: number) {
     app.log.info(`This machine has no ${host}; the server listens without it`)
     return undefined
   }
-  const address = server.address() as AddressInfo // it listens, and not on a path
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it listens, and not on a path
+  const address = server.address() as AddressInfo
   app.log.info(`Server listening at http://[${address.address}]:${address.port}`)
   return { server, port: address.port }
 }
@@ -95,5 +97,3 @@ function warningOf(host: string, url: string): string | undefined {
   const place = free.includes(':') ? `[${free}]:${port}` : `${free}:${port}`
   return `${place} is not in use by this server, and another program that listens there receives the key of clients that use localhost; set OPENHANDS_SERVER_HOST=localhost to listen on both`
 }
-
-const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code

@@ -4,7 +4,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { LATER_FIELDS } from '../contract/conversation.ts'
-import { tellIssue } from '../contract/issue.ts'
+import { describeIssue } from '../contract/issue.ts'
 import type { ProblemCode } from '../contract/problem.ts'
 import { Problem } from '../contract/problem.ts'
 import { isOutOfRoom } from '../events/store/log-file.ts'
@@ -36,11 +36,11 @@ export function handleError(
 
 /** The part of an error that clients may see. */
 export function tellProblem(
-  error: FastifyError | Error,
+  error: unknown,
   request: FastifyRequest,
   redact: (text: string) => string = (text) => text,
 ): Problem {
-  return redactProblem(toProblem(error, request, redact), redact)
+  return redactProblem(toProblem(error instanceof Error ? error : new Error(String(error)), request, redact), redact)
 }
 
 function toProblem(error: FastifyError | Error, request: FastifyRequest, redact: (text: string) => string): Problem {
@@ -110,17 +110,17 @@ type Issue = {
 
 /** Paths and rules only: a value in the answer could be the secret somebody put into the wrong field. */
 function invalidRequest(
-  validation: readonly unknown[],
-  context: string | undefined = 'body',
+  validation: readonly Issue[],
+  context: 'body' | 'headers' | 'params' | 'querystring' = 'body',
   { routeOptions }: FastifyRequest,
 ): Problem {
-  const schema = routeOptions.schema?.[context as 'body']
+  const schema = routeOptions.schema?.[context]
   const fields = schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
-  const issues = (validation as readonly Issue[]).slice(0, MAX_ISSUES).map(({ instancePath, keyword, message }) => {
+  const issues = validation.slice(0, MAX_ISSUES).map(({ instancePath, keyword, message }) => {
     const issue = { code: keyword, path: instancePath.split('/').filter(Boolean), message: message ?? 'is not valid' }
-    return tellIssue(issue, [context], fields)
+    return describeIssue(issue, [context], fields)
   })
-  const later = (validation as readonly Issue[]).flatMap(laterFields)
+  const later = validation.flatMap(laterFields)
   if (later.length) return unsupportedFields(later)
   return new Problem('invalid_request', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), {
     details: { issues },

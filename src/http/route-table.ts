@@ -19,7 +19,7 @@ export function createRouteTable(): RouteTable {
       methods.set(url, known)
     },
     methodsOf(url) {
-      const path = url.split('?', 1)[0]!
+      const [path = ''] = url.split('?', 1)
       return [
         ...new Set(
           [...methods.values()].filter(({ pattern }) => pattern.test(path)).flatMap((route) => [...route.methods]),

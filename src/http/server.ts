@@ -13,7 +13,7 @@ import Fastify, { LogController } from 'fastify'
 import { validatorCompiler } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
 import { Problem } from '../contract/problem.ts'
-import { refuseComplexJson } from '../lib/foreign-json.ts'
+import { refuseComplexJson } from '../lib/json/untrusted-json.ts'
 import type { HashBody } from '../security/body-hash.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -22,11 +22,11 @@ import { addAccess, createAuthorize } from './guards/authorize.ts'
 import { createKeyCheck, requireKey } from './guards/require-key.ts'
 import { MAX_HEADER_BYTES, answerClientError } from './guards/client-error.ts'
 import { originRule, registerCors } from './guards/cors.ts'
-import { endAllGently } from './guards/end-gently.ts'
+import { endAllGracefully } from './guards/graceful-end.ts'
 import type { RouteDeps } from './register-routes.ts'
 import { registerRoutes } from './register-routes.ts'
 import { createRouteTable } from './route-table.ts'
-import { holdConversations } from './hold-conversation.ts'
+import { keepConversationsOpen } from './keep-conversation-open.ts'
 import { handleError } from './problem-handler.ts'
 import { refuseBadHead, watchExpectations } from './guards/request-head.ts'
 import { logRequest, requestIdOf } from './request-log.ts'
@@ -93,7 +93,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
 
   await app.register(fastifySSE)
   takeUpgrades(app, deps.info.limits.max_body_bytes)
-  endAllGently(app)
+  endAllGracefully(app)
   const bodies = watchBodies(app, times)
   const expectations = watchExpectations(app)
 
@@ -126,7 +126,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     expectations.meet(request, reply)
     if (takesLongBody(request)) bodies.allowSlow(request.raw)
   })
-  holdConversations(app, deps.manager)
+  keepConversationsOpen(app, deps.manager)
   app.setNotFoundHandler(async ({ url }) => refuseUnknown(url))
 
   const admit: CheckKey = async (request, authorization) => {
@@ -229,7 +229,11 @@ function acceptJsonOnly(app: FastifyInstance): void {
     try {
       refuseComplexJson(text)
     } catch (error) {
-      return done(new Problem('invalid_request', `The body ${(error as Error).message}.`, { cause: error }))
+      return done(
+        new Problem('invalid_request', `The body ${error instanceof Error ? error.message : 'is too complex'}.`, {
+          cause: error,
+        }),
+      )
     }
     void parse(request, text, done)
   })

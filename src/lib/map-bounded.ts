@@ -13,6 +13,7 @@ export async function mapBounded<T, R>(
     while (next < items.length && !failed) {
       const at = next++
       try {
+        // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
         results[at] = await map(items[at]!)
       } catch (error) {
         failed = true

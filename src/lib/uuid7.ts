@@ -47,6 +47,7 @@ function takeRandom(bytes: number): number {
 
 function hex(start: number, bytes: number): string {
   let text = ''
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- HEX has an entry for each byte
   for (let at = start; at < start + bytes; at++) text += HEX[pool[at]!]!
   return text
 }

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Bound } from '../contract/resource-limits.ts'
 import { Cgroup, removeGroup } from './cgroup.ts'
-import type { CgroupPlace, Controller } from './cgroup-places.ts'
-import { findPlacesV1, findPlaceV2, readIfAny, SERVER_LEAF } from './cgroup-places.ts'
+import type { CgroupRoot, Controller } from './cgroup-roots.ts'
+import { findRootsV1, findRootV2, readIfAny, SERVER_LEAF } from './cgroup-roots.ts'
 import { SHELL, enterArguments } from './enter-limits.ts'
 import type { LimitValues } from '../shell/limit-values.ts'
 
@@ -51,10 +51,10 @@ export async function createCgroupFactory(dataDir: string): Promise<CgroupFactor
 }
 
 /** Version 2 decides for what it has; version 1 is for the rest. */
-async function choosePlaces(prefix: string): Promise<CgroupPlace[]> {
+async function choosePlaces(prefix: string): Promise<CgroupRoot[]> {
   const unified = await enablePlaceV2()
   const taken = unified?.controllers ?? new Set()
-  const others = findPlacesV1()
+  const others = findRootsV1()
     .map((place) => ({ ...place, controllers: place.controllers.difference(taken) }))
     .filter(({ controllers }) => controllers.size > 0)
   const found = [...(unified ? [unified] : []), ...others]
@@ -65,8 +65,8 @@ async function choosePlaces(prefix: string): Promise<CgroupPlace[]> {
 }
 
 /** With the controllers that groups below it can use: enabled now, where they were not. */
-async function enablePlaceV2(): Promise<CgroupPlace | undefined> {
-  const place = findPlaceV2()
+async function enablePlaceV2(): Promise<CgroupRoot | undefined> {
+  const place = findRootV2()
   if (!place) return undefined
   const control = join(place.directory, 'cgroup.subtree_control')
   const enabled = () => place.controllers.intersection(new Set(readIfAny(control).trim().split(' ')))
@@ -123,7 +123,7 @@ function ancestorsOf(pid: number): Set<number> {
 }
 
 /** Makes a group with limits, has a process enter it, and removes it. */
-async function canEnter(places: readonly CgroupPlace[], prefix: string): Promise<boolean> {
+async function canEnter(places: readonly CgroupRoot[], prefix: string): Promise<boolean> {
   const group = new Cgroup(places, `${prefix}trial`, { memoryBytes: 64 * 1024 ** 2, processes: 16 })
   try {
     group.make()
@@ -142,7 +142,7 @@ function succeeds(args: readonly string[]): Promise<boolean> {
 }
 
 /** What a server that was killed has left, here and where it made its groups. Answers whose processes there were. */
-async function sweep(dataDir: string, prefix: string, places: readonly CgroupPlace[]): Promise<string[]> {
+async function sweep(dataDir: string, prefix: string, places: readonly CgroupRoot[]): Promise<string[]> {
   const record = join(dataDir, RECORD)
   const now = places.map(({ version, directory }) => `${version} ${directory}`)
   const before = readIfAny(record).split('\n').filter(Boolean)

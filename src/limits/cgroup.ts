@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { CgroupPlace, Controller } from './cgroup-places.ts'
-import { isWritable, readIfAny } from './cgroup-places.ts'
+import type { CgroupRoot, Controller } from './cgroup-roots.ts'
+import { isWritable, readIfAny } from './cgroup-roots.ts'
 import { CounterFile } from './counter-file.ts'
 import type { LimitValues } from '../shell/limit-values.ts'
 
@@ -25,14 +25,14 @@ export type CgroupEvents = {
 }
 
 export class Cgroup {
-  readonly #places: readonly CgroupPlace[]
+  readonly #places: readonly CgroupRoot[]
   readonly #name: string
   readonly #limits: LimitValues
   readonly #memoryEvents: CounterFile | undefined
   readonly #pidsEvents: CounterFile | undefined
 
   /** Without effect: `make` makes it. */
-  constructor(places: readonly CgroupPlace[], name: string, limits: LimitValues = {}) {
+  constructor(places: readonly CgroupRoot[], name: string, limits: LimitValues = {}) {
     this.#places = places
     this.#name = name
     this.#limits = limits
@@ -110,19 +110,19 @@ export class Cgroup {
       if (performance.now() > deadline) return
   }
 
-  #find(controller: 'memory' | 'pids'): CgroupPlace | undefined {
+  #find(controller: 'memory' | 'pids'): CgroupRoot | undefined {
     return this.#places.find(({ controllers }) => controllers.has(controller))
   }
 
-  #in(place: CgroupPlace): string {
+  #in(place: CgroupRoot): string {
     return join(place.directory, this.#name)
   }
 
-  #read(place: CgroupPlace, file: string): string {
+  #read(place: CgroupRoot, file: string): string {
     return readIfAny(join(this.#in(place), file))
   }
 
-  #set(place: CgroupPlace, file: string, value: string, isOptional: boolean): void {
+  #set(place: CgroupRoot, file: string, value: string, isOptional: boolean): void {
     const path = join(this.#in(place), file)
     if (isOptional && !isWritable(path)) return
     try {
@@ -143,7 +143,7 @@ export class Cgroup {
 /** An optional one is passed over where the kernel has no such file. */
 type Setting = readonly [file: string, value: string | number, isOptional: boolean]
 
-function settingsFor({ version, controllers }: CgroupPlace, limits: LimitValues): Setting[] {
+function settingsFor({ version, controllers }: CgroupRoot, limits: LimitValues): Setting[] {
   const settings = version === 2 ? settingsV2(limits) : settingsV1(limits)
   return [...controllers].flatMap((controller) => settings[controller])
 }

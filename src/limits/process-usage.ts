@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { endianness } from 'node:os'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { lazily } from '../lib/lazily.ts'
-import { readIfAny } from './cgroup-places.ts'
+import { readIfAny } from './cgroup-roots.ts'
 
 /** Processes looked at before others get their turn. */
 const SLICE = 200

@@ -7,10 +7,10 @@
  */
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { UserPart } from '../contract/message.ts'
-import { createGrownFold } from './grown-fold.ts'
+import { createIncrementalFold } from './incremental-fold.ts'
 import type { GrowingBytes } from './growing-bytes.ts'
 import { createGrowingBytes } from './growing-bytes.ts'
-import { parseJsonObject } from '../lib/foreign-json.ts'
+import { parseJsonObject } from '../lib/json/untrusted-json.ts'
 import type { LlmRequest, ModelMessage, ModelTool, ModelToolCall } from './llm.ts'
 import type { Dialect } from './dialect.ts'
 import { wantsReasoningBack } from './models.ts'
@@ -70,7 +70,7 @@ type Written = { readonly list: GrowingBytes; readonly lastRole: ModelMessage['r
 function createMessagesWriter({ alternates, ...shown }: Shown & Pick<Dialect, 'alternates'>): MessagesWriter {
   const write = (list: GrowingBytes, body: object) => list.append(`${list.isEmpty ? '' : ','}${jsonOf(body)}`)
   const begin = (): Written => ({ list: createGrowingBytes(), lastRole: undefined })
-  const fold = createGrownFold(begin, ({ list, lastRole }, message: ModelMessage) => {
+  const fold = createIncrementalFold(begin, ({ list, lastRole }, message: ModelMessage) => {
     const isOutOfTurn = message.role === 'user' && (lastRole === 'user' || lastRole === 'tool')
     if (alternates && isOutOfTurn) write(list, ACKNOWLEDGEMENT)
     write(list, messageBody(message, shown))

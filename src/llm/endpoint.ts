@@ -106,9 +106,9 @@ function headersOf(config: LlmConfig, provider: string | undefined): Record<stri
   const auth: Record<string, string> =
     // Local servers want no key; some refuse a made-up one, none misses the header.
     !key ? {} : provider === 'azure' ? { 'api-key': key } : { authorization: `Bearer ${key}` }
-  const extra = Object.entries(config.extra_headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])
+  const extra = Object.entries(config.extra_headers ?? {}).map(([name, value]) => [name.toLowerCase(), value] as const)
   // The configuration was checked when it came in; one of an earlier version, or of the environment, was not.
-  const fault = [...Object.entries(auth), ...extra].find(([name, value]) => !isHeader(name!, value!))
+  const fault = [...Object.entries(auth), ...extra].find(([name, value]) => !isHeader(name, value))
   if (fault) throw new LlmError('config', UNSENDABLE)
   return {
     accept: 'text/event-stream, application/json',

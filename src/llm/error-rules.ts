@@ -8,14 +8,14 @@
  */
 import type { ErrorType } from '../contract/events/status.ts'
 
-export type Refusal = {
+export type ProviderRefusal = {
   /** 0 where the failure came inside an answer that had begun well. */
   readonly status: number
   readonly code: string
   readonly message: string
 }
 
-export type Verdict = {
+export type ErrorClass = {
   readonly type: ErrorType
   readonly retryable: boolean
   /** `{model}` and `{url}` stand for those of the endpoint. */
@@ -25,7 +25,7 @@ export type Verdict = {
 /** A provider says what is wrong at the beginning; what follows is the echo of a request. */
 const MAX_JUDGED_CHARS = 8192
 
-type Rule = Verdict & { readonly status?: readonly number[]; readonly words?: RegExp }
+type Rule = ErrorClass & { readonly status?: readonly number[]; readonly words?: RegExp }
 
 const CONTEXT_WORDS =
   /context_length_exceeded|context[ _]?(length|window|size)|maximum context|prompt is too long|too many (input )?tokens|input (is too long|token count)|maximum number of tokens|reduce the length|request_too_large|string_above_max_length|maximum prompt length|token count.{0,60}exceeds the limit|max_prompt_tokens_exceeded|model token limit|token limit exceeded/i
@@ -77,7 +77,7 @@ const RULES: readonly Rule[] = [
   { status: [0], words: REQUEST_WORDS, type: 'config', retryable: false, advice: CHECK_CONFIG },
 ]
 
-export function judge(refusal: Refusal): Verdict {
+export function judge(refusal: ProviderRefusal): ErrorClass {
   const said = `${refusal.code} ${refusal.message}`.slice(0, MAX_JUDGED_CHARS)
   const rule = RULES.find(
     ({ status, words }) => (status?.includes(refusal.status) ?? true) && (words?.test(said) ?? true),
@@ -90,7 +90,7 @@ export function judge(refusal: Refusal): Verdict {
 }
 
 /** How the same providers say that a model, or the server it runs on, cannot be given tools. */
-export function refusesTools(refusal: Refusal): boolean {
+export function refusesTools(refusal: ProviderRefusal): boolean {
   return (
     [0, 400, 404, 422, 500].includes(refusal.status) &&
     /does(n't| not) support (tools|tool|function)|support tool use|tool[ _](calling|use|calls)\W{0,20} (is|are) not supported|'?tools'? (is|are) not supported|tool choice requires/i.test(

@@ -5,7 +5,7 @@ import { CutShort, NotAnAnswer, UpstreamFailure } from './answer/answer-assembly
 import { AnswerTooLarge } from './answer/answer-limits.ts'
 import type { Endpoint } from './endpoint.ts'
 import { judge, refusesTools } from './error-rules.ts'
-import type { Refusal } from './error-rules.ts'
+import type { ProviderRefusal } from './error-rules.ts'
 import { LlmError } from './llm.ts'
 import type { LlmAnswer } from './llm.ts'
 
@@ -61,14 +61,14 @@ export function toLlmError(error: unknown, context: ErrorContext): LlmError {
 }
 
 /** What the provider said, where it said something. */
-export function refusalOf(error: unknown): Refusal | undefined {
+export function refusalOf(error: unknown): ProviderRefusal | undefined {
   if (error instanceof UpstreamFailure) return readRefusal(0, error.error)
   const { status, error: body, message } = fields(error)
   if (typeof status !== 'number') return undefined
   return readRefusal(status, body ?? plainText(String(message), status))
 }
 
-function readRefusal(httpStatus: number, body: unknown): Refusal {
+function readRefusal(httpStatus: number, body: unknown): ProviderRefusal {
   const { code, type, status } = fields(Array.isArray(body) ? body[0] : body)
   const inner = fields(fields(Array.isArray(body) ? body[0] : undefined)['error'])
   const numeric = Number(code ?? inner['code'])
@@ -99,7 +99,7 @@ function plainText(message: string, status: number): string {
   return text.startsWith('<') ? (/<title>([^<]*)/i.exec(text)?.[1] ?? '') : text
 }
 
-function fromRefusal(refusal: Refusal, context: ErrorContext): LlmError {
+function fromRefusal(refusal: ProviderRefusal, context: ErrorContext): LlmError {
   const { type, retryable, advice } = judge(refusal)
   const { endpoint, partial } = context
   const sentence = advice.replace('{model}', () => endpoint.model).replace('{url}', () => withoutUser(endpoint))
@@ -194,5 +194,6 @@ function withoutUser({ baseUrl }: Endpoint): string {
 
 /** Errors come from the SDK, from fetch and off the wire: nothing about their shape is certain. */
 function fields(value: unknown): Readonly<Record<string, unknown>> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each field is checked where it is used
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }

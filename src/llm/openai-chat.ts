@@ -3,9 +3,8 @@ import type { OpenAI } from 'openai'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { MAX_COST_USD } from '../contract/message.ts'
 import type { Usage } from '../contract/message.ts'
-import { createGrownFold } from './grown-fold.ts'
-import { createAnswerAssembly } from './answer/answer-assembly.ts'
-import type { AnswerAssembly } from './answer/answer-assembly.ts'
+import { createIncrementalFold } from './incremental-fold.ts'
+import { AnswerAssembly } from './answer/answer-assembly.ts'
 import { createRequestWriter } from './chat-request.ts'
 import type { RequestWriter } from './chat-request.ts'
 import { readAnswer } from './answer/chat-stream.ts'
@@ -17,7 +16,7 @@ import type { Llm, LlmAnswer, LlmDelta, LlmError, LlmPiece, LlmRequest, ModelMes
 import { OutOfTime, refusalOf, toLlmError } from './llm-errors.ts'
 import { exchange, IDLE_TIMEOUT_MS } from './model-connection.ts'
 import { createOpenAiClient } from './openai-client.ts'
-import type { Fetch } from './patient-fetch.ts'
+import type { Fetch } from './pooled-fetch.ts'
 import type { ReplyHeaders } from './retry.ts'
 import { RETRY_BASE_MS, retryWaitMs, waitFor } from './retry.ts'
 
@@ -52,78 +51,46 @@ export type Payload = { readonly direction: 'request' | 'response'; readonly bod
 const SAID: ReadonlySet<string> = new Set(['text', 'reasoning', 'arguments'])
 
 /** Opens nothing and throws nothing: what is wrong with the configuration is thrown by `stream`, like all that fails. */
-export function createOpenAiChat(options: OpenAiChatOptions): Llm {
-  const { config, redact = (text) => text, redactCutOff = redact, dialects = new Map(), logPayload } = options
-  const maxRetries = config.num_retries ?? DEFAULT_RETRIES
-  const baseMs = options.retryBaseMs ?? RETRY_BASE_MS
-  const idsOf = createGrownFold(() => new Set<string>(), addIds)
-  let target: Target | undefined
+export class OpenAiChat implements Llm {
+  readonly model: string
+  readonly #options: OpenAiChatOptions
+  readonly #redact: (text: string) => string
+  readonly #dialects: Dialects
+  readonly #idsOf = createIncrementalFold(() => new Set<string>(), addIds)
+  #target: Target | undefined
 
-  async function attempt(
-    { client }: Target,
-    body: Buffer,
-    answer: AnswerAssembly,
-    signal: AbortSignal,
-  ): Promise<AsyncGenerator<LlmPiece, void>> {
-    const texts = exchange({
-      client: await client(),
-      body,
-      timeoutMs: (config.timeout ?? DEFAULT_TIMEOUT_S) * 1000,
-      idleMs: options.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
-      signal,
-      isOver: () => answer.hasEnded,
-    })
-    const deltas = readAnswer(texts, answer)
-    return logPayload ? logged(deltas, body, answer, logPayload) : deltas
-  }
-
-  async function* logged(
-    deltas: AsyncIterable<LlmPiece>,
-    body: Buffer,
-    answer: AnswerAssembly,
-    log: (payload: Payload) => void,
-  ): AsyncGenerator<LlmPiece, void> {
-    log({ direction: 'request', body: redact(body.toString()) })
-    let failure: string | undefined
-    try {
-      yield* deltas
-    } catch (error) {
-      failure = String(error)
-      throw error
-    } finally {
-      // Put together, not as it came: there a secret may be cut over several chunks, where nothing would find it.
-      const redactPart = (name: string, text: string) =>
-        failure !== undefined && SAID.has(name) ? redactCutOff(text) : redact(text)
-      const body = JSON.stringify({ ...answer.soFar(), error: failure }, (name, value: unknown) =>
-        typeof value === 'string' ? redactPart(name, value) : value,
-      )
-      log({ direction: 'response', body })
-    }
+  constructor(options: OpenAiChatOptions) {
+    this.model = options.config.model ?? ''
+    this.#options = options
+    this.#redact = options.redact ?? ((text) => text)
+    this.#dialects = options.dialects ?? new Map<string, Dialect>()
   }
 
   /** One attempt after the other, until one is an answer or may not be repeated. */
-  async function* stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmDelta, LlmAnswer> {
-    target ??= targetOf(config, options.fetch)
+  async *stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmDelta, LlmAnswer> {
+    const { config, fetch } = this.#options
+    const maxRetries = config.num_retries ?? DEFAULT_RETRIES
+    const target = (this.#target ??= targetOf(config, fetch))
     const { endpoint, writeRequest } = target
     const endpointName = `${endpoint.baseUrl} ${endpoint.model}`
-    const takenIds = idsOf(request.messages)
-    let dialect = dialects.get(endpointName) ?? firstDialect(endpoint)
+    const takenIds = this.#idsOf(request.messages)
+    let dialect = this.#dialects.get(endpointName) ?? firstDialect(endpoint)
     const refused = new Set<string>()
     let retries = 0
     for (;;) {
       signal.throwIfAborted()
       const body = writeRequest(request, dialect)
-      const answer = createAnswerAssembly({ model: endpoint.model, takenIds, costOf: (usage) => costOf(config, usage) })
+      const answer = new AnswerAssembly({ model: endpoint.model, takenIds, costOf: (usage) => costOf(config, usage) })
       let wasShown = false
       try {
-        const deltas = await attempt(target, body, answer, signal)
+        const deltas = await this.#attempt(target, body, answer, signal)
         for await (const delta of deltas) {
           wasShown = true
           yield delta
         }
         signal.throwIfAborted()
         const whole = answer.finish()
-        dialects.set(endpointName, dialect)
+        this.#dialects.set(endpointName, dialect)
         return whole
       } catch (error) {
         if (signal.aborted) throw signal.reason
@@ -136,9 +103,9 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
           dialect = lesson
           continue
         }
-        const failure = toLlmError(error, { endpoint, redact, partial: answer.partial() })
+        const failure = toLlmError(error, { endpoint, redact: this.#redact, partial: answer.partial() })
         if (retries >= maxRetries || !mayPass(error, failure)) throw failure
-        const wait = retryWaitMs({ attempt: retries++, type: failure.type, headers: headersOf(error), baseMs })
+        const wait = this.#waitMs(error, failure, retries++)
         const { type, message } = failure
         yield { kind: 'retry', type, message, retry: retries, maxRetries, waitMs: Math.round(wait) }
         await waitFor(wait, signal)
@@ -146,7 +113,55 @@ export function createOpenAiChat(options: OpenAiChatOptions): Llm {
     }
   }
 
-  return { model: config.model ?? '', stream }
+  async #attempt(
+    { client }: Target,
+    body: Buffer,
+    answer: AnswerAssembly,
+    signal: AbortSignal,
+  ): Promise<AsyncGenerator<LlmPiece, void>> {
+    const { config, idleTimeoutMs, logPayload } = this.#options
+    const texts = exchange({
+      client: await client(),
+      body,
+      timeoutMs: (config.timeout ?? DEFAULT_TIMEOUT_S) * 1000,
+      idleMs: idleTimeoutMs ?? IDLE_TIMEOUT_MS,
+      signal,
+      isOver: () => answer.hasEnded,
+    })
+    const deltas = readAnswer(texts, answer)
+    return logPayload ? this.#logged(deltas, body, answer, logPayload) : deltas
+  }
+
+  async *#logged(
+    deltas: AsyncIterable<LlmPiece>,
+    body: Buffer,
+    answer: AnswerAssembly,
+    log: (payload: Payload) => void,
+  ): AsyncGenerator<LlmPiece, void> {
+    const redact = this.#redact
+    const redactCutOff = this.#options.redactCutOff ?? redact
+    log({ direction: 'request', body: redact(body.toString()) })
+    let failure: string | undefined
+    try {
+      yield* deltas
+    } catch (error) {
+      failure = String(error)
+      throw error
+    } finally {
+      // Put together, not as it came: there a secret may be cut over several chunks, where nothing would find it.
+      const redactPart = (name: string, text: string) =>
+        failure !== undefined && SAID.has(name) ? redactCutOff(text) : redact(text)
+      const response = JSON.stringify({ ...answer.soFar(), error: failure }, (name, value: unknown) =>
+        typeof value === 'string' ? redactPart(name, value) : value,
+      )
+      log({ direction: 'response', body: response })
+    }
+  }
+
+  #waitMs(error: unknown, { type }: LlmError, attempt: number): number {
+    const baseMs = this.#options.retryBaseMs ?? RETRY_BASE_MS
+    return retryWaitMs({ attempt, type, headers: headersOf(error), baseMs })
+  }
 }
 
 /** What a configuration means, worked out when it is first used. */
@@ -185,5 +200,6 @@ function costOf({ input_cost_per_token: input, output_cost_per_token: output }: 
 /** By what they can do: the headers of another `fetch` are of another class. */
 function headersOf(error: unknown): ReplyHeaders | undefined {
   const headers = error instanceof Error && 'headers' in error ? error.headers : undefined
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- any implementation of `Headers` has `get`
   return typeof headers === 'object' && headers !== null && 'get' in headers ? (headers as ReplyHeaders) : undefined
 }

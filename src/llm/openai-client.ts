@@ -4,12 +4,12 @@
  */
 import type { OpenAI } from 'openai'
 import type { Endpoint } from './endpoint.ts'
-import type { Fetch } from './patient-fetch.ts'
-import { createPatientFetch } from './patient-fetch.ts'
+import type { Fetch } from './pooled-fetch.ts'
+import { createPooledFetch } from './pooled-fetch.ts'
 
 export async function createOpenAiClient(endpoint: Endpoint, fetch: Fetch | undefined): Promise<OpenAI> {
   const { OpenAI } = await import('openai')
-  const send = fetch ?? createPatientFetch()
+  const send = fetch ?? createPooledFetch()
   return new OpenAI({
     baseURL: endpoint.baseUrl,
     defaultQuery: endpoint.query,

@@ -38,6 +38,7 @@ export function createTimedLlm(llm: Llm, { onRequest, onEnd }: LlmObserver): Llm
       } finally {
         onEnd({ model: llm.model, outcome, firstDeltaMs, ms: performance.now() - startedAt })
         // For a reader that leaves early. It returns nothing that anybody would see.
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the generator ends; nobody reads the value
         await deltas.return(undefined as never)
       }
     },

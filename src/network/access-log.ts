@@ -1,6 +1,6 @@
 /** Counts decisions and tells of them now and then, so that ten thousand connections do not become ten thousand events. */
-import { tellHost } from './host.ts'
-import type { Access } from './proxy.ts'
+import { formatHost } from './host.ts'
+import type { ProxyAccess } from './proxy.ts'
 
 /** `port` undefined: of several hosts that there was no room for. */
 export type AccessRow = {
@@ -29,9 +29,9 @@ export class AccessLog {
     this.#windowMs = windowMs
   }
 
-  add({ host, port, outcome, reason }: Access): void {
+  add({ host, port, outcome, reason }: ProxyAccess): void {
     const allowed = outcome === 'allowed'
-    const one = { host: tellHost(host), port, allowed, reason, count: 1 }
+    const one = { host: formatHost(host), port, allowed, reason, count: 1 }
     const key = JSON.stringify([one.host, port, reason])
     if (this.#rows.has(key) || this.#rows.size < MAX_ROWS) this.#count(key, one)
     else

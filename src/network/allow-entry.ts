@@ -2,7 +2,7 @@
 import type { Host } from './host.ts'
 import { parseHost, parsePort, splitPort } from './host.ts'
 
-export type Entry = {
+export type AllowEntry = {
   readonly hosts:
     | { readonly kind: 'all' }
     /** Of `*.example.org`: `.example.org`. */
@@ -14,7 +14,7 @@ export type Entry = {
 const WEB_PORTS = [80, 443]
 
 /** Returns undefined for what is no entry. */
-export function parseEntry(text: string): Entry | undefined {
+export function parseEntry(text: string): AllowEntry | undefined {
   // A bare IPv6 address has colons, but no port.
   const { host, port } = (parseHost(text) ? { host: text, port: undefined } : splitPort(text)) ?? {}
   const hosts = host === undefined ? undefined : parseHosts(host)
@@ -22,23 +22,23 @@ export function parseEntry(text: string): Entry | undefined {
   return hosts && ports !== undefined ? { hosts, ports } : undefined
 }
 
-function parseHosts(text: string): Entry['hosts'] | undefined {
+function parseHosts(text: string): AllowEntry['hosts'] | undefined {
   if (text === '*') return { kind: 'all' }
   if (!text.startsWith('*.')) return parseHost(text)
   const parent = parseHost(text.slice(2))
   return parent?.kind === 'name' ? { kind: 'below', suffix: `.${parent.name}` } : undefined
 }
 
-export function matches({ hosts, ports }: Entry, host: Host, port: number): boolean {
+export function matches({ hosts, ports }: AllowEntry, host: Host, port: number): boolean {
   return isOneOf(hosts, host) && (ports === 'all' || (ports === 'web' ? WEB_PORTS.includes(port) : ports === port))
 }
 
 /** Whether `wide` matches all that `narrow` matches. */
-export function includes(wide: Entry, narrow: Entry): boolean {
+export function includes(wide: AllowEntry, narrow: AllowEntry): boolean {
   return includesHosts(wide.hosts, narrow.hosts) && includesPorts(wide.ports, narrow.ports)
 }
 
-function isOneOf(hosts: Entry['hosts'], host: Host): boolean {
+function isOneOf(hosts: AllowEntry['hosts'], host: Host): boolean {
   switch (hosts.kind) {
     case 'all':
       return true
@@ -53,12 +53,12 @@ function isOneOf(hosts: Entry['hosts'], host: Host): boolean {
   }
 }
 
-function includesHosts(wide: Entry['hosts'], narrow: Entry['hosts']): boolean {
+function includesHosts(wide: AllowEntry['hosts'], narrow: AllowEntry['hosts']): boolean {
   if (narrow.kind === 'name' || narrow.kind === 'address') return isOneOf(wide, narrow)
   if (wide.kind === 'all') return true
   return wide.kind === 'below' && narrow.kind === 'below' && narrow.suffix.endsWith(wide.suffix)
 }
 
-function includesPorts(wide: Entry['ports'], narrow: Entry['ports']): boolean {
+function includesPorts(wide: AllowEntry['ports'], narrow: AllowEntry['ports']): boolean {
   return wide === 'all' || wide === narrow || (wide === 'web' && WEB_PORTS.some((port) => port === narrow))
 }

@@ -1,7 +1,7 @@
 /** How many connections sandboxes may have through the server: each conversation, and all of them together. */
 import { Slots } from '../lib/slots.ts'
 
-export interface Permits {
+export interface ConnectionPermits {
   /** Returns an idempotent release function; undefined when there are too many. */
   take(): (() => void) | undefined
 }
@@ -11,7 +11,10 @@ const MAX_CONNECTIONS = 256
 const MAX_CONNECTIONS_OF_ALL = 4096
 
 /** Returns a function that makes the permits of one more conversation. */
-export function createConnectionPermits(ofEach = MAX_CONNECTIONS, ofAll = MAX_CONNECTIONS_OF_ALL): () => Permits {
+export function createConnectionPermits(
+  ofEach = MAX_CONNECTIONS,
+  ofAll = MAX_CONNECTIONS_OF_ALL,
+): () => ConnectionPermits {
   const slots = new Slots({ limit: ofAll, perKey: ofEach })
   let conversations = 0
   return () => {

@@ -25,11 +25,11 @@ export function parseHost(text: string): Host | undefined {
   return name.length <= MAX_NAME && NAME.test(name) ? { kind: 'name', name } : undefined
 }
 
-export const tellHost = (host: Host): string => (host.kind === 'name' ? host.name : host.address)
+export const formatHost = (host: Host): string => (host.kind === 'name' ? host.name : host.address)
 
 /** As in a URL: an IPv6 address has brackets. */
-export function tellTarget(host: Host, port: number): string {
-  const text = tellHost(host)
+export function formatTarget(host: Host, port: number): string {
+  const text = formatHost(host)
   return `${text.includes(':') ? `[${text}]` : text}:${port}`
 }
 

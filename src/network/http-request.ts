@@ -2,7 +2,7 @@
  * The HTTP side of the proxy: CONNECT, and requests with a whole `http://` URL, one per connection. Only the head is read;
  * what follows it is passed on as it is, where something can follow.
  */
-import type { Refusal, Request, Step } from './proxy-request.ts'
+import type { ProxyRefusal, Request, Step } from './proxy-request.ts'
 import type { Host } from './host.ts'
 import { parseHost, parsePort, splitPort } from './host.ts'
 
@@ -70,12 +70,12 @@ function targetOf(text: string, defaultPort?: number): { host: Host; port: numbe
   return host && port !== undefined ? { host, port } : undefined
 }
 
-const STATUS: Readonly<Record<Refusal, string>> = {
+const STATUS: Readonly<Record<ProxyRefusal, string>> = {
   denied: '403 Refused by the network policy',
   unreachable: '502 Not reachable',
 }
 
-const refused = (why: Refusal, sentence: string) => answer(STATUS[why], sentence)
+const refused = (why: ProxyRefusal, sentence: string) => answer(STATUS[why], sentence)
 
 const fault = (what: string): Step => ({ kind: 'fault', bytes: answer('400 Bad Request', `Bad request: ${what}.`) })
 

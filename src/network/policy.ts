@@ -1,18 +1,18 @@
 /** What a network policy permits: pure decisions about one host and port, and about one policy beneath another. */
 import type { NetworkMode, NetworkPolicy } from '../contract/network.ts'
-import type { Entry } from './allow-entry.ts'
+import type { AllowEntry } from './allow-entry.ts'
 import { includes, matches, parseEntry } from './allow-entry.ts'
 import type { Host } from './host.ts'
 
 /** A policy whose entries are parsed. */
 export type Rules = {
   readonly mode: NetworkMode
-  readonly allow: readonly Entry[]
-  readonly deny: readonly Entry[]
+  readonly allow: readonly AllowEntry[]
+  readonly deny: readonly AllowEntry[]
   readonly ask: boolean
 }
 
-export type Verdict =
+export type PolicyDecision =
   | { readonly decision: 'allow' | 'ask' }
   /** `isFinal`: no entry of the conversation's own policy would change it. */
   | { readonly decision: 'deny'; readonly reason: string; readonly isFinal: boolean }
@@ -34,17 +34,17 @@ export function stricterMode(a: NetworkMode, b: NetworkMode): NetworkMode {
 }
 
 /** What is permitted of `own` beneath `ceiling`. A denial of either holds, and the ceiling is never asked about. */
-export function decide(own: Rules, ceiling: Rules, host: Host, port: number): Verdict {
+export function decide(own: Rules, ceiling: Rules, host: Host, port: number): PolicyDecision {
   const above = decideBy(ceiling, host, port)
   if (above.decision !== 'allow')
     return { decision: 'deny', reason: 'the server’s operator does not allow it', isFinal: true }
   return decideBy(own, host, port)
 }
 
-function decideBy({ mode, allow, deny, ask }: Rules, host: Host, port: number): Verdict {
+function decideBy({ mode, allow, deny, ask }: Rules, host: Host, port: number): PolicyDecision {
   if (mode === 'open') return { decision: 'allow' }
   if (mode === 'none') return { decision: 'deny', reason: 'this conversation has no network', isFinal: true }
-  const isListed = (entries: readonly Entry[]) => entries.some((entry) => matches(entry, host, port))
+  const isListed = (entries: readonly AllowEntry[]) => entries.some((entry) => matches(entry, host, port))
   if (isListed(deny)) return { decision: 'deny', reason: 'it is on the deny list', isFinal: false }
   if (isListed(allow)) return { decision: 'allow' }
   return ask ? { decision: 'ask' } : { decision: 'deny', reason: 'it is not on the allow list', isFinal: false }

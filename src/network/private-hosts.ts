@@ -65,8 +65,8 @@ export function parsePrivateRule(text: string): PrivateRule | { readonly wrong: 
 }
 
 function parsePlace(text: string): Omit<PrivateRule, 'name'> | undefined {
-  const [, network, bits, more] = /^([^/]*)(?:\/(\d{1,3})(:.*)?)?$/.exec(text) ?? []
-  const split = isIP(network ?? '') ? { host: network!, port: undefined } : splitPort(`${network}${more ?? ''}`)
+  const [, network = '', bits, more] = /^([^/]*)(?:\/(\d{1,3})(:.*)?)?$/.exec(text) ?? []
+  const split = isIP(network) ? { host: network, port: undefined } : splitPort(`${network}${more ?? ''}`)
   const ofNetwork = more === undefined ? split?.port : more.slice(1)
   const address = split?.host.replace(/^\[|\]$/g, '') ?? ''
   const width = isIP(address) === 6 ? 128 : 32

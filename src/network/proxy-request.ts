@@ -2,7 +2,7 @@
 import type { Host } from './host.ts'
 
 /** Why a connection is not made. */
-export type Refusal = 'denied' | 'unreachable'
+export type ProxyRefusal = 'denied' | 'unreachable'
 
 export type Request = {
   readonly host: Host
@@ -17,7 +17,7 @@ export type Request = {
   /** What the client is sent when the connection is there. */
   readonly accepted: Uint8Array
   /** What it is sent instead, with the reason in a sentence where the protocol has room for one. */
-  readonly refused: (why: Refusal, sentence: string) => Uint8Array
+  readonly refused: (why: ProxyRefusal, sentence: string) => Uint8Array
 }
 
 /** The outcome of reading the first `used` bytes; undefined means that more have to come. */

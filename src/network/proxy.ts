@@ -5,13 +5,13 @@
 import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
 import { FirstBytes } from './first-bytes.ts'
-import type { Permits } from './connection-permits.ts'
+import type { ConnectionPermits } from './connection-permits.ts'
 import { createHandshake } from './handshake.ts'
 import type { Host } from './host.ts'
-import { tellTarget } from './host.ts'
-import type { Refusal, Request, Step } from './proxy-request.ts'
-import type { Reach } from './reach.ts'
-import { AddressDenied } from './reach.ts'
+import { formatTarget } from './host.ts'
+import type { ProxyRefusal, Request, Step } from './proxy-request.ts'
+import type { OutboundConnector } from './outbound-connector.ts'
+import { AddressDenied } from './outbound-connector.ts'
 import { splice } from './splice.ts'
 import { readUpgradeAnswer } from './upgrade.ts'
 
@@ -20,18 +20,23 @@ export type Judgement =
   | { readonly allowed: true; readonly asked: boolean }
   | { readonly allowed: false; readonly reason: string; readonly advice: string }
 
-export type Access = { readonly host: Host; readonly port: number; readonly outcome: Outcome; readonly reason: string }
-export type Outcome = 'allowed' | 'denied' | 'failed'
+export type ProxyAccess = {
+  readonly host: Host
+  readonly port: number
+  readonly outcome: ProxyOutcome
+  readonly reason: string
+}
+export type ProxyOutcome = 'allowed' | 'denied' | 'failed'
 
 export type ProxyDeps = {
   /** May wait for somebody. The signal aborts when the connection is over. Must not reject for anything else. */
   readonly judge: (host: Host, port: number, signal: AbortSignal) => Promise<Judgement>
   /** Whether a connection that was permitted is so still. */
   readonly isStillAllowed: (target: Target) => boolean
-  readonly reach: Reach
-  readonly permits: Permits
+  readonly reach: OutboundConnector
+  readonly permits: ConnectionPermits
   /** Told once of each request. Must not throw. */
-  readonly onAccess: (access: Access) => void
+  readonly onAccess: (access: ProxyAccess) => void
 }
 
 const HANDSHAKE_MS = 30_000
@@ -138,9 +143,9 @@ export class NetworkProxy {
     over: AbortSignal,
   ): Promise<{ readonly socket: Socket; readonly target: Target } | { readonly refusal: Uint8Array }> {
     const { judge, reach, onAccess } = this.#deps
-    const refuse = (why: Refusal, outcome: Outcome, reason: string, advice = '') => {
+    const refuse = (why: ProxyRefusal, outcome: ProxyOutcome, reason: string, advice = '') => {
       onAccess({ host, port, outcome, reason })
-      return { refusal: refused(why, `${sentences[why]} ${tellTarget(host, port)}: ${reason}. ${advice}`.trim()) }
+      return { refusal: refused(why, `${sentences[why]} ${formatTarget(host, port)}: ${reason}. ${advice}`.trim()) }
     }
     const judgement = await judge(host, port, over)
     if (!judgement.allowed) return refuse('denied', 'denied', judgement.reason, judgement.advice)
@@ -151,12 +156,12 @@ export class NetworkProxy {
     } catch (error) {
       over.throwIfAborted()
       if (error instanceof AddressDenied) return refuse('denied', 'denied', error.message)
-      return refuse('unreachable', 'failed', `it could not be reached (${codeOf(error)})`)
+      return refuse('unreachable', 'failed', `it could not be reached (${failureOf(error)})`)
     }
   }
 }
 
-const sentences: Readonly<Record<Refusal, string>> = {
+const sentences: Readonly<Record<ProxyRefusal, string>> = {
   denied: 'The network policy of this conversation refused',
   unreachable: 'The network proxy could not connect to',
 }
@@ -202,7 +207,7 @@ async function sayGoodbye(client: Socket, words?: Uint8Array): Promise<void> {
   clearTimeout(timer)
 }
 
-const codeOf = (error: unknown) =>
+const failureOf = (error: unknown) =>
   error instanceof Error && 'code' in error
     ? String(error.code)
     : error instanceof Error && error.name === 'TimeoutError'

@@ -1,5 +1,5 @@
 /** SOCKS 5 (RFC 1928) as far as the proxy speaks it: no authentication, CONNECT only, names are resolved by the server. */
-import type { Refusal, Step } from './proxy-request.ts'
+import type { ProxyRefusal, Step } from './proxy-request.ts'
 import type { Host } from './host.ts'
 import { parseHost } from './host.ts'
 
@@ -24,19 +24,19 @@ function parseGreeting(bytes: Buffer): Step | undefined {
 }
 
 function parseRequest(bytes: Buffer): Step | undefined {
-  const [version, command, , type] = bytes
+  const [version, command, , type = 0, nameLength = 0] = bytes
   if (version !== SOCKS_VERSION) return { kind: 'fault', bytes: reply(REPLY.failed) }
   // The least that every request has, with the length of a name.
   if (bytes.length < 5) return undefined
-  const length = type === IPV4 ? 4 : type === IPV6 ? 16 : type === NAME ? 1 + bytes[4]! : undefined
+  const length = type === IPV4 ? 4 : type === IPV6 ? 16 : type === NAME ? 1 + nameLength : undefined
   if (length === undefined) return { kind: 'fault', bytes: reply(REPLY.address) }
   const used = 4 + length + 2
   if (bytes.length < used) return undefined
   if (command !== CONNECT) return { kind: 'fault', bytes: reply(REPLY.command) }
-  const host = hostOf(bytes.subarray(4, 4 + length), type!)
+  const host = hostOf(bytes.subarray(4, 4 + length), type)
   const port = bytes.readUInt16BE(4 + length)
   if (!host || port === 0) return { kind: 'fault', bytes: reply(REPLY.failed) }
-  const refused = (why: Refusal) => reply(REPLY[why])
+  const refused = (why: ProxyRefusal) => reply(REPLY[why])
   const accepted = reply(REPLY.succeeded)
   return { kind: 'request', used, request: { host, port, head: NOTHING, more: 'all', accepted, refused } }
 }

@@ -1,7 +1,7 @@
 /** The permission gate: the one place that decides whether a tool call runs, or is asked about first. Pure. */
 import { createHash } from 'node:crypto'
 import type { AskedToolUse } from '../contract/permission.ts'
-import { canonicalJson } from '../lib/canonical-json.ts'
+import { canonicalJson } from '../lib/json/canonical-json.ts'
 
 export type PermissionMode = { readonly confirmation: boolean }
 

@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Queue } from '../lib/queue.ts'
-import { holdDirectory, holdHome, holdScratch, holdShown, holdWorkdir } from './held-places.ts'
+import { openHome, openOwnDirectory, openScratch, openVisible, openWorkdir } from './mount-sources.ts'
 import {
   mountArguments,
   shownPlaces,
@@ -101,11 +101,11 @@ async function launchInSandbox(
   const inherit = (handle: { readonly fd: number }) => FIRST_EXTRA_DESCRIPTOR - 1 + descriptors.push(handle.fd)
   const home = join(privateDir, 'home')
   const places: ShellPlaces = {
-    workdir: opened.use(await holdWorkdir(workdir)),
-    home: opened.use(await turns.run(() => holdHome(home, sandbox.home, toolchains), { key: privateDir })),
-    scratch: opened.use(await turns.run(() => holdScratch(join(privateDir, 'tmp')), { key: privateDir })),
-    visible: await inOrder(visible, async (path) => opened.use(await holdDirectory(path))),
-    shown: await inOrder(shown, async ({ at, real }) => ({ at, place: opened.use(await holdShown(real)) })),
+    workdir: opened.use(await openWorkdir(workdir)),
+    home: opened.use(await turns.run(() => openHome(home, sandbox.home, toolchains), { key: privateDir })),
+    scratch: opened.use(await turns.run(() => openScratch(join(privateDir, 'tmp')), { key: privateDir })),
+    visible: await inOrder(visible, async (path) => opened.use(await openOwnDirectory(path))),
+    shown: await inOrder(shown, async ({ at, real }) => ({ at, place: opened.use(await openVisible(real)) })),
     inherit: features.bindsDescriptors ? ({ handle }) => inherit(handle) : undefined,
   }
   const filter = features.filter === undefined ? undefined : inherit(opened.use(await openAgain(features.filter)))

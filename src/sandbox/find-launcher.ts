@@ -13,10 +13,10 @@ const MAX_REASON = 300
 /** Where a trial has its filter, after its streams. */
 const FILTER_DESCRIPTOR = 3
 
-export type Found = { readonly launcher: ShellLauncher } | { readonly missing: string }
+export type LauncherSearch = { readonly launcher: ShellLauncher } | { readonly missing: string }
 
 /** `missing` is what stands in the way, as a clause. */
-export async function findBubblewrap(plan: SandboxPlan): Promise<Found> {
+export async function findBubblewrap(plan: SandboxPlan): Promise<LauncherSearch> {
   if (process.platform !== 'linux') return { missing: 'bubblewrap exists on Linux only' }
   const bwrap = findProgram('bwrap', plan.path)
   if (bwrap === undefined) return { missing: 'bubblewrap is not installed: there is no bwrap on PATH' }

@@ -4,7 +4,7 @@
  */
 import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative, sep } from 'node:path'
-import type { Place } from '../files/open-place.ts'
+import type { OpenedPath } from '../files/opened-path.ts'
 import { SYSTEM_DIRECTORIES, SYSTEM_FILES, systemMounts } from './system-files.ts'
 
 /** What holds for all shells of a server. */
@@ -29,18 +29,18 @@ export type ShownPlace = { readonly at: string; readonly real: string }
 
 /** What is one conversation's own, held open. */
 export type ShellPlaces = {
-  readonly workdir: Place
-  readonly visible: readonly Place[]
-  readonly home: Place
+  readonly workdir: OpenedPath
+  readonly visible: readonly OpenedPath[]
+  readonly home: OpenedPath
   /** What it sees as /tmp. */
-  readonly scratch: Place
+  readonly scratch: OpenedPath
   /** `shownPlaces`, as far as they are where they were at the start. */
-  readonly shown: readonly { readonly at: string; readonly place: Place | undefined }[]
+  readonly shown: readonly { readonly at: string; readonly place: OpenedPath | undefined }[]
   /**
    * Has bwrap inherit a place; answers the number of the descriptor there, which is good for one mount. Undefined for a
    * bwrap that goes by paths. Only what is mounted is inherited: bwrap closes no other descriptor before the shell.
    */
-  readonly inherit: ((place: Place) => number) | undefined
+  readonly inherit: ((place: OpenedPath) => number) | undefined
 }
 
 /** What no shell sees, for who works for the agent in the server's own process; it has to keep to the same. */
@@ -124,7 +124,7 @@ function shownAt(path: string): ShownPlace[] {
 
 /** Throws when the workdir is such that the sandbox would have a hole; nothing must be started then. */
 export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[] {
-  const covered = [plan.dataDir, plan.workdirBase].map(makeReal)
+  const covered = [makeReal(plan.dataDir), makeReal(plan.workdirBase)] as const
   // A pipe or a device (`/dev/fd/63`, `/dev/null`) is no place where a key lies.
   const keyFiles = plan.keyFiles
     .flatMap(realpathIfAny)
@@ -166,8 +166,7 @@ export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[
  * A shell may move what is below its workdir. Whatever would have to be covered there could then be found under another
  * name by the next shell; only what lies directly in it can be held in its place.
  */
-function refuseHoles(workdir: string, covered: readonly string[], keyFiles: readonly string[]): void {
-  const [dataDir, base] = covered as [string, string]
+function refuseHoles(workdir: string, [dataDir, base]: readonly [string, string], keyFiles: readonly string[]): void {
   const inside = [dataDir, base, ...keyFiles.map(dirname)].find((path) => isBelow(path, workdir))
   if (
     inside !== undefined ||
@@ -217,7 +216,7 @@ function ownMounts({ workdir, visible, home }: ShellPlaces, bind: Bind): Mount[]
   ]
 }
 
-type Bind = (option: '--bind' | '--ro-bind', place: Place, at: string) => string[]
+type Bind = (option: '--bind' | '--ro-bind', place: OpenedPath, at: string) => string[]
 
 const bindFor =
   (inherit: ShellPlaces['inherit']): Bind =>

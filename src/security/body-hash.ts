@@ -1,6 +1,6 @@
 /** What an `Idempotency-Key` remembers of its request. Keyed, for the log shows it to readers, and a body may hold a credential that could be guessed from a plain hash. */
 import { createHmac, hkdfSync } from 'node:crypto'
-import { canonicalJson } from '../lib/canonical-json.ts'
+import { canonicalJson } from '../lib/json/canonical-json.ts'
 
 export type BodyHash = {
   /** HMAC-SHA-256, hexadecimal. */
@@ -18,6 +18,7 @@ export function createBodyHash(keyMaterial: readonly [string, ...string[]]): Has
   return (route, body) => {
     const text = `${route}\n${canonicalJson(body)}`
     const [bodyHash, ...formerHashes] = (keys ??= keyMaterial.map(deriveKey)).map((key) => hmac(key, text))
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- there is at least one key
     return { bodyHash: bodyHash!, formerHashes }
   }
 }

@@ -7,6 +7,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../lib/durable-file.ts'
 import { createSealer } from './secret-store.ts'
+import { codeOf } from '../lib/error-code.ts'
 
 export type DataKeys = {
   /** For everything that takes key material: the first encrypts, each is tried to decrypt; the operator's own come last. */
@@ -39,6 +40,7 @@ export async function openDataKeys(dataDir: string, operatorKeys: readonly [stri
   if (lines.join() !== kept.join()) await replaceFile(path, Buffer.from(`${lines.join('\n')}\n`))
   // The newest first: it encrypts.
   const keys = entries.flatMap(({ key }) => key ?? []).toReversed()
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- there is one: it was made if no key could be read
   return { material: [keys[0]!, ...keys.slice(1), ...operatorKeys], locked: entries.length - keys.length }
 }
 
@@ -46,7 +48,7 @@ async function readLines(path: string): Promise<string[]> {
   try {
     return (await readFile(path, 'utf8')).split('\n').filter(Boolean)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    if (codeOf(error) === 'ENOENT') return []
     throw error
   }
 }

@@ -23,11 +23,11 @@ export function gitCredentialEnv(secrets: Readonly<Record<string, string>>): Rec
     ]
   })
   if (settings.length === 0) return {}
-  const entries = settings.flatMap(([key, value], at) => [
+  const entries = settings.flatMap(([key = '', value = ''], at): [string, string][] => [
     [`GIT_CONFIG_KEY_${at}`, key],
     [`GIT_CONFIG_VALUE_${at}`, value],
   ])
-  return Object.fromEntries([['GIT_CONFIG_COUNT', String(settings.length)], ...entries]) as Record<string, string>
+  return Object.fromEntries<string>([['GIT_CONFIG_COUNT', String(settings.length)], ...entries])
 }
 
 /** Git's protocol has a line for each value; another line would be another value. */

@@ -58,7 +58,7 @@ const PLATFORM_ADDRESSES = new Set(['168.63.129.16'])
 function rangeOf(address: Address): string {
   if (PLATFORM_ADDRESSES.has(address.toString())) return 'platform'
   const range = address.range()
-  return range === 'unicast' && 'parts' in address && address.parts[0]! >>> 13 !== 1 ? 'unassigned' : range
+  return range === 'unicast' && 'parts' in address && (address.parts[0] ?? 0) >>> 13 !== 1 ? 'unassigned' : range
 }
 
 const plainHost = (host: string) => host.toLowerCase().replace(/\.$/, '')

@@ -41,6 +41,7 @@ export function createSecretStore({ directory, keyMaterial }: SecretStoreDeps): 
   const derived = () => (keys ??= keyMaterial.map(deriveKey))
   const fileOf = (id: string) => join(directory, id, 'secrets.enc')
   const unreadable = new Set<string>()
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- there is at least one key
   const sealFor = (id: string, values: SecretValues) => seal(Buffer.from(JSON.stringify(values)), derived()[0]!, id)
 
   return {
@@ -79,6 +80,7 @@ export function createSealer(keyMaterial: readonly [string, ...string[]], owner:
 }
 
 const sealerWith = (keys: () => Buffer[], owner: string): Sealer => ({
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- there is at least one key
   seal: (content) => seal(content, keys()[0]!, owner),
   unseal: (sealed) => unsealWithAny(sealed, keys(), owner),
 })

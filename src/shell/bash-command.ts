@@ -6,12 +6,12 @@ import type { BashProcess } from './bash-process.ts'
 import type { Report } from './bash-report.ts'
 import { commandScript, exportScript } from './bash-script.ts'
 import { readSlowly } from './output/background-output.ts'
-import { CommandOutput, type CommandOutputOptions, type FinishedOutput } from './output/command-output.ts'
+import { OutputCapture, type CommandOutputOptions, type FinishedOutput } from './output/output-capture.ts'
 import { interruptCommand } from './processes/interrupt.ts'
 import type { OutputFifo } from './output/output-fifo.ts'
 import type { CommandOptions } from './shell.ts'
 import type { OutputPipes, ShellFiles } from './shell-files.ts'
-import type { CommandLimits } from './shell-limits.ts'
+import type { BashCommandLimits } from './shell-limits.ts'
 
 export type BashCommand = {
   readonly bash: BashProcess
@@ -24,18 +24,18 @@ export type BashCommand = {
   readonly secrets: Readonly<Record<string, string>>
   /** Where the whole of a long output goes, when `options` names no files. */
   readonly outputDir: string
-  readonly limits: CommandLimits
+  readonly limits: BashCommandLimits
 }
 
 /** A child in the background has the pipes for a moment even when its own output goes elsewhere: until it gets to run. */
 const LETTING_GO_MS = [1, 5, 15]
 
-export type StopReason = 'timeout' | 'abort' | 'flood'
+export type KillReason = 'timeout' | 'abort' | 'flood'
 
 export type FinishedCommand = {
   /** Nothing when the shell ended with the command. */
   readonly report: Report | undefined
-  readonly stopped: StopReason | undefined
+  readonly stopped: KillReason | undefined
   readonly stdout: FinishedOutput
   readonly stderr: FinishedOutput
   /** Background processes still have the pipes, which are therefore of no further use. */
@@ -86,9 +86,9 @@ function connectOutput(
   pipe: OutputFifo,
   run: BashCommand,
   flood: AbortController,
-): CommandOutput {
+): OutputCapture {
   const { onOutput, outputs } = run.options
-  const output = new CommandOutput({
+  const output = new OutputCapture({
     keptBytes: run.limits.outputBytes,
     file: fileFor(stream, run),
     onText: onOutput && ((text, offset) => onOutput(stream, text, offset)),
@@ -119,8 +119,8 @@ async function stopWhenNeeded(
   ended: Promise<unknown>,
   { options, limits }: BashCommand,
   flood: AbortSignal,
-): Promise<StopReason | undefined> {
-  const reason = Promise.withResolvers<StopReason | undefined>()
+): Promise<KillReason | undefined> {
+  const reason = Promise.withResolvers<KillReason | undefined>()
   const onAbort = () => reason.resolve('abort')
   const isTimed = Number.isFinite(options.timeout)
   const timer = isTimed ? setTimeout(() => reason.resolve('timeout'), options.timeout * 1000) : undefined

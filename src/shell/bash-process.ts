@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Readable, Writable } from 'node:stream'
 import type { Launch } from '../sandbox/launch.ts'
 import { readReports, type Report } from './bash-report.ts'
-import { HeldReading } from './output/held-reading.ts'
+import { ThrottledReader } from './output/throttled-reader.ts'
 import { reportScript, REPORT_STDIO_INDEX } from './bash-script.ts'
 import {
   findByOwnPid,
@@ -39,7 +39,7 @@ export type BashExit = {
 export class BashProcess {
   readonly #child: ChildProcess
   readonly #input: Writable
-  readonly #reports: HeldReading
+  readonly #reports: ThrottledReader
   /** By their tokens. */
   readonly #pending = new Map<string, Asked>()
   #serial = 0
@@ -82,12 +82,13 @@ export class BashProcess {
     this.#generations = launch.generations
     this.ended = this.#watchEnd()
     if (launch.onEnded) void this.ended.then(launch.onEnded, launch.onEnded)
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- its `stdio` has a pipe there
     this.#input = this.#child.stdin!
     // A shell that ended is told by `ended`.
     this.#input.on('error', () => {})
-    // The types do not know that a pipe at this index can be read.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types do not know that a pipe at this index can be read
     const reports = this.#child.stdio[REPORT_STDIO_INDEX] as Readable
-    this.#reports = new HeldReading(reports)
+    this.#reports = new ThrottledReader(reports)
     reports.on('error', () => {})
     reports.on(
       'data',
@@ -114,7 +115,7 @@ export class BashProcess {
     if (this.#isGone) return Promise.resolve(undefined)
     const serial = ++this.#serial
     const token = randomBytes(TOKEN_BYTES).toString('hex')
-    this.#reports.goOn()
+    this.#reports.resume()
     this.#input.write(lines + reportScript(token, this.#lastBackgroundPid))
     return new Promise((resolve) => this.#pending.set(token, { serial, resolve }))
   }
@@ -277,7 +278,7 @@ export class BashProcess {
       resolve(report)
     }
     // The state follows, in many small pieces, and nobody waits for it.
-    if (this.#pending.size === 0) this.#reports.hold()
+    if (this.#pending.size === 0) this.#reports.pause()
   }
 }
 

@@ -5,7 +5,7 @@
  * only behind the command: what they say beforehand, or of a later command, counts for nothing. What remains: the text
  * of a command is the shell's own, and may redefine what reports or read the lines behind it. It can lie about itself.
  */
-import { splitNulFields } from '../lib/nul-fields.ts'
+import { splitNulFields } from '../lib/text/nul-fields.ts'
 
 /** Nothing in it is to be relied on but for telling: which process is the shell, the kernel says. */
 export type Report = {

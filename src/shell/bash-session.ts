@@ -4,22 +4,14 @@ import { BackgroundOutputs } from './output/background-output.ts'
 import { runBashCommand, type FinishedCommand } from './bash-command.ts'
 import type { BashProcess } from './bash-process.ts'
 import type { Report } from './bash-report.ts'
-import {
-  FLOODED,
-  notStarted,
-  RESTORED,
-  STATE_UNUSABLE,
-  tellEnd,
-  tellEndBetween,
-  tellLostCwd,
-  toCommandResult,
-} from './command-result.ts'
+import { FLOODED, notStarted, tellEnd, tellEndBetween, tellLostCwd, toCommandResult } from './command-result.ts'
 import { endMarkedProcesses } from './processes/marked-processes.ts'
 import { SessionState } from './session-state.ts'
 import type { CommandOptions, CommandResult, OutputFilter, OutputFiles, SessionFacts, Shell } from './shell.ts'
 import { ShellFiles, type OutputPipes } from './shell-files.ts'
 import type { ShellLimits } from './shell-limits.ts'
-import { startBash, type BashPlan, type StartedBash } from './start-bash.ts'
+import { BashStarter } from './bash-starter.ts'
+import type { BashPlan } from './start-bash.ts'
 
 export type BashSessionOptions = Omit<BashPlan, 'sessionId' | 'startMs'> & {
   readonly id: string
@@ -45,9 +37,7 @@ export class BashSession implements Shell {
   readonly #background: BackgroundOutputs
   #cwd: string
   #bash: BashProcess | undefined
-  /** Aborted to end a bash that is being started. */
-  #starting: AbortController | undefined
-  #pipes: OutputPipes | undefined
+  readonly #starter: BashStarter
   readonly #turns = new Queue({ limit: 1 })
   #closing: Promise<void> | undefined
   #isClosed = false
@@ -65,6 +55,13 @@ export class BashSession implements Shell {
     this.#files = new ShellFiles(options.stateDir, options.createFilter)
     this.#state = new SessionState(this.#files)
     this.#background = new BackgroundOutputs(options)
+    this.#starter = new BashStarter({
+      plan: { ...options, sessionId: options.id, startMs: options.limits.startMs },
+      state: this.#state,
+      tellsRestored: !options.isForOne,
+      isEnded: () => this.#endedBy !== undefined,
+      onBash: (bash) => (this.#bash = bash),
+    })
     this.#cwd = options.workdir
     const { after } = options
     if (after) this.#turns.run(() => after).catch(() => {})
@@ -147,7 +144,7 @@ export class BashSession implements Shell {
 
   /** Its shell and what the command runs, also of a shell that is being started. Never rejects. */
   async #kill(): Promise<void> {
-    this.#starting?.abort()
+    this.#starter.abort()
     await this.#bash?.kill()
   }
 
@@ -190,7 +187,7 @@ export class BashSession implements Shell {
   async #runNow(command: string, options: CommandOptions): Promise<CommandResult> {
     const startedAt = performance.now()
     const bash = await this.#start()
-    const pipes = (this.#pipes ??= await this.#files.makePipes())
+    const pipes = await this.#files.openPipes()
     const stdin = options.input && (await this.#files.makeInputPipe())
     // From here to the first line sent there is no pause in which the session could be ended unseen.
     if (!bash || this.#endedBy) return notStarted(this.#cwd)
@@ -199,15 +196,14 @@ export class BashSession implements Shell {
     const run = { bash, files: this.#files, pipes, command, options, stdin, secrets: secrets(), outputDir, limits }
     const finished = await runBashCommand(run)
     const before = this.#news.splice(0)
-    const { notes, isHeld } = await this.#follow(finished, bash, options.outputs)
-    const { report } = finished
+    const { notes, isHeld } = await this.#follow(finished, { bash, pipes, outputs: options.outputs })
     const result = toCommandResult(finished, {
       exit: bash.exit,
       cwd: this.#cwd,
       durationMs: performance.now() - startedAt,
-      wasEnded: !report && this.#endedBy !== undefined,
+      wasEnded: !finished.report && this.#endedBy !== undefined,
       notes: [...before, ...notes],
-      backgroundHostPid: report?.isNewAndRunning ? bash.hostPidOf(report.lastBackgroundPid) : undefined,
+      hostPidOf: (ownPid) => bash.hostPidOf(ownPid),
     })
     return { ...result, left: bash.takeNewBackground(), ...(isHeld && { outputsHeld: true }) }
   }
@@ -215,8 +211,7 @@ export class BashSession implements Shell {
   /** Takes over what the command made of the shell; answers what the reader should know of it. */
   async #follow(
     finished: FinishedCommand,
-    bash: BashProcess,
-    outputs: OutputFiles | undefined,
+    { bash, pipes, outputs }: { bash: BashProcess; pipes: OutputPipes; outputs: OutputFiles | undefined },
   ): Promise<{ notes: string[]; isHeld: boolean }> {
     const { report, pipesHeld, stopped } = finished
     const notes: string[] = []
@@ -224,8 +219,8 @@ export class BashSession implements Shell {
     let isHeld = false
     if (pipesHeld) {
       bash.markBackground()
-      const note = this.#background.adopt(this.#pipes!, outputs && { outputs, finished })
-      this.#pipes = undefined
+      const note = this.#background.adopt(pipes, outputs && { outputs, finished })
+      this.#files.releasePipes()
       if (note === undefined) isHeld = true
       else notes.push(note)
     }
@@ -245,8 +240,7 @@ export class BashSession implements Shell {
   }
 
   get #endedBy(): 'closed' | 'restarted' | undefined {
-    if (this.#isClosed) return 'closed'
-    return this.#restartsAsked > 0 ? 'restarted' : undefined
+    return this.#isClosed ? 'closed' : this.#restartsAsked > 0 ? 'restarted' : undefined
   }
 
   /** Nothing when the session was ended meanwhile. */
@@ -257,43 +251,12 @@ export class BashSession implements Shell {
     }
     if (this.#bash) return this.#bash
     try {
-      const { bash, report } = (await this.#startRestored()) ?? (await this.#startWith(''))
-      if (!report) throw new Error(`The shell did not start: ${await bash.complaint()}`)
-      this.#news.push(...this.#stand(report))
-      this.#state.markRestored()
+      const { bash, report, notes } = await this.#starter.start()
+      this.#news.push(...notes, ...this.#stand(report))
       return bash
     } catch (error) {
       if (this.#endedBy) return undefined
       throw error
-    }
-  }
-
-  /** Nothing when there is no state to begin with, or it is what keeps a shell from starting: then it is given up. */
-  async #startRestored(): Promise<StartedBash | undefined> {
-    const { script, isWhole } = await this.#state.restore()
-    if (!script) return undefined
-    const restored = await this.#startWith(script)
-    if (restored.report && isWhole && !this.#options.isForOne) this.#news.push(RESTORED)
-    if (restored.report || this.#endedBy) return restored
-    const bare = await this.#startWith('')
-    if (!bare.report) return restored
-    await this.#state.forget()
-    this.#news.push(STATE_UNUSABLE)
-    return bare
-  }
-
-  get #plan(): BashPlan {
-    return { ...this.#options, sessionId: this.id, startMs: this.#options.limits.startMs }
-  }
-
-  async #startWith(script: string): Promise<StartedBash> {
-    const starting = (this.#starting = new AbortController())
-    try {
-      const started = await startBash(this.#plan, script, starting.signal)
-      this.#bash = started.report && started.bash
-      return started
-    } finally {
-      this.#starting = undefined
     }
   }
 
@@ -327,15 +290,11 @@ export class BashSession implements Shell {
     if (bash) {
       await bash.end()
       // The result of a command that was run must not be lost for this.
-      await this.#state
-        .save(bash)
-        .catch((error: unknown) => this.#news.push(`The shell's state could not be saved: ${String(error)}.`))
+      const note = (error: unknown) => this.#news.push(`The shell's state could not be saved: ${String(error)}.`)
+      await this.#state.save(bash).catch(note)
     }
     this.#bash = undefined
-    this.#pipes?.stdout.close()
-    this.#pipes?.stderr.close()
-    this.#pipes = undefined
-    await this.#files.closeScript()
+    await this.#files.closeAll()
   }
 
   async #endProcesses(): Promise<void> {

@@ -11,8 +11,8 @@ export type Circumstances = {
   /** The session was closed or restarted meanwhile. */
   readonly wasEnded: boolean
   readonly notes: readonly string[]
-  /** Of the background process that the report tells of. */
-  readonly backgroundHostPid: number | undefined
+  /** The pid on this side of a sandbox of what the shell calls `ownPid`. */
+  readonly hostPidOf: (ownPid: string) => number | undefined
 }
 
 export function toCommandResult(
@@ -20,7 +20,8 @@ export function toCommandResult(
   circumstances: Circumstances,
 ): Omit<CommandResult, 'left' | 'outputsHeld'> {
   const { report, stopped, stdout, stderr } = finished
-  const { exit, cwd, durationMs, wasEnded, notes, backgroundHostPid } = circumstances
+  const { exit, cwd, durationMs, wasEnded, notes } = circumstances
+  const backgroundHostPid = report?.isNewAndRunning ? circumstances.hostPidOf(report.lastBackgroundPid) : undefined
   const fullOutputPath = stdout.fullOutputPath ?? stderr.fullOutputPath
   const note = [...notes, stdout.note, stderr.note].filter((sentence) => sentence !== undefined).join(' ')
   return {

@@ -22,6 +22,7 @@ export class ShellFiles {
   readonly #createFilter: () => OutputFilter
   #scriptFd: number | undefined
   #scriptBytes = 0
+  #pipes: OutputPipes | undefined
   #pipesMade = 0
 
   /** What a shell says, and the state it is to come back with, pass a filter each. */
@@ -49,7 +50,17 @@ export class ShellFiles {
     this.#scriptBytes = bytes.length
   }
 
-  async makePipes(): Promise<OutputPipes> {
+  /** The same until they are released or closed. */
+  async openPipes(): Promise<OutputPipes> {
+    return (this.#pipes ??= await this.#makePipes())
+  }
+
+  /** For a new owner, who closes them. */
+  releasePipes(): void {
+    this.#pipes = undefined
+  }
+
+  async #makePipes(): Promise<OutputPipes> {
     mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
     const number = ++this.#pipesMade
     const paths = [join(this.#directory, `stdout-${number}`), join(this.#directory, `stderr-${number}`)] as const
@@ -96,8 +107,11 @@ export class ShellFiles {
     return openSync(this.scriptPath, 'w', 0o600)
   }
 
-  /** What only a running shell needs. */
-  async closeScript(): Promise<void> {
+  /** Closes what only a running shell needs. */
+  async closeAll(): Promise<void> {
+    this.#pipes?.stdout.close()
+    this.#pipes?.stderr.close()
+    this.#pipes = undefined
     if (this.#scriptFd !== undefined) closeSync(this.#scriptFd)
     this.#scriptFd = undefined
     await rm(this.scriptPath, { force: true })

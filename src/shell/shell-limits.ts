@@ -1,7 +1,7 @@
 /** What the shells of one conversation may use. */
 
 /** Of each command. */
-export type CommandLimits = {
+export type BashCommandLimits = {
   /** Bytes of each output stream that a result holds. */
   readonly outputBytes: number
   /** Bytes of the file with the whole of a long one; who writes more is ended. */
@@ -10,7 +10,7 @@ export type CommandLimits = {
   readonly graceMs: number
 }
 
-export type ShellLimits = CommandLimits & {
+export type ShellLimits = BashCommandLimits & {
   /** Bytes of the file with what processes write after their command has ended; the rest is dropped. */
   readonly backgroundBytes: number
   /** A shell without processes closes after this; its state is kept. */

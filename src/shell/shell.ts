@@ -1,5 +1,5 @@
 /** What a shell session promises: commands in, results out, one after the other, with state that outlives each. */
-import type { CommandInput } from './command-input.ts'
+import type { InputPipe } from './input-pipe.ts'
 import type { Exceeded } from './limit-values.ts'
 import type { ProcessEntry } from './processes/process-table.ts'
 import type { ShellProcess } from './processes/shell-processes.ts'
@@ -48,7 +48,7 @@ export type CommandOptions = {
   /** Variables of this command and its processes alone. */
   readonly ownEnv?: Readonly<Record<string, string>>
   /** What it reads; without it, nothing. */
-  readonly input?: CommandInput
+  readonly input?: InputPipe
   /** Where all of its output goes; without it, only what is too long for the result, to a file of the server's choice. */
   readonly outputs?: OutputFiles
   /** Called when it is its turn and there is a shell: it begins now. `pid` is the shell's, as the host counts. */

@@ -9,6 +9,7 @@ import type { ShellLauncher, ShellNetwork } from '../sandbox/launch.ts'
 import type { OutputFilter, SessionFacts, Shell, Shells } from './shell.ts'
 import { STATE_FILE } from './shell-files.ts'
 import { DEFAULT_SHELL_LIMITS, type ShellLimits } from './shell-limits.ts'
+import type { ShellProcess } from './processes/shell-processes.ts'
 import { commandIdOf, forkIdOf, listShellProcesses } from './processes/shell-processes.ts'
 
 export type ShellsOptions = {
@@ -18,7 +19,7 @@ export type ShellsOptions = {
   readonly stateDir: string
   /** Where the agent can read: full outputs (kept) and outputs of background processes (removed at the end). */
   readonly outputDir: string
-  /** The conversation's own, beside the workdir: its home and temporary files, when there is a wall. */
+  /** The conversation's own, beside the workdir: its home and temporary files, when there is a sandbox. */
   readonly privateDir: string
   /** The whole environment of a new shell; see `shellEnvironment`. */
   readonly env: Readonly<Record<string, string>>
@@ -41,107 +42,121 @@ const NO_FILTER: OutputFilter = {
   held: 0,
 }
 
-export function createShells(options: ShellsOptions): Shells {
-  const limits = { ...DEFAULT_SHELL_LIMITS, ...options.limits }
-  const sessions = new Map<string, BashSession>()
+export class BashShells implements Shells {
+  readonly #options: ShellsOptions
+  readonly #limits: ShellLimits
+  readonly #sessions = new Map<string, BashSession>()
   /** Shells that are for one command; by that. */
-  const forks = new Map<string, BashSession>()
-  let swept: Promise<void> | undefined
-  const all = () => [...sessions.values(), ...forks.values()]
-  let isClosed = false
+  readonly #forks = new Map<string, BashSession>()
+  #swept: Promise<void> | undefined
+  #isClosed = false
   /** What a session leaves can have left its process tree, so it is looked for also when the session is gone. */
-  let hadSessions = false
+  #hadSessions = false
 
-  const openSession = (id: string, more: Partial<BashSessionOptions> = {}) => {
-    const { conversationId, workdir, outputDir, privateDir, env, launcher } = options
-    const stateDir = join(options.stateDir, id)
-    const secrets = options.secretsEnv ?? (() => ({}))
-    const network = options.network ?? (() => OPEN_NETWORK)
-    const createFilter = options.createFilter ?? (() => NO_FILTER)
-    const places = { workdir, stateDir, outputDir, privateDir }
-    const own = { id, conversationId, ...places, env, network }
-    hadSessions = true
-    return new BashSession({ ...own, secrets, createFilter, launcher, limits, ...more })
-  }
-  const refuseWhenClosed = () => {
-    if (isClosed) throw new Problem('unavailable', 'The conversation is closed.')
+  constructor(options: ShellsOptions) {
+    this.#options = options
+    this.#limits = { ...DEFAULT_SHELL_LIMITS, ...options.limits }
   }
 
-  return {
-    get(sessionId: string): Shell {
-      const session = sessions.get(sessionId)
-      if (session && !session.closing) return session
-      refuseWhenClosed()
-      checkSessionId(sessionId)
-      const open = [...sessions.values()].filter(({ closing }) => !closing)
-      if (open.length >= limits.maxSessions) throw tooManySessions(limits.maxSessions)
-      const onEnd = () => sessions.get(sessionId) === opened && sessions.delete(sessionId)
-      const opened = openSession(sessionId, { after: session?.closing, onEnd })
-      sessions.set(sessionId, opened)
-      return opened
-    },
+  get(sessionId: string): Shell {
+    const session = this.#sessions.get(sessionId)
+    if (session && !session.closing) return session
+    this.#refuseWhenClosed()
+    checkSessionId(sessionId)
+    const { maxSessions } = this.#limits
+    if (this.#open().length >= maxSessions) throw tooManySessions(maxSessions)
+    const onEnd = () => this.#sessions.get(sessionId) === opened && this.#sessions.delete(sessionId)
+    const opened = this.#openSession(sessionId, { after: session?.closing, onEnd })
+    this.#sessions.set(sessionId, opened)
+    return opened
+  }
 
-    async fork(sessionId, id) {
-      checkSessionId(sessionId)
-      await (swept ??= removeOldForks(options.stateDir))
-      await sessions.get(sessionId)?.keepState()
-      const forkId = forkIdOf(id)
-      const directory = join(options.stateDir, forkId)
-      await mkdir(directory, { recursive: true, mode: 0o700 })
-      await copyFile(join(options.stateDir, sessionId, STATE_FILE), join(directory, STATE_FILE)).catch(ignoreMissing)
-      // Only now: what is opened after the end would be ended by nobody.
-      refuseWhenClosed()
-      const fork = openSession(forkId, { isForOne: true, onEnd: () => forks.delete(id) })
-      forks.set(id, fork)
-      return fork
-    },
+  async fork(sessionId: string, id: string): Promise<Shell> {
+    const { stateDir } = this.#options
+    checkSessionId(sessionId)
+    await (this.#swept ??= removeOldForks(stateDir))
+    await this.#sessions.get(sessionId)?.keepState()
+    const forkId = forkIdOf(id)
+    const directory = join(stateDir, forkId)
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    await copyFile(join(stateDir, sessionId, STATE_FILE), join(directory, STATE_FILE)).catch(ignoreMissing)
+    // Only now: what is opened after the end would be ended by nobody.
+    this.#refuseWhenClosed()
+    const fork = this.#openSession(forkId, { isForOne: true, onEnd: () => this.#forks.delete(id) })
+    this.#forks.set(id, fork)
+    return fork
+  }
 
-    async endFork(id) {
-      await forks.get(id)?.close()
-    },
+  async endFork(id: string): Promise<void> {
+    await this.#forks.get(id)?.close()
+  }
 
-    async list() {
-      const open = [...sessions.values()].filter(({ closing }) => !closing).map(({ facts }) => facts)
-      const known = new Set(open.map(({ id }) => id))
-      const kept = (await keptSessions(options.stateDir)).filter((id) => !known.has(id))
-      return [...open, ...kept.map((id): SessionFacts => ({ id, status: 'suspended' }))].sort(byId)
-    },
+  async list(): Promise<SessionFacts[]> {
+    const open = this.#open().map(({ facts }) => facts)
+    const known = new Set(open.map(({ id }) => id))
+    const kept = (await keptSessions(this.#options.stateDir)).filter((id) => !known.has(id))
+    return [...open, ...kept.map((id): SessionFacts => ({ id, status: 'suspended' }))].sort(byId)
+  }
 
-    async end(sessionId) {
-      const session = sessions.get(sessionId)
-      const isKept = (await keptSessions(options.stateDir)).includes(sessionId)
-      if ((!session || session.closing) && !isKept) return false
-      if (session) await session.close()
-      else await rm(join(options.stateDir, sessionId), { recursive: true, force: true })
-      return true
-    },
+  async end(sessionId: string): Promise<boolean> {
+    const { stateDir } = this.#options
+    const session = this.#sessions.get(sessionId)
+    const isKept = (await keptSessions(stateDir)).includes(sessionId)
+    if ((!session || session.closing) && !isKept) return false
+    if (session) await session.close()
+    else await rm(join(stateDir, sessionId), { recursive: true, force: true })
+    return true
+  }
 
-    processes() {
-      const { conversationId, stateDir } = options
-      const shells = all().flatMap(({ id, bash }) =>
-        bash ? [{ sessionId: id, commandId: commandIdOf(id), bash }] : [],
-      )
-      return listShellProcesses({ conversationId, stateDir, shells })
-    },
+  processes(): Promise<ShellProcess[]> {
+    const { conversationId, stateDir } = this.#options
+    const shells = this.#all().flatMap(({ id, bash }) =>
+      bash ? [{ sessionId: id, commandId: commandIdOf(id), bash }] : [],
+    )
+    return listShellProcesses({ conversationId, stateDir, shells })
+  }
 
-    async close() {
-      isClosed = true
-      try {
-        await Promise.all(all().map((session) => session.suspend()))
-      } finally {
-        // What left the shells' process trees.
-        if (hadSessions) await endMarkedProcesses(options.conversationId)
-      }
-      for (const fork of forks.keys())
-        await rm(join(options.stateDir, forkIdOf(fork)), { recursive: true, force: true })
-      forks.clear()
-      sessions.clear()
-      await rm(join(options.outputDir, BACKGROUND_DIRECTORY), { recursive: true, force: true })
-    },
+  async close(): Promise<void> {
+    const { conversationId, stateDir, outputDir } = this.#options
+    this.#isClosed = true
+    try {
+      await Promise.all(this.#all().map((session) => session.suspend()))
+    } finally {
+      // What left the shells' process trees.
+      if (this.#hadSessions) await endMarkedProcesses(conversationId)
+    }
+    for (const fork of this.#forks.keys()) await rm(join(stateDir, forkIdOf(fork)), { recursive: true, force: true })
+    this.#forks.clear()
+    this.#sessions.clear()
+    await rm(join(outputDir, BACKGROUND_DIRECTORY), { recursive: true, force: true })
+  }
 
-    [Symbol.asyncDispose]() {
-      return this.close()
-    },
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #all(): BashSession[] {
+    return [...this.#sessions.values(), ...this.#forks.values()]
+  }
+
+  #open(): BashSession[] {
+    return [...this.#sessions.values()].filter(({ closing }) => !closing)
+  }
+
+  #openSession(id: string, more: Partial<BashSessionOptions>): BashSession {
+    const { conversationId, workdir, outputDir, privateDir, env, launcher } = this.#options
+    const stateDir = join(this.#options.stateDir, id)
+    const secrets = this.#options.secretsEnv ?? (() => ({}))
+    const network = this.#options.network ?? (() => OPEN_NETWORK)
+    const createFilter = this.#options.createFilter ?? (() => NO_FILTER)
+    const directories = { workdir, stateDir, outputDir, privateDir }
+    const own = { id, conversationId, ...directories, env, network }
+    this.#hadSessions = true
+    return new BashSession({ ...own, secrets, createFilter, launcher, limits: this.#limits, ...more })
+  }
+
+  #refuseWhenClosed(): void {
+    if (this.#isClosed) throw new Problem('unavailable', 'The conversation is closed.')
   }
 }
 

@@ -1,5 +1,5 @@
 /** Why a text that was to be replaced is not in the file, as far as that can be seen. */
-import { indexIgnoringSpace } from '../lib/find-text.ts'
+import { indexIgnoringSpace } from '../lib/text/find-text.ts'
 import { createSlices } from '../lib/time-slices.ts'
 import { withPlainLineEnds } from './line-ends.ts'
 import { findMatches, lineAt } from './text-edit.ts'

@@ -13,13 +13,13 @@ import { replaceFile } from '../lib/durable-file.ts'
 export type EditHistoryOptions = {
   /** Of this conversation alone; made at the first edit. */
   readonly directory: string
-  readonly sealer: Sealer
+  readonly sealer: ContentSealer
   readonly maxEntries?: number
   readonly maxBytes?: number
 }
 
 /** Encrypts what nobody else is to read. `unseal` answers undefined for what was not sealed so. */
-export type Sealer = {
+export type ContentSealer = {
   readonly seal: (content: Buffer) => Buffer
   readonly unseal: (sealed: Buffer) => Buffer | undefined
 }
@@ -133,7 +133,10 @@ const Header = z.object({ path: z.string(), existed: z.boolean(), size: z.int(),
 type Header = z.infer<typeof Header>
 
 /** Undefined for what a power cut has torn, or was sealed with a key that is gone. */
-async function readEntry(path: string, { unseal }: Sealer): Promise<{ header: Header; before: Content } | undefined> {
+async function readEntry(
+  path: string,
+  { unseal }: ContentSealer,
+): Promise<{ header: Header; before: Content } | undefined> {
   try {
     const bytes = unseal(await readFile(path))
     if (!bytes) return undefined

@@ -12,10 +12,18 @@ import { Queue } from '../lib/queue.ts'
 import { decodeText, encodeText } from './text-encoding.ts'
 import type { DecodedText } from './text-encoding.ts'
 import { createEditHistory } from './edit-history.ts'
-import type { Content, EditHistory, Sealer } from './edit-history.ts'
-import type { EditorFiles, Found, FoundFile, Missing } from '../files/editor-files.ts'
+import type { Content, EditHistory, ContentSealer } from './edit-history.ts'
+import type { EditorFiles, FoundEntry, FoundFile, Missing } from '../files/editor-files.ts'
 import { FileRefusal } from '../files/file-refusal.ts'
-import { Unfit, alreadyExists, doesNotExist, isDirectory, isRequired, isTooLarge, mebibytes } from './editor-faults.ts'
+import {
+  EditorError,
+  alreadyExists,
+  doesNotExist,
+  isDirectory,
+  isRequired,
+  isTooLarge,
+  mebibytes,
+} from './editor-faults.ts'
 import { explainNoMatch } from './edit-hints.ts'
 import type { View } from './file-view.ts'
 import { showDirectory, showEdit, showText } from './file-view.ts'
@@ -71,7 +79,7 @@ export type FileEditorDeps = {
   readonly files: EditorFiles
   /** Where what files were before their edits is kept. */
   readonly historyDirectory: string
-  readonly sealer: Sealer
+  readonly sealer: ContentSealer
   /** Takes secrets out of what is shown in part only: cut off, they would not be found later. */
   readonly redact: (text: string) => Promise<string>
 }
@@ -98,10 +106,10 @@ function absolute(workdir: string, path: string): string {
 
 async function runCommand(editor: Editor, input: FileEditorInput): Promise<ToolOutcome> {
   try {
-    if (input.path.includes('\0')) throw new Unfit('`path` holds a NUL character.')
+    if (input.path.includes('\0')) throw new EditorError('`path` holds a NUL character.')
     return await COMMANDS[input.command](editor, input)
   } catch (error) {
-    if (error instanceof Unfit) return failure('invalid_input', error.message)
+    if (error instanceof EditorError) return failure('invalid_input', error.message)
     if (error instanceof FileRefusal) return failure(error.isForbidden ? 'denied' : 'failed', error.message)
     throw error
   }
@@ -118,7 +126,8 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
   view: async ({ files, redact }, { path, view_range }) => {
     const found = await files.look(path, MAX_FILE_BYTES)
     if (found.kind === 'directory') {
-      if (view_range) throw new Unfit(`\`view_range\` is not allowed when \`path\` points to a directory: ${path}.`)
+      if (view_range)
+        throw new EditorError(`\`view_range\` is not allowed when \`path\` points to a directory: ${path}.`)
       return toOutcome(showDirectory(path, await files.list(path)))
     }
     const { bytes } = asFile(path, found)
@@ -140,8 +149,9 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
 
   str_replace: async (editor, { path, old_str, new_str = '' }) => {
     if (old_str === undefined) throw isRequired('old_str', 'str_replace')
-    if (old_str === '') throw new Unfit('`old_str` is empty. Give the text to be replaced, or use `insert`.')
-    if (new_str === old_str) throw new Unfit('No replacement was performed. `new_str` and `old_str` must be different.')
+    if (old_str === '') throw new EditorError('`old_str` is empty. Give the text to be replaced, or use `insert`.')
+    if (new_str === old_str)
+      throw new EditorError('No replacement was performed. `new_str` and `old_str` must be different.')
     const { file, decoded } = await openText(editor, path)
     const edit = await replaceOnce(path, decoded.text, old_str, new_str)
     return await editText(editor, path, { file, decoded }, edit)
@@ -153,7 +163,7 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
     const { file, decoded } = await openText(editor, path)
     const lines = countLines(decoded.text)
     if (insert_line < 0 || insert_line > lines) {
-      throw new Unfit(
+      throw new EditorError(
         `Invalid \`insert_line\`: ${insert_line}. It should be within the range of lines of the file: [0, ${lines}].`,
       )
     }
@@ -169,10 +179,11 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
       await last.forget()
       last = await history.last(found.path)
     }
-    if (!last) throw found.kind === 'missing' ? doesNotExist(path) : new Unfit(`No edit history found for ${path}.`)
+    if (!last)
+      throw found.kind === 'missing' ? doesNotExist(path) : new EditorError(`No edit history found for ${path}.`)
     if (!last.left(now)) {
       const what = found.kind === 'missing' ? 'has been removed' : 'has been changed by something else'
-      throw new Unfit(
+      throw new EditorError(
         `${path} ${what} since its last edit with this tool; undoing that would lose the change. Edit the file as it is.`,
       )
     }
@@ -190,10 +201,10 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
 async function replaceOnce(path: string, text: string, oldText: string, newText: string): Promise<Edit> {
   const { searched, starts } = await findMatches(text, oldText)
   const [start] = starts
-  if (start === undefined) throw new Unfit(await explainNoMatch(path, text, oldText))
+  if (start === undefined) throw new EditorError(await explainNoMatch(path, text, oldText))
   if (starts.length > 1) {
     const lines = linesAt(searched, starts).join(', ')
-    throw new Unfit(
+    throw new EditorError(
       `No replacement was performed. Multiple occurrences of old_str in lines [${lines}] of ${path}. Please ensure it is unique: include more of the lines around it.`,
     )
   }
@@ -210,7 +221,7 @@ async function openText({ files }: Editor, path: string): Promise<OpenText> {
   return { file, decoded }
 }
 
-function asFile(path: string, found: Found): FoundFile {
+function asFile(path: string, found: FoundEntry): FoundFile {
   switch (found.kind) {
     case 'file':
       return found
@@ -219,7 +230,7 @@ function asFile(path: string, found: Found): FoundFile {
     case 'directory':
       throw isDirectory(path)
     case 'special':
-      throw new Unfit(`${path} is ${found.what} and not a file; use Bash for it.`)
+      throw new EditorError(`${path} is ${found.what} and not a file; use Bash for it.`)
     case 'large':
       throw isTooLarge(path, found.size, MAX_FILE_BYTES)
   }
@@ -230,7 +241,7 @@ async function editText(editor: Editor, path: string, { file, decoded }: OpenTex
   const text = applyEdit(decoded.text, edit)
   const bytes = encode(path, { ...decoded, text })
   if (bytes.length > MAX_FILE_BYTES) {
-    throw new Unfit(
+    throw new EditorError(
       `${path} would be larger than the ${mebibytes(MAX_FILE_BYTES)} that can be edited; nothing was changed.`,
     )
   }
@@ -253,14 +264,13 @@ async function change({ files, history }: Editor, found: FoundFile | Missing, by
 }
 
 async function put(files: EditorFiles, found: FoundFile | Missing, content: Content): Promise<void> {
-  if (found.kind === 'missing') await files.create(found, content!)
-  else if (content) await files.replace(found, content)
-  else await files.remove(found)
+  if (found.kind !== 'missing') await (content ? files.replace(found, content) : files.remove(found))
+  else if (content) await files.create(found, content)
 }
 
 function showImage(path: string, media_type: ImageType, bytes: Buffer): ToolOutcome {
   if (bytes.length > MAX_IMAGE_BYTES) {
-    throw new Unfit(
+    throw new EditorError(
       `The image ${path} is too large to be shown (${mebibytes(bytes.length)}; the limit is ${mebibytes(MAX_IMAGE_BYTES)}). Make a smaller copy and view that.`,
     )
   }
@@ -277,7 +287,7 @@ function showImage(path: string, media_type: ImageType, bytes: Buffer): ToolOutc
 function decode(path: string, bytes: Buffer): DecodedText {
   const decoded = imageType(bytes) ? undefined : decodeText(bytes)
   if (decoded) return decoded
-  throw new Unfit(
+  throw new EditorError(
     `${path} is a binary file, which this tool can neither show nor edit. Use Bash for it: file, xxd, or a program that knows its format.`,
   )
 }
@@ -286,8 +296,8 @@ function encode(path: string, decoded: DecodedText): Buffer {
   const bytes = encodeText(decoded)
   if (bytes) return bytes
   if (!decoded.text.isWellFormed())
-    throw new Unfit('The text holds half of a character (an unpaired surrogate); send it again.')
-  throw new Unfit(
+    throw new EditorError('The text holds half of a character (an unpaired surrogate); send it again.')
+  throw new EditorError(
     `${path} is not UTF-8, so it is taken as ${decoded.encoding}, in which the new text cannot be written. Use its characters, or convert the file first, e.g. with iconv.`,
   )
 }

@@ -1,7 +1,7 @@
 /** How the editor shows text and directories: lines numbered as by `cat -n`, bounded, and saying what was left out. */
 import type { Listing } from '../files/directory-listing.ts'
 import { MAX_LISTED } from '../files/directory-listing.ts'
-import { Unfit } from './editor-faults.ts'
+import { EditorError } from './editor-faults.ts'
 import type { Edit } from './text-edit.ts'
 import { countLines, lineAt, lineStart } from './text-edit.ts'
 
@@ -21,7 +21,7 @@ export type View = { readonly text: string; readonly isCut: boolean }
 
 type Redact = (text: string) => Promise<string>
 
-/** A file, or the lines of it that are asked for: both ends count, -1 is the last line. Throws an `Unfit` for lines that it has not. */
+/** A file, or the lines of it that are asked for: both ends count, -1 is the last line. Throws an `EditorError` for lines that it has not. */
 export async function showText(
   path: string,
   text: string,
@@ -86,18 +86,19 @@ function linesToShow(
   count: number,
 ): { first: number; last: number; note: string } {
   if (!range) return { first: 1, last: count, note: '' }
-  const invalid = (why: string) => new Unfit(`Invalid \`view_range\`: [${range.join(', ')}]. ${why}`)
+  const invalid = (why: string) => new EditorError(`Invalid \`view_range\`: [${range.join(', ')}]. ${why}`)
   const [first, wanted] = range
-  if (range.length !== 2) throw invalid('It should be a list of two integers.')
-  if (first! < 1 || first! > count)
+  if (first === undefined || wanted === undefined || range.length !== 2)
+    throw invalid('It should be a list of two integers.')
+  if (first < 1 || first > count)
     throw invalid(`Its first element \`${first}\` should be within the range of lines of the file: [1, ${count}].`)
-  if (wanted! !== -1 && wanted! < first!)
+  if (wanted !== -1 && wanted < first)
     throw invalid(
       `Its second element \`${wanted}\` should be -1, or greater than or equal to the first element \`${first}\`.`,
     )
   const note =
-    wanted! > count ? `NOTE: We only show up to ${count} since there're only ${count} lines in this file.\n` : ''
-  return { first: first!, last: wanted === -1 ? count : Math.min(wanted!, count), note }
+    wanted > count ? `NOTE: We only show up to ${count} since there're only ${count} lines in this file.\n` : ''
+  return { first, last: wanted === -1 ? count : Math.min(wanted, count), note }
 }
 
 async function numberLines(

@@ -6,7 +6,7 @@ export function withPlainLineEnds(text: string): string {
   const to = new Uint16Array(from.length)
   let length = 0
   for (let at = 0; at < from.length; at++) {
-    if (from[at] !== RETURN || from[at + 1] !== NEWLINE) to[length++] = from[at]!
+    if (from[at] !== RETURN || from[at + 1] !== NEWLINE) to[length++] = from[at] ?? 0
   }
   return textOf(to, length)
 }

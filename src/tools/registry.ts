@@ -33,6 +33,7 @@ const TOOLS = {
 
 export type ToolName = keyof typeof TOOLS
 
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
 export const TOOL_NAMES = Object.keys(TOOLS) as ToolName[]
 
 /**

@@ -5,7 +5,7 @@
  *
  * Text and edit are chosen by the agent, up to megabytes of each: every function takes time linear to them.
  */
-import { createPatientFinder } from '../lib/find-text.ts'
+import { createPatientFinder } from '../lib/text/find-text.ts'
 import { createSlices } from '../lib/time-slices.ts'
 import { withPlainLineEnds, withReturns } from './line-ends.ts'
 

@@ -81,6 +81,7 @@ const MAX_CONTROL_SHARE = 0.02
 
 function looksLikeText(bytes: Buffer): boolean {
   let controls = 0
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- the table has an entry for each byte
   for (let at = 0; at < bytes.length; at++) controls += IS_RARE_CONTROL[bytes[at]!]!
   return controls <= bytes.length * MAX_CONTROL_SHARE
 }

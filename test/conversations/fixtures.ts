@@ -19,7 +19,7 @@ import { ConversationManager } from '../../src/conversations/registry/manager.ts
 import type { EventLog } from '../../src/events/event-log.ts'
 import { Firehose } from '../../src/events/firehose/firehose.ts'
 import { createJsonlStore } from '../../src/events/store/jsonl-store.ts'
-import { createOpenAiChat } from '../../src/llm/openai-chat.ts'
+import { OpenAiChat } from '../../src/llm/openai-chat.ts'
 import { Queue } from '../../src/lib/queue.ts'
 import type { Script } from '../../src/llm/scripted/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
@@ -31,12 +31,12 @@ import type { Metrics } from '../../src/telemetry/metrics.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
 import { createConnectionPermits } from '../../src/network/connection-permits.ts'
-import { createReach } from '../../src/network/reach.ts'
+import { createOutboundConnector } from '../../src/network/outbound-connector.ts'
 import { hostLauncher } from '../../src/sandbox/host-launcher.ts'
 import type { ShellLauncher } from '../../src/sandbox/launch.ts'
 import { shellEnvironment } from '../../src/shell/shell-environment.ts'
 import { createResourceLimiter } from '../../src/limits/resource-limits.ts'
-import { createShells } from '../../src/shell/shells.ts'
+import { BashShells } from '../../src/shell/shells.ts'
 import { readAll } from '../events/fixtures.ts'
 import { PATIENCE_S } from '../support/patience.ts'
 
@@ -132,7 +132,7 @@ export async function setBench({
       metrics,
       logger,
       createRedactor,
-      createLlm: ({ config, redact, dialects }) => createOpenAiChat({ config, redact, dialects, retryBaseMs: 1 }),
+      createLlm: ({ config, redact, dialects }) => new OpenAiChat({ config, redact, dialects, retryBaseMs: 1 }),
       createShells: () => {
         throw new Error('these tests have no shell')
       },
@@ -213,7 +213,7 @@ export async function setBench({
 /** No conversation here has a proxy, unless its test is about that. */
 const OPEN_NETWORK: AssemblyDeps['network'] = {
   server: { default: { mode: 'open' }, ceiling: { mode: 'open' }, modes: ['none', 'allowlist', 'open'] },
-  reach: createReach({ privateRules: [] }),
+  reach: createOutboundConnector({ privateRules: [] }),
   createPermits: createConnectionPermits(),
   onOutcome: () => {},
 }
@@ -222,7 +222,7 @@ const OPEN_NETWORK: AssemblyDeps['network'] = {
 export function realShells(launcher: ShellLauncher = hostLauncher): AssemblyDeps['createShells'] {
   return ({ directory, limits, ...options }) =>
     limits.limitShells(
-      createShells({
+      new BashShells({
         ...options,
         stateDir: join(directory, 'shells'),
         outputDir: join(directory, 'outputs'),

@@ -1,9 +1,9 @@
-/** The variables of src/config.ts, `.env.example` and docs/configuration.md are the same. */
-import { readFileSync } from 'node:fs'
+/** The variables of src/config/, `.env.example` and docs/configuration.md are the same. */
+import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { VARIABLES } from '../../src/config-variables.ts'
+import { VARIABLES } from '../../src/config/variables.ts'
 import { readTable } from './tables.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -50,13 +50,17 @@ describe('.env.example', () => {
   })
 })
 
+/** What reads the variables. */
+const source = globSync('src/config/*.ts', { cwd: ROOT })
+  .filter((path) => !path.endsWith('variables.ts'))
+  .map((path) => readFileSync(join(ROOT, path), 'utf8'))
+  .join('\n')
+
 test('no variable is dead', () => {
-  const source = readFileSync(join(ROOT, 'src/config.ts'), 'utf8')
   expect(names.filter((name) => !source.includes(`'${name}'`))).toEqual([])
 })
 
 test('nothing is read that is no variable', () => {
-  const source = readFileSync(join(ROOT, 'src/config.ts'), 'utf8')
   const read = [...source.matchAll(/process\.env\.([A-Z_0-9]+)/g)].map((match) => match[1]!)
   expect(read.filter((name) => !names.includes(name) && !CONVENTIONS.includes(name))).toEqual([])
 })

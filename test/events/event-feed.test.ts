@@ -1,7 +1,6 @@
 import { setImmediate as tick, setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { EventLog } from '../../src/events/event-log.ts'
-import { createEventLog } from '../../src/events/event-log.ts'
+import { EventLog } from '../../src/events/event-log.ts'
 import { createJsonlStore } from '../../src/events/store/jsonl-store.ts'
 import { follow } from '../../src/events/event-feed.ts'
 import type { FollowOptions } from '../../src/events/event-feed.ts'
@@ -98,7 +97,7 @@ describe('A reader', () => {
   test('who has read what subscribers are yet to be told of does not get it twice', async () => {
     await using directory = await tempDirectory()
     const stored = await createJsonlStore({ directory: directory.path }).create(uuid7())
-    const late = createEventLog({ log: toldLate(stored, () => 100), onListenerError: () => undefined })
+    const late = new EventLog({ log: toldLate(stored, () => 100), onListenerError: () => undefined })
     const appended = late.append([message('a'), message('b')])
     await expect.poll(() => late.head, { interval: 1 }).toBe(2)
     const feed = follow(late, { afterSeq: 0 })

@@ -2,8 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { AssistantDelta } from '../../src/contract/events/transient-event.ts'
-import type { EventLog } from '../../src/events/event-log.ts'
-import { createEventLog } from '../../src/events/event-log.ts'
+import { EventLog } from '../../src/events/event-log.ts'
 import { createJsonlStore } from '../../src/events/store/jsonl-store.ts'
 import { sseFrame, sseFrames } from '../../src/events/sse-frame.ts'
 import type { TransientRecord } from '../../src/events/transient-record.ts'
@@ -34,7 +33,7 @@ describe('An appended event', () => {
   test('is shown in the order of the calls, whatever the order in which the promises of the store settle', async () => {
     await using directory = await tempDirectory()
     const stored = await createJsonlStore({ directory: directory.path }).create(uuid7())
-    const late = createEventLog({
+    const late = new EventLog({
       log: toldLate(stored, (call) => (call === 0 ? 20 : 0)),
       onListenerError: () => undefined,
     })
@@ -50,7 +49,7 @@ describe('An appended event', () => {
     const stored = await createJsonlStore({ directory: directory.path }).create(uuid7())
     const before = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let calls = 0
-    const guarded = createEventLog({
+    const guarded = new EventLog({
       log: stored,
       onListenerError: () => undefined,
       guard: (append) => before[calls++ < 2 ? 0 : 1]!.promise.then(append),

@@ -6,8 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { EventDraft } from '../../src/contract/events/event.ts'
 import type { TransientDraft } from '../../src/contract/events/transient-event.ts'
 import { NO_USAGE } from '../../src/contract/message.ts'
-import type { EventLog } from '../../src/events/event-log.ts'
-import { createEventLog } from '../../src/events/event-log.ts'
+import { EventLog } from '../../src/events/event-log.ts'
 import type { StoredEvent, StoredLog } from '../../src/events/event-store.ts'
 import { createJsonlStore } from '../../src/events/store/jsonl-store.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
@@ -73,7 +72,7 @@ export async function sharedLog(): Promise<SharedLog> {
   const id = uuid7()
   const errors: unknown[] = []
   const store = createJsonlStore({ directory: directory.path })
-  const log = createEventLog({ log: await store.create(id), onListenerError: (error) => errors.push(error) })
+  const log = new EventLog({ log: await store.create(id), onListenerError: (error) => errors.push(error) })
   const dispose = async () => {
     await log.close('closing')
     await directory[Symbol.asyncDispose]()

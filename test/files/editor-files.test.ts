@@ -23,7 +23,7 @@ import { describe, expect, test } from 'vitest'
 import { MAX_LISTED } from '../../src/files/directory-listing.ts'
 import { FileRefusal } from '../../src/files/file-refusal.ts'
 import { createEditorFiles } from '../../src/files/editor-files.ts'
-import type { EditorFiles, Found, FoundFile, Missing } from '../../src/files/editor-files.ts'
+import type { EditorFiles, FoundEntry, FoundFile, Missing } from '../../src/files/editor-files.ts'
 import { makeDirectory } from './editor-fixture.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -44,14 +44,14 @@ async function setUp() {
   return { root, home, server, files }
 }
 
-async function lookAs<K extends Found['kind']>(
+async function lookAs<K extends FoundEntry['kind']>(
   files: EditorFiles,
   path: string,
   kind: K,
-): Promise<Extract<Found, { kind: K }>> {
+): Promise<Extract<FoundEntry, { kind: K }>> {
   const found = await files.look(path, MAX)
   expect(found.kind).toBe(kind)
-  return found as Extract<Found, { kind: K }>
+  return found as Extract<FoundEntry, { kind: K }>
 }
 
 const refusal = (message: RegExp) =>

@@ -1,6 +1,7 @@
 /** Streams, sockets and the firehose with limited keys and with tickets: what they are sent, and when they end. */
 import { afterAll, describe, expect, test } from 'vitest'
 import type { CreateKey } from '../../src/contract/key.ts'
+import type { Frame } from '../support/socket.ts'
 import { RefusedUpgrade, connectAs } from '../support/socket.ts'
 import { subscribe } from '../support/stream.ts'
 import { message } from '../events/fixtures.ts'
@@ -43,8 +44,7 @@ describe('the firehose of a key limited to a user', () => {
         socket.frames
           .filter(({ type }) => type !== 'ready')
           .map(({ type, conversation_id }) => [type as string, conversation_id as string] as const)
-      const until = (fits: (frame: any) => boolean) =>
-        // eslint-disable-line typescript/no-explicit-any
+      const until = (fits: (frame: { event: string; data: Frame }) => boolean) =>
         socket.until((frame) => fits({ event: frame.type, data: frame }))
       return {
         ...socket,

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import type { FastifyReply } from 'fastify'
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
-import { Conversation, ConversationPage } from '../../src/contract/conversation.ts'
+import { ConversationView, ConversationPage } from '../../src/contract/conversation.ts'
 import { Count } from '../../src/contract/page.ts'
 import { PostedMessage, RunOutcome, RunStarted, StatusAnswer } from '../../src/contract/run.ts'
 import { EventPage } from '../../src/contract/events/events-api.ts'
@@ -74,7 +74,7 @@ describe('conversations', () => {
       microagents: ['be kind'],
       initial_message: { role: 'user', content: 'first' },
     })
-    const conversation = checked(created, 201, Conversation)
+    const conversation = checked(created, 201, ConversationView)
     const { id } = conversation
     expect(created.headers['location']).toBe(`/conversations/${id}`)
     expect(conversation).toMatchObject({
@@ -99,7 +99,7 @@ describe('conversations', () => {
       },
     })
     const { warnings: _, ...told } = conversation
-    expect(checked(await http.call('GET', `/conversations/${id}`), 200, Conversation)).toEqual(told)
+    expect(checked(await http.call('GET', `/conversations/${id}`), 200, ConversationView)).toEqual(told)
     expect(checked(await http.call('GET', '/conversations'), 200, ConversationPage)).toEqual({
       items: [told],
       next_page_id: null,
@@ -112,7 +112,7 @@ describe('conversations', () => {
         llm_config: { api_key: '**********', temperature: 1 },
       }),
       200,
-      Conversation,
+      ConversationView,
     )
     expect(configured).toMatchObject({
       title: 'Two',

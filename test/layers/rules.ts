@@ -13,8 +13,7 @@ export const LEVELS = [
   ['agent'],
   ['conversations'],
   ['http'],
-  ['config-variables.ts'],
-  ['config.ts', 'process-settings.ts'],
+  ['config', 'process-settings.ts'],
   ['app.ts'],
   ['sdk'],
   ['cli'],
@@ -68,8 +67,8 @@ function breachesOf({ path, readsEnvironment, isBarrel }: SourceFile): string[] 
   return [
     levelOf(path) === -1 && `${path} is on no level; add ${unitOf(path)} to LEVELS`,
     readsEnvironment &&
-      !['config.ts', 'process-settings.ts'].includes(path) &&
-      `${path} reads the environment; only config.ts does`,
+      !['config', 'process-settings.ts'].includes(unitOf(path)) &&
+      `${path} reads the environment; only config does`,
     (isBarrel || basename(path) === 'index.ts') &&
       path !== 'index.ts' &&
       `${path} is a barrel; import from the file that has the thing`,

@@ -1,5 +1,5 @@
 /** Asking a model in tests: one question, everything it answered, and raw streams as vendors send them. */
-import { createOpenAiChat } from '../../src/llm/openai-chat.ts'
+import { OpenAiChat } from '../../src/llm/openai-chat.ts'
 import type { OpenAiChatOptions } from '../../src/llm/openai-chat.ts'
 import { LlmError } from '../../src/llm/llm.ts'
 import type { Llm, LlmAnswer, LlmDelta, LlmRequest } from '../../src/llm/llm.ts'
@@ -48,7 +48,7 @@ export function chatWith(
   config: Config = {},
   options: Omit<OpenAiChatOptions, 'config'> = {},
 ): Llm {
-  return createOpenAiChat({
+  return new OpenAiChat({
     config: { model: 'test-model', base_url: model.baseUrl, num_retries: 0, ...config },
     retryBaseMs: 1,
     ...options,

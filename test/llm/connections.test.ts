@@ -6,12 +6,12 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { buildConnector } from 'undici'
-import { createPatientFetch } from '../../src/llm/patient-fetch.ts'
+import { createPooledFetch } from '../../src/llm/pooled-fetch.ts'
 import { createEndpointRules, isEndpointRule } from '../../src/security/endpoint-rules.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { startSilentEndpoint } from '../support/silent-endpoint.ts'
 import { ask, chatWith } from './asking.ts'
-import { createOpenAiChat } from '../../src/llm/openai-chat.ts'
+import { OpenAiChat } from '../../src/llm/openai-chat.ts'
 
 /** Of `localhost`, signed by itself, for a hundred years. */
 const fixture = (name: string) => readFileSync(join(import.meta.dirname, '../support/tls', name))
@@ -29,7 +29,7 @@ async function startSecureServer() {
   }
 }
 
-const trusting = () => createPatientFetch({ connector: async () => buildConnector({ ca: TLS.cert }) })
+const trusting = () => createPooledFetch({ connector: async () => buildConnector({ ca: TLS.cert }) })
 
 const post = (headers: Record<string, string>, signal = AbortSignal.timeout(20_000)) =>
   ({ method: 'POST', body: Buffer.from('{}'), headers, signal }) as unknown as RequestInit
@@ -52,9 +52,7 @@ test.each([
   ['the value of a header', { extra_headers: { 'x-y': 'a\nb' } }],
   ['a header of the connection', { extra_headers: { 'Content-Length': '5' } }],
 ])('%s that cannot be sent is an error that does not repeat it', async (_what, config) => {
-  const { error } = await ask(
-    createOpenAiChat({ config: { model: 'm', base_url: 'http://127.0.0.1:9/v1', ...config } }),
-  )
+  const { error } = await ask(new OpenAiChat({ config: { model: 'm', base_url: 'http://127.0.0.1:9/v1', ...config } }))
   expect(error).toMatchObject({ type: 'config', retryable: false })
   expect(error?.message).toContain('cannot be sent')
   expect(error?.message).not.toMatch(/…|x y|content-length/i)
@@ -65,7 +63,7 @@ describe('an endpoint that accepts and stays silent', () => {
     await using endpoint = await startSilentEndpoint()
     const stop = new AbortController()
     const stopped = new Error('stopped')
-    const asked = createPatientFetch()(`${scheme}://127.0.0.1:${endpoint.port}/`, post({}, stop.signal))
+    const asked = createPooledFetch()(`${scheme}://127.0.0.1:${endpoint.port}/`, post({}, stop.signal))
     await endpoint.connected
     const before = performance.now()
     stop.abort(stopped)
@@ -77,7 +75,7 @@ describe('an endpoint that accepts and stays silent', () => {
   test.each(['http', 'https'])('%s: llm_config.timeout holds', async (scheme) => {
     await using endpoint = await startSilentEndpoint()
     const config = { model: 'm', base_url: `${scheme}://127.0.0.1:${endpoint.port}/v1`, timeout: 0.5, num_retries: 0 }
-    const { error } = await ask(createOpenAiChat({ config }))
+    const { error } = await ask(new OpenAiChat({ config }))
     expect(error?.message).toContain('did not finish within 0.5 s')
   })
 })
@@ -143,7 +141,7 @@ describe('the endpoints that the operator allows', () => {
       chatWith(
         model,
         { base_url: `http://${host}:${port}/v1` },
-        { fetch: createPatientFetch({ connector: () => allowed.connector() }) },
+        { fetch: createPooledFetch({ connector: () => allowed.connector() }) },
       )
     for (const host of ['rebound.example', '127.0.0.1', '[::ffff:127.0.0.1]']) {
       const { error } = await ask(chat(host))

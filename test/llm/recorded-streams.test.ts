@@ -12,7 +12,7 @@ import {
 } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import type { LlmAnswer } from '../../src/llm/llm.ts'
-import { createPatientFetch } from '../../src/llm/patient-fetch.ts'
+import { createPooledFetch } from '../../src/llm/pooled-fetch.ts'
 import { inOrder } from '../../src/llm/scripted/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { ask, askScript, chatWith, delta, event, shownText, stop } from './asking.ts'
@@ -131,7 +131,7 @@ const FAILURES: Record<string, Recording> = {
   'a bare document, a detail': recording('{"detail":[{"msg":"The engine has burst."}]}'),
 }
 
-const fetch = createPatientFetch()
+const fetch = createPooledFetch()
 
 describe.each(Object.entries(ANSWERS))('an answer with %s', (_, { bytes, headers, answer: expected }) => {
   test('is read as it was meant', async () => {

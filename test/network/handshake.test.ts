@@ -1,7 +1,7 @@
 import { assert, constantFrom, integer, property, uint8Array } from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createHandshake, MAX_HANDSHAKE_BYTES } from '../../src/network/handshake.ts'
-import { tellTarget } from '../../src/network/host.ts'
+import { formatTarget } from '../../src/network/host.ts'
 import type { Request, Step } from '../../src/network/proxy-request.ts'
 
 type Outcome = {
@@ -28,7 +28,7 @@ function shakeHands(bytes: Buffer, size = bytes.length): Outcome {
   return { replies, rest: unused, isFault: false }
 }
 
-const targetOf = ({ request }: Outcome) => request && tellTarget(request.host, request.port)
+const targetOf = ({ request }: Outcome) => request && formatTarget(request.host, request.port)
 const http = (...lines: string[]) => Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
 const socks = (type: number, address: Uint8Array, port: number, command = 1) =>
   Buffer.from([5, 1, 0, 5, command, 0, type, ...address, port >> 8, port & 255])

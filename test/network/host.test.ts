@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseHost, splitPort, tellTarget } from '../../src/network/host.ts'
+import { parseHost, splitPort, formatTarget } from '../../src/network/host.ts'
 
 const told = (text: string) => {
   const host = parseHost(text)
@@ -78,7 +78,7 @@ describe('a port', () => {
   })
 
   test('is told behind an address as in a URL', () => {
-    expect(tellTarget({ kind: 'address', address: '::1' }, 443)).toBe('[::1]:443')
-    expect(tellTarget({ kind: 'name', name: 'example.com' }, 80)).toBe('example.com:80')
+    expect(formatTarget({ kind: 'address', address: '::1' }, 443)).toBe('[::1]:443')
+    expect(formatTarget({ kind: 'name', name: 'example.com' }, 80)).toBe('example.com:80')
   })
 })

@@ -2,7 +2,7 @@ import { networkInterfaces } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { parseHost } from '../../src/network/host.ts'
 import { createPrivateHosts, isMetadata, isOwnAddress, parsePrivateRule } from '../../src/network/private-hosts.ts'
-import { AddressDenied, createReach } from '../../src/network/reach.ts'
+import { AddressDenied, createOutboundConnector } from '../../src/network/outbound-connector.ts'
 
 function rule(text: string) {
   const parsed = parsePrivateRule(text)
@@ -59,7 +59,7 @@ test.each(['169.254.169.254', 'fe80::1', 'fd00:ec2::254', '100.100.100.200', '16
   '%s, where machines get credentials from, is never connected to',
   async (address) => {
     expect(isMetadata(address)).toBe(true)
-    const reach = createReach({ privateRules: [rule('1.0.0.0/0'), rule('[1::]/0')] })
+    const reach = createOutboundConnector({ privateRules: [rule('1.0.0.0/0'), rule('[1::]/0')] })
     await expect(reach.connect(parseHost(address)!, 80, AbortSignal.timeout(20_000))).rejects.toBeInstanceOf(
       AddressDenied,
     )
@@ -79,12 +79,15 @@ test.each([
   ['64:ff9b::7f00:1', 'rfc6052'],
   ['2002:7f00:1::', '6to4'],
 ])('%s is not connected to: it is %s', async (address, reason) => {
-  const reach = createReach({ privateRules: [] })
+  const reach = createOutboundConnector({ privateRules: [] })
   await expect(reach.connect(parseHost(address)!, 80, AbortSignal.timeout(20_000))).rejects.toThrow(reason)
 })
 
 test('a name is not connected to where one of the machine’s own addresses is all that it leads to', async () => {
-  const reach = createReach({ privateRules: [], resolve: async () => ['127.0.0.1', '::1', '::ffff:10.0.0.1'] })
+  const reach = createOutboundConnector({
+    privateRules: [],
+    resolve: async () => ['127.0.0.1', '::1', '::ffff:10.0.0.1'],
+  })
   await expect(reach.connect(parseHost('rebound.test')!, 80, AbortSignal.timeout(20_000))).rejects.toThrow(
     'own machine',
   )

@@ -6,13 +6,13 @@ import { buffer, text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createConnectionPermits } from '../../src/network/connection-permits.ts'
 import { parsePrivateRule } from '../../src/network/private-hosts.ts'
-import type { Access, Judgement } from '../../src/network/proxy.ts'
+import type { ProxyAccess, Judgement } from '../../src/network/proxy.ts'
 import { NetworkProxy } from '../../src/network/proxy.ts'
-import { createReach } from '../../src/network/reach.ts'
+import { createOutboundConnector } from '../../src/network/outbound-connector.ts'
 
 type Stand = {
   readonly proxy: NetworkProxy
-  readonly seen: Access[]
+  readonly seen: ProxyAccess[]
   /** Of the server behind it, which is `target.test`. */
   readonly port: number
   readonly end: () => void
@@ -33,11 +33,11 @@ async function setUp(
   const port = portOf(target)
   const rule = parsePrivateRule(`target.test=127.0.0.1:${port}`)
   if ('wrong' in rule) throw new Error(rule.wrong)
-  const seen: Access[] = []
+  const seen: ProxyAccess[] = []
   const proxy = new NetworkProxy({
     judge: async () => judge?.() ?? { allowed: true, asked: false },
     isStillAllowed,
-    reach: createReach({ privateRules: [rule], resolve: async () => [] }),
+    reach: createOutboundConnector({ privateRules: [rule], resolve: async () => [] }),
     permits: createConnectionPermits(permits)(),
     onAccess: (access) => seen.push(access),
   })

@@ -21,7 +21,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { findBubblewrap } from '../../src/sandbox/find-launcher.ts'
 import { shellEnvironment } from '../../src/shell/shell-environment.ts'
 import type { CommandResult, Shells } from '../../src/shell/shell.ts'
-import { createShells } from '../../src/shell/shells.ts'
+import { BashShells } from '../../src/shell/shells.ts'
 import { runAsNobody } from '../support/unprivileged.ts'
 import { requireWall } from '../support/wall.ts'
 import { eventually, processesOf, runIn } from '../shell/shell-fixture.ts'
@@ -58,7 +58,7 @@ async function setPlace({ under = tmpdir() } = {}) {
     const session = join(dataDir, 'sessions', id)
     await mkdir(session, { recursive: true })
     await writeFile(join(session, 'events.jsonl'), KEY)
-    const shells = createShells({
+    const shells = new BashShells({
       conversationId: id,
       workdir: workdir ?? join(workdirBase, id),
       stateDir: join(session, 'shells'),
@@ -334,7 +334,7 @@ describe('what a shell leaves behind', () => {
   test('keeps the shell from being closed for idleness', async () => {
     const place = await setPlace()
     const { id, session, workdir } = await place.open()
-    const shells = createShells({
+    const shells = new BashShells({
       conversationId: id,
       workdir,
       stateDir: join(session, 'shells'),

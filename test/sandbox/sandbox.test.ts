@@ -21,7 +21,7 @@ import type { SandboxPlan } from '../../src/sandbox/mounts.ts'
 import { numberOf, type Syscall } from '../../src/sandbox/seccomp-syscalls.ts'
 import { shellEnvironment } from '../../src/shell/shell-environment.ts'
 import type { CommandResult } from '../../src/shell/shell.ts'
-import { createShells } from '../../src/shell/shells.ts'
+import { BashShells } from '../../src/shell/shells.ts'
 import { requireWall } from '../support/wall.ts'
 import { runIn } from '../shell/shell-fixture.ts'
 
@@ -43,7 +43,7 @@ async function setHost() {
   const open = async (workdir: string, plan: Partial<SandboxPlan> = {}) => {
     const session = join(dataDir, 'sessions', randomUUID())
     const launcher = await requireWall({ dataDir, workdirBase, home, ...plan })
-    const shells = createShells({
+    const shells = new BashShells({
       conversationId: randomUUID(),
       workdir,
       stateDir: join(session, 'shells'),

@@ -14,7 +14,7 @@ import type { CommandOptions, CommandResult, Shell, Shells } from '../../src/she
 import { markedProcesses } from '../support/marked.ts'
 import { requireWall } from '../support/wall.ts'
 import { shellEnvironment } from '../../src/shell/shell-environment.ts'
-import { createShells, type ShellsOptions } from '../../src/shell/shells.ts'
+import { BashShells, type ShellsOptions } from '../../src/shell/shells.ts'
 import { PATIENCE_S } from '../support/patience.ts'
 
 declare module 'vitest' {
@@ -51,7 +51,7 @@ export async function openShells(overrides: Partial<ShellsOptions> = {}): Promis
   const base = { conversationId, workdir, outputDir, stateDir, privateDir, env, launcher }
   const opened: Shells[] = []
   const reopen = () => {
-    const shells = createShells({ ...base, ...overrides })
+    const shells = new BashShells({ ...base, ...overrides })
     opened.push(shells)
     return shells
   }

@@ -3,7 +3,7 @@
 /** What holds for shells on the host holds in the sandbox too: these run a second time, in the sandbox. */
 export const SHELL_TESTS = [
   'test/shell/{background,bash-session,command-ends,forged-reports,output-filter,shells}.test.ts',
-  'test/shell/output/command-output.test.ts',
+  'test/shell/output/output-capture.test.ts',
   'test/shell/processes/interrupt.test.ts',
   'test/tools/bash.test.ts',
   'test/stories/{ending,processes}.test.ts',

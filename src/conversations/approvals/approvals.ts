@@ -2,7 +2,7 @@
 import type { EventDraft, EventOf } from '../../contract/events/event.ts'
 import type { Decision, PendingPermissions, ToolDecision } from '../../contract/permission.ts'
 import { Problem } from '../../contract/problem.ts'
-import { canonicalJson } from '../../lib/canonical-json.ts'
+import { canonicalJson } from '../../lib/json/canonical-json.ts'
 import { hashInput } from '../../policy/permissions.ts'
 
 /** A request of the turn that is open; gone once each of its calls has a result. */

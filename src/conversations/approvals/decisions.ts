@@ -3,7 +3,7 @@ import type { PendingPermissions, PermissionAnswer, ToolDecision } from '../../c
 import { Problem } from '../../contract/problem.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import { mapStrings } from '../../lib/map-strings.ts'
+import { mapStrings } from '../../lib/json/map-strings.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { OpenRequest } from './approvals.ts'
 import { tellRequest, undecidedCalls } from './approvals.ts'

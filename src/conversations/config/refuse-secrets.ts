@@ -1,6 +1,6 @@
 /** For what has to be used as it is: kept, it would give a secret away, and without the secret it would not work. */
 import { Problem } from '../../contract/problem.ts'
-import { mapStrings } from '../../lib/map-strings.ts'
+import { mapStrings } from '../../lib/json/map-strings.ts'
 
 /** Throws a `Problem` that names the field, and none of it. */
 export function refuseSecretsIn(fields: Readonly<Record<string, unknown>>, redact: (text: string) => string): void {

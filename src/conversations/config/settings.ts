@@ -2,10 +2,10 @@
 import type { CreateConversation, UpdateConfig } from '../../contract/conversation.ts'
 import { LlmConfig, MASK, NewLlmConfig, maskLlmConfig, splitDump } from '../../contract/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
-import { tellIssue } from '../../contract/issue.ts'
+import { describeIssue } from '../../contract/issue.ts'
 import { endpointOf } from '../../llm/endpoint.ts'
 import { LlmError } from '../../llm/llm.ts'
-import { mapStrings } from '../../lib/map-strings.ts'
+import { mapStrings } from '../../lib/json/map-strings.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { LlmChange } from './llm-origin.ts'
 import { isFor, originOf } from './llm-origin.ts'
@@ -176,7 +176,7 @@ function parseLlm(dump: Record<string, unknown> | undefined): ParsedLlm {
     return { config: parsed.data, warnings: unused.map((name) => `llm_config.${name} is not used by this server`) }
   const issues = parsed.error.issues
     .slice(0, MAX_ISSUES)
-    .map((issue) => tellIssue(issue, ['llm_config'], Object.keys(LlmConfig.shape)))
+    .map((issue) => describeIssue(issue, ['llm_config'], Object.keys(LlmConfig.shape)))
   throw new Problem('invalid_request', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), {
     details: { issues },
   })

@@ -1,11 +1,11 @@
 /** A client's command while it runs, and while what it left behind may still write. Knows neither disk nor log. */
-import { CommandInput } from '../../shell/command-input.ts'
+import { InputPipe } from '../../shell/input-pipe.ts'
 import type { CommandRecord } from './command-record.ts'
 import { isOver } from './command-record.ts'
 
 export class LiveCommand {
   record: CommandRecord
-  readonly input: CommandInput | undefined
+  readonly input: InputPipe | undefined
   /** Whether processes in the background still write to its files. */
   isHeld = false
   readonly #abort = new AbortController()
@@ -16,7 +16,7 @@ export class LiveCommand {
 
   constructor(record: CommandRecord, { hasInput }: { hasInput: boolean }) {
     this.record = record
-    this.input = hasInput ? new CommandInput() : undefined
+    this.input = hasInput ? new InputPipe() : undefined
   }
 
   get isOver(): boolean {

@@ -1,6 +1,6 @@
 /** Reads what a command wrote, from any byte on, while it is still being written or long after. */
 import { open } from 'node:fs/promises'
-import { completeUtf8Length } from '../../lib/utf8-border.ts'
+import { completeUtf8Length } from '../../lib/text/utf8-border.ts'
 
 export type OutputPiece = { readonly text: string; readonly nextOffset: number; readonly isEnd: boolean }
 

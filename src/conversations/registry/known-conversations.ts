@@ -1,9 +1,5 @@
 /** Which conversations there are and how each was last, in memory and in the file that makes the next start quick. Opens none. */
-import type {
-  Conversation as ConversationView,
-  CountConversations,
-  ListConversations,
-} from '../../contract/conversation.ts'
+import type { ConversationView, CountConversations, ListConversations } from '../../contract/conversation.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { stampOf } from '../../events/store/log-stamp.ts'
 import type { CreatedKey } from '../idempotency/created-keys.ts'

@@ -1,6 +1,6 @@
 /** ConversationManager: makes, finds, lists and ends conversations. It owns which there are; what happens inside one is the actor's. */
 import type {
-  Conversation as ConversationView,
+  ConversationView,
   CountConversations,
   CreateConversation,
   ForkConversation,

@@ -1,5 +1,5 @@
 /** Conversations that are not open, as lists show them: read from `meta.json`, and kept for the next page until something changes. */
-import type { Conversation as ConversationView } from '../../contract/conversation.ts'
+import type { ConversationView } from '../../contract/conversation.ts'
 import type { Summary } from './listing.ts'
 import { damagedState } from './start-up.ts'
 import type { State } from '../state/state.ts'

@@ -1,9 +1,9 @@
 /** A conversation as it is told to clients. */
-import type { Conversation } from '../../contract/conversation.ts'
+import type { ConversationView } from '../../contract/conversation.ts'
 import { QUEUED } from '../../contract/events/status.ts'
 import type { State } from './state.ts'
 
-export function viewOf(state: State): Conversation {
+export function viewOf(state: State): ConversationView {
   const { settings } = state
   return {
     id: state.id,

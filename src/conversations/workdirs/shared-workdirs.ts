@@ -4,8 +4,9 @@ import { mkdir, readdir, rm, rmdir, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { syncDirectory } from '../../lib/durable-file.ts'
 import { removeTree } from '../../files/trees/remove-tree.ts'
-import { codeOf, FileRefusal } from '../../files/file-refusal.ts'
-import { openUnmoved, within } from '../../files/open-place.ts'
+import { FileRefusal } from '../../files/file-refusal.ts'
+import { codeOf } from '../../lib/error-code.ts'
+import { openUnmoved, within } from '../../files/opened-path.ts'
 
 export interface SharedWorkdirs {
   /** Notes durably that these conversations work there. */

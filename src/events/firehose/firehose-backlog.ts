@@ -63,7 +63,7 @@ async function readParts(
   let bytes = 0
   for (const [id, own] of Map.groupBy(records, ({ conversationId }) => conversationId)) {
     if (bytes >= maxBytes) break
-    const [first, last] = [own[0]!.seq, own.at(-1)!.seq]
+    const [first = 0, last = first] = [own[0]?.seq, own.at(-1)?.seq]
     const range = { afterSeq: first - 1, beforeSeq: last + 1, limit: last - first + 1 }
     const page = await readOne(backlog, id, { ...range, maxBytes: maxBytes - bytes, ...withoutUndefined({ types }) })
     parts.set(id, {

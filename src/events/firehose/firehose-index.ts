@@ -115,8 +115,9 @@ export class FirehoseIndex {
    * opened anew.
    */
   async write(): Promise<void> {
-    if (this.#waiting.length === 0) return
-    const bytes = this.#waiting.length === 1 ? this.#waiting[0]! : Buffer.concat(this.#waiting)
+    const [first, ...others] = this.#waiting
+    if (!first) return
+    const bytes = others.length === 0 ? first : Buffer.concat(this.#waiting)
     this.#waiting = []
     await writeAll(this.#file, bytes, (this.#count + 1) * RECORD_BYTES)
     this.#isSynced = false

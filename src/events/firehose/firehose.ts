@@ -14,8 +14,8 @@ import type { EventLog, LogSubscriber } from '../event-log.ts'
 import type { LogViews, ReadOptions, StoredEvent } from '../event-store.ts'
 import { readPages } from '../read-pages.ts'
 import { readBacklog } from './firehose-backlog.ts'
-import type { Gap, Waiting } from './firehose-waiting.ts'
-import { runsOf } from './firehose-waiting.ts'
+import { FirehoseSubscribers } from './firehose-subscribers.ts'
+import type { Gap } from './firehose-waiting.ts'
 import { FirehoseIndex } from './firehose-index.ts'
 import type { Notice } from './firehose-record.ts'
 import { decodeCursor, encodeCursor } from './firehose-cursor.ts'
@@ -50,15 +50,10 @@ const COMPLETE_STEP = 10_000
 /** Events of a gap read at a time. */
 const GAP_PAGE = 256
 
-type Subscription = LogSubscriber & {
-  /** What passed before is known to it: it came with `messagesSoFar`. */
-  readonly from: number
-}
-
 export class Firehose {
   readonly #deps: FirehoseDeps
   readonly #logs = new Set<EventLog>()
-  readonly #subscriptions = new Set<Subscription>()
+  readonly #subscribers = new FirehoseSubscribers()
   /** One after another: opening, completing and closing the index. */
   readonly #turns = new Queue({ limit: 1 })
   #index: FirehoseIndex | undefined
@@ -66,10 +61,6 @@ export class Firehose {
   #readers = 0
   /** Records up to this one may be told. */
   #head = 0
-  /** In their order; events wait until they are in the index, and what passes waits for the events before it. */
-  #waiting: Waiting[] = []
-  /** How many have been shown, ever. */
-  #shown = 0
   #flushing: Promise<void> | undefined
   #ended: 'closing' | undefined
 
@@ -79,7 +70,7 @@ export class Firehose {
 
   /** For tests, and to see whether anybody still looks. */
   get subscriberCount(): number {
-    return this.#subscriptions.size
+    return this.#subscribers.count
   }
 
   /** To be called with each log as it is opened, before anything is appended to it. */
@@ -120,7 +111,7 @@ export class Firehose {
     this.#ended = 'closing'
     await this.#turns.run(async () => {
       await this.#flushing
-      this.#endAll('closing')
+      this.#subscribers.endAll('closing')
       await this.#letGo()
     })
   }
@@ -152,10 +143,9 @@ export class Firehose {
   }
 
   #subscribe(subscriber: LogSubscriber): () => void {
-    const subscription = { ...subscriber, from: this.#shown + this.#waiting.length }
-    if (this.#ended) subscription.onClose?.(this.#ended)
-    else this.#subscriptions.add(subscription)
-    return () => this.#subscriptions.delete(subscription)
+    if (!this.#ended) return this.#subscribers.add(subscriber)
+    subscriber.onClose?.(this.#ended)
+    return () => {}
   }
 
   /** The index, with all in it that is stored now, and durable. */
@@ -223,7 +213,7 @@ export class Firehose {
     if (head < known) return index.shorten(conversationId, head)
     if (head === known) return
     const to = index.add(conversationId, head)
-    if (this.#subscriptions.size > 0) this.#waiting.push({ after: to - (head - known), to })
+    if (this.#subscribers.count > 0) this.#subscribers.wait({ after: to - (head - known), to })
     void this.#flush()
   }
 
@@ -232,18 +222,19 @@ export class Firehose {
     if (!index) return
     // Some of it may have been found in the log already, while the index was completed.
     const fresh = events.filter(({ seq }) => seq > index.headOf(conversationId))
-    if (fresh.length === 0) return
-    this.#agreeOn(index, conversationId, fresh[0]!.seq - 1)
+    const [first] = fresh
+    if (!first) return
+    this.#agreeOn(index, conversationId, first.seq - 1)
     for (const stored of fresh) {
-      this.#waiting.push(firehoseEvent(index.add(conversationId, stored.seq), index.epoch, stored))
+      this.#subscribers.wait(firehoseEvent(index.add(conversationId, stored.seq), index.epoch, stored))
     }
     void this.#flush()
   }
 
   #pass(record: TransientRecord | Notice): void {
-    if (this.#subscriptions.size === 0) return
-    if (this.#flushing) this.#waiting.push(record)
-    else this.#tellPassing(record, this.#shown++)
+    if (this.#subscribers.count === 0) return
+    if (this.#flushing) this.#subscribers.wait(record)
+    else this.#subscribers.tellNow(record)
   }
 
   /** Never rejects. */
@@ -256,58 +247,36 @@ export class Firehose {
   async #flushAll(): Promise<void> {
     try {
       do {
-        const count = this.#waiting.length
+        const count = this.#subscribers.waitingCount
         await this.#index?.write()
         if (this.#readers > 0) await this.#index?.sync()
         this.#head = this.#index?.count ?? 0
-        await this.#show(count)
+        await this.#subscribers.show(count, (gap) => this.#pagesOf(gap))
         await this.#index?.saveHeads().catch(this.#deps.onFault)
-      } while (this.#waiting.length > 0 || (this.#index?.waitingCount ?? 0) > 0)
+      } while (this.#subscribers.waitingCount > 0 || (this.#index?.waitingCount ?? 0) > 0)
     } catch (error) {
       this.#giveUp(error)
     }
     this.#flushing = undefined
   }
 
-  /** The first so many of those that wait; those behind them came while these were stored. */
-  async #show(count: number): Promise<void> {
-    const before = this.#shown
-    this.#shown += count
-    for (const { at, events, other } of runsOf(this.#waiting.splice(0, count))) {
-      if (events) this.#tellEvents(events)
-      else if ('to' in other) await this.#tellGap(other)
-      else this.#tellPassing(other, before + at)
-    }
-  }
-
-  #tellEvents(events: readonly StoredEvent[]): void {
-    for (const subscription of Array.from(this.#subscriptions)) subscription.onEvents(events)
-  }
-
-  #tellPassing(record: TransientRecord | Notice, at: number): void {
-    for (const subscription of Array.from(this.#subscriptions)) {
-      if (at < subscription.from) continue
-      if (record.type === 'conversation_deleted') subscription.onNotice?.(record)
-      else subscription.onTransient?.(record)
-    }
-  }
-
-  async #tellGap({ after, to }: Gap): Promise<void> {
-    const backlog = { ...this.#deps, index: this.#index!, head: this.#head }
+  /** Ends early when nobody is left to show them to. */
+  async *#pagesOf({ after, to }: Gap): AsyncGenerator<readonly StoredEvent[]> {
+    const index = this.#index
+    if (!index || this.#subscribers.count === 0) return
+    const backlog = { ...this.#deps, index, head: this.#head }
     const log = { read: (options: ReadOptions) => readBacklog(backlog, options) }
-    if (this.#subscriptions.size === 0) return
     for await (const { events } of readPages(log, { afterSeq: after, beforeSeq: to + 1, limit: GAP_PAGE })) {
-      if (events.length > 0) this.#tellEvents(events)
-      if (this.#subscriptions.size === 0) return
+      if (events.length > 0) yield events
+      if (this.#subscribers.count === 0) return
     }
   }
 
   /** The next reader opens the index anew, and finds in the logs what it lacks. */
   #giveUp(error: unknown): void {
     this.#deps.onFault(error)
-    this.#shown += this.#waiting.length
-    this.#waiting = []
-    this.#endAll('lagged')
+    this.#subscribers.dropWaiting()
+    this.#subscribers.endAll('lagged')
     void this.#letGo()
   }
 
@@ -320,12 +289,6 @@ export class Firehose {
     } catch (error) {
       this.#deps.onFault(error)
     }
-  }
-
-  #endAll(why: 'closing' | 'lagged'): void {
-    const subscriptions = Array.from(this.#subscriptions)
-    this.#subscriptions.clear()
-    for (const subscription of subscriptions) subscription.onClose?.(why)
   }
 }
 

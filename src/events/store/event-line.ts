@@ -13,7 +13,7 @@
 import type { Event, EventDraft } from '../../contract/events/event.ts'
 import { EVENT_VERSION } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
-import { ComplexJson, parseForeignJson } from '../../lib/foreign-json.ts'
+import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { StoredEvent } from '../event-store.ts'
 
@@ -76,6 +76,7 @@ export function glance(bytes: Buffer, start: number): LineGlance | undefined {
   if (!standsAt(bytes, start, BEFORE_SEQ)) return undefined
   let at = start + BEFORE_SEQ.length
   let seq = 0
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- past the end it is NaN, which is no digit
   for (let digit = bytes[at]! - 48; digit >= 0 && digit <= 9; digit = bytes[++at]! - 48) seq = seq * 10 + digit
   return seq > 0 && standsAt(bytes, at, BEFORE_TYPE) ? { seq, typeAt: at + BEFORE_TYPE.length } : undefined
 }
@@ -102,7 +103,7 @@ export function headerOf({ seq, json }: StoredEvent): LineHeader {
 function parseHeader(beginning: string): LineHeader | undefined {
   const match = HEADER.exec(beginning)
   if (!match) return undefined
-  const [, seq, type, id, timestamp, source] = match as unknown as [string, string, string, string, string, string]
+  const [, seq, type = '', id = '', timestamp = '', source = ''] = match
   return { seq: Number(seq), type, id, timestamp, source }
 }
 
@@ -157,7 +158,8 @@ const STORED_JSON = { depth: 3000, values: Infinity }
 function parse(seq: number, json: string): Event {
   try {
     // Not validated by the schema: a log also holds types and versions that this server doesn't know yet.
-    return parseForeignJson(json, STORED_JSON) as Event
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a line of our own log
+    return parseUntrustedJson(json, STORED_JSON) as Event
   } catch (cause) {
     if (cause instanceof ComplexJson) throw damagedAt(seq, cause.message, cause)
     throw damagedAt(seq, 'is not valid JSON', cause)

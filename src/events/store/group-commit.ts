@@ -23,8 +23,9 @@ export function createGroupCommit<T>(commit: (group: readonly T[]) => Promise<vo
   function takeGroup(): T[] {
     let bytes = 0
     let count = 0
-    while (count < waiting.length && (count === 0 || bytes + waiting[count]!.bytes <= MAX_GROUP_BYTES)) {
-      bytes += waiting[count]!.bytes
+    for (const one of waiting) {
+      if (count > 0 && bytes + one.bytes > MAX_GROUP_BYTES) break
+      bytes += one.bytes
       count += 1
     }
     const group = waiting.slice(0, count)

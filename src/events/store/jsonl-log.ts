@@ -134,9 +134,11 @@ export class JsonlLog implements StoredLog {
       if (events.length > 0) await this.#store(events)
     } catch (error) {
       // Also those refused for what others appended before them: that isn't there now.
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- nothing but a `Problem` is thrown here
       for (const { reject } of group) reject(error as Problem)
       return
     }
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- one outcome for each append of the group
     for (const [i, { resolve }] of group.entries()) resolve(outcomes[i]!)
   }
 
@@ -184,7 +186,7 @@ export class JsonlLog implements StoredLog {
     try {
       await this.#file.write(bytes, this.#end)
     } catch (error) {
-      if (isFailedOpen(error)) throw notOpened(error as NodeJS.ErrnoException)
+      if (isFailedOpen(error)) throw notOpened(error)
       // First of all: a later, shorter write would else leave the end of this one behind it, as lines of the log; and
       // what is not surely stored must not be taken for stored when the log is opened again.
       await this.#file.truncate(this.#end).catch((cause) => this.#failForGood(cause))

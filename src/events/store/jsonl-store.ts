@@ -12,6 +12,7 @@ import { SeqIndex } from './seq-index.ts'
 import { syncDirectory } from '../../lib/durable-file.ts'
 import { cutTail, findTail } from './tail-repair.ts'
 import type { Tail } from './tail-repair.ts'
+import { codeOf } from '../../lib/error-code.ts'
 
 const FILE = 'events.jsonl'
 /** A log that is not used holds neither a descriptor nor anything about its contents after this time. */
@@ -151,7 +152,7 @@ async function createFile(file: LogFile, path: string, beside: Beside | undefine
   // The parent in any case: others put files into the directory before us, and need not have synced its own name.
   const depth = topmost === undefined ? 0 : relative(topmost, directory).split('/').filter(Boolean).length
   const parents = [directory]
-  for (let up = 0; up <= depth; up++) parents.push(dirname(parents.at(-1)!))
+  for (let up = 0, at = directory; up <= depth; up++) parents.push((at = dirname(at)))
   await beside?.written
   // At once: a journal commits for all of them together.
   await Promise.all([...parents.map(syncDirectory), beside?.sync()])
@@ -159,7 +160,7 @@ async function createFile(file: LogFile, path: string, beside: Beside | undefine
 
 function refuseCreation(cause: unknown): never {
   if (isOutOfRoom(cause)) throw new Problem('storage_full', 'There is no room for another conversation.', { cause })
-  if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
+  if (codeOf(cause) !== 'EEXIST') throw cause
   throw new Problem('conversation_exists', 'A conversation with this id exists already.', { cause })
 }
 
@@ -199,7 +200,7 @@ const exists = (path: string): Promise<boolean> =>
   )
 
 function isMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ENOENT'
+  return codeOf(error) === 'ENOENT'
 }
 
 function notFound(): Problem {

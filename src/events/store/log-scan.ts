@@ -1,4 +1,5 @@
 /** Goes through a range of a log line by line, in either order, and turns what it meets into pages, counts and finds. */
+/* oxlint-disable typescript/no-non-null-assertion -- a block has a start and an end for each of its lines */
 import { uuid7Time } from '../../lib/uuid7.ts'
 import type { LineGlance, LineHeader } from './event-line.ts'
 import { damagedAt, endsWhole, glance, matchTypes, readHeader, storedFromLine } from './event-line.ts'

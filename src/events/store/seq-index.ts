@@ -72,6 +72,7 @@ export class SeqIndex {
     let high = this.#waypoints.length
     while (low < high) {
       const middle = (low + high) >>> 1
+      // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
       if (this.#waypoints[middle]!.rank < seq) low = middle + 1
       else high = middle
     }

@@ -24,8 +24,8 @@ export async function findTail(source: Source, size: number): Promise<Tail> {
   const lastLf = await findLastLf(source, size)
   walk: for await (const { bytes, offset, starts, ends } of blocksBackward(source, 0, lastLf + 1)) {
     for (let i = starts.length - 1; i >= 0; i--) {
-      const start = starts[i]!
-      const end = ends[i]!
+      // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
+      const [start, end] = [starts[i]!, ends[i]!]
       if (found && !goesOn(bytes, end) && !hasZeros(bytes, start, end)) break walk
       const header = verifyLine(bytes, start, end)
       if (found === undefined) {

@@ -1,5 +1,5 @@
 /** Whether an event has a text in it: what a person would find who reads it, in any case. */
-import { indexOfText } from '../../lib/find-text.ts'
+import { indexOfText } from '../../lib/text/find-text.ts'
 import type { StoredEvent } from '../event-store.ts'
 
 /** Names of the event and its like, not words. */

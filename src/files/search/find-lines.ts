@@ -1,5 +1,5 @@
 /** Finds the lines of a file that hold a text, in bounded memory and linear time however long the file or its lines are. */
-import { createByteSearch } from '../../lib/find-text.ts'
+import { createByteSearch } from '../../lib/text/find-text.ts'
 
 export type FoundLine = {
   /** From 1. */
@@ -94,7 +94,7 @@ function countNewlines(bytes: Buffer): number {
 function lowerCase(bytes: Buffer): Buffer {
   const lower = Buffer.from(bytes)
   for (let at = 0; at < lower.length; at++) {
-    const byte = lower[at]!
+    const byte = lower[at] ?? 0
     if (byte >= 0x41 && byte <= 0x5a) lower[at] = byte | 0x20
   }
   return lower

@@ -3,6 +3,7 @@
  * and not Node's `path.matchesGlob`, which backtracks: eight times `*a` take it 3.2 s for one name of 40 characters, here
  * 0.02 ms.
  */
+/* oxlint-disable typescript/no-non-null-assertion -- indexes are below the length of the text that they walk */
 
 /** Compiled once for all the paths of a search; what a path then takes is at most its length times the pattern's. */
 export type Glob = (path: string) => boolean

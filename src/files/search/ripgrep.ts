@@ -2,10 +2,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
-import { splitNulFields } from '../../lib/nul-fields.ts'
+import { splitNulFields } from '../../lib/text/nul-fields.ts'
 import type { Needle } from './find-lines.ts'
-import type { Place } from '../open-place.ts'
-import { within } from '../open-place.ts'
+import type { OpenedPath } from '../opened-path.ts'
+import { within } from '../opened-path.ts'
 
 /** Longer paths are passed over. */
 const MAX_PATH_BYTES = 64 * 1024
@@ -37,21 +37,21 @@ const OPTIONS = [
   '--file=-',
 ]
 
-export type Asked = {
-  readonly directory: Place
+export type RipgrepQuery = {
+  readonly directory: OpenedPath
   readonly signal: AbortSignal
   /** The program did not come to its end, or could not be started. */
   readonly onCutShort: () => void
 }
 
 /** Names from the directory on, of files up to `MAX_RIPGREP_FILE_BYTES`. Ends early when `signal` is aborted. */
-export function filesWith(ripgrep: string, needle: Needle, asked: Asked): AsyncGenerator<readonly Buffer[]> {
+export function filesWith(ripgrep: string, needle: Needle, asked: RipgrepQuery): AsyncGenerator<readonly Buffer[]> {
   const caseOption = needle.ignoreCase ? '--ignore-case' : '--case-sensitive'
   return pathsFrom([ripgrep, ...OPTIONS, caseOption, '--', './'], needle.bytes, asked)
 }
 
 /** The others, in any order. */
-export function largeFiles(asked: Asked): AsyncGenerator<readonly Buffer[]> {
+export function largeFiles(asked: RipgrepQuery): AsyncGenerator<readonly Buffer[]> {
   const size = `+${MAX_RIPGREP_FILE_BYTES}c`
   return pathsFrom(['find', './', '-type', 'f', '-size', size, '-print0'], undefined, asked)
 }
@@ -59,7 +59,7 @@ export function largeFiles(asked: Asked): AsyncGenerator<readonly Buffer[]> {
 async function* pathsFrom(
   command: readonly string[],
   input: Buffer | undefined,
-  { directory, signal, onCutShort }: Asked,
+  { directory, signal, onCutShort }: RipgrepQuery,
 ): AsyncGenerator<readonly Buffer[]> {
   const script = `ulimit -v ${MAX_MEMORY_KIB}; exec "$@" 2>/dev/null`
   const child = spawn('/bin/sh', ['-c', script, 'sh', ...command], {
@@ -89,6 +89,7 @@ async function* pathsIn(output: Readable): AsyncGenerator<readonly Buffer[]> {
   let paths: Buffer[] = []
   const split = splitNulFields(MAX_PATH_BYTES, (path) => path && paths.push(path))
   for await (const chunk of output) {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a stream without an encoding
     split(chunk as Buffer)
     for (const path of paths) yield namesOf(path)
     paths = []

@@ -5,7 +5,7 @@
  */
 import type { FileMatch, FileMatches, SearchFiles } from '../../contract/files.ts'
 import { Problem } from '../../contract/problem.ts'
-import { indexOfText } from '../../lib/find-text.ts'
+import { indexOfText } from '../../lib/text/find-text.ts'
 import { compileGlob } from './glob.ts'
 import type { Slices } from '../../lib/time-slices.ts'
 import { createSlices } from '../../lib/time-slices.ts'
@@ -13,8 +13,8 @@ import type { Needle } from './find-lines.ts'
 import { findLines, needleOf } from './find-lines.ts'
 import type { JailPath } from '../jail-path.ts'
 import { lookAt, pathOfMet } from '../list-files.ts'
-import type { Entry, Jail } from '../path-jail.ts'
-import type { Place } from '../open-place.ts'
+import type { JailEntry, Jail } from '../path-jail.ts'
+import type { OpenedPath } from '../opened-path.ts'
 import { look, openDirectoryIn, openToRead } from '../path-jail.ts'
 import { readRange } from '../read-file.ts'
 import { MAX_RIPGREP_FILE_BYTES, filesWith, largeFiles } from './ripgrep.ts'
@@ -83,7 +83,7 @@ async function goesOn({ slices, signal }: Search): Promise<boolean> {
   return !signal.aborted
 }
 
-async function* byName(search: Search, directory: Place): AsyncGenerator<FileMatch> {
+async function* byName(search: Search, directory: OpenedPath): AsyncGenerator<FileMatch> {
   const { jail, base, fits, signal } = search
   for await (const met of walk(jail, directory, { recursive: true, isOver: () => signal.aborted })) {
     if (!(await goesOn(search))) return
@@ -92,7 +92,7 @@ async function* byName(search: Search, directory: Place): AsyncGenerator<FileMat
   }
 }
 
-async function* byContent(search: Search, directory: Place, needle: Needle): AsyncGenerator<FileMatch> {
+async function* byContent(search: Search, directory: OpenedPath, needle: Needle): AsyncGenerator<FileMatch> {
   const large: Candidate[] = []
   for await (const candidate of search.ripgrep
     ? foundByRipgrep(search, search.ripgrep, directory, needle)
@@ -124,15 +124,17 @@ function keepForTheEnd(search: Search, large: Candidate[], candidate: Candidate)
 
 async function* linesOfLarge(search: Search, candidate: Candidate, needle: Needle): AsyncGenerator<FileMatch> {
   const path = pathOfMet(search.base, candidate)
-  if (isTemporaryName(candidate.names.at(-1)!.toString()) || !search.fits(relative(path, search.base))) return
+  if (isTemporary(candidate.names) || !search.fits(relative(path, search.base))) return
   await using entry = search.signal.aborted ? undefined : await candidate.open()
   if (entry?.kind === 'file') yield* linesOf(search, entry, path, needle)
   if (search.signal.aborted) search.skipped.push(path)
 }
 
-type Candidate = { readonly names: readonly Buffer[]; readonly open: () => Promise<Entry | undefined> }
+const isTemporary = (names: readonly Buffer[]) => isTemporaryName(String(names.at(-1)))
 
-async function* allFiles({ jail, signal }: Search, directory: Place): AsyncGenerator<Candidate> {
+type Candidate = { readonly names: readonly Buffer[]; readonly open: () => Promise<JailEntry | undefined> }
+
+async function* allFiles({ jail, signal }: Search, directory: OpenedPath): AsyncGenerator<Candidate> {
   for await (const met of walk(jail, directory, { recursive: true, isOver: () => signal.aborted })) {
     if (signal.aborted) return
     // By its place, which is open until the next is asked for; a large file is opened later, and so by its names.
@@ -143,16 +145,17 @@ async function* allFiles({ jail, signal }: Search, directory: Place): AsyncGener
 async function* foundByRipgrep(
   search: Search,
   ripgrep: string,
-  directory: Place,
+  directory: OpenedPath,
   needle: Needle,
 ): AsyncGenerator<Candidate> {
   const asked = { directory, signal: search.signal, onCutShort: () => (search.isCut = true) }
   for await (const names of filesWith(ripgrep, needle, asked)) {
-    if (!isTemporaryName(names.at(-1)!.toString())) yield foundCandidate(search, names)
+    if (!isTemporary(names)) yield foundCandidate(search, names)
   }
 }
 
 function foundCandidate({ jail, base }: Search, names: readonly Buffer[]): Candidate {
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- ripgrep prints no empty path
   return { names, open: () => openAnew(jail, [...base.names, ...names.slice(0, -1)], names.at(-1)!) }
 }
 
@@ -160,11 +163,16 @@ function foundCandidate({ jail, base }: Search, names: readonly Buffer[]): Candi
 function compareNames(a: readonly Buffer[], b: readonly Buffer[]): number {
   const at = a.findIndex((name, place) => b[place] === undefined || !name.equals(b[place]))
   if (at < 0) return a.length - b.length
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
   return b[at] === undefined ? 1 : Buffer.compare(a[at]!, b[at])
 }
 
 /** Undefined for what is not in the workdir, or not for clients, whatever ripgrep saw there. */
-async function openAnew(jail: Jail, parent: readonly (string | Buffer)[], name: Buffer): Promise<Entry | undefined> {
+async function openAnew(
+  jail: Jail,
+  parent: readonly (string | Buffer)[],
+  name: Buffer,
+): Promise<JailEntry | undefined> {
   try {
     await using directory = await openDirectoryIn(jail, parent)
     return await look(jail, directory, name)
@@ -174,7 +182,7 @@ async function openAnew(jail: Jail, parent: readonly (string | Buffer)[], name: 
   }
 }
 
-async function* linesOf(search: Search, entry: Entry, path: string, needle: Needle): AsyncGenerator<FileMatch> {
+async function* linesOf(search: Search, entry: JailEntry, path: string, needle: Needle): AsyncGenerator<FileMatch> {
   const { jail, redact } = search
   const file = await openToRead(jail, entry).catch(() => undefined)
   if (!file) return

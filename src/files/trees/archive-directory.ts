@@ -5,7 +5,7 @@ import { TAR_END, tarHeader, tarPadding } from './tar.ts'
 import type { TarEntry } from './tar.ts'
 import type { JailPath } from '../jail-path.ts'
 import { lookAt } from '../list-files.ts'
-import type { Entry, Jail } from '../path-jail.ts'
+import type { JailEntry, Jail } from '../path-jail.ts'
 import { openDirectoryIn, openToRead, readLink } from '../path-jail.ts'
 import { readRange } from '../read-file.ts'
 import type { Met } from './tree-walk.ts'
@@ -37,7 +37,7 @@ async function* tarOf(jail: Jail, path: JailPath): AsyncGenerator<Buffer, void, 
   yield TAR_END
 }
 
-async function* tarOfEntry(jail: Jail, met: Met, entry: Entry): AsyncGenerator<Buffer> {
+async function* tarOfEntry(jail: Jail, met: Met, entry: JailEntry): AsyncGenerator<Buffer> {
   const { stats } = entry
   const path = Buffer.from(met.names.map((name) => name.toString('latin1')).join('/'), 'latin1')
   const plain = { path, mode: Number(stats.mode), mtime: Number(stats.mtimeMs) / 1000, size: 0 }
@@ -50,7 +50,7 @@ async function* tarOfEntry(jail: Jail, met: Met, entry: Entry): AsyncGenerator<B
 }
 
 /** The header has promised a size: what a file grows by meanwhile is left out, what it loses is zeros. */
-async function* tarOfFile(jail: Jail, entry: Entry, header: TarEntry): AsyncGenerator<Buffer> {
+async function* tarOfFile(jail: Jail, entry: JailEntry, header: TarEntry): AsyncGenerator<Buffer> {
   const file = await openToRead(jail, entry).catch(() => undefined)
   if (!file) return
   try {

@@ -6,7 +6,7 @@
 import { constants } from 'node:fs'
 import { copyFile, open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import { codeOf } from '../file-refusal.ts'
+import { codeOf } from '../../lib/error-code.ts'
 
 export type FileCopy = {
   readonly source: FileHandle

@@ -8,9 +8,9 @@ import type { Stats } from 'node:fs'
 import { join } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
 import { createFileCopier } from './copy-file.ts'
-import { codeOf } from '../file-refusal.ts'
-import type { Place } from '../open-place.ts'
-import { openAt, openDirectory, within } from '../open-place.ts'
+import { codeOf } from '../../lib/error-code.ts'
+import type { OpenedPath } from '../opened-path.ts'
+import { openAt, openDirectory, within } from '../opened-path.ts'
 
 export type CopyOptions = {
   /** Real paths of directories that are left out. */
@@ -45,94 +45,111 @@ const MODE_BITS = 0o1777
  * Throws a `Problem` when it is too much, and when the signal ends it; what was copied by then is left to the caller,
  * and nothing more is written once it has thrown.
  */
-export async function copyTree(
-  from: string,
-  to: string,
-  { signal, without, limits = LIMITS }: CopyOptions,
-): Promise<string[]> {
-  const warnings = new Set<string>()
-  let [entries, bytes, unnamed] = [0, 0, 0]
-  const copyFile = createFileCopier()
+export async function copyTree(from: string, to: string, options: CopyOptions): Promise<string[]> {
+  return await new TreeCopy(from, to, options).run()
+}
 
-  const warn = (path: string, why: string) => {
-    if (warnings.size < MAX_WARNINGS) warnings.add(`${path} was not copied: ${why}`)
-    else unnamed++
+/** One copy, with what was counted and what was left out so far. */
+class TreeCopy {
+  readonly #from: string
+  readonly #to: string
+  readonly #signal: AbortSignal
+  readonly #without: readonly string[]
+  readonly #limits: CopyLimits
+  readonly #copyFile = createFileCopier()
+  readonly #warnings = new Set<string>()
+  #unnamed = 0
+  #entries = 0
+  #bytes = 0
+
+  constructor(from: string, to: string, { signal, without, limits = LIMITS }: CopyOptions) {
+    this.#from = from
+    this.#to = to
+    this.#signal = signal
+    this.#without = without
+    this.#limits = limits
   }
 
-  const check = () => {
-    if (signal.aborted) throw new Problem('unavailable', 'The server is stopping; try again when it is up.')
+  async run(): Promise<string[]> {
+    await this.#orPassedOver({ name: this.#from, path: this.#from }, async () => {
+      await using root = await openDirectory(this.#from)
+      await this.#copyDirectory(root, '', 0)
+    })
+    return [...this.#warnings, ...(this.#unnamed > 0 ? [`${this.#unnamed} more were not copied`] : [])]
   }
 
-  const count = (size: number) => {
-    check()
-    entries++
-    bytes += size
-    if (entries > limits.entries || bytes > limits.bytes) throw tooLarge(limits)
-  }
-
-  async function copyDirectory(source: Place, path: string, depth: number): Promise<void> {
+  async #copyDirectory(source: OpenedPath, path: string, depth: number): Promise<void> {
     const directories: Entry[] = []
     await forEachName(source, async (name) => {
-      const entry: Entry = { source, name, path: join(path, name), target: join(to, path, name) }
-      if ((await orPassedOver(entry, () => copyFlat(entry))) === 'directory') directories.push(entry)
+      const entry: Entry = { source, name, path: join(path, name), target: join(this.#to, path, name) }
+      if ((await this.#orPassedOver(entry, () => this.#copyFlat(entry))) === 'directory') directories.push(entry)
     })
     // One after another: side by side, each level would multiply what is open at the same time.
-    for (const entry of directories) await orPassedOver(entry, () => descend(entry, depth))
+    for (const entry of directories) await this.#orPassedOver(entry, () => this.#descend(entry, depth))
   }
 
-  async function copyFlat(entry: Entry): Promise<'directory' | void> {
+  async #copyFlat(entry: Entry): Promise<'directory' | void> {
     const { source, name, path, target } = entry
     const facts = await lstat(within(source, name))
-    count(facts.isFile() ? facts.size : 0)
+    this.#count(facts.isFile() ? facts.size : 0)
     if (facts.isDirectory()) return 'directory'
     if (facts.isSymbolicLink()) return await symlink(await readlink(within(source, name)), target)
-    if (facts.isFile()) return await copyContent(entry, facts.size)
-    warn(path, 'it is no file, link or directory')
+    if (facts.isFile()) return await this.#copyContent(entry, facts.size)
+    this.#warn(path, 'it is no file, link or directory')
   }
 
-  async function copyContent({ source, name, target }: Entry, size: number): Promise<void> {
+  async #copyContent({ source, name, target }: Entry, size: number): Promise<void> {
     // Not held up by a fifo that has come in the file's place.
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
     await using file = await open(within(source, name), flags)
     const facts = await file.stat()
     if (!facts.isFile()) return
     // No more than was counted, whatever it has grown by since.
-    await copyFile({ source: file, size: Math.min(size, facts.size), target, check })
+    const check = () => this.#check()
+    await this.#copyFile({ source: file, size: Math.min(size, facts.size), target, check })
     await keepFacts(target, facts)
   }
 
-  async function descend({ source, name, path, target }: Entry, depth: number): Promise<void> {
-    if (depth === MAX_DEPTH) return warn(path, 'it is nested too deeply')
+  async #descend({ source, name, path, target }: Entry, depth: number): Promise<void> {
+    if (depth === MAX_DEPTH) return this.#warn(path, 'it is nested too deeply')
     await using inner = await openAt(within(source, name), constants.O_DIRECTORY | constants.O_NOFOLLOW)
-    if (without.includes(inner.path)) return warn(path, 'it is the server’s own')
+    if (this.#without.includes(inner.path)) return this.#warn(path, 'it is the server’s own')
     await mkdir(target, { mode: 0o700 })
-    await copyDirectory(inner, path, depth + 1)
+    await this.#copyDirectory(inner, path, depth + 1)
     await keepFacts(target, await inner.handle.stat())
   }
 
-  async function orPassedOver<T>(
-    { name, path }: Pick<Entry, 'name' | 'path'>,
-    work: () => Promise<T>,
-  ): Promise<T | undefined> {
+  async #orPassedOver<T>({ name, path }: Pick<Entry, 'name' | 'path'>, work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work()
     } catch (error) {
       const code = codeOf(error)
       if (error instanceof Problem || code === undefined || !PASSED_OVER.has(code)) throw error
       // Gone meanwhile, unless it was its name that could not be read.
-      if (code !== 'ENOENT' || name.includes(NOT_UTF8) || path === from) warn(path, `it cannot be read (${code})`)
+      const isUnreadable = code !== 'ENOENT' || name.includes(NOT_UTF8) || path === this.#from
+      if (isUnreadable) this.#warn(path, `it cannot be read (${code})`)
       return undefined
     }
   }
 
-  await orPassedOver({ name: from, path: from }, async () => {
-    await using root = await openDirectory(from)
-    await copyDirectory(root, '', 0)
-  })
-  return [...warnings, ...(unnamed > 0 ? [`${unnamed} more were not copied`] : [])]
+  #warn(path: string, why: string): void {
+    if (this.#warnings.size < MAX_WARNINGS) this.#warnings.add(`${path} was not copied: ${why}`)
+    else this.#unnamed++
+  }
+
+  #check(): void {
+    if (this.#signal.aborted) throw new Problem('unavailable', 'The server is stopping; try again when it is up.')
+  }
+
+  #count(size: number): void {
+    this.#check()
+    this.#entries++
+    this.#bytes += size
+    if (this.#entries > this.#limits.entries || this.#bytes > this.#limits.bytes) throw tooLarge(this.#limits)
+  }
 }
 
-type Entry = { readonly source: Place; readonly name: string; readonly path: string; readonly target: string }
+type Entry = { readonly source: OpenedPath; readonly name: string; readonly path: string; readonly target: string }
 
 /** Of what is gone, was swapped for something else, or is not for us. */
 const PASSED_OVER: ReadonlySet<string> = new Set([
@@ -156,7 +173,7 @@ async function keepFacts(target: string, { mode, atime, mtime }: Stats): Promise
 }
 
 /** Reads names as they are needed, because a directory can have millions. No work continues after this has thrown. */
-async function forEachName({ handle }: Place, work: (name: string) => Promise<void>): Promise<void> {
+async function forEachName({ handle }: OpenedPath, work: (name: string) => Promise<void>): Promise<void> {
   const listing = await opendir(`/proc/self/fd/${handle.fd}`, { bufferSize: READ_AHEAD })
   let hasFailed = false
   const workAll = async () => {

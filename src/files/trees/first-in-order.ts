@@ -1,4 +1,5 @@
 /** Keeps the first N of items that arrive in any order. It sorts in batches: no single step is slower than one merge of N items. */
+/* oxlint-disable typescript/no-non-null-assertion -- indexes are checked against the lengths on the same line */
 
 /** Items that are sorted at a time. */
 const BATCH = 1000

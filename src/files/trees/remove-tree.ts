@@ -9,9 +9,9 @@ import type { Dir } from 'node:fs'
 import { chmod, opendir, rename, rm, rmdir, unlink } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { Queue } from '../../lib/queue.ts'
-import { codeOf } from '../file-refusal.ts'
-import type { Place } from '../open-place.ts'
-import { openAt, openDirectory, within } from '../open-place.ts'
+import { codeOf } from '../../lib/error-code.ts'
+import type { OpenedPath } from '../opened-path.ts'
+import { openAt, openDirectory, within } from '../opened-path.ts'
 
 /** Names of one directory that are removed at the same time: the threads are for the logs, too. */
 const CONCURRENCY = 4
@@ -35,7 +35,7 @@ export async function removeTree(path: string): Promise<void> {
 }
 
 /** `top` is the directory that deep ones are moved to, undefined for the tree itself. */
-async function removeName(parent: Place, name: Buffer, top: Place | undefined, depth: number): Promise<void> {
+async function removeName(parent: OpenedPath, name: Buffer, top: OpenedPath | undefined, depth: number): Promise<void> {
   for (let pass = 0; pass < MAX_PASSES; pass++) {
     const isDirectory = await unlinkUnlessDirectory(parent, name)
     if (!isDirectory) return
@@ -47,7 +47,7 @@ async function removeName(parent: Place, name: Buffer, top: Place | undefined, d
 }
 
 /** Whether it is a directory. What the name stands for, the system says at the removal itself. */
-async function unlinkUnlessDirectory(parent: Place, name: Buffer): Promise<boolean> {
+async function unlinkUnlessDirectory(parent: OpenedPath, name: Buffer): Promise<boolean> {
   try {
     await unlink(entryIn(parent, name))
     return false
@@ -60,7 +60,7 @@ async function unlinkUnlessDirectory(parent: Place, name: Buffer): Promise<boole
 }
 
 /** Whether it is gone, or no directory any more. */
-async function rmdirUnlessFull(parent: Place, name: Buffer): Promise<boolean> {
+async function rmdirUnlessFull(parent: OpenedPath, name: Buffer): Promise<boolean> {
   try {
     await rmdir(entryIn(parent, name))
     return true
@@ -73,7 +73,7 @@ async function rmdirUnlessFull(parent: Place, name: Buffer): Promise<boolean> {
 }
 
 /** The number of names that were found in it. */
-async function emptyAt(parent: Place, name: Buffer, top: Place | undefined, depth: number): Promise<number> {
+async function emptyAt(parent: OpenedPath, name: Buffer, top: OpenedPath | undefined, depth: number): Promise<number> {
   const opened = await openAt(entryIn(parent, name), constants.O_DIRECTORY | constants.O_NOFOLLOW).catch(unlessGone)
   // Swapped for something else meanwhile, that counts as one.
   if (!opened) return 1
@@ -87,14 +87,15 @@ async function emptyAt(parent: Place, name: Buffer, top: Place | undefined, dept
 }
 
 /** Its owner may have taken the right away, as the module cache of Go does. */
-async function makeWritable(directory: Place): Promise<void> {
+async function makeWritable(directory: OpenedPath): Promise<void> {
   const { mode } = await directory.handle.stat()
   if ((mode & 0o700) !== 0o700) await chmod(`/proc/self/fd/${directory.handle.fd}`, (mode & 0o7777) | 0o700)
 }
 
-async function emptyDirectory(directory: Place, top: Place, depth: number): Promise<number> {
+async function emptyDirectory(directory: OpenedPath, top: OpenedPath, depth: number): Promise<number> {
   const listing = await opendir(`/proc/self/fd/${directory.handle.fd}`, {
-    encoding: 'buffer' as never, // the types know of texts only
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types know of text only
+    encoding: 'buffer' as never,
     bufferSize: READ_AHEAD,
   })
   let found = 0
@@ -117,10 +118,11 @@ async function emptyDirectory(directory: Place, top: Place, depth: number): Prom
   return found
 }
 
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types know of text only
 const read = async (listing: Dir) => (await listing.read()) as unknown as { readonly name: Buffer } | null
 
 /** The bytes of a name, which need not be UTF-8. */
-const entryIn = (place: Place, name: Buffer): Buffer => Buffer.concat([Buffer.from(within(place, '')), name])
+const entryIn = (place: OpenedPath, name: Buffer): Buffer => Buffer.concat([Buffer.from(within(place, '')), name])
 
 /** Gone, or replaced by something that is not a directory. */
 function unlessGone(error: unknown): undefined {

@@ -2,15 +2,15 @@
 import { opendir } from 'node:fs/promises'
 import { Problem } from '../../contract/problem.ts'
 import { createFirstInOrder } from './first-in-order.ts'
-import type { Kind, Jail, Name } from '../path-jail.ts'
+import type { Kind, Jail, FileName } from '../path-jail.ts'
 import { enter, entryPath, pathOf, told } from '../path-jail.ts'
-import type { Place } from '../open-place.ts'
+import type { OpenedPath } from '../opened-path.ts'
 import { isTemporaryName } from '../unfinished-files.ts'
 import { MAX_DEPTH } from '../remove-file.ts'
 
 /** What is met on the way; `directory` is open until the next one is asked for. */
 export type Met = {
-  readonly directory: Place
+  readonly directory: OpenedPath
   readonly name: Buffer
   /** From the start of the walk, its own name last. */
   readonly names: readonly Buffer[]
@@ -31,13 +31,13 @@ export type WalkOptions = {
 const WINDOW = 20_000
 
 /** A directory comes before what it holds; names come in the order of their bytes. What cannot be looked into is passed over. */
-export async function* walk(jail: Jail, start: Place, options: WalkOptions): AsyncGenerator<Met> {
+export async function* walk(jail: Jail, start: OpenedPath, options: WalkOptions): AsyncGenerator<Met> {
   yield* walkDirectory(jail, start, [], { window: WINDOW, after: [], isOver: () => false, ...options })
 }
 
 async function* walkDirectory(
   jail: Jail,
-  directory: Place,
+  directory: OpenedPath,
   names: readonly Buffer[],
   options: Required<WalkOptions>,
 ): AsyncGenerator<Met> {
@@ -63,12 +63,13 @@ async function* walkDirectory(
 
 async function* descend(
   jail: Jail,
-  directory: Place,
+  directory: OpenedPath,
   names: readonly Buffer[],
   options: Required<WalkOptions>,
 ): AsyncGenerator<Met> {
   if (names.length > MAX_DEPTH) return
   // It may have gone, or may not be entered: then it is told by its name alone.
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- it begins with one name and grows
   const inner = await enter(jail, directory, names.at(-1)!).catch(() => undefined)
   if (!inner) return
   await using place = inner
@@ -80,18 +81,20 @@ type Named = { readonly name: Buffer; readonly kind: Kind }
 /** The first `count` names after `last`, without those of the server and of what has not come in whole. */
 async function namesAfter(
   jail: Jail,
-  directory: Place,
+  directory: OpenedPath,
   last: Buffer | undefined,
   { window: count, isOver }: Pick<Required<WalkOptions>, 'window' | 'isOver'>,
 ): Promise<readonly Named[]> {
   const found = createFirstInOrder<Named>(count, (a, b) => Buffer.compare(a.name, b.name))
   const listing = await told(() =>
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types know of text only
     jail.io(() => opendir(entryPath(directory, '.'), { encoding: 'buffer' as never, bufferSize: READ_AHEAD })),
   )
   try {
     while (!isOver()) {
       const entry = await jail.io(() => listing.read())
       if (!entry) break
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types know of text only
       const name = entry.name as unknown as Buffer
       if (last && Buffer.compare(name, last) <= 0) continue
       if (isTemporaryName(name.toString()) || isHidden(jail, directory, name)) continue
@@ -106,7 +109,7 @@ async function namesAfter(
 /** Names that the system is asked for at a time. */
 const READ_AHEAD = 256
 
-const isHidden = (jail: Jail, directory: Place, name: Name) => !jail.rules.judge(pathOf(directory, name)).read
+const isHidden = (jail: Jail, directory: OpenedPath, name: FileName) => !jail.rules.judge(pathOf(directory, name)).read
 
 type Typed = { isFile(): boolean; isDirectory(): boolean; isSymbolicLink(): boolean }
 

@@ -12,7 +12,7 @@ import { scopeOf } from './route-scopes.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What a key needs to call it. From `route-scopes.ts`, for all but public routes. */
+    /** What a key needs to call it. From `route-scopes.ts`, for every route that is not public. */
     scope?: Scope
   }
   interface FastifyRequest {

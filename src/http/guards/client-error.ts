@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Problem } from '../../contract/problem.ts'
-import { endGently } from './end-gently.ts'
+import { endGracefully } from './graceful-end.ts'
 
 /** Of the first line and the headers together: Node's default, named here because `/info` shows it. */
 export const MAX_HEADER_BYTES = 16 * 1024
@@ -23,7 +23,7 @@ export function answerAndClose(socket: Socket, problem: Problem): void {
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
   ]
-  endGently(socket, `${head.join('\r\n')}\r\n\r\n${body}`)
+  endGracefully(socket, `${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
 export function tooSlow(): Problem {
@@ -32,7 +32,8 @@ export function tooSlow(): Problem {
 
 /** As Node's own handler of such errors finds out; there is no public name for the answer that a socket carries. */
 function isAnswering(socket: Socket): boolean {
-  const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null } // set by `assignSocket`
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- set by `assignSocket`; the types lack it
+  const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null }
   return answer?.headersSent ?? false
 }
 

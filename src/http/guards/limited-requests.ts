@@ -6,7 +6,7 @@ import type { PostTask } from '../../contract/task.ts'
 import type { Access } from '../../access/access.ts'
 import type { Idempotency } from '../../conversations/idempotency/idempotency.ts'
 
-/** The request as it is carried out. Throws `forbidden`. */
+/** Returns the request with the limits of the key applied. Throws `forbidden`. */
 export function createAs(access: Access, request: CreateConversation): CreateConversation {
   mayCreate(access)
   refuseWorkdir(access, request.workdir)

@@ -31,7 +31,7 @@ function faultOf({ rawHeaders, headers, httpVersion }: IncomingMessage): string 
     return 'The Transfer-Encoding is not chunked. Send the body chunked or with Content-Length.'
   const seen = new Set<string>()
   for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]!.toLowerCase()
+    const name = rawHeaders[at]?.toLowerCase() ?? ''
     if (!ONCE_ONLY.has(name)) continue
     if (seen.has(name)) return `The request has more than one ${name} header. Send one.`
     seen.add(name)

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { answerAndClose, tooSlow } from './client-error.ts'
-import { endGently } from './end-gently.ts'
+import { endGracefully } from './graceful-end.ts'
 
 export type BodyTimes = {
   /** For a whole JSON body, and for any body until the request has shown the key, milliseconds. */
@@ -54,7 +54,7 @@ class SlowBody {
     request.once('close', () => clearTimeout(this.#timer))
     response.once('finish', () => {
       // The rest is not needed, and cannot be distinguished from what follows on this connection.
-      if (!request.complete) endGently(this.#socket)
+      if (!request.complete) endGracefully(this.#socket)
     })
   }
 

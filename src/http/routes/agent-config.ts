@@ -1,7 +1,7 @@
 /** Routes that show and change the configuration of the agent of a conversation. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { AgentInfo } from '../../contract/agent-info.ts'
-import { Conversation, UpdateConfig } from '../../contract/conversation.ts'
+import { ConversationView, UpdateConfig } from '../../contract/conversation.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { describeRoute } from '../describe-route.ts'
 import { accessOf } from '../guards/authorize.ts'
@@ -37,7 +37,7 @@ export const agentConfigRoutes: FastifyPluginAsyncZod<{ manager: ConversationMan
         ]),
         params: ById,
         body: UpdateConfig,
-        response: { 200: Conversation },
+        response: { 200: ConversationView },
       },
     },
     (request) => {

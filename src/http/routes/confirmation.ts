@@ -1,6 +1,6 @@
 /** The route that turns the confirmation of tool calls on and off. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { Conversation } from '../../contract/conversation.ts'
+import { ConversationView } from '../../contract/conversation.ts'
 import { SetConfirmation } from '../../contract/permission.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { describeRoute } from '../describe-route.ts'
@@ -20,7 +20,7 @@ export const confirmationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
         ),
         params: ById,
         body: SetConfirmation,
-        response: { 200: Conversation },
+        response: { 200: ConversationView },
       },
     },
     async (request) => (await manager.get(request.params.id)).setConfirmation(request.body.enabled),

@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import {
-  Conversation,
+  ConversationView,
   ConversationPage,
   CountConversations,
   CreateConversation,
@@ -36,7 +36,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
         ]),
         headers: KeyHeader,
         body: CreateConversation,
-        response: { 201: Conversation },
+        response: { 201: ConversationView },
       },
     },
     async (request, reply) => {
@@ -77,7 +77,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
       schema: {
         ...describe('getConversation', 'Get a conversation', CONVERSATION),
         params: ById,
-        response: { 200: Conversation },
+        response: { 200: ConversationView },
       },
     },
     (request) => manager.view(request.params.id),

@@ -1,6 +1,6 @@
 /** The route that forks a conversation. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { Conversation, ForkConversation } from '../../contract/conversation.ts'
+import { ConversationView, ForkConversation } from '../../contract/conversation.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { KeyHeader, keyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
@@ -28,7 +28,7 @@ export const forkRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
         params: ById,
         headers: KeyHeader,
         body: ForkConversation.optional(),
-        response: { 201: Conversation },
+        response: { 201: ConversationView },
       },
     },
     async (request, reply) => {

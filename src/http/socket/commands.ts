@@ -3,11 +3,11 @@ import type { z } from 'zod'
 import type { Access } from '../../access/access.ts'
 import type { Scope } from '../../contract/key.ts'
 import { LATER_FIELDS } from '../../contract/conversation.ts'
-import { tellIssue } from '../../contract/issue.ts'
+import { describeIssue } from '../../contract/issue.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { AckFrame, ProblemFrame } from '../../contract/socket.ts'
 import { CommandFrame } from '../../contract/socket.ts'
-import { ComplexJson, parseForeignJson } from '../../lib/foreign-json.ts'
+import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
 import type { Opened } from '../../conversations/assemble.ts'
 import type { Idempotency } from '../../conversations/idempotency/idempotency.ts'
 import { mayPostTask } from '../guards/limited-requests.ts'
@@ -88,7 +88,7 @@ async function carryOut(
 
 export function parseJson(text: string): unknown {
   try {
-    return parseForeignJson(text)
+    return parseUntrustedJson(text)
   } catch (cause) {
     if (cause instanceof ComplexJson) throw new Problem('invalid_request', `The frame ${cause.message}.`, { cause })
     throw new Problem(
@@ -106,7 +106,7 @@ export function parseFrame<T>(schema: z.ZodType<T>, json: unknown): T {
   const unknown = parsed.error.issues.flatMap((issue) => (issue.code === 'unrecognized_keys' ? issue.keys : []))
   const later = unknown.filter((name) => LATER_FIELDS.has(name))
   if (later.length > 0) throw unsupportedFields(later)
-  const issues = parsed.error.issues.slice(0, MAX_ISSUES).map((issue) => tellIssue(issue, ['frame']))
+  const issues = parsed.error.issues.slice(0, MAX_ISSUES).map((issue) => describeIssue(issue, ['frame']))
   throw new Problem('invalid_request', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), {
     details: { issues },
   })

@@ -87,7 +87,7 @@ export class SocketConnection {
 
   #put(data: RawData, isBinary: boolean): void {
     this.#isAlive = true
-    // As `binaryType` has it when nobody changes that.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as `binaryType` has it when nobody changes that
     const frame = isBinary ? EMPTY : (data as Buffer)
     this.#waiting.push(frame)
     this.#waitingBytes += frame.length

@@ -5,7 +5,7 @@ import type { WebSocket } from 'ws'
 import { AUTH_TIMEOUT_MS, AuthFrame, MAX_AUTH_BYTES } from '../../contract/socket.ts'
 import { Problem } from '../../contract/problem.ts'
 import { networkOf } from '../../security/client-network.ts'
-import { WaitingRoom } from './waiting-room.ts'
+import { UnauthenticatedConnections } from './unauthenticated-connections.ts'
 
 /** RFC 6455: a message is too big to be processed. */
 const TOO_BIG = 1009
@@ -23,7 +23,7 @@ export type FirstFrameKey = {
 export type CheckKey = (request: FastifyRequest, authorization: string | undefined) => Promise<void>
 
 export function createFirstFrameKey(checkKey: CheckKey): FirstFrameKey {
-  const room = new WaitingRoom()
+  const room = new UnauthenticatedConnections()
 
   /** Undefined for one that does not come in time. */
   async function firstFrame({ ip, raw }: FastifyRequest, ws: WebSocket, frames: AsyncIterator<string, void>) {

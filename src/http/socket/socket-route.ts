@@ -15,12 +15,12 @@ export type SocketRoute<Params extends z.ZodType, Query extends z.ZodType> = {
   readonly config?: FastifyContextConfig
   readonly schema: { readonly params?: Params; readonly querystring: Query }
   /** What would be thrown later, before the upgrade: the client then gets it as an HTTP error. */
-  readonly check: (asked: Asked<Params, Query>) => Promise<unknown>
+  readonly check: (asked: SocketRequest<Params, Query>) => Promise<unknown>
   /** Resolves when everything is sent. What it throws is sent as an error frame, and the socket is closed. */
-  readonly serve: (socket: SocketConnection, asked: Asked<Params, Query>) => Promise<void>
+  readonly serve: (socket: SocketConnection, asked: SocketRequest<Params, Query>) => Promise<void>
 }
 
-export type Asked<Params extends z.ZodType, Query extends z.ZodType> = {
+export type SocketRequest<Params extends z.ZodType, Query extends z.ZodType> = {
   readonly params: z.infer<Params>
   readonly query: z.infer<Query>
   readonly request: FastifyRequest
@@ -74,12 +74,15 @@ async function live<Params extends z.ZodType, Query extends z.ZodType>(
     socket.signal.addEventListener('abort', () => ended.removeEventListener('abort', onEnded))
     await route.serve(socket, askedBy(request))
   } catch (error) {
-    await endWithProblem(socket, tellProblem(error as Error, request))
+    await endWithProblem(socket, tellProblem(error, request))
   }
 }
 
 /** Both are what the schemas of the route have made of them. */
-function askedBy<Params extends z.ZodType, Query extends z.ZodType>(request: FastifyRequest): Asked<Params, Query> {
+function askedBy<Params extends z.ZodType, Query extends z.ZodType>(
+  request: FastifyRequest,
+): SocketRequest<Params, Query> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the schemas of the route have made of them
   return { params: request.params as z.infer<Params>, query: request.query as z.infer<Query>, request }
 }
 

@@ -66,6 +66,7 @@ export function takeUpgrades(app: FastifyInstance, maxFrameBytes: number): void 
       reply.hijack()
       reply.raw.detachSocket(raw.socket)
       server ??= await createServer(maxFrameBytes)
+      // oxlint-disable-next-line typescript/no-non-null-assertion -- only for a request that `has` confirmed
       server.handleUpgrade(raw, raw.socket, heads.get(raw)!, onOpen)
     },
     cut() {

@@ -23,25 +23,6 @@ export class CutShort extends Error {}
 /** What answered is no Chat Completions endpoint; the message is how its answer began. */
 export class NotAnAnswer extends Error {}
 
-export type AnswerAssembly = {
-  /** The deltas a chunk adds. One never ends inside a character: the half of a pair waits for the other. Throws `AnswerTooLarge`. */
-  add(chunk: Chunk): LlmPiece[]
-  /** The server said that there is no more. */
-  end(): void
-  /** The connection broke, though the answer seemed to have ended. */
-  breakOff(): void
-  /** What still waited for its other half. */
-  flush(): LlmPiece[]
-  /** Whether the model is known to have come to its end; what breaks after that costs nothing. */
-  readonly hasEnded: boolean
-  /** Throws `CutShort` or `NotAnAnswer` when this is not an answer in full. */
-  finish(): LlmAnswer
-  /** All that was understood so far, for a log: a secret that comes in pieces is whole in it. */
-  soFar(): object
-  /** What was said, for an answer that never comes to its end; undefined when nothing was. It has no calls. */
-  partial(): LlmAnswer | undefined
-}
-
 export type AnswerOptions = {
   readonly model: string
   /** Ids of earlier calls. Some vendors count from `call_0` in every answer; a conversation needs each id once. */
@@ -49,114 +30,136 @@ export type AnswerOptions = {
   readonly costOf: (usage: Usage) => number | undefined
 }
 
-export function createAnswerAssembly({ model, takenIds, costOf }: AnswerOptions): AnswerAssembly {
-  const calls = createToolCallAssembly()
-  const halves = new Map<string, LlmPiece>()
-  let text = ''
-  let reasoning = ''
-  let size = 0
-  let stopReason = ''
-  let usage: Usage | undefined
-  let servedModel = ''
-  let sawAnswer = false
-  let sawOther = false
-  let sawEnd = false
-  let isBroken = false
+export class AnswerAssembly {
+  readonly #options: AnswerOptions
+  readonly #calls = createToolCallAssembly()
+  /** Halves of characters that wait for the other half; by part. */
+  readonly #halves = new Map<string, LlmPiece>()
+  #text = ''
+  #reasoning = ''
+  #size = 0
+  #stopReason = ''
+  #usage: Usage | undefined
+  #servedModel = ''
+  #sawAnswer = false
+  #sawOther = false
+  #sawEnd = false
+  #isBroken = false
+
+  constructor(options: AnswerOptions) {
+    this.#options = options
+  }
+
+  /** The deltas a chunk adds. One never ends inside a character: the half of a pair waits for the other. Throws `AnswerTooLarge`. */
+  add(chunk: Chunk): LlmPiece[] {
+    this.#sawAnswer ||= chunk.isAnswer
+    this.#sawOther ||= !chunk.isAnswer
+    this.#stopReason = chunk.finishReason || this.#stopReason
+    this.#usage = chunk.usage ?? this.#usage
+    this.#servedModel = chunk.model || this.#servedModel
+    const added = this.#newIn(chunk)
+    this.#text += added.text
+    this.#reasoning += added.reasoning
+    const inputs = added.calls.map((fragment) => this.#calls.add(fragment))
+    this.#size += added.text.length + added.reasoning.length + inputs.reduce((sum, input) => sum + input.text.length, 0)
+    // Usage may also come first; it is the end only when nothing follows.
+    this.#sawEnd = chunk.isLast && this.#size > 0
+    if (this.#size > MAX_ANSWER_CHARS) throw new AnswerTooLarge(`it is longer than ${MAX_ANSWER_CHARS} characters`)
+    return [
+      ...this.#whole({ kind: 'reasoning', text: added.reasoning }),
+      ...this.#whole({ kind: 'text', text: added.text }),
+      ...inputs.flatMap((input) => this.#whole({ kind: 'tool_input', index: input.call, text: input.text })),
+    ]
+  }
+
+  /** The server said that there is no more. */
+  end(): void {
+    this.#sawEnd = true
+  }
+
+  /** The connection broke, though the answer seemed to have ended. */
+  breakOff(): void {
+    this.#isBroken = true
+  }
+
+  /** What still waited for its other half. */
+  flush(): LlmPiece[] {
+    const left = [...this.#halves.values()].map((half) => ({ ...half, text: half.text.toWellFormed() }))
+    this.#halves.clear()
+    return left
+  }
+
+  /** Whether the model is known to have come to its end; what breaks after that costs nothing. */
+  get hasEnded(): boolean {
+    return this.#sawEnd || this.#stopReason !== ''
+  }
+
+  /** Throws `CutShort` or `NotAnAnswer` when this is not an answer in full. */
+  finish(): LlmAnswer {
+    const stopReason = this.#stopReason
+    if (this.#sawOther && !this.#sawAnswer) throw new NotAnAnswer('')
+    // Some vendors give a finish reason with every chunk: where the connection broke it proves nothing.
+    const isCertain = stopReason !== '' && !this.#isBroken && cutReasonOf(stopReason) === undefined
+    const { calls, incomplete } = this.#calls.finish({ isCertain, takenIds: this.#options.takenIds })
+    const isEmpty = this.#text === '' && calls.length === 0
+    const isCut = stopReason === '' ? !this.#sawEnd || incomplete > 0 || isEmpty : this.#isBroken && incomplete > 0
+    // OpenRouter's finish reason for a provider that failed behind it.
+    if (isCut || stopReason === 'error') throw new CutShort('the answer ended before the model did')
+    return this.#answerWith(this.#text, calls)
+  }
+
+  /** All that was understood so far, for a log: a secret that comes in pieces is whole in it. */
+  soFar(): object {
+    return {
+      model: this.#servedModel || this.#options.model,
+      ...(this.#reasoning && { reasoning: this.#reasoning }),
+      text: this.#text,
+      tool_calls: this.#calls.calls.map((call) => ({ id: call.id, name: call.name, arguments: call.text })),
+      finish_reason: this.#stopReason,
+      usage: this.#usage,
+    }
+  }
+
+  /** What was said, for an answer that never comes to its end; undefined when nothing was. It has no calls. */
+  partial(): LlmAnswer | undefined {
+    const said = this.#text.slice(0, this.#text.length - (this.#halves.get('text')?.text.length ?? 0))
+    return said.trim() === '' ? undefined : this.#answerWith(said, [])
+  }
 
   /** What the chunk adds. Its `message` may repeat what was said, and then counts for what goes beyond that. */
-  function newIn(chunk: Chunk): Pick<Chunk, 'text' | 'reasoning' | 'calls'> {
+  #newIn(chunk: Chunk): Pick<Chunk, 'text' | 'reasoning' | 'calls'> {
     if (chunk.extent === 'piece') return chunk
     const rest = (said: string, whole: string) => {
       if (whole.startsWith(said)) return whole.slice(said.length)
       return chunk.extent === 'message' ? whole : ''
     }
     return {
-      text: rest(text, chunk.text),
-      reasoning: rest(reasoning, chunk.reasoning),
-      calls: calls.calls.length > 0 ? [] : chunk.calls,
+      text: rest(this.#text, chunk.text),
+      reasoning: rest(this.#reasoning, chunk.reasoning),
+      calls: this.#calls.calls.length > 0 ? [] : chunk.calls,
     }
   }
 
-  function answerWith(text: string, toolCalls: LlmAnswer['toolCalls']): LlmAnswer {
-    const counted = usage ?? NO_USAGE
+  #answerWith(text: string, toolCalls: LlmAnswer['toolCalls']): LlmAnswer {
+    const { model, costOf } = this.#options
     return {
       text: text.toWellFormed(),
-      reasoning: reasoning.toWellFormed(),
+      reasoning: this.#reasoning.toWellFormed(),
       toolCalls,
-      usage: counted,
-      costUsd: usage && costOf(usage),
-      stopReason: stopReason || 'unknown',
-      model: servedModel || model,
+      usage: this.#usage ?? NO_USAGE,
+      costUsd: this.#usage && costOf(this.#usage),
+      stopReason: this.#stopReason || 'unknown',
+      model: this.#servedModel || model,
     }
   }
 
-  function whole(delta: LlmPiece): LlmPiece[] {
+  #whole(delta: LlmPiece): LlmPiece[] {
     const part = partOf(delta)
-    const all = (halves.get(part)?.text ?? '') + delta.text
+    const all = (this.#halves.get(part)?.text ?? '') + delta.text
     const end = isHighSurrogate(all.charCodeAt(all.length - 1)) ? all.length - 1 : all.length
-    if (end < all.length) halves.set(part, { ...delta, text: all.slice(end) })
-    else halves.delete(part)
+    if (end < all.length) this.#halves.set(part, { ...delta, text: all.slice(end) })
+    else this.#halves.delete(part)
     return end > 0 ? [{ ...delta, text: all.slice(0, end).toWellFormed() }] : []
-  }
-
-  return {
-    add(chunk) {
-      sawAnswer ||= chunk.isAnswer
-      sawOther ||= !chunk.isAnswer
-      stopReason = chunk.finishReason || stopReason
-      usage = chunk.usage ?? usage
-      servedModel = chunk.model || servedModel
-      const added = newIn(chunk)
-      text += added.text
-      reasoning += added.reasoning
-      const inputs = added.calls.map((fragment) => calls.add(fragment))
-      size += added.text.length + added.reasoning.length + inputs.reduce((sum, input) => sum + input.text.length, 0)
-      // Usage may also come first; it is the end only when nothing follows.
-      sawEnd = chunk.isLast && size > 0
-      if (size > MAX_ANSWER_CHARS) throw new AnswerTooLarge(`it is longer than ${MAX_ANSWER_CHARS} characters`)
-      return [
-        ...whole({ kind: 'reasoning', text: added.reasoning }),
-        ...whole({ kind: 'text', text: added.text }),
-        ...inputs.flatMap((input) => whole({ kind: 'tool_input', index: input.call, text: input.text })),
-      ]
-    },
-    end() {
-      sawEnd = true
-    },
-    breakOff() {
-      isBroken = true
-    },
-    flush() {
-      const left = [...halves.values()].map((half) => ({ ...half, text: half.text.toWellFormed() }))
-      halves.clear()
-      return left
-    },
-    get hasEnded() {
-      return sawEnd || stopReason !== ''
-    },
-    finish() {
-      if (sawOther && !sawAnswer) throw new NotAnAnswer('')
-      // Some vendors give a finish reason with every chunk: where the connection broke it proves nothing.
-      const isCertain = stopReason !== '' && !isBroken && cutReasonOf(stopReason) === undefined
-      const { calls: toolCalls, incomplete } = calls.finish({ isCertain, takenIds })
-      const isEmpty = text === '' && toolCalls.length === 0
-      const isCut = stopReason === '' ? !sawEnd || incomplete > 0 || isEmpty : isBroken && incomplete > 0
-      // OpenRouter's finish reason for a provider that failed behind it.
-      if (isCut || stopReason === 'error') throw new CutShort('the answer ended before the model did')
-      return answerWith(text, toolCalls)
-    },
-    soFar: () => ({
-      model: servedModel || model,
-      ...(reasoning && { reasoning }),
-      text,
-      tool_calls: calls.calls.map((call) => ({ id: call.id, name: call.name, arguments: call.text })),
-      finish_reason: stopReason,
-      usage,
-    }),
-    partial() {
-      const said = text.slice(0, text.length - (halves.get('text')?.text.length ?? 0))
-      return said.trim() === '' ? undefined : answerWith(said, [])
-    },
   }
 }
 

@@ -1,5 +1,5 @@
 /** From the text of an answer to its deltas: knows the framings an answer comes in, and nothing of what it means. */
-import { ComplexJson, parseForeignJson } from '../../lib/foreign-json.ts'
+import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
 import { EventTooLarge, createSseDecoder } from '../../lib/sse-decoder.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import type { AnswerAssembly } from './answer-assembly.ts'
@@ -110,7 +110,7 @@ function parseMessage({ event, data }: { event: string; data: string }): ServerM
   if (text === '[DONE]') return ['done']
   if (text === '' && !isError) return []
   try {
-    return [{ json: parseForeignJson(data), isError }]
+    return [{ json: parseUntrustedJson(data), isError }]
   } catch (error) {
     if (error instanceof ComplexJson) throw new AnswerTooLarge(`a message of it ${error.message}`)
     if (isError && !/^[{[]/.test(text)) return [{ json: text, isError }]
@@ -121,7 +121,7 @@ function parseMessage({ event, data }: { event: string; data: string }): ServerM
 /** What is no whole document is what is left of one, or a text that says nothing to a program. */
 function documentIn(lines: string): ServerMessage[] {
   try {
-    return /^\s*[{[]/.test(lines) ? [{ json: parseForeignJson(lines), isError: false }] : []
+    return /^\s*[{[]/.test(lines) ? [{ json: parseUntrustedJson(lines), isError: false }] : []
   } catch {
     return []
   }

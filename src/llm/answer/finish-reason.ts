@@ -10,6 +10,7 @@ const REASONS: Readonly<Record<CutReason, RegExp>> = {
   context_window: /^model_context_window_exceeded$/i,
 }
 
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
 const CUT_REASONS = Object.keys(REASONS) as CutReason[]
 
 /** Undefined for an answer that the model ended itself. */

@@ -6,7 +6,7 @@
  * object or not at all, and the whole call once more at the end.
  */
 import { randomBytes } from 'node:crypto'
-import { parseJsonObject } from '../../lib/foreign-json.ts'
+import { parseJsonObject } from '../../lib/json/untrusted-json.ts'
 import { AnswerTooLarge, MAX_NAME_CHARS, MAX_TOOL_CALLS } from './answer-limits.ts'
 import type { ModelToolCall } from '../llm.ts'
 import { createObjectWatch } from './object-watch.ts'

@@ -35,6 +35,7 @@ export async function startScriptedModel(script: Script, { port = 0 } = {}): Pro
 
   async function complete(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const text = await readText(request)
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- requests come from our own client and from tests
     const body = JSON.parse(text) as ScriptedQuestion['body']
     const record = {
       path: request.url ?? '',
@@ -69,6 +70,7 @@ export async function startScriptedModel(script: Script, { port = 0 } = {}): Pro
     server.once('error', reject)
     server.listen(port, '127.0.0.1', resolve)
   })
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it listens, and not on a path
   const { port: bound } = server.address() as AddressInfo
 
   async function close(): Promise<void> {
@@ -143,6 +145,7 @@ async function pause(ms: number | undefined, signal: AbortSignal): Promise<void>
 
 async function readText(request: IncomingMessage): Promise<string> {
   const parts: Buffer[] = []
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a stream without an encoding
   for await (const part of request) parts.push(part as Buffer)
   return Buffer.concat(parts).toString('utf8')
 }

@@ -1,4 +1,5 @@
 /** Undoes one level of escapes in a stream of bytes: those of JSON, shells and other languages, or those of URLs. Knows no secret. */
+/* oxlint-disable typescript/no-non-null-assertion -- indexes are within bounds, and this runs for each byte of all output */
 
 /** Takes the bytes of a text one by one; `start` and `end` are where in the text the byte is written. */
 export interface ByteSink {

@@ -82,7 +82,7 @@ function partAt(key: string, spelled: string, at: number, perCharacter: number):
   if (word !== undefined) return { length: word.length, bits: BITS_PER_KNOWN_WORD }
   const spoken = /^(?:[A-Z]?[a-z]+|[A-Z]+)/.exec(key.slice(at))?.[0].length ?? 0
   if (spoken >= MIN_SPOKEN_LETTERS) return { length: spoken, bits: spoken * BITS_PER_SPOKEN_LETTER }
-  return { length: 1, bits: /[-_. ]/.test(key[at]!) ? BITS_PER_SEPARATOR : perCharacter }
+  return { length: 1, bits: /[-_. ]/.test(key.charAt(at)) ? BITS_PER_SEPARATOR : perCharacter }
 }
 
 /** The length of `aaaa`, `abcd`, `4321` or `qwer` here. */
@@ -92,7 +92,7 @@ function sequenceAt(key: string, at: number): number {
     while (end < key.length && key.charCodeAt(end) - key.charCodeAt(end - 1) === step) end++
     return end - at
   })
-  const rows = ROWS.map((row) => commonLength(row.slice(row.indexOf(key[at]!)), key.slice(at)))
+  const rows = ROWS.map((row) => commonLength(row.slice(row.indexOf(key.charAt(at))), key.slice(at)))
   return Math.max(...steps, ...rows)
 }
 
@@ -107,6 +107,11 @@ function commonLength(one: string, other: string): number {
 function alphabetOf(key: string): number {
   if (/^[0-9]+$/.test(key)) return 10
   if (/^[0-9a-f-]+$/i.test(key)) return 16
-  const kinds = [/[0-9]/, /[a-z]/, /[A-Z]/, /[^0-9a-zA-Z]/]
-  return [10, 26, 26, 20].reduce((sum, size, at) => sum + (kinds[at]!.test(key) ? size : 0), 0)
+  const kinds = [
+    { pattern: /[0-9]/, size: 10 },
+    { pattern: /[a-z]/, size: 26 },
+    { pattern: /[A-Z]/, size: 26 },
+    { pattern: /[^0-9a-zA-Z]/, size: 20 },
+  ]
+  return kinds.reduce((sum, { pattern, size }) => sum + (pattern.test(key) ? size : 0), 0)
 }

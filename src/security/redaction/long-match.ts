@@ -1,4 +1,5 @@
 /** Follows a secret that is longer than what an automaton looks for, from the place where its beginning was found. */
+/* oxlint-disable typescript/no-non-null-assertion -- indexes are within bounds, and this runs for each byte of all output */
 import type { LongPattern, PatternAutomaton } from './pattern-automaton.ts'
 
 /** Beside the pattern, so that it is worked out once: for each length, the longest beginning that is also an end of it. */
@@ -6,7 +7,7 @@ type Prepared = { readonly bytes: Uint8Array; readonly borders: Int32Array }
 const prepared = new WeakMap<LongPattern, Prepared>()
 
 /** `grown` by the next byte of the secret; `moved`: it is where the match began later that this one fits; or neither. */
-export type Verdict = 'grown' | 'moved' | 'over'
+export type MatchState = 'grown' | 'moved' | 'over'
 
 export class LongMatch {
   readonly pattern: LongPattern
@@ -29,7 +30,7 @@ export class LongMatch {
     this.#matched = least
   }
 
-  take(byte: number, bytes: Pick<PatternAutomaton, 'areSame'>): Verdict {
+  take(byte: number, bytes: Pick<PatternAutomaton, 'areSame'>): MatchState {
     let verdict: 'grown' | 'moved' = 'grown'
     while (this.#matched === this.#bytes.length || !bytes.areSame(this.#bytes[this.#matched]!, byte)) {
       this.#matched = this.#borders[this.#matched]!

@@ -3,6 +3,7 @@
  * that form goes, whatever key it is of: a rule that compared it with a key would tell whoever can have a text repeated
  * how the key begins.
  */
+/* oxlint-disable typescript/no-non-null-assertion -- indexes are within bounds, and this runs for each byte of all output */
 
 const PLACEHOLDER = '<secret:masked>'
 

@@ -22,6 +22,7 @@ export class Occurrences {
     const list = this.#list
     const latest = list[list.length - 1]
     if (latest && start >= latest.start && end <= latest.end) return
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- the list is not empty
     while (list.length > 0 && start <= list[list.length - 1]!.start && end >= list[list.length - 1]!.end) list.pop()
     const last = list[list.length - 1]
     const before = list[list.length - 2]

@@ -2,6 +2,7 @@
  * Finds many byte sequences in one pass over a text (Aho-Corasick). All of its states are made from the sequences before
  * any text is read: no text can make it grow, and a byte of a text costs a constant on average.
  */
+/* oxlint-disable typescript/no-non-null-assertion -- indexes are within bounds, and this runs for each byte of all output */
 
 /** A sequence of which an automaton knows the beginning; the rest is compared, see `long-match.ts`. */
 export interface LongPattern {

@@ -55,9 +55,10 @@ function toPattern(name: string, bytes: Uint8Array, isWhole: boolean): Pattern {
 
 /** As it is, and as it is read where escapes are undone: what looks like one in a value is undone with the others. */
 function spellings(text: string): Uint8Array[] {
-  const all: Uint8Array[] = [Buffer.from(text)]
+  const asWritten: Uint8Array = Buffer.from(text)
+  const all = [asWritten]
   for (const from of [0, 1]) {
-    let bytes = all[0]!
+    let bytes = asWritten
     for (const kind of ESCAPE_LEVELS.slice(from)) {
       const decoded = decodeEscapes(kind, bytes)
       if (decoded.length === bytes.length) continue
@@ -83,6 +84,6 @@ function base64Of(text: string, lead: number): Uint8Array[] {
   if (sharedBits === 0) return [new Uint8Array(Buffer.from(own))]
   const sure = own.slice(0, -1)
   if (sure.length > MAX_PATTERN_BYTES) return [new Uint8Array(Buffer.from(sure))]
-  const first = BASE64.indexOf(own.at(-1)!)
+  const first = BASE64.indexOf(own.slice(-1))
   return Array.from(BASE64.slice(first, first + 2 ** sharedBits), (last) => new Uint8Array(Buffer.from(sure + last)))
 }

@@ -3,6 +3,7 @@
  * the text, and how much of the end is undecided, follows from the lengths of the secrets and from the text. It never
  * depends on whether the text is like a secret.
  */
+/* oxlint-disable typescript/no-non-null-assertion -- there is one reading for each level of escapes, and one of the plain text */
 import { EscapeDecoder, utf8 } from './escape-decoder.ts'
 import type { Occurrences } from './occurrences.ts'
 import { ROOT } from './pattern-automaton.ts'

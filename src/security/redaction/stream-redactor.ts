@@ -158,8 +158,9 @@ class Writer {
     let at = start
     for (let next = 0; ;) {
       let furthest: Occurrence | undefined
-      for (; next < found.length && found[next]!.start <= at; next++) {
-        const occurrence = found[next]!
+      for (; ; next++) {
+        const occurrence = found[next]
+        if (!occurrence || occurrence.start > at) break
         if (occurrence.end > (furthest?.end ?? at)) furthest = occurrence
       }
       if (furthest) {

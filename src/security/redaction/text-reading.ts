@@ -42,7 +42,8 @@ export class TextReading {
 
   /** Something ends where the automaton stands. */
   report(end: number): void {
-    const { name, length, longs } = this.automaton.hitAt(this.state)! // asked only where there is one
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- called only where there is one
+    const { name, length, longs } = this.automaton.hitAt(this.state)!
     const start = this.positions.startOf(length)
     this.#found.add(name, start, end, longs[0])
     for (const long of longs) {

@@ -1,4 +1,5 @@
 /** Where in a text the latest bytes of a reading of it are written. Costs nothing where each byte is one unit of the text. */
+/* oxlint-disable typescript/no-non-null-assertion -- indexes are within bounds, and this runs for each byte of all output */
 
 export class UnitPositions {
   readonly #mask: number

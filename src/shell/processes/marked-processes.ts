@@ -1,6 +1,6 @@
 /**
  * Finds and ends the processes of a conversation by a mark in their environment: those that left the shell's process
- * tree (`setsid`, daemons) keep it. Exact only behind a wall with a PID namespace: a process can start without it.
+ * tree (`setsid`, daemons) keep it. Exact only in a sandbox with a PID namespace: a process can start without it.
  */
 import { sep } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'

@@ -93,7 +93,7 @@ export function findFirstborn(pid: number, generations: number): ProcessEntry | 
   return first === undefined ? undefined : findFirstborn(first, generations - 1)
 }
 
-/** The process at or below `pid` that calls itself `ownPid`: behind a wall it counts in a PID namespace of its own. */
+/** The process at or below `pid` that calls itself `ownPid`: in a sandbox it counts in a PID namespace of its own. */
 export function findByOwnPid(pid: number, ownPid: string): number | undefined {
   const candidates = [pid, ...findDescendants(pid).map((entry) => entry.pid)]
   // proc_pid_status(5): the pid in each namespace, the innermost last. A kernel without PID namespaces has no such line.

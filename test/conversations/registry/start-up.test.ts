@@ -3,7 +3,7 @@ import { appendFile, copyFile, readFile, readdir, rm, truncate, writeFile } from
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ListConversations } from '../../../src/contract/conversation.ts'
-import type { Conversation as ConversationView } from '../../../src/contract/conversation.ts'
+import type { ConversationView } from '../../../src/contract/conversation.ts'
 import { createJsonlStore } from '../../../src/events/store/jsonl-store.ts'
 import type { EventStore } from '../../../src/events/event-store.ts'
 import { effort } from '../../support/patience.ts'

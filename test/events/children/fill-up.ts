@@ -1,7 +1,7 @@
 /** Runs where no file may grow beyond a limit: fills a log up to it, and prints what happened as JSON. */
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createEventLog } from '../../../src/events/event-log.ts'
+import { EventLog } from '../../../src/events/event-log.ts'
 import { createJsonlStore } from '../../../src/events/store/jsonl-store.ts'
 import { message, readAll, seqsOf } from '../fixtures.ts'
 
@@ -11,7 +11,7 @@ process.on('SIGXFSZ', () => undefined)
 const [directory, id] = process.argv.slice(2) as [string, string]
 const path = join(directory, id, 'events.jsonl')
 const store = createJsonlStore({ directory })
-const log = createEventLog({ log: await store.create(id), onListenerError: () => undefined })
+const log = new EventLog({ log: await store.create(id), onListenerError: () => undefined })
 const shown: number[] = []
 log.subscribe({ onEvents: (events) => shown.push(...events.map(({ seq }) => seq)) })
 

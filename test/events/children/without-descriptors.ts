@@ -1,14 +1,14 @@
 /** Runs with few file descriptors: uses them all up around appends to a log that is closed while idle, and prints what happened as JSON. */
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createEventLog } from '../../../src/events/event-log.ts'
+import { EventLog } from '../../../src/events/event-log.ts'
 import { createJsonlStore } from '../../../src/events/store/jsonl-store.ts'
 import { message, readAll, seqsOf } from '../fixtures.ts'
 
 const [directory, id] = process.argv.slice(2) as [string, string]
 const IDLE_MS = 20
 const stored = await createJsonlStore({ directory, idleMs: IDLE_MS }).create(id)
-const log = createEventLog({ log: stored, onListenerError: () => undefined })
+const log = new EventLog({ log: stored, onListenerError: () => undefined })
 
 async function outcomeOf(work: Promise<unknown>): Promise<string> {
   return await work.then(

@@ -1,5 +1,5 @@
 /** Cursors of the firehose: opaque, and the same after a restart. */
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { decodeCursor, encodeCursor } from '../../../src/events/firehose/firehose-cursor.ts'
 

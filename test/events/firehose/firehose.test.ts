@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { follow } from '../../../src/events/event-feed.ts'
 import type { FollowOptions } from '../../../src/events/event-feed.ts'
-import type { EventLog } from '../../../src/events/event-log.ts'
-import { createEventLog } from '../../../src/events/event-log.ts'
+import { EventLog } from '../../../src/events/event-log.ts'
 import { Firehose } from '../../../src/events/firehose/firehose.ts'
 import type { FirehoseEvent } from '../../../src/events/firehose/firehose-record.ts'
 import { createJsonlStore } from '../../../src/events/store/jsonl-store.ts'
@@ -27,7 +26,7 @@ function startLife(directory: string, ids: readonly string[]) {
   const logs: EventLog[] = []
   const share = async (id: string, isNew: boolean): Promise<EventLog> => {
     const stored = isNew ? await store.create(id) : (await store.open(id)).log
-    const log = createEventLog({ log: stored, onListenerError: (error) => faults.push(error) })
+    const log = new EventLog({ log: stored, onListenerError: (error) => faults.push(error) })
     firehose.attach(log)
     logs.push(log)
     return log

@@ -8,9 +8,9 @@ import { join } from 'node:path'
 import { createConnectionPermits } from '../../../src/network/connection-permits.ts'
 import { parsePrivateRule } from '../../../src/network/private-hosts.ts'
 import { NetworkProxy } from '../../../src/network/proxy.ts'
-import { createReach } from '../../../src/network/reach.ts'
+import { createOutboundConnector } from '../../../src/network/outbound-connector.ts'
 import { shellEnvironment } from '../../../src/shell/shell-environment.ts'
-import { createShells } from '../../../src/shell/shells.ts'
+import { BashShells } from '../../../src/shell/shells.ts'
 import { requireWall } from '../../support/wall.ts'
 
 const root = process.argv[2]!
@@ -26,14 +26,14 @@ const proxy = new NetworkProxy({
   judge: async (host) =>
     host.kind === 'name' ? { allowed: true, asked: false } : { allowed: false, reason: 'not listed', advice: '' },
   isStillAllowed: () => true,
-  reach: createReach({ privateRules: [rule] }),
+  reach: createOutboundConnector({ privateRules: [rule] }),
   permits: createConnectionPermits()(),
   onAccess: () => {},
 })
 const launcher = await requireWall({ dataDir, workdirBase, home })
 
 async function seenIn(mode: 'open' | 'none' | 'allowlist') {
-  const shells = createShells({
+  const shells = new BashShells({
     conversationId: randomUUID(),
     workdir: join(workdirBase, mode),
     stateDir: join(dataDir, mode),

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { removeTree } from '../../../src/files/trees/remove-tree.ts'
 import { findProcess } from '../../../src/shell/processes/process-table.ts'
 import { shellEnvironment } from '../../../src/shell/shell-environment.ts'
-import { createShells } from '../../../src/shell/shells.ts'
+import { BashShells } from '../../../src/shell/shells.ts'
 import { requireWall } from '../../support/wall.ts'
 import { PATIENCE_S } from '../../support/patience.ts'
 
@@ -16,7 +16,7 @@ mkdirSync(dataDir)
 mkdirSync(home)
 writeFileSync(keyFile, 'key')
 writeFileSync(join(dataDir, 'secret'), 'secret')
-const shells = createShells({
+const shells = new BashShells({
   conversationId: randomUUID(),
   workdir: join(workdirBase, 'workdir'),
   stateDir: join(dataDir, 'state'),

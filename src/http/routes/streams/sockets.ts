@@ -1,7 +1,7 @@
 /** WebSockets of one conversation: on one that there is, and one that makes its own. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { FastifyRequest } from 'fastify'
-import type { Conversation } from '../../../contract/conversation.ts'
+import type { ConversationView } from '../../../contract/conversation.ts'
 import { CreateConversation } from '../../../contract/conversation.ts'
 import { StreamEvents, StreamNewConversation } from '../../../contract/events/events-api.ts'
 import { PROBLEMS, Problem } from '../../../contract/problem.ts'
@@ -73,7 +73,7 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
 type Talk = Omit<StreamEvents, 'after_seq'> & {
   readonly id: string
   readonly after_seq?: number | undefined
-  readonly made?: Conversation
+  readonly made?: ConversationView
 }
 
 /** Events out, commands in, side by side. */
@@ -100,7 +100,7 @@ async function talk(
       reached: (seq) => ({ type: 'reached', after_seq: seq }),
     })
   } catch (error) {
-    await endWithProblem(socket, tellProblem(error as Error, request, await manager.redactFor(id)))
+    await endWithProblem(socket, tellProblem(error, request, await manager.redactFor(id)))
   }
   await answering
   release()
@@ -117,7 +117,7 @@ async function answerAll(
   const keyed: CommandDeps['keyed'] = (key, route, body) => idempotencyIn(request, key, route, body)
   for await (const text of socket.frames) {
     const redact = await manager.redactFor(id)
-    const toProblem = (error: unknown) => tellProblem(error as Error, request, redact)
+    const toProblem = (error: unknown) => tellProblem(error, request, redact)
     const answer = await answerCommand(text, {
       access: accessOf(request),
       open: () => manager.open(id),
@@ -131,7 +131,7 @@ async function answerAll(
   }
 }
 
-function greetingOf({ id, status, created_at }: Conversation): ConversationCreatedFrame {
+function greetingOf({ id, status, created_at }: ConversationView): ConversationCreatedFrame {
   const about = { status, previous_status: status, reason: 'created' as const }
   return { type: 'StatusUpdate', ...about, conversation_id: id, timestamp: created_at }
 }

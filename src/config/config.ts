@@ -1,0 +1,138 @@
+/** The whole configuration: settings in, one checked `Config` out. */
+import { access, constants } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { z } from 'zod'
+import type { Name } from './variables.ts'
+import { makeDirectories } from '../lib/make-directories.ts'
+import type { PrivateRule } from '../network/private-hosts.ts'
+import type { LogLevel } from '../telemetry/logger.ts'
+import { LOG_LEVELS } from '../telemetry/logger.ts'
+import type { LimitValues } from '../shell/limit-values.ts'
+import { ConfigError, checked, createReader, DOT_ENV, secretFilePaths } from './environment.ts'
+import { readLlmKey, readMasterKeys } from './keys.ts'
+import { readLimits } from './limits.ts'
+import type { NetworkSettings } from './network.ts'
+import { readCallbackAllow, readLlmAllow, readNetwork, readOrigins, readPrivateRules, readProxies } from './network.ts'
+import { defaultDataDir, readPaths, readReadable, readWorkdirBase } from './paths.ts'
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
+const LOG_LEVEL_NAMES = Object.keys(LOG_LEVELS) as LogLevel[]
+
+const ISOLATIONS = ['auto', 'bubblewrap', 'none'] as const
+type Isolation = (typeof ISOLATIONS)[number]
+
+export type Config = {
+  readonly host: string
+  readonly port: number
+  readonly logLevel: LogLevel
+  readonly dataDir: string
+  readonly workdirBase: string
+  readonly workdirRoots: readonly string[]
+  /** What shells in a sandbox see beside the system's files; undefined: all that is not hidden. */
+  readonly sandboxReadable: readonly string[] | undefined
+  readonly isolation: Isolation
+  /** Of each conversation. */
+  readonly limits: LimitValues
+  /** The first encrypts. */
+  readonly masterKeys: readonly [string, ...string[]]
+  /** What secrets at rest are encrypted with; the first encrypts, each is tried to decrypt. */
+  readonly secretKeys: readonly [string, ...string[]]
+  /** Files that secrets are read from: the agent's tools keep away from them. */
+  readonly secretFiles: readonly string[]
+  /** Exact origins, or `*`. */
+  readonly corsOrigins: readonly string[]
+  /** Addresses and networks. */
+  readonly trustProxy: readonly string[]
+  readonly maxConcurrentRuns: number
+  readonly idleSeconds: number
+  readonly maxStreamsPerConversation: number
+  readonly maxFirehoseStreams: number
+  readonly maxBodyBytes: number
+  readonly maxUploadBytes: number
+  readonly maxOutputBytes: number
+  readonly streamBufferBytes: number
+  readonly logLlmPayloads: boolean
+  /** Addresses, CIDR ranges and host names. */
+  readonly callbackAllow: readonly string[]
+  /** Of conversations that bring no policy, and the most that any may have. */
+  readonly network: NetworkSettings
+  /** Addresses that are not public and that the network proxy may connect to. */
+  readonly networkPrivateRules: readonly PrivateRule[]
+  /** Origins, wildcard hosts and `public`; empty is anywhere. */
+  readonly llmAllow: readonly string[]
+  /** For conversations that bring none. */
+  readonly defaultLlm: { readonly model?: string; readonly api_key?: string; readonly base_url?: string }
+  /** The server's own environment, from which the workspace takes what a shell may see. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+/** `masterKey` and `overrides` come from the command line; they win over the environment. Throws a `ConfigError`. */
+export function readConfig(overrides: Partial<Record<Name, string>> = {}): Config {
+  const read = createReader(overrides)
+  const dataDir = resolve(read('OPENHANDS_DATA_DIR') ?? defaultDataDir())
+  const masterKeys = readMasterKeys(read('OPENHANDS_MASTER_KEY'))
+  const secretKey = read('OPENHANDS_SECRET_KEY')
+  const defaultLlm = {
+    model: read('LLM_MODEL'),
+    api_key: readLlmKey(read('LLM_API_KEY')),
+    base_url: checked('LLM_BASE_URL', z.url({ protocol: /^https?$/ }).optional(), read),
+  }
+  return {
+    host: checked('OPENHANDS_SERVER_HOST', z.string().min(1), read),
+    port: checked('OPENHANDS_SERVER_PORT', z.coerce.number().int().min(0).max(65_535), read),
+    logLevel: checked('OPENHANDS_LOG_LEVEL', z.string().toUpperCase().pipe(z.enum(LOG_LEVEL_NAMES)), read),
+    dataDir,
+    workdirBase: readWorkdirBase(read('OPENHANDS_WORKDIR_BASE'), dataDir),
+    workdirRoots: readPaths('OPENHANDS_WORKDIR_ROOTS', read),
+    sandboxReadable: readReadable(read),
+    isolation: checked('OPENHANDS_ISOLATION', z.enum(ISOLATIONS), read),
+    limits: readLimits(read),
+    masterKeys,
+    secretKeys: secretKey === undefined ? masterKeys : [secretKey, ...masterKeys],
+    secretFiles: [DOT_ENV, ...secretFilePaths()].map((path) => resolve(path)),
+    corsOrigins: readOrigins(read('OPENHANDS_CORS_ORIGINS')),
+    trustProxy: readProxies(read('OPENHANDS_TRUST_PROXY')),
+    maxConcurrentRuns: checked('OPENHANDS_MAX_CONCURRENT_RUNS', z.coerce.number().int().min(1).max(100_000), read),
+    idleSeconds: checked('OPENHANDS_IDLE_SECONDS', z.coerce.number().min(0.1).max(31_536_000), read),
+    maxStreamsPerConversation: checked(
+      'OPENHANDS_MAX_STREAMS_PER_CONVERSATION',
+      z.coerce.number().int().min(1).max(100_000),
+      read,
+    ),
+    maxFirehoseStreams: checked('OPENHANDS_MAX_FIREHOSE_STREAMS', z.coerce.number().int().min(1).max(100_000), read),
+    maxBodyBytes: checked('OPENHANDS_MAX_BODY_BYTES', z.coerce.number().int().min(1024), read),
+    maxUploadBytes: checked('OPENHANDS_MAX_UPLOAD_BYTES', z.coerce.number().int().min(0), read),
+    maxOutputBytes: checked('OPENHANDS_MAX_OUTPUT_BYTES', z.coerce.number().int().min(1000).max(10_000_000), read),
+    streamBufferBytes: checked('OPENHANDS_STREAM_BUFFER_BYTES', z.coerce.number().int().min(65_536), read),
+    logLlmPayloads: checked('OPENHANDS_LOG_LLM_PAYLOADS', z.stringbool(), read),
+    callbackAllow: readCallbackAllow(read('OPENHANDS_CALLBACK_ALLOW')),
+    network: readNetwork(read),
+    networkPrivateRules: readPrivateRules(read('OPENHANDS_NETWORK_PRIVATE_ALLOW')),
+    llmAllow: readLlmAllow(read('OPENHANDS_LLM_ALLOW'), defaultLlm.base_url),
+    defaultLlm: Object.fromEntries(Object.entries(defaultLlm).filter(([, value]) => value !== undefined)),
+    environment: { ...process.env },
+  }
+}
+
+/** The data directory, where a generated key is looked for before there is a `Config`. */
+export function readDataDir(overrides: Partial<Record<Name, string>> = {}): string {
+  return resolve(createReader(overrides)('OPENHANDS_DATA_DIR') ?? defaultDataDir())
+}
+
+export const hasMasterKey = (): boolean => createReader({})('OPENHANDS_MASTER_KEY') !== undefined
+
+/** Makes the directory and proves that it can be written to. */
+export async function ensureWritable(path: string, name: Name): Promise<void> {
+  try {
+    await makeDirectories(path, 0o700)
+    await access(path, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    throw new ConfigError(`${path} cannot be written to (${code}); set ${name} to a directory that can.`, {
+      cause: error,
+    })
+  }
+}
+
+/** How the terminal wants its text: NO_COLOR (no-color.org) and pipes get none. */
+export const wantsColor = (): boolean => process.stdout.isTTY && !process.env.NO_COLOR

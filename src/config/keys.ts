@@ -1,0 +1,32 @@
+/** Reads the keys of the server and of the default model. */
+import { faultOfHeaderValue } from '../contract/http-header.ts'
+
+import { ConfigError } from './environment.ts'
+
+/** Below this a key can be guessed. */
+const MIN_KEY_LENGTH = 16
+
+export function readMasterKeys(value: string | undefined): [string, ...string[]] {
+  const [first = '', ...others] = (value ?? '').split(',').map((key) => key.trim())
+  const keys = [first, ...others]
+  if (!value) {
+    throw new ConfigError(
+      'OPENHANDS_MASTER_KEY is not set. Make a key with `openssl rand -hex 32` and export it, or start with --generate-key to have one made and kept.',
+    )
+  }
+  if (keys.some((key) => key.length < MIN_KEY_LENGTH)) {
+    throw new ConfigError(
+      `OPENHANDS_MASTER_KEY must have at least ${MIN_KEY_LENGTH} characters; make one with \`openssl rand -hex 32\`.`,
+    )
+  }
+  // Anything else cannot be sent in a header as it is, and would be refused forever.
+  if (keys.some((key) => !/^[\x21-\x7e]+$/.test(key)))
+    throw new ConfigError('OPENHANDS_MASTER_KEY may hold visible ASCII characters only.')
+  return [first, ...others]
+}
+
+/** It is sent in a header. */
+export function readLlmKey(key: string | undefined): string | undefined {
+  if (key === undefined || faultOfHeaderValue(key) === undefined) return key
+  throw new ConfigError('LLM_API_KEY holds a character that cannot be sent in an HTTP header.')
+}

@@ -1,0 +1,91 @@
+/** Reads which hosts may be reached: by browsers, proxies, callbacks, commands and model requests. */
+import { isIP } from 'node:net'
+import type { Name } from './variables.ts'
+import type { NetworkPolicy } from '../contract/network.ts'
+import { findExcess } from '../network/policy.ts'
+import type { PrivateRule } from '../network/private-hosts.ts'
+import { parsePrivateRule } from '../network/private-hosts.ts'
+import { parsePolicySetting } from '../network/server-policy.ts'
+import { isEndpointRule } from '../security/endpoint-rules.ts'
+import { isAddressRule } from '../security/public-address.ts'
+
+import type { Read } from './environment.ts'
+import { ConfigError } from './environment.ts'
+
+/** As browsers send them: scheme, host and port, and nothing behind. Another form would never match. */
+export function readOrigins(value: string | undefined): string[] {
+  const origins = listOf(value)
+  const wrong = origins.find((origin) => origin !== '*' && !isOrigin(origin))
+  if (wrong === undefined) return origins
+  throw new ConfigError('OPENHANDS_CORS_ORIGINS takes origins such as https://app.example.com, or *.')
+}
+
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text
+}
+
+/** Neither all proxies nor a number of hops: a client that reaches the server directly could then claim any address. */
+export function readProxies(value: string | undefined): string[] {
+  const proxies = listOf(value)
+  if (proxies.every(isNetwork)) return proxies
+  throw new ConfigError('OPENHANDS_TRUST_PROXY takes addresses and networks, such as 127.0.0.1,10.0.0.0/8.')
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0) return false
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128))
+}
+
+function listOf(value: string | undefined): string[] {
+  return (value ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean)
+}
+
+export function readCallbackAllow(value: string | undefined): string[] {
+  const allowed = listOf(value)
+  const wrong = allowed.find((entry) => !isAddressRule(entry))
+  if (wrong === undefined) return allowed
+  throw new ConfigError(`OPENHANDS_CALLBACK_ALLOW: ${wrong} is not an address, CIDR range or host name.`)
+}
+
+/** For conversations without a policy, and the most that any may have. */
+export type NetworkSettings = { readonly default: NetworkPolicy; readonly ceiling: NetworkPolicy }
+
+export function readNetwork(read: Read): NetworkSettings {
+  const ceiling = readPolicy('OPENHANDS_NETWORK_CEILING', read) ?? { mode: 'open' }
+  const policy = readPolicy('OPENHANDS_NETWORK', read) ?? ceiling
+  const excess = findExcess(policy, ceiling)
+  if (excess === undefined) return { default: policy, ceiling }
+  throw new ConfigError(`OPENHANDS_NETWORK is more than OPENHANDS_NETWORK_CEILING: ${excess}.`)
+}
+
+function readPolicy(name: Name, read: Read): NetworkPolicy | undefined {
+  const text = read(name)
+  const policy = text === undefined ? undefined : parsePolicySetting(text)
+  if (policy && 'wrong' in policy) throw new ConfigError(`${name} is not valid: ${policy.wrong}.`)
+  return policy
+}
+
+export function readPrivateRules(value: string | undefined): PrivateRule[] {
+  return listOf(value).map((entry) => {
+    const rule = parsePrivateRule(entry)
+    if ('wrong' in rule) throw new ConfigError(`OPENHANDS_NETWORK_PRIVATE_ALLOW: ${rule.wrong}.`)
+    return rule
+  })
+}
+
+/** The server's own endpoint need not be named again. */
+export function readLlmAllow(value: string | undefined, ownUrl: string | undefined): string[] {
+  const allowed = listOf(value)
+  if (!allowed.every(isEndpointRule)) {
+    throw new ConfigError(
+      'OPENHANDS_LLM_ALLOW takes origins such as https://api.example.com, wildcard hosts such as *.example.com, and public.',
+    )
+  }
+  return allowed.length > 0 && ownUrl !== undefined ? [...allowed, new URL(ownUrl).origin] : allowed
+}

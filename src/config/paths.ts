@@ -1,0 +1,34 @@
+/** Reads the settings that are directories. */
+import { homedir } from 'node:os'
+import { isAbsolute, join, resolve } from 'node:path'
+import type { Name } from './variables.ts'
+
+import type { Read } from './environment.ts'
+import { ConfigError } from './environment.ts'
+
+export function readWorkdirBase(value: string | undefined, dataDir: string): string {
+  const base = resolve(value ?? join(dataDir, 'work'))
+  // No workdir lies among the server's own files, so there would be none at all.
+  if (base === dataDir)
+    throw new ConfigError('OPENHANDS_WORKDIR_BASE must be another directory than OPENHANDS_DATA_DIR.')
+  return base
+}
+
+export function readPaths(name: Name, read: Read): string[] {
+  const paths = (read(name) ?? '').split(':').filter(Boolean)
+  const relative = paths.find((path) => !isAbsolute(path))
+  if (relative) throw new ConfigError(`${name}: ${relative} is not an absolute path.`)
+  return paths.map((path) => resolve(path))
+}
+
+export function readReadable(read: Read): string[] | undefined {
+  const paths = readPaths('OPENHANDS_SANDBOX_READABLE', read)
+  if (paths.includes('/'))
+    throw new ConfigError('OPENHANDS_SANDBOX_READABLE cannot be /; without a value all is readable that is not hidden.')
+  return paths.length > 0 ? paths : undefined
+}
+
+export function defaultDataDir(): string {
+  if (process.platform === 'darwin') return join(homedir(), 'Library', 'Application Support', 'agent-server')
+  return join(process.env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'agent-server')
+}

@@ -1,0 +1,37 @@
+/**
+ * Applies one change to every string inside a JSON value, names of fields included, and to numbers as they are written:
+ * one that would read differently becomes that text. What nothing changes in is answered as it is.
+ */
+export function mapStrings(value: unknown, map: (text: string) => string): unknown {
+  if (typeof value === 'string') return map(value)
+  if (typeof value === 'number') {
+    const text = String(value)
+    const mapped = map(text)
+    return mapped === text ? value : mapped
+  }
+  if (Array.isArray(value)) {
+    const items = value.map((item) => mapStrings(item, map))
+    return items.every((item, at) => item === value[at]) ? value : items
+  }
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value)
+  let isSame = true
+  const mapped = entries.map(([name, item]) => {
+    const pair = [map(name), mapStrings(item, map)] as const
+    isSame &&= pair[0] === name && pair[1] === item
+    return pair
+  })
+  return isSame ? value : Object.fromEntries(mapped)
+}
+
+/** The texts that `mapStrings` would change, one by one: of many thousands, other work can have its turn in between. */
+export function* stringsIn(value: unknown): Generator<string> {
+  if (typeof value === 'string') yield value
+  else if (typeof value === 'number') yield String(value)
+  else if (Array.isArray(value)) for (const item of value) yield* stringsIn(item)
+  else if (typeof value === 'object' && value !== null)
+    for (const [name, item] of Object.entries(value)) {
+      yield name
+      yield* stringsIn(item)
+    }
+}

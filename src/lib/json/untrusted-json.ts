@@ -1,0 +1,66 @@
+/** Parses JSON that somebody else wrote. The only file that decides how deep and how large the values in it may be. */
+
+/** Code that walks a value calls itself once for each level, and the stack ends somewhere. */
+const MAX_JSON_DEPTH = 100
+
+/** Small values cost far more than their characters: ten million characters of `[],` take a second to parse. */
+const MAX_JSON_VALUES = 50_000
+
+/** The text is not read; the message is a clause that says why, and repeats nothing of it. */
+export class ComplexJson extends Error {
+  override readonly name = 'ComplexJson'
+}
+
+type JsonLimits = { readonly depth?: number; readonly values?: number }
+
+/** Throws `ComplexJson` before anything is built, and a `SyntaxError` for what is no JSON. */
+export function parseUntrustedJson(text: string, limits?: JsonLimits): unknown {
+  refuseComplexJson(text, limits)
+  return JSON.parse(text)
+}
+
+/** Undefined for what is no JSON or no object; also for an object that is too deep or too large to be worked with. */
+export function parseJsonObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value = parseUntrustedJson(text)
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject ? (value as Record<string, unknown>) : undefined
+  } catch {
+    // No JSON at all, or too much of it: the same answer.
+    return undefined
+  }
+}
+
+/** Time is linear to the text. What is no JSON may pass: the parser refuses it. */
+export function refuseComplexJson(
+  text: string,
+  { depth = MAX_JSON_DEPTH, values = MAX_JSON_VALUES }: JsonLimits = {},
+): void {
+  let level = 0
+  let count = 1
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) at = endOfString(text, at + 1)
+    else if (code === COMMA) count++
+    else if (code === OPEN_LIST || code === OPEN_OBJECT) {
+      count++
+      if (++level > depth) throw new ComplexJson(`is nested more than ${depth} levels deep`)
+    } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) level--
+    if (count > values) throw new ComplexJson(`holds more than ${values} values`)
+  }
+}
+
+const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c]
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
+
+/** Where the quote is that ends the string whose first character is at `start`. */
+function endOfString(text: string, start: number): number {
+  for (let from = start; ;) {
+    const quote = text.indexOf('"', from)
+    if (quote < 0) return text.length
+    let first = quote
+    while (first > from && text.charCodeAt(first - 1) === BACKSLASH) first--
+    if ((quote - first) % 2 === 0) return quote
+    from = quote + 1
+  }
+}

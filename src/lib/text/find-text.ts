@@ -1,0 +1,155 @@
+/**
+ * Finds a text in a text, or bytes in bytes, in time linear to both (Knuth, Morris and Pratt). `indexOf` multiplies the
+ * two lengths where they repeat themselves: 25,000 characters in a megabyte of `a` take it ten seconds.
+ */
+/* oxlint-disable typescript/no-non-null-assertion -- indexes into the borders and the wanted bytes, which have the same length */
+import type { Slices } from '../time-slices.ts'
+
+/** Where the sequence is at or after `from`, -1 when it is nowhere. Read for several finds, it goes on where it stood. */
+export type Finder = (from: number) => number
+
+/** A short text cannot multiply much, and the engine compares many characters at once. */
+const SHORT = 16
+
+/** Characters that are looked at before others get a turn. */
+const STEP = 500_000
+
+export function indexOfText(text: string, wanted: string, from = 0): number {
+  return createTextFinder(text, wanted)(from)
+}
+
+/** For several searches of one text: overlapping finds, too, cost each character once when `from` only grows by one. */
+export function createTextFinder(text: string, wanted: string): Finder {
+  if (wanted.length <= SHORT) return (from) => text.indexOf(wanted, from)
+  const search = searchOf(text, wanted)
+  return (from) => search(from, Infinity)!
+}
+
+/** The same for texts of megabytes: between its steps others get a turn. */
+export function createPatientFinder(text: string, wanted: string, slices: Slices): (from: number) => Promise<number> {
+  if (wanted.length <= SHORT) return (from) => Promise.resolve(text.indexOf(wanted, from))
+  const search = searchOf(text, wanted)
+  return async (from) => {
+    for (let found = search(from, STEP); ; found = search(undefined, STEP)) {
+      if (found !== undefined) return found
+      await slices.rest()
+    }
+  }
+}
+
+/** Prepared once for many pieces. */
+export function createByteSearch(wanted: Uint8Array): (bytes: Buffer, from: number) => number {
+  if (wanted.length <= SHORT) return (bytes, from) => bytes.indexOf(wanted, from)
+  const borders = bordersOf(wanted)
+  return (bytes, from) => createSearch(bytes.length, () => [bytes, 0], wanted, borders)(from, Infinity)!
+}
+
+/** Where a text begins that has the same characters as `wanted`, whatever whitespace is in either. */
+export function indexIgnoringSpace(text: string, wanted: string): number {
+  const bare = withoutSpace(wanted)
+  if (bare.length === 0) return -1
+  const borders = bordersOf(bare)
+  let matched = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (isSpace(code)) continue
+    while (matched > 0 && code !== bare[matched]) matched = borders[matched - 1]!
+    if (code === bare[matched]) matched++
+    if (matched === bare.length) return backOver(text, at, bare.length)
+  }
+  return -1
+}
+
+/** Where the last `count` characters up to `at` begin, whitespace not counted. */
+function backOver(text: string, at: number, count: number): number {
+  for (let left = count; ; at--) if (!isSpace(text.charCodeAt(at)) && --left === 0) return at
+}
+
+/** Numbers, and not a string: a loop over them takes half the time. */
+type Codes = Uint8Array | Uint16Array
+
+/** A part of a sequence, and where it begins. */
+type Window = readonly [codes: Codes, start: number]
+
+/** Characters of a text that are turned into numbers at a time. */
+const WINDOW = 65_536
+
+/**
+ * Looks at `most` elements at or after `from`, or where it stopped before. Where the sequence is, -1 when it is nowhere,
+ * undefined when there is more to look at.
+ */
+type Search = (from: number | undefined, most: number) => number | undefined
+
+function searchOf(text: string, wanted: string): Search {
+  const codes = codesOf(wanted)
+  const windowAt = (at: number): Window => [codesOf(text.slice(at, at + WINDOW)), at]
+  return createSearch(text.length, windowAt, codes, bordersOf(codes))
+}
+
+function createSearch(length: number, windowAt: (at: number) => Window, wanted: Codes, borders: Uint32Array): Search {
+  let at = 0
+  let matched = 0
+  let lastFound = -1
+  let window: Window = [new Uint8Array(), 0]
+  return (from, most) => {
+    // What the last find has in common with the next is not looked at again.
+    if (lastFound >= 0 && from === lastFound + 1) matched = borders[wanted.length - 1]!
+    else if (from !== undefined) [at, matched] = [from, 0]
+    const stop = Math.min(length, at + most)
+    while (at < stop) {
+      let [codes, start] = window
+      if (at < start || at >= start + codes.length) [codes, start] = window = windowAt(at)
+      const end = Math.min(stop, start + codes.length) - start
+      for (let i = at - start; i < end;) {
+        const code = codes[i++]
+        while (matched > 0 && code !== wanted[matched]) matched = borders[matched - 1]!
+        if (code === wanted[matched]) matched++
+        if (matched !== wanted.length) continue
+        at = start + i
+        return (lastFound = at - wanted.length)
+      }
+      at = start + end
+    }
+    return at < length ? undefined : (lastFound = -1)
+  }
+}
+
+/** For each beginning of the sequence: how long its longest border is, a part that it both begins and ends with. */
+function bordersOf(wanted: Codes): Uint32Array {
+  const borders = new Uint32Array(wanted.length)
+  for (let at = 1, border = 0; at < wanted.length; at++) {
+    while (border > 0 && wanted[at] !== wanted[border]) border = borders[border - 1]!
+    if (wanted[at] === wanted[border]) border++
+    borders[at] = border
+  }
+  return borders
+}
+
+function codesOf(text: string): Uint16Array {
+  const bytes = Buffer.allocUnsafeSlow(text.length * 2)
+  bytes.write(text, 'utf16le')
+  return new Uint16Array(bytes.buffer, bytes.byteOffset, text.length)
+}
+
+function withoutSpace(text: string): Uint16Array {
+  const codes = new Uint16Array(text.length)
+  let length = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (!isSpace(code)) codes[length++] = code
+  }
+  return codes.subarray(0, length)
+}
+
+/** What `\s` means in a regular expression. */
+function isSpace(code: number): boolean {
+  if (code <= 0x20) return code === 0x20 || (code >= 0x09 && code <= 0x0d)
+  if (code < 0xa0) return false
+  return OTHER_SPACES.has(code)
+}
+
+const OTHER_SPACES: ReadonlySet<number> = new Set(
+  [0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff].concat(
+    Array.from({ length: 11 }, (_, at) => 0x2000 + at),
+  ),
+)

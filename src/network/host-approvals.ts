@@ -1,0 +1,98 @@
+/** The hosts of one conversation that wait for the approval of a user: one request for each, whatever number of connections wait for it. */
+import { uuid7 } from '../lib/uuid7.ts'
+import type { Host } from './host.ts'
+import { formatHost, formatTarget } from './host.ts'
+
+export type ApprovalRequest = { readonly id: string; readonly host: Host; readonly port: number; readonly at: string }
+
+export type ApprovalDecision = {
+  readonly behavior: 'allow' | 'deny'
+  /** `policy`: a change of the policy has decided. `closing`: nobody will. */
+  readonly by: 'user' | 'timeout' | 'policy' | 'closing'
+}
+
+export type HostApprovalsDeps = {
+  /** Resolves when the request is stored, so that it can be shown; when that fails, nobody is asked. */
+  readonly onAsked: (ask: ApprovalRequest) => Promise<void>
+  /** Must not throw. */
+  readonly onAnswered: (ask: ApprovalRequest, answer: ApprovalDecision) => void
+  readonly deadlineMs?: number
+}
+
+type Waiting = {
+  readonly ask: ApprovalRequest
+  readonly answer: PromiseWithResolvers<ApprovalDecision>
+  readonly timer: NodeJS.Timeout
+}
+
+const DEADLINE_MS = 60_000
+/** An agent that tries names at random must not fill the log, nor the screen of a user. */
+const MAX_PENDING = 20
+
+export class HostApprovals {
+  readonly #deps: HostApprovalsDeps
+  readonly #byTarget = new Map<string, Waiting>()
+
+  constructor(deps: HostApprovalsDeps) {
+    this.#deps = deps
+  }
+
+  get pending(): readonly ApprovalRequest[] {
+    return [...this.#byTarget.values()].map(({ ask }) => ask)
+  }
+
+  find(id: string): ApprovalRequest | undefined {
+    return this.pending.find((ask) => ask.id === id)
+  }
+
+  /** Resolves when it is decided, at the latest after the deadline; undefined when too many wait already. */
+  async ask(host: Host, port: number): Promise<ApprovalDecision | undefined> {
+    const known = this.#byTarget.get(formatTarget(host, port))
+    if (known) return await known.answer.promise
+    if (this.#byTarget.size >= MAX_PENDING) return undefined
+    const ask: ApprovalRequest = { id: uuid7(), host, port, at: new Date().toISOString() }
+    const expire = () => this.#settle(ask, { behavior: 'deny', by: 'timeout' })
+    const timer = setTimeout(expire, this.#deps.deadlineMs ?? DEADLINE_MS)
+    const waiting: Waiting = { ask, answer: Promise.withResolvers<ApprovalDecision>(), timer }
+    this.#byTarget.set(formatTarget(host, port), waiting)
+    try {
+      await this.#deps.onAsked(ask)
+    } catch {
+      this.#settle(ask, { behavior: 'deny', by: 'closing' }) // the disk is full, or the log is closed
+    }
+    return await waiting.answer.promise
+  }
+
+  answer(ask: ApprovalRequest, behavior: ApprovalDecision['behavior']): void {
+    this.#settle(ask, { behavior, by: 'user' })
+  }
+
+  /** `decide` says what a changed policy makes of a host; undefined leaves it waiting. */
+  recheck(decide: (host: Host, port: number) => ApprovalDecision['behavior'] | undefined): void {
+    for (const ask of this.pending) {
+      const behavior = decide(ask.host, ask.port)
+      if (behavior) this.#settle(ask, { behavior, by: 'policy' })
+    }
+  }
+
+  close(): void {
+    for (const ask of this.pending) this.#settle(ask, { behavior: 'deny', by: 'closing' })
+  }
+
+  #settle(ask: ApprovalRequest, answer: ApprovalDecision): void {
+    const key = formatTarget(ask.host, ask.port)
+    const waiting = this.#byTarget.get(key)
+    if (waiting?.ask.id !== ask.id) return
+    this.#byTarget.delete(key)
+    clearTimeout(waiting.timer)
+    this.#deps.onAnswered(ask, answer)
+    waiting.answer.resolve(answer)
+  }
+}
+
+export const describeRequest = ({ id, host, port, at }: ApprovalRequest) => ({
+  request_id: id,
+  host: formatHost(host),
+  port,
+  requested_at: at,
+})

@@ -1,0 +1,123 @@
+/**
+ * Connects to hosts on behalf of sandboxes. The only file of this folder that opens connections: a name is resolved once,
+ * each of its addresses is judged, and what was connected to is judged again.
+ */
+import { Resolver } from 'node:dns/promises'
+import { connect, type LookupFunction, type Socket } from 'node:net'
+import { canonicalAddress, createAddressRules } from '../security/public-address.ts'
+import type { Host } from './host.ts'
+import { formatHost } from './host.ts'
+import type { PrivateRule } from './private-hosts.ts'
+import { addressesOf, createPrivateHosts, isMetadata, isOwnAddress } from './private-hosts.ts'
+
+/** The host was found, and nothing may connect to where it is. The message is a clause. */
+export class AddressDenied extends Error {
+  override readonly name = 'AddressDenied'
+}
+
+export interface OutboundConnector {
+  /** Rejects with `AddressDenied`, with the reason of the signal, or with what the network says. The caller owns the socket. */
+  connect(host: Host, port: number, signal: AbortSignal): Promise<Socket>
+}
+
+export type OutboundConnectorOptions = {
+  readonly privateRules: readonly PrivateRule[]
+  /** Every address of a name. Default: what the name servers of the host say. */
+  readonly resolve?: (name: string, signal: AbortSignal) => Promise<readonly string[]>
+}
+
+const LOCAL_NAME = /(^|\.)localhost$/
+const CONNECT_TIMEOUT_MS = 15_000
+const DNS_TIMEOUT_MS = 4000
+const DNS_TRIES = 2
+
+export function createOutboundConnector({
+  privateRules,
+  resolve = askNameServers,
+}: OutboundConnectorOptions): OutboundConnector {
+  const isPrivateAllowed = createPrivateHosts(privateRules)
+  const rules = createAddressRules([])
+
+  const refusal = (address: string, port: number, host: Host): string | undefined => {
+    if (isMetadata(address)) return 'its address is one where machines get credentials from'
+    if (isPrivateAllowed(address, port, host)) return undefined
+    if (isOwnAddress(address)) return 'its address is that of the server’s own machine'
+    return rules.refusal(address, formatHost(host))
+  }
+
+  const addressesFor = async (host: Host, port: number, signal: AbortSignal): Promise<string[]> => {
+    const found = host.kind === 'address' ? [host.address] : await addressesOfName(host.name, signal)
+    const judged = found.map((each) => canonicalAddress(each)).map((each) => [each, refusal(each, port, host)] as const)
+    const open = judged.filter(([, why]) => why === undefined).map(([address]) => address)
+    if (open.length === 0) throw new AddressDenied(judged[0]?.[1] ?? 'its name has no address')
+    return open
+  }
+
+  const addressesOfName = async (name: string, signal: AbortSignal): Promise<readonly string[]> => {
+    const given = addressesOf(privateRules, name)
+    if (given.length > 0) return given
+    // That is what these names mean, whatever a name server says (RFC 6761).
+    return LOCAL_NAME.test(name) ? ['127.0.0.1', '::1'] : await resolve(name, signal)
+  }
+
+  return {
+    async connect(host, port, signal) {
+      const both = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_TIMEOUT_MS)])
+      const socket = await open(await addressesFor(host, port, both), port, both)
+      const met = refusal(canonicalAddress(socket.remoteAddress ?? '0.0.0.0'), port, host)
+      if (met === undefined) return socket
+      socket.destroy()
+      throw new AddressDenied(met)
+    },
+  }
+}
+
+/** Tries the addresses of both families in turn, as browsers do (RFC 8305). */
+async function open(addresses: readonly string[], port: number, signal: AbortSignal): Promise<Socket> {
+  signal.throwIfAborted()
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>()
+  // The name is never resolved again: this is all it leads to.
+  const socket = connect({
+    host: 'judged',
+    port,
+    lookup: answerWith(addresses),
+    autoSelectFamily: true,
+    allowHalfOpen: true,
+  })
+  const abort = () => socket.destroy(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
+  signal.addEventListener('abort', abort, { once: true })
+  socket.once('connect', () => resolve(socket)).once('error', reject)
+  try {
+    return await promise
+  } finally {
+    signal.removeEventListener('abort', abort)
+    socket.off('error', reject)
+    // Until the caller listens.
+    socket.on('error', () => {})
+  }
+}
+
+const answerWith =
+  (addresses: readonly string[]): LookupFunction =>
+  (_name, { all }, callback) => {
+    const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
+    // As Node's own lookup does, after this turn.
+    const [{ address, family } = { address: '', family: 0 }] = found
+    queueMicrotask(() => (all ? callback(null, found) : callback(null, address, family)))
+  }
+
+/** Not `lookup`, as the system has it: that takes a thread for each name, and names that are slow would hold up the models'. */
+async function askNameServers(name: string, signal: AbortSignal): Promise<readonly string[]> {
+  signal.throwIfAborted()
+  const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES })
+  const cancel = () => resolver.cancel()
+  signal.addEventListener('abort', cancel, { once: true })
+  try {
+    const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
+    const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+    if (found.length === 0 && answers[0]?.status === 'rejected') throw answers[0].reason
+    return found
+  } finally {
+    signal.removeEventListener('abort', cancel)
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * The files and directories that a sandbox mounts, held open by descriptors: found without following a link, so that
+ * nothing which a shell puts in their place in the meantime is mounted, made or changed instead.
+ */
+import { randomUUID } from 'node:crypto'
+import { constants } from 'node:fs'
+import { chmod, mkdir, readlink, rename, symlink } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { removeTree } from '../files/trees/remove-tree.ts'
+import { FileRefusal } from '../files/file-refusal.ts'
+import { codeOf } from '../lib/error-code.ts'
+import { makeDirectory, openAt, openUnmoved, within, type OpenedPath } from '../files/opened-path.ts'
+
+/** The workdir, made if it is missing. Throws when a link is on the way to it. */
+export async function openWorkdir(path: string): Promise<OpenedPath> {
+  try {
+    return await checked(await makeDirectory(path), path)
+  } catch (error) {
+    if (!(error instanceof FileRefusal) && codeOf(error) !== 'ELOOP' && codeOf(error) !== 'ENOTDIR') throw error
+    throw new Error(`The workdir ${path} has become a link to somewhere else; no shell is started there.`, {
+      cause: error,
+    })
+  }
+}
+
+/** A directory of the server's own, that exists. */
+export const openOwnDirectory = (path: string): Promise<OpenedPath> => openUnmoved(path)
+
+/** A file or directory that led through no link when `path` was found; undefined when it has moved, or gone. */
+export async function openVisible(path: string): Promise<OpenedPath | undefined> {
+  const place = await openAt(path).catch(() => undefined)
+  if (!place || place.path === path) return place
+  await place.handle.close()
+  return undefined
+}
+
+/**
+ * The home of a conversation. Programs that look for their toolchain in the home find it, by links that are made before
+ * the home has its name, and so before any shell could be in their way.
+ */
+export async function openHome(path: string, usersHome: string, toolchains: readonly string[]): Promise<OpenedPath> {
+  return await openOrMake(path, 0o700, async (home) => {
+    for (const name of toolchains) {
+      await mkdir(within(home, dirname(name)), { recursive: true })
+      await symlink(join(usersHome, name), within(home, name))
+    }
+  })
+}
+
+/** What a conversation has for /tmp: with the same rights, whatever the umask is. */
+export const openScratch = (path: string): Promise<OpenedPath> => openOrMake(path, 0o1777, () => Promise.resolve())
+
+/** Not for two callers at once: the directory of one would replace that of the other, if it is still empty. */
+async function openOrMake(path: string, mode: number, fill: (place: OpenedPath) => Promise<void>): Promise<OpenedPath> {
+  const existing = await openUnmoved(path).catch(unlessMissing)
+  if (existing) return existing
+  await using parent = await makeDirectory(dirname(path))
+  const name = `${basename(path)}.${randomUUID()}`
+  await mkdir(within(parent, name), { mode: 0o700 })
+  {
+    await using made = await openAt(within(parent, name), constants.O_DIRECTORY | constants.O_NOFOLLOW)
+    await fill(made)
+    await chmod(within(made, '.'), mode)
+  }
+  try {
+    await rename(within(parent, name), within(parent, basename(path)))
+  } catch (error) {
+    await removeTree(within(parent, name))
+    throw error
+  }
+  return await openUnmoved(path)
+}
+
+/** Directories above it may have been moved while it was made. */
+async function checked(place: OpenedPath, path: string): Promise<OpenedPath> {
+  const real = await readlink(`/proc/self/fd/${place.handle.fd}`)
+  if (real === path) return place
+  await place.handle.close()
+  throw new FileRefusal(`${path} has been moved meanwhile.`)
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (codeOf(error) !== 'ENOENT') throw error
+}

@@ -1,0 +1,67 @@
+/** Starts the bash of a session: from the state that the last one left, or without it where it keeps a bash from starting. */
+import type { BashProcess } from './bash-process.ts'
+import type { Report } from './bash-report.ts'
+import { RESTORED, STATE_UNUSABLE } from './command-result.ts'
+import type { SessionState } from './session-state.ts'
+import { startBash, type BashPlan, type StartedBash } from './start-bash.ts'
+
+export type BashStarterOptions = {
+  readonly plan: BashPlan
+  readonly state: SessionState
+  /** Whether a note says that the state was restored. */
+  readonly tellsRestored: boolean
+  /** Whether the session was ended meanwhile. */
+  readonly isEnded: () => boolean
+  /** Called with each bash as it has started; undefined when it did not. */
+  readonly onBash: (bash: BashProcess | undefined) => void
+}
+
+export class BashStarter {
+  readonly #options: BashStarterOptions
+  /** Aborted to end a bash that is being started. */
+  #starting: AbortController | undefined
+
+  constructor(options: BashStarterOptions) {
+    this.#options = options
+  }
+
+  /** Ends a bash that is being started. */
+  abort(): void {
+    this.#starting?.abort()
+  }
+
+  /** Throws when no bash could be started; `notes` are for the next result. */
+  async start(): Promise<{ bash: BashProcess; report: Report; notes: string[] }> {
+    const notes: string[] = []
+    const { bash, report } = (await this.#startRestored(notes)) ?? (await this.#startWith(''))
+    if (!report) throw new Error(`The shell did not start: ${await bash.complaint()}`)
+    this.#options.state.markRestored()
+    return { bash, report, notes }
+  }
+
+  /** Undefined when there is no state. A state that keeps a shell from starting is given up. */
+  async #startRestored(notes: string[]): Promise<StartedBash | undefined> {
+    const { state, tellsRestored, isEnded } = this.#options
+    const { script, isWhole } = await state.restore()
+    if (!script) return undefined
+    const restored = await this.#startWith(script)
+    if (restored.report && isWhole && tellsRestored) notes.push(RESTORED)
+    if (restored.report || isEnded()) return restored
+    const bare = await this.#startWith('')
+    if (!bare.report) return restored
+    await state.forget()
+    notes.push(STATE_UNUSABLE)
+    return bare
+  }
+
+  async #startWith(script: string): Promise<StartedBash> {
+    const starting = (this.#starting = new AbortController())
+    try {
+      const started = await startBash(this.#options.plan, script, starting.signal)
+      this.#options.onBash(started.report && started.bash)
+      return started
+    } finally {
+      this.#starting = undefined
+    }
+  }
+}

@@ -1,0 +1,117 @@
+/** One output stream of one command: shown live, kept bounded for the result, and whole in a file when that is asked for or it is long. */
+import { CappedFile } from './capped-file.ts'
+import { HeadTail } from './head-tail.ts'
+import { completeUtf8Length, firstUtf8Start } from '../../lib/text/utf8-border.ts'
+
+export type FinishedOutput = {
+  readonly text: string
+  /** What came of the stream. */
+  readonly bytes: number
+  /** Not all of it is in `text`, but here. */
+  readonly fullOutputPath?: string
+  readonly note?: string
+}
+
+export type CommandOutputOptions = {
+  /** Bytes kept for the result, half of them from the end. */
+  readonly keptBytes: number
+  /** Where the whole goes: from the first byte on, or when the result cannot keep all. */
+  readonly file: {
+    readonly path: string
+    /** What readers of the result are told of where it is. */
+    readonly toldAs: string
+    readonly limit: number
+    readonly from: 'first-byte' | 'overflow'
+  }
+  readonly onText: ((text: string, offset: number) => void) | undefined
+  /** The file has caught up after `write` answered false. */
+  readonly onDrain: () => void
+  /** More of the file can be read. */
+  readonly onWritten?: () => void
+  /** The file is full: nothing more of this stream is kept in it. Answers whether more is taken at once all the same. */
+  readonly onFull: () => boolean
+}
+
+/** Who watches live has seen enough after this; the rest is in the result and its file. */
+const MAX_LIVE_BYTES = 16 * 1024 ** 2
+
+export class OutputCapture {
+  readonly #options: CommandOutputOptions
+  readonly #kept: HeadTail
+  #file: CappedFile | undefined
+  /** The first bytes of a character whose others have not come yet. */
+  #partial: Buffer = Buffer.alloc(0)
+  #shown = 0
+
+  constructor(options: CommandOutputOptions) {
+    this.#options = options
+    const tailLimit = Math.floor(options.keptBytes / 2)
+    this.#kept = new HeadTail({ headLimit: options.keptBytes - tailLimit, tailLimit })
+  }
+
+  /** Answers false when the writer should wait for `onDrain`. */
+  write(bytes: Uint8Array): boolean {
+    this.#show(bytes)
+    const file = this.#needsFile(bytes.length) ? this.#openFile() : undefined
+    this.#kept.push(bytes)
+    if (!file) return true
+    const mayGoOn = file.write(bytes)
+    return file.isFull ? this.#options.onFull() : mayGoOn
+  }
+
+  async finish(): Promise<FinishedOutput> {
+    this.#showPartial()
+    await this.#file?.end()
+    const isWhole = this.#kept.omitted === 0
+    return {
+      text: isWhole ? this.#whole() : this.#shortened(),
+      bytes: this.#kept.total,
+      ...(!isWhole && { fullOutputPath: this.#options.file.path }),
+      ...(this.#file?.error && { note: `The full output could not be written: ${this.#file.error.message}.` }),
+    }
+  }
+
+  #needsFile(more: number): boolean {
+    return this.#options.file.from === 'first-byte' || this.#kept.total + more > this.#options.keptBytes
+  }
+
+  #openFile(): CappedFile {
+    if (this.#file) return this.#file
+    const { file, onDrain, onWritten } = this.#options
+    this.#file = new CappedFile({ ...file, onDrain, ...(onWritten && { onWritten }) })
+    this.#file.write(this.#kept.head())
+    this.#file.write(this.#kept.tail())
+    return this.#file
+  }
+
+  #whole(): string {
+    return Buffer.concat([this.#kept.head(), this.#kept.tail()]).toString()
+  }
+
+  #shortened(): string {
+    const head = this.#kept.head()
+    const tail = this.#kept.tail()
+    const wholeHead = head.subarray(0, completeUtf8Length(head))
+    const wholeTail = tail.subarray(firstUtf8Start(tail))
+    const omitted = this.#kept.total - wholeHead.length - wholeTail.length
+    return `${wholeHead.toString()}\n[… ${omitted} bytes left out; the whole output is in ${this.#options.file.toldAs} …]\n${wholeTail.toString()}`
+  }
+
+  #show(bytes: Uint8Array): void {
+    if (!this.#options.onText || this.#shown >= MAX_LIVE_BYTES) return
+    const all = this.#partial.length > 0 ? Buffer.concat([this.#partial, bytes]) : Buffer.from(bytes)
+    const complete = completeUtf8Length(all)
+    this.#partial = all.subarray(complete)
+    if (complete > 0) this.#emit(all.subarray(0, complete))
+  }
+
+  #showPartial(): void {
+    if (this.#partial.length > 0) this.#emit(this.#partial)
+  }
+
+  #emit(bytes: Buffer): void {
+    const offset = this.#shown
+    this.#shown += bytes.length
+    this.#options.onText?.(bytes.toString(), offset)
+  }
+}
