@@ -46,7 +46,7 @@ async function main(args: string[]): Promise<void> {
   const [command, ...rest] = positionals
   if (values.help || command === 'help') return void process.stdout.write(USAGE)
   if (values.version) {
-    const { VERSION } = await import('./app.ts')
+    const { VERSION } = await import('./wiring/version.ts')
     return void process.stdout.write(`${VERSION}\n`)
   }
   if (command === 'scripted-model') {

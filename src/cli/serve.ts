@@ -75,10 +75,10 @@ function cannotKeep(path: string, error: unknown): ConfigError {
   )
 }
 
-function tellStart({ url, logger, noWall }: App, config: Config, kept: KeptKey | undefined): void {
-  if (noWall !== undefined) {
+function tellStart({ url, logger, missingSandbox }: App, config: Config, kept: KeptKey | undefined): void {
+  if (missingSandbox !== undefined) {
     logger.warn(
-      `commands run on this host, as this user, without a sandbox (${noWall}); run the server in a separate machine or container`,
+      `commands run on this host, as this user, without a sandbox (${missingSandbox}); run the server in a separate machine or container`,
     )
   }
   logger.info({ data_dir: config.dataDir, workdir_base: config.workdirBase }, 'ready')

@@ -1,105 +1,110 @@
 /**
- * One conversation: the actor that puts its commands in order and drives its runs. It decides nothing itself: what a
- * command leads to is in `commands.ts`, what the agent does is in `agent/loop.ts`, what holds afterwards in `state.ts`.
+ * One open conversation: everything that routes may ask of it, and its life from `start` to `dispose`. It only ties parts
+ * together: `build.ts` makes them, `actor.ts` puts what is asked in order.
  */
+import type { AgentInfo } from '../contract/agent-info.ts'
+import type { ConversationView, UpdateConfig } from '../contract/conversation.ts'
+import type { EventOf } from '../contract/events/event.ts'
+import type { Status } from '../contract/events/status.ts'
 import { partsOf } from '../contract/message.ts'
-import type { ConversationView } from '../contract/conversation.ts'
 import type { PostedMessage, PostMessage, RunOutcome, RunRequest } from '../contract/run.ts'
-import type { Event, EventOf } from '../contract/events/event.ts'
-import type { LlmConfig } from '../contract/llm-config.ts'
-import { Problem } from '../contract/problem.ts'
-import type { EventLog } from '../events/event-log.ts'
-import type { Llm } from '../llm/llm.ts'
-import { Queue } from '../lib/queue.ts'
+import type { EventLog, LogEnd } from '../events/event-log.ts'
 import { uuid7 } from '../lib/uuid7.ts'
-import type { Logger } from '../telemetry/logger.ts'
+import type { Redactor } from '../security/redaction/redactor.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
+import type { ConversationActor } from './actor.ts'
+import type { Approvals } from './approvals/approvals.ts'
+import type { NetworkApprovals } from './approvals/network-approvals.ts'
+import type { ClientEvents } from './client-events.ts'
+import { closedProblem } from './closed-problem.ts'
+import { describeAgent } from './config/agent-info.ts'
+import type { ClientSecrets } from './config/client-secrets.ts'
+import { redactLongParts } from './config/redact-parts.ts'
+import type { ConversationSecrets } from './config/secrets.ts'
+import { configureConversation } from './configure.ts'
+import type { ConversationDeps } from './dependencies.ts'
+import type { ClientCommands } from './exec/client-commands.ts'
+import type { ConversationProcesses } from './exec/conversation-processes.ts'
+import type { ConversationShells } from './exec/conversation-shells.ts'
+import type { ConversationFiles } from './files/files.ts'
 import type { Idempotency, PostedKey } from './idempotency/idempotency.ts'
 import { answerTo } from './idempotency/idempotency.ts'
 import { postOnce } from './idempotency/posted-keys.ts'
-import type { Decisions } from './approvals/decisions.ts'
-import { createDecisions } from './approvals/decisions.ts'
+import type { ConversationNetwork } from './network.ts'
 import { waitForRun } from './runs/wait-for-run.ts'
-import { ActiveRun } from './runs/active-run.ts'
-import type { RunEnd } from './runs/active-run.ts'
-import type { ClientEvents } from './client-events.ts'
-import { createClientEvents } from './client-events.ts'
-import type { Command, RecoveryReason } from './state/commands.ts'
-import { decide } from './state/commands.ts'
-import type { SecretsChange } from './config/secrets.ts'
-import { redactLongParts } from './config/redact-parts.ts'
+import type { LiveState } from './state/live-state.ts'
+import type { RecoveryReason } from './state/run-end.ts'
 import type { State } from './state/state.ts'
-import { fold } from './state/state.ts'
-import type { RunTaskCommand } from './tasks/jobs.ts'
-import { nextTasks, runningJobs } from './tasks/task-state.ts'
-import type { Tasks } from './tasks/tasks.ts'
-import { createTasks } from './tasks/tasks.ts'
-import { UnstoredCommand } from './unstored-command.ts'
 import { viewOf } from './state/view.ts'
-import { whyClosed } from './why-closed.ts'
+import type { Tasks } from './tasks/tasks.ts'
+import type { CallbackSet } from './webhooks/callback-set.ts'
+import type { Webhooks } from './webhooks/webhooks.ts'
 
-export type ConversationDeps = {
+/** The parts that clients reach. */
+export type ClientParts = {
   readonly log: EventLog
-  /** The fold of the log as it stands. */
-  readonly state: State
-  readonly slots: Queue
-  readonly toolCalls: ToolCalls
-  readonly redact: (text: string) => string
-  readonly redactInSlices: (text: string) => Promise<string>
-  readonly createLlm: (config: LlmConfig) => Llm
-  readonly runTaskCommand: RunTaskCommand
-  readonly logger: Logger
-  /** Notes durably that a run is about to begin, or that none is under way any more. */
-  readonly markActive: (active: boolean) => Promise<void>
-  /** Told after each change worth showing in lists; never awaited. */
-  readonly onChange: (state: State) => void
+  readonly files: ConversationFiles
+  readonly exec: Exec
+  readonly webhooks: Webhooks
+  readonly approvals: Approvals
+  readonly secrets: ClientSecrets
+  readonly network: NetworkApprovals
+  readonly clientEvents: ClientEvents
 }
 
-/** A change of the configuration: what the log tells of it, and what has to be done before and after. */
-export type ConfigChange = {
-  readonly changes: Record<string, unknown>
-  readonly prepare?: () => Promise<void>
-  readonly afterwards?: () => Promise<void>
+/** What clients run in a conversation, beside its agent. */
+export type Exec = {
+  readonly commands: ClientCommands
+  readonly processes: ConversationProcesses
+  readonly shells: Pick<ConversationShells, 'list' | 'end'>
+}
+
+/** The parts that only the conversation itself uses. */
+export type InnerParts = {
+  readonly actor: ConversationActor
+  readonly state: LiveState
+  readonly toolCalls: ToolCalls
+  readonly secrets: ConversationSecrets
+  readonly network: ConversationNetwork
+  readonly shells: ConversationShells
+  readonly deliveries: CallbackSet
+  readonly redactor: Redactor
 }
 
 export class Conversation {
   readonly log: EventLog
-  /** What of the agent's calls waits for a user, and how it is decided. */
-  readonly decisions: Decisions
-  /** What clients have asked to be done, and follow by its id. */
+  readonly files: ConversationFiles
+  readonly exec: Exec
+  readonly webhooks: Webhooks
   readonly tasks: Tasks
+  readonly approvals: Approvals
+  readonly secrets: ClientSecrets
+  readonly network: NetworkApprovals
   readonly clientEvents: ClientEvents
+  /** Delivers events to webhooks; what clients may ask of that is in `webhooks`. */
+  readonly deliveries: Pick<CallbackSet, 'settle'>
+  readonly redact: (text: string) => string
   readonly #deps: ConversationDeps
-  // Commands wait here for each other, never for the agent: the loop runs beside it and comes back only to end a run.
-  readonly #inbox = new Queue({ limit: 1 })
-  #state: State
-  #active: ActiveRun | undefined
-  /** What ends a run, or answers for one that was cut off: without it the run would never end. */
-  readonly #unstored = new UnstoredCommand(() => this.#tryAgain())
-  #hasRun = false
-  #closed: Problem | undefined
-  readonly #withoutTools = new Set<string>()
+  readonly #inner: InnerParts
+  readonly #actor: ConversationActor
+  readonly #state: LiveState
 
-  constructor(deps: ConversationDeps) {
+  constructor(deps: ConversationDeps, parts: ClientParts, inner: InnerParts) {
+    this.log = parts.log
+    this.files = parts.files
+    this.exec = parts.exec
+    this.webhooks = parts.webhooks
+    this.tasks = inner.actor.tasks
+    this.approvals = parts.approvals
+    this.secrets = parts.secrets
+    this.network = parts.network
+    this.clientEvents = parts.clientEvents
+    this.deliveries = inner.deliveries
+    this.redact = inner.redactor.redact
     this.#deps = deps
-    this.log = deps.log
-    this.#state = deps.state
-    const parts = {
-      ...deps,
-      state: () => this.#state,
-      inTurn: <T>(work: () => Promise<T>) => this.#command(work),
-      carryOut: (command: Command) => this.#carryOut(command),
-    }
-    this.clientEvents = createClientEvents(parts)
-    this.decisions = createDecisions(parts)
-    this.tasks = createTasks({
-      ...parts,
-      endRun: (command) => this.#storeEnd(command),
-      stopAgent: () => this.#stopAgent(),
-      begunCalls: () => this.#begunCalls(),
-      onError: (error) => (this.#closed ? undefined : this.#reportStorage(error)),
-    })
-    deps.log.subscribe({ onEvents: (events) => events.forEach((stored) => this.#take(stored.event)) })
+    this.#inner = inner
+    this.#actor = inner.actor
+    this.#state = inner.state
   }
 
   get id(): string {
@@ -108,25 +113,7 @@ export class Conversation {
 
   /** The fold of the log: what may be noted elsewhere. */
   get state(): State {
-    return this.#state
-  }
-
-  /** What clients see: a run that has ended is shown as ended, also while its end cannot be stored. */
-  get #shown(): State {
-    const isCutOff = this.#state.status === 'running' && (this.#unstored.kept !== undefined || this.failed)
-    return isCutOff ? { ...this.#state, status: 'error', run: undefined } : this.#state
-  }
-
-  /** Whether something is done here, or is about to be, that a stop of the server would cut off. */
-  get isWorking(): boolean {
-    const hasTasks = runningJobs(this.#state).length > 0 || nextTasks(this.#state).length > 0
-    return this.#state.status === 'running' || hasTasks
-  }
-
-  /** Whether nothing is done or left undone here that only this object knows. */
-  get isAtRest(): boolean {
-    const isBusy = this.isWorking || this.#active !== undefined || this.#unstored.kept !== undefined
-    return !isBusy && !this.failed && this.#begunCalls().length === 0
+    return this.#state.current
   }
 
   /** Whether the log can't be trusted any more and has to be opened again. */
@@ -134,275 +121,129 @@ export class Conversation {
     return this.log.failed
   }
 
-  /** Whether a run began here: one that is `running` in the log is then none of another process. */
+  /** Whether a run began here: one that is `running` in the log then belongs to no other process. */
   get hasRun(): boolean {
-    return this.#hasRun
+    return this.#actor.hasRun
+  }
+
+  /** Whether something is done here, or is about to be, that a stop of the server would cut off. */
+  get isWorking(): boolean {
+    return this.#actor.isWorking
+  }
+
+  view(): ConversationView {
+    return viewOf(this.#actor.shown)
+  }
+
+  async agentInfo(): Promise<AgentInfo> {
+    const { settings } = this.#state.current
+    return await describeAgent({
+      settings,
+      log: this.log,
+      tools: this.#inner.toolCalls.descriptions,
+      isolation: this.#deps.server.isolation,
+      network: this.#inner.network.shown,
+      resourceLimits: this.#deps.limits.inForce(settings.limits),
+    })
   }
 
   /** The same key and body again, within a day, is the same message: it is answered as it was, and posted once. */
-  async post({ message, run }: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
+  post({ message, run }: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
+    const { redact, redactInSlices } = this.#inner.redactor
     const { log } = this
-    const { redact } = this.#deps
     const make = async (): Promise<PostedMessage> => {
-      const content = await redactLongParts(partsOf(message.content), this.#deps.redactInSlices)
-      const sender = message.sender === undefined ? {} : { sender: this.#deps.redact(message.sender) }
-      const ids = { begun: this.#begunCalls(), newRunId: uuid7() }
-      const command = { kind: 'message', content, ...sender, run, ...ids, now: Date.now() } as const
-      const events = await this.#carryOut({ ...command, ...(idempotency && { idempotency }) })
-      return answerTo(events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')!)
+      const content = await redactLongParts(partsOf(message.content), redactInSlices)
+      const sender = message.sender === undefined ? {} : { sender: redact(message.sender) }
+      const ids = { begun: this.#actor.begunCalls(), newRunId: uuid7() }
+      const intent = { kind: 'message', content, ...sender, run, ...ids, now: Date.now() } as const
+      const events = await this.#actor.apply({ ...intent, ...(idempotency && { idempotency }) })
+      const posted = events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')
+      return answerTo(posted!) // each message is an event
     }
     const again = async ({ answer }: PostedKey) => answer
-    return await this.#command(() =>
-      postOnce(idempotency, { log, redact, remembered: this.#state.postedKeys, again, make }),
+    return this.#actor.inTurn(() =>
+      postOnce(idempotency, { log, redact, remembered: this.#state.current.postedKeys, again, make }),
     )
   }
 
-  /** Starts a run and answers its id. */
-  async run({ max_steps }: Pick<RunRequest, 'max_steps'> = {}): Promise<string> {
-    return await this.#command(async () => {
+  /** Starts a run and returns its id. */
+  run({ max_steps }: Pick<RunRequest, 'max_steps'> = {}): Promise<string> {
+    return this.#actor.inTurn(async () => {
       const newRunId = uuid7()
-      await this.#carryOut({ kind: 'run', newRunId, ...(max_steps !== undefined && { maxSteps: max_steps }) })
+      await this.#actor.apply({ kind: 'run', newRunId, ...(max_steps !== undefined && { maxSteps: max_steps }) })
       return newRunId
     })
   }
 
   /** Resolves when the run has ended or waits for somebody, and at the latest after `timeout` seconds. */
   async waitForRun(runId: string, timeout: number, signal: AbortSignal): Promise<RunOutcome> {
-    const isOver = () => this.#shown.run?.id !== runId || this.#shown.status !== 'running'
-    const watch = (onChange: () => void) => this.#unstored.watch(onChange)
+    const isOver = () => this.#actor.shown.run?.id !== runId || this.#actor.shown.status !== 'running'
+    const watch = (onChange: () => void) => this.#actor.watchUnstored(onChange)
     const result = await waitForRun(this.log, { runId, isOver, watch, timeoutMs: Math.ceil(timeout * 1000), signal })
-    return { run_id: runId, status: this.#shown.status, ...(result && { result }) }
+    return { run_id: runId, status: this.#actor.shown.status, ...(result && { result }) }
   }
 
   /**
-   * Stops the run, if there is one. The model call ends at once; a tool goes on by itself, unless `interrupt` ends it.
-   * `interrupt` also gives up the calls that have not begun; else they begin with the next run.
+   * Stops the run, if there is one, and returns the status then. The model call ends at once; a tool continues by itself,
+   * unless `interrupt` ends it. `interrupt` also gives up the calls that have not begun; else they begin with the next run.
    */
-  async pause({ interrupt, reason = 'pause' }: { interrupt: boolean; reason?: string }): Promise<State['status']> {
-    return await this.#command(async () => {
-      await this.#stopRun()
-      if (interrupt) await this.#deps.toolCalls.interrupt()
-      await this.#storeEnd(this.#pauseCommand(reason, interrupt))
-      return this.#shown.status
-    })
+  async pause({ interrupt, reason = 'pause' }: { interrupt: boolean; reason?: string }): Promise<Status> {
+    await this.#actor.pause({ interrupt, reason })
+    return this.#actor.shown.status
   }
 
-  /** `plan` is made when it is this command's turn, against the state that holds then. */
-  async configure(plan: (state: State) => Promise<ConfigChange>): Promise<void> {
-    await this.#command(async () => {
-      const { changes, prepare, afterwards } = await plan(this.#state)
-      const refused = decide(this.#state, { kind: 'configure', changes })
-      if (refused instanceof Problem) throw refused
-      await prepare?.()
-      await this.#carryOut({ kind: 'configure', changes })
-      await afterwards?.()
-    })
+  /** Returns the view, with warnings and with the credentials that the update has dropped. */
+  async configure(update: UpdateConfig): Promise<ConversationView> {
+    const parts = { ...this.#inner, redact: this.redact }
+    const { warnings, dropped } = await configureConversation(this.#deps, parts, update)
+    return {
+      ...this.view(),
+      ...(warnings.length > 0 && { warnings: [...warnings] }),
+      ...(dropped.length > 0 && { dropped: [...dropped] }),
+    }
   }
 
   async setConfirmation(enabled: boolean): Promise<ConversationView> {
-    await this.configure(async ({ settings }) => ({
+    await this.#actor.configure(async ({ settings }) => ({
       changes: (settings.confirmation_mode ?? false) === enabled ? {} : { confirmation_mode: enabled },
     }))
     return this.view()
   }
 
-  /** `store` makes the change, in turn and durably; only then the log tells of it. */
-  async changeSecrets(store: () => Promise<SecretsChange>): Promise<void> {
-    await this.#command(async () => {
-      await this.#carryOut({ kind: 'secrets', ...(await store()) })
-    })
-  }
-
-  /**
-   * Looks after what another process left half done, or this one before the log failed. What the disk does not take now
-   * is stored later; until then the conversation can be read, and nothing else. Throws when the log failed.
-   */
-  async recover(why: RecoveryReason): Promise<void> {
-    const command = { kind: 'recover', why, newRunId: uuid7(), now: Date.now() } as const
-    await this.#command(async () => {
-      try {
-        await this.#carryOut(command)
-      } catch (error) {
-        if (this.failed || !(error instanceof Problem)) throw error
-        this.#reportStorage(error)
-        this.#unstored.keep(command)
-      }
-    })
+  /** Recovers what was left half done, and begins to deliver. Once, for a conversation that was opened from its log. */
+  async start(why: RecoveryReason): Promise<void> {
+    await this.#actor.recover(why)
+    await this.#inner.deliveries.start()
   }
 
   /** Stores what could not be stored so far; throws when it still cannot be. */
   async settle(): Promise<void> {
-    await this.#command(async () => {})
+    await this.#actor.settle()
   }
 
-  /** From now on the agent begins nothing: for what has to end before `close` can be called, and may take its time. */
-  halt(): void {
-    this.#active?.abort()
+  /** Whether closing it would end or lose nothing: no run, command, process, question or due delivery. */
+  async isAtRest(): Promise<boolean> {
+    const { network, deliveries, shells } = this.#inner
+    const waits = network.pending().items.length > 0 || deliveries.hasDue
+    return this.#actor.isAtRest && this.exec.commands.isIdle && !waits && !(await shells.areRunning())
   }
 
-  /** Ends the run, its tools and all readers; nothing of the conversation runs when this resolves. */
-  async close(outcome: 'deleted' | 'closing'): Promise<void> {
-    await this.#inbox.run(async () => {
-      if (this.#closed) return
-      this.#closed = whyClosed(outcome)
-      this.#unstored.stop()
-      await this.tasks.close()
-      await this.#stopAgent()
-      // What waits for somebody goes on waiting at the next start.
-      const pauses = outcome === 'closing' && this.#state.status === 'running' && !this.failed
-      const end = this.#unstored.kept ?? this.#pauseCommand('server_closing', true)
-      if (pauses) await this.#carryOut(end).catch(this.#reportStorage)
-      await this.log.close(outcome)
-      // With what came since the last change that was worth telling.
-      if (this.#state !== this.#deps.state) this.#deps.onChange(this.#state)
-    })
-  }
-
-  view(): ConversationView {
-    return viewOf(this.#shown)
-  }
-
-  #command<T>(task: () => Promise<T>): Promise<T> {
-    return this.#inbox.run(async () => {
-      if (this.#closed) throw this.#closed
-      await this.#unstored.store((command) => this.#carryOut(command))
-      try {
-        return await task()
-      } finally {
-        await this.#advanceTasks()
-      }
-    })
-  }
-
-  /** What cannot be stored or started now is tried again later. */
-  async #advanceTasks(): Promise<void> {
-    if (this.#closed || this.failed || this.#unstored.kept) return
-    await this.tasks.advance().catch((error: unknown) => {
-      this.#reportStorage(error)
-      // Of a damaged log nothing comes but the same again.
-      if (!(error instanceof Problem && error.code === 'conversation_damaged')) this.#unstored.tryLater()
-    })
-  }
-
-  /** The owner of this conversation opens a failed log again. */
-  async #tryAgain(): Promise<void> {
-    if (this.failed) return
-    await this.settle().catch((error: unknown) => {
-      this.#reportStorage(error)
-      throw error
-    })
-  }
-
-  /** Decides, stores, and does what the new state asks for. */
-  async #carryOut(command: Command): Promise<readonly Event[]> {
-    const drafts = decide(this.#state, command)
-    if (drafts instanceof Problem) throw drafts
-    if (!drafts.length) return []
-    const starts = drafts.some((draft) => draft.type === 'StatusUpdate' && draft.status === 'running')
-    const hasWork = starts || drafts.some((draft) => draft.type === 'TaskUpdate' && draft.status === 'pending')
-    // Before the work is in the log: a start of the server opens only the logs that are marked.
-    if (hasWork) await this.#deps.markActive(true)
-    // Before it is known to be stored: a log that fails may hold it all the same.
-    if (starts) this.#hasRun = true
-    const events = (await this.log.append(drafts)).map((stored) => stored.event)
-    if (starts) this.#startRun()
-    // A mark too many costs the next start one look; a command that is in the log must not fail for it.
-    else if (this.#isAtRest()) await this.#deps.markActive(false).catch(this.#reportStorage)
-    return events
-  }
-
-  /** For what ends a run whose loop is still already. Throws what kept it from being stored. */
-  async #storeEnd(command: Command): Promise<void> {
+  /** Ends it with everything it started. */
+  async dispose(outcome: LogEnd): Promise<void> {
+    const { network, deliveries, shells } = this.#inner
+    this.#actor.halt()
     try {
-      await this.#carryOut(command)
-    } catch (error) {
-      if (this.#state.status === 'running') this.#unstored.keep(command)
-      throw error
+      network.close()
+      // What is deleted need not end cleanly, and no command may hold the delete up.
+      if (outcome === 'deleted') await shells.close()
+      // First of all: the log gets how they ended.
+      await this.exec.commands.close()
+      // What is being sent would hold up the end of the log.
+      await deliveries.close(outcome)
+      await this.files.close(closedProblem(outcome))
+      await this.#actor.close(outcome)
+    } finally {
+      await shells.close()
     }
-  }
-
-  /** Whether the next start of the server may leave this conversation alone. */
-  #isAtRest(): boolean {
-    const { reason, openCalls, settings } = this.#state
-    const isCutOff = reason === 'server_closing' || (reason === 'server_restart' && settings.resume_on_start)
-    return !this.isWorking && !isCutOff && !openCalls.length
-  }
-
-  /** Every durable event passes here, in order, before anyone else hears that it is stored. */
-  #take(event: Event): void {
-    this.#state = fold(this.#state, event)
-    this.#active?.take(event)
-    if (event.type === 'StatusUpdate' || event.type === 'ConfigUpdate' || event.type === 'UserMessage')
-      this.#deps.onChange(this.#state)
-  }
-
-  #startRun(): void {
-    const { slots, toolCalls, createLlm } = this.#deps
-    const run = new ActiveRun({
-      id: this.#state.run!.id,
-      log: this.log,
-      slots,
-      toolCalls,
-      createLlm,
-      withoutTools: this.#withoutTools,
-      state: () => this.#state,
-      onEnd: (end) => this.#inbox.run(() => this.#endRun(run, end)),
-      onError: this.#report,
-    })
-    this.#active = run
-    run.start()
-  }
-
-  async #stopRun(): Promise<void> {
-    await this.#active?.stop()
-    this.#active = undefined
-  }
-
-  /** Its run and its tools, but for those that do not heed it. Returns the log's head at the last model request, 0 when there was none. */
-  async #stopAgent(): Promise<number> {
-    const requestedAt = this.#active?.requestedAt ?? 0
-    await this.#stopRun()
-    await this.#deps.toolCalls.interrupt()
-    return requestedAt
-  }
-
-  /** The open calls whose result comes from their tool. While no run is at work, no other begins. */
-  #begunCalls(): readonly string[] {
-    const { toolCalls } = this.#deps
-    return this.#state.openCalls.map((call) => call.toolUseId).filter((id) => toolCalls.hasBegun(id))
-  }
-
-  #pauseCommand(reason: string, interrupt: boolean): Command {
-    return { kind: 'pause', reason, interrupt, begun: this.#begunCalls(), now: Date.now() }
-  }
-
-  /** Answers whether the run goes on. */
-  async #endRun(run: ActiveRun, end: RunEnd): Promise<boolean> {
-    if (this.#closed || this.#state.run?.id !== run.id || this.#state.status !== 'running') return false
-    this.#active = undefined
-    const command: Command =
-      'asks' in end
-        ? { kind: 'ask', runId: run.id, requestId: uuid7(), toolUses: end.asks }
-        : { kind: 'end_run', runId: run.id, ...end, begun: this.#begunCalls(), newRunId: uuid7(), now: Date.now() }
-    try {
-      await this.#storeEnd(command)
-    } catch (error) {
-      this.#reportStorage(error)
-      return false
-    }
-    if (this.#state.run?.id === run.id && this.#state.status === 'running') {
-      this.#active = run
-      return true
-    }
-    await this.#advanceTasks()
-    return false
-  }
-
-  readonly #reportStorage = (error: unknown): void => {
-    this.#deps.logger.error({ err: error, conversation_id: this.id }, 'an event could not be stored')
-  }
-
-  readonly #report = (error: unknown): void => {
-    this.#deps.logger.error({ err: error, conversation_id: this.id }, 'a run failed')
   }
 }

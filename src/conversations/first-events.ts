@@ -5,10 +5,10 @@ import { partsOf } from '../contract/message.ts'
 import { buildSystemPrompt } from '../agent/prompt.ts'
 import { redactParts } from './config/redact-parts.ts'
 import type { Settings } from './state/state.ts'
-import type { AssemblyDeps } from './assemble.ts'
+import type { ConversationDeps } from './dependencies.ts'
 
 export function firstEvents(
-  deps: AssemblyDeps,
+  deps: ConversationDeps,
   id: string,
   request: CreateConversation,
   settings: Settings,
@@ -24,16 +24,16 @@ export function firstEvents(
     source: 'environment',
     session_id: id,
     cwd: workdir,
-    sdk_version: deps.version,
+    sdk_version: deps.server.version,
     options_summary: settings,
     enabled_tools: [...tools],
     enabled_providers: [settings.llm_config.custom_llm_provider ?? 'openai'],
     mcp_servers: [],
     system_prompt: buildSystemPrompt({ workdir, tools, ...base, extensions, microagents }),
-    isolation: deps.isolation,
-    resource_limits: deps.resources.inForce(request.limits),
+    isolation: deps.server.isolation,
+    resource_limits: deps.limits.inForce(request.limits),
     network: settings.network ?? deps.network.server.default,
-    ...(deps.sandbox && { sandbox: deps.sandbox }),
+    ...(deps.server.sandbox && { sandbox: deps.server.sandbox }),
   }
   const secrets: EventDraft = { type: 'SecretsUpdate', source: 'user', added: [...secretNames], removed: [] }
   const made = secretNames.length > 0 ? [init, secrets] : [init]

@@ -8,14 +8,17 @@ import { makeDirectories } from '../lib/make-directories.ts'
 import { enterAsGuest, leaveAsGuest } from './workdirs/guest-workdirs.ts'
 import { removeTree } from '../files/trees/remove-tree.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
-import type { StoredLog } from '../events/event-store.ts'
 import { copyTree } from '../files/trees/copy-tree.ts'
-import type { AssemblyDeps, Opened } from './assemble.ts'
+import type { Conversation } from './conversation.ts'
+import type { Created } from './create.ts'
+import type { ConversationDeps } from './dependencies.ts'
 import { makeDirectory } from './workdirs/conversation-directory.ts'
 import { createForkedLog, findBorder } from './forked-log.ts'
 import type { Idempotency } from './idempotency/idempotency.ts'
 import { keptOf } from './idempotency/idempotency.ts'
 import { refuseSecretsIn } from './config/refuse-secrets.ts'
+import { openStored } from './open.ts'
+import type { State } from './state/state.ts'
 
 export type ForkOptions = {
   readonly id: string
@@ -23,16 +26,18 @@ export type ForkOptions = {
   readonly idempotency: Idempotency | undefined
   /** Ends a copy that takes long. */
   readonly signal: AbortSignal
+  readonly onChange: (state: State) => void
 }
 
 /** The log is the last thing that is made: until it is there, nobody sees the copy. Leaves nothing behind when it throws. */
-export async function makeFork(
-  deps: AssemblyDeps,
-  { conversation, redact }: Opened,
-  { id, request, idempotency, signal }: ForkOptions,
-  open: (stored: StoredLog) => Promise<Opened>,
-): Promise<{ opened: Opened; warnings: readonly string[] }> {
-  const { log, state } = conversation
+export async function forkConversation(
+  deps: ConversationDeps,
+  source: Conversation,
+  { id, request, idempotency, signal, onChange }: ForkOptions,
+): Promise<Created> {
+  const { log, state, redact } = source
+  const { store, catalog, secretStore } = deps.storage
+  const { workdirRules } = deps.workspace
   const { version, settings: now } = state
   refuseSecretsIn({ 'Idempotency-Key': idempotency?.key }, redact)
   if (version > EVENT_VERSION) throw fromNewer()
@@ -40,27 +45,27 @@ export async function makeFork(
   if (at_seq > log.head) throw beyondEnd(at_seq, log.head)
   const throughSeq = await findBorder(log, at_seq)
   if (throughSeq < 1) throw beforeBeginning()
-  const secrets = await deps.secretStore.read(conversation.id)
+  const secrets = await secretStore.read(source.id)
 
-  await makeDirectory(deps.catalog.directoryOf(id))
-  const guests = { catalog: deps.catalog, workdirBase: deps.workdirRules.base }
+  await makeDirectory(catalog.directoryOf(id))
+  const guests = { catalog, workdirBase: workdirRules.base }
   let copied: string | undefined
   // One that was made for the original is removed with the last of those who share it.
   const shared = request.workdir === 'share' && now.made_workdir === now.workdir ? now.made_workdir : undefined
   try {
-    if (shared !== undefined) await deps.catalog.sharedWorkdirs.share(shared, [conversation.id, id])
+    if (shared !== undefined) await catalog.sharedWorkdirs.share(shared, [source.id, id])
     else if (request.workdir === 'share') await enterAsGuest(guests, now.workdir, id)
     const { made_workdir: _, idempotency: __, title: formerTitle, ...kept } = now
     const warnings: string[] = []
     if (request.workdir === 'copy') {
       copied = await makeWorkdir(deps, id)
-      await deps.catalog.markCopying(id)
-      const { base, forbidden } = deps.workdirRules
+      await catalog.markCopying(id)
+      const { base, forbidden } = workdirRules
       const without = await Promise.all([base, forbidden].map((path) => realpath(path)))
       warnings.push(...(await copyTree(now.workdir, copied, { signal, without })).map(redact))
     }
     if (Object.values(secrets).some((group) => Object.keys(group).length > 0)) {
-      await deps.secretStore.write(id, secrets)
+      await secretStore.write(id, secrets)
     }
     const title = request.title === undefined ? formerTitle : redact(request.title)
     const settings = {
@@ -71,26 +76,28 @@ export async function makeFork(
       workdir: copied ?? now.workdir,
     }
     const forked = createForkedLog({ log, throughSeq, id, cwd: now.workdir, settings, now: Date.now() })
-    return { opened: await open(await deps.store.copy(id, forked.events, forked.ending)), warnings }
+    const stored = await store.copy(id, forked.events, forked.ending)
+    return { conversation: await openStored(deps, { stored, onChange }), warnings }
   } catch (error) {
     await removeFork(deps, id, copied)
-    if (shared !== undefined) await deps.catalog.sharedWorkdirs.leave(shared, id)
+    if (shared !== undefined) await catalog.sharedWorkdirs.leave(shared, id)
     else if (request.workdir === 'share') await leaveAsGuest(guests, now.workdir, id)
     throw error
   }
 }
 
 /** The workdir first: as long as the mark is there, a start of the server knows that it has to go. */
-async function removeFork(deps: AssemblyDeps, id: string, workdir: string | undefined): Promise<void> {
+async function removeFork({ storage }: ConversationDeps, id: string, workdir: string | undefined): Promise<void> {
   if (workdir !== undefined) await removeTree(workdir)
-  await deps.store.delete(id)
-  await removeTree(deps.catalog.directoryOf(id))
+  await storage.store.delete(id)
+  await removeTree(storage.catalog.directoryOf(id))
 }
 
 /** A new one, never one that is there already: what is in that is somebody's. */
-async function makeWorkdir({ workdirRules }: AssemblyDeps, id: string): Promise<string> {
-  await makeDirectories(workdirRules.base, 0o700)
-  const path = join(workdirRules.base, id)
+async function makeWorkdir({ workspace }: ConversationDeps, id: string): Promise<string> {
+  const { base } = workspace.workdirRules
+  await makeDirectories(base, 0o700)
+  const path = join(base, id)
   try {
     await mkdir(path)
   } catch (cause) {

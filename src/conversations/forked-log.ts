@@ -6,7 +6,7 @@ import { answerOpenCalls, denials, isWaiting, result, toStatus } from './state/d
 import { denyLeftRequests } from './state/network-requests.ts'
 import type { Settings, State } from './state/state.ts'
 import { EMPTY_STATE, fold } from './state/state.ts'
-import { leaveTasks } from './tasks/task-commands.ts'
+import { leaveTasks } from './tasks/task-intents.ts'
 
 type Log = Pick<EventLog, 'read' | 'conversationId'>
 
@@ -87,7 +87,7 @@ function ownEvent(event: Event, id: string): Event {
   }
 }
 
-/** The copy never runs by itself: what was under way in the original is answered or ended here, and goes on there. */
+/** The copy never runs by itself: what was under way in the original is answered or ended here, and continues there. */
 function endingOf(state: State, plan: ForkPlan, lastResultOf: string | undefined): EventDraft[] {
   const forked: EventDraft = {
     type: 'ForkedFrom',

@@ -1,4 +1,4 @@
-/** The network of one conversation: its policy as it holds now, its proxy, what waits for a user, and what the log is told. */
+/** The network of one conversation: its policy as it holds now, its proxy, what waits for a user, and what the log has of it. */
 import type { Server } from 'node:net'
 import type { EventDraft } from '../contract/events/event.ts'
 import type {
@@ -36,12 +36,14 @@ export type NetworkDeps = {
 export type ConversationNetworkDeps = NetworkDeps & {
   /** Of the conversation as it holds now; undefined: the server's default. */
   readonly policy: () => NetworkPolicy | undefined
+  /** The run that is under way. */
   readonly runId: () => string | undefined
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
-  /** Changes the policy, durably. `change` is called when it is its turn, with the policy that holds then. */
-  readonly configure: (change: (policy: NetworkPolicy | undefined) => NetworkPolicy) => Promise<void>
   readonly onFault: (error: unknown) => void
 }
+
+/** Changes the policy, durably. `change` is called when it is its turn, with the policy at that time. */
+export type ChangePolicy = (change: (policy: NetworkPolicy | undefined) => NetworkPolicy) => Promise<void>
 
 /** Decisions that are kept, so that the same one can be sent twice. */
 const MAX_REMEMBERED = 100
@@ -108,12 +110,19 @@ export class ConversationNetwork {
     return { items: this.#asks.pending.map(describeRequest) }
   }
 
-  /** Throws a `Problem` for what does not wait. The same decision again changes nothing. */
-  async decide(id: string, { behavior, remember }: DecideNetworkRequest): Promise<NetworkDecisionAnswer> {
+  /**
+   * Throws a `Problem` for what does not wait. The same decision again changes nothing. `changePolicy` is called for a
+   * decision that is to be remembered.
+   */
+  async decide(
+    id: string,
+    { behavior, remember }: DecideNetworkRequest,
+    changePolicy: ChangePolicy,
+  ): Promise<NetworkDecisionAnswer> {
     const ask = this.#asks.find(id)
     if (!ask) return this.#repeat(id, behavior)
-    // First the policy: the answer lets the connection go on.
-    if (remember) await this.#remember(ask, behavior)
+    // First the policy: the answer lets the connection continue.
+    if (remember) await changePolicy((policy) => this.#withTarget(policy, ask, behavior))
     this.#asks.answer(ask, behavior)
     if (remember) this.recheck()
     return { behavior, pending: this.#asks.pending.length }
@@ -151,12 +160,13 @@ export class ConversationNetwork {
     )
   }
 
-  async #remember({ host, port }: ApprovalRequest, behavior: ApprovalDecision['behavior']): Promise<void> {
+  #withTarget(
+    policy: NetworkPolicy = this.#deps.server.default,
+    { host, port }: ApprovalRequest,
+    behavior: ApprovalDecision['behavior'],
+  ): NetworkPolicy {
     const list = behavior === 'allow' ? 'allow' : 'deny'
-    await this.#deps.configure((policy = this.#deps.server.default) => ({
-      ...policy,
-      [list]: [...(policy[list] ?? []), formatTarget(host, port)],
-    }))
+    return { ...policy, [list]: [...(policy[list] ?? []), formatTarget(host, port)] }
   }
 
   #noteAnswer(ask: ApprovalRequest, { behavior, by }: ApprovalDecision): void {

@@ -229,7 +229,7 @@ describe('a configuration changed in mid-run', () => {
       llm_config: { model: 'other', api_key: 'another-key-0815', temperature: 0.5 },
       max_iteration_per_run: 2,
     })
-    await bench.manager.configure(conversation.id, update)
+    await bench.configure(conversation.id, update)
     slow.open()
     expect(await endOf(conversation, run_id!)).toMatchObject({ stop_reason: 'iteration_limit', steps: 2 })
     expect(
@@ -254,7 +254,7 @@ describe('a configuration changed in mid-run', () => {
     const conversation = await bench.converse()
     const { run_id } = await conversation.post(userText('go', true))
     await slow.entered
-    await bench.manager.configure(conversation.id, { max_seconds_per_run: 0.3 })
+    await bench.configure(conversation.id, { max_seconds_per_run: 0.3 })
     slow.open()
     expect(await endOf(conversation, run_id!)).toMatchObject({ stop_reason: 'time_limit' })
   })
@@ -511,7 +511,7 @@ describe('a log that fails under a run', () => {
   test('a history that cannot be read ends the run with an error, and leaves it startable', async () => {
     await using bench = await setBench()
     const id = await bench.create()
-    await say(await bench.manager.get(id))
+    await say(await bench.manager.open(id))
     await bench.restart({
       between: async () => {
         const path = join(bench.sessionOf(id), 'events.jsonl')
@@ -520,7 +520,7 @@ describe('a log that fails under a run', () => {
         await writeFile(path, lines.join('\n'))
       },
     })
-    const conversation = await bench.manager.get(id)
+    const conversation = await bench.manager.open(id)
     const run = await conversation.run()
     const { status } = await conversation.waitForRun(run, 5, new AbortController().signal)
     expect(status).toBe('error')
@@ -554,7 +554,7 @@ test('the model’s key is nowhere in the data directory but encrypted, and nowh
     run: true,
   })
   await until(conversation, 'Result')
-  await bench.manager.configure(conversation.id, UpdateConfig.parse({ title: `still ${MODEL_KEY}` }))
+  await bench.configure(conversation.id, UpdateConfig.parse({ title: `still ${MODEL_KEY}` }))
   await bench.manager.close()
 
   const names = await readdir(bench.dataDir, { recursive: true, withFileTypes: true })
@@ -593,7 +593,7 @@ test('a log that a newer server wrote can be read, and is not run', async () => 
       )
     },
   })
-  const conversation = await bench.manager.get(id)
+  const conversation = await bench.manager.open(id)
   expect((await eventsOf(conversation)).map((event) => event.type)).toEqual(['SystemInit', 'Telepathy'])
   await expect(conversation.run()).rejects.toMatchObject({ code: 'conversation_from_newer_version' })
   await expect(conversation.post(userText('hi'))).rejects.toMatchObject({ code: 'conversation_from_newer_version' })

@@ -171,14 +171,14 @@ describe('a run', () => {
     await using _ = bench
     const { run_id } = await first.post(userText('go', true))
     for (let step = 1; step <= STUCK_AT; step++) {
-      const conversation = await bench.manager.get(first.id)
+      const conversation = await bench.manager.open(first.id)
       await until(conversation, 'StatusUpdate', ({ seq, status }) => {
         return status === 'waiting_for_confirmation' && seq === conversation.log.head
       })
       if (step === 3) await bench.restart()
-      const { decisions } = await bench.manager.get(first.id)
-      await decisions.approve(decisions.pending().items[0]!.request_id)
+      const { approvals } = await bench.manager.open(first.id)
+      await approvals.approve(approvals.pending().items[0]!.request_id)
     }
-    expect(await endOf(await bench.manager.get(first.id), run_id!)).toMatchObject({ stop_reason: 'stuck' })
+    expect(await endOf(await bench.manager.open(first.id), run_id!)).toMatchObject({ stop_reason: 'stuck' })
   })
 })

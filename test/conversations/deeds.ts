@@ -26,8 +26,8 @@ export const DEEDS: { weight: number; arbitrary: fc.Arbitrary<Deed> }[] = [
 
 /** Throws the `Problem` it is refused with. */
 export async function carryOut(conversation: Conversation, deed: Deed): Promise<unknown> {
-  const { decisions, tasks } = conversation
-  const [request] = decisions.pending().items
+  const { approvals, tasks } = conversation
+  const [request] = approvals.pending().items
   switch (deed.kind) {
     case 'say':
       return await conversation.post(userText('do not', deed.run))
@@ -40,9 +40,9 @@ export async function carryOut(conversation: Conversation, deed: Deed): Promise<
     case 'run':
       return await conversation.run()
     case 'approve':
-      return await decisions.approve(request?.request_id ?? uuid7())
+      return await approvals.approve(request?.request_id ?? uuid7())
     case 'reject':
-      return await decisions.reject('no')
+      return await approvals.reject('no')
     case 'task':
       return await tasks.post({
         title: 'more',
@@ -55,7 +55,7 @@ export async function carryOut(conversation: Conversation, deed: Deed): Promise<
       if (!request || !use) return undefined
       const { tool_use_id, input_hash } = use
       const behavior = deed.allow ? 'allow' : 'deny'
-      return await decisions.decide(request.request_id, [{ tool_use_id, input_hash, behavior }])
+      return await approvals.decide(request.request_id, [{ tool_use_id, input_hash, behavior }])
     }
   }
 }

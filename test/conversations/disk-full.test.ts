@@ -126,18 +126,18 @@ test('a conversation that a full disk keeps from being recovered can be read, an
   })
   await using _ = bench
   const { id } = await bench.converse({ resume_on_start: true })
-  await (await bench.manager.get(id)).post(userText('go', true))
+  await (await bench.manager.open(id)).post(userText('go', true))
   await slow.entered
   disk.isFull = true
   await bench.restart({ kill: true, between: disk.store.die })
-  const conversation = await bench.manager.get(id)
+  const conversation = await bench.manager.open(id)
   expect(conversation.view().status).toBe('error')
   expect(only(await eventsOf(conversation), 'ToolUse')).toHaveLength(1)
   await expect(conversation.post(userText('hello?'))).rejects.toMatchObject({ code: 'storage_full' })
 
   await bench.restart()
   disk.isFull = false
-  const again = await bench.manager.get(id)
+  const again = await bench.manager.open(id)
   await expect.poll(() => stopReasons(again)).toEqual(['server_restart', 'completed'])
   expect(only(await eventsOf(again), 'ToolResult')).toMatchObject([{ error_type: 'interrupted' }])
 })
@@ -167,7 +167,7 @@ test('a log that failed at the end of a run is opened again by itself: the run e
     )
   }
   await expect.poll(async () => (await results()).map((event) => event.stop_reason)).toEqual(['error', 'completed'])
-  const { items } = await (await bench.manager.get(id)).tasks.list({ order: 'asc', limit: 10 })
+  const { items } = await (await bench.manager.open(id)).tasks.list({ order: 'asc', limit: 10 })
   expect(items.map(({ status }) => status)).toEqual(['error', 'completed'])
 })
 
@@ -202,6 +202,6 @@ test('a run that the log holds although the disk refused it ends as an error', a
   await expect(conversation.run()).rejects.toMatchObject({ code: 'storage_failed' })
   const path = join(bench.sessionOf(conversation.id), 'events.jsonl')
   await expect.poll(() => readFile(path, 'utf8')).toContain('"stop_reason":"error"')
-  expect((await bench.manager.view(conversation.id)).status).toBe('error')
+  expect((await bench.view(conversation.id)).status).toBe('error')
   expect(bench.model.requests).toEqual([])
 })

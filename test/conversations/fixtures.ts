@@ -4,19 +4,27 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { z } from 'zod'
+import type { ConversationView, UpdateConfig } from '../../src/contract/conversation.ts'
 import { CreateConversation } from '../../src/contract/conversation.ts'
 import { Problem } from '../../src/contract/problem.ts'
 import type { Event, EventOf, EventType } from '../../src/contract/events/event.ts'
-import { createAssembler } from '../../src/conversations/assembly.ts'
-import type { AssemblyDeps } from '../../src/conversations/assemble.ts'
+import type {
+  ConversationDeps,
+  ConversationStorage,
+  Execution,
+  ModelAccess,
+  Workspace,
+} from '../../src/conversations/dependencies.ts'
 import { createCallbackDispatcher } from '../../src/conversations/webhooks/dispatcher.ts'
 import type { CallbackDispatcher, DispatcherOptions } from '../../src/conversations/webhooks/dispatcher.ts'
 import { createCatalog } from '../../src/conversations/registry/catalog.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import { SummaryFile } from '../../src/conversations/registry/summary-file.ts'
+import { KnownConversations } from '../../src/conversations/registry/known-conversations.ts'
 import type { ManagerDeps } from '../../src/conversations/registry/manager.ts'
 import { ConversationManager } from '../../src/conversations/registry/manager.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
+import type { EventStore } from '../../src/events/event-store.ts'
 import { Firehose } from '../../src/events/firehose/firehose.ts'
 import { createJsonlStore } from '../../src/events/store/jsonl-store.ts'
 import { OpenAiChat } from '../../src/llm/openai-chat.ts'
@@ -42,10 +50,14 @@ import { PATIENCE_S } from '../support/patience.ts'
 
 export const MODEL_KEY = 'the-models-own-key-4711'
 
+/** What a test puts in the place of what the bench has. */
+export type BenchDeps = Partial<ConversationStorage & Execution & Workspace> &
+  Partial<Pick<ConversationDeps, 'onLogOpened' | 'createRedactor'>> & { readonly llmDefaults?: ModelAccess['defaults'] }
+
 export type BenchOptions = {
   readonly script?: Script
   readonly tools?: readonly Tool[]
-  readonly deps?: Partial<AssemblyDeps>
+  readonly deps?: BenchDeps
   readonly roots?: readonly string[]
   readonly secretKeys?: readonly [string, ...string[]]
   readonly maxRuns?: number
@@ -69,7 +81,9 @@ export type Bench = AsyncDisposable & {
   readonly metrics: Metrics
   /** Makes a conversation with the scripted model; answers its id. */
   readonly create: (fields?: object) => Promise<string>
-  /** Makes a conversation and answers its actor. */
+  readonly view: (id: string) => Promise<ConversationView>
+  readonly configure: (id: string, update: UpdateConfig) => Promise<ConversationView>
+  /** Makes a conversation and opens it. */
   readonly converse: (fields?: object) => Promise<Conversation>
   readonly sessionOf: (id: string) => string
   /** Ends the manager (or, with `kill`, just drops it) and starts another on the same data. */
@@ -100,69 +114,84 @@ export async function setBench({
 
   const dispatchers: CallbackDispatcher[] = []
   const dropped: ConversationManager[] = []
+  const lives = new Map<ConversationManager, Life>()
   const start = async (keyMaterial: readonly [string, ...string[]]) => {
     const sessions = join(dataDir, 'sessions')
-    const catalog = await createCatalog(dataDir)
-    const store = createJsonlStore({ directory: sessions })
+    const ownStore = createJsonlStore({ directory: sessions })
+    const { store: wantedStore = ownStore } = deps
+    const life = { isOver: false }
+    const storage: ConversationStorage = {
+      catalog: await createCatalog(dataDir),
+      secretStore: createSecretStore({ directory: sessions, keyMaterial }),
+      ...deps,
+      store: mortalAs(wantedStore, life),
+    }
+    const endOrphans = managerDeps.endOrphans ?? (async () => [])
+    const known = new KnownConversations({
+      storage,
+      summaryFile: new SummaryFile({ path: join(dataDir, 'summaries'), onFault: (error) => logger.error(error) }),
+      workdirBase,
+      endOrphans,
+      logger,
+    })
     const firehose = new Firehose({
       path: join(dataDir, 'firehose'),
-      store,
-      heads: () => manager.heads(),
+      store: ownStore,
+      heads: () => known.heads(),
       onFault: (error) => logger.error({ err: error }, 'the firehose failed'),
     })
     const resources = await createResourceLimiter({ limits: {}, dataDir, onError: (error) => logger.error(error) })
     const fetch = createSafeFetch({ allow: ['127.0.0.1'] })
     const dispatcher = createCallbackDispatcher({ fetch, userAgent: 'test', ...callbacks })
     dispatchers.push(dispatcher)
-    const assembler = createAssembler({
-      store,
-      catalog,
-      secretStore: createSecretStore({ directory: sessions, keyMaterial }),
-      dispatcher,
-      workdirRules: { base: workdirBase, roots, forbidden: dataDir, unholdable: [] },
-      llmDefaults: {},
-      endpointRefusal: async () => undefined,
-      version: '0.0.0-test',
-      isolation: 'none',
-      resources,
-      limitConversation: ({ directory, ...options }) =>
-        resources.limit({ ...options, stateDir: join(directory, 'shells'), roots: () => [options.workdir()] }),
-      network: OPEN_NETWORK,
-      slots: new Queue({ limit: maxRuns }),
-      metrics,
-      logger,
-      createRedactor,
-      createLlm: ({ config, redact, dialects }) => new OpenAiChat({ config, redact, dialects, retryBaseMs: 1 }),
-      createShells: () => {
-        throw new Error('these tests have no shell')
-      },
-      files: { io: new Queue({ limit: 8 }), ripgrep: () => undefined },
-      fileRules: () => ({ forbidden: [dataDir], permitted: [workdirBase] }),
-      createTools: (names) => (names.length ? [...tools] : []),
-      onLogOpened(log) {
-        manager.attach(log)
-        firehose.attach(log)
-      },
-      ...deps,
-    })
-    const manager: ConversationManager = new ConversationManager({
-      catalog,
-      summaryFile: new SummaryFile({ path: join(dataDir, 'summaries'), onFault: (error) => logger.error(error) }),
-      // A server that was killed opens nothing any more, whatever its code still tries.
-      assembler: {
-        ...assembler,
-        open: async (...args) => {
-          if (dropped.includes(manager)) throw new Problem('unavailable', 'The server is dead.')
-          return await assembler.open(...args)
+    const manager = new ConversationManager({
+      conversations: {
+        storage,
+        server: { version: '0.0.0-test', isolation: 'none' },
+        models: {
+          defaults: deps.llmDefaults ?? {},
+          endpointRefusal: async () => undefined,
+          createLlm: ({ config, redact, dialects }) => new OpenAiChat({ config, redact, dialects, retryBaseMs: 1 }),
         },
+        workspace: {
+          workdirRules: { base: workdirBase, roots, forbidden: dataDir, unholdable: [] },
+          files: { io: new Queue({ limit: 8 }), ripgrep: () => undefined },
+          fileRules: () => ({ forbidden: [dataDir], permitted: [workdirBase] }),
+          ...deps,
+        },
+        exec: {
+          createShells: () => {
+            throw new Error('these tests have no shell')
+          },
+          createTools: (names) => (names.length ? [...tools] : []),
+          ...deps,
+        },
+        limits: {
+          check: (requested) => resources.check(requested),
+          inForce: (requested) => resources.inForce(requested),
+          limit: ({ directory, ...options }) =>
+            resources.limit({ ...options, stateDir: join(directory, 'shells'), roots: () => [options.workdir()] }),
+        },
+        network: OPEN_NETWORK,
+        dispatcher,
+        slots: new Queue({ limit: maxRuns }),
+        metrics,
+        logger,
+        createRedactor: deps.createRedactor ?? createRedactor,
+        onLogOpened:
+          deps.onLogOpened ??
+          ((log) => {
+            known.attach(log)
+            firehose.attach(log)
+          }),
       },
-      workdirBase,
-      logger,
-      endOrphans: async () => [],
+      known,
       endProcesses: async () => [],
       ...managerDeps,
+      endOrphans,
       onDeleted: (owner) => firehose.announceDeleted(owner),
     })
+    lives.set(manager, life)
     await manager.start()
     await manager.resumeDeliveries()
     return { manager, firehose }
@@ -189,11 +218,15 @@ export async function setBench({
     logged,
     metrics,
     create,
-    converse: async (fields) => await manager.get(await create(fields)),
+    view: async (id) => (await manager.open(id)).view(),
+    configure: async (id, update) => await (await manager.open(id)).configure(update),
+    converse: async (fields) => await manager.open(await create(fields)),
     sessionOf: (id) => join(dataDir, 'sessions', id),
     async restart({ kill = false, between, secretKeys: keys = secretKeys } = {}) {
-      if (kill) dropped.push(manager)
-      else {
+      if (kill) {
+        dropped.push(manager)
+        lives.get(manager)!.isOver = true
+      } else {
         await manager.close()
         await firehose.close()
       }
@@ -210,8 +243,21 @@ export async function setBench({
   }
 }
 
+type Life = { isOver: boolean }
+
+/** The store of a server that may be killed: from then on it opens nothing any more, whatever its code still tries. */
+function mortalAs(store: EventStore, life: Life): EventStore {
+  return {
+    ...store,
+    open: async (id) => {
+      if (life.isOver) throw new Problem('unavailable', 'The server is dead.')
+      return await store.open(id)
+    },
+  }
+}
+
 /** No conversation here has a proxy, unless its test is about that. */
-const OPEN_NETWORK: AssemblyDeps['network'] = {
+const OPEN_NETWORK: ConversationDeps['network'] = {
   server: { default: { mode: 'open' }, ceiling: { mode: 'open' }, modes: ['none', 'allowlist', 'open'] },
   reach: createOutboundConnector({ privateRules: [] }),
   createPermits: createConnectionPermits(),
@@ -219,7 +265,7 @@ const OPEN_NETWORK: AssemblyDeps['network'] = {
 }
 
 /** For `deps`, where a test is about shells. */
-export function realShells(launcher: ShellLauncher = hostLauncher): AssemblyDeps['createShells'] {
+export function realShells(launcher: ShellLauncher = hostLauncher): Execution['createShells'] {
   return ({ directory, limits, ...options }) =>
     limits.limitShells(
       new BashShells({

@@ -21,7 +21,7 @@ const asked = (fields: Partial<ForkRequest> = {}) => ForkConversation.parse(fiel
 
 async function forkOf(bench: Bench, id: string, fields: Partial<ForkRequest> = {}) {
   const view = await bench.manager.fork(id, asked(fields))
-  return { view, conversation: await bench.manager.get(view.id) }
+  return { view, conversation: await bench.manager.open(view.id) }
 }
 
 /** Once it is there: it is written when the fork has been answered. */
@@ -112,11 +112,11 @@ describe('the log of a fork', () => {
     const { view, conversation } = await forkOf(bench, original.id)
     const { state } = conversation
     await bench.restart()
-    expect((await bench.manager.get(view.id)).state).toEqual(state)
+    expect((await bench.manager.open(view.id)).state).toEqual(state)
     const meta = await metaOf(bench, view.id)
     await bench.restart({ between: () => rm(meta) })
-    expect((await bench.manager.get(view.id)).state).toEqual(state)
-    expect(await bench.manager.view(view.id)).toEqual(view)
+    expect((await bench.manager.open(view.id)).state).toEqual(state)
+    expect(await bench.view(view.id)).toEqual(view)
   })
 
   test('may be forked again', async () => {
@@ -145,7 +145,7 @@ test('at every seq of a log with tasks, decisions and a pause a fork rests, is s
   const approve = async (after: number) => {
     const { request_id } = await until(original, 'PermissionRequest', (event) => event.seq > after)
     await expect.poll(() => original.state.status).toBe('waiting_for_confirmation')
-    await original.decisions.approve(request_id)
+    await original.approvals.approve(request_id)
   }
   await approve(0)
   await approve(original.state.lastSeq)
@@ -248,7 +248,7 @@ test('secrets come along, sealed anew, and are hidden in the copy, too; the newe
   await using bench = await setBench()
   const original = await bench.converse({ secrets: { TOKEN: 'a-secret-of-the-tests' } })
   const { lastSeq } = original.state
-  await bench.manager.configure(original.id, { title: 'Renamed' })
+  await bench.configure(original.id, { title: 'Renamed' })
   const { view, conversation } = await forkOf(bench, original.id, { at_seq: lastSeq })
   expect(view.title).toBe('Renamed')
   await conversation.post(userText('a-secret-of-the-tests'))
@@ -261,7 +261,7 @@ test('secrets come along, sealed anew, and are hidden in the copy, too; the newe
   await bench.manager.delete(original.id)
   await bench.restart()
   expect((await bench.manager.open(view.id)).secrets.names()).toEqual(['TOKEN'])
-  expect(await say(await bench.manager.get(view.id)), 'with the key of the model').toMatchObject({
+  expect(await say(await bench.manager.open(view.id)), 'with the key of the model').toMatchObject({
     stop_reason: 'completed',
   })
 })
@@ -422,7 +422,7 @@ describe('a fork that fails or is cut off', () => {
         await rm(join(bench.sessionOf(view.id), 'events.jsonl'))
       },
     })
-    await expect(bench.manager.get(view.id)).rejects.toMatchObject({ code: 'conversation_not_found' })
+    await expect(bench.manager.open(view.id)).rejects.toMatchObject({ code: 'conversation_not_found' })
     expect(await readdir(join(bench.dataDir, 'sessions'))).toEqual([original.id])
     expect(await readdir(bench.workdirBase)).toEqual([original.id])
   })

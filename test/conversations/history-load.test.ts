@@ -25,7 +25,7 @@ test('a run parses no event that the model is not sent', async () => {
       await writeFile(path, lines.join('\n'))
     },
   })
-  const again = await bench.manager.get(conversation.id)
+  const again = await bench.manager.open(conversation.id)
   await expect(eventsOf(again), 'whoever reads that event is told').rejects.toMatchObject({
     code: 'conversation_damaged',
   })
@@ -40,7 +40,8 @@ test('a run parses no event that the model is not sent', async () => {
 
 const LONG = 'x'.repeat(300_000)
 
-const pause = async ({ manager }: Bench, id: string) => void (await (await manager.get(id)).pause({ interrupt: false }))
+const pause = async ({ manager }: Bench, id: string) =>
+  void (await (await manager.open(id)).pause({ interrupt: false }))
 const remove = async ({ manager }: Bench, id: string) => await manager.delete(id)
 
 test.each([
@@ -69,7 +70,7 @@ test.each([
   const { id } = conversation
   for (let i = 0; i < 8; i++) await conversation.post(userText(LONG))
   await bench.restart()
-  await (await bench.manager.get(id)).run()
+  await (await bench.manager.open(id)).run()
   await reading.promise
   const ended = end(bench, id)
   // From then on the delete is at the run.
@@ -79,5 +80,5 @@ test.each([
   expect(pages).toBe(1)
   expect(bench.model.requests).toEqual([])
   if (end === pause)
-    expect(only(await eventsOf(await bench.manager.get(id)), 'Result')).toMatchObject([{ stop_reason: 'paused' }])
+    expect(only(await eventsOf(await bench.manager.open(id)), 'Result')).toMatchObject([{ stop_reason: 'paused' }])
 })

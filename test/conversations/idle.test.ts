@@ -36,7 +36,7 @@ test('one at rest is closed, and is as it was when it is asked for again', async
   const { items } = await bench.manager.list(ListConversations.parse({}))
   expect(items, 'a list shows it, and opens nothing').toEqual([view])
   bench.manager.hold(first.id)
-  const second = await bench.manager.get(first.id)
+  const second = await bench.manager.open(first.id)
   expect(second).not.toBe(first)
   expect(second.view()).toEqual(view)
   expect(await eventsOf(second)).toEqual(before)
@@ -54,9 +54,9 @@ test('one that waits for a decision is closed too, and can be decided then', asy
   release()
   await closed(first)
   bench.manager.hold(first.id)
-  const second = await bench.manager.get(first.id)
-  const { items } = second.decisions.pending()
-  await second.decisions.approve(items[0]!.request_id)
+  const second = await bench.manager.open(first.id)
+  const { items } = second.approvals.pending()
+  await second.approvals.approve(items[0]!.request_id)
   expect(await endOf(second, run_id!)).toMatchObject({ final_text: 'Done.' })
 })
 
@@ -75,7 +75,7 @@ describe('stays open', () => {
     expect(conversation.log.ended).toBeUndefined()
     slow.open()
     await closed(conversation)
-    const events = await eventsOf(await bench.manager.get(conversation.id))
+    const events = await eventsOf(await bench.manager.open(conversation.id))
     expect(events.at(-1)).toMatchObject({ type: 'StatusUpdate', status: 'idle' })
   })
 
@@ -83,7 +83,8 @@ describe('stays open', () => {
     await using bench = await setIdle({ deps: { createShells: realShells() } })
     const id = await bench.create()
     const release = bench.manager.hold(id)
-    const { conversation, commands, processes } = await bench.manager.open(id)
+    const conversation = await bench.manager.open(id)
+    const { commands, processes } = conversation.exec
     const request = { command: 'sleep 1000', session_id: 'x', background: true, kill_on_disconnect: false }
     const { command_id } = await commands.start(request)
     release()
@@ -99,8 +100,8 @@ describe('stays open', () => {
     await using bench = await setIdle()
     const id = await bench.create()
     const release = bench.manager.hold(id)
-    const { callbacks, conversation } = await bench.manager.open(id)
-    await callbacks.create({ url: receiver.url })
+    const conversation = await bench.manager.open(id)
+    await conversation.webhooks.create({ url: receiver.url })
     await receiver.down()
     await conversation.post(userText('one'))
     release()
@@ -129,7 +130,7 @@ test('one that is deleted while it is closed is gone, with its data', async () =
   const conversation = await bench.converse()
   await closed(conversation)
   await bench.manager.delete(conversation.id)
-  await expect(bench.manager.get(conversation.id)).rejects.toMatchObject({ code: 'conversation_deleted' })
+  await expect(bench.manager.open(conversation.id)).rejects.toMatchObject({ code: 'conversation_deleted' })
   await expect(stat(join(bench.workdirBase, conversation.id))).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
@@ -143,7 +144,7 @@ test('requests that come just as it is closed are all carried out, each event st
   /** As a request does: it holds what it asks for. */
   const request = async (work: (conversation: Conversation) => Promise<void>) => {
     const release = bench.manager.hold(id)
-    const conversation = await bench.manager.get(id)
+    const conversation = await bench.manager.open(id)
     objects.add(conversation)
     await work(conversation)
     release()
@@ -168,7 +169,7 @@ test('requests that come just as it is closed are all carried out, each event st
   await Promise.all([write('one'), write('two'), read()])
   expect(objects.size, 'it was closed in between').toBeGreaterThan(1)
   expect(seen).toEqual(seen.map((_, i) => i + 1))
-  const events = await eventsOf(await bench.manager.get(id))
+  const events = await eventsOf(await bench.manager.open(id))
   const stored = events.flatMap((event) =>
     event.type === 'UserMessage' ? event.content.map((part) => ('text' in part ? part.text : '')) : [],
   )

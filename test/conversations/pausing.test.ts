@@ -35,7 +35,7 @@ async function setScene(fields: object = {}, turns: ScriptedTurn[] = [TURN, { te
   const bench = await setBench({ deps: { store }, script: turns, tools: [slow.tool, act] })
   store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create(fields)
-  const conversation = () => bench.manager.get(id)
+  const conversation = () => bench.manager.open(id)
   return {
     bench,
     id,
@@ -229,14 +229,14 @@ describe('a request for permission', () => {
     const conversation = await scene.conversation()
     await conversation.post(userText('go', true))
     await until(conversation, 'StatusUpdate', (event) => event.status === 'waiting_for_confirmation')
-    return { scene, conversation, requestId: conversation.decisions.pending().items[0]!.request_id }
+    return { scene, conversation, requestId: conversation.approvals.pending().items[0]!.request_id }
   }
 
   test('goes on waiting after a pause; approved then, its calls begin with `run`', async () => {
     const { scene, conversation, requestId } = await ask()
     await using _ = scene
     await conversation.pause({ interrupt: false })
-    expect(await conversation.decisions.approve(requestId)).toEqual({ status: 'paused', pending: 0 })
+    expect(await conversation.approvals.approve(requestId)).toEqual({ status: 'paused', pending: 0 })
     expect(scene.acted).toEqual([])
     await runOn(conversation)
     expect(scene.acted).toEqual([1, 2])
@@ -247,7 +247,7 @@ describe('a request for permission', () => {
       const { scene, conversation: asking, requestId } = await ask()
       await using _ = scene
       await asking.pause({ interrupt: false })
-      await asking.decisions.approve(requestId)
+      await asking.approvals.approve(requestId)
       if (killed) await scene.restart('kill')
       const conversation = await scene.conversation()
       await conversation.post(userText('do not act'))
@@ -265,8 +265,8 @@ describe('a request for permission', () => {
       await using _ = scene
       await conversation.pause({ interrupt: by === 'interrupt' })
       if (by === 'a message') await conversation.post(userText('do not act'))
-      expect(conversation.decisions.pending().items).toEqual([])
-      await expect(conversation.decisions.approve(requestId)).rejects.toMatchObject({ code: 'nothing_pending' })
+      expect(conversation.approvals.pending().items).toEqual([])
+      await expect(conversation.approvals.approve(requestId)).rejects.toMatchObject({ code: 'nothing_pending' })
       const denials = only(await eventsOf(conversation), 'PermissionDecision')
       expect(denials).toMatchObject([
         { behavior: 'deny', decided_by: 'superseded' },
@@ -287,9 +287,9 @@ describe('a run that its time limit has ended in a turn', () => {
     await using scene = await setScene()
     const conversation = await scene.enterTurn()
     // Only now: on a machine with much to do it would have run out before the turn began.
-    await scene.bench.manager.configure(scene.id, { max_seconds_per_run: 0.001 })
+    await scene.bench.configure(scene.id, { max_seconds_per_run: 0.001 })
     await failed(conversation)
-    await scene.bench.manager.configure(scene.id, { max_seconds_per_run: 600 })
+    await scene.bench.configure(scene.id, { max_seconds_per_run: 600 })
     expect(await runOn(conversation)).toMatchObject({ stop_reason: 'completed' })
     expect(await outcomes(conversation)).toEqual(['interrupted', 'interrupted', 'interrupted'])
     expect(scene.acted).toEqual([])
@@ -307,14 +307,15 @@ test.each(['closing', 'deleted'] as const)(
     const calls = Array.from({ length: 120 }, (_, n) => call('Act', { n }))
     await using bench = await setBench({ deps: { createShells: realShells() }, tools: [act], script: [{ calls }] })
     const id = await bench.create()
-    const { conversation, commands, dispose } = await bench.manager.open(id)
+    const conversation = await bench.manager.open(id)
+    const { commands } = conversation.exec
     // It takes a while to end: it heeds none of the signals that it is sent first.
     const stubborn = `trap '' INT TERM HUP; echo on; while :; do sleep 0.1; done`
     const { command_id } = await commands.start(RunCommand.parse({ command: stubborn, background: true }))
     await expect.poll(async () => (await outputOf(commands, command_id)).text).toContain('on')
     await conversation.post(userText('go', true))
     await expect.poll(() => acted.length).toBeGreaterThan(2)
-    const ended = dispose(how)
+    const ended = conversation.dispose(how)
     const begun = acted.length + 1
     await ended
     expect(acted.length).toBeLessThanOrEqual(begun)

@@ -43,13 +43,13 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; 
   await using bench = await setBench({ deps: { store }, script, tools: [act] })
   store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create()
-  live = await bench.manager.get(id)
+  live = await bench.manager.open(id)
   await live.post(userText('begin', true))
   for (const deed of plan) {
     if (deed.kind === 'crash') await bench.restart({ kill: true, between: store.die })
     else if (deed.kind === 'stop') await bench.restart()
     else await carryOut(live, deed).catch((error: unknown) => expect(error).toMatchObject({ name: 'Problem' }))
-    live = await bench.manager.get(id)
+    live = await bench.manager.open(id)
   }
   const last = live
   // Else a run is stranded, or a message that asked for one.

@@ -92,13 +92,13 @@ async function play(plan: readonly Step[]): Promise<Outcome[]> {
   store.home.directory = join(bench.dataDir, 'sessions')
   const ids: string[] = []
   for (let i = 0; i < CONVERSATIONS; i++) ids.push(await bench.create({ resume_on_start: i === 0 }))
-  for (const id of ids) await (await bench.manager.get(id)).post(userText('begin', true))
+  for (const id of ids) await (await bench.manager.open(id)).post(userText('begin', true))
   for (const step of plan) {
     if (step.kind === 'crash') await bench.restart({ kill: true, between: store.die })
     else if (step.kind === 'stop') await bench.restart()
     else if (step.kind === 'fault') refusals.set(ids[step.at]!, { ...step })
     else if (step.kind === 'deed') {
-      const done = bench.manager.get(ids[step.at]!).then((conversation) => carryOut(conversation, step.deed))
+      const done = bench.manager.open(ids[step.at]!).then((conversation) => carryOut(conversation, step.deed))
       await done.catch((error: unknown) => expect(error).toMatchObject({ name: 'Problem' }))
     }
   }
@@ -112,7 +112,7 @@ async function play(plan: readonly Step[]): Promise<Outcome[]> {
   refusals.clear()
   // The readers come back, also where a crash left nothing to do.
   for (const id of ids) {
-    const { head } = (await bench.manager.get(id)).log
+    const { head } = (await bench.manager.open(id)).log
     await expect.poll(() => reader.seen.get(id)!.length, { interval: 10 }).toBeGreaterThanOrEqual(head)
   }
   return await Promise.all(ids.map(look))

@@ -36,7 +36,7 @@ async function setScene(first: ScriptedTurn): Promise<Scene> {
   const id = await bench.create({ confirmation_mode: true })
   return {
     bench,
-    conversation: () => bench.manager.get(id),
+    conversation: () => bench.manager.open(id),
     crash: () => bench.restart({ kill: true, between: store.die }),
     answer: resolve,
     async [Symbol.asyncDispose]() {
@@ -76,7 +76,7 @@ describe('a message that asked for a run, and came during a model call, is not s
     await askWithUnread(scene)
     if (killed) await scene.crash()
     const conversation = await scene.conversation()
-    expect(await conversation.decisions.reject('no')).toMatchObject({ status: 'running' })
+    expect(await conversation.approvals.reject('no')).toMatchObject({ status: 'running' })
     await expectRead(scene)
     expect(only(await eventsOf(conversation), 'Result').map((event) => event.stop_reason)).toEqual([
       'rejected',
@@ -119,7 +119,7 @@ test('a reject starts nothing when the model has read every message', async () =
   await conversation.post(userText('go', true))
   scene.answer()
   await until(conversation, 'StatusUpdate', (event) => event.status === 'waiting_for_confirmation')
-  expect(await conversation.decisions.reject('no')).toMatchObject({ status: 'idle' })
+  expect(await conversation.approvals.reject('no')).toMatchObject({ status: 'idle' })
   expect(only(await eventsOf(conversation), 'AssistantMessage')).toMatchObject([{ read_through: 3 }])
 })
 
@@ -129,6 +129,6 @@ test('a tool that finishes after an approval ends the run: the message that bega
   await conversation.post(userText('go', true))
   scene.answer()
   await until(conversation, 'StatusUpdate', (event) => event.status === 'waiting_for_confirmation')
-  await conversation.decisions.approve(conversation.decisions.pending().items[0]!.request_id)
+  await conversation.approvals.approve(conversation.approvals.pending().items[0]!.request_id)
   expect(await until(conversation, 'Result')).toMatchObject({ stop_reason: 'finished', final_text: 'bye', steps: 1 })
 })

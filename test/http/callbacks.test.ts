@@ -303,16 +303,14 @@ describe('with an Idempotency-Key', () => {
     const first = await it.create({}, key)
     expect((await it.create({}, key)).body).toEqual(first.body)
     await it.http.bench.restart({ kill: true })
-    const { callbacks } = await it.http.bench.manager.open(it.id)
-    expect(callbacks.list()).toHaveLength(1)
+    const { webhooks } = await it.http.bench.manager.open(it.id)
+    expect(webhooks.list()).toHaveLength(1)
     const bodyHash = JSON.parse(await readFile(join(it.http.bench.sessionOf(it.id), 'callbacks.json'), 'utf8'))
       .callbacks[0].idempotency.bodyHash
-    expect(await callbacks.create({ url: it.receiver.url }, { key: 'key-1', bodyHash })).toEqual(first.body)
-    await expect(callbacks.create({ url: it.receiver.url }, { key: 'key-1', bodyHash: 'other' })).rejects.toMatchObject(
-      {
-        code: 'idempotency_mismatch',
-      },
-    )
+    expect(await webhooks.create({ url: it.receiver.url }, { key: 'key-1', bodyHash })).toEqual(first.body)
+    await expect(webhooks.create({ url: it.receiver.url }, { key: 'key-1', bodyHash: 'other' })).rejects.toMatchObject({
+      code: 'idempotency_mismatch',
+    })
   })
 
   test('of five at once one makes it, and of a deleted one a late request makes no other', async () => {
@@ -325,8 +323,8 @@ describe('with an Idempotency-Key', () => {
     await it.http.call('DELETE', `${it.path}/${made[0]!.body.id}`)
     expectProblem(await it.create({}, key), 404, 'callback_not_found')
     await it.http.bench.restart({ kill: true })
-    const { callbacks } = await it.http.bench.manager.open(it.id)
-    expect(callbacks.list()).toEqual([])
+    const { webhooks } = await it.http.bench.manager.open(it.id)
+    expect(webhooks.list()).toEqual([])
   })
 })
 
@@ -335,11 +333,11 @@ test('under another key of the server a callback is disabled and says why, and i
   const { id } = await it.made({ headers: { 'x-token': TOKEN } })
   const { bench } = it.http
   await bench.restart({ secretKeys: ['another-key-of-the-server'] })
-  const { callbacks } = await bench.manager.open(it.id)
-  expect(callbacks.get(id)).toMatchObject({ enabled: false, disabled_reason: expect.stringContaining('another key') })
-  await expect(callbacks.update(id, { enabled: true })).rejects.toMatchObject({ code: 'storage_failed' })
+  const { webhooks } = await bench.manager.open(it.id)
+  expect(webhooks.get(id)).toMatchObject({ enabled: false, disabled_reason: expect.stringContaining('another key') })
+  await expect(webhooks.update(id, { enabled: true })).rejects.toMatchObject({ code: 'storage_failed' })
   await bench.restart({ secretKeys: ['another-key-of-the-server', 'key-material-of-the-tests'] })
-  expect((await bench.manager.open(it.id)).callbacks.get(id)).toMatchObject({ headers: { 'x-token': MASK } })
+  expect((await bench.manager.open(it.id)).webhooks.get(id)).toMatchObject({ headers: { 'x-token': MASK } })
 })
 
 test('a start with a wrong key disables no callback for good: with the right key it delivers what it has missed', async () => {
@@ -348,13 +346,13 @@ test('a start with a wrong key disables no callback for good: with the right key
   const { bench } = it.http
   await bench.restart({ secretKeys: ['another-key-of-the-server'] })
   const opened = await bench.manager.open(it.id)
-  await opened.conversation.post(userText('missed'))
+  await opened.post(userText('missed'))
   // Its file is written while the key is missing, and so is the mark that something is due.
-  await opened.callbacks.create({ url: it.receiver.url, events: ['Result'] })
+  await opened.webhooks.create({ url: it.receiver.url, events: ['Result'] })
   await opened.deliveries.settle()
   await bench.restart()
   await it.receiver.untilReceived((all) => all.length === 1)
-  const callback = (await bench.manager.open(it.id)).callbacks.get(id)
+  const callback = (await bench.manager.open(it.id)).webhooks.get(id)
   expect(callback).toMatchObject({ enabled: true })
   expect(callback).not.toHaveProperty('disabled_reason')
 })
@@ -371,7 +369,7 @@ test('a callback that an earlier version had disabled for a wrong key is enabled
     await writeFile(file, JSON.stringify(stored))
   }
   await bench.restart({ between: spoil })
-  expect((await bench.manager.open(it.id)).callbacks.get(id)).toMatchObject({ enabled: true })
+  expect((await bench.manager.open(it.id)).webhooks.get(id)).toMatchObject({ enabled: true })
 })
 
 test('callbacks that cannot be read are set aside, and the conversation works', async () => {
@@ -380,8 +378,9 @@ test('callbacks that cannot be read are set aside, and the conversation works', 
   const { bench } = it.http
   const file = join(bench.sessionOf(it.id), 'callbacks.json')
   await bench.restart({ between: () => writeFile(file, '{"format":1,') })
-  const { callbacks, conversation } = await bench.manager.open(it.id)
-  expect(callbacks.list()).toEqual([])
+  const conversation = await bench.manager.open(it.id)
+  const { webhooks } = conversation
+  expect(webhooks.list()).toEqual([])
   expect(conversation.view().id).toBe(it.id)
   expect(await readFile(`${file}.damaged`, 'utf8')).toBe('{"format":1,')
 })
@@ -436,8 +435,8 @@ describe('a callback that is changed to another origin', () => {
     await using other = await startReceiver()
     const { id } = await it.made()
     await it.http.bench.restart({ secretKeys: ['another-key-of-the-server'] })
-    const { callbacks } = await it.http.bench.manager.open(it.id)
-    const told = await callbacks.update(id, UpdateCallback.parse({ url: other.url, enabled: true }))
+    const { webhooks } = await it.http.bench.manager.open(it.id)
+    const told = await webhooks.update(id, UpdateCallback.parse({ url: other.url, enabled: true }))
     expect(told).toMatchObject({ enabled: true, secret: expect.stringMatching(/^whsec_/) })
   })
 })

@@ -19,7 +19,7 @@ test.each(['a stream', 'a socket'])('%s keeps its conversation open, and lets it
   const stream = kind === 'a stream' ? await fetch(url + path, { headers, signal: abort.signal }) : undefined
   const socket = kind === 'a stream' ? undefined : await connectAs(url, path, { headers })
   await socket?.until(({ type }) => type === 'ready')
-  const { log } = await http.bench.manager.get(id)
+  const { log } = await http.bench.manager.open(id)
   await looks()
   expect(log.ended).toBeUndefined()
   const posted = await http.call('POST', `/conversations/${id}/messages`, {
@@ -43,7 +43,7 @@ test('a request opens it again and lets it close afterwards, whatever the answer
   await using http = await setIdle()
   const id = await http.create()
   for (const path of ['', '/events', '/events?limit=wrong', '/files/none']) {
-    const { log } = await http.bench.manager.get(id)
+    const { log } = await http.bench.manager.open(id)
     expect((await http.call('GET', `/conversations/${id}${path}`)).status).toBeLessThan(500)
     await expect.poll(() => log.ended).toBe('closing')
   }

@@ -25,7 +25,7 @@ async function ticketFor(body: object, header: Record<string, string> = {}): Pro
   return answer.body.ticket
 }
 
-const say = async (id: string, text = 'hello') => (await http.bench.manager.get(id)).log.append([message(text)])
+const say = async (id: string, text = 'hello') => (await http.bench.manager.open(id)).log.append([message(text)])
 const NO_KEY = { authorization: '' }
 const MASTER = { authorization: `Bearer ${KEY}` }
 const isUnauthorized = expect.objectContaining({ status: 401 })

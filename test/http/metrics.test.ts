@@ -35,7 +35,7 @@ test('counts runs, steps, tokens, tool calls and appends, and tells no conversat
     ]),
   })
   const id = await http.create()
-  await say(await http.bench.manager.get(id))
+  await say(await http.bench.manager.open(id))
   const metrics = await scrape(http)
   const of = (name: string) => metrics.get(`agent_server_${name}`)
   expect(of('runs_started_total')).toBe(1)
@@ -61,7 +61,7 @@ test('the overhead of a step leaves out its tools, and whatever a run waited for
     tools: [slow],
     script: inOrder([{ calls: [call('Bash')] }, { text: 'One.' }, { text: 'Two.' }]),
   })
-  const conversation = await http.bench.manager.get(await http.create())
+  const conversation = await http.bench.manager.open(await http.create())
   await say(conversation)
   await say(conversation)
   const metrics = await scrape(http)
@@ -71,7 +71,7 @@ test('the overhead of a step leaves out its tools, and whatever a run waited for
 
 test('a model that fails is told by the type of its error', async () => {
   await using http = await setHttp({ script: () => ({ status: 401, error: { message: 'no such key' } }) })
-  await say(await http.bench.manager.get(await http.create()))
+  await say(await http.bench.manager.open(await http.create()))
   const metrics = await scrape(http)
   expect(metrics.get('agent_server_llm_answer_seconds_count{model="scripted",outcome="auth"}')).toBe(1)
   expect(metrics.get('agent_server_runs_ended_total{stop_reason="error"}')).toBe(1)

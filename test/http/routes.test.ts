@@ -184,7 +184,7 @@ describe('messages and runs', () => {
       Event,
     )
     expect(event).toMatchObject({ type: 'UserMessage', seq: 3, run: true })
-    await until(await http.bench.manager.get(id), 'Result', (result) => result.run_id === started.run_id)
+    await until(await http.bench.manager.open(id), 'Result', (result) => result.run_id === started.run_id)
   })
 
   test('a run can be waited for, with steps and without a body; a second one is 409', async () => {
@@ -325,7 +325,7 @@ describe('the stream', () => {
 
   test('of a client that went away is ended: nobody is left listening', async () => {
     await using http = await setHttp()
-    const conversation = await http.bench.manager.get(await http.create())
+    const conversation = await http.bench.manager.open(await http.create())
     const before = conversation.log.subscriberCount
     const url = await http.listen()
     const abort = new AbortController()

@@ -75,9 +75,9 @@ test('they survive a restart, encrypted', async () => {
   expect(sealed).not.toMatch(/TOKEN|nobody/)
   await bench.restart()
   expect((await bench.manager.open(it.id)).secrets.names()).toEqual(['TOKEN'])
-  await bench.manager.configure(it.id, { title: `still ${VALUE}` })
-  expect((await bench.manager.view(it.id)).title).toBe('still <secret:TOKEN>')
-  await bench.manager.configure(it.id, { llm_config: { api_key: 'another-key-of-the-model' } })
+  await bench.configure(it.id, { title: `still ${VALUE}` })
+  expect((await bench.view(it.id)).title).toBe('still <secret:TOKEN>')
+  await bench.configure(it.id, { llm_config: { api_key: 'another-key-of-the-model' } })
   expect((await bench.manager.open(it.id)).secrets.names(), 'new credentials of the model leave them alone').toEqual([
     'TOKEN',
   ])

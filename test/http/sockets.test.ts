@@ -24,7 +24,7 @@ const headers = { authorization: `Bearer ${KEY}` }
 
 async function converse(): Promise<{ id: string; log: EventLog }> {
   const id = await http.create()
-  return { id, log: (await http.bench.manager.get(id)).log }
+  return { id, log: (await http.bench.manager.open(id)).log }
 }
 
 async function connect(path: string): Promise<SocketClient> {

@@ -14,6 +14,7 @@ export const LEVELS = [
   ['conversations'],
   ['http'],
   ['config', 'process-settings.ts'],
+  ['wiring'],
   ['app.ts'],
   ['sdk'],
   ['cli'],

@@ -1,4 +1,4 @@
-/** Tells what the agent of a conversation is made of, from its configuration and the first event of its log. No secret is in either. */
+/** Describes what the agent of a conversation is made of, from its configuration and the first event of its log. No secret is in either. */
 import type { AgentInfo } from '../../contract/agent-info.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { endpointOf } from '../../llm/endpoint.ts'
@@ -16,7 +16,7 @@ export type Agent = {
   readonly resourceLimits: AgentInfo['resource_limits']
 }
 
-export async function tellAgent({ settings, log, tools, ...inForce }: Agent): Promise<AgentInfo> {
+export async function describeAgent({ settings, log, tools, ...inForce }: Agent): Promise<AgentInfo> {
   const { isolation, network, resourceLimits } = inForce
   const { llm_config, microagents = [], confirmation_mode = false, workdir } = settings
   const { max_iteration_per_run, max_seconds_per_run } = settings

@@ -13,94 +13,86 @@ import { keptHeaders, mergeLlmSecrets } from './settings.ts'
 /** Names only. */
 export type SecretsChange = { readonly added: readonly string[]; readonly removed: readonly string[] }
 
-/** Changes come one at a time, in the conversation's inbox, and are durable when they resolve. */
-export interface ConversationSecrets {
-  readonly names: () => string[]
-  /** The model's credentials, as `settings.ts` keeps them: those for this origin, where there are any. */
-  readonly llmFor: (origin: string) => Readonly<Record<string, string>>
-  /** The variables of the next command, git's configuration among them. */
-  readonly commandEnv: () => Record<string, string>
-  /** From now on its credentials are found in text; for what comes in the same request as they do. */
-  readonly hideLlm: (update: LlmConfig) => void
-  /** Merges. Answers what has changed; throws a `Problem` when there would be too many. */
-  readonly put: (secrets: Secrets) => Promise<SecretsChange>
-  readonly remove: (name: string) => Promise<SecretsChange>
-  /** Where the origin changes, what was kept for the former one is deleted. */
-  readonly updateLlm: (change: LlmChange) => Promise<void>
-}
-
-/** What clients may do with them. Values go in, only names come out. */
-export type SecretCommands = {
-  readonly names: () => string[]
-  /** Answers the names there are then. */
-  readonly put: (secrets: Secrets) => Promise<string[]>
-  readonly remove: (name: string) => Promise<void>
-}
-
-type Changes = { readonly changeSecrets: (store: () => Promise<SecretsChange>) => Promise<void> }
-
-export function secretCommands({ changeSecrets }: Changes, secrets: ConversationSecrets): SecretCommands {
-  return {
-    names: secrets.names,
-    async put(values) {
-      await changeSecrets(() => secrets.put(values))
-      return secrets.names()
-    },
-    remove: (name) => changeSecrets(() => secrets.remove(name)),
-  }
-}
-
 export type ConversationSecretsDeps = {
   readonly redactor: Redactor
   readonly kept: SecretValues
   readonly write: (values: SecretValues) => ReturnType<SecretStore['write']>
 }
 
-export function createConversationSecrets({ redactor, kept, write }: ConversationSecretsDeps): ConversationSecrets {
-  let env: Readonly<Record<string, string>> = kept['env'] ?? {}
-  let llm: Readonly<Record<string, string>> = kept['llm'] ?? {}
-  // Until the log tells of a change, the former configuration holds, and with it the former credentials.
-  let formerLlm = llm
-  const hidden = createHiddenValues(redactor)
-  hidden.addAll(env)
-  hidden.addLlm(llm)
+type Values = Readonly<Record<string, string>>
 
-  const store = async (next: { env?: typeof env; llm?: typeof llm }) => {
-    await write({ llm, env, ...next })
-    env = next.env ?? env
-    llm = next.llm ?? llm
+/** Changes come one at a time, in turn, and are durable when they resolve. */
+export class ConversationSecrets {
+  readonly #write: ConversationSecretsDeps['write']
+  readonly #hidden: HiddenValues
+  #env: Values
+  #llm: Values
+  // Until the log has a change, the former configuration holds, and with it the former credentials.
+  #formerLlm: Values
+
+  constructor({ redactor, kept, write }: ConversationSecretsDeps) {
+    this.#write = write
+    this.#env = kept['env'] ?? {}
+    this.#llm = kept['llm'] ?? {}
+    this.#formerLlm = this.#llm
+    this.#hidden = new HiddenValues(redactor)
+    this.#hidden.addAll(this.#env)
+    this.#hidden.addLlm(this.#llm)
   }
 
-  return {
-    names: () => Object.keys(env).sort(),
-    llmFor: (origin) => (!isFor(origin, llm) && isFor(origin, formerLlm) ? formerLlm : llm),
-    commandEnv: () => ({ ...env, ...gitCredentialEnv(env) }),
-    hideLlm: (update) => hidden.addLlm(mergeLlmSecrets(llm, update)),
-    async put(secrets) {
-      const next = { ...env, ...secrets }
-      if (Object.keys(next).length > MAX_SECRETS) {
-        throw new Problem('invalid_request', `A conversation has at most ${MAX_SECRETS} secrets; delete some first.`)
-      }
-      const added = Object.keys(secrets).filter((name) => secrets[name] !== env[name])
-      if (added.length === 0) return { added, removed: [] }
-      hidden.addAll(secrets)
-      await store({ env: next })
-      return { added: added.sort(), removed: [] }
-    },
-    async remove(name) {
-      if (!Object.hasOwn(env, name)) return { added: [], removed: [] }
-      const { [name]: _, ...rest } = env
-      await store({ env: rest })
-      return { added: [], removed: [name] }
-    },
-    async updateLlm({ update, origin, keepsCredentials }) {
-      if (keepsCredentials && update.api_key === undefined && !update.extra_headers) return
-      const merged = boundTo(origin, mergeLlmSecrets(keepsCredentials ? llm : {}, update))
-      hidden.addLlm(merged)
-      const before = llm
-      await store({ llm: merged })
-      formerLlm = before
-    },
+  names(): string[] {
+    return Object.keys(this.#env).sort()
+  }
+
+  /** The model's credentials, as `settings.ts` keeps them: those for this origin, if there are any. */
+  llmFor(origin: string): Values {
+    return !isFor(origin, this.#llm) && isFor(origin, this.#formerLlm) ? this.#formerLlm : this.#llm
+  }
+
+  /** The variables of the next command, with git's configuration. */
+  commandEnv(): Record<string, string> {
+    return { ...this.#env, ...gitCredentialEnv(this.#env) }
+  }
+
+  /** From now on its credentials are found in text; for what comes in the same request as they do. */
+  hideLlm(update: LlmConfig): void {
+    this.#hidden.addLlm(mergeLlmSecrets(this.#llm, update))
+  }
+
+  /** Merges. Returns what has changed; throws a `Problem` when there would be too many. */
+  async put(secrets: Secrets): Promise<SecretsChange> {
+    const next = { ...this.#env, ...secrets }
+    if (Object.keys(next).length > MAX_SECRETS) {
+      throw new Problem('invalid_request', `A conversation has at most ${MAX_SECRETS} secrets; delete some first.`)
+    }
+    const added = Object.keys(secrets).filter((name) => secrets[name] !== this.#env[name])
+    if (added.length === 0) return { added, removed: [] }
+    this.#hidden.addAll(secrets)
+    await this.#store({ env: next })
+    return { added: added.sort(), removed: [] }
+  }
+
+  async remove(name: string): Promise<SecretsChange> {
+    if (!Object.hasOwn(this.#env, name)) return { added: [], removed: [] }
+    const { [name]: _, ...rest } = this.#env
+    await this.#store({ env: rest })
+    return { added: [], removed: [name] }
+  }
+
+  /** When the origin changes, what was kept for the former one is deleted. */
+  async updateLlm({ update, origin, keepsCredentials }: LlmChange): Promise<void> {
+    if (keepsCredentials && update.api_key === undefined && !update.extra_headers) return
+    const merged = boundTo(origin, mergeLlmSecrets(keepsCredentials ? this.#llm : {}, update))
+    this.#hidden.addLlm(merged)
+    const former = this.#llm
+    await this.#store({ llm: merged })
+    this.#formerLlm = former
+  }
+
+  async #store(next: { env?: Values; llm?: Values }): Promise<void> {
+    await this.#write({ llm: this.#llm, env: this.#env, ...next })
+    this.#env = next.env ?? this.#env
+    this.#llm = next.llm ?? this.#llm
   }
 }
 
@@ -109,30 +101,35 @@ const MAX_FORMER_VALUES = 16
 
 /**
  * What was hidden stays so until the conversation is closed, replaced or deleted meanwhile: processes that were started
- * with a value still have it, and may say it. It is in memory only: what is deleted is nowhere on disk.
+ * with a value still have it, and may print it. It is in memory only: what is deleted is nowhere on disk.
  */
-function createHiddenValues(redactor: Redactor) {
-  const values = new Map<string, readonly string[]>()
+class HiddenValues {
+  readonly #redactor: Redactor
+  readonly #values = new Map<string, readonly string[]>()
 
-  const add = (hide: Redactor['set'], name: string, ...added: readonly string[]) => {
-    const all = [...new Set([...added, ...(values.get(name) ?? [])])].slice(0, MAX_FORMER_VALUES)
-    values.set(name, all)
-    hide(name, ...all)
+  constructor(redactor: Redactor) {
+    this.#redactor = redactor
   }
 
-  return {
-    addAll: (secrets: Readonly<Record<string, string>>) => {
-      for (const [name, value] of Object.entries(secrets)) add(redactor.set, name, value)
-    },
-    // The agent's commands do not have these: what it may watch must not depend on them.
-    addLlm: (llm: Readonly<Record<string, string>>) => {
-      // Not by the name of the server's own key, which it must not take the place of.
-      if (llm['api_key'] !== undefined) add(redactor.setServerKey, 'llm_config.api_key', llm['api_key'])
-      for (const [name, value] of Object.entries(keptHeaders(llm))) {
-        const parts = secretsInHeader(name, value)
-        if (parts.length) add(redactor.setServerKey, `header ${name.replaceAll(/[^A-Za-z0-9-]/g, '_')}`, ...parts)
-      }
-    },
+  addAll(secrets: Values): void {
+    for (const [name, value] of Object.entries(secrets)) this.#add(this.#redactor.set, name, value)
+  }
+
+  // The agent's commands do not have these: what it may watch must not depend on them.
+  addLlm(llm: Values): void {
+    const hide = this.#redactor.setServerKey
+    // Not by the name of the server's own key, which it must not take the place of.
+    if (llm['api_key'] !== undefined) this.#add(hide, 'llm_config.api_key', llm['api_key'])
+    for (const [name, value] of Object.entries(keptHeaders(llm))) {
+      const parts = secretsInHeader(name, value)
+      if (parts.length) this.#add(hide, `header ${name.replaceAll(/[^A-Za-z0-9-]/g, '_')}`, ...parts)
+    }
+  }
+
+  #add(hide: Redactor['set'], name: string, ...added: readonly string[]): void {
+    const all = [...new Set([...added, ...(this.#values.get(name) ?? [])])].slice(0, MAX_FORMER_VALUES)
+    this.#values.set(name, all)
+    hide(name, ...all)
   }
 }
 

@@ -47,7 +47,7 @@ export function failedRecord(record: CommandRecord, cwd: string, note: string): 
 
 export const isOver = ({ status }: CommandRecord): boolean => status !== 'queued' && status !== 'running'
 
-/** One that no process of this server carries out any more, though its record says that it goes on. */
+/** One that no process of this server executes any more, though its record says that it continues. */
 export function asLost(record: CommandRecord): CommandRecord {
   if (isOver(record)) return record
   const note = 'The server was killed while the command ran, and its processes with it; what it did until then is done.'

@@ -38,7 +38,7 @@ export class LiveCommand {
     return this.#started.promise
   }
 
-  /** Resolves when its end has been stored and told. */
+  /** Resolves when its end has been stored and logged. */
   get ended(): Promise<void> {
     return this.#ended.promise
   }

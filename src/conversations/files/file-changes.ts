@@ -1,4 +1,4 @@
-/** What clients change in one conversation's workdir: one change at a time, whole or not at all, and each told in the log. */
+/** What clients change in one conversation's workdir: one atomic change at a time, each with an event in the log. */
 import type { Event, EventDraft, EventOf } from '../../contract/events/event.ts'
 import type { MadeDirectory, WrittenFile } from '../../contract/files.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -20,40 +20,21 @@ import { createInFlight } from '../idempotency/in-flight.ts'
 import { eventsWithKey } from '../idempotency/keyed-events.ts'
 import { refuseSecretsIn } from '../config/refuse-secrets.ts'
 
-/** On its way in. `maxBytes` is for all of it; more is a `Problem`. Aborting leaves nothing behind. */
+/** What is being received. `maxBytes` is for all of it; more is a `Problem`. Aborting leaves nothing behind. */
 export type Incoming<T> = {
   readonly content: AsyncIterable<T>
   readonly maxBytes: number
   readonly signal: AbortSignal
 }
 
-/**
- * Each throws a `Problem` for what is not in the workdir, not there, or not allowed. When it resolves the change is on
- * disk and its event stored. The same key and request again, within a day, is answered as it was.
- */
-export interface FileChanges {
-  /** Nothing at all makes an empty file, or leaves one that is there as it is but for its time. */
-  readonly write: (
-    path: JailPath,
-    incoming: Incoming<Uint8Array>,
-    publishing: Publishing,
-  ) => Promise<{ file: WrittenFile; created: boolean; etag: string }>
-  readonly upload: (
-    path: JailPath,
-    incoming: Incoming<IncomingFile>,
-    keyed: Keyed | undefined,
-  ) => Promise<WrittenFile[]>
-  readonly remove: (path: JailPath, how: Removal, signal: AbortSignal) => Promise<void>
-  readonly makeDirectory: (path: JailPath, keyed: Keyed | undefined, signal: AbortSignal) => Promise<MadeDirectory>
-  /** No change is made any more when it resolves. */
-  readonly settled: () => Promise<void>
-}
-
 export type Removal = { readonly recursive: boolean; readonly precondition: Precondition }
+
+/** Runs the work with the workdir open, until it is over or the signal is aborted. */
+export type InJail = <T>(signal: AbortSignal, work: (jail: Jail) => Promise<T>) => Promise<T>
 
 export type FileChangesDeps = {
   readonly log: EventLog
-  readonly inJail: <T>(signal: AbortSignal, work: (jail: Jail) => Promise<T>) => Promise<T>
+  readonly inJail: InJail
   /** Aborted when no change may begin any more. */
   readonly closing: AbortSignal
   readonly unfinished: UnfinishedFiles
@@ -61,150 +42,177 @@ export type FileChangesDeps = {
   readonly redact: (text: string) => string
 }
 
-type Told = EventOf<'FileUpdate'>
-const TOLD = new Set(['FileUpdate'])
-const isTold = (event: Event): event is Told => event.type === 'FileUpdate'
+type FileUpdate = EventOf<'FileUpdate'>
+const FILE_UPDATES = new Set(['FileUpdate'])
+const isFileUpdate = (event: Event): event is FileUpdate => event.type === 'FileUpdate'
 
+type Written = { readonly file: WrittenFile; readonly created: boolean; readonly etag: string }
 type Update = Omit<Extract<EventDraft, { type: 'FileUpdate' }>, 'type' | 'source'>
 
-export function createFileChanges(deps: FileChangesDeps): FileChanges {
-  const { log, inJail, closing, unfinished, quota, redact } = deps
-  const changes = new Queue({ limit: 1 })
-  const inFlight = createInFlight()
+/**
+ * Each change throws a `Problem` for what is not in the workdir, not there, or not allowed. When it resolves the change is
+ * on disk and its event stored. The same key and request again, within a day, is answered as it was.
+ */
+export class FileChanges {
+  readonly #deps: FileChangesDeps
+  readonly #changes = new Queue({ limit: 1 })
+  readonly #inFlight = createInFlight()
+
+  constructor(deps: FileChangesDeps) {
+    this.#deps = deps
+  }
+
+  /** Without content it makes an empty file; of an existing one it then only sets the time. */
+  write(path: JailPath, incoming: Incoming<Uint8Array>, publishing: Publishing): Promise<Written> {
+    requireFilePath(path)
+    return this.#deps.inJail(incoming.signal, (jail) => this.#writeIn(jail, path, incoming, publishing))
+  }
+
+  upload(
+    path: JailPath,
+    { content, maxBytes, signal }: Incoming<IncomingFile>,
+    keyed: Keyed | undefined,
+  ): Promise<WrittenFile[]> {
+    const { inJail, quota, unfinished } = this.#deps
+    return this.#keyedWork(keyed, ({ earlier, once }) =>
+      inJail(signal, async (jail) => {
+        const count = limitOf(maxBytes, await roomIn(quota))
+        const options = { count, withHash: keyed !== undefined, isKept: earlier.length === 0, unfinished }
+        await using received = await receiveFiles(jail, path, content, options)
+        const body = { path: path.text, files: received.files.map((file) => [file.path, file.sha256 ?? '']) }
+        const events = await once(body, {
+          again: async () => earlier,
+          make: (key) => this.#change(() => this.#publishAll(received.files, key)),
+        })
+        return events.map(writtenFile)
+      }),
+    )
+  }
+
+  remove(path: JailPath, how: Removal, signal: AbortSignal): Promise<void> {
+    return this.#deps.inJail(signal, (jail) =>
+      this.#change(async () => {
+        await remove(jail, path.names, how)
+        await this.#log({ path: path.text, action: 'delete' })
+      }),
+    )
+  }
+
+  makeDirectory(path: JailPath, keyed: Keyed | undefined, signal: AbortSignal): Promise<MadeDirectory> {
+    return this.#keyedWork(keyed, ({ earlier, once }) =>
+      once(
+        { path: path.text },
+        {
+          again: async () => madeDirectory(earlier[0]!), // there is one, or it would not be `again`
+          make: (key) =>
+            this.#deps.inJail(signal, (jail) => this.#change(() => this.#makeDirectoryIn(jail, path, key))),
+        },
+      ),
+    )
+  }
+
+  /** No change is made any more when it resolves. */
+  async settled(): Promise<void> {
+    await this.#changes.run(async () => {})
+  }
 
   // One after the other: what was true of a file is true when it is replaced, and the log has the order of the changes.
-  const change = <T>(work: () => Promise<T>): Promise<T> =>
-    changes.run(async () => {
-      closing.throwIfAborted()
+  #change<T>(work: () => Promise<T>): Promise<T> {
+    return this.#changes.run(async () => {
+      this.#deps.closing.throwIfAborted()
       return await work()
     })
-
-  async function tell(...updates: Update[]): Promise<Told[]> {
-    try {
-      const stored = await log.append(
-        updates.map((update) => ({ ...update, path: redact(update.path), type: 'FileUpdate', source: 'user' })),
-      )
-      return stored.map(({ event }) => event as Told)
-    } catch (error) {
-      throw untold(error)
-    }
   }
 
-  async function write(jail: Jail, path: JailPath, incoming: Incoming<Uint8Array>, publishing: Publishing) {
-    const tellOf = async (size: number) => writtenFile((await tell({ path: path.text, action: 'write', size }))[0]!)
-    // Before the body is read: whoever waits to be told to go on sends it in vain else.
+  async #writeIn(jail: Jail, path: JailPath, incoming: Incoming<Uint8Array>, publishing: Publishing): Promise<Written> {
+    const { quota, unfinished } = this.#deps
+    // Before the body is read: a client that waits for `100 Continue` would send it in vain.
     await checkTarget(jail, path.names, publishing)
     const content = await begin(limited(incoming, await roomIn(quota)))
-    const touched =
-      content.isEmpty &&
-      !publishing.isNew &&
-      (await change(async () => {
-        const file = await touch(jail, path.names, publishing)
-        return file && { file: await tellOf(file.size), created: false, etag: file.etag }
-      }))
+    const touched = content.isEmpty && !publishing.isNew && (await this.#touch(jail, path, publishing))
     if (touched) return touched
-    await using staged = await stage(jail, path.names.slice(0, -1), {
-      content: content.all,
-      withHash: false,
-      unfinished,
-    })
-    return await change(async () => {
+    const directory = path.names.slice(0, -1)
+    await using staged = await stage(jail, directory, { content: content.all, withHash: false, unfinished })
+    return await this.#change(async () => {
       const published = await publish(jail, staged, path.names, publishing)
       quota?.add(staged.size)
-      return { ...published, file: await tellOf(staged.size) }
+      return { ...published, file: await this.#logWritten(path, staged.size) }
     })
   }
 
-  async function publishAll(files: readonly ReceivedFile[], key: object): Promise<Told[]> {
+  /** Undefined when there is no such file. */
+  #touch(jail: Jail, path: JailPath, publishing: Publishing): Promise<Written | undefined> {
+    return this.#change(async () => {
+      const file = await touch(jail, path.names, publishing)
+      return file && { file: await this.#logWritten(path, file.size), created: false, etag: file.etag }
+    })
+  }
+
+  async #publishAll(files: readonly ReceivedFile[], key: EventKey): Promise<FileUpdate[]> {
     const done: Update[] = []
     try {
       for (const file of files) {
         await file.publish()
-        quota?.add(file.size)
+        this.#deps.quota?.add(file.size)
         done.push({ path: file.path, action: 'upload', size: file.size })
       }
     } catch (error) {
-      // Those that have their place are told of; without the key, for this is not what was asked for.
-      if (done.length > 0) await tell(...done)
+      // The log has those that were published; without the key, for this is not what was asked for.
+      if (done.length > 0) await this.#log(...done)
       throw error
     }
-    return await tell(...done.map((update) => ({ ...update, ...key })))
+    return await this.#log(...done.map((update) => ({ ...update, ...key })))
   }
 
-  async function makeOne(jail: Jail, path: JailPath, key: EventKey): Promise<MadeDirectory> {
-    await roomIn(quota)
+  async #makeDirectoryIn(jail: Jail, path: JailPath, key: EventKey): Promise<MadeDirectory> {
+    await roomIn(this.#deps.quota)
     const { place, made } = await makeDirectoriesIn(jail, path.names)
     await place.handle.close()
-    if (!made) return { path: redact(path.text) }
-    const [event] = await tell({ path: path.text, action: 'mkdir', ...key })
-    return madeDirectory(event!)
+    if (!made) return { path: this.#deps.redact(path.text) }
+    const [event] = await this.#log({ path: path.text, action: 'mkdir', ...key })
+    return madeDirectory(event!) // as many events as updates
   }
 
-  async function keyedWork<T>(keyed: Keyed | undefined, work: (request: KeyedRequest) => Promise<T>): Promise<T> {
+  async #keyedWork<T>(keyed: Keyed | undefined, work: (request: KeyedRequest) => Promise<T>): Promise<T> {
     if (!keyed) return await work({ earlier: [], once: (_, { make }) => make({}) })
+    const { log, redact } = this.#deps
     refuseSecretsIn({ 'Idempotency-Key': keyed.key }, redact)
-    return await inFlight(keyed.key, async () => {
+    return await this.#inFlight(keyed.key, async () => {
       // Of one moment: what was found is still known when all of the body has come.
       const now = Date.now()
-      const earlier = await Array.fromAsync(eventsWithKey(log, keyed.key, isTold, { types: TOLD }, now))
+      const earlier = await Array.fromAsync(eventsWithKey(log, keyed.key, isFileUpdate, { types: FILE_UPDATES }, now))
       return await work({ earlier, once: onceFor(keyed, earlier, now) })
     })
   }
 
-  return {
-    write(path, incoming, publishing) {
-      requireFilePath(path)
-      return inJail(incoming.signal, (jail) => write(jail, path, incoming, publishing))
-    },
+  async #logWritten(path: JailPath, size: number): Promise<WrittenFile> {
+    const [event] = await this.#log({ path: path.text, action: 'write', size })
+    return writtenFile(event!) // as above
+  }
 
-    upload: (path, { content, maxBytes, signal }, keyed) =>
-      keyedWork(keyed, ({ earlier, once }) =>
-        inJail(signal, async (jail) => {
-          const count = limitOf(maxBytes, await roomIn(quota))
-          const options = { count, withHash: keyed !== undefined, isKept: earlier.length === 0, unfinished }
-          await using received = await receiveFiles(jail, path, content, options)
-          const body = { path: path.text, files: received.files.map((file) => [file.path, file.sha256 ?? '']) }
-          const events = await once(body, {
-            again: async () => earlier,
-            make: (key) => change(() => publishAll(received.files, key)),
-          })
-          return events.map(writtenFile)
-        }),
-      ),
-
-    remove: (path, how, signal) =>
-      inJail(signal, (jail) =>
-        change(async () => {
-          await remove(jail, path.names, how)
-          await tell({ path: path.text, action: 'delete' })
-        }),
-      ),
-
-    makeDirectory: (path, keyed, signal) =>
-      keyedWork(keyed, async ({ earlier, once }) =>
-        once(
-          { path: path.text },
-          {
-            again: async () => madeDirectory(earlier[0]!), // there is one, or it would not be `again`
-            make: (key) => inJail(signal, (jail) => change(() => makeOne(jail, path, key))),
-          },
-        ),
-      ),
-
-    settled: () => changes.run(async () => {}),
+  async #log(...updates: Update[]): Promise<FileUpdate[]> {
+    const { log, redact } = this.#deps
+    try {
+      const stored = await log.append(
+        updates.map((update) => ({ ...update, path: redact(update.path), type: 'FileUpdate', source: 'user' })),
+      )
+      return stored.map(({ event }) => event as FileUpdate) // as they were drafted
+    } catch (error) {
+      throw notLogged(error)
+    }
   }
 }
 
-const writtenFile = ({ path, size = 0, id, seq }: Told): WrittenFile => ({ path, size, event_id: id, seq })
+const writtenFile = ({ path, size = 0, id, seq }: FileUpdate): WrittenFile => ({ path, size, event_id: id, seq })
 
-const madeDirectory = ({ path, id, seq }: Told): MadeDirectory => ({ path, event_id: id, seq })
+const madeDirectory = ({ path, id, seq }: FileUpdate): MadeDirectory => ({ path, event_id: id, seq })
 
 /** What the events of a request keep of its key. */
 type EventKey = Pick<Update, 'idempotency_key' | 'body_hash'>
 
 type KeyedRequest = {
   /** What the same key has done before; nothing when it is the first request. */
-  readonly earlier: readonly Told[]
+  readonly earlier: readonly FileUpdate[]
   /** `answerOnce`, once the body is known. */
   readonly once: <T>(
     body: object,
@@ -212,7 +220,7 @@ type KeyedRequest = {
   ) => Promise<T>
 }
 
-function onceFor(keyed: Keyed, earlier: readonly Told[], now: number): KeyedRequest['once'] {
+function onceFor(keyed: Keyed, earlier: readonly FileUpdate[], now: number): KeyedRequest['once'] {
   const { key } = keyed
   const remembered = earlier.map(({ body_hash: bodyHash = '', timestamp: at }) => ({ key, bodyHash, at }))
   return (body, { again, make }) => {
@@ -227,7 +235,7 @@ function requireFilePath({ names, endsInSlash }: JailPath): void {
     throw new Problem('invalid_request', 'Give the path of a file, without a slash at its end.')
 }
 
-/** Answers a function to be told how much has come; it throws when that is too much. */
+/** Returns a function that counts received bytes; it throws when there are too many. */
 function limitOf(maxBytes: number, room: Room): (bytes: number) => void {
   let taken = 0
   return (bytes) => {
@@ -276,8 +284,8 @@ async function begin(content: AsyncGenerator<Uint8Array>): Promise<Begun> {
   return { isEmpty: false, all: all() }
 }
 
-/** The file is as it was asked for; but who reads the log does not learn of it. */
-function untold(cause: unknown): unknown {
+/** The file is as it was asked for, but the log does not have it. */
+function notLogged(cause: unknown): unknown {
   if (!(cause instanceof Problem)) return cause
   const message = `The change was made, but could not be told in the log. ${cause.message}`
   return new Problem(cause.code, message, { details: { ...cause.details, changed: true }, cause })

@@ -9,6 +9,7 @@ import type { Jail } from '../../files/path-jail.ts'
 import type { OpenedFile } from '../../files/read-file.ts'
 import { openFile } from '../../files/read-file.ts'
 import { searchFiles } from '../../files/search/search-files.ts'
+import type { InJail } from './file-changes.ts'
 
 /** Each throws a `Problem` for what is not in the workdir, not there, or not allowed. */
 export interface FileViews {
@@ -24,7 +25,7 @@ export interface FileViews {
 
 export type FileViewsDeps = {
   readonly openJail: (signal: AbortSignal) => Promise<Jail>
-  readonly inJail: <T>(signal: AbortSignal, work: (jail: Jail) => Promise<T>) => Promise<T>
+  readonly inJail: InJail
   /** Where the program is; undefined where there is none. */
   readonly ripgrep: () => string | undefined
   readonly redact: (text: string) => string

@@ -1,4 +1,4 @@
-/** The part of a conversation that its workdir's files are reached by: what is seen, what is changed, and the end of both. */
+/** The files of one conversation's workdir, as clients view and change them, and the end of both. */
 import { join } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
@@ -7,9 +7,10 @@ import type { FileRules } from '../../files/file-gate.ts'
 import type { DiskQuota } from '../../limits/disk-quota.ts'
 import type { Jail } from '../../files/path-jail.ts'
 import { openJail } from '../../files/path-jail.ts'
+import type { UnfinishedFiles } from '../../files/unfinished-files.ts'
 import { createUnfinishedFiles } from '../../files/unfinished-files.ts'
-import type { FileChanges } from './file-changes.ts'
-import { createFileChanges } from './file-changes.ts'
+import type { InJail } from './file-changes.ts'
+import { FileChanges } from './file-changes.ts'
 import type { FileViews } from './file-views.ts'
 import { createFileViews } from './file-views.ts'
 
@@ -28,54 +29,62 @@ export type FilesDeps = {
   readonly redact: (text: string) => string
 }
 
-export type ConversationFiles = Omit<FileViews & FileChanges, 'settled'> & {
-  /** What is under way ends with `why`; no change is made any more when it resolves. */
-  readonly close: (why: Problem) => Promise<void>
-}
-
 /** Waits for files of one conversation at a time: none takes all the threads that there are for all. */
 const SHARE = 4
 
-export function createConversationFiles(deps: FilesDeps): ConversationFiles {
-  const { log, io, ripgrep, quota, redact } = deps
-  const closing = new AbortController()
-  const unfinished = createUnfinishedFiles(join(deps.directory, 'uploads'))
-  let swept: Promise<void> | undefined
-  const share = new Queue({ limit: SHARE })
+export class ConversationFiles {
+  readonly views: FileViews
+  readonly changes: FileChanges
+  readonly #deps: FilesDeps
+  readonly #closing = new AbortController()
+  readonly #unfinished: UnfinishedFiles
+  readonly #share = new Queue({ limit: SHARE })
+  #swept: Promise<void> | undefined
 
-  const open = (signal: AbortSignal): Promise<Jail> =>
-    openJail({
-      workdir: deps.workdir(),
-      rules: deps.rules(),
-      io: (work, both) => share.run(() => io.run(work, { signal: both }), { signal: both }),
-      signal: AbortSignal.any([signal, closing.signal]),
+  constructor(deps: FilesDeps) {
+    this.#deps = deps
+    this.#unfinished = createUnfinishedFiles(join(deps.directory, 'uploads'))
+    const openJail = (signal: AbortSignal) => this.#openJail(signal)
+    const inJail: InJail = (signal, work) => this.#inJail(signal, work)
+    const { log, ripgrep, quota, redact } = deps
+    this.views = createFileViews({ openJail, inJail, ripgrep, redact })
+    const closing = this.#closing.signal
+    this.changes = new FileChanges({ log, inJail, closing, unfinished: this.#unfinished, quota, redact })
+  }
+
+  /** What is under way ends with `why`; no change is made any more when it resolves. */
+  async close(why: Problem): Promise<void> {
+    this.#closing.abort(why)
+    await this.changes.settled()
+  }
+
+  #openJail(signal: AbortSignal): Promise<Jail> {
+    const { workdir, rules, io } = this.#deps
+    return openJail({
+      workdir: workdir(),
+      rules: rules(),
+      io: (work, both) => this.#share.run(() => io.run(work, { signal: both }), { signal: both }),
+      signal: AbortSignal.any([signal, this.#closing.signal]),
     })
+  }
 
-  const sweepOnce = (jail: Jail): Promise<void> =>
-    (swept ??= unfinished.sweep(jail).catch((error: unknown) => {
-      swept = undefined
-      throw error
-    }))
-
-  async function inJail<T>(signal: AbortSignal, work: (jail: Jail) => Promise<T>): Promise<T> {
+  async #inJail<T>(signal: AbortSignal, work: (jail: Jail) => Promise<T>): Promise<T> {
     try {
-      await using jail = await open(signal)
-      await sweepOnce(jail)
+      await using jail = await this.#openJail(signal)
+      await this.#sweepOnce(jail)
       return await work(jail)
     } catch (error) {
-      if (closing.signal.aborted) throw closing.signal.reason
+      if (this.#closing.signal.aborted) throw this.#closing.signal.reason
       throw signal.aborted && !(error instanceof Problem) ? goneAway(error) : error
     }
   }
 
-  const { settled, ...changes } = createFileChanges({ log, inJail, closing: closing.signal, unfinished, quota, redact })
-  return {
-    ...createFileViews({ openJail: open, inJail, ripgrep, redact }),
-    ...changes,
-    async close(why) {
-      closing.abort(why)
-      await settled()
-    },
+  /** Removes what an earlier server has not finished. */
+  #sweepOnce(jail: Jail): Promise<void> {
+    return (this.#swept ??= this.#unfinished.sweep(jail).catch((error: unknown) => {
+      this.#swept = undefined
+      throw error
+    }))
   }
 }
 

@@ -7,7 +7,7 @@ import type { IsVisible, Summary } from './listing.ts'
 import { summarize } from './listing.ts'
 import { RestingViews } from './resting-views.ts'
 import type { StartUpDeps } from './start-up.ts'
-import { takeStock } from './start-up.ts'
+import { scanDataDirectory } from './start-up.ts'
 import type { State } from '../state/state.ts'
 import { Summaries } from './summaries.ts'
 
@@ -18,12 +18,12 @@ export class KnownConversations {
 
   constructor(deps: StartUpDeps) {
     this.#deps = deps
-    this.#resting = new RestingViews((id) => deps.catalog.read(id))
+    this.#resting = new RestingViews((id) => deps.storage.catalog.read(id))
   }
 
-  /** Answers the `Idempotency-Key`s that count, also of those that are deleted. Throws the reason of a signal that is aborted. */
+  /** Returns the `Idempotency-Key`s that count, also of those that are deleted. Throws the reason of a signal that is aborted. */
   async load(signal: AbortSignal): Promise<CreatedKey[]> {
-    const { summaries, deletedKeys } = await takeStock(this.#deps, signal)
+    const { summaries, deletedKeys } = await scanDataDirectory(this.#deps, signal)
     this.#summaries.load(summaries)
     // Beside what clients ask for.
     void this.#deps.summaryFile.tidy((id) => this.has(id))
@@ -42,6 +42,20 @@ export class KnownConversations {
     this.#summaries.set(summarize(state))
   }
 
+  /** Keeps a change, in memory and in `meta.json`; that file is only a cache. Ignores conversations that are not known. */
+  readonly update = (state: State): void => {
+    const { storage, logger } = this.#deps
+    if (!this.has(state.id)) return
+    this.set(state)
+    storage.catalog
+      .write(state)
+      .catch(
+        (error: unknown) =>
+          this.has(state.id) &&
+          logger.warn({ err: error, conversation_id: state.id }, 'meta.json could not be written'),
+      )
+  }
+
   setDamaged(id: string): void {
     const summary = this.get(id)
     if (summary) this.#summaries.set({ ...summary, status: 'error' })
@@ -56,6 +70,11 @@ export class KnownConversations {
   /** Nothing is left in the file when it resolves. */
   async forget(id: string): Promise<void> {
     await this.#deps.summaryFile.forget(id)
+  }
+
+  /** Writes what is not written yet. */
+  async close(): Promise<void> {
+    await this.#deps.summaryFile.close()
   }
 
   count(filter: CountConversations, isVisible?: IsVisible): number {
@@ -94,7 +113,7 @@ export class KnownConversations {
   #note(log: EventLog): void {
     const summary = this.get(log.conversationId)
     if (log.failed || summary?.lastSeq !== log.head) return
-    const stamp = stampOf(this.#deps.catalog.logPathOf(log.conversationId))
+    const stamp = stampOf(this.#deps.storage.catalog.logPathOf(log.conversationId))
     if (stamp) this.#deps.summaryFile.note({ summary: { ...summary }, stamp })
   }
 }

@@ -4,7 +4,7 @@ import { Problem } from '../../contract/problem.ts'
 import { Retrier } from '../retrier.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { Catalog } from './catalog.ts'
-import type { RecoveryReason } from '../state/commands.ts'
+import type { RecoveryReason } from '../state/run-end.ts'
 import type { Conversation } from '../conversation.ts'
 
 export type RecoveryDeps = {
@@ -12,7 +12,7 @@ export type RecoveryDeps = {
   readonly logger: Logger
   readonly isKnown: (id: string) => boolean
   /** Opens it, and first gives up an object whose log has failed. */
-  readonly open: (id: string) => Promise<{ readonly conversation: Conversation }>
+  readonly open: (id: string) => Promise<Conversation>
   /** The server stops. */
   readonly signal: AbortSignal
 }
@@ -55,7 +55,7 @@ export class Recovery {
 
   async #recoverOnce(id: string): Promise<void> {
     const { catalog, open } = this.#deps
-    const { conversation } = await open(id)
+    const conversation = await open(id)
     await conversation.settle()
     const { status, reason, settings } = conversation.state
     const wasCutOff = status === 'paused' && (reason === 'server_restart' || reason === 'server_closing')

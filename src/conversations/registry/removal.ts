@@ -1,16 +1,16 @@
 /** What goes when a conversation goes: its workdir if the server made it, its marks, its data. */
-import type { Assembler } from '../assembly.ts'
-import type { Catalog } from './catalog.ts'
+import type { ConversationStorage } from '../dependencies.ts'
 import type { GuestDeps } from '../workdirs/guest-workdirs.ts'
 import { leaveAsGuest } from '../workdirs/guest-workdirs.ts'
+import { readState } from '../state/read-state.ts'
 import type { State } from '../state/state.ts'
 
-/** Undefined when neither `meta.json` nor the log tells it: then it is not known whose the workdir is, and it stays. */
+/** The state of a conversation that is not open. Undefined when neither `meta.json` nor the log has it: then it is not known whose the workdir is, and it stays. */
 export async function stateOnDisk(
-  { catalog, assembler }: { readonly catalog: Catalog; readonly assembler: Assembler },
+  { catalog, store }: Pick<ConversationStorage, 'catalog' | 'store'>,
   id: string,
 ): Promise<State | undefined> {
-  return (await catalog.read(id)) ?? (await assembler.readState(id).catch(() => undefined))
+  return (await catalog.read(id)) ?? (await readState(store, id).catch(() => undefined))
 }
 
 /** The log last: until it is gone, a start of the server knows that there is something left to remove. */

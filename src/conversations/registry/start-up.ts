@@ -8,27 +8,26 @@ import { lazily } from '../../lib/lazily.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import { removeTree } from '../../files/trees/remove-tree.ts'
 import type { Logger } from '../../telemetry/logger.ts'
-import type { Assembler } from '../assembly.ts'
-import type { Catalog } from './catalog.ts'
+import type { ConversationStorage } from '../dependencies.ts'
 import type { CreatedKey } from '../idempotency/created-keys.ts'
 import type { Summary } from './listing.ts'
 import { summarize } from './listing.ts'
 import { removeData, stateOnDisk } from './removal.ts'
+import { readState } from '../state/read-state.ts'
 import type { State } from '../state/state.ts'
 import { EMPTY_STATE } from '../state/state.ts'
-import type { Noted, SummaryFile } from './summary-file.ts'
+import type { NotedSummary, SummaryFile } from './summary-file.ts'
 
 export type StartUpDeps = {
-  readonly catalog: Catalog
-  readonly assembler: Assembler
+  readonly storage: Pick<ConversationStorage, 'catalog' | 'store'>
   readonly summaryFile: SummaryFile
   readonly workdirBase: string
-  /** Ends the processes that an earlier server has left of those conversations; answers the ids of those that had some. */
+  /** Ends the processes that an earlier server has left of those conversations; returns the ids of those that had some. */
   readonly endOrphans: (isOurs: (conversationId: string) => boolean) => Promise<readonly string[]>
   readonly logger: Logger
 }
 
-export type Stock = {
+export type FoundConversations = {
   readonly summaries: readonly Summary[]
   /** Of conversations that are gone, and whose key still counts. */
   readonly deletedKeys: readonly CreatedKey[]
@@ -41,8 +40,9 @@ const CONCURRENCY = 64
  * Reads a conversation's own files only where its log is not the one that was noted. Opens no log but those that end
  * after their `meta.json`. Throws the reason of a signal that is aborted.
  */
-export async function takeStock(deps: StartUpDeps, signal: AbortSignal): Promise<Stock> {
-  const { catalog, summaryFile } = deps
+export async function scanDataDirectory(deps: StartUpDeps, signal: AbortSignal): Promise<FoundConversations> {
+  const { summaryFile } = deps
+  const { catalog } = deps.storage
   const [ids, noted, deletedIds, deletedKeys] = await Promise.all([
     catalog.ids(),
     summaryFile.read(),
@@ -69,7 +69,7 @@ export async function takeStock(deps: StartUpDeps, signal: AbortSignal): Promise
   return { summaries: [...summaries, ...read.filter((summary) => summary !== undefined)], deletedKeys }
 }
 
-function notedSummary(noted: Noted | undefined, stamp: LogStamp | undefined): Summary | undefined {
+function notedSummary(noted: NotedSummary | undefined, stamp: LogStamp | undefined): Summary | undefined {
   return noted && stamp && isSameStamp(noted.stamp, stamp) ? noted.summary : undefined
 }
 
@@ -87,10 +87,11 @@ async function endLeftProcesses({ endOrphans, logger }: StartUpDeps, ids: readon
   for (const id of had) logger.warn({ conversation_id: id }, 'processes that an earlier server had left were ended')
 }
 
-/** That what is left cannot be removed is no reason not to start. */
+/** That what is left cannot be removed does not keep the server from starting. */
 async function finishDeletion(deps: StartUpDeps, id: string): Promise<void> {
   try {
-    await removeData(deps, id, await stateOnDisk(deps, id))
+    const { storage, workdirBase } = deps
+    await removeData({ catalog: storage.catalog, workdirBase }, id, await stateOnDisk(storage, id))
   } catch (error) {
     deps.logger.error(
       { err: error, conversation_id: id },
@@ -101,14 +102,15 @@ async function finishDeletion(deps: StartUpDeps, id: string): Promise<void> {
 
 /** Of what the log holds now; noted for the next start. Undefined when there is no summary. */
 async function readSummary(deps: StartUpDeps, id: string, signal: AbortSignal): Promise<Summary | undefined> {
-  const { catalog, logger, summaryFile } = deps
+  const { logger, summaryFile } = deps
+  const { catalog } = deps.storage
   signal.throwIfAborted()
   // Before the log is read: what is changed meanwhile is then found out by the next start.
   const stamp = stampOf(catalog.logPathOf(id))
   const noted = await catalog.read(id)
   try {
-    const state = await readState(deps, id, noted)
-    // Without a first event it was never told to anyone: a create that a crash cut off.
+    const state = await currentState(deps, id, noted)
+    // Without a first event nobody ever saw it: a create that a crash cut off.
     if (!state) return await sweep(deps, id)
     const summary = summarize(state)
     if (stamp) summaryFile.note({ summary, stamp })
@@ -121,17 +123,17 @@ async function readSummary(deps: StartUpDeps, id: string, signal: AbortSignal): 
 }
 
 /**
- * From `meta.json` where the log ends as it says, else from the log. Undefined when neither tells of a first event; throws
+ * From `meta.json` where the log ends as it says, else from the log. Undefined when neither has a first event; throws
  * when only the log does not.
  */
-async function readState(
-  { catalog, assembler }: StartUpDeps,
+async function currentState(
+  { storage: { catalog, store } }: StartUpDeps,
   id: string,
   noted: State | undefined,
 ): Promise<State | undefined> {
   const ending = noted && endingOf(catalog.logPathOf(id))
   if (noted && ending?.seq === noted.lastSeq && ending.timestamp === noted.updatedAt) return noted
-  const state = await assembler.readState(id, noted).catch((error: unknown) => {
+  const state = await readState(store, id, noted).catch((error: unknown) => {
     if (!noted && error instanceof Problem && error.code === 'conversation_not_found') return undefined
     throw error
   })
@@ -141,7 +143,7 @@ async function readState(
 }
 
 /** What is left of a create that a crash cut off; the workdir goes only if it is empty, as one nobody worked in is, or a copy that was begun. */
-async function sweep({ catalog, workdirBase }: StartUpDeps, id: string): Promise<undefined> {
+async function sweep({ storage: { catalog }, workdirBase }: StartUpDeps, id: string): Promise<undefined> {
   const workdir = join(workdirBase, id)
   if (await catalog.isCopying(id)) await removeTree(workdir)
   await catalog.remove(id)

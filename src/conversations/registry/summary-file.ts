@@ -6,7 +6,7 @@
  * the next start some time.
  *
  * One line per conversation, which is blanked when a newer one is appended or the conversation is deleted. Blanks that
- * have become most of the file are left out when it is written anew.
+ * have become most of the file are left out when it is rewritten.
  */
 import { open, readFile, rename, rm } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
@@ -16,9 +16,9 @@ import { Queue } from '../../lib/queue.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import type { Summary } from './listing.ts'
 
-export type Noted = { readonly summary: Summary; readonly stamp: LogStamp }
+export type NotedSummary = { readonly summary: Summary; readonly stamp: LogStamp }
 
-/** Raised when a summary is made of a log in another way, or told in another form. */
+/** Raised when a summary is made of a log in another way, or in another form. */
 const HEADER = '["agent-server summaries",1]\n'
 
 type Entry = readonly [
@@ -42,12 +42,12 @@ const READ_BYTES = 128 * 1024
 const WRITE_BYTES = 1024 * 1024
 /** Longer than nearly all lines. */
 const LINE_BYTES = 2048
-/** Fewer blanks are not worth writing the file anew. */
+/** Fewer blanks are not worth rewriting the file. */
 const MIN_BLANK_BYTES = 1024 * 1024
 
 export type SummaryFileDeps = {
   readonly path: string
-  /** Told what keeps entries from being written; each costs the next start a look at the conversation itself. */
+  /** Called with what keeps entries from being written; each costs the next start a look at the conversation itself. */
   readonly onFault: (error: unknown) => void
 }
 
@@ -58,7 +58,7 @@ export class SummaryFile {
   /** Where the line of each conversation begins. */
   readonly #places = new Map<string, number>()
   readonly #superseded: number[] = []
-  #waiting = new Map<string, Noted>()
+  #waiting = new Map<string, NotedSummary>()
   #file: FileHandle | undefined
   #end = 0
   #blankBytes = 0
@@ -68,8 +68,8 @@ export class SummaryFile {
   }
 
   /** What was noted of each conversation, true as long as its stamp is that of the log. Once, before anything else. */
-  async read(): Promise<Map<string, Noted>> {
-    const noted = new Map<string, Noted>()
+  async read(): Promise<Map<string, NotedSummary>> {
+    const noted = new Map<string, NotedSummary>()
     const bytes = await readFile(this.#deps.path).catch(() => undefined)
     if (bytes?.toString('latin1', 0, HEADER.length) !== HEADER) return noted
     const slices = createSlices()
@@ -95,7 +95,7 @@ export class SummaryFile {
   }
 
   /** To be written soon. Nobody may write the log between the making of the stamp and that of the summary. */
-  note(noted: Noted): void {
+  note(noted: NotedSummary): void {
     this.#waiting.set(noted.summary.id, noted)
     if (this.#waiting.size === 1) void this.#do(() => this.#writeWaiting())
   }
@@ -216,7 +216,7 @@ export class SummaryFile {
   }
 }
 
-function toEntry({ summary, stamp }: Noted): Entry {
+function toEntry({ summary, stamp }: NotedSummary): Entry {
   const { id, status, lastSeq, createdAt, updatedAt, title, userId, preview, idempotency } = summary
   const times = [createdAt, updatedAt] as const
   const keys = [idempotency?.key ?? null, idempotency?.bodyHash ?? null] as const
@@ -241,7 +241,7 @@ function parseLine(line: string): unknown {
 }
 
 /** Undefined when there is no summary. */
-function fromEntry(value: unknown): Noted | undefined {
+function fromEntry(value: unknown): NotedSummary | undefined {
   if (!isEntry(value)) return undefined
   const [id, size, mtimeMs, status, lastSeq, createdAt, updatedAt, title, userId, preview, key, bodyHash] = value
   const idempotency = key !== null && bodyHash !== null ? { key, bodyHash } : undefined

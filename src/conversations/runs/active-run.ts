@@ -12,7 +12,7 @@ import type { EventLog } from '../../events/event-log.ts'
 import { readPages } from '../../events/read-pages.ts'
 import type { Llm } from '../../llm/llm.ts'
 import { callsToAsk } from '../../policy/permissions.ts'
-import type { State } from '../state/state.ts'
+import type { LiveState } from '../state/live-state.ts'
 import { gatedCalls, modeOf } from '../state/state.ts'
 import type { Place, Queue } from '../../lib/queue.ts'
 import { dequeued, queued } from '../state/drafts.ts'
@@ -28,10 +28,9 @@ export type ActiveRunDeps = {
   readonly createLlm: (config: LlmConfig) => Llm
   /** Models of this conversation that were found to take no tools. */
   readonly withoutTools: Set<string>
-  /** As it holds now. */
-  readonly state: () => State
-  /** Stores the end, and answers whether the run goes on after all. Not called for a run that was stopped. */
-  readonly onEnd: (end: RunEnd) => Promise<boolean>
+  readonly state: LiveState
+  /** Stores the end, and returns whether the run continues after all. Not called for a run that was stopped. */
+  readonly onEnd: (run: ActiveRun, end: RunEnd) => Promise<boolean>
   readonly onError: (error: unknown) => void
 }
 
@@ -94,7 +93,7 @@ export class ActiveRun {
       const waiting = this.#waitFor(place)
       this.#looping = waiting
       let failed = await waiting
-      this.#startedAt = performance.now() - (this.#deps.state().run?.activeMs ?? 0)
+      this.#startedAt = performance.now() - (this.#deps.state.current.run?.activeMs ?? 0)
       this.#watchDeadline()
       for (;;) {
         const looping = failed ? Promise.resolve(failed) : this.#loopOnce()
@@ -102,7 +101,7 @@ export class ActiveRun {
         this.#looping = looping
         const end = await looping
         if (signal.aborted && signal.reason !== TIME_LIMIT) return // whoever stopped it stores what follows
-        if (!(await this.#deps.onEnd({ ...end, requestedAt: this.#requestedAt }))) return
+        if (!(await this.#deps.onEnd(this, { ...end, requestedAt: this.#requestedAt }))) return
       }
     } finally {
       clearTimeout(this.#deadline)
@@ -115,8 +114,8 @@ export class ActiveRun {
     if (place.isFree) return undefined
     const { log, state } = this.#deps
     try {
-      await log.append([queued(state())])
-      if (await place.given) await log.append([dequeued(state())])
+      await log.append([queued(state.current)])
+      if (await place.given) await log.append([dequeued(state.current)])
       return undefined
     } catch (error) {
       return this.#failure(error)
@@ -154,21 +153,24 @@ export class ActiveRun {
       history,
       toolCalls,
       withoutTools,
-      // Made anew when the configuration has changed, so that a change holds from the next step on.
+      // Made again when the configuration has changed, so that a change holds from the next step on.
       llm: () => {
-        const config = state().settings.llm_config
+        const config = state.current.settings.llm_config
         if (llm?.for !== config) llm = { for: config, instance: createLlm(config) }
         return llm.instance
       },
-      openCalls: () => state().openCalls,
+      openCalls: () => state.current.openCalls,
       callsToAsk: () => {
-        const notBegun = gatedCalls(state()).filter((call) => !toolCalls.hasBegun(call.toolUseId))
-        return callsToAsk(notBegun, modeOf(state()), (call) => toolCalls.isHarmless(call))
+        const notBegun = gatedCalls(state.current).filter((call) => !toolCalls.hasBegun(call.toolUseId))
+        return callsToAsk(notBegun, modeOf(state.current), (call) => toolCalls.isHarmless(call))
       },
-      steps: () => state().run?.steps ?? 0,
-      repeats: () => countRepeats(state().repeats),
-      limits: () => ({ maxSteps: state().run?.maxSteps, maxIterations: state().settings.max_iteration_per_run }),
-      onRequest: () => (this.#requestedAt = state().lastSeq),
+      steps: () => state.current.run?.steps ?? 0,
+      repeats: () => countRepeats(state.current.repeats),
+      limits: () => ({
+        maxSteps: state.current.run?.maxSteps,
+        maxIterations: state.current.settings.max_iteration_per_run,
+      }),
+      onRequest: () => (this.#requestedAt = state.current.lastSeq),
     }
   }
 
@@ -183,7 +185,7 @@ export class ActiveRun {
     const { head } = log
     const wanted = { types: HISTORY_TYPES, beforeSeq: head + 1, ...HISTORY_PAGE }
     for await (const { events } of readPages(log, wanted, signal)) for (const { event } of events) history.add(event)
-    // The head may have been a step ahead of what subscribers had been told.
+    // The head may have been a step ahead of what subscribers had received.
     for (const event of meanwhile) if (event.seq > head) history.add(event)
     this.#history = history
     return history
@@ -194,7 +196,7 @@ export class ActiveRun {
     clearTimeout(this.#deadline)
     // Not while it waits for its turn.
     if (this.#startedAt === 0) return
-    const seconds = this.#deps.state().settings.max_seconds_per_run
+    const seconds = this.#deps.state.current.settings.max_seconds_per_run
     if (seconds === undefined) return
     const left = this.#startedAt + seconds * 1000 - performance.now()
     const next = left > MAX_TIMER_MS ? () => this.#watchDeadline() : () => this.#endForTime()

@@ -1,8 +1,8 @@
-/** The drafts that commands have in common: what a run's start, its end, and a call that is answered or denied look like in the log. */
+/** The drafts that intents have in common: what a run's start, its end, and a call that is answered or denied look like in the log. */
 import type { ToolCall } from '../../agent/tool-calls.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { Status, StopReason, ToolErrorType } from '../../contract/events/status.ts'
-import { undecidedCalls } from '../approvals/approvals.ts'
+import { undecidedCalls } from '../approvals/open-request.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import { DEQUEUED, QUEUED } from '../../contract/events/status.ts'
 import type { State } from './state.ts'
@@ -31,7 +31,7 @@ export function start(state: State, runId: string, reason: string, max_steps?: n
 
 /**
  * For a run that is over and has come to this status: a message that asked for a run, and that the model has not read,
- * gets a run of its own. `readThrough` is the seq of the last event that counts as read.
+ * gets its own run. `readThrough` is the seq of the last event that counts as read.
  */
 export function startForUnread(state: State, status: Status, readThrough: number, newRunId: string): EventDraft[] {
   return state.runRequestedAt > readThrough ? [start({ ...state, status }, newRunId, 'message')] : []

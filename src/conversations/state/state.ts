@@ -7,23 +7,24 @@ import type { GatedCall, PermissionMode } from '../../policy/permissions.ts'
 import { hashInput } from '../../policy/permissions.ts'
 import type { PostedKey } from '../idempotency/idempotency.ts'
 import { withPostedKey } from '../idempotency/idempotency.ts'
-import type { OpenRequest } from '../approvals/approvals.ts'
-import { isAllowed, openRequest, releasedRequest, withDecision } from '../approvals/approvals.ts'
+import type { OpenRequest } from '../approvals/open-request.ts'
+import { isAllowed, openRequest, releasedRequest, withDecision } from '../approvals/open-request.ts'
 import type { OpenNetworkRequest } from './network-requests.ts'
 import { networkRequestsAfter } from './network-requests.ts'
 import type { OpenTask } from '../tasks/task-state.ts'
 import { tasksAfter, tasksInRun } from '../tasks/task-state.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
-import type { Status, StopReason } from '../../contract/events/status.ts'
+import type { Status } from '../../contract/events/status.ts'
 import { EVENT_VERSION } from '../../contract/events/event.ts'
-import { DEQUEUED } from '../../contract/events/status.ts'
 import { DroppedCredential, LlmConfig } from '../../contract/llm-config.ts'
 import { NetworkPolicy } from '../../contract/network.ts'
-import type { Usage, UsageByModel } from '../../contract/message.ts'
-import { NO_USAGE, addCost, addUsage } from '../../contract/message.ts'
+import type { UsageByModel } from '../../contract/message.ts'
+import { addCost } from '../../contract/message.ts'
 import { Problem } from '../../contract/problem.ts'
 import { RequestedLimits } from '../../contract/resource-limits.ts'
 import { TOOLS_KEPT_IN_LOG } from '../../tools/registry.ts'
+import type { Run } from './run-state.ts'
+import { countUsage, runAfter, runAfterAnswer } from './run-state.ts'
 
 /** How a conversation was made and configured, without secret values: the `options_summary` of its `SystemInit`. */
 export const Settings = z.object({
@@ -48,24 +49,6 @@ export const Settings = z.object({
   network: NetworkPolicy.optional(),
 })
 export type Settings = z.infer<typeof Settings>
-
-/** The run that is under way. */
-export type Run = {
-  readonly id: string
-  /** RFC 3339. */
-  readonly startedAt: string
-  /** Seq of the event it began with. */
-  readonly startSeq: number
-  readonly steps: number
-  /** Model answers after which it pauses. */
-  readonly maxSteps: number | undefined
-  /** Since when it works, RFC 3339, and how long it had worked before it waited for somebody, milliseconds. */
-  readonly activeSince: string
-  readonly activeMs: number
-  readonly usage: UsageByModel
-  readonly costUsd: number | undefined
-  readonly finalText: string
-}
 
 export type State = {
   readonly id: string
@@ -168,7 +151,7 @@ export function fold(state: State, event: Event): State {
       return afterDecision(next, event)
     case 'StatusUpdate': {
       const { status, reason } = event
-      const run = runAfter(state, event)
+      const run = runAfter(state.run, state.status, event)
       const request = status === 'running' ? releasedRequest(state.request) : state.request
       const repeats = run?.id === state.run?.id ? state.repeats : NO_REPEATS
       return { ...next, status, reason, run, request, repeats, tasks: tasksInRun(state.tasks, run?.id) }
@@ -206,23 +189,6 @@ export function gatedCalls({ openCalls, request }: State): GatedCall[] {
 
 export const modeOf = ({ settings }: State): PermissionMode => ({ confirmation: settings.confirmation_mode ?? false })
 
-/** Which status a run's end leads to. */
-export const STATUS_AFTER: Readonly<Record<StopReason, Status>> = {
-  completed: 'idle',
-  finished: 'finished',
-  paused: 'paused',
-  max_steps: 'paused',
-  server_restart: 'paused',
-  iteration_limit: 'error',
-  stuck: 'error',
-  content_filter: 'error',
-  time_limit: 'error',
-  error: 'error',
-  rejected: 'idle',
-  superseded: 'idle',
-  cancelled: 'cancelled',
-}
-
 /** What a newer version wrote may mean nothing to us: the conversation is still read, only not run. Ours that does not parse is damage. */
 function readSettings(state: State, event: Event, parse: () => Settings): Settings {
   try {
@@ -253,19 +219,12 @@ function withChanges(settings: Settings, changes: Record<string, unknown>): Sett
 }
 
 function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
-  const count = (usage: UsageByModel) => countUsage(usage, event.model, event.usage)
-  const run = state.run && {
-    ...state.run,
-    steps: state.run.steps + 1,
-    usage: count(state.run.usage),
-    costUsd: addCost(state.run.costUsd, event.cost_usd),
-    finalText: event.text,
-  }
+  const usage = countUsage(state.usage, event.model, event.usage)
+  const costUsd = addCost(state.costUsd, event.cost_usd)
+  if (event.parent_tool_use_id) return { ...state, usage, costUsd }
   // What an earlier version wrote does not tell: then all that came before the answer counts as read.
   const readThrough = event.read_through ?? event.seq
-  return event.parent_tool_use_id
-    ? { ...state, usage: count(state.usage), costUsd: addCost(state.costUsd, event.cost_usd) }
-    : { ...state, run, readThrough, usage: count(state.usage), costUsd: addCost(state.costUsd, event.cost_usd) }
+  return { ...state, run: state.run && runAfterAnswer(state.run, event), readThrough, usage, costUsd }
 }
 
 function afterResult(state: State, event: EventOf<'ToolResult'>): State {
@@ -291,37 +250,6 @@ function outputsAfter({ openCalls, lastOutputs }: State, event: EventOf<'ToolRes
   const name = openCalls.find((call) => call.toolUseId === event.tool_use_id)?.name
   const isKept = name !== undefined && TOOLS_KEPT_IN_LOG.has(name) && !event.is_error
   return isKept ? { ...lastOutputs, [name]: event.output } : lastOutputs
-}
-
-function runAfter(state: State, event: EventOf<'StatusUpdate'>): Run | undefined {
-  if (event.status !== 'running' && !event.status.startsWith('waiting_')) return undefined
-  if (!event.run_id || state.run?.id === event.run_id) return state.run && countTime(state.run, state.status, event)
-  return {
-    id: event.run_id,
-    startedAt: event.timestamp,
-    startSeq: event.seq,
-    steps: 0,
-    maxSteps: event.max_steps,
-    activeSince: event.timestamp,
-    activeMs: 0,
-    usage: {},
-    costUsd: undefined,
-    finalText: '',
-  }
-}
-
-/** While it waits for somebody, or for its turn, its time does not run. */
-function countTime(run: Run, before: Status, { status, reason, timestamp }: EventOf<'StatusUpdate'>): Run {
-  if (status === 'running') {
-    return before === 'running' && reason !== DEQUEUED ? run : { ...run, activeSince: timestamp }
-  }
-  if (before !== 'running') return run
-  // A clock that was set back must not give time away.
-  return { ...run, activeMs: run.activeMs + Math.max(0, Date.parse(timestamp) - Date.parse(run.activeSince)) }
-}
-
-function countUsage(total: UsageByModel, model: string, usage: Usage): UsageByModel {
-  return { ...total, [model]: addUsage(total[model] ?? NO_USAGE, usage) }
 }
 
 function previewOf(event: EventOf<'UserMessage'>): string {

@@ -23,7 +23,7 @@ const POSTED_WITHIN_MS = 60_000
 /** A list looks at so many pages of the log at most: then its page is short, and has a next. */
 const MAX_LIST_READS = 16
 
-export function tellPosted({ task_id, title, runnable, timestamp }: Posted): Task {
+export function postedView({ task_id, title, runnable, timestamp }: Posted): Task {
   return { task_id, title, status: 'pending', runnable, created_at: timestamp, updated_at: timestamp }
 }
 
@@ -32,7 +32,7 @@ export async function findTask(log: Log, open: OpenTasks, taskId: string): Promi
   const known = open.find(({ id }) => id === taskId)
   const posted = known ? await postedAt(log, known.seq) : await findPosted(log, taskId)
   if (!posted) throw new Problem('task_not_found', 'There is no task with this id; GET tasks lists those there are.')
-  return tell(posted, open, await lastUpdates(log, [posted], open))
+  return taskView(posted, open, await lastUpdates(log, [posted], open))
 }
 
 /** The update that posted a task, by its seq. */
@@ -63,7 +63,7 @@ export async function listTasks(
     const posted = page.events.map(({ event }) => event).filter(isPosted)
     const last = await lastUpdates(log, posted, open)
     for (const each of posted) {
-      const task = tell(each, open, last)
+      const task = taskView(each, open, last)
       if (status !== undefined && task.status !== status) continue
       items.push(task)
       if (items.length === limit) return { items, next_page_id: encodePageId([order, String(each.seq)]) }
@@ -103,8 +103,8 @@ async function lastUpdates(
   return found
 }
 
-function tell(posted: Posted, open: OpenTasks, last: ReadonlyMap<string, TaskUpdate>): Task {
-  const task = tellPosted(posted)
+function taskView(posted: Posted, open: OpenTasks, last: ReadonlyMap<string, TaskUpdate>): Task {
+  const task = postedView(posted)
   const now = open.find(({ id }) => id === task.task_id)
   if (now) {
     const { status, runId, progress, updatedAt } = now

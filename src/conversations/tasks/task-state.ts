@@ -2,7 +2,7 @@
  * Tasks as a pure fold over the log: which are open, and whose turn it is. Those that have ended are found in the log.
  *
  * The agent's tasks are a queue: at most one of them is `running`, from its start until its run ends. A run that is paused
- * has not ended: its task stays `running`, the next run goes on with it, and the queue stands still until then. Commands
+ * has not ended: its task stays `running`, the next run continues with it, and the queue stands still until then. Commands
  * run beside the agent, a few at a time, and Tickers all at once.
  */
 import type { EventOf } from '../../contract/events/event.ts'
@@ -41,7 +41,7 @@ const QUEUE_GOES_ON: Readonly<Record<Status, boolean>> = {
   waiting_for_input: false,
 }
 
-/** What the end of a run makes of the task it worked on; undefined: the task goes on with the next run. */
+/** What the end of a run makes of the task it worked on; undefined: the task continues with the next run. */
 export const TASK_AFTER: Readonly<Record<StopReason, 'completed' | 'error' | 'cancelled' | undefined>> = {
   completed: 'completed',
   finished: 'completed',
@@ -74,14 +74,14 @@ export function tasksAfter(tasks: Tasks, event: EventOf<'TaskUpdate'>): Tasks {
   return [...tasks, { id, type: runnable.type, title, status, seq, createdAt: timestamp, updatedAt: timestamp }]
 }
 
-/** A run begins, or goes on: it is that of the agent's task, should there be one. */
+/** A run begins, or continues: it is that of the agent's task, should there be one. */
 export function tasksInRun(tasks: Tasks, runId: string | undefined): Tasks {
   const current = currentTask({ tasks })
   if (!current || runId === undefined || current.runId === runId) return tasks
   return tasks.map((task) => (task === current ? { ...task, runId } : task))
 }
 
-/** The one that the agent works on, or will go on with. */
+/** The one that the agent works on, or will continue. */
 export const currentTask = ({ tasks }: { readonly tasks: Tasks }): OpenTask | undefined =>
   tasks.find((task) => task.type === 'AgentRun' && task.status === 'running')
 

@@ -6,90 +6,127 @@ import type { PostTask, Runnable, Task, ListTasks } from '../../contract/task.ts
 import type { EventLog } from '../../events/event-log.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { Idempotency, PostedKey } from '../idempotency/idempotency.ts'
-import type { RunTaskCommand } from './jobs.ts'
-import { createJobs } from './jobs.ts'
+import type { RunTaskCommand } from './background-jobs.ts'
+import { BackgroundJobs } from './background-jobs.ts'
 import { postOnce } from '../idempotency/posted-keys.ts'
 import { redactParts } from '../config/redact-parts.ts'
-import type { State } from '../state/state.ts'
+import type { LiveState } from '../state/live-state.ts'
 import type {
-  CancelTaskCommand,
-  EndTaskCommand,
-  PostTaskCommand,
-  StartTaskCommand,
-  TickTaskCommand,
-} from './task-commands.ts'
-import { findTask, listTasks, postedAt, tellPosted } from './task-log.ts'
+  CancelTaskIntent,
+  EndTaskIntent,
+  PostTaskIntent,
+  StartTaskIntent,
+  TickTaskIntent,
+} from './task-intents.ts'
+import { findTask, listTasks, postedAt, postedView } from './task-log.ts'
 import { currentTask, nextTasks } from './task-state.ts'
 
-type TaskCommand = PostTaskCommand | StartTaskCommand | TickTaskCommand | EndTaskCommand | CancelTaskCommand
+type TaskIntent = PostTaskIntent | StartTaskIntent | TickTaskIntent | EndTaskIntent | CancelTaskIntent
+
+/** What tasks need of the conversation's actor. All members except `inTurn` and `reportUnlessClosed` are called in turn only. */
+export type TaskActor = {
+  /** Runs the work when its turn has come; `advance` follows. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>
+  /** Decides and stores. */
+  apply(intent: TaskIntent): Promise<readonly Event[]>
+  /** As `apply`, for what ends a run. */
+  applyEnd(intent: CancelTaskIntent): Promise<void>
+  /** Ends what the agent does. Tools that ignore it continue. Returns the log's head at the last model request, 0 when there was none. */
+  stopAgent(): Promise<number>
+  /** The open calls whose result comes from their tool. */
+  begunCalls(): readonly string[]
+  readonly reportUnlessClosed: (error: unknown) => void
+}
 
 export type TasksDeps = {
   readonly log: EventLog
+  readonly state: LiveState
   readonly redact: (text: string) => string
   readonly runTaskCommand: RunTaskCommand
-  /** As it holds now. */
-  readonly state: () => State
-  /** Runs the task when its turn among the commands has come; `advance` follows. */
-  readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>
-  /** Decides and stores; in turn only. */
-  readonly carryOut: (command: TaskCommand) => Promise<readonly Event[]>
-  /** As `carryOut`, for what ends a run; in turn only. */
-  readonly endRun: (command: CancelTaskCommand) => Promise<void>
-  /** Ends what the agent does; in turn only. Tools that do not heed it go on. Returns the log's head at the last model request, 0 when there was none. */
-  readonly stopAgent: () => Promise<number>
-  /** The open calls whose result comes from their tool. */
-  readonly begunCalls: () => readonly string[]
-  readonly onError: (error: unknown) => void
+  readonly actor: TaskActor
 }
 
 /** `post`, `cancel`, `get` and `list` throw a `Problem` for what cannot be done. */
-export interface Tasks {
-  /** The same key and body again, within a day, is the same task: it is answered as it was, and posted once. */
-  post(request: PostTask, idempotency?: Idempotency): Promise<Task>
-  /** Its work is over when this resolves. A task that was over before stays as it is. */
-  cancel(taskId: string): Promise<Task>
-  get(taskId: string): Promise<Task>
-  list(query: ListTasks): Promise<{ items: Task[]; next_page_id: string | null }>
-  /** Starts those whose turn has come; in turn only, after whatever may have changed that. */
-  advance(): Promise<void>
-  /** Ends all that runs beside the agent, and tells the log nothing: it goes on at the next start as after a crash. */
-  close(): Promise<void>
-}
-
-export function createTasks(deps: TasksDeps): Tasks {
-  const { log, redact, state, inTurn, carryOut } = deps
+export class Tasks {
+  readonly #deps: TasksDeps
+  readonly #actor: TaskActor
+  readonly #jobs: BackgroundJobs
   /** Ends of jobs that are not in the log yet. What finds no room there stays here, or the task would never end. */
-  const ends: (EndTaskCommand | CancelTaskCommand)[] = []
+  readonly #ends: (EndTaskIntent | CancelTaskIntent)[] = []
 
-  const jobs = createJobs({
-    runCommand: deps.runTaskCommand,
-    // Not awaited: whoever stops the job has the turn that the tick waits for.
-    onTick: (taskId, progress) => {
-      inTurn(() => carryOut({ kind: 'tick_task', taskId, progress })).catch(deps.onError)
-    },
-    onEnd: async (taskId, end) => {
-      ends.push({ kind: 'end_task', taskId, ...end })
-      await inTurn(storeEnds).catch(deps.onError)
-    },
-  })
-
-  async function postTask(title: string, runnable: Runnable, idempotency: Idempotency | undefined): Promise<Task> {
-    // Not before the newest event: by its time a task is found in the log.
-    const taskId = uuid7(Math.max(Date.now(), Date.parse(state().updatedAt) || 0))
-    const command = { taskId, title: redact(title), runnable: redactRunnable(runnable, redact) }
-    const [posted] = await carryOut({ kind: 'post_task', ...command, ...(idempotency && { idempotency }) })
-    return tellPosted(posted as Parameters<typeof tellPosted>[0])
+  constructor(deps: TasksDeps) {
+    this.#deps = deps
+    this.#actor = deps.actor
+    this.#jobs = new BackgroundJobs({
+      runCommand: deps.runTaskCommand,
+      // Not awaited: whoever stops the job has the turn that the tick waits for.
+      onTick: (taskId, progress) => {
+        const tick = this.#actor.inTurn(() => this.#actor.apply({ kind: 'tick_task', taskId, progress }))
+        tick.catch((error: unknown) => this.#actor.reportUnlessClosed(error))
+      },
+      onEnd: async (taskId, end) => {
+        this.#ends.push({ kind: 'end_task', taskId, ...end })
+        const stored = this.#actor.inTurn(() => this.#storeEnds())
+        await stored.catch((error: unknown) => this.#actor.reportUnlessClosed(error))
+      },
+    })
   }
 
-  async function storeEnds(): Promise<void> {
-    for (let end = ends[0]; end; end = ends[0]) {
-      await carryOut(end)
-      ends.shift()
+  /** The same key and body again, within a day, is the same task: it is answered as it was, and posted once. */
+  post({ title, runnable }: PostTask, idempotency?: Idempotency): Promise<Task> {
+    const { log, state, redact } = this.#deps
+    const again = async ({ answer }: PostedKey) => postedView(await postedAt(log, answer.seq))
+    const make = async (): Promise<Task> => {
+      // Not before the newest event: by its time a task is found in the log.
+      const taskId = uuid7(Math.max(Date.now(), Date.parse(state.current.updatedAt) || 0))
+      const task = { taskId, title: redact(title), runnable: redactRunnable(runnable, redact) }
+      const [posted] = await this.#actor.apply({ kind: 'post_task', ...task, ...(idempotency && { idempotency }) })
+      return postedView(posted as Parameters<typeof postedView>[0]) // the event of this intent
+    }
+    return this.#actor.inTurn(() =>
+      postOnce(idempotency, { log, redact, remembered: state.current.postedKeys, again, make }),
+    )
+  }
+
+  /** Its work is over when this resolves. A task that was over before stays as it is. */
+  async cancel(taskId: string): Promise<Task> {
+    await this.#actor.inTurn(() => this.#cancelNow(taskId))
+    return await this.get(taskId)
+  }
+
+  get(taskId: string): Promise<Task> {
+    return findTask(this.#deps.log, this.#deps.state.current.tasks, taskId)
+  }
+
+  list(query: ListTasks): Promise<{ items: Task[]; next_page_id: string | null }> {
+    return listTasks(this.#deps.log, this.#deps.state.current.tasks, query)
+  }
+
+  /** Starts those whose turn has come; in turn only, after whatever may have changed that. */
+  async advance(): Promise<void> {
+    await this.#storeEnds()
+    for (const { id, seq } of nextTasks(this.#deps.state.current)) {
+      const { runnable } = await postedAt(this.#deps.log, seq)
+      const intent = { kind: 'start_task', taskId: id, runnable, newRunId: uuid7() } as const
+      const stored = await this.#actor.apply({ ...intent, begun: this.#actor.begunCalls() })
+      if (stored.length > 0 && runnable.type !== 'AgentRun') this.#jobs.start(id, runnable)
     }
   }
 
-  async function cancelNow(taskId: string): Promise<void> {
-    const command = {
+  /** Ends all that runs beside the agent, and logs nothing: it continues at the next start as after a crash. */
+  close(): Promise<void> {
+    return this.#jobs.stopAll()
+  }
+
+  async #storeEnds(): Promise<void> {
+    for (let end = this.#ends[0]; end; end = this.#ends[0]) {
+      await this.#actor.apply(end)
+      this.#ends.shift()
+    }
+  }
+
+  async #cancelNow(taskId: string): Promise<void> {
+    const intent = {
       kind: 'cancel_task',
       taskId,
       begun: [],
@@ -97,39 +134,15 @@ export function createTasks(deps: TasksDeps): Tasks {
       newRunId: uuid7(),
       now: Date.now(),
     } as const
-    if (currentTask(state())?.id === taskId) {
-      const requestedAt = await deps.stopAgent()
-      return await deps.endRun({ ...command, requestedAt, begun: deps.begunCalls(), now: Date.now() })
+    if (currentTask(this.#deps.state.current)?.id === taskId) {
+      const requestedAt = await this.#actor.stopAgent()
+      const begun = this.#actor.begunCalls()
+      return await this.#actor.applyEnd({ ...intent, requestedAt, begun, now: Date.now() })
     }
-    const job = await jobs.stop(taskId)
-    if (!job) return void (await carryOut(command))
-    if (!job.isOver) ends.push({ ...command, ...(job.end.result && { result: job.end.result }) })
-    await storeEnds()
-  }
-
-  return {
-    post: ({ title, runnable }, idempotency) =>
-      inTurn(() => {
-        const again = async ({ answer }: PostedKey) => tellPosted(await postedAt(log, answer.seq))
-        const make = () => postTask(title, runnable, idempotency)
-        return postOnce(idempotency, { log, redact, remembered: state().postedKeys, again, make })
-      }),
-    cancel: async (taskId) => {
-      await inTurn(() => cancelNow(taskId))
-      return await findTask(log, state().tasks, taskId)
-    },
-    get: (taskId) => findTask(log, state().tasks, taskId),
-    list: (query) => listTasks(log, state().tasks, query),
-    async advance() {
-      await storeEnds()
-      for (const { id, seq } of nextTasks(state())) {
-        const { runnable } = await postedAt(log, seq)
-        const command = { kind: 'start_task', taskId: id, runnable, newRunId: uuid7() } as const
-        const stored = await carryOut({ ...command, begun: deps.begunCalls() })
-        if (stored.length > 0 && runnable.type !== 'AgentRun') jobs.start(id, runnable)
-      }
-    },
-    close: () => jobs.stopAll(),
+    const job = await this.#jobs.stop(taskId)
+    if (!job) return void (await this.#actor.apply(intent))
+    if (!job.isOver) this.#ends.push({ ...intent, ...(job.end.result && { result: job.end.result }) })
+    await this.#storeEnds()
   }
 }
 

@@ -20,13 +20,13 @@ import type { DeliveryHistory } from './delivery-history.ts'
 import { createDeliveryHistory } from './delivery-history.ts'
 import { deliverEvents } from './deliver-events.ts'
 import type { CallbackDispatcher } from './dispatcher.ts'
-import type { DueMark } from './due-mark.ts'
+import type { DirtyFlag } from './dirty-flag.ts'
 
 export type CallbackSetDeps = {
   /** Of the conversation. */
   readonly directory: string
   readonly log: EventLog
-  readonly mark: DueMark
+  readonly mark: DirtyFlag
   readonly dispatcher: CallbackDispatcher
   readonly redactor: Redactor
   readonly sealer: Sealer

@@ -40,9 +40,9 @@ export const agentConfigRoutes: FastifyPluginAsyncZod<{ manager: ConversationMan
         response: { 200: ConversationView },
       },
     },
-    (request) => {
+    async (request) => {
       mayConfigure(accessOf(request), request.body)
-      return manager.configure(request.params.id, request.body)
+      return await (await manager.open(request.params.id)).configure(request.body)
     },
   )
 }

@@ -31,7 +31,7 @@ const CREATE = [
 
 export const callbackRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('callbacks')
-  const callbacksOf = async (id: string) => (await manager.open(id)).callbacks
+  const callbacksOf = async (id: string) => (await manager.open(id)).webhooks
 
   app.post(
     '/conversations/:id/callbacks',

@@ -25,7 +25,7 @@ export const commandIoRoutes: FastifyPluginAsyncZod<{ manager: ConversationManag
       },
     },
     async (request, reply) => {
-      const { commands } = await manager.open(request.params.id)
+      const { commands } = (await manager.open(request.params.id)).exec
       return await commands.output(request.params.command_id, request.query, closeSignal(reply))
     },
   )
@@ -45,7 +45,7 @@ export const commandIoRoutes: FastifyPluginAsyncZod<{ manager: ConversationManag
       },
     },
     async (request, reply) => {
-      const { commands } = await manager.open(request.params.id)
+      const { commands } = (await manager.open(request.params.id)).exec
       await commands.feed(request.params.command_id, request.body)
       return reply.code(204).send()
     },

@@ -44,7 +44,7 @@ export const commandRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       },
     },
     async (request, reply) => {
-      const { commands } = await manager.open(request.params.id)
+      const { commands } = (await manager.open(request.params.id)).exec
       const idempotency = idempotencyOf(request)
       const { background, kill_on_disconnect } = request.body
       if (background) {
@@ -67,7 +67,7 @@ export const commandRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
         response: { 200: CommandPage },
       },
     },
-    async (request) => (await manager.open(request.params.id)).commands.list(request.query),
+    async (request) => (await manager.open(request.params.id)).exec.commands.list(request.query),
   )
 
   app.get(
@@ -79,7 +79,7 @@ export const commandRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
         response: { 200: Command },
       },
     },
-    async (request) => (await manager.open(request.params.id)).commands.get(request.params.command_id),
+    async (request) => (await manager.open(request.params.id)).exec.commands.get(request.params.command_id),
   )
 
   app.delete(
@@ -92,7 +92,7 @@ export const commandRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       },
     },
     async (request, reply) => {
-      const { commands } = await manager.open(request.params.id)
+      const { commands } = (await manager.open(request.params.id)).exec
       await commands.end(request.params.command_id)
       return reply.code(204).send()
     },

@@ -23,6 +23,6 @@ export const confirmationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
         response: { 200: ConversationView },
       },
     },
-    async (request) => (await manager.get(request.params.id)).setConfirmation(request.body.enabled),
+    async (request) => (await manager.open(request.params.id)).setConfirmation(request.body.enabled),
   )
 }

@@ -80,7 +80,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
         response: { 200: ConversationView },
       },
     },
-    (request) => manager.view(request.params.id),
+    async (request) => (await manager.open(request.params.id)).view(),
   )
 
   app.delete(

@@ -8,7 +8,7 @@ import { ByCallback, CALLBACK } from './callbacks.ts'
 
 export const deliveryRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('callbacks')
-  const callbacksOf = async (id: string) => (await manager.open(id)).callbacks
+  const callbacksOf = async (id: string) => (await manager.open(id)).webhooks
 
   app.get(
     '/conversations/:id/callbacks/:callback_id/deliveries',

@@ -34,7 +34,7 @@ export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }
       },
     },
     async (request, reply) => {
-      const { log } = await manager.get(request.params.id)
+      const { log } = await manager.open(request.params.id)
       return sendPage(reply, await readEventPage(log, request.query))
     },
   )
@@ -57,7 +57,7 @@ export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }
     },
     async (request, reply) => {
       const { id } = request.params
-      const { clientEvents } = await manager.get(id)
+      const { clientEvents } = await manager.open(id)
       const posted = await clientEvents.post(request.body, idempotencyOf(request))
       return reply.code(201).header('location', `/conversations/${id}/events/${posted.event_id}`).send(posted)
     },
@@ -74,7 +74,7 @@ export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }
       },
     },
     async (request) => {
-      const { log } = await manager.get(request.params.id)
+      const { log } = await manager.open(request.params.id)
       return { count: await log.count(withoutUndefined(request.query)) }
     },
   )
@@ -89,7 +89,7 @@ export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }
       },
     },
     async (request) => {
-      const { log } = await manager.get(request.params.id)
+      const { log } = await manager.open(request.params.id)
       const found = await log.find(request.params.event_id)
       if (!found)
         throw new Problem('event_not_found', `There is no event ${request.params.event_id} in this conversation.`)

@@ -35,7 +35,7 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       },
     },
     async (request, reply) => {
-      const conversation = await manager.get(request.params.id)
+      const conversation = await manager.open(request.params.id)
       return reply.code(202).send(await conversation.post(request.body, idempotencyOf(request)))
     },
   )
@@ -58,7 +58,7 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       },
     },
     async (request, reply) => {
-      const conversation = await manager.get(request.params.id)
+      const conversation = await manager.open(request.params.id)
       const { wait, timeout, ...limits } = request.body ?? RunRequest.parse({})
       const run_id = await conversation.run(limits)
       if (!wait) return reply.code(202).send({ run_id })
@@ -81,7 +81,7 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       },
     },
     async (request) => {
-      const conversation = await manager.get(request.params.id)
+      const conversation = await manager.open(request.params.id)
       return { status: await conversation.pause(request.body ?? PauseRequest.parse({})) }
     },
   )

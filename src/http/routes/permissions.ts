@@ -26,7 +26,7 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
         response: { 200: PendingPermissions },
       },
     },
-    async (request) => (await manager.get(request.params.id)).decisions.pending(),
+    async (request) => (await manager.open(request.params.id)).approvals.pending(),
   )
 
   app.post(
@@ -45,8 +45,8 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
       },
     },
     async (request) => {
-      const conversation = await manager.get(request.params.id)
-      return await conversation.decisions.decide(request.params.request_id, request.body.decisions)
+      const conversation = await manager.open(request.params.id)
+      return await conversation.approvals.decide(request.params.request_id, request.body.decisions)
     },
   )
 
@@ -64,7 +64,7 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
         response: { 200: PermissionAnswer },
       },
     },
-    async (request) => (await manager.get(request.params.id)).decisions.approve(request.body.request_id),
+    async (request) => (await manager.open(request.params.id)).approvals.approve(request.body.request_id),
   )
 
   app.post(
@@ -81,6 +81,6 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
         response: { 200: PermissionAnswer },
       },
     },
-    async (request) => (await manager.get(request.params.id)).decisions.reject(request.body?.reason),
+    async (request) => (await manager.open(request.params.id)).approvals.reject(request.body?.reason),
   )
 }

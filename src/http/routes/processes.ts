@@ -26,7 +26,7 @@ export const processRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       },
     },
     async (request) => {
-      const { processes } = await manager.open(request.params.id)
+      const { processes } = (await manager.open(request.params.id)).exec
       return { items: await processes.list(), next_page_id: null }
     },
   )
@@ -42,7 +42,7 @@ export const processRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       },
     },
     async (request) => {
-      const { processes } = await manager.open(request.params.id)
+      const { processes } = (await manager.open(request.params.id)).exec
       return await processes.endMatching(request.query.pattern)
     },
   )
@@ -60,7 +60,7 @@ export const processRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       },
     },
     async (request) => {
-      const { processes } = await manager.open(request.params.id)
+      const { processes } = (await manager.open(request.params.id)).exec
       return await processes.end(request.params.pid)
     },
   )

@@ -20,7 +20,7 @@ export const shellSessionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
       },
     },
     async (request) => {
-      const { shells } = await manager.open(request.params.id)
+      const { shells } = (await manager.open(request.params.id)).exec
       return { items: await shells.list(), next_page_id: null }
     },
   )
@@ -41,7 +41,7 @@ export const shellSessionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
       },
     },
     async (request, reply) => {
-      const { shells } = await manager.open(request.params.id)
+      const { shells } = (await manager.open(request.params.id)).exec
       await shells.end(request.params.session_id)
       return reply.code(204).send()
     },

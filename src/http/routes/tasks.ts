@@ -35,7 +35,7 @@ export const taskRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
     async (request, reply) => {
       const { id } = request.params
       mayPostTask(accessOf(request), request.body)
-      const { tasks } = await manager.get(id)
+      const { tasks } = await manager.open(id)
       const task = await tasks.post(request.body, idempotencyOf(request))
       return reply.code(201).header('location', `/conversations/${id}/tasks/${task.task_id}`).send(task)
     },
@@ -51,7 +51,7 @@ export const taskRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
         response: { 200: TaskPage },
       },
     },
-    async (request) => (await manager.get(request.params.id)).tasks.list(request.query),
+    async (request) => (await manager.open(request.params.id)).tasks.list(request.query),
   )
 
   app.get(
@@ -63,7 +63,7 @@ export const taskRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
         response: { 200: Task },
       },
     },
-    async (request) => (await manager.get(request.params.id)).tasks.get(request.params.task_id),
+    async (request) => (await manager.open(request.params.id)).tasks.get(request.params.task_id),
   )
 
   app.delete(
@@ -79,6 +79,6 @@ export const taskRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
         response: { 200: Task.describe('The task after it has ended.') },
       },
     },
-    async (request) => (await manager.get(request.params.id)).tasks.cancel(request.params.task_id),
+    async (request) => (await manager.open(request.params.id)).tasks.cancel(request.params.task_id),
   )
 }

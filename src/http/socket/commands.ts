@@ -8,7 +8,7 @@ import { Problem } from '../../contract/problem.ts'
 import type { AckFrame, ProblemFrame } from '../../contract/socket.ts'
 import { CommandFrame } from '../../contract/socket.ts'
 import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
-import type { Opened } from '../../conversations/assemble.ts'
+import type { Conversation } from '../../conversations/conversation.ts'
 import type { Idempotency } from '../../conversations/idempotency/idempotency.ts'
 import { mayPostTask } from '../guards/limited-requests.ts'
 import { unsupportedFields } from '../problem-handler.ts'
@@ -20,7 +20,7 @@ export type CommandDeps = {
   /** What its key may do. */
   readonly access: Access
   /** Opened when it is needed: a socket may outlive a log that failed. */
-  readonly open: () => Promise<Opened>
+  readonly open: () => Promise<Conversation>
   /** Of what another route does, and was asked for with this key. */
   readonly keyed: (key: string | undefined, route: string, body: unknown) => Idempotency | undefined
   /** For what was thrown. */
@@ -47,15 +47,15 @@ export async function answerCommand(text: string, deps: CommandDeps): Promise<Ac
     const frame = parseFrame(CommandFrame, json)
     deps.access.require(SCOPES[frame.type])
     if (frame.type === 'task') mayPostTask(deps.access, frame)
-    return { type: 'ack', ...withId(id), of: frame.type, result: await carryOut(frame, await deps.open(), deps.keyed) }
+    return { type: 'ack', ...withId(id), of: frame.type, result: await execute(frame, await deps.open(), deps.keyed) }
   } catch (error) {
     return { type: 'problem', ...withId(id), ...deps.toProblem(error).toBody() }
   }
 }
 
-async function carryOut(
+async function execute(
   frame: CommandFrame,
-  { conversation }: Opened,
+  conversation: Conversation,
   keyed: CommandDeps['keyed'],
 ): Promise<AckFrame['result']> {
   switch (frame.type) {
@@ -70,7 +70,7 @@ async function carryOut(
     case 'pause':
       return { status: await conversation.pause({ interrupt: frame.interrupt }) }
     case 'permission':
-      return await conversation.decisions.decide(frame.request_id, frame.decisions)
+      return await conversation.approvals.decide(frame.request_id, frame.decisions)
     case 'task': {
       const { title, runnable, idempotency_key: key } = frame
       const task = { title, runnable }

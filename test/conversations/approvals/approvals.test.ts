@@ -54,7 +54,7 @@ async function setScene(turns: ScriptedTurn[] = [TURN, { text: 'Done.' }], tools
   })
   store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create({ confirmation_mode: true })
-  const conversation = () => bench.manager.get(id)
+  const conversation = () => bench.manager.open(id)
   return {
     bench,
     ran,
@@ -64,14 +64,14 @@ async function setScene(turns: ScriptedTurn[] = [TURN, { text: 'Done.' }], tools
       return await requestOf(await conversation())
     },
     crash: () => bench.restart({ kill: true, between: store.die }),
-    confirm: async (enabled) => void (await (await bench.manager.get(id)).setConfirmation(enabled)),
+    confirm: async (enabled) => void (await (await bench.manager.open(id)).setConfirmation(enabled)),
     [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose](),
   }
 }
 
 async function requestOf(conversation: Conversation): Promise<Asked> {
   await expect.poll(() => conversation.state.status).toBe('waiting_for_confirmation')
-  return conversation.decisions.pending().items[0]!
+  return conversation.approvals.pending().items[0]!
 }
 
 const allow = (use: Asked['tool_uses'][number], more: Partial<ToolDecision> = {}): ToolDecision => {
@@ -113,17 +113,17 @@ describe('a call that waits', () => {
       status: 'waiting_for_confirmation',
       state: { agent_waiting_for_confirmation: true, confirmation_mode: true, agent_paused: false },
     })
-    expect(await conversation.decisions.decide(request_id, [allow(tool_uses[1]!)])).toEqual({
+    expect(await conversation.approvals.decide(request_id, [allow(tool_uses[1]!)])).toEqual({
       status: 'waiting_for_confirmation',
       pending: 1,
     })
-    expect(conversation.decisions.pending().items[0]?.tool_uses.map((use) => use.decision)).toEqual([
+    expect(conversation.approvals.pending().items[0]?.tool_uses.map((use) => use.decision)).toEqual([
       undefined,
       'allow',
     ])
     await sleep(20)
     expect(scene.ran).toEqual([])
-    expect(await conversation.decisions.decide(request_id, [allow(tool_uses[0]!)])).toEqual({
+    expect(await conversation.approvals.decide(request_id, [allow(tool_uses[0]!)])).toEqual({
       status: 'running',
       pending: 0,
     })
@@ -137,7 +137,7 @@ describe('a call that waits', () => {
     await using scene = await setScene()
     const { request_id, tool_uses } = await scene.ask()
     const conversation = await scene.conversation()
-    await conversation.decisions.decide(request_id, [allow(tool_uses[1]!), deny(tool_uses[0]!, 'too risky')])
+    await conversation.approvals.decide(request_id, [allow(tool_uses[1]!), deny(tool_uses[0]!, 'too risky')])
     await settled(conversation, 'idle')
     expect(scene.ran.map(({ input }) => input)).toEqual([{ n: 2 }])
     expect(toldModel(scene.bench)).toEqual([
@@ -154,7 +154,7 @@ describe('a call that waits', () => {
     await using scene = await setScene()
     const { request_id, tool_uses } = await scene.ask()
     const conversation = await scene.conversation()
-    await conversation.decisions.decide(
+    await conversation.approvals.decide(
       request_id,
       tool_uses.map((use) => deny(use)),
     )
@@ -170,7 +170,7 @@ describe('a call that waits', () => {
     await using scene = await setScene()
     await scene.ask()
     const conversation = await scene.conversation()
-    expect(await conversation.decisions.reject('not today')).toEqual({ status: 'idle', pending: 0 })
+    expect(await conversation.approvals.reject('not today')).toEqual({ status: 'idle', pending: 0 })
     await sleep(30)
     expect(scene.bench.model.requests).toHaveLength(1)
     const events = await eventsOf(conversation)
@@ -179,7 +179,7 @@ describe('a call that waits', () => {
     await conversation.run()
     await settled(conversation, 'idle')
     expect(toldModel(scene.bench)).toEqual([expect.stringContaining('not today'), expect.stringContaining('not today')])
-    await expect(conversation.decisions.reject(undefined)).rejects.toMatchObject({ code: 'nothing_pending' })
+    await expect(conversation.approvals.reject(undefined)).rejects.toMatchObject({ code: 'nothing_pending' })
   })
 
   test('with input that the user changed: that runs, the model is told, and so is the log', async () => {
@@ -187,10 +187,10 @@ describe('a call that waits', () => {
     const { request_id, tool_uses } = await scene.ask()
     const conversation = await scene.conversation()
     const change = (updated_input: Record<string, unknown>) =>
-      conversation.decisions.decide(request_id, [allow(tool_uses[0]!, { updated_input })])
+      conversation.approvals.decide(request_id, [allow(tool_uses[0]!, { updated_input })])
     for (const wrong of [{ n: 'one' }, {}, { n: 1, more: true }])
       await expect(change(wrong)).rejects.toMatchObject({ code: 'invalid_request' })
-    expect(conversation.decisions.pending().items).toHaveLength(1)
+    expect(conversation.approvals.pending().items).toHaveLength(1)
     await change({ n: 7, stop: true })
     await settled(conversation, 'idle')
     expect(scene.ran).toEqual([{ name: 'Act', input: { n: 7, stop: true } }])
@@ -216,11 +216,11 @@ describe('none of these grants anything', () => {
   ] as [string, (use: Asked['tool_uses'][number]) => ToolDecision, string][])('%s', async (_, wrong, code) => {
     await using scene = await setScene()
     const { request_id, tool_uses } = await scene.ask()
-    const { decisions } = await scene.conversation()
+    const { approvals } = await scene.conversation()
     const given = [allow(tool_uses[1]!), wrong(tool_uses[0]!)]
-    await expect(decisions.decide(request_id, given)).rejects.toMatchObject({ code })
+    await expect(approvals.decide(request_id, given)).rejects.toMatchObject({ code })
     expect(
-      decisions.pending().items[0]?.tool_uses.some((use) => use.decision),
+      approvals.pending().items[0]?.tool_uses.some((use) => use.decision),
       'all of them or none',
     ).toBe(false)
   })
@@ -229,33 +229,33 @@ describe('none of these grants anything', () => {
     await using scene = await setScene([TURN, TURN, { text: 'Done.' }])
     const first = await scene.ask()
     const conversation = await scene.conversation()
-    const { decisions } = conversation
+    const { approvals } = conversation
     await expect(
-      decisions.decide(
+      approvals.decide(
         uuid7(),
         first.tool_uses.map((use) => allow(use)),
       ),
     ).rejects.toMatchObject({
       code: 'permission_not_found',
     })
-    await expect(decisions.approve(uuid7())).rejects.toMatchObject({ code: 'permission_not_found' })
+    await expect(approvals.approve(uuid7())).rejects.toMatchObject({ code: 'permission_not_found' })
     const use = first.tool_uses[0]!
-    await expect(decisions.decide(first.request_id, [allow(use), deny(use)])).rejects.toMatchObject({
+    await expect(approvals.decide(first.request_id, [allow(use), deny(use)])).rejects.toMatchObject({
       code: 'invalid_request',
     })
-    await decisions.approve(first.request_id)
+    await approvals.approve(first.request_id)
     await until(conversation, 'PermissionRequest', (event) => event.request_id !== first.request_id)
     const second = await requestOf(conversation)
     expect(second.tool_uses.map((one) => one.input_hash)).toEqual(first.tool_uses.map((one) => one.input_hash))
-    await expect(decisions.approve(first.request_id)).rejects.toMatchObject({ code: 'permission_not_found' })
+    await expect(approvals.approve(first.request_id)).rejects.toMatchObject({ code: 'permission_not_found' })
     // The old answer once more is no answer to the new question, though it looks the same.
     expect(
-      await decisions.decide(
+      await approvals.decide(
         first.request_id,
         first.tool_uses.map((one) => allow(one)),
       ),
     ).toMatchObject({ pending: 2 })
-    await expect(decisions.decide(first.request_id, [deny(use)])).rejects.toMatchObject({ code: 'already_decided' })
+    await expect(approvals.decide(first.request_id, [deny(use)])).rejects.toMatchObject({ code: 'already_decided' })
     expect(scene.ran).toHaveLength(2)
   })
 
@@ -275,10 +275,10 @@ describe('none of these grants anything', () => {
       ])
       expect(only(events, 'Result')[0]).toMatchObject({ stop_reason: 'superseded' })
       expectOneResultPerRun(events)
-      await expect(conversation.decisions.decide(request_id, [allow(tool_uses[0]!)])).rejects.toMatchObject({
+      await expect(conversation.approvals.decide(request_id, [allow(tool_uses[0]!)])).rejects.toMatchObject({
         code: 'already_decided',
       })
-      await expect(conversation.decisions.approve(request_id)).rejects.toMatchObject({ code: 'nothing_pending' })
+      await expect(conversation.approvals.approve(request_id)).rejects.toMatchObject({ code: 'nothing_pending' })
     }
   })
 
@@ -299,7 +299,7 @@ describe('none of these grants anything', () => {
       const again = await scene.conversation()
       expect(again.state.status).toBe('waiting_for_confirmation')
       expect(await again.pause({ interrupt: false })).toBe('paused')
-      expect(again.decisions.pending().items[0]).toMatchObject({ request_id })
+      expect(again.approvals.pending().items[0]).toMatchObject({ request_id })
       const runId = await again.run()
       expect(await again.waitForRun(runId, 5, new AbortController().signal)).toEqual({
         run_id: runId,
@@ -309,7 +309,7 @@ describe('none of these grants anything', () => {
     expect(scene.ran).toEqual([])
     expect(scene.bench.model.requests).toHaveLength(1)
     const conversation = await scene.conversation()
-    await conversation.decisions.approve(request_id)
+    await conversation.approvals.approve(request_id)
     await settled(conversation, 'idle')
     expect(scene.ran).toHaveLength(2)
     expectOneResultPerRun(await eventsOf(conversation))
@@ -321,7 +321,7 @@ test('what is decided while paused runs with the next run, also after a restart,
   const { request_id, tool_uses } = await scene.ask()
   const before = await scene.conversation()
   await before.pause({ interrupt: false })
-  expect(await before.decisions.decide(request_id, [deny(tool_uses[0]!), allow(tool_uses[1]!)])).toEqual({
+  expect(await before.approvals.decide(request_id, [deny(tool_uses[0]!), allow(tool_uses[1]!)])).toEqual({
     status: 'paused',
     pending: 0,
   })
@@ -339,7 +339,7 @@ test('a call that was approved and cut off by a crash is not run again', async (
   const { tool: slow, entered } = gate('Act2', { stubborn: true })
   await using scene = await setScene([{ calls: [call('Act2')] }, { text: 'Done.' }], [slow])
   const { request_id } = await scene.ask()
-  await (await scene.conversation()).decisions.approve(request_id)
+  await (await scene.conversation()).approvals.approve(request_id)
   await entered
   await scene.crash()
   const conversation = await scene.conversation()
@@ -369,7 +369,7 @@ describe('the mode', () => {
       tool_uses.map((use) => use.input),
       'not about what runs already',
     ).toEqual([{ n: 1 }])
-    await conversation.decisions.decide(request_id, [deny(tool_uses[0]!)])
+    await conversation.approvals.decide(request_id, [deny(tool_uses[0]!)])
     await until(conversation, 'PermissionRequest', (event) => event.request_id !== request_id)
     expect(slow.calls()).toBe(1)
     expect(only(await eventsOf(conversation), 'ToolResult').map((event) => event.error_type)).toEqual([
@@ -406,8 +406,8 @@ describe('the mode', () => {
       ).toEqual([{ n: 2 }, { n: 3 }])
       if (restart) await (restart === 'kill' ? scene.crash() : scene.bench.restart())
       const conversation = await scene.conversation()
-      expect(conversation.decisions.pending().items).toMatchObject([{ request_id }])
-      await conversation.decisions.decide(request_id, [allow(tool_uses[1]!), deny(tool_uses[0]!, 'not this one')])
+      expect(conversation.approvals.pending().items).toMatchObject([{ request_id }])
+      await conversation.approvals.decide(request_id, [allow(tool_uses[1]!), deny(tool_uses[0]!, 'not this one')])
       await settled(conversation, 'idle')
       expect(scene.ran.map(({ input }) => input)).toEqual([{ n: 1 }, { n: 3 }])
       expect(slow.calls(), 'what has run does not run again').toBe(1)
@@ -431,7 +431,7 @@ describe('the mode', () => {
     await conversation.pause({ interrupt: false })
     expect(await endlessRun(conversation)).toBe('waiting_for_confirmation')
     expect(scene.ran).toEqual([])
-    await conversation.decisions.approve(request_id)
+    await conversation.approvals.approve(request_id)
     await settled(conversation, 'idle')
     expect(scene.ran.map(({ input }) => input)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
   })
@@ -442,7 +442,7 @@ describe('the mode', () => {
     await using _ = scene
     const { request_id } = await scene.ask()
     const conversation = await scene.conversation()
-    await conversation.decisions.approve(request_id)
+    await conversation.approvals.approve(request_id)
     await slow.entered
     await scene.confirm(false)
     await scene.confirm(true)
@@ -482,7 +482,7 @@ describe('the mode', () => {
     expect(scene.ran).toEqual([{ name: 'Think', input: { n: 1 } }])
     expect(tool_uses.map((use) => use.input)).toEqual([{ n: 3 }])
     const conversation = await scene.conversation()
-    await conversation.decisions.approve(request_id)
+    await conversation.approvals.approve(request_id)
     await settled(conversation, 'idle')
     expect(scene.ran.map(({ input }) => input)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
   })
@@ -500,7 +500,7 @@ test('what is accepted only without its nulls is no call that would be refused: 
   expect(tool_uses).toMatchObject([{ input: { n: 1, stop: null } }])
   expect(scene.ran).toEqual([])
   const conversation = await scene.conversation()
-  await conversation.decisions.approve(request_id)
+  await conversation.approvals.approve(request_id)
   await settled(conversation, 'idle')
   expect(scene.ran).toEqual([{ name: 'Act', input: { n: 1 } }])
 })
@@ -511,11 +511,11 @@ test('the limits of a run hold across its waits: max_steps is not forgotten', as
   await conversation.post(userText('go'))
   const runId = await conversation.run({ max_steps: 2 })
   const { request_id } = await requestOf(conversation)
-  await conversation.decisions.approve(request_id)
+  await conversation.approvals.approve(request_id)
   await until(conversation, 'PermissionRequest', (event) => event.request_id !== request_id)
   await scene.crash()
   const again = await scene.conversation()
-  await again.decisions.approve((await requestOf(again)).request_id)
+  await again.approvals.approve((await requestOf(again)).request_id)
   await settled(again, 'paused')
   expect(only(await eventsOf(again), 'Result')).toMatchObject([{ run_id: runId, stop_reason: 'max_steps', steps: 2 }])
 })
@@ -527,7 +527,7 @@ test('a burst of answers at once: one decides, the same are told so, the others 
   const [use] = tool_uses as [Asked['tool_uses'][number]]
   const answers = await Promise.allSettled(
     Array.from({ length: 20 }, (_, i) =>
-      conversation.decisions.decide(request_id, [i % 2 ? deny(use, 'no') : allow(use)]),
+      conversation.approvals.decide(request_id, [i % 2 ? deny(use, 'no') : allow(use)]),
     ),
   )
   expect(answers.map((one) => (one.status === 'fulfilled' ? 'ok' : one.reason.code))).toEqual(
@@ -542,7 +542,7 @@ test('what meta.json restores is what the log says', async () => {
   await using scene = await setScene()
   const { request_id, tool_uses } = await scene.ask()
   const conversation = await scene.conversation()
-  await conversation.decisions.decide(request_id, [allow(tool_uses[0]!, { updated_input: { n: 5 } })])
+  await conversation.approvals.decide(request_id, [allow(tool_uses[0]!, { updated_input: { n: 5 } })])
   const expected = (await eventsOf(conversation)).reduce(fold, EMPTY_STATE)
   await scene.bench.restart()
   expect((await scene.conversation()).state).toEqual(expected)
@@ -607,7 +607,7 @@ test('property: whatever is done in whatever order, no call runs that was not al
 
 async function carryOut(scene: Scene, deed: Deed): Promise<void> {
   const conversation = await scene.conversation()
-  const { decisions } = conversation
+  const { approvals } = conversation
   const act = async () => {
     switch (deed.kind) {
       case 'say':
@@ -617,9 +617,9 @@ async function carryOut(scene: Scene, deed: Deed): Promise<void> {
       case 'pause':
         return await conversation.pause({ interrupt: false })
       case 'reject':
-        return await decisions.reject('no')
+        return await approvals.reject('no')
       case 'approve':
-        return await decisions.approve(decisions.pending().items[0]?.request_id ?? uuid7())
+        return await approvals.approve(approvals.pending().items[0]?.request_id ?? uuid7())
       case 'rest':
         for (let ms = 0; ms < 60 && conversation.state.status === 'running'; ms += 2) await sleep(2)
         return undefined
@@ -636,7 +636,7 @@ async function carryOut(scene: Scene, deed: Deed): Promise<void> {
         const input_hash = deed.hash === 'right' ? use.input_hash : hashInput(use.name, { n: -1 })
         const updated = deed.change && deed.allow ? { updated_input: { n: 1000 } } : {}
         const behavior = deed.allow ? 'allow' : 'deny'
-        return await decisions.decide(shown.request_id, [
+        return await approvals.decide(shown.request_id, [
           { tool_use_id: use.tool_use_id, input_hash, behavior, ...updated },
         ])
       }

@@ -22,10 +22,9 @@ async function converse(bench: Bench) {
   return await bench.manager.create(CreateConversation.parse({ llm_config }))
 }
 
-const put = (bench: Bench, id: string, llm_config: object) =>
-  bench.manager.configure(id, UpdateConfig.parse({ llm_config }))
+const put = (bench: Bench, id: string, llm_config: object) => bench.configure(id, UpdateConfig.parse({ llm_config }))
 
-const run = async (bench: Bench, id: string) => await say(await bench.manager.get(id))
+const run = async (bench: Bench, id: string) => await say(await bench.manager.open(id))
 
 /** Nobody there has ever seen any of it. */
 function expectNothingAt(model: ScriptedModel): void {
@@ -47,7 +46,7 @@ describe('an update that leads to another origin', () => {
     expect(other.requests).toHaveLength(2)
     expect(other.requests.map(({ headers }) => headers.authorization)).toEqual([undefined, undefined])
     expectNothingAt(other)
-    const [update] = only(await eventsOf(await bench.manager.get(id)), 'ConfigUpdate')
+    const [update] = only(await eventsOf(await bench.manager.open(id)), 'ConfigUpdate')
     expect(update?.changes).toEqual({
       llm_config: { base_url: other.baseUrl },
       dropped: ['api_key', 'extra_headers'],

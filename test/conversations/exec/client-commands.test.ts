@@ -1,24 +1,25 @@
 /** Commands of clients inside the server: small limits, shells that cannot start, and the way other parts run one. */
 import { expect, test } from 'vitest'
 import { RunCommand } from '../../../src/contract/command.ts'
-import type { AssemblyDeps, Opened } from '../../../src/conversations/assemble.ts'
+import type { Conversation, Exec } from '../../../src/conversations/conversation.ts'
+import type { Execution } from '../../../src/conversations/dependencies.ts'
 import { hostLauncher } from '../../../src/sandbox/host-launcher.ts'
 import { eventsOf, only, realShells, setBench } from '../fixtures.ts'
 import { launcherOf } from '../../support/launcher.ts'
 
 async function open(
-  commandLimits: AssemblyDeps['commandLimits'] = {},
+  commandLimits: Execution['commandLimits'] = {},
   launcher = hostLauncher,
-): Promise<Opened & AsyncDisposable> {
+): Promise<Exec & { readonly conversation: Conversation } & AsyncDisposable> {
   const bench = await setBench({ deps: { createShells: realShells(launcher), commandLimits } })
-  const opened = await bench.manager.open(await bench.create())
-  return { ...opened, [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose]() }
+  const conversation = await bench.manager.open(await bench.create())
+  return { ...conversation.exec, conversation, [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose]() }
 }
 
 const commandOf = (command: string, more: object = {}) => RunCommand.parse({ command, ...more })
 const SIGNAL = new AbortController().signal
 
-const wholeOf = async ({ commands }: Opened, id: string) => {
+const wholeOf = async ({ commands }: Exec, id: string) => {
   const query = { stream: 'stdout', offset: 0, max_bytes: 65_536, wait: 0 } as const
   return await commands.output(id, query, SIGNAL)
 }
@@ -114,7 +115,7 @@ test('a new workdir ends what runs, and says so; the next command starts there',
   const running = opened.commands.run(commandOf('sleep 60'))
   const { command_id } = await opened.commands.start(commandOf('sleep 61', { background: true }))
   await expect.poll(async () => (await opened.processes.list()).length).toBe(3)
-  await opened.endShells()
+  await opened.conversation.configure({ workdir: 'elsewhere' })
   expect(await running).toMatchObject({
     status: 'killed',
     killed_by: 'request',
@@ -127,6 +128,6 @@ test('a new workdir ends what runs, and says so; the next command starts there',
 
 test('nothing begins in a conversation that is being closed', async () => {
   await using opened = await open()
-  await opened.dispose('closing')
+  await opened.conversation.dispose('closing')
   await expect(opened.commands.run(commandOf('true'))).rejects.toMatchObject({ code: 'unavailable' })
 })

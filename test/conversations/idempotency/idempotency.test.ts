@@ -160,13 +160,13 @@ describe('POST messages', () => {
     await using bench = await setBench({ script: () => ({ delay_ms: 60_000 }) })
     const conversation = await bench.converse()
     const key = { key: 'k', bodyHash: 'h' }
-    const post = async () => await (await bench.manager.get(conversation.id)).post(userText('hi', true), key)
+    const post = async () => await (await bench.manager.open(conversation.id)).post(userText('hi', true), key)
     const answers = await Promise.all(Array.from({ length: 5 }, post))
     await bench.restart({ kill: true })
     answers.push(await post())
     expect(new Set(answers.map((one) => JSON.stringify(one))).size).toBe(1)
     expect(answers[0]).toMatchObject({ event_id: expect.any(String), seq: 2, run_id: expect.any(String) })
-    const events = await eventsOf(await bench.manager.get(conversation.id))
+    const events = await eventsOf(await bench.manager.open(conversation.id))
     expect(only(events, 'UserMessage')).toMatchObject([{ idempotency_key: 'k', body_hash: 'h' }])
   })
 

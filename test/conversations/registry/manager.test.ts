@@ -44,7 +44,7 @@ describe('creating', () => {
   test('makes a directory of its own to work in, and tells everything but the key', async () => {
     await using bench = await setBench()
     const id = await bench.create({ title: 'One', metadata: { a: 1 } })
-    const view = await bench.manager.view(id)
+    const view = await bench.view(id)
     expect(view).toMatchObject({
       id,
       title: 'One',
@@ -66,7 +66,7 @@ describe('creating', () => {
     await expect(bench.create({ id })).rejects.toMatchObject({ code: 'conversation_deleted' })
     await bench.restart()
     await expect(bench.create({ id })).rejects.toMatchObject({ code: 'conversation_deleted' })
-    await expect(bench.manager.get(id)).rejects.toMatchObject({ code: 'conversation_deleted' })
+    await expect(bench.manager.open(id)).rejects.toMatchObject({ code: 'conversation_deleted' })
   })
 
   test('of ten at once with one id, one is made', async () => {
@@ -75,7 +75,7 @@ describe('creating', () => {
     const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => bench.create({ id })))
     expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(1)
     expect(await list(bench.manager)).toMatchObject({ items: [{ id }] })
-    await say(await bench.manager.get(id))
+    await say(await bench.manager.open(id))
   })
 
   test('data that lies where its own would go is never touched', async () => {
@@ -129,7 +129,7 @@ describe('creating', () => {
     ).toEqual(['deleted'])
     expect(await readdir(home.directory)).toEqual([])
     expect(await readdir(bench.workdirBase)).toEqual([])
-    await expect(bench.manager.get(id)).rejects.toMatchObject({ code: 'conversation_not_found' })
+    await expect(bench.manager.open(id)).rejects.toMatchObject({ code: 'conversation_not_found' })
     isFull = false
     expect(await bench.create({ id })).toBe(id)
   })
@@ -159,14 +159,14 @@ describe('deleting', () => {
     })
     const id = await bench.create()
     await bench.manager.delete(id)
-    await expect(bench.manager.get(id)).rejects.toMatchObject({ code: 'conversation_deleted' })
+    await expect(bench.manager.open(id)).rejects.toMatchObject({ code: 'conversation_deleted' })
     expect(bench.logged.join('')).not.toContain('it was looked for')
   })
 
   test('removes the data and the workdir the server made', async () => {
     await using bench = await setBench()
     const id = await bench.create()
-    const { workdir } = await bench.manager.view(id)
+    const { workdir } = await bench.view(id)
     await writeFile(join(workdir, 'result.txt'), 'hello')
     await bench.manager.delete(id)
     expect([await exists(workdir), await exists(bench.sessionOf(id))]).toEqual([false, false])
@@ -188,8 +188,8 @@ describe('deleting', () => {
   test('removes the workdir the server made also when the conversation works elsewhere by now, and keeps the other', async () => {
     await using bench = await setBench()
     const id = await bench.create()
-    await bench.manager.configure(id, { workdir: 'project' })
-    expect((await bench.manager.view(id)).workdir).toBe(join(bench.workdirBase, 'project'))
+    await bench.configure(id, { workdir: 'project' })
+    expect((await bench.view(id)).workdir).toBe(join(bench.workdirBase, 'project'))
     await bench.manager.delete(id)
     expect(await readdir(bench.workdirBase)).toEqual(['project'])
   })
@@ -223,7 +223,7 @@ describe('deleting', () => {
     for (let round = 0; round < 20; round++) {
       const id = await bench.create()
       await bench.restart()
-      const opening = bench.manager.get(id)
+      const opening = bench.manager.open(id)
       const deleting = bench.manager.delete(id)
       const [opened] = await Promise.allSettled([opening, deleting])
       await deleting
@@ -238,7 +238,7 @@ describe('deleting', () => {
     const id = await bench.create()
     await rename(join(bench.dataDir, 'deleted'), join(bench.dataDir, 'moved'))
     await expect(bench.manager.delete(id)).rejects.toThrow('ENOENT')
-    expect(await say(await bench.manager.get(id))).toMatchObject({ stop_reason: 'completed' })
+    expect(await say(await bench.manager.open(id))).toMatchObject({ stop_reason: 'completed' })
     await rename(join(bench.dataDir, 'moved'), join(bench.dataDir, 'deleted'))
     const catalog = await createCatalog(bench.dataDir)
     expect(await catalog.isDeleted(id)).toBe(false)
@@ -295,7 +295,7 @@ describe('listing', () => {
     await say(talked, 'Please write the report')
     const failed = await bench.converse({ llm_config: { model: 'm', base_url: 'http://127.0.0.1:1', num_retries: 0 } })
     await say(failed)
-    const middle = (await bench.manager.view(named)).created_at
+    const middle = (await bench.view(named)).created_at
     for (const [query, count] of [
       [{}, 7],
       [{ user_id: 'odd' }, 2],
@@ -354,8 +354,8 @@ describe('a start of the server', () => {
     const before = conversation.view()
     await bench.restart()
     expect((await list(bench.manager)).items).toEqual([before])
-    expect(await bench.manager.view(conversation.id)).toEqual(before)
-    expect(await say(await bench.manager.get(conversation.id))).toMatchObject({ stop_reason: 'completed' })
+    expect(await bench.view(conversation.id)).toEqual(before)
+    expect(await say(await bench.manager.open(conversation.id))).toMatchObject({ stop_reason: 'completed' })
   })
 
   test.each([
@@ -396,7 +396,7 @@ describe('a start of the server', () => {
     await say(conversation)
     const before = conversation.view()
     await bench.restart({ between: () => garble(join(bench.sessionOf(conversation.id), 'meta.json')) })
-    expect(await bench.manager.view(conversation.id)).toEqual(before)
+    expect(await bench.view(conversation.id)).toEqual(before)
     expect((await list(bench.manager)).items).toEqual([before])
   })
 
@@ -407,10 +407,10 @@ describe('a start of the server', () => {
       script: [{ calls: [call('Slow'), call('Slow')] }, { text: 'I see.' }],
     })
     const { id } = await bench.converse()
-    await (await bench.manager.get(id)).post(userText('go', true))
+    await (await bench.manager.open(id)).post(userText('go', true))
     await slow.entered
     await bench.restart({ kill: true })
-    const conversation = await bench.manager.get(id)
+    const conversation = await bench.manager.open(id)
     expect(conversation.view()).toMatchObject({ status: 'paused' })
     const events = await eventsOf(conversation)
     expect(only(events, 'ToolResult')).toMatchObject([{ error_type: 'interrupted' }, { error_type: 'interrupted' }])
@@ -425,7 +425,7 @@ describe('a start of the server', () => {
     await conversation.post(userText('go', true))
     await slow.entered
     await bench.restart()
-    const after = await bench.manager.get(conversation.id)
+    const after = await bench.manager.open(conversation.id)
     expect(after.state).toMatchObject({ status: 'paused', reason: 'server_closing', openCalls: [] })
     expect(bench.model.requests).toHaveLength(1)
   })
@@ -437,10 +437,10 @@ describe('a start of the server', () => {
       script: [{ calls: [call('Slow')] }, { text: 'Resumed.' }],
     })
     const { id } = await bench.converse({ resume_on_start: true })
-    await (await bench.manager.get(id)).post(userText('go', true))
+    await (await bench.manager.open(id)).post(userText('go', true))
     await slow.entered
     await bench.restart({ kill })
-    const resumed = await bench.manager.get(id)
+    const resumed = await bench.manager.open(id)
     expect(await until(resumed, 'Result', (event) => event.stop_reason === 'completed')).toMatchObject({
       final_text: 'Resumed.',
     })
@@ -454,7 +454,7 @@ describe('a start of the server', () => {
     await slow.entered
     await conversation.pause({ interrupt: true })
     await bench.restart()
-    expect((await bench.manager.view(conversation.id)).status).toBe('paused')
+    expect((await bench.view(conversation.id)).status).toBe('paused')
     expect(await readdir(join(bench.dataDir, 'active'))).toEqual([])
   })
 
@@ -489,13 +489,13 @@ describe('a start of the server', () => {
           if (meta === 'without') await rm(join(bench.sessionOf(damaged), 'meta.json'))
         },
       })
-      await expect(bench.manager.get(damaged)).rejects.toMatchObject({ code: 'conversation_damaged' })
+      await expect(bench.manager.open(damaged)).rejects.toMatchObject({ code: 'conversation_damaged' })
       expect((await list(bench.manager, { order: 'asc' })).items).toMatchObject([
         { id: damaged, status: 'error' },
         { id: sound, status: 'idle' },
       ])
       expect(bench.manager.count({ status: 'error' })).toBe(1)
-      expect(await say(await bench.manager.get(sound))).toMatchObject({ stop_reason: 'completed' })
+      expect(await say(await bench.manager.open(sound))).toMatchObject({ stop_reason: 'completed' })
       await expect(bench.create({ id: damaged })).rejects.toMatchObject({ code: 'conversation_exists' })
       await bench.manager.delete(damaged)
       expect(await allIds(bench.manager)).toEqual([sound])
@@ -507,17 +507,14 @@ describe('a start of the server', () => {
     const conversation = await bench.converse()
     await say(conversation)
     await bench.restart({ secretKeys: ['quite-another-key-material'] })
-    const reopened = await bench.manager.get(conversation.id)
+    const reopened = await bench.manager.open(conversation.id)
     expect(await eventsOf(reopened)).toHaveLength(6)
     expect(await say(reopened)).toMatchObject({ stop_reason: 'error' })
     expect(only(await eventsOf(reopened), 'ErrorEvent')).toMatchObject([
       { error_type: 'auth', message: expect.stringContaining('llm_config.api_key') },
     ])
     expect(bench.model.requests, 'nothing was sent without the key').toHaveLength(1)
-    await bench.manager.configure(
-      conversation.id,
-      UpdateConfig.parse({ llm_config: { api_key: 'a-new-key-of-the-model' } }),
-    )
+    await bench.configure(conversation.id, UpdateConfig.parse({ llm_config: { api_key: 'a-new-key-of-the-model' } }))
     expect(await say(reopened)).toMatchObject({ stop_reason: 'completed' })
     expect(bench.model.requests.at(-1)?.headers.authorization).toBe('Bearer a-new-key-of-the-model')
   })
@@ -533,19 +530,19 @@ describe('configuring', () => {
       extra_headers: { 'X-Api-Key': 'header-secret-1', 'X-Title': 'My App' },
     }
     const { id } = await bench.manager.create(CreateConversation.parse({ llm_config }))
-    const masked = (await bench.manager.view(id)).llm_config
+    const masked = (await bench.view(id)).llm_config
     expect(masked).toMatchObject({
       api_key: '**********',
       extra_headers: { 'X-Api-Key': '**********', 'X-Title': '**********' },
     })
-    await bench.manager.configure(
+    await bench.configure(
       id,
       UpdateConfig.parse({
         llm_config: { ...masked, temperature: 1, extra_headers: { ...masked.extra_headers, 'X-Title': 'Other' } },
       }),
     )
     await bench.restart()
-    await say(await bench.manager.get(id))
+    await say(await bench.manager.open(id))
     expect(bench.model.requests.at(-1)).toMatchObject({
       body: { temperature: 1 },
       headers: { authorization: `Bearer ${MODEL_KEY}`, 'x-api-key': 'header-secret-1', 'x-title': 'Other' },
@@ -571,12 +568,12 @@ describe('configuring', () => {
     const conversation = await bench.converse()
     const { run_id } = await conversation.post(userText('go', true))
     await slow.entered
-    await expect(bench.manager.configure(conversation.id, { workdir: 'other' })).rejects.toMatchObject({
+    await expect(bench.configure(conversation.id, { workdir: 'other' })).rejects.toMatchObject({
       code: 'conversation_running',
     })
     slow.open()
     await endOf(conversation, run_id!)
-    expect(await bench.manager.configure(conversation.id, { workdir: 'other' })).toMatchObject({
+    expect(await bench.configure(conversation.id, { workdir: 'other' })).toMatchObject({
       workdir: join(bench.workdirBase, 'other'),
     })
   })
@@ -598,7 +595,10 @@ describe('a log that cannot be trusted any more', () => {
     await writeFile(path, content)
     slow.open()
     expect(await closed.promise, 'readers of the old one come back for the new one').toBe('closing')
-    const [reopened, same] = await Promise.all([bench.manager.get(conversation.id), bench.manager.get(conversation.id)])
+    const [reopened, same] = await Promise.all([
+      bench.manager.open(conversation.id),
+      bench.manager.open(conversation.id),
+    ])
     expect(reopened).not.toBe(conversation)
     expect(same).toBe(reopened)
     expect(reopened.state).toMatchObject({ status: 'error', reason: 'error', openCalls: [] })
@@ -621,7 +621,7 @@ describe('closing', () => {
     const waiting = conversation.waitForRun(conversation.state.run!.id, 60, new AbortController().signal)
     await bench.manager.close()
     expect(await waiting).toMatchObject({ status: 'paused', result: { stop_reason: 'paused' } })
-    await expect(bench.manager.get(conversation.id)).rejects.toMatchObject({ code: 'unavailable' })
+    await expect(bench.manager.open(conversation.id)).rejects.toMatchObject({ code: 'unavailable' })
     await expect(bench.create()).rejects.toMatchObject({ code: 'unavailable' })
     await expect(conversation.post(userText('late'))).rejects.toMatchObject({ code: 'unavailable' })
   })

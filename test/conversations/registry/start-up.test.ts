@@ -15,7 +15,7 @@ const summariesOf = (bench: Bench) => join(bench.dataDir, 'summaries')
 const logOf = (bench: Bench, id: string) => join(bench.sessionOf(id), 'events.jsonl')
 
 const post = async (bench: Bench, id: string, text: string) =>
-  await (await bench.manager.get(id)).post({ message: { role: 'user', content: text }, run: false })
+  await (await bench.manager.open(id)).post({ message: { role: 'user', content: text }, run: false })
 
 const listed = async (bench: Bench, query: object = {}): Promise<ConversationView[]> =>
   (await bench.manager.list(ListConversations.parse({ limit: 1000, ...query }))).items
@@ -25,7 +25,7 @@ const seqsOf = async (bench: Bench) => Object.fromEntries((await listed(bench)).
 /** Opens each conversation, which goes by its log alone as far as that tells another story. */
 async function truthOf(bench: Bench): Promise<ConversationView[]> {
   const ids = (await listed(bench)).map(({ id }) => id)
-  return await Promise.all(ids.map((id) => bench.manager.view(id)))
+  return await Promise.all(ids.map((id) => bench.view(id)))
 }
 
 describe('a start of the server', () => {
@@ -58,7 +58,7 @@ describe('a start of the server', () => {
     const copy = join(bench.dataDir, 'copy')
     await post(bench, restored, 'one')
     await copyFile(logOf(bench, restored), copy)
-    await bench.manager.configure(restored, { title: 'later' })
+    await bench.configure(restored, { title: 'later' })
     await post(bench, grown, 'one')
     await bench.restart({
       async between() {
@@ -81,7 +81,7 @@ describe('a start of the server', () => {
     for (const kill of [true, false]) {
       await using bench = await setBench()
       const id = await bench.create()
-      const conversation = await bench.manager.get(id)
+      const conversation = await bench.manager.open(id)
       await conversation.clientEvents.post({ name: 'noticed', data: {} })
       await bench.restart({ kill })
       expect(await seqsOf(bench), `kill: ${kill}`).toEqual({ [id]: 2 })
@@ -152,10 +152,10 @@ describe('a start of the server', () => {
             await post(bench, id!, 'a message')
             break
           case 2:
-            await bench.manager.configure(id!, { title: `Another ${random.below(100)}` })
+            await bench.configure(id!, { title: `Another ${random.below(100)}` })
             break
           case 3:
-            await (await bench.manager.get(id!)).clientEvents.post({ name: 'noticed', data: {} })
+            await (await bench.manager.open(id!)).clientEvents.post({ name: 'noticed', data: {} })
             break
           case 4:
             await keep(logOf(bench, id!))

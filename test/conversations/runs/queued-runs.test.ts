@@ -67,7 +67,7 @@ describe('a run for which there is no room', () => {
     const { bench, second } = await setTwo()
     await using _ = bench
     await bench.restart()
-    const reopened = await bench.manager.get(second.id)
+    const reopened = await bench.manager.open(second.id)
     expect(reopened.state).toMatchObject({ status: 'paused', reason: 'server_closing' })
     expect((await endOf(reopened, await reopened.run())).stop_reason).toBe('completed')
   })

@@ -5,7 +5,8 @@ import { EVENT_VERSION } from '../../../src/contract/events/event.ts'
 import { Status as StatusSchema, StopReason as StopReasonSchema } from '../../../src/contract/events/status.ts'
 import { UsageByModel } from '../../../src/contract/message.ts'
 import type { State } from '../../../src/conversations/state/state.ts'
-import { EMPTY_STATE, STATUS_AFTER, fold, gatedCalls } from '../../../src/conversations/state/state.ts'
+import { STATUS_AFTER } from '../../../src/conversations/state/run-state.ts'
+import { EMPTY_STATE, fold, gatedCalls } from '../../../src/conversations/state/state.ts'
 import {
   answered,
   asked,

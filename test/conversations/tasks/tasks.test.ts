@@ -224,7 +224,7 @@ describe('cancelling', () => {
     await until(conversation, 'PermissionRequest')
     await expect.poll(() => conversation.state.status).toBe('waiting_for_confirmation')
     expect(await conversation.tasks.cancel(id)).toMatchObject({ status: 'cancelled' })
-    expect(conversation.decisions.pending().items).toEqual([])
+    expect(conversation.approvals.pending().items).toEqual([])
     const second = await ask(conversation, 'two')
     expect(await endOf(conversation, second)).toMatchObject({ status: 'completed' })
     expect(ran).toEqual([])
@@ -316,17 +316,17 @@ describe('an Idempotency-Key', () => {
     const { id } = await bench.converse()
     const key = { key: 'k', bodyHash: 'h' }
     const post = async (bodyHash = 'h') => {
-      const { tasks } = await bench.manager.get(id)
+      const { tasks } = await bench.manager.open(id)
       return await tasks.post({ title: 'one', runnable: agentRun('one') }, { ...key, bodyHash })
     }
     const answers = await Promise.all([post(), post(), post()])
-    await endOf(await bench.manager.get(id), answers[0].task_id)
+    await endOf(await bench.manager.open(id), answers[0].task_id)
     answers.push(await post())
     await bench.restart({ kill: true })
     answers.push(await post())
     for (const answer of answers) expect(answer).toEqual(answers[0])
     await expect(post('other')).rejects.toMatchObject({ code: 'idempotency_mismatch' })
-    const conversation = await bench.manager.get(id)
+    const conversation = await bench.manager.open(id)
     expect(await pagesOf(conversation, {})).toEqual([answers[0].task_id])
     await expect(conversation.post(userText('x'), { ...key, bodyHash: 'of a message' })).rejects.toMatchObject({
       code: 'idempotency_mismatch',
@@ -369,12 +369,12 @@ describe('a start of the server', () => {
       const { bench, crash } = await setMortal({ script, tools: [slow.tool] })
       await using _ = bench
       const { id } = await bench.converse({ resume_on_start: resume })
-      const before = await bench.manager.get(id)
+      const before = await bench.manager.open(id)
       const [one, two] = [await ask(before, 'one'), await ask(before, 'two')]
       const tick = await before.tasks.post({ title: 'tick', runnable: ticker(1000) })
       await slow.entered
       await crash()
-      const conversation = await bench.manager.get(id)
+      const conversation = await bench.manager.open(id)
       expect(await conversation.tasks.get(tick.task_id)).toMatchObject({
         status: 'error',
         message: expect.stringContaining('not known'),
@@ -439,7 +439,7 @@ describe('a start of the server', () => {
     await until(conversation, 'TaskUpdate', (event) => event.progress?.done === 1)
     await conversation.post(userText('note'))
     await bench.restart()
-    const again = await bench.manager.get(conversation.id)
+    const again = await bench.manager.open(conversation.id)
     expect((await eventsOf(again)).reduce(fold, EMPTY_STATE)).toEqual(again.state)
   })
 })
@@ -484,11 +484,11 @@ test('property: whatever is done in whatever order, no task is stranded, each en
       for (const deed of plan)
         await carryOut(
           deed,
-          () => bench.manager.get(id),
+          () => bench.manager.open(id),
           crash,
           () => bench.restart(),
         )
-      const conversation = await bench.manager.get(id)
+      const conversation = await bench.manager.open(id)
       await settle(conversation)
       const events = await eventsOf(conversation)
       ended += expectSound(events)

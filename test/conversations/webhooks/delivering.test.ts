@@ -23,7 +23,7 @@ async function setUp(answer?: Answering, { timing = {}, ...options }: BenchOptio
   const bench = await setBench({ callbacks: { fetch, timing: { ...TIMING, ...timing } }, ...options })
   const receiver = await startReceiver(answer)
   const id = await bench.create()
-  const callbacks = async () => (await bench.manager.open(id)).callbacks
+  const callbacks = async () => (await bench.manager.open(id)).webhooks
   const register = async (fields: object = {}, to: Receiver = receiver) => {
     const created = await (await callbacks()).create({ url: to.url, ...fields })
     to.secret = created.secret
@@ -39,7 +39,7 @@ async function setUp(answer?: Answering, { timing = {}, ...options }: BenchOptio
     deliveries: async (callbackId: string) => (await callbacks()).deliveries(callbackId, { limit: 100 }).items,
     /** Events with these seqs. */
     async say(...texts: string[]): Promise<number[]> {
-      const conversation = await bench.manager.get(id)
+      const conversation = await bench.manager.open(id)
       const seqs: number[] = []
       for (const text of texts) seqs.push((await conversation.post(userText(text))).seq)
       return seqs
@@ -248,8 +248,8 @@ describe('one receiver that does not answer', () => {
     slow.secret = undefined
     await it.register()
     const other = await it.bench.create()
-    const { callbacks, conversation } = await it.bench.manager.open(other)
-    const { secret } = await callbacks.create({ url: it.receiver.url })
+    const conversation = await it.bench.manager.open(other)
+    const { secret } = await conversation.webhooks.create({ url: it.receiver.url })
     await it.say('one', 'two')
     await it.receiver.untilReceived(has(3))
     it.receiver.secret = secret
@@ -263,7 +263,7 @@ describe('one receiver that does not answer', () => {
   test('is behind the agent, which runs on', async () => {
     await using it = await setUp(() => {})
     await it.register()
-    const conversation = await it.bench.manager.get(it.id)
+    const conversation = await it.bench.manager.open(it.id)
     const { run_id } = await conversation.post(userText('go', true))
     const { result } = await conversation.waitForRun(run_id!, 20, new AbortController().signal)
     expect(result).toMatchObject({ stop_reason: 'completed' })
@@ -293,7 +293,7 @@ test('a burst that is more than a reader may be behind is delivered whole and in
     return 204
   })
   const id = await it.register()
-  const { log } = await it.bench.manager.get(it.id)
+  const { log } = await it.bench.manager.open(it.id)
   const seqs: number[] = []
   const draft = { type: 'UserMessage', source: 'user', run: false } as const
   for (let n = 0; n < 20; n++) {

@@ -16,7 +16,7 @@ test.each([
   const fork = await bench.manager.fork(guest.id, { workdir: 'share' })
   const mover = await bench.converse()
   const movers = mover.state.settings.workdir
-  await bench.manager.configure(mover.id, { workdir: `${id}/elsewhere` })
+  await bench.configure(mover.id, { workdir: `${id}/elsewhere` })
   await writeFile(join(made, 'sub/file'), 'theirs')
   const ids: Record<string, string> = { owner: id, guest: guest.id, fork: fork.id, mover: mover.id }
   for (const [at, name] of order.entries()) {
@@ -33,10 +33,10 @@ test('one that moves within it stays a guest, one that moves out of it is none a
   const { id, state } = await bench.converse()
   const made = state.settings.workdir
   const guest = await bench.converse({ workdir: `${id}/a` })
-  await bench.manager.configure(guest.id, { workdir: `${id}/b` })
+  await bench.configure(guest.id, { workdir: `${id}/b` })
   await bench.manager.delete(id)
   expect(existsSync(join(made, 'b'))).toBe(true)
-  await bench.manager.configure(guest.id, { workdir: 'somewhere' })
+  await bench.configure(guest.id, { workdir: 'somewhere' })
   expect(existsSync(made)).toBe(false)
 })
 

@@ -41,8 +41,8 @@ export const directoryRoutes: FastifyPluginAsyncZod<{ manager: ConversationManag
       const { files } = await manager.open(request.params.id)
       const path = parseJailPath(request.query.path)
       const signal = closeSignal(reply)
-      if (!request.query.format) return reply.send(await files.list(path, request.query, signal))
-      return sendArchive(reply, await files.archive(path, signal), path.names.at(-1) ?? 'workdir')
+      if (!request.query.format) return reply.send(await files.views.list(path, request.query, signal))
+      return sendArchive(reply, await files.views.archive(path, signal), path.names.at(-1) ?? 'workdir')
     },
   )
 
@@ -62,7 +62,7 @@ export const directoryRoutes: FastifyPluginAsyncZod<{ manager: ConversationManag
     },
     async (request, reply) => {
       const { files } = await manager.open(request.params.id)
-      const made = await files.makeDirectory(pathOf(request), keyOf(request), closeSignal(reply))
+      const made = await files.changes.makeDirectory(pathOf(request), keyOf(request), closeSignal(reply))
       return reply.code(made.seq === undefined ? 200 : 201).send(made)
     },
   )

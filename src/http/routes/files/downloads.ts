@@ -58,8 +58,8 @@ export const downloadRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
       const path = pathOf(request)
       const name = path.names.at(-1) ?? 'workdir'
       const signal = closeSignal(reply)
-      if (request.query.format) return sendArchive(reply, await files.archive(path, signal), name)
-      return await sendFile(request, reply, await files.open(path, signal), name)
+      if (request.query.format) return sendArchive(reply, await files.views.archive(path, signal), name)
+      return await sendFile(request, reply, await files.views.open(path, signal), name)
     },
   )
 
@@ -87,8 +87,8 @@ export const downloadRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
       const path = pathOf(request)
       const name = path.names.at(-1) ?? 'workdir'
       const signal = closeSignal(reply)
-      if (!request.query.format) return await sendFile(request, reply, await files.open(path, signal), name)
-      await files.list(path, ListFiles.parse({ limit: 1 }), signal)
+      if (!request.query.format) return await sendFile(request, reply, await files.views.open(path, signal), name)
+      await files.views.list(path, ListFiles.parse({ limit: 1 }), signal)
       return sendArchive(reply, undefined, name)
     },
   )

@@ -62,7 +62,7 @@ export const fileBodyRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
     async (request, reply) => {
       const { files } = await manager.open(request.params.id)
       const incoming = { content: filesOf(request, maxBytes), maxBytes, signal: closeSignal(reply) }
-      const items = await files.upload(parseJailPath(request.query.path), incoming, keyOf(request))
+      const items = await files.changes.upload(parseJailPath(request.query.path), incoming, keyOf(request))
       return reply.code(201).send({ items })
     },
   )
@@ -91,7 +91,11 @@ export const fileBodyRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
     async (request, reply) => {
       const { files } = await manager.open(request.params.id)
       const incoming = { content: contentOf(request, maxBytes), maxBytes, signal: closeSignal(reply) }
-      const { file, created, etag } = await files.write(pathOf(request), incoming, publishingOf(request.headers))
+      const { file, created, etag } = await files.changes.write(
+        pathOf(request),
+        incoming,
+        publishingOf(request.headers),
+      )
       return reply
         .code(created ? 201 : 200)
         .header('etag', etag)

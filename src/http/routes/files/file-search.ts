@@ -23,7 +23,7 @@ export const fileSearchRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
     },
     async (request, reply) => {
       const { files } = await manager.open(request.params.id)
-      return await files.search(parseJailPath(request.query.path), request.query, closeSignal(reply))
+      return await files.views.search(parseJailPath(request.query.path), request.query, closeSignal(reply))
     },
   )
 
@@ -39,7 +39,7 @@ export const fileSearchRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
     },
     async (request, reply) => {
       const { files } = await manager.open(request.params.id)
-      return await files.count(parseJailPath(request.query.path), closeSignal(reply))
+      return await files.views.count(parseJailPath(request.query.path), closeSignal(reply))
     },
   )
 }

@@ -32,7 +32,7 @@ export const fileRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
     async (request, reply) => {
       const { files } = await manager.open(request.params.id)
       const { precondition } = publishingOf({ 'if-match': request.headers['if-match'] })
-      await files.remove(pathOf(request), { ...request.query, precondition }, closeSignal(reply))
+      await files.changes.remove(pathOf(request), { ...request.query, precondition }, closeSignal(reply))
       return reply.code(204).send()
     },
   )
@@ -48,7 +48,7 @@ export const fileRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
     },
     async (request, reply) => {
       const { files } = await manager.open(request.params.id)
-      const info = await files.info(pathOf(request), closeSignal(reply))
+      const info = await files.views.info(pathOf(request), closeSignal(reply))
       return { ...info, ...(info.type === 'file' && { content_type: contentTypeOf(info.name) }) }
     },
   )

@@ -56,7 +56,7 @@ export const eventStreamRoutes: FastifyPluginAsyncZod<EventStreamDeps> = async (
       },
     },
     async (request, reply) => {
-      const { log } = await manager.get(request.params.id)
+      const { log } = await manager.open(request.params.id)
       const { after_seq, types, deltas } = request.query
       const afterSeq = seqAfter(request.headers['last-event-id'], after_seq)
       const leave = deps.streamSlots.take(log.conversationId)

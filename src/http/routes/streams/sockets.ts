@@ -45,7 +45,7 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
       config: { takesTicket: true },
       schema: { params: ById, querystring: StreamEvents },
       async check({ params, query }) {
-        requireSeq((await manager.get(params.id)).log, query.after_seq)
+        requireSeq((await manager.open(params.id)).log, query.after_seq)
         streamSlots.take(params.id)() // checks before the upgrade that a slot is free; it is taken afterwards
       },
       serve: (socket, { params, query, request }) => talk(deps, socket, request, { ...query, id: params.id }),
@@ -87,7 +87,7 @@ async function talk(
   const release = manager.hold(id)
   const answering = answerAll(manager, socket, request, id)
   try {
-    const { log, state } = await manager.get(id)
+    const { log, state } = await manager.open(id)
     const afterSeq = after_seq ?? log.head
     const ready = { type: 'ready', conversation_id: id, status: state.status, after_seq: afterSeq }
     await sendFeed(socket, log, {

@@ -1,20 +1,20 @@
-/** Commands about what waits for a decision: pure, like the others. None of them ever grants what was not approved as shown. */
+/** What intents about permissions lead to. Pure. None of them ever grants what was not approved as shown. */
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { AskedToolUse, Decision, ToolDecision } from '../../contract/permission.ts'
 import { Problem } from '../../contract/problem.ts'
-import { decideCalls, undecidedCalls } from './approvals.ts'
+import { decideCalls, undecidedCalls } from './open-request.ts'
 import { answer, answerOpenCalls, denials, isWaiting, result, startForUnread, toStatus } from '../state/drafts.ts'
 import type { State } from '../state/state.ts'
-import { endOfCurrentTask } from '../tasks/task-commands.ts'
+import { endOfCurrentTask } from '../tasks/task-intents.ts'
 
 /** The loop has come to calls that need a decision, and is still. */
-export type AskCommand = { kind: 'ask'; runId: string; requestId: string; toolUses: readonly AskedToolUse[] }
-export type DecideCommand = { kind: 'decide'; requestId: string; decisions: readonly ToolDecision[] }
+export type AskIntent = { kind: 'ask'; runId: string; requestId: string; toolUses: readonly AskedToolUse[] }
+export type DecideIntent = { kind: 'decide'; requestId: string; decisions: readonly ToolDecision[] }
 /** `reason` may be empty. `newRunId` is for a message that waits to be read. `now` is milliseconds since 1970. */
-export type RejectCommand = { kind: 'reject'; reason: string; newRunId: string; now: number }
+export type RejectIntent = { kind: 'reject'; reason: string; newRunId: string; now: number }
 
 /** All calls of a turn that have not begun are decided before any of them runs. */
-export function decideAsk(state: State, { runId, requestId, toolUses }: AskCommand): EventDraft[] {
+export function decideAsk(state: State, { runId, requestId, toolUses }: AskIntent): EventDraft[] {
   if (state.status !== 'running' || state.run?.id !== runId) return []
   const request: EventDraft = {
     type: 'PermissionRequest',
@@ -26,8 +26,8 @@ export function decideAsk(state: State, { runId, requestId, toolUses }: AskComma
   return [request, toStatus(state, 'waiting_for_confirmation', 'permission_request')]
 }
 
-/** For the request that is open; the run goes on with the last decision, also when all of them are denials. */
-export function decidePermission(state: State, { requestId, decisions }: DecideCommand): EventDraft[] | Problem {
+/** For the request that is open; the run continues with the last decision, also when all of them are denials. */
+export function decidePermission(state: State, { requestId, decisions }: DecideIntent): EventDraft[] | Problem {
   const { request } = state
   if (request?.id !== requestId) return nothingPending()
   const made = decideCalls(request, decisions, state.run?.id)
@@ -38,15 +38,15 @@ export function decidePermission(state: State, { requestId, decisions }: DecideC
   for (const draft of made) if (draft.type === 'PermissionDecision') messages.set(draft.tool_use_id, draft as Decision)
   const denied = state.openCalls
     .filter((call) => messages.get(call.toolUseId)?.behavior === 'deny')
-    .map((call) => answer(call, 'denied', tellDenial(messages.get(call.toolUseId)?.message)))
+    .map((call) => answer(call, 'denied', denialMessage(messages.get(call.toolUseId)?.message)))
   const goesOn = state.status === 'waiting_for_confirmation' ? [toStatus(state, 'running', 'decided')] : []
   return [...made, ...denied, ...goesOn]
 }
 
 /** Every open call of the turn, also one that was allowed beside those that waited: the turn as a whole is refused. */
-export function decideReject(state: State, { reason, newRunId, now }: RejectCommand): EventDraft[] | Problem {
+export function decideReject(state: State, { reason, newRunId, now }: RejectIntent): EventDraft[] | Problem {
   if (!isUndecided(state)) return nothingPending()
-  const rejected = [...denials(state, 'user', reason), ...answerOpenCalls(state, 'rejected', tellDenial(reason))]
+  const rejected = [...denials(state, 'user', reason), ...answerOpenCalls(state, 'rejected', denialMessage(reason))]
   if (!isWaiting(state.status)) return rejected
   const ended = [result(state, 'rejected', now), ...endOfCurrentTask(state, 'rejected')]
   const another = startForUnread(state, 'idle', state.readThrough, newRunId)
@@ -60,7 +60,8 @@ export const supersede = (state: State): EventDraft[] => [
   ...answerOpenCalls(state, 'rejected', SUPERSEDED),
 ]
 
-const tellDenial = (message: string | undefined) => `The user did not allow this call${message ? `: ${message}` : '.'}`
+const denialMessage = (message: string | undefined) =>
+  `The user did not allow this call${message ? `: ${message}` : '.'}`
 
 export const isUndecided = (state: State) => undecidedCalls(state.request).length > 0
 

@@ -6,8 +6,8 @@ import { Status as StatusSchema, StopReason as StopReasonSchema } from '../../..
 import type { ProblemCode } from '../../../src/contract/problem.ts'
 import { Problem } from '../../../src/contract/problem.ts'
 import type { Runnable, TaskStatus } from '../../../src/contract/task.ts'
-import type { Command } from '../../../src/conversations/state/commands.ts'
-import { decide } from '../../../src/conversations/state/commands.ts'
+import type { Intent } from '../../../src/conversations/state/intents.ts'
+import { decide } from '../../../src/conversations/state/intents.ts'
 import type { State } from '../../../src/conversations/state/state.ts'
 import { MAX_COMMANDS, MAX_OPEN_TASKS, currentTask, nextTasks } from '../../../src/conversations/tasks/task-state.ts'
 import {
@@ -79,7 +79,7 @@ const situations: Record<Situation, State> = {
   'paused, undecided': folded([status('paused', 'waiting_for_confirmation')], waiting),
 }
 
-function carriedOut(state: State, given: Command): { types: string[]; state: State } | ProblemCode {
+function outcomeOf(state: State, given: Intent): { types: string[]; state: State } | ProblemCode {
   const outcome = decide(state, given)
   if (outcome instanceof Problem) return outcome.code
   return { types: outcome.map(nameOf), state: folded(outcome, state) }
@@ -92,10 +92,10 @@ const keyOf = (id: string) => Object.entries(ids).find(([, each]) => each === id
 const cancel = (taskId: string, begun: string[] = []) => {
   return { kind: 'cancel_task', taskId, begun, requestedAt: 0, newRunId, now } as const
 }
-const end = (stopReason: StopReason): Command => {
+const end = (stopReason: StopReason): Intent => {
   return { kind: 'end_run', runId, stopReason, requestedAt: 1000, begun: [], newRunId, now }
 }
-const message = (run: boolean): Command => {
+const message = (run: boolean): Intent => {
   return { kind: 'message', content: [{ type: 'text', text: 'no' }], run, begun: [], newRunId, now }
 }
 
@@ -114,7 +114,7 @@ const COMMANDS = {
   'end the job': { kind: 'end_task', taskId: ids.job, status: 'completed' },
   'end the current one as a job': { kind: 'end_task', taskId: ids.current, status: 'completed' },
   recover: { kind: 'recover', why: 'server_restart', newRunId, now },
-} as const satisfies Record<string, Command>
+} as const satisfies Record<string, Intent>
 
 const DENIED: EventType[] = ['PermissionDecision', 'PermissionDecision', 'ToolResult', 'ToolResult']
 const POSTED = `${newRunId} pending`
@@ -185,7 +185,7 @@ const TABLE: Record<keyof typeof COMMANDS, Record<Situation, Outcome>> = {
 
 describe.each(Object.entries(TABLE) as [keyof typeof COMMANDS, (typeof TABLE)['run']][])('%s', (name, row) => {
   test.each(SITUATIONS)('while the current one is %s', (from) => {
-    const outcome = carriedOut(situations[from], COMMANDS[name])
+    const outcome = outcomeOf(situations[from], COMMANDS[name])
     const expected = row[from]
     if (typeof expected === 'string' || typeof outcome === 'string') return expect(outcome).toBe(expected)
     const current = currentTask(outcome.state)
@@ -289,13 +289,13 @@ test('what is cancelled while it waits for a decision is denied, never run', () 
 test('a run that goes on with a paused task is the run of that task', () => {
   const resumed = folded([{ ...status('running', 'paused'), run_id: newRunId }], situations.paused)
   expect(currentTask(resumed)).toMatchObject({ id: ids.current, runId: newRunId })
-  const ended = folded(decide(resumed, { ...end('completed'), runId: newRunId } as Command) as EventDraft[], resumed)
+  const ended = folded(decide(resumed, { ...end('completed'), runId: newRunId } as Intent) as EventDraft[], resumed)
   expect(currentTask(ended)).toBeUndefined()
 })
 
 test('a message that the ended run did not read gets a run of its own, without the task', () => {
   const unread = folded([userMessage('and then?', true)], situations.running)
-  const outcome = decide(unread, { ...end('error'), requestedAt: 1 } as Command) as EventDraft[]
+  const outcome = decide(unread, { ...end('error'), requestedAt: 1 } as Intent) as EventDraft[]
   expect(outcome.map(nameOf)).toEqual(['Result', 'current error', 'StatusUpdate', 'StatusUpdate'])
   expect(currentTask(folded(outcome, unread))).toBeUndefined()
 })

@@ -1,17 +1,17 @@
-/** Tasks that run beside the agent: commands and tickers. Knows what they do while they live; what the log tells of them is for `tasks.ts`. */
+/** Tasks that run beside the agent as background jobs: commands and tickers. What the log has of them is for `tasks.ts`. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CommandTaskResult, Runnable, TaskProgress, TaskResult } from '../../contract/task.ts'
 
 export type Job = Exclude<Runnable, { type: 'AgentRun' }>
 
-/** What came of a job; without a result when nothing did. */
+/** How a job ended; without a result when it made none. */
 export type JobEnd = {
   readonly status: 'completed' | 'error'
   readonly result?: TaskResult
   readonly message?: string
 }
 
-/** With what had come of it by then; `isOver`: it had come to its end by itself. */
+/** With its result by then; `isOver`: it had come to its end by itself. */
 export type StoppedJob = { readonly end: JobEnd; readonly isOver: boolean }
 
 /** Resolves when the command's processes are dead, also when the signal ended them. */
@@ -27,62 +27,60 @@ export type JobsDeps = {
   readonly onEnd: (taskId: string, end: JobEnd) => Promise<void>
 }
 
-export interface Jobs {
-  start(taskId: string, job: Job): void
-  /** Resolves when nothing of it runs any more. Undefined for what is no job here. */
-  stop(taskId: string): Promise<StoppedJob | undefined>
-  stopAll(): Promise<void>
-}
-
 type RunningJob = { readonly ended: Promise<JobEnd>; readonly abort: AbortController; isOver: boolean }
 
-export function createJobs({ runCommand, onTick, onEnd }: JobsDeps): Jobs {
-  const running = new Map<string, RunningJob>()
+export class BackgroundJobs {
+  readonly #deps: JobsDeps
+  readonly #running = new Map<string, RunningJob>()
+
+  constructor(deps: JobsDeps) {
+    this.#deps = deps
+  }
+
+  start(taskId: string, job: Job): void {
+    const abort = new AbortController()
+    const running = { ended: this.#work(taskId, job, abort.signal), abort, isOver: false }
+    this.#running.set(taskId, running)
+    void this.#follow(taskId, running)
+  }
+
+  /** Resolves when nothing of it runs any more. Undefined when no such job runs. */
+  async stop(taskId: string): Promise<StoppedJob | undefined> {
+    const job = this.#running.get(taskId)
+    if (!job) return undefined
+    this.#running.delete(taskId)
+    job.abort.abort()
+    const { isOver } = job
+    return { end: await job.ended, isOver }
+  }
+
+  async stopAll(): Promise<void> {
+    await Promise.all([...this.#running.keys()].map((taskId) => this.stop(taskId)))
+  }
 
   /** Never throws: what goes wrong is an end, too. */
-  const work = async (taskId: string, job: Job, signal: AbortSignal): Promise<JobEnd> => {
+  async #work(taskId: string, job: Job, signal: AbortSignal): Promise<JobEnd> {
+    const { runCommand, onTick } = this.#deps
     try {
       return job.type === 'Command'
-        ? tellCommand(job, await runCommand(job.command, { timeout: job.timeout, signal }))
+        ? endOfCommand(job, await runCommand(job.command, { timeout: job.timeout, signal }))
         : await tick(job, (done) => onTick(taskId, { done, total: job.count }), signal)
     } catch (error) {
       return { status: 'error', message: error instanceof Error ? error.message : String(error) }
     }
   }
 
-  const follow = async (taskId: string, job: RunningJob) => {
+  async #follow(taskId: string, job: RunningJob): Promise<void> {
     const end = await job.ended
-    if (running.get(taskId) !== job) return
+    if (this.#running.get(taskId) !== job) return
     job.isOver = true
-    await onEnd(taskId, end)
-    running.delete(taskId)
-  }
-
-  const stop: Jobs['stop'] = async (taskId) => {
-    const job = running.get(taskId)
-    if (!job) return undefined
-    running.delete(taskId)
-    job.abort.abort()
-    const { isOver } = job
-    return { end: await job.ended, isOver }
-  }
-
-  return {
-    start(taskId, job) {
-      const abort = new AbortController()
-      const entry = { ended: work(taskId, job, abort.signal), abort, isOver: false }
-      running.set(taskId, entry)
-      void follow(taskId, entry)
-    },
-    stop,
-    async stopAll() {
-      await Promise.all([...running.keys()].map(stop))
-    },
+    await this.#deps.onEnd(taskId, end)
+    this.#running.delete(taskId)
   }
 }
 
 /** A non-zero exit is what the command had to say; an error is that it did not come to its own end. */
-function tellCommand({ timeout }: { readonly timeout: number }, result: CommandTaskResult): JobEnd {
+function endOfCommand({ timeout }: { readonly timeout: number }, result: CommandTaskResult): JobEnd {
   if (result.timed_out) return { status: 'error', result, message: `The command was ended after ${timeout} s.` }
   if (result.exit_code === null)
     return { status: 'error', result, message: 'The command was ended before it had come to its own end.' }

@@ -1,30 +1,30 @@
-/** The command of one conversation that could not be stored: kept, and tried again with backoff until it is. It comes before all others. */
+/** The intent of one conversation that could not be stored: kept, and retried with backoff until it is. It comes before all others. */
 import { Retrier } from './retrier.ts'
-import type { Command } from './state/commands.ts'
+import type { Intent } from './state/intents.ts'
 
-export class UnstoredCommand {
+export class UnstoredIntent {
   readonly #retrier: Retrier
   readonly #watchers = new Set<() => void>()
-  #kept: Command | undefined
+  #kept: Intent | undefined
 
-  /** `tryAgain` calls `store`, when it is its turn. */
+  /** `tryAgain` calls `store`, in its turn. */
   constructor(tryAgain: () => Promise<unknown>) {
     this.#retrier = new Retrier(tryAgain)
   }
 
-  get kept(): Command | undefined {
+  get kept(): Intent | undefined {
     return this.#kept
   }
 
-  keep(command: Command): void {
-    this.#kept = command
+  keep(intent: Intent): void {
+    this.#kept = intent
     this.tryLater()
     for (const onKept of this.#watchers) onKept()
   }
 
-  async store(carryOut: (command: Command) => Promise<unknown>): Promise<void> {
+  async store(apply: (intent: Intent) => Promise<unknown>): Promise<void> {
     if (!this.#kept) return
-    await carryOut(this.#kept)
+    await apply(this.#kept)
     this.#kept = undefined
   }
 
@@ -37,7 +37,7 @@ export class UnstoredCommand {
     this.#retrier.stop()
   }
 
-  /** Calls `onKept` whenever there is a command to keep. Returns how to stop. */
+  /** Calls `onKept` whenever there is an intent to keep. Returns how to stop. */
   watch(onKept: () => void): () => void {
     this.#watchers.add(onKept)
     return () => this.#watchers.delete(onKept)

@@ -1,11 +1,11 @@
 /** The mark is there before what it stands for. */
 import { expect, test } from 'vitest'
-import { createDueMark } from '../../../src/conversations/webhooks/due-mark.ts'
+import { DirtyFlag } from '../../../src/conversations/webhooks/dirty-flag.ts'
 
 function setUp() {
   const done: string[] = []
   const sets: PromiseWithResolvers<void>[] = []
-  const mark = createDueMark({
+  const mark = new DirtyFlag({
     set: async () => {
       done.push('set')
       const set = Promise.withResolvers<void>()

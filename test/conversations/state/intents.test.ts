@@ -5,8 +5,8 @@ import { EVENT_VERSION } from '../../../src/contract/events/event.ts'
 import { Status as StatusSchema, StopReason as StopReasonSchema } from '../../../src/contract/events/status.ts'
 import type { ProblemCode } from '../../../src/contract/problem.ts'
 import { Problem } from '../../../src/contract/problem.ts'
-import type { Command } from '../../../src/conversations/state/commands.ts'
-import { decide } from '../../../src/conversations/state/commands.ts'
+import type { Intent } from '../../../src/conversations/state/intents.ts'
+import { decide } from '../../../src/conversations/state/intents.ts'
 import type { State } from '../../../src/conversations/state/state.ts'
 import { gatedCalls } from '../../../src/conversations/state/state.ts'
 import { hashInput } from '../../../src/policy/permissions.ts'
@@ -71,7 +71,7 @@ const decision = (tool_use_id: string, behavior: 'allow' | 'deny' = 'allow') => 
   return { tool_use_id, input_hash: hashInput('Bash', { command: 'true' }), behavior } as const
 }
 
-const commandOf = {
+const intentOf = {
   message: { kind: 'message', content: [{ type: 'text', text: 'yes' }], run: false, begun: [], newRunId, now },
   'message with run': {
     kind: 'message',
@@ -94,7 +94,7 @@ const commandOf = {
   'decide another request': { kind: 'decide', requestId: newRunId, decisions: [decision('a')] },
   reject: { kind: 'reject', reason: '', newRunId, now },
   recover: { kind: 'recover', why: 'server_restart', newRunId, now },
-} as const satisfies Record<string, Command>
+} as const satisfies Record<string, Intent>
 
 type Outcome = { events: EventType[]; to: Status } | ProblemCode
 
@@ -103,8 +103,8 @@ const INTERRUPTED: EventType[] = ['ToolResult', 'ToolResult']
 const DECIDED: EventType[] = ['PermissionDecision', 'PermissionDecision']
 const DENIED = SUPERSEDED
 
-/** Command -> situation before -> the types of the events and the status after, or the problem. */
-const TABLE: Record<keyof typeof commandOf, Record<Situation, Outcome>> = {
+/** Intent -> situation before -> the types of the events and the status after, or the problem. */
+const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
   message: {
     ...each(AT_REST, (from) => ({ events: ['UserMessage'], to: from })),
     running: { events: ['UserMessage'], to: 'running' },
@@ -203,25 +203,25 @@ function each<S extends Situation>(situations: readonly S[], make: (situation: S
   return Object.fromEntries(situations.map((situation) => [situation, make(situation)])) as Record<S, Outcome>
 }
 
-describe.each(Object.entries(TABLE) as [keyof typeof commandOf, (typeof TABLE)['run']][])('%s', (name, row) => {
+describe.each(Object.entries(TABLE) as [keyof typeof intentOf, (typeof TABLE)['run']][])('%s', (name, row) => {
   test.each(SITUATIONS)('while %s', (from) => {
     const before = inSituation(from)
-    const outcome = decide(before, commandOf[name])
+    const outcome = decide(before, intentOf[name])
     const expected = row[from]
     if (typeof expected === 'string') return expect(outcome).toMatchObject({ code: expected })
     expect(typesOf(outcome)).toEqual(expected.events)
     const after = folded(outcome as EventDraft[], before)
     expect(after.status).toBe(expected.to)
-    const starts = typesOf(outcome).includes('StatusUpdate') && commandOf[name].kind in { run: 1, message: 1 }
+    const starts = typesOf(outcome).includes('StatusUpdate') && intentOf[name].kind in { run: 1, message: 1 }
     expect(after.run?.id).toBe(after.run && (starts ? newRunId : runId))
   })
 })
 
 test('each StatusUpdate tells the status it follows', () => {
   for (const from of SITUATIONS) {
-    for (const command of Object.values(commandOf)) {
+    for (const intent of Object.values(intentOf)) {
       const before = inSituation(from)
-      const outcome = decide(before, command)
+      const outcome = decide(before, intent)
       if (outcome instanceof Problem) continue
       for (const draft of outcome) if (draft.type === 'StatusUpdate') expect(draft.previous_status).toBe(before.status)
     }
@@ -230,9 +230,9 @@ test('each StatusUpdate tells the status it follows', () => {
 
 test('a run that ends or that waits no more has one Result, and one that goes on has none', () => {
   for (const from of SITUATIONS) {
-    for (const command of Object.values(commandOf)) {
+    for (const intent of Object.values(intentOf)) {
       const before = inSituation(from)
-      const outcome = decide(before, command)
+      const outcome = decide(before, intent)
       if (outcome instanceof Problem) continue
       const isOver = before.run !== undefined && folded(outcome, before).run?.id !== before.run.id
       expect(outcome.filter((draft) => draft.type === 'Result')).toHaveLength(isOver ? 1 : 0)
@@ -242,8 +242,8 @@ test('a run that ends or that waits no more has one Result, and one that goes on
 
 test('nothing but an `allow` lets a call of the turn run', () => {
   for (const from of ['waiting_for_confirmation', 'paused, undecided'] as const) {
-    for (const [name, command] of Object.entries(commandOf)) {
-      const outcome = decide(inSituation(from), command)
+    for (const [name, intent] of Object.entries(intentOf)) {
+      const outcome = decide(inSituation(from), intent)
       const after = outcome instanceof Problem ? inSituation(from) : folded(outcome, inSituation(from))
       const approved = gatedCalls(after).filter((call) => call.approved)
       expect(approved.length, name).toBe(name === 'allow one' ? 1 : name === 'allow all' ? 2 : 0)
@@ -255,14 +255,14 @@ describe('what another version wrote', () => {
   const newer: State = { ...inStatus('idle'), version: EVENT_VERSION + 1 }
 
   test.each(['message', 'message with run', 'run'] as const)('%s is refused, saying why', (name) => {
-    expect(decide(newer, commandOf[name])).toMatchObject({
+    expect(decide(newer, intentOf[name])).toMatchObject({
       code: 'conversation_from_newer_version',
       message: expect.stringContaining('newer version'),
     })
   })
 
   test('pausing and recovering it are still possible', () => {
-    expect(typesOf(decide({ ...newer, ...inStatus('running'), version: 2 }, commandOf.pause))).toEqual([
+    expect(typesOf(decide({ ...newer, ...inStatus('running'), version: 2 }, intentOf.pause))).toEqual([
       'Result',
       'StatusUpdate',
     ])
@@ -271,7 +271,7 @@ describe('what another version wrote', () => {
 
 describe('refusals', () => {
   test('a running conversation tells the run that is under way', () => {
-    expect(decide(inStatus('running'), commandOf.run)).toMatchObject({
+    expect(decide(inStatus('running'), intentOf.run)).toMatchObject({
       code: 'already_running',
       details: { run_id: runId },
     })
@@ -279,15 +279,15 @@ describe('refusals', () => {
 
   test('a waiting one tells what is pending: running is never an approval', () => {
     const half = folded([decided('b')], waiting)
-    expect(decide(half, commandOf.run)).toMatchObject({
+    expect(decide(half, intentOf.run)).toMatchObject({
       details: { request_id: requestId, pending: [{ tool_use_id: 'a', name: 'Bash' }] },
     })
   })
 
   test('the workdir stays while a call that a pause left running is not over', () => {
     const paused = folded([status('running'), answered({ calls: ['a'] }), toolUse('a'), status('paused', 'running')])
-    expect(decide(paused, commandOf['configure the workdir'])).toMatchObject({ code: 'conversation_running' })
-    expect(typesOf(decide(folded([toolResult('a')], paused), commandOf['configure the workdir']))).toEqual([
+    expect(decide(paused, intentOf['configure the workdir'])).toMatchObject({ code: 'conversation_running' })
+    expect(typesOf(decide(folded([toolResult('a')], paused), intentOf['configure the workdir']))).toEqual([
       'ConfigUpdate',
     ])
   })
@@ -300,7 +300,7 @@ describe('refusals', () => {
 test('a message supersedes what waits for a decision: it is rejected, never approved, and what was allowed beside it too', () => {
   for (const name of ['message', 'message with run'] as const) {
     const before = folded([decided('a')], waiting)
-    const outcome = decide(before, commandOf[name]) as EventDraft[]
+    const outcome = decide(before, intentOf[name]) as EventDraft[]
     expect(outcome.slice(0, 3)).toMatchObject([
       { type: 'PermissionDecision', tool_use_id: 'b', behavior: 'deny', decided_by: 'superseded' },
       { type: 'ToolResult', tool_use_id: 'a', is_error: true, error_type: 'rejected' },
@@ -315,30 +315,30 @@ describe('a call of a paused turn', () => {
   const interrupting = ['message', 'message with run', 'pause with interrupt'] as const
 
   test.each(interrupting)('that has not begun never runs after a %s; the others keep their place', (name) => {
-    const outcome = decide(pausedInTurn, { ...commandOf[name], begun: ['a'] }) as EventDraft[]
+    const outcome = decide(pausedInTurn, { ...intentOf[name], begun: ['a'] }) as EventDraft[]
     const results = outcome.filter((draft) => draft.type === 'ToolResult')
     expect(results).toMatchObject([{ tool_use_id: 'b', run_id: runId, is_error: true, error_type: 'interrupted' }])
     expect(folded(outcome, pausedInTurn).openCalls).toMatchObject([{ toolUseId: 'a' }])
   })
 
   test.each(['message', 'message with run'] as const)('has its result before the %s', (name) => {
-    expect(typesOf(decide(pausedInTurn, commandOf[name])).slice(0, 3)).toEqual([...INTERRUPTED, 'UserMessage'])
+    expect(typesOf(decide(pausedInTurn, intentOf[name])).slice(0, 3)).toEqual([...INTERRUPTED, 'UserMessage'])
   })
 
   test.each(interrupting)('that waits for a decision, or has it, is interrupted by a %s and never approved', (name) => {
     for (const before of [pausedUndecided, inSituation('paused, decided')]) {
-      const after = folded(decide(before, commandOf[name]) as EventDraft[], before)
+      const after = folded(decide(before, intentOf[name]) as EventDraft[], before)
       expect(after).toMatchObject({ openCalls: [], request: undefined })
     }
   })
 
   test('is not touched by a message while the run is at work: the model reads it at the end of the turn', () => {
-    expect(typesOf(decide(inTurn, commandOf.message))).toEqual(['UserMessage'])
+    expect(typesOf(decide(inTurn, intentOf.message))).toEqual(['UserMessage'])
   })
 })
 
 describe('the end of a run', () => {
-  const end = (stopReason: StopReason, requestedAt = 100): Command => ({
+  const end = (stopReason: StopReason, requestedAt = 100): Intent => ({
     kind: 'end_run',
     runId,
     stopReason,
@@ -360,14 +360,14 @@ describe('the end of a run', () => {
 
   test('what the agent said by finishing is the final text; where it said nothing, its last message is', () => {
     const said = (finalText: string) =>
-      (decide(running, { ...end('finished'), finalText } as Command) as EventDraft[])[0]
+      (decide(running, { ...end('finished'), finalText } as Intent) as EventDraft[])[0]
     expect(said('All done.')).toMatchObject({ type: 'Result', stop_reason: 'finished', final_text: 'All done.' })
     expect(said('')).toMatchObject({ final_text: 'one' })
   })
 
   test('a failure is told before the Result', () => {
     const failure = { type: 'network', message: 'It broke.', retryable: true } as const
-    expect(decide(running, { ...end('error'), failure } as Command)).toMatchObject([
+    expect(decide(running, { ...end('error'), failure } as Intent)).toMatchObject([
       { type: 'ErrorEvent', run_id: runId, error_type: 'network', message: 'It broke.', retryable: true },
       { type: 'Result', stop_reason: 'error' },
       { type: 'StatusUpdate', status: 'error' },
@@ -375,7 +375,7 @@ describe('the end of a run', () => {
   })
 
   test('time that has run out gives up what has not begun; after another end `run` goes on with it', () => {
-    const outcome = decide(inTurn, { ...end('time_limit'), begun: ['a'] } as Command) as EventDraft[]
+    const outcome = decide(inTurn, { ...end('time_limit'), begun: ['a'] } as Intent) as EventDraft[]
     expect(outcome[0]).toMatchObject({ type: 'ToolResult', tool_use_id: 'b', error_type: 'interrupted' })
     expect(typesOf(outcome)).toEqual(['ToolResult', 'Result', 'StatusUpdate'])
     expect(typesOf(decide(inTurn, end('error')))).toEqual(['Result', 'StatusUpdate'])
@@ -427,7 +427,7 @@ describe('the end of a run', () => {
     ])
 
     test.each(['reject', 'message'] as const)('%s: the run ends, and the message gets one of its own', (name) => {
-      const outcome = decide(unread, commandOf[name]) as EventDraft[]
+      const outcome = decide(unread, intentOf[name]) as EventDraft[]
       expect(outcome.slice(-2)).toMatchObject([
         { type: 'StatusUpdate', status: 'idle' },
         { type: 'StatusUpdate', status: 'running', previous_status: 'idle', reason: 'message', run_id: newRunId },
@@ -437,7 +437,7 @@ describe('the end of a run', () => {
     test('a message that the model has read gets none', () => {
       const { readThrough, runRequestedAt } = waiting
       expect(readThrough).toBeGreaterThan(runRequestedAt)
-      expect(folded(decide(waiting, commandOf.reject) as EventDraft[], waiting).status).toBe('idle')
+      expect(folded(decide(waiting, intentOf.reject) as EventDraft[], waiting).status).toBe('idle')
     })
   })
 
@@ -476,17 +476,17 @@ describe('recovery', () => {
   ])
 
   test('answers each call that was cut off, as interrupted, and pauses the run with its Result', () => {
-    const outcome = decide(cutOff, commandOf.recover) as EventDraft[]
+    const outcome = decide(cutOff, intentOf.recover) as EventDraft[]
     expect(outcome).toMatchObject([
       { type: 'ToolResult', tool_use_id: 'b', run_id: runId, is_error: true, error_type: 'interrupted' },
       { type: 'Result', run_id: runId, stop_reason: 'server_restart', steps: 1 },
       { type: 'StatusUpdate', status: 'paused', reason: 'server_restart' },
     ])
-    expect(decide(folded(outcome, cutOff), commandOf.recover), 'a second time there is nothing to do').toEqual([])
+    expect(decide(folded(outcome, cutOff), intentOf.recover), 'a second time there is nothing to do').toEqual([])
   })
 
   test('tells the call that may have begun from those that cannot have: calls run one after the other', () => {
-    expect(decide(pausedInTurn, commandOf.recover)).toMatchObject([
+    expect(decide(pausedInTurn, intentOf.recover)).toMatchObject([
       { tool_use_id: 'a', output: expect.stringContaining('not known') },
       { tool_use_id: 'b', output: expect.stringContaining('did not run') },
     ])
@@ -494,15 +494,15 @@ describe('recovery', () => {
 
   test('answers a call that a pause had left running', () => {
     const paused = folded([status('paused', 'running')], cutOff)
-    expect(typesOf(decide(paused, commandOf.recover))).toEqual(['ToolResult'])
+    expect(typesOf(decide(paused, intentOf.recover))).toEqual(['ToolResult'])
   })
 
   test('leaves alone what waits for a decision, or was decided while paused: it has not run', () => {
-    expect(decide(waiting, commandOf.recover)).toEqual([])
+    expect(decide(waiting, intentOf.recover)).toEqual([])
     const ready = inSituation('paused, decided')
-    expect(decide(ready, commandOf.recover)).toEqual([])
+    expect(decide(ready, intentOf.recover)).toEqual([])
     const begun = folded([status('running', 'paused'), status('paused', 'running')], ready)
-    expect(typesOf(decide(begun, commandOf.recover)), 'but not what may have begun since').toEqual([
+    expect(typesOf(decide(begun, intentOf.recover)), 'but not what may have begun since').toEqual([
       'ToolResult',
       'ToolResult',
     ])

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { CommandTaskResult } from '../../../src/contract/task.ts'
-import type { JobEnd, Jobs, RunTaskCommand } from '../../../src/conversations/tasks/jobs.ts'
-import { createJobs } from '../../../src/conversations/tasks/jobs.ts'
+import type { JobEnd, RunTaskCommand } from '../../../src/conversations/tasks/background-jobs.ts'
+import { BackgroundJobs } from '../../../src/conversations/tasks/background-jobs.ts'
 
 const command = { type: 'Command', command: 'true', timeout: 5 } as const
 const result: CommandTaskResult = {
@@ -17,7 +17,7 @@ const result: CommandTaskResult = {
 
 function setJobs(runCommand: RunTaskCommand, onEnd: (end: JobEnd) => Promise<void> = async () => {}) {
   const ends: JobEnd[] = []
-  const jobs: Jobs = createJobs({
+  const jobs = new BackgroundJobs({
     runCommand,
     onTick: () => {},
     onEnd: async (_, end) => {

@@ -1,4 +1,4 @@
-/** Commands about tasks: pure, like the others. A task ends once, and what ends it says so in the same batch. */
+/** What intents about tasks lead to. Pure. A task ends once, and what ends it says so in the same batch. */
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { StopReason } from '../../contract/events/status.ts'
 import type { Runnable, TaskProgress, TaskResult } from '../../contract/task.ts'
@@ -19,7 +19,7 @@ import type { State } from '../state/state.ts'
 import type { OpenTask } from './task-state.ts'
 import { MAX_OPEN_TASKS, TASK_AFTER, currentTask, nextTasks, runningJobs } from './task-state.ts'
 
-export type PostTaskCommand = {
+export type PostTaskIntent = {
   kind: 'post_task'
   taskId: string
   title: string
@@ -27,16 +27,16 @@ export type PostTaskCommand = {
   idempotency?: Idempotency
 }
 /** `runnable` is what the log has of it, `begun` the open calls whose result comes from their tool. */
-export type StartTaskCommand = {
+export type StartTaskIntent = {
   kind: 'start_task'
   taskId: string
   runnable: Runnable
   begun: readonly string[]
   newRunId: string
 }
-export type TickTaskCommand = { kind: 'tick_task'; taskId: string; progress: TaskProgress }
+export type TickTaskIntent = { kind: 'tick_task'; taskId: string; progress: TaskProgress }
 /** Of one that runs beside the agent: it has come to its end by itself. */
-export type EndTaskCommand = {
+export type EndTaskIntent = {
   kind: 'end_task'
   taskId: string
   status: 'completed' | 'error'
@@ -44,7 +44,7 @@ export type EndTaskCommand = {
   message?: string
 }
 /** What it did is still by now; `begun` are the calls of tools that would not be, `result` what a job had come to. */
-export type CancelTaskCommand = {
+export type CancelTaskIntent = {
   kind: 'cancel_task'
   taskId: string
   begun: readonly string[]
@@ -61,7 +61,7 @@ const RETRY_AFTER_S = 1
 
 type TaskDraft = Extract<EventDraft, { type: 'TaskUpdate' }>
 
-export function decidePostTask(state: State, command: PostTaskCommand): EventDraft[] | Problem {
+export function decidePostTask(state: State, intent: PostTaskIntent): EventDraft[] | Problem {
   if (state.tasks.length >= MAX_OPEN_TASKS) {
     return new Problem(
       'limit_reached',
@@ -69,7 +69,7 @@ export function decidePostTask(state: State, command: PostTaskCommand): EventDra
       { details: { limit: MAX_OPEN_TASKS, retry_after: RETRY_AFTER_S } },
     )
   }
-  const { taskId, title, runnable, idempotency } = command
+  const { taskId, title, runnable, idempotency } = intent
   const posted: TaskDraft = {
     type: 'TaskUpdate',
     source: 'user',
@@ -82,7 +82,7 @@ export function decidePostTask(state: State, command: PostTaskCommand): EventDra
   return [posted]
 }
 
-export function decideStartTask(state: State, { taskId, runnable, begun, newRunId }: StartTaskCommand): EventDraft[] {
+export function decideStartTask(state: State, { taskId, runnable, begun, newRunId }: StartTaskIntent): EventDraft[] {
   const task = nextTasks(state).find(({ id }) => id === taskId)
   if (!task) return []
   if (runnable.type !== 'AgentRun') return [update(task, 'running')]
@@ -104,24 +104,24 @@ export function decideStartTask(state: State, { taskId, runnable, begun, newRunI
   ]
 }
 
-export function decideTickTask(state: State, { taskId, progress }: TickTaskCommand): EventDraft[] {
+export function decideTickTask(state: State, { taskId, progress }: TickTaskIntent): EventDraft[] {
   return runningJobs(state)
     .filter(({ id }) => id === taskId)
     .map((task) => ({ ...update(task, 'running'), progress }))
 }
 
-export function decideEndTask(state: State, command: EndTaskCommand): EventDraft[] {
-  const { taskId, status, result, message } = command
+export function decideEndTask(state: State, intent: EndTaskIntent): EventDraft[] {
+  const { taskId, status, result, message } = intent
   return runningJobs(state)
     .filter(({ id }) => id === taskId)
     .map((task) => ({ ...update(task, status), ...(result && { result }), ...(message !== undefined && { message }) }))
 }
 
 /** None for a task that is over. The agent's task takes its run with it, and with that all that waits in it for a decision. */
-export function decideCancelTask(state: State, command: CancelTaskCommand): EventDraft[] {
-  const task = state.tasks.find(({ id }) => id === command.taskId)
+export function decideCancelTask(state: State, intent: CancelTaskIntent): EventDraft[] {
+  const task = state.tasks.find(({ id }) => id === intent.taskId)
   if (!task) return []
-  const { result: ran, begun, requestedAt, newRunId, now } = command
+  const { result: ran, begun, requestedAt, newRunId, now } = intent
   if (task !== currentTask(state)) return [{ ...cancelled(task), ...(ran && { result: ran }) }]
   // What began the run goes with it; a message that came later asked for more than what is cancelled.
   const readThrough = Math.max(requestedAt, state.readThrough, state.run?.startSeq ?? 0)
@@ -148,7 +148,7 @@ export function endOfLostJobs(state: State): EventDraft[] {
   return runningJobs(state).map((task) => ({ ...update(task, 'error'), message: LOST }))
 }
 
-/** Open tasks are no business of a copy of their conversation. */
+/** Open tasks do not belong to a copy of their conversation. */
 export function leaveTasks(state: State): EventDraft[] {
   return state.tasks.map((task) => ({ ...cancelled(task), message: LEFT_BEHIND }))
 }

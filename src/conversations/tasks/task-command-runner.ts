@@ -1,7 +1,7 @@
 /** How the command of a task is run: as a client's own, in the background, so that it is listed, followed and ended like those. */
 import { RunCommand } from '../../contract/command.ts'
 import type { ClientCommands } from '../exec/client-commands.ts'
-import type { RunTaskCommand } from './jobs.ts'
+import type { RunTaskCommand } from './background-jobs.ts'
 
 /** A session that nobody works in: each command begins in the workdir, with nothing that another has left. */
 const FRESH_SESSION = 'task'

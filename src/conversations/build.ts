@@ -1,0 +1,250 @@
+/** Builds an open conversation from its log: each part in the order in which the parts need each other. */
+import { join } from 'node:path'
+import { createRedactedLlm } from '../agent/redacted-llm.ts'
+import { adviceFor } from '../agent/repeats.ts'
+import type { ToolCalls } from '../agent/tool-calls.ts'
+import { createToolCalls } from '../agent/tool-calls.ts'
+import { describeEvent } from '../contract/events/describe-event.ts'
+import type { LlmConfig } from '../contract/llm-config.ts'
+import { EventLog } from '../events/event-log.ts'
+import type { StoredLog } from '../events/event-store.ts'
+import type { ConversationLimits } from '../limits/conversation-limits.ts'
+import type { Llm } from '../llm/llm.ts'
+import type { Dialects } from '../llm/openai-chat.ts'
+import type { Redactor } from '../security/redaction/redactor.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import { withRedaction } from '../telemetry/logger.ts'
+import { ConversationActor } from './actor.ts'
+import { Approvals } from './approvals/approvals.ts'
+import { NetworkApprovals } from './approvals/network-approvals.ts'
+import { ClientEvents } from './client-events.ts'
+import { ClientSecrets } from './config/client-secrets.ts'
+import { originOf } from './config/llm-origin.ts'
+import type { ConversationSecrets } from './config/secrets.ts'
+import { withLlmSecrets } from './config/settings.ts'
+import { Conversation } from './conversation.ts'
+import type { ConversationDeps } from './dependencies.ts'
+import { ClientCommands } from './exec/client-commands.ts'
+import { DEFAULT_COMMAND_LIMITS } from './exec/command-limits.ts'
+import { createCommandRecords } from './exec/command-records.ts'
+import { ConversationProcesses } from './exec/conversation-processes.ts'
+import { ConversationShells } from './exec/conversation-shells.ts'
+import { ConversationFiles } from './files/files.ts'
+import { ConversationNetwork } from './network.ts'
+import { MetricsRecorder } from './runs/metrics-recorder.ts'
+import { LiveState } from './state/live-state.ts'
+import type { State } from './state/state.ts'
+import { createRunTaskCommand } from './tasks/task-command-runner.ts'
+import type { CallbackFile } from './webhooks/callback-record.ts'
+import { CallbackSet } from './webhooks/callback-set.ts'
+import { DirtyFlag } from './webhooks/dirty-flag.ts'
+import { Webhooks } from './webhooks/webhooks.ts'
+
+export type ConversationSource = {
+  readonly stored: StoredLog
+  /** The fold of the log as it stands. */
+  readonly state: State
+  readonly secrets: ConversationSecrets
+  readonly callbacks: CallbackFile
+  readonly redactor: Redactor
+  /** Called after each change worth showing in lists. */
+  readonly onChange: (state: State) => void
+}
+
+export function buildConversation(deps: ConversationDeps, source: ConversationSource): Conversation {
+  const { secrets, redactor, onChange } = source
+  const { redact } = redactor
+  const { catalog } = deps.storage
+  const base = buildBase(deps, source)
+  const { id, log, state, logger } = base
+  const execution = buildExecution(deps, base, source)
+  const toolCalls = buildToolCalls(deps, base, redactor, execution.shells)
+  const recorder = new MetricsRecorder(deps.metrics, state.current)
+  const actor = new ConversationActor({
+    log,
+    state,
+    slots: deps.slots,
+    toolCalls,
+    redact,
+    createLlm: llmFactory(deps, id, source, recorder),
+    runTaskCommand: createRunTaskCommand(execution.commands),
+    logger,
+    markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),
+    onChange,
+  })
+  log.subscribe({ onEvents: (events) => events.forEach(({ event }) => recorder.take(event)) })
+  // After the conversation itself: it already knows what others receive.
+  deps.onLogOpened(log)
+  if (state.current.settings.visualize) logEvents(log, logger)
+  const { commands, processes, shells, network } = execution
+  const parts = { log, state, redact, actor }
+  return new Conversation(
+    deps,
+    {
+      log,
+      files: buildFiles(deps, base, redact),
+      exec: { commands, processes, shells },
+      webhooks: new Webhooks({ conversationId: id, set: base.deliveries, log, dispatcher: deps.dispatcher, redact }),
+      approvals: new Approvals({ ...parts, toolCalls }),
+      secrets: new ClientSecrets(secrets, actor),
+      network: new NetworkApprovals(network, actor),
+      clientEvents: new ClientEvents(parts),
+    },
+    { actor, state, toolCalls, secrets, network, shells, deliveries: base.deliveries, redactor },
+  )
+}
+
+/** What all other parts need. */
+type Base = {
+  readonly id: string
+  /** The server's own, of this conversation. */
+  readonly directory: string
+  readonly logger: Logger
+  readonly log: EventLog
+  readonly state: LiveState
+  readonly deliveries: CallbackSet
+  readonly limits: ConversationLimits
+  readonly workdir: () => string
+}
+
+function buildBase(deps: ConversationDeps, { stored, redactor, callbacks, ...source }: ConversationSource): Base {
+  const id = stored.conversationId
+  const { catalog, secretStore } = deps.storage
+  const directory = catalog.directoryOf(id)
+  const logger = withRedaction(deps.logger, redactor.redact)
+  const flag = new DirtyFlag({ set: () => catalog.markDue(id), clear: () => catalog.unmarkDue(id) })
+  const log = new EventLog({
+    log: stored,
+    onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed'),
+    onAppended: deps.metrics.appended,
+    guard: (append) => flag.guard(append),
+  })
+  const state = new LiveState(source.state, log)
+  const sealer = secretStore.sealerFor(id)
+  const { dispatcher } = deps
+  const deliveries = new CallbackSet({ directory, log, mark: flag, dispatcher, redactor, sealer, logger }, callbacks)
+  flag.guardFor(deliveries)
+  const workdir = () => state.current.settings.workdir
+  const requested = state.current.settings.limits
+  const limits = deps.limits.limit({ conversationId: id, requested, workdir, directory })
+  return { id, directory, logger, log, state, deliveries, limits, workdir }
+}
+
+type BuiltExecution = {
+  readonly network: ConversationNetwork
+  readonly shells: ConversationShells
+  readonly commands: ClientCommands
+  readonly processes: ConversationProcesses
+}
+
+/** Shells, what they may reach, and what clients run in them. */
+function buildExecution(
+  deps: ConversationDeps,
+  { id, directory, logger, log, state, limits, workdir }: Base,
+  { secrets, redactor }: ConversationSource,
+): BuiltExecution {
+  const { redact, redactCutOff } = redactor
+  const network = new ConversationNetwork({
+    ...deps.network,
+    policy: () => state.current.settings.network,
+    runId: () => state.current.run?.id,
+    emit: async (drafts) => void (await log.append([...drafts])),
+    onFault: (error) =>
+      logger.error({ err: error, conversation_id: id }, 'an event of the network could not be stored'),
+  })
+  const shells = new ConversationShells(() =>
+    deps.exec.createShells({
+      conversationId: id,
+      workdir: workdir(),
+      directory,
+      network: () => ({ mode: network.mode, adopt: (listener) => network.adopt(listener) }),
+      secretsEnv: () => secrets.commandEnv(),
+      createFilter: redactor.byteStream,
+      limits,
+    }),
+  )
+  const commandLimits = { ...DEFAULT_COMMAND_LIMITS, ...deps.exec.commandLimits }
+  const commands = new ClientCommands({
+    conversationId: id,
+    shells: () => shells.current(),
+    isAgentIn: (sessionId) => shells.isAgentIn(sessionId),
+    records: createCommandRecords(join(directory, 'commands'), commandLimits),
+    redact,
+    emit: async (draft) => void (await log.append([draft])),
+    publish: (draft) => log.publish(draft),
+    logger,
+    limits: commandLimits,
+  })
+  const processes = new ConversationProcesses({
+    find: () => shells.current().processes(),
+    ownerOf: (process) => commands.ownerOf(process),
+    redact,
+    redactCutOff,
+  })
+  return { network, shells, commands, processes }
+}
+
+function buildToolCalls(
+  deps: ConversationDeps,
+  { id, directory, logger, log, state, limits, workdir }: Base,
+  redactor: Redactor,
+  shells: ConversationShells,
+): ToolCalls {
+  return createToolCalls({
+    tools: deps.exec.createTools(state.current.settings.tools, {
+      shells: { get: (sessionId) => shells.forAgent(sessionId) },
+      stateDirectory: directory,
+      workdir,
+      quota: limits.quota,
+      lastOutput: (name) => state.current.lastOutputs[name],
+      sealer: deps.storage.secretStore.sealerFor(id),
+      redact: redactor.redactInSlices,
+    }),
+    context: () => ({ conversationId: id, workdir: workdir() }),
+    redactor,
+    emit: async (drafts) => void (await log.append(drafts)),
+    adviceFor: (result) => adviceFor(state.current.repeats, result, state.current.openCalls),
+    onOutput: (tool_use_id, stream, text, offset) =>
+      log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
+    onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
+  })
+}
+
+/** Makes the model with the credentials that hold then; its answers are redacted and timed. */
+function llmFactory(
+  { models }: ConversationDeps,
+  conversationId: string,
+  { secrets, redactor }: ConversationSource,
+  recorder: MetricsRecorder,
+): (stored: LlmConfig) => Llm {
+  const dialects: Dialects = new Map()
+  return (stored) => {
+    const config = withLlmSecrets(stored, secrets.llmFor(originOf(stored)), models.defaults)
+    const llm = models.createLlm({ ...redactor, config, dialects, conversationId })
+    return createRedactedLlm(recorder.time(llm), redactor)
+  }
+}
+
+function buildFiles(
+  { workspace }: ConversationDeps,
+  { directory, log, limits, workdir }: Base,
+  redact: (text: string) => string,
+) {
+  return new ConversationFiles({
+    ...workspace.files,
+    log,
+    workdir,
+    rules: () => workspace.fileRules({ stateDirectory: directory, workdir }),
+    directory,
+    quota: limits.quota,
+    redact,
+  })
+}
+
+/** Writes each event to the server's log. */
+function logEvents(log: EventLog, logger: Logger): void {
+  const conversation_id = log.conversationId
+  log.subscribe({
+    onEvents: (events) => events.forEach(({ event }) => logger.info({ conversation_id }, describeEvent(event))),
+  })
+}

@@ -1,0 +1,94 @@
+/** Changes the configuration of an open conversation: checked and stored in turn, with what has to be done before and after. */
+import type { UpdateConfig } from '../contract/conversation.ts'
+import type { DroppedCredential } from '../contract/llm-config.ts'
+import { checkPolicy } from '../network/server-policy.ts'
+import type { ConfigChange, ConversationActor } from './actor.ts'
+import { checkEndpoint } from './config/check-endpoint.ts'
+import type { LlmChange } from './config/llm-origin.ts'
+import { changeOf } from './config/llm-origin.ts'
+import { refuseSecretsIn } from './config/refuse-secrets.ts'
+import type { ConversationSecrets } from './config/secrets.ts'
+import { changesOf, parseLlmUpdate, shownFields } from './config/settings.ts'
+import { toolWarning } from './config/tool-warning.ts'
+import type { ConversationDeps } from './dependencies.ts'
+import type { ConversationShells } from './exec/conversation-shells.ts'
+import type { ConversationNetwork } from './network.ts'
+import { changesNetworkMode } from './state/intents.ts'
+import type { LiveState } from './state/live-state.ts'
+import type { State } from './state/state.ts'
+import { enterAsGuest, leaveAsGuest } from './workdirs/guest-workdirs.ts'
+import { prepareWorkdir } from './workdirs/workdir.ts'
+
+/** What the client learns about an update. */
+export type Configured = {
+  readonly warnings: readonly string[]
+  /** Credentials that were for another origin. */
+  readonly dropped: readonly DroppedCredential[]
+}
+
+/** What of a conversation depends on its configuration. */
+export type ConfiguredParts = {
+  readonly actor: ConversationActor
+  readonly state: LiveState
+  readonly secrets: ConversationSecrets
+  readonly network: ConversationNetwork
+  readonly shells: ConversationShells
+  readonly redact: (text: string) => string
+}
+
+/** The new credentials hold from the next model request on. */
+export async function configureConversation(
+  deps: ConversationDeps,
+  parts: ConfiguredParts,
+  update: UpdateConfig,
+): Promise<Configured> {
+  const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
+  if (update.network) checkPolicy(update.network, deps.network.server)
+  let dropped: Configured['dropped'] = []
+  await parts.actor.configure(async (state) => {
+    const change = llm && changeOf(state.settings.llm_config, llm.config)
+    dropped = change?.dropped ?? []
+    // First of all: another field may repeat them.
+    if (llm) parts.secrets.hideLlm(llm.config)
+    refuseSecretsIn({ workdir: update.workdir, ...shownFields(llm?.config) }, parts.redact)
+    if (llm) await checkEndpoint({ ...state.settings.llm_config, ...llm.config }, deps.models.endpointRefusal)
+    const { workdirRules } = deps.workspace
+    const workdir =
+      update.workdir === undefined ? undefined : await prepareWorkdir(update.workdir, state.id, workdirRules)
+    return planOf(deps, parts, state, { update, llm: change, workdir })
+  })
+  const { settings } = parts.state.current
+  const ofTools = llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)
+  return { warnings: [...(llm?.warnings ?? []), ...ofTools], dropped }
+}
+
+type Checked = {
+  readonly update: UpdateConfig
+  readonly llm: LlmChange | undefined
+  /** The new one. */
+  readonly workdir: string | undefined
+}
+
+function planOf(
+  { storage, workspace }: ConversationDeps,
+  { secrets, network, shells, redact }: ConfiguredParts,
+  state: State,
+  { update, llm, workdir }: Checked,
+): ConfigChange {
+  const guests = { catalog: storage.catalog, workdirBase: workspace.workdirRules.base }
+  return {
+    changes: changesOf({ update, llm, workdir, redact }),
+    // Before the log has them: a change that is in the log holds.
+    before: async () => {
+      if (workdir !== undefined) await enterAsGuest(guests, workdir, state.id)
+      if (llm) await secrets.updateLlm(llm)
+    },
+    after: async () => {
+      if (update.network) network.recheck()
+      // The next command starts in the workdir, and in the network, that hold then.
+      if (workdir !== undefined || changesNetworkMode(state, { network: update.network })) await shells.close()
+      const former = state.settings.workdir
+      if (workdir !== undefined) await leaveAsGuest(guests, former, state.id, workdir)
+    },
+  }
+}

@@ -1,0 +1,128 @@
+/** Creates a conversation from what a client asks for: its workdir, its secrets and its log with the first events. */
+import type { CreateConversation } from '../contract/conversation.ts'
+import { Problem } from '../contract/problem.ts'
+import { removeTree } from '../files/trees/remove-tree.ts'
+import { checkPolicy } from '../network/server-policy.ts'
+import { redactProblem } from '../security/redaction/redact-problem.ts'
+import type { SecretValues } from '../security/secret-store.ts'
+import { DEFAULT_TOOLS, resolveToolNames } from '../tools/registry.ts'
+import { buildConversation } from './build.ts'
+import { checkEndpoint } from './config/check-endpoint.ts'
+import { boundTo, originOf } from './config/llm-origin.ts'
+import { refuseSecretsIn } from './config/refuse-secrets.ts'
+import { ConversationSecrets } from './config/secrets.ts'
+import type { ParsedLlm } from './config/settings.ts'
+import { llmSecrets, newSettings, parseNewLlm, shownFields } from './config/settings.ts'
+import { toolWarning } from './config/tool-warning.ts'
+import type { Conversation } from './conversation.ts'
+import type { ConversationDeps } from './dependencies.ts'
+import { firstEvents } from './first-events.ts'
+import type { Idempotency } from './idempotency/idempotency.ts'
+import { keptOf } from './idempotency/idempotency.ts'
+import type { State } from './state/state.ts'
+import { EMPTY_STATE } from './state/state.ts'
+import { NO_CALLBACKS } from './webhooks/callback-record.ts'
+import { makeDirectory } from './workdirs/conversation-directory.ts'
+import { enterAsGuest, leaveAsGuest } from './workdirs/guest-workdirs.ts'
+import { prepareWorkdir } from './workdirs/workdir.ts'
+
+export type CreateOptions = {
+  readonly id: string
+  readonly request: CreateConversation
+  readonly idempotency: Idempotency | undefined
+  readonly onChange: (state: State) => void
+}
+
+export type Created = { readonly conversation: Conversation; readonly warnings: readonly string[] }
+
+/** Leaves nothing behind when it throws. */
+export async function createConversation(deps: ConversationDeps, options: CreateOptions): Promise<Created> {
+  const { id, request, idempotency, onChange } = options
+  const { store, catalog, secretStore } = deps.storage
+  const { llm, tools } = await checkRequest(deps, request)
+  const kept = secretsIn(request, llm)
+  const redactor = deps.createRedactor()
+  const secrets = new ConversationSecrets({ redactor, kept, write: (values) => secretStore.write(id, values) })
+  const asSent = { workdir: request.workdir, 'Idempotency-Key': idempotency?.key, ...shownFields(llm.config) }
+  refuseSecretsIn(asSent, redactor.redact)
+  await makeDirectory(catalog.directoryOf(id))
+  // Side by side: most of what a create takes is waiting for the disk. The log's first event comes after all of it,
+  // so a create that is cut off anywhere leaves no conversation.
+  const workdirMade = prepareWorkdir(request.workdir, id, deps.workspace.workdirRules)
+  const hasSecrets = Object.values(kept).some((group) => Object.keys(group).length > 0)
+  const written = hasSecrets ? secretStore.create(id, kept) : undefined
+  const logMade = store.create(id, written && { written, sync: () => secretStore.sync(id) })
+  let conversation: Conversation | undefined
+  try {
+    await Promise.allSettled([workdirMade, written, logMade])
+    const workdir = await workdirMade
+    if (request.workdir !== undefined) await enterAsGuest(guestsOf(deps), workdir, id)
+    const warnings = [...llm.warnings, ...toolWarning(llm.config, tools)]
+    const settings = newSettings({
+      request,
+      idempotency: idempotency && { ...keptOf(idempotency), ...(warnings.length > 0 && { warnings }) },
+      llm: llm.config,
+      workdir,
+      tools,
+      redact: redactor.redact,
+    })
+    const state = { ...EMPTY_STATE, id, settings }
+    conversation = buildConversation(deps, {
+      stored: await logMade,
+      state,
+      secrets,
+      callbacks: NO_CALLBACKS,
+      redactor,
+      onChange,
+    })
+    await conversation.log.append(firstEvents(deps, id, request, settings, secrets.names(), redactor.redact))
+    return { conversation, warnings }
+  } catch (error) {
+    await undo(deps, options, conversation, workdirMade)
+    throw error instanceof Problem ? redactProblem(error, redactor.redact) : error
+  }
+}
+
+type Checked = { readonly llm: ParsedLlm; readonly tools: readonly string[] }
+
+/** Throws a `Problem` for what this server does not allow. */
+async function checkRequest(deps: ConversationDeps, request: CreateConversation): Promise<Checked> {
+  const llm = parseNewLlm(request.llm_config, deps.models.defaults)
+  if (request.limits) deps.limits.check(request.limits)
+  await checkEndpoint(llm.config, deps.models.endpointRefusal)
+  const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
+  if (request.network) checkPolicy(request.network, deps.network.server)
+  return { llm, tools }
+}
+
+function secretsIn(request: CreateConversation, { config }: ParsedLlm): SecretValues {
+  const credentials = llmSecrets(config)
+  const isEmpty = Object.keys(credentials).length === 0
+  return { llm: isEmpty ? {} : boundTo(originOf(config), credentials), env: request.secrets ?? {} }
+}
+
+const NOT_CLOSED = 'a conversation that could not be created was not closed cleanly'
+
+async function undo(
+  deps: ConversationDeps,
+  { id, request }: CreateOptions,
+  conversation: Conversation | undefined,
+  workdirMade: Promise<string>,
+): Promise<void> {
+  const { store, catalog } = deps.storage
+  // The firehose, and others that have its log, keep it until it is closed.
+  await conversation
+    ?.dispose('deleted')
+    .catch((cause: unknown) => deps.logger.error({ err: cause, conversation_id: id }, NOT_CLOSED))
+  // Its descriptor with it.
+  await store.delete(id)
+  await removeTree(catalog.directoryOf(id))
+  const workdir = await workdirMade.catch(() => undefined)
+  if (workdir !== undefined && request.workdir === undefined) await removeTree(workdir)
+  else if (workdir !== undefined) await leaveAsGuest(guestsOf(deps), workdir, id)
+}
+
+const guestsOf = ({ storage, workspace }: ConversationDeps) => ({
+  catalog: storage.catalog,
+  workdirBase: workspace.workdirRules.base,
+})

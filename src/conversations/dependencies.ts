@@ -1,0 +1,115 @@
+/** What all conversations of a server share, in groups: the composition root makes it once. */
+import type { Sandbox } from '../contract/sandbox.ts'
+import type { LlmConfig } from '../contract/llm-config.ts'
+import type { EventLog } from '../events/event-log.ts'
+import type { EventStore } from '../events/event-store.ts'
+import type { FileRules } from '../files/file-gate.ts'
+import type { ConversationLimits } from '../limits/conversation-limits.ts'
+import type { DiskQuota } from '../limits/disk-quota.ts'
+import type { ResourceLimiter } from '../limits/resource-limits.ts'
+import type { Queue } from '../lib/queue.ts'
+import type { Llm } from '../llm/llm.ts'
+import type { Dialects } from '../llm/openai-chat.ts'
+import type { ShellNetwork } from '../sandbox/launch.ts'
+import type { Redactor } from '../security/redaction/redactor.ts'
+import type { SecretStore } from '../security/secret-store.ts'
+import type { OutputFilter, Shells } from '../shell/shell.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { ToolDeps } from '../tools/registry.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { LlmDefaults } from './config/settings.ts'
+import type { ClientCommandLimits } from './exec/command-limits.ts'
+import type { FilesDeps } from './files/files.ts'
+import type { NetworkDeps } from './network.ts'
+import type { Catalog } from './registry/catalog.ts'
+import type { State } from './state/state.ts'
+import type { CallbackDispatcher } from './webhooks/dispatcher.ts'
+import type { WorkdirRules } from './workdirs/workdir.ts'
+
+export type ConversationDeps = {
+  readonly storage: ConversationStorage
+  readonly server: ServerFacts
+  readonly models: ModelAccess
+  readonly workspace: Workspace
+  readonly exec: Execution
+  readonly limits: Limiter
+  readonly network: NetworkDeps
+  readonly dispatcher: CallbackDispatcher
+  /** Runs that work at the same time. */
+  readonly slots: Queue
+  readonly metrics: Metrics
+  readonly logger: Logger
+  /** Makes a redactor that knows the server's own secrets already. */
+  readonly createRedactor: () => Redactor
+  /** Called with each log that is opened or made, before anything is appended to it. */
+  readonly onLogOpened: (log: EventLog) => void
+}
+
+/** Where conversations are on disk. */
+export type ConversationStorage = {
+  readonly store: EventStore
+  readonly catalog: Catalog
+  readonly secretStore: SecretStore
+}
+
+export type ServerFacts = {
+  readonly version: string
+  readonly isolation: 'bubblewrap' | 'none'
+  readonly sandbox?: Sandbox | undefined
+}
+
+export type ModelAccess = {
+  readonly defaults: LlmDefaults
+  /** Why the operator lets no model request go there, as a clause. */
+  readonly endpointRefusal: (url: string) => Promise<string | undefined>
+  readonly createLlm: (
+    options: Pick<Redactor, 'redact' | 'redactCutOff'> & {
+      config: LlmConfig
+      /** What this conversation has learnt of its endpoints. */
+      dialects: Dialects
+      conversationId: string
+    },
+  ) => Llm
+}
+
+/** Where conversations work, and which files are seen and changed there. */
+export type Workspace = {
+  readonly workdirRules: WorkdirRules
+  /** What of a conversation's files is the same for all. */
+  readonly files: Pick<FilesDeps, 'io' | 'ripgrep'>
+  /** For its tools and for clients. */
+  readonly fileRules: (conversation: { stateDirectory: string; workdir: () => string }) => FileRules
+}
+
+export type Execution = {
+  readonly createShells: (options: {
+    conversationId: string
+    workdir: string
+    directory: string
+    network: () => ShellNetwork
+    secretsEnv: () => Record<string, string>
+    createFilter: () => OutputFilter
+    limits: ConversationLimits
+  }) => Shells
+  readonly createTools: (names: readonly string[], deps: ConversationToolDeps) => Tool[]
+  /** Of the commands that clients run; what is absent is as by default. */
+  readonly commandLimits?: Partial<ClientCommandLimits>
+}
+
+/** What tools get that differs from conversation to conversation. */
+export type ConversationToolDeps = Omit<ToolDeps, 'files'> & {
+  /** The one that holds now. */
+  readonly workdir: () => string
+  readonly quota: DiskQuota | undefined
+}
+
+/** The resource limits of conversations. */
+export type Limiter = Pick<ResourceLimiter, 'check' | 'inForce'> & {
+  readonly limit: (options: {
+    conversationId: string
+    requested: State['settings']['limits']
+    workdir: () => string
+    directory: string
+  }) => ConversationLimits
+}

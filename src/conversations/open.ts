@@ -1,0 +1,62 @@
+/** Opens a conversation from its stored log. */
+import { Problem } from '../contract/problem.ts'
+import type { StoredLog } from '../events/event-store.ts'
+import type { SecretValues } from '../security/secret-store.ts'
+import { buildConversation } from './build.ts'
+import { ConversationSecrets } from './config/secrets.ts'
+import type { Conversation } from './conversation.ts'
+import type { ConversationDeps } from './dependencies.ts'
+import { foldLog } from './state/read-state.ts'
+import type { State } from './state/state.ts'
+import { readCallbacks } from './webhooks/callback-set.ts'
+
+/** Throws a `Problem` when it does not exist or its log is damaged. */
+export async function openConversation(
+  deps: ConversationDeps,
+  id: string,
+  onChange: (state: State) => void,
+): Promise<Conversation> {
+  const { store, catalog } = deps.storage
+  const { log: stored, repaired } = await store.open(id)
+  if (repaired) deps.logger.warn({ conversation_id: id }, repaired)
+  return await openStored(deps, { stored, noted: await catalog.read(id), onChange })
+}
+
+export type StoredConversation = {
+  /** Closed when the conversation cannot be opened. */
+  readonly stored: StoredLog
+  /** The state as it was noted beside the log, if there is any. */
+  readonly noted?: State | undefined
+  readonly onChange: (state: State) => void
+}
+
+export async function openStored(
+  deps: ConversationDeps,
+  { stored, noted, onChange }: StoredConversation,
+): Promise<Conversation> {
+  const id = stored.conversationId
+  const { secretStore, catalog } = deps.storage
+  try {
+    const state = await foldLog(stored, noted)
+    if (!state.createdAt) throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
+    const redactor = deps.createRedactor()
+    const kept = await readSecrets(deps, id)
+    const secrets = new ConversationSecrets({ redactor, kept, write: (values) => secretStore.write(id, values) })
+    const callbacks = await readCallbacks(catalog.directoryOf(id), deps.logger)
+    return buildConversation(deps, { stored, state, secrets, callbacks, redactor, onChange })
+  } catch (error) {
+    await stored.close()
+    throw error
+  }
+}
+
+/** What cannot be decrypted is missing, and reported when it is needed: the rest of the conversation can still be read. */
+async function readSecrets({ storage, logger }: ConversationDeps, id: string): Promise<SecretValues> {
+  try {
+    return await storage.secretStore.read(id)
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    logger.warn({ conversation_id: id }, error.message)
+    return {}
+  }
+}

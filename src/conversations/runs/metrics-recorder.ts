@@ -1,0 +1,67 @@
+/** Records the metrics of one conversation: one more reader of its log, and of when its model is asked. */
+import type { Event } from '../../contract/events/event.ts'
+import type { Llm } from '../../llm/llm.ts'
+import { createTimedLlm } from '../../llm/timed-llm.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { TOOL_NAMES } from '../../tools/registry.ts'
+import type { State } from '../state/state.ts'
+
+export class MetricsRecorder {
+  readonly #metrics: Metrics
+  readonly #toolNames: Map<string, string>
+  #runId: string | undefined
+  /** When the last answer of the run that works now came to its end; undefined while there is none, or none that counts. */
+  #answeredAt: number | undefined
+  #toolMs = 0
+
+  constructor(metrics: Metrics, { run, openCalls }: State) {
+    this.#metrics = metrics
+    this.#runId = run?.id
+    this.#toolNames = new Map(openCalls.map((call) => [call.toolUseId, call.name]))
+  }
+
+  /** Returns the model, timed. */
+  time(llm: Llm): Llm {
+    return createTimedLlm(llm, {
+      onRequest: () => {
+        const since = this.#answeredAt
+        if (since !== undefined) this.#metrics.stepOverhead(Math.max(0, performance.now() - since - this.#toolMs))
+        this.#answeredAt = undefined
+      },
+      onEnd: (timing) => {
+        this.#metrics.modelAnswered(timing)
+        this.#answeredAt = timing.outcome === 'answered' ? performance.now() : undefined
+        this.#toolMs = 0
+      },
+    })
+  }
+
+  /** Each event, in order, as soon as it is durable. */
+  take(event: Event): void {
+    switch (event.type) {
+      case 'AssistantMessage':
+        return this.#metrics.step(event.model, event.usage)
+      case 'ToolUse':
+        return void this.#toolNames.set(event.tool_use_id, event.name)
+      case 'ToolResult': {
+        this.#toolMs += event.duration_ms
+        const name = this.#toolNames.get(event.tool_use_id) ?? ''
+        this.#toolNames.delete(event.tool_use_id)
+        // A model may call a tool by any name.
+        return this.#metrics.toolCalled(isTool(name) ? name : 'unknown', event.error_type ?? 'ok')
+      }
+      case 'StatusUpdate':
+        // A pause, a question or a place in the queue takes no time of the server itself.
+        this.#answeredAt = undefined
+        if (event.run_id === undefined || event.run_id === this.#runId) return undefined
+        this.#runId = event.run_id
+        return this.#metrics.runStarted()
+      case 'Result':
+        return event.parent_tool_use_id === undefined ? this.#metrics.runEnded(event.stop_reason) : undefined
+      default:
+        return undefined
+    }
+  }
+}
+
+const isTool = (name: string) => (TOOL_NAMES as readonly string[]).includes(name)

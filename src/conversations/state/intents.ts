@@ -1,0 +1,207 @@
+/** What may be done in which state: pure `(state, intent) -> events`, or a `Problem` saying why not. An intent is what a client, the agent or a restart wants of a conversation. */
+import type { EventDraft } from '../../contract/events/event.ts'
+import { EVENT_VERSION } from '../../contract/events/event.ts'
+import type { UserPart } from '../../contract/message.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { AskIntent, DecideIntent, RejectIntent } from '../approvals/approval-intents.ts'
+import { decideAsk, decidePermission, decideReject, isUndecided, supersede } from '../approvals/approval-intents.ts'
+import { undecidedCalls } from '../approvals/open-request.ts'
+import { BEFORE_MESSAGE, interruptCalls, isWaiting, keyOf, result, start, startForUnread, toStatus } from './drafts.ts'
+import type { Idempotency } from '../idempotency/idempotency.ts'
+import type { EndRunIntent, RecoverIntent } from './run-end.ts'
+import { decideEnd, decideRecover } from './run-end.ts'
+import type { State } from './state.ts'
+import type {
+  CancelTaskIntent,
+  EndTaskIntent,
+  PostTaskIntent,
+  StartTaskIntent,
+  TickTaskIntent,
+} from '../tasks/task-intents.ts'
+import {
+  decideCancelTask,
+  decideEndTask,
+  decidePostTask,
+  decideStartTask,
+  decideTickTask,
+  endOfCurrentTask,
+} from '../tasks/task-intents.ts'
+
+/**
+ * `newRunId` is the id a run gets if the intent starts one. `begun` are the ids of the open calls whose result comes
+ * from their tool: they run, or have run. `now` is milliseconds since 1970.
+ */
+export type Intent =
+  | {
+      kind: 'message'
+      content: readonly UserPart[]
+      sender?: string
+      run: boolean
+      begun: readonly string[]
+      newRunId: string
+      now: number
+      idempotency?: Idempotency
+    }
+  | { kind: 'run'; newRunId: string; maxSteps?: number }
+  /** `interrupt`: what had begun was asked to end, and what has not begun is given up. */
+  | { kind: 'pause'; reason: string; interrupt: boolean; begun: readonly string[]; now: number }
+  | { kind: 'configure'; changes: Record<string, unknown> }
+  /** Names only; the values are stored already. */
+  | { kind: 'secrets'; added: readonly string[]; removed: readonly string[] }
+  | EndRunIntent
+  | AskIntent
+  | DecideIntent
+  | RejectIntent
+  | PostTaskIntent
+  | StartTaskIntent
+  | TickTaskIntent
+  | EndTaskIntent
+  | CancelTaskIntent
+  | { kind: 'client_event'; name: string; data?: unknown; idempotency?: Idempotency }
+  | RecoverIntent
+
+/** Returns the events that the intent leads to, to be appended as one batch; none where there is nothing to do. */
+export function decide(state: State, intent: Intent): EventDraft[] | Problem {
+  switch (intent.kind) {
+    case 'message':
+      return refuseNewer(state) ?? decideMessage(state, intent)
+    case 'run':
+      return refuseNewer(state) ?? decideRun(state, intent)
+    case 'pause':
+      return decidePause(state, intent)
+    case 'configure':
+      return decideConfigure(state, intent.changes)
+    case 'secrets':
+      return decideSecrets(intent)
+    case 'end_run':
+      return decideEnd(state, intent)
+    case 'ask':
+      return decideAsk(state, intent)
+    case 'decide':
+      return refuseNewer(state) ?? decidePermission(state, intent)
+    case 'reject':
+      return decideReject(state, intent)
+    case 'post_task':
+      return refuseNewer(state) ?? decidePostTask(state, intent)
+    case 'start_task':
+      return decideStartTask(state, intent)
+    case 'tick_task':
+      return decideTickTask(state, intent)
+    case 'end_task':
+      return decideEndTask(state, intent)
+    case 'cancel_task':
+      return decideCancelTask(state, intent)
+    case 'client_event':
+      return decideClientEvent(intent)
+    case 'recover':
+      return decideRecover(state, intent)
+    default:
+      return intent satisfies never
+  }
+}
+
+type IntentOf<K extends Intent['kind']> = Extract<Intent, { kind: K }>
+
+function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] {
+  const { content, sender, run, begun, newRunId, now, idempotency } = intent
+  const message: EventDraft = {
+    type: 'UserMessage',
+    source: 'user',
+    content: [...content],
+    run,
+    ...(run && { run_id: state.status === 'running' && state.run ? state.run.id : newRunId }),
+    ...(sender !== undefined && { sender }),
+    ...keyOf(idempotency),
+  }
+  if (state.status === 'running') return [message]
+  if (isWaiting(state.status)) {
+    const ended = [...supersede(state), result(state, 'superseded', now)]
+    // With a run that follows, the message only steers the task that the agent is at.
+    if (run) return [...ended, message, start(state, newRunId, 'message')]
+    const atRest = [...endOfCurrentTask(state, 'superseded'), message, toStatus(state, 'idle', 'superseded')]
+    return [...ended, ...atRest, ...startForUnread(state, 'idle', state.readThrough, newRunId)]
+  }
+  // The model reads the message before anything else happens: it may well say that the rest of the turn must not run.
+  const told = [...interruptCalls(state, begun, BEFORE_MESSAGE), message]
+  return run ? [...told, start(state, newRunId, 'message')] : told
+}
+
+function decideRun(state: State, { newRunId, maxSteps }: IntentOf<'run'>): EventDraft[] | Problem {
+  switch (state.status) {
+    case 'running':
+      return new Problem('already_running', 'The agent is running already; follow it, or pause it first.', {
+        details: { run_id: state.run?.id },
+      })
+    case 'waiting_for_confirmation':
+      return new Problem('waiting_for_confirmation', 'Tool calls wait for a decision; running is not an approval.', {
+        details: {
+          request_id: state.request?.id,
+          pending: undecidedCalls(state.request).map((call) => ({ tool_use_id: call.toolUseId, name: call.name })),
+        },
+      })
+    case 'waiting_for_input':
+      return new Problem('waiting_for_input', 'The agent has asked a question; answer it, or send a message.')
+    case 'idle':
+    case 'paused':
+    case 'finished':
+    case 'error':
+    case 'cancelled':
+      // Paused while it waited: it waits again, for running is not an approval.
+      return [
+        {
+          ...start(state, newRunId, 'run', maxSteps),
+          ...(isUndecided(state) && { status: 'waiting_for_confirmation' }),
+        },
+      ]
+    default:
+      return state.status satisfies never
+  }
+}
+
+const BEFORE_PAUSE = 'interrupted: the run was paused before this call began; it did not run'
+
+/** Pausing what does not run is not an error; it changes nothing, except that `interrupt` gives up what an earlier pause has kept. */
+function decidePause(state: State, { reason, interrupt, begun, now }: IntentOf<'pause'>): EventDraft[] {
+  const interrupted = interrupt ? interruptCalls(state, begun, BEFORE_PAUSE) : []
+  if (state.status !== 'running' && !isWaiting(state.status)) return interrupted
+  return [...interrupted, result(state, 'paused', now), toStatus(state, 'paused', reason)]
+}
+
+function decideConfigure(state: State, changes: Record<string, unknown>): EventDraft[] | Problem {
+  if ('workdir' in changes && (state.status === 'running' || state.openCalls.length > 0)) {
+    return new Problem(
+      'conversation_running',
+      'The workdir can only be changed while the agent is not running; pause it first.',
+    )
+  }
+  if (changesNetworkMode(state, changes) && (state.status === 'running' || state.openCalls.length > 0)) {
+    return new Problem(
+      'conversation_running',
+      'The mode of the network can only be changed while the agent is not running; pause it first.',
+    )
+  }
+  return Object.keys(changes).length ? [{ type: 'ConfigUpdate', source: 'user', changes }] : []
+}
+
+/** Shells are in the network that they were started in: they end with such a change. */
+export function changesNetworkMode({ settings }: State, { network }: Record<string, unknown>): boolean {
+  // As it was checked when it came.
+  return network !== undefined && (network as { mode?: unknown }).mode !== settings.network?.mode
+}
+
+function decideSecrets({ added, removed }: IntentOf<'secrets'>): EventDraft[] {
+  if (added.length + removed.length === 0) return []
+  return [{ type: 'SecretsUpdate', source: 'user', added: [...added], removed: [...removed] }]
+}
+
+function decideClientEvent({ name, data, idempotency }: IntentOf<'client_event'>): EventDraft[] {
+  return [{ type: 'ClientEvent', source: 'user', name, ...(data !== undefined && { data }), ...keyOf(idempotency) }]
+}
+
+function refuseNewer(state: State): Problem | undefined {
+  if (state.version <= EVENT_VERSION) return undefined
+  return new Problem(
+    'conversation_from_newer_version',
+    'A newer version of the server wrote this conversation; it can be read here, but not run.',
+  )
+}

@@ -1,0 +1,38 @@
+/** Reads the state of a conversation from its stored log, opened for that alone or to be used. */
+import type { EventStore, StoredLog } from '../../events/event-store.ts'
+import { readPages } from '../../events/read-pages.ts'
+import type { State } from './state.ts'
+import { EMPTY_STATE, fold } from './state.ts'
+
+/** Events folded at a time. */
+const FOLD_PAGE = 1000
+
+/** The fold of a log that is not open, starting at `noted` if that belongs to this log; undefined when it holds no event. */
+export async function readState(
+  store: Pick<EventStore, 'open'>,
+  id: string,
+  noted?: State,
+): Promise<State | undefined> {
+  const { log } = await store.open(id)
+  try {
+    const state = await foldLog(log, noted && (await belongsTo(log, noted)) ? noted : undefined)
+    return state.createdAt ? state : undefined
+  } finally {
+    await log.close()
+  }
+}
+
+/** Continues from the noted state if it fits the log, else from the beginning. */
+export async function foldLog(log: StoredLog, noted: State | undefined): Promise<State> {
+  let state = noted && noted.lastSeq <= log.head ? noted : EMPTY_STATE
+  if (state.lastSeq === log.head) return state
+  for await (const { events } of readPages(log, { afterSeq: state.lastSeq, limit: FOLD_PAGE }))
+    for (const { event } of events) state = fold(state, event)
+  return state
+}
+
+/** Whether the log's event of that seq is the one that the state was noted at: a log may have been put in another's place. */
+async function belongsTo(log: StoredLog, { lastSeq, updatedAt }: State): Promise<boolean> {
+  const { events } = await log.read({ afterSeq: lastSeq - 1, beforeSeq: lastSeq + 1, limit: 1 })
+  return events[0]?.event.timestamp === updatedAt
+}

@@ -1,0 +1,110 @@
+/** What the end of a run leads to: one that the loop ended, and one that a crash or a failing disk cut off. Pure. */
+import { isUndecided } from '../approvals/approval-intents.ts'
+import type { EventDraft } from '../../contract/events/event.ts'
+import type { ErrorType, StopReason } from '../../contract/events/status.ts'
+import { endOfCurrentTask, endOfLostJobs } from '../tasks/task-intents.ts'
+import { answer, BEFORE_MESSAGE, inRun, interruptCalls, isWaiting, result, startForUnread, toStatus } from './drafts.ts'
+import { denyLeftRequests } from './network-requests.ts'
+import { STATUS_AFTER } from './run-state.ts'
+import type { State } from './state.ts'
+
+export type RunFailure = { readonly type: ErrorType; readonly message: string; readonly retryable: boolean }
+
+/** Why something may be half done in a log that was opened. */
+export type RecoveryReason = 'server_restart' | 'log_failed'
+
+/** The loop has come to an end; `requestedAt` is the log's head at its last model request, 0 when there was none. */
+export type EndRunIntent = {
+  kind: 'end_run'
+  runId: string
+  stopReason: StopReason
+  finalText?: string
+  failure?: RunFailure
+  requestedAt: number
+  begun: readonly string[]
+  newRunId: string
+  now: number
+}
+
+/** The log was opened, as another process left it, or this one when it failed. */
+export type RecoverIntent = { kind: 'recover'; why: RecoveryReason; newRunId: string; now: number }
+
+/**
+ * A run ends only here, after a look for messages it has not read: a message that asked for a run is never stranded.
+ * No events mean that the run is to continue.
+ */
+export function decideEnd(state: State, intent: EndRunIntent): EventDraft[] {
+  const { stopReason, failure, begun, now } = intent
+  // The run may have asked the model before it waited for somebody: then only the log knows.
+  const requestedAt = Math.max(intent.requestedAt, state.readThrough)
+  const isUnread = state.runRequestedAt > requestedAt
+  if (isUnread && (stopReason === 'completed' || stopReason === 'finished')) return []
+
+  const error: EventDraft[] = failure
+    ? [
+        {
+          type: 'ErrorEvent',
+          source: 'environment',
+          ...inRun(state),
+          error_type: failure.type,
+          message: failure.message,
+          retryable: failure.retryable,
+        },
+      ]
+    : []
+  // Each such message asked for its own run when this one could not take it in. But not the one this run was
+  // started for: a run that fails before its first request would start itself again for ever.
+  const readThrough = Math.max(requestedAt, state.run?.startSeq ?? 0)
+  const another = startForUnread(state, STATUS_AFTER[stopReason], readThrough, intent.newRunId)
+  return [
+    ...error,
+    ...givenUpAtEnd(state, stopReason, begun, another.length > 0),
+    result(state, stopReason, now, intent.finalText),
+    ...endOfCurrentTask(state, stopReason, intent.finalText),
+    toStatus(state, STATUS_AFTER[stopReason], stopReason),
+    ...another,
+  ]
+}
+
+const BEFORE_TIME_LIMIT = 'interrupted: the run reached its time limit before this call began; it did not run'
+
+/** Time that has run out ends what runs, as a pause with `interrupt` does; after another end `run` continues with the turn. */
+function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], startsAnother: boolean): EventDraft[] {
+  if (why === 'time_limit') return interruptCalls(state, begun, BEFORE_TIME_LIMIT)
+  return startsAnother ? interruptCalls(state, begun, BEFORE_MESSAGE) : []
+}
+
+/**
+ * What another process left half done is answered, not repeated: it may have had its effects already. A call that
+ * waits for a decision has had none, and keeps waiting; nor has one that was decided while paused.
+ */
+export function decideRecover(state: State, { why, newRunId, now }: RecoverIntent): EventDraft[] {
+  const lost = [...endOfLostJobs(state), ...denyLeftRequests(state.networkRequests)]
+  if (isWaiting(state.status) || isUndecided(state) || isHeldBack(state)) return lost
+  // Calls run one after the other, in their order: of those without a result, only the first can have begun.
+  const answered = state.openCalls.map((call, at) => answer(call, 'interrupted', at ? NOT_BEGUN_AT_STOP : CUT_OFF))
+  if (state.status !== 'running') return [...lost, ...answered]
+  if (why === 'log_failed') {
+    const end = {
+      runId: state.run?.id ?? '',
+      stopReason: 'error',
+      failure: LOG_FAILED,
+      requestedAt: 0,
+      begun: [],
+    } as const
+    return [...lost, ...answered, ...decideEnd({ ...state, openCalls: [] }, { kind: 'end_run', ...end, newRunId, now })]
+  }
+  return [...lost, ...answered, result(state, 'server_restart', now), toStatus(state, 'paused', 'server_restart')]
+}
+
+const CUT_OFF =
+  'The server stopped before this call had ended; whether it began, and what it did until then, is not known.'
+const NOT_BEGUN_AT_STOP = 'The server stopped before this call began; it did not run.'
+const LOG_FAILED: RunFailure = {
+  type: 'internal',
+  message: 'The disk failed while the run was being stored. Look at what the agent did last, and run it again.',
+  retryable: true,
+}
+
+/** Decided while paused, and nothing of it has run since. */
+const isHeldBack = ({ status, request }: State) => status !== 'running' && request !== undefined && !request.isReleased

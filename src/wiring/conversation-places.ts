@@ -1,0 +1,35 @@
+/** Where each conversation keeps its files, and which files its editor and the routes for files may reach. */
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import type { Config } from '../config/config.ts'
+import type { FileRules } from '../files/file-gate.ts'
+import type { ShellLauncher } from '../sandbox/launch.ts'
+import { hiddenFromShells, readableByShells } from '../sandbox/mounts.ts'
+
+export const privateOf = (conversationDirectory: string): string => join(conversationDirectory, 'private')
+export const shellsOf = (conversationDirectory: string): string => join(conversationDirectory, 'shells')
+export const outputsOf = (conversationDirectory: string): string => join(conversationDirectory, 'outputs')
+export const commandsOf = (conversationDirectory: string): string => join(conversationDirectory, 'commands')
+
+type Places = { readonly stateDirectory: string; readonly workdir: () => string }
+
+/**
+ * The editor and the routes for files work in this process, so they must not reach `/proc`, where `self` is the server and
+ * `environ` its secrets, nor the server's files, except the workdirs among them and the full outputs that results name.
+ * With a sandbox they reach what the shells reach: else they could write where shells cannot, and what they wrote there
+ * would run.
+ */
+export function fileRules(config: Config, { isolation }: ShellLauncher, conversation: Places): FileRules {
+  const { dataDir, workdirBase, secretFiles, sandboxReadable } = config
+  const outputs = outputsOf(conversation.stateDirectory)
+  if (isolation === 'none') {
+    return { forbidden: [dataDir, '/proc', ...secretFiles], permitted: [workdirBase], readable: [outputs] }
+  }
+  const workdir = conversation.workdir()
+  const hidden = hiddenFromShells({ dataDir, workdirBase, keyFiles: secretFiles, home: homedir() })
+  return {
+    forbidden: [...hidden.filter((path) => path !== workdir), ...(sandboxReadable ? ['/'] : [])],
+    permitted: [workdir, privateOf(conversation.stateDirectory)],
+    readable: [...(sandboxReadable ? readableByShells(sandboxReadable) : ['/']), outputs],
+  }
+}

@@ -1,0 +1,30 @@
+/** The redactor of the server's own secrets, and the warning about those that can be guessed. */
+import type { Config } from '../config/config.ts'
+import { findWeakness } from '../security/redaction/guessable-key.ts'
+import type { Redactor } from '../security/redaction/redactor.ts'
+import { createRedactor } from '../security/redaction/redactor.ts'
+import type { AutomataOf } from '../security/redaction/shared-automata.ts'
+import type { Logger } from '../telemetry/logger.ts'
+
+/** Each conversation gets its own, and adds its secrets to it. */
+export function createServerRedactor({ masterKeys, secretKeys, defaultLlm }: Config, automataOf: AutomataOf): Redactor {
+  const redactor = createRedactor(automataOf)
+  redactor.setServerKey('OPENHANDS_MASTER_KEY', ...masterKeys)
+  redactor.setServerKey('OPENHANDS_SECRET_KEY', ...secretKeys.filter((key) => !masterKeys.includes(key)))
+  if (defaultLlm.api_key !== undefined) redactor.setServerKey('LLM_API_KEY', defaultLlm.api_key)
+  return redactor
+}
+
+/** What an agent has said is redacted where it holds a server key, and so an agent can try keys. */
+export function warnOfGuessableKeys({ masterKeys, secretKeys }: Config, logger: Logger): void {
+  const own = secretKeys.filter((key) => !masterKeys.includes(key))
+  const named = [
+    ...masterKeys.map((key) => ['OPENHANDS_MASTER_KEY', key]),
+    ...own.map((key) => ['OPENHANDS_SECRET_KEY', key]),
+  ]
+  for (const [name, key] of named as [string, string][]) {
+    const weakness = findWeakness(key)
+    if (weakness === undefined) continue
+    logger.warn(`${name} can be guessed: ${weakness}; make one with \`openssl rand -hex 32\``)
+  }
+}
