@@ -9,7 +9,7 @@ import { readSources } from '../test/layers/imports.ts'
 import { cyclesIn } from '../test/layers/rules.ts'
 import type { MeasuredFile } from './source-measures.ts'
 import { foldersOf, measureFolder, quantile, repeatedTypes } from './source-measures.ts'
-import { EXCEPTIONS, LIMITS } from './structure-limits.ts'
+import { EXCEPTIONS, LIMITS, REPEATED_TYPES } from './structure-limits.ts'
 
 const { values } = parseArgs({
   options: {
@@ -31,6 +31,7 @@ if (values.write) writeFileSync(DOCUMENT, withTable(readFileSync(DOCUMENT, 'utf8
 else console.log(table)
 if (values.check) {
   const faults = [...faultsOf(files), ...cycles, ...staleTable()]
+  for (const loose of looseExceptions(files)) console.log(loose)
   for (const fault of faults) console.error(fault)
   if (faults.length > 0) process.exitCode = 1
 }
@@ -45,10 +46,29 @@ function faultsOf(measured: readonly MeasuredFile[]): string[] {
       functions.flatMap(({ name, lines }) => faultOf(`${path}#${name}`, lines, LIMITS.functionLines, 'lines')),
     ),
     ...faultOf('a tenth of the functions', p90, LIMITS.functionLinesP90, 'lines or more'),
-    ...[...repeatedTypes(measured)].map(
+    ...newlyRepeatedTypes(measured).map(
       ([name, paths]) => `${name} is exported by ${paths.join(' and ')}; rename one.`,
     ),
   ]
+}
+
+function newlyRepeatedTypes(measured: readonly MeasuredFile[]): [string, readonly string[]][] {
+  return [...repeatedTypes(measured)].filter(([name]) => !REPEATED_TYPES.has(name))
+}
+
+/** Exceptions that can be lowered or removed: reported, so that they are, but no reason to fail. */
+function looseExceptions(measured: readonly MeasuredFile[]): string[] {
+  const sizes = new Map([
+    ...foldersOf(measured).map(({ path, files: count }) => [path, count] as const),
+    ...measured.map(({ path, lines }) => [path, lines] as const),
+    ...measured.flatMap(({ path, functions }) =>
+      functions.map(({ name, lines }) => [`${path}#${name}`, lines] as const),
+    ),
+  ])
+  return Object.entries(EXCEPTIONS).flatMap(([part, { atMost }]) => {
+    const size = sizes.get(part) ?? 0
+    return size < atMost ? [`Lower or remove ${part} in scripts/structure-limits.ts: it has ${size} lines.`] : []
+  })
 }
 
 function faultOf(part: string, size: number, limit: number, unit: string): string[] {

@@ -4,7 +4,7 @@
  */
 import { Slots, type SlotLimits } from './slots.ts'
 
-export type Turn = {
+export type QueueTurn = {
   readonly key?: string
   /** Aborted while the work waits: it leaves the queue at once. Work that has begun must heed its signal itself. */
   readonly signal?: AbortSignal | undefined
@@ -44,7 +44,7 @@ export class Queue {
    * Settles as the work does, or rejects with the signal's reason if the work did not begin. The work never begins
    * before `run` has returned. A failure is the caller's alone: the next work runs all the same.
    */
-  async run<T>(work: () => Promise<T>, { key = '', signal }: Turn = {}): Promise<T> {
+  async run<T>(work: () => Promise<T>, { key = '', signal }: QueueTurn = {}): Promise<T> {
     signal?.throwIfAborted()
     // Not `take`, whose place costs as much again: this is on the hottest paths.
     const isGiven = await (this.#slots.enter(key) || this.#wait(key, signal).given)
@@ -57,7 +57,7 @@ export class Queue {
   }
 
   /** Never throws. A free slot is given even if the signal is aborted already. */
-  take({ key = '', signal }: Turn = {}): Place {
+  take({ key = '', signal }: QueueTurn = {}): Place {
     const isFree = this.#slots.enter(key)
     const { given, giveUp } = isFree ? AT_ONCE : this.#wait(key, signal)
     let isLeft = false
@@ -107,13 +107,14 @@ export class Queue {
     for (const [next, same] of this.#waiting) {
       if (!this.#slots.enter(next)) continue
       const [waiter] = same
-      this.#remove(next, waiter!) // an empty set is removed at once
+      if (!waiter) throw new Error('A key without waiters is removed with its last one.')
+      this.#remove(next, waiter)
       // To the back: the keys take turns.
       if (same.size > 0 && this.#waiting.size > 1) {
         this.#waiting.delete(next)
         this.#waiting.set(next, same)
       }
-      return waiter!.enter()
+      return waiter.enter()
     }
   }
 }

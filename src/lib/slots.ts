@@ -44,7 +44,7 @@ export class Slots {
   leave(key: string): void {
     this.#taken--
     if (this.#perKey === Infinity) return
-    const left = this.#ofKey.get(key)! - 1 // `enter` has set it
+    const left = (this.#ofKey.get(key) ?? 1) - 1 // `enter` has set it
     // Without this the map would keep every key ever used.
     if (left > 0) this.#ofKey.set(key, left)
     else this.#ofKey.delete(key)

@@ -9,7 +9,7 @@ import { endMarkedProcesses } from './processes/marked-processes.ts'
 import { SessionState } from './session-state.ts'
 import type { CommandOptions, CommandResult, OutputFilter, OutputFiles, SessionFacts, Shell } from './shell.ts'
 import { ShellFiles, type OutputPipes } from './shell-files.ts'
-import type { ShellLimits } from './shell-limits.ts'
+import { LAST_CHECK_MS, type ShellLimits } from './shell-limits.ts'
 import { BashStarter } from './bash-starter.ts'
 import type { BashPlan } from './start-bash.ts'
 
@@ -25,9 +25,6 @@ export type BashSessionOptions = Omit<BashPlan, 'sessionId' | 'startMs'> & {
   /** Called when it has ended for good, with its files. */
   readonly onEnd?: () => void
 }
-
-/** How often it is looked whether a command has left anything in the shell that is its own. */
-const LAST_LOOK_MS = 1000
 
 export class BashSession implements Shell {
   readonly id: string
@@ -63,8 +60,7 @@ export class BashSession implements Shell {
       onBash: (bash) => (this.#bash = bash),
     })
     this.#cwd = options.workdir
-    const { after } = options
-    if (after) this.#turns.run(() => after).catch(() => {})
+    if (options.after) this.#turns.run(async () => options.after).catch(() => {})
   }
 
   get cwd(): string {
@@ -277,7 +273,7 @@ export class BashSession implements Shell {
   async #closeIdle(): Promise<void> {
     const { isForOne, limits } = this.#options
     const isInUse = (this.bash?.descendants().length ?? 0) > 0 || !this.#background.isEmpty
-    if (isInUse) return this.#closeWhenIdle(isForOne ? LAST_LOOK_MS : limits.idleMs)
+    if (isInUse) return this.#closeWhenIdle(isForOne ? LAST_CHECK_MS : limits.idleMs)
     if (isForOne) return void this.#retire().catch(() => {}) // not awaited: it is done in a turn of its own
     if (!this.bash) return
     await this.#state.save(this.#bash)

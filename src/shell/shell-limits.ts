@@ -32,3 +32,6 @@ export const DEFAULT_SHELL_LIMITS: ShellLimits = {
   startMs: 10_000,
   maxSessions: MAX_SHELL_SESSIONS,
 }
+
+/** How often a shell for one command is checked for processes that the command left. */
+export const LAST_CHECK_MS = 1000

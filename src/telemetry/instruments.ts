@@ -57,7 +57,9 @@ export function createTimer(description: Description & { readonly bounds: readon
       const seconds = ms / 1000
       const kept = series.of(labels)
       let at = 0
+      // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
       while (at < bounds.length && seconds > bounds[at]!) at++
+      // oxlint-disable-next-line typescript/no-non-null-assertion -- one count for each bound, and one for what is above
       kept.counts[at]!++
       kept.sum += seconds
     },
@@ -85,7 +87,8 @@ function createSeries<T>({ labels: names = [], maxSeries = MAX_SERIES }: Descrip
   const other = names.map(() => OTHER)
 
   function of(values: readonly string[]): T {
-    const key = values.length === 1 ? values[0]! : values.join('\n')
+    const [first = ''] = values
+    const key = values.length === 1 ? first : values.join('\n')
     const known = bySeries.get(key)
     if (known) return known.kept
     if (bySeries.size >= maxSeries && values !== other) return of(other)

@@ -34,7 +34,13 @@ type Lines = { write(line: string): void }
 /** The same log for what may hold more secrets than the server's own; costs nothing until something is logged. */
 export function withRedaction<T extends object>(logger: T, redact: (text: string) => string): T {
   const { streamSym } = pino.symbols
-  const { [streamSym]: lines } = logger as Record<typeof streamSym, Lines>
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- every pino logger has its stream there
+  const lines = (logger as Record<typeof streamSym, Lines | undefined>)[streamSym]
   // As pino's own children do: the rest is the parent's. Lines pass here when they are whole.
-  return Object.create(logger, { [streamSym]: { value: { write: (line: string) => lines!.write(redact(line)) } } }) as T
+  const write = (line: string) => {
+    if (!lines) throw new Error('Only a logger of pino can be redacted.')
+    lines.write(redact(line))
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an object with this prototype
+  return Object.create(logger, { [streamSym]: { value: { write } } }) as T
 }

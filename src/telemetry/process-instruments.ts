@@ -74,7 +74,7 @@ function eventLoopLag(): Instrument[] {
   let seen = { min: 0, max: 0, mean: 0, stddev: 0, p50: 0, p90: 0, p99: 0 }
   const look = () => {
     const { min, max, mean, stddev } = histogram
-    const [p50, p90, p99] = [50, 90, 99].map((part) => histogram.percentile(part)) as [number, number, number]
+    const [p50 = 0, p90 = 0, p99 = 0] = [50, 90, 99].map((part) => histogram.percentile(part))
     seen = { min, max, mean, stddev, p50, p90, p99 }
     histogram.reset()
     const asked = process.hrtime.bigint()
@@ -99,7 +99,8 @@ function eventLoopLag(): Instrument[] {
 type Internals = { readonly _getActiveHandles: () => object[]; readonly _getActiveRequests: () => object[] }
 
 function active(): Instrument[] {
-  const internals = process as unknown as Internals // see there
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- see the type
+  const internals = process as unknown as Internals
   const kinds = [
     [
       'resources',
@@ -187,7 +188,7 @@ function garbageCollection(): Instrument {
     bounds: [0.001, 0.01, 0.1, 1, 2, 5],
   })
   new PerformanceObserver((list) => {
-    // Node gives entries of this type a detail; the types know of none.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Node gives entries of this type a detail; the types know of none
     for (const entry of list.getEntries() as (PerformanceEntry & { readonly detail: { readonly kind: number } })[])
       timer.observe([GC_KINDS[entry.detail.kind] ?? 'other'], entry.duration)
   }).observe({ entryTypes: ['gc'] })

@@ -7,35 +7,20 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
 import { UserPart } from '../contract/message.ts'
 import { imageType } from './image-type.ts'
-import type { ImageType } from './image-type.ts'
 import { Queue } from '../lib/queue.ts'
-import { decodeText, encodeText } from './text-encoding.ts'
 import type { DecodedText } from './text-encoding.ts'
 import { createEditHistory } from './edit-history.ts'
 import type { Content, EditHistory, ContentSealer } from './edit-history.ts'
-import type { EditorFiles, FoundEntry, FoundFile, Missing } from '../files/editor-files.ts'
+import type { EditorFiles, FoundFile, Missing } from '../files/editor-files.ts'
 import { FileRefusal } from '../files/file-refusal.ts'
-import {
-  EditorError,
-  alreadyExists,
-  doesNotExist,
-  isDirectory,
-  isRequired,
-  isTooLarge,
-  mebibytes,
-} from './editor-faults.ts'
+import { EditorError, alreadyExists, doesNotExist, isDirectory, isRequired, mebibytes } from './editor-faults.ts'
 import { explainNoMatch } from './edit-hints.ts'
 import type { View } from './file-view.ts'
 import { showDirectory, showEdit, showText } from './file-view.ts'
 import type { Edit } from './text-edit.ts'
 import { applyEdit, countLines, difference, findMatches, insertionAfter, linesAt, replacementAt } from './text-edit.ts'
 import type { Tool, ToolOutcome } from './tool.ts'
-
-/** Larger files are for other tools. */
-export const MAX_FILE_BYTES = 10 * 1024 * 1024
-
-/** As base64 it is a third larger, and providers take no more than about five million characters. */
-export const MAX_IMAGE_BYTES = 3 * 1024 * 1024
+import { MAX_FILE_BYTES, asFile, decode, encode, showImage } from './editor-content.ts'
 
 const FileEditorInput = z.object({
   command: z
@@ -221,21 +206,6 @@ async function openText({ files }: Editor, path: string): Promise<OpenText> {
   return { file, decoded }
 }
 
-function asFile(path: string, found: FoundEntry): FoundFile {
-  switch (found.kind) {
-    case 'file':
-      return found
-    case 'missing':
-      throw doesNotExist(path)
-    case 'directory':
-      throw isDirectory(path)
-    case 'special':
-      throw new EditorError(`${path} is ${found.what} and not a file; use Bash for it.`)
-    case 'large':
-      throw isTooLarge(path, found.size, MAX_FILE_BYTES)
-  }
-}
-
 async function editText(editor: Editor, path: string, { file, decoded }: OpenText, edit: Edit): Promise<ToolOutcome> {
   await nextTurn()
   const text = applyEdit(decoded.text, edit)
@@ -266,40 +236,6 @@ async function change({ files, history }: Editor, found: FoundFile | Missing, by
 async function put(files: EditorFiles, found: FoundFile | Missing, content: Content): Promise<void> {
   if (found.kind !== 'missing') await (content ? files.replace(found, content) : files.remove(found))
   else if (content) await files.create(found, content)
-}
-
-function showImage(path: string, media_type: ImageType, bytes: Buffer): ToolOutcome {
-  if (bytes.length > MAX_IMAGE_BYTES) {
-    throw new EditorError(
-      `The image ${path} is too large to be shown (${mebibytes(bytes.length)}; the limit is ${mebibytes(MAX_IMAGE_BYTES)}). Make a smaller copy and view that.`,
-    )
-  }
-  const parts: UserPart[] = [
-    {
-      type: 'text',
-      text: `Image file ${path} read successfully (${media_type}, ${bytes.length} bytes). Displaying image content.`,
-    },
-    { type: 'image', media_type, data: bytes.toString('base64') },
-  ]
-  return { output: parts }
-}
-
-function decode(path: string, bytes: Buffer): DecodedText {
-  const decoded = imageType(bytes) ? undefined : decodeText(bytes)
-  if (decoded) return decoded
-  throw new EditorError(
-    `${path} is a binary file, which this tool can neither show nor edit. Use Bash for it: file, xxd, or a program that knows its format.`,
-  )
-}
-
-function encode(path: string, decoded: DecodedText): Buffer {
-  const bytes = encodeText(decoded)
-  if (bytes) return bytes
-  if (!decoded.text.isWellFormed())
-    throw new EditorError('The text holds half of a character (an unpaired surrogate); send it again.')
-  throw new EditorError(
-    `${path} is not UTF-8, so it is taken as ${decoded.encoding}, in which the new text cannot be written. Use its characters, or convert the file first, e.g. with iconv.`,
-  )
 }
 
 const contentOf = (found: FoundFile | Missing): Content => (found.kind === 'file' ? found.bytes : undefined)

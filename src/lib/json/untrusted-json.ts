@@ -24,6 +24,7 @@ export function parseJsonObject(text: string): Record<string, unknown> | undefin
   try {
     const value = parseUntrustedJson(text)
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an object that is not a list
     return isObject ? (value as Record<string, unknown>) : undefined
   } catch {
     // No JSON at all, or too much of it: the same answer.

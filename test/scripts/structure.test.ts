@@ -1,0 +1,121 @@
+/** The measures of the sources: what counts, what is too much, and when the table is out of date. */
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { foldersOf, measureSource, quantile, repeatedTypes } from '../../scripts/source-measures.ts'
+
+const SCRIPT = join(import.meta.dirname, '../../scripts/structure.ts')
+
+describe('a source', () => {
+  test('has the functions with a name, each with its callbacks, and methods', () => {
+    const { functions } = measureSource(
+      'a.ts',
+      'function one() {\n  list.map((x) => {\n    return x\n  })\n}\nconst two = () => 2\nclass A {\n  three() {\n  }\n}\n',
+    )
+    expect(functions).toEqual([
+      { name: 'one', line: 1, lines: 5 },
+      { name: 'two', line: 6, lines: 1 },
+      { name: 'three', line: 8, lines: 2 },
+    ])
+  })
+
+  test('counts assertions, but not `as const`', () => {
+    expect(measureSource('a.ts', 'f(a!, b!.c, d as E, [1] as const)')).toMatchObject({ nonNull: 2, casts: 1 })
+  })
+
+  test('has as many lines as are written', () => {
+    expect(measureSource('a.ts', 'a\nb\nc\n').lines).toBe(3)
+  })
+})
+
+test('a type that two files export is found, in whichever way it is declared', () => {
+  const files = [
+    measureSource('a.ts', 'export type Same = 1\nexport type Other = 2\nexport const Both = 1\nexport type Both = 1'),
+    measureSource('b.ts', 'export class Same {}\ntype Other = 3'),
+  ]
+  expect(repeatedTypes(files)).toEqual(new Map([['Same', ['a.ts', 'b.ts']]]))
+})
+
+test('a folder has the files that lie directly in it', () => {
+  const files = ['a.ts', 'b/c.ts', 'b/d/e.ts'].map((path) => measureSource(path, 'x\ny'))
+  expect(foldersOf(files)).toEqual([
+    { path: '.', files: 1, lines: 2 },
+    { path: 'b', files: 1, lines: 2 },
+    { path: 'b/d', files: 1, lines: 2 },
+  ])
+})
+
+test('the median and the 90 % of a list', () => {
+  const values = [10, 1, 9, 2, 8, 3, 7, 4, 6, 5]
+  expect([quantile(values, 0.5), quantile(values, 0.9), quantile(values, 1), quantile([], 0.5)]).toEqual([5, 9, 10, 0])
+})
+
+describe('the check', () => {
+  const lines = (count: number) => 'x\n'.repeat(count)
+
+  test('fails for each file, function, folder, circle and name that breaks a rule', async () => {
+    const { code, stderr } = await check({
+      'src/long.ts': lines(301),
+      'src/f.ts': `function f() {\n${lines(79)}}`,
+      ...many(21),
+      'src/a.ts': "import './b.ts'\nexport type T = 1",
+      'src/b.ts': "import './a.ts'\nexport type T = 1",
+    })
+    expect(code).toBe(1)
+    for (const message of [
+      'long.ts has 301 lines',
+      'f.ts#f has 81 lines',
+      'many has 21 files',
+      'a tenth of the functions has 81 lines',
+      'a.ts -> b.ts -> a.ts',
+      'T is exported by a.ts and b.ts',
+    ])
+      expect(stderr).toContain(message)
+  })
+
+  test('passes what keeps to the limits', async () => {
+    const files = { 'src/a.ts': `function f() {\n${lines(16)}}\n${lines(282)}`, ...many(20) }
+    expect(await check(files)).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('fails for a table without a folder, until it is written', async () => {
+    const root = await project({ 'src/a.ts': 'x' })
+    await run(root, '--write')
+    await mkdir(join(root, 'src/more'))
+    await writeFile(join(root, 'src/more/b.ts'), 'x')
+    expect(await run(root, '--check')).toMatchObject({ code: 1, stderr: expect.stringContaining('out of date') })
+    expect(await run(root, '--write', '--check')).toMatchObject({ code: 0 })
+  })
+})
+
+function many(count: number): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: count }, (_, at) => [`src/many/${at}.ts`, 'x']))
+}
+
+async function check(files: Record<string, string>): Promise<{ code: number; stderr: string }> {
+  const root = await project(files)
+  return await run(root, '--write', '--check')
+}
+
+async function project(files: Record<string, string>): Promise<string> {
+  const root = await mkdtemp(join(tmpdir(), 'agent-server-structure-'))
+  onTestFinished(() => rm(root, { recursive: true, force: true }))
+  const document = '<!-- structure -->\n<!-- /structure -->\n'
+  for (const [path, text] of Object.entries({ ...files, 'docs/architecture.md': document })) {
+    await mkdir(dirname(join(root, path)), { recursive: true })
+    await writeFile(join(root, path), text)
+  }
+  return root
+}
+
+async function run(root: string, ...args: string[]): Promise<{ code: number; stderr: string }> {
+  try {
+    const { stderr } = await promisify(execFile)(process.execPath, [SCRIPT, '--root', root, ...args])
+    return { code: 0, stderr }
+  } catch (error) {
+    return error as { code: number; stderr: string }
+  }
+}
