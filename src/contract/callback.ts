@@ -15,7 +15,7 @@ const MAX_HEADER_LENGTH = 4096
 const RESERVED_HEADER =
   /^(webhook-.*|content-.*|proxy-.*|host|user-agent|connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|http2-settings)$/i
 
-export const CallbackUrl = z
+const CallbackUrl = z
   .url({ protocol: /^https?$/, error: 'must be an absolute http or https URL' })
   .max(MAX_URL_LENGTH)
   .refine((url) => !hasCredentials(url), { error: 'must not contain credentials; send them in headers' })

@@ -21,7 +21,7 @@ export const KilledBy = z
   .meta({ id: 'KilledBy' })
 export type KilledBy = z.infer<typeof KilledBy>
 
-export const DEFAULT_SESSION = 'default'
+const DEFAULT_SESSION = 'default'
 
 const SessionId = z
   .string()

@@ -135,7 +135,7 @@ export const UpdateConfig = z
   .meta({ id: 'UpdateConfig', examples: [{ llm_config: { api_key: 'sk-example-key' }, max_iteration_per_run: 50 }] })
 export type UpdateConfig = z.infer<typeof UpdateConfig>
 
-export const ConversationState = z
+const ConversationState = z
   .object({
     id: z.uuid(),
     agent_finished: z.boolean(),

@@ -10,10 +10,10 @@ const Directory = z
 
 const FilePath = z.string().describe('Relative to the workdir.')
 
-export const FileKind = z
+const FileKind = z
   .enum(['file', 'directory', 'symlink', 'other'])
   .describe('`symlink`: a symbolic link, never followed. `other`: a pipe, a socket or a device, never opened.')
-export type FileKind = z.infer<typeof FileKind>
+type FileKind = z.infer<typeof FileKind>
 
 export const FileEntry = z
   .object({

@@ -3,7 +3,7 @@
 const MAX_NAME_LENGTH = 128
 
 /** Longer ones are refused by most servers, and would be by ours. */
-export const MAX_HEADER_VALUE_LENGTH = 8192
+const MAX_HEADER_VALUE_LENGTH = 8192
 
 /** What belongs to the connection and not to the message: the HTTP client refuses them, or the request breaks. */
 const CONNECTION_HEADER =

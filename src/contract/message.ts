@@ -10,7 +10,7 @@ const NonEmptyText = z
   .regex(/\S/, 'a message must contain text')
   .overwrite((text) => text.toWellFormed())
 
-export const TextPart = z.object({ type: z.literal('text'), text: NonEmptyText }).meta({ id: 'TextPart' })
+const TextPart = z.object({ type: z.literal('text'), text: NonEmptyText }).meta({ id: 'TextPart' })
 
 export const ImagePart = z
   .object({
@@ -20,7 +20,7 @@ export const ImagePart = z
   })
   .meta({ id: 'ImagePart' })
 
-export const ReasoningPart = z.object({ type: z.literal('reasoning'), text: z.string() }).meta({ id: 'ReasoningPart' })
+const ReasoningPart = z.object({ type: z.literal('reasoning'), text: z.string() }).meta({ id: 'ReasoningPart' })
 
 export const UserPart = z.discriminatedUnion('type', [TextPart, ImagePart]).meta({ id: 'UserPart' })
 export type UserPart = z.infer<typeof UserPart>

@@ -18,8 +18,8 @@ export const AskedToolUse = z
   .meta({ id: 'AskedToolUse' })
 export type AskedToolUse = z.infer<typeof AskedToolUse>
 
-export const Behavior = z.enum(['allow', 'deny'])
-export type Behavior = z.infer<typeof Behavior>
+const Behavior = z.enum(['allow', 'deny'])
+type Behavior = z.infer<typeof Behavior>
 
 export const PendingPermissions = z
   .object({

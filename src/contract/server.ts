@@ -19,7 +19,7 @@ export type Readiness = z.infer<typeof Readiness>
 
 const Limit = z.int().positive()
 
-export const Limits = z
+const Limits = z
   .object({
     max_body_bytes: Limit.describe('OPENHANDS_MAX_BODY_BYTES: size of one request body.'),
     max_upload_bytes: z.int().nonnegative().describe('OPENHANDS_MAX_UPLOAD_BYTES: size of the files of one request.'),
@@ -37,7 +37,7 @@ export const Limits = z
     max_running_commands_per_conversation: Limit.describe('Running and queued commands of clients.'),
   })
   .meta({ id: 'Limits' })
-export type Limits = z.infer<typeof Limits>
+type Limits = z.infer<typeof Limits>
 
 export const Info = z
   .object({

@@ -46,7 +46,7 @@ export const CreateFrame = z
   .meta({ id: 'CreateFrame' })
 export type CreateFrame = z.infer<typeof CreateFrame>
 
-export const MessageFrame = z
+const MessageFrame = z
   .strictObject({
     type: z.literal('message'),
     id: InAnswer,
@@ -55,15 +55,15 @@ export const MessageFrame = z
   })
   .meta({ id: 'MessageFrame' })
 
-export const RunFrame = z
+const RunFrame = z
   .strictObject({ type: z.literal('run'), id: InAnswer, max_steps: RunRequest.shape.max_steps })
   .meta({ id: 'RunFrame' })
 
-export const PauseFrame = z
+const PauseFrame = z
   .strictObject({ type: z.literal('pause'), id: InAnswer, ...PauseRequest.shape })
   .meta({ id: 'PauseFrame' })
 
-export const PermissionFrame = z
+const PermissionFrame = z
   .strictObject({
     type: z.literal('permission'),
     id: InAnswer,
@@ -72,7 +72,7 @@ export const PermissionFrame = z
   })
   .meta({ id: 'PermissionFrame' })
 
-export const AnswerFrame = z
+const AnswerFrame = z
   .strictObject({
     type: z.literal('answer'),
     id: InAnswer,
@@ -82,7 +82,7 @@ export const AnswerFrame = z
   .describe('Answered with the `problem` `unsupported_frame`, because agents of this version ask no questions.')
   .meta({ id: 'AnswerFrame' })
 
-export const TaskFrame = z
+const TaskFrame = z
   .strictObject({
     type: z.literal('task'),
     id: InAnswer,
@@ -91,7 +91,7 @@ export const TaskFrame = z
   })
   .meta({ id: 'TaskFrame' })
 
-export const CancelTaskFrame = z
+const CancelTaskFrame = z
   .strictObject({ type: z.literal('cancel_task'), id: InAnswer, task_id: z.uuid().toLowerCase() })
   .meta({ id: 'CancelTaskFrame' })
 
@@ -113,13 +113,11 @@ const Cursor = z.string().describe('Opaque position to resume from.')
 const AfterSeq = z.int().nonnegative().describe('Position to resume from, as `after_seq`.')
 
 /** The subscription is made: all later events are sent. */
-export const ConversationReadyFrame = z
+const ConversationReadyFrame = z
   .object({ type: z.literal('ready'), conversation_id: z.uuid(), status: Status, after_seq: AfterSeq })
   .meta({ id: 'ConversationReadyFrame' })
 
-export const FirehoseReadyFrame = z
-  .object({ type: z.literal('ready'), cursor: Cursor })
-  .meta({ id: 'FirehoseReadyFrame' })
+const FirehoseReadyFrame = z.object({ type: z.literal('ready'), cursor: Cursor }).meta({ id: 'FirehoseReadyFrame' })
 
 /** The first frame of a socket that made its conversation. No event of the log: it has no `seq`, nor an `id`. */
 export const ConversationCreatedFrame = StatusUpdate.pick({ type: true, status: true, previous_status: true })
@@ -146,25 +144,25 @@ export const ProblemFrame = z
 export type ProblemFrame = z.infer<typeof ProblemFrame>
 
 /** After a silence in which events came that `types` keeps back. */
-export const ConversationReachedFrame = z
+const ConversationReachedFrame = z
   .object({ type: z.literal('reached'), after_seq: AfterSeq })
   .meta({ id: 'ConversationReachedFrame' })
 
-export const FirehoseReachedFrame = z
+const FirehoseReachedFrame = z
   .object({ type: z.literal('reached'), cursor: Cursor })
   .meta({ id: 'FirehoseReachedFrame' })
 
 /** The last frame before the socket is closed, with code 4410. */
-export const DeletedFrame = z.object({ type: z.literal('deleted') }).meta({ id: 'DeletedFrame' })
+const DeletedFrame = z.object({ type: z.literal('deleted') }).meta({ id: 'DeletedFrame' })
 
 /** The last frame before the socket is closed, with code 1001. */
-export const ServerClosingFrame = z.object({ type: z.literal('server_closing') }).meta({ id: 'ServerClosingFrame' })
+const ServerClosingFrame = z.object({ type: z.literal('server_closing') }).meta({ id: 'ServerClosingFrame' })
 
 /** The reader was too slow. The last frame before the socket is closed, with code 4000; come back with the cursor you have. */
-export const LaggedFrame = z.object({ type: z.literal('lagged') }).meta({ id: 'LaggedFrame' })
+const LaggedFrame = z.object({ type: z.literal('lagged') }).meta({ id: 'LaggedFrame' })
 
 /** The last frame before the socket is closed, with code 4000 and the status of the error. */
-export const ErrorFrame = z.object({ type: z.literal('error'), ...ErrorBody.shape }).meta({ id: 'ErrorFrame' })
+const ErrorFrame = z.object({ type: z.literal('error'), ...ErrorBody.shape }).meta({ id: 'ErrorFrame' })
 
 /** Sent live on the firehose. Later readers do not get the events of deleted conversations. */
 export const ConversationDeletedFrame = z
@@ -172,7 +170,7 @@ export const ConversationDeletedFrame = z
   .meta({ id: 'ConversationDeletedFrame' })
 
 /** A durable event on the firehose. */
-export const FirehoseEventFrame = z
+const FirehoseEventFrame = z
   .intersection(z.object({ cursor: Cursor }), Event)
   .describe('The stored event, and the cursor to resume from.')
   .meta({ id: 'FirehoseEventFrame' })

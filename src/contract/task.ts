@@ -13,11 +13,11 @@ const [MIN_INTERVAL, MAX_INTERVAL] = [0.1, 3600]
 /** A day, seconds. */
 const MAX_COMMAND_SECONDS = 86_400
 
-export const AgentRun = z
+const AgentRun = z
   .strictObject({ type: z.literal('AgentRun'), message: UserInput.describe('The message to the agent.') })
   .meta({ id: 'AgentRun' })
 
-export const CommandTask = z
+const CommandTask = z
   .strictObject({
     type: z.literal('Command'),
     command: z.string().min(1).max(100_000),
@@ -25,7 +25,7 @@ export const CommandTask = z
   })
   .meta({ id: 'CommandTask' })
 
-export const Ticker = z
+const Ticker = z
   .strictObject({
     type: z.literal('Ticker'),
     interval: z.number().min(MIN_INTERVAL).max(MAX_INTERVAL).default(1).describe('Seconds between two ticks.'),

@@ -15,12 +15,12 @@ export const AssistantDelta = Transient.extend({
 }).meta({ id: 'AssistantDelta' })
 export type AssistantDelta = z.infer<typeof AssistantDelta>
 
-export const AssistantAborted = Transient.extend({
+const AssistantAborted = Transient.extend({
   type: z.literal('AssistantAborted'),
   message_id: z.uuid().describe('A failed attempt. Discard its deltas.'),
 }).meta({ id: 'AssistantAborted' })
 
-export const ToolOutputDelta = Transient.extend({
+const ToolOutputDelta = Transient.extend({
   type: z.literal('ToolOutputDelta'),
   tool_use_id: z.string().optional().describe('The tool call of the agent that wrote it,'),
   command_id: z.uuid().optional().describe('or the command of a client.'),
@@ -28,7 +28,7 @@ export const ToolOutputDelta = Transient.extend({
   offset: z.int().nonnegative().describe('Offset of this text in the stream, bytes.'),
   text: z.string(),
 }).meta({ id: 'ToolOutputDelta' })
-export type ToolOutputDelta = z.infer<typeof ToolOutputDelta>
+type ToolOutputDelta = z.infer<typeof ToolOutputDelta>
 
 /** Shown live to those who ask for deltas; without `seq`, never stored, never replayed. */
 export const TransientEvent = z
