@@ -35,6 +35,7 @@ export function decidePermission(state: State, { requestId, decisions }: DecideI
   const isLast = undecidedCalls(request).length === made.length
   if (!isLast || !made.length) return made
   const messages = new Map(request.calls.map((call) => [call.toolUseId, call.decision]))
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its type is checked on the line
   for (const draft of made) if (draft.type === 'PermissionDecision') messages.set(draft.tool_use_id, draft as Decision)
   const denied = state.openCalls
     .filter((call) => messages.get(call.toolUseId)?.behavior === 'deny')

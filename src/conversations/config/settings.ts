@@ -46,11 +46,10 @@ export function parseLlmUpdate(dump: NonNullable<UpdateConfig['llm_config']>): P
 /** The kept secrets after an update; a header whose value is masked keeps the one it has. */
 export function mergeLlmSecrets(kept: Readonly<Record<string, string>>, update: LlmConfig): Record<string, string> {
   const before = keptHeaders(kept)
-  const headers = Object.entries(update.extra_headers ?? {}).map(([name, value]) => [
-    name,
-    value === MASK ? before[name] : value,
-  ])
-  const extra_headers = withoutUndefined(Object.fromEntries(headers) as Record<string, string | undefined>)
+  const headers = Object.entries(update.extra_headers ?? {}).map(
+    ([name, value]) => [name, value === MASK ? before[name] : value] as const,
+  )
+  const extra_headers = withoutUndefined(Object.fromEntries(headers))
   return { ...kept, ...llmSecrets({ ...update, ...(update.extra_headers && { extra_headers }) }) }
 }
 
@@ -127,6 +126,7 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
     max_iteration_per_run,
     network,
   } = request
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
   const words = mapStrings(withoutUndefined({ title, user_id, metadata, microagents }), redact) as Pick<
     Settings,
     'title' | 'user_id' | 'metadata' | 'microagents'
@@ -157,6 +157,7 @@ export function changesOf({ update, llm, workdir, redact }: NewChanges): Record<
   const { llm_config: _, workdir: __, ...words } = update
   const llm_config = llm && Object.keys(llm.update).length ? maskLlmConfig(llm.update) : undefined
   const dropped = llm?.dropped.length ? llm.dropped : undefined
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
   return withoutUndefined({ ...(mapStrings(words, redact) as typeof words), llm_config, dropped, workdir })
 }
 

@@ -1,6 +1,7 @@
 /** Reads what a command wrote, from any byte on, while it is still being written or long after. */
 import { open } from 'node:fs/promises'
 import { completeUtf8Length } from '../../lib/text/utf8-border.ts'
+import { codeOf } from '../../lib/error-code.ts'
 
 export type OutputPiece = { readonly text: string; readonly nextOffset: number; readonly isEnd: boolean }
 
@@ -28,7 +29,7 @@ async function readBytes(path: string, offset: number, limit: number): Promise<{
     const { bytesRead } = await file.read(buffer, 0, buffer.length, offset)
     return { bytes: buffer.subarray(0, bytesRead), size }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    if (codeOf(error) !== 'ENOENT') throw error
     return { bytes: Buffer.alloc(0), size: 0 }
   }
 }

@@ -36,6 +36,7 @@ export async function postOnce<T>(
 async function find(log: EventLog, remembered: readonly PostedKey[], key: string): Promise<readonly PostedKey[]> {
   // Only what found no place in the state is looked for in the log.
   if (remembered.length < MAX_KEYS || remembered.some((posted) => posted.key === key)) return remembered
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- there are `MAX_KEYS` of them
   const range = { types: KEYED_TYPES, order: 'desc', beforeSeq: remembered[0]!.answer.seq } as const
   for await (const event of eventsWithKey<KeyedEvent>(log, key, isKeyed, range)) return withPostedKey([], event)
   return []

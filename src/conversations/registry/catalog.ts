@@ -2,6 +2,7 @@
  * Which conversations there are, without opening their logs: `meta.json` beside each log, marks of those that are active
  * or have something to deliver, and the names of the deleted. All of it but the deletions is a cache or a hint: the logs win.
  */
+/* oxlint-disable typescript/no-non-null-assertion -- the directories are made one for each name */
 import { mkdir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -164,6 +165,7 @@ export async function createCatalog(directory: string): Promise<Catalog> {
         const { format: _, ...noted } = Meta.parse(JSON.parse(await readFile(metaOf(id), 'utf8')))
         const meta = { ...noted, readThrough: noted.readThrough ?? noted.lastSeq }
         // Optional fields of the schema are `undefined` ones of the state.
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a file of our own
         return meta.id === id ? ({ ...EMPTY_STATE, ...meta } as State) : undefined
       } catch {
         return undefined // missing, torn or of another version: it is only a cache

@@ -102,6 +102,7 @@ export class KnownConversations {
     const { conversationId: id } = log
     log.subscribe({
       onEvents: (events) => {
+        // oxlint-disable-next-line typescript/no-non-null-assertion -- subscribers get at least one event
         const { seq, event } = events.at(-1)!
         this.#summaries.advance(id, { lastSeq: seq, updatedAt: Date.parse(event.timestamp) })
       },

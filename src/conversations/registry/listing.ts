@@ -58,6 +58,7 @@ export function countMatching(listed: Listed, filter: CountConversations, isVisi
   const [first, end] = placesWithin(listed, filter)
   const isWanted = createMatcher(filter, isVisible)
   let count = 0
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
   for (let place = first; place < end; place++) if (isWanted(listed.at(place)!)) count++
   return count
 }
@@ -74,6 +75,7 @@ export function listPage(
   const found: Summary[] = []
   const isFull = () => found.length > query.limit
   const take = (place: number) => {
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
     const summary = listed.at(place)!
     if (isWanted(summary)) found.push(summary)
   }

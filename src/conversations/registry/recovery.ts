@@ -79,5 +79,5 @@ export class Recovery {
 }
 
 function isTemporary(error: unknown): boolean {
-  return error instanceof Problem ? TEMPORARY.has(error.code) : (error as NodeJS.ErrnoException).syscall !== undefined
+  return error instanceof Problem ? TEMPORARY.has(error.code) : error instanceof Error && 'syscall' in error
 }

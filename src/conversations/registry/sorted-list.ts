@@ -43,6 +43,7 @@ export class SortedList<T> {
     let [low, high] = [0, this.#items.length]
     while (low < high) {
       const middle = (low + high) >>> 1
+      // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
       if (holds(this.#items[middle]!)) high = middle
       else low = middle + 1
     }

@@ -21,6 +21,7 @@ export class Summaries {
     this.#all = new SortedList<Kept>(compareSummaries, summaries)
     for (const status of this.#byStatus.keys()) this.#byStatus.set(status, new SortedList<Kept>(compareSummaries))
     for (let place = 0; place < this.#all.length; place++) {
+      // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
       const summary = this.#all.at(place)!
       this.#byId.set(summary.id, summary)
       this.#of(summary.status).add(summary)
@@ -82,6 +83,7 @@ export class Summaries {
   }
 
   #of(status: Status): SortedList<Kept> {
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- there is a list for each status
     return this.#byStatus.get(status)!
   }
 }

@@ -85,6 +85,7 @@ export class SummaryFile {
         if (!one) this.#blankBytes += this.#end - lineAt
         if (!one) continue
         // Of two of the same conversation, where a crash has left the former, the later counts.
+        // oxlint-disable-next-line typescript/no-non-null-assertion -- what was noted has a position
         if (noted.has(one.summary.id)) this.#superseded.push(this.#places.get(one.summary.id)!)
         noted.set(one.summary.id, one)
         this.#places.set(one.summary.id, lineAt)
@@ -201,6 +202,7 @@ export class SummaryFile {
         await writeAll(file, Buffer.concat(lines), end)
         for (const [i, [id]] of batch.entries()) {
           places.set(id, end)
+          // oxlint-disable-next-line typescript/no-non-null-assertion -- one line for each entry of the batch
           end += lines[i]!.length
         }
       }
@@ -226,7 +228,8 @@ function toEntry({ summary, stamp }: NotedSummary): Entry {
 /** One of each line, in their order. All at once, which takes half the time, unless a line is torn. */
 function parseLines(text: string): unknown[] {
   try {
-    return JSON.parse(`[${text.replaceAll('\n', ',')}]`) as unknown[]
+    const parsed: unknown[] = JSON.parse(`[${text.replaceAll('\n', ',')}]`)
+    return parsed
   } catch {
     return text.split('\n').map(parseLine)
   }
@@ -255,6 +258,7 @@ function isEntry(value: unknown): value is Entry {
   if (!Array.isArray(value) || value.length !== FIELDS.length) return false
   for (let at = 0; at < FIELDS.length; at++) {
     const field: unknown = value[at]
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
     const type = FIELDS[at]!
     if (typeof field !== type.name && !(type.isNullable && field === null)) return false
   }

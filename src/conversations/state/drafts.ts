@@ -80,6 +80,7 @@ export function denials(state: State, decided_by: 'user' | 'superseded', message
     type: 'PermissionDecision',
     source: decided_by === 'user' ? 'user' : 'environment',
     ...inRun(state),
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- calls wait only in a request
     request_id: state.request!.id,
     tool_use_id: call.toolUseId,
     input_hash: call.inputHash,

@@ -38,7 +38,8 @@ export async function findTask(log: Log, open: OpenTasks, taskId: string): Promi
 /** The update that posted a task, by its seq. */
 export async function postedAt(log: Log, seq: number): Promise<Posted> {
   const { events } = await log.read({ afterSeq: seq - 1, beforeSeq: seq + 1, limit: 1 })
-  return events[0]!.event as Posted // as the fold noted it
+  // oxlint-disable-next-line typescript/no-non-null-assertion, typescript/no-unsafe-type-assertion -- as the fold noted it
+  return events[0]!.event as Posted
 }
 
 /** A task's id carries the time it was posted at: only there the log is searched. */

@@ -59,7 +59,7 @@ function forNewOrigin(before: Entry, { headers = {} }: UpdateCallback): Chosen {
 /** A masked value is the one there is; where there is none, the header is left out. */
 function merged(headers: Record<string, string>, kept: Readonly<Record<string, string>>): Record<string, string> {
   const values = Object.entries(headers).map(([name, value]) => [name, value === MASK ? kept[name] : value] as const)
-  return withoutUndefined(Object.fromEntries(values) as Record<string, string>)
+  return withoutUndefined(Object.fromEntries(values))
 }
 
 export const lowerNames = (headers: Readonly<Record<string, string>>) =>

@@ -64,10 +64,7 @@ async function makeOwn(path: string): Promise<string | undefined> {
 }
 
 async function refuseOutside(real: string, roots: readonly string[], rules: WorkdirRules): Promise<void> {
-  const [base, forbidden] = (await Promise.all([rules.base, rules.forbidden].map(realpathOfExisting))) as [
-    string,
-    string,
-  ] // as many as there are paths
+  const [base, forbidden] = await Promise.all([realpathOfExisting(rules.base), realpathOfExisting(rules.forbidden)])
   const isExempt = isInside(base, forbidden) && base !== forbidden && isInside(real, base)
   if (isInside(real, forbidden) && !isExempt) throw unsafe('it lies among the server’s own files')
   await refuseKernelFiles(real, base)
