@@ -12,6 +12,7 @@ import { Queue } from '../lib/queue.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import { Access } from './access.ts'
 import { hashCredential, makeCredential } from './credential.ts'
+import { codeOf } from '../lib/error-code.ts'
 
 const MAX_KEYS = 10_000
 const PREFIX_CHARS = 'ask_'.length + 4
@@ -66,7 +67,7 @@ export class ApiKeys implements AsyncDisposable {
     try {
       text = await readFile(path, 'utf8')
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new ApiKeys(path, [], now)
+      if (codeOf(error) === 'ENOENT') return new ApiKeys(path, [], now)
       throw error
     }
     try {

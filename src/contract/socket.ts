@@ -153,16 +153,16 @@ const FirehoseReachedFrame = z
   .meta({ id: 'FirehoseReachedFrame' })
 
 /** The last frame before the socket is closed, with code 4410. */
-const DeletedFrame = z.object({ type: z.literal('deleted') }).meta({ id: 'DeletedFrame' })
+export const DeletedFrame = z.object({ type: z.literal('deleted') }).meta({ id: 'DeletedFrame' })
 
 /** The last frame before the socket is closed, with code 1001. */
-const ServerClosingFrame = z.object({ type: z.literal('server_closing') }).meta({ id: 'ServerClosingFrame' })
+export const ServerClosingFrame = z.object({ type: z.literal('server_closing') }).meta({ id: 'ServerClosingFrame' })
 
 /** The reader was too slow. The last frame before the socket is closed, with code 4000; come back with the cursor you have. */
-const LaggedFrame = z.object({ type: z.literal('lagged') }).meta({ id: 'LaggedFrame' })
+export const LaggedFrame = z.object({ type: z.literal('lagged') }).meta({ id: 'LaggedFrame' })
 
 /** The last frame before the socket is closed, with code 4000 and the status of the error. */
-const ErrorFrame = z.object({ type: z.literal('error'), ...ErrorBody.shape }).meta({ id: 'ErrorFrame' })
+export const ErrorFrame = z.object({ type: z.literal('error'), ...ErrorBody.shape }).meta({ id: 'ErrorFrame' })
 
 /** Sent live on the firehose. Later readers do not get the events of deleted conversations. */
 export const ConversationDeletedFrame = z

@@ -31,7 +31,8 @@ export class ClientEvents {
     const make = async (): Promise<PostedClientEvent> => {
       const event = { name: redact(name), data: mapStrings(data, redact) }
       const [stored] = await actor.apply({ kind: 'client_event', ...event, ...(idempotency && { idempotency }) })
-      const { id, seq } = stored as Event // one intent of this kind is one event
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- one intent of this kind is one event
+      const { id, seq } = stored as Event
       return { event_id: id, seq }
     }
     const again = async ({ answer }: PostedKey) => answer

@@ -158,7 +158,8 @@ export class Conversation {
       const intent = { kind: 'message', content, ...sender, run, ...ids, now: Date.now() } as const
       const events = await this.#actor.apply({ ...intent, ...(idempotency && { idempotency }) })
       const posted = events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')
-      return answerTo(posted!) // each message is an event
+      // oxlint-disable-next-line typescript/no-non-null-assertion -- each message is an event
+      return answerTo(posted!)
     }
     const again = async ({ answer }: PostedKey) => answer
     return this.#actor.inTurn(() =>

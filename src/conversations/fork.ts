@@ -19,6 +19,7 @@ import { keptOf } from './idempotency/idempotency.ts'
 import { refuseSecretsIn } from './config/refuse-secrets.ts'
 import { openStored } from './open.ts'
 import type { State } from './state/state.ts'
+import { codeOf } from '../lib/error-code.ts'
 
 export type ForkOptions = {
   readonly id: string
@@ -101,7 +102,7 @@ async function makeWorkdir({ workspace }: ConversationDeps, id: string): Promise
   try {
     await mkdir(path)
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
+    if (codeOf(cause) !== 'EEXIST') throw cause
     throw new Problem('conversation_exists', 'There is a workdir of this id already; use another id.', { cause })
   }
   return await realpath(path)

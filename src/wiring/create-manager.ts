@@ -116,7 +116,8 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
       },
       files: {
         io: new Queue({ limit: FILE_OPERATIONS }),
-        ripgrep: lazily(() => findProgram('rg', env['PATH']!)), // `shellEnvironment` always sets it
+        // oxlint-disable-next-line typescript/no-non-null-assertion -- `shellEnvironment` always sets it
+        ripgrep: lazily(() => findProgram('rg', env['PATH']!)),
       },
       fileRules: (conversation) => fileRules(config, launcher, conversation),
     },

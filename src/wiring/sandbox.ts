@@ -20,7 +20,8 @@ export async function findSandbox(config: Config): Promise<FoundSandbox> {
     workdirBase: config.workdirBase,
     keyFiles: config.secretFiles,
     home: homedir(),
-    path: env['PATH']!, // `shellEnvironment` always sets it
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- `shellEnvironment` always sets it
+    path: env['PATH']!,
     named: pathsNamedIn(env),
     readable: config.sandboxReadable,
   })

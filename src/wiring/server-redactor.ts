@@ -19,10 +19,10 @@ export function createServerRedactor({ masterKeys, secretKeys, defaultLlm }: Con
 export function warnOfGuessableKeys({ masterKeys, secretKeys }: Config, logger: Logger): void {
   const own = secretKeys.filter((key) => !masterKeys.includes(key))
   const named = [
-    ...masterKeys.map((key) => ['OPENHANDS_MASTER_KEY', key]),
-    ...own.map((key) => ['OPENHANDS_SECRET_KEY', key]),
+    ...masterKeys.map((key) => ['OPENHANDS_MASTER_KEY', key] as const),
+    ...own.map((key) => ['OPENHANDS_SECRET_KEY', key] as const),
   ]
-  for (const [name, key] of named as [string, string][]) {
+  for (const [name, key] of named) {
     const weakness = findWeakness(key)
     if (weakness === undefined) continue
     logger.warn(`${name} can be guessed: ${weakness}; make one with \`openssl rand -hex 32\``)

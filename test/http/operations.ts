@@ -54,7 +54,7 @@ const isUuid = ({ $ref }: Schema) => $ref === '#/components/schemas/Uuid'
 /** Of something in a conversation that has an id or a name of its own. */
 export const isOfThing = (one: Case) => parametersIn(one, 'path').some(({ name }) => name !== 'id')
 
-export const sample = (schema: Schema) => sampleOf(schema, document.components.schemas)
+const sample = (schema: Schema) => sampleOf(schema, document.components.schemas)
 
 /** Of a body, what the document says; a route that takes any bytes gets some. */
 export function validBody(one: Case): unknown {

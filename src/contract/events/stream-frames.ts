@@ -17,7 +17,10 @@ export const FirehoseStreamEvent = z.discriminatedUnion('type', [...EVENTS, Conv
   description: '`data` of one frame of the firehose: an event of any conversation, or why the stream ends.',
 })
 
-/** For clients that take a stream apart themselves. */
+/**
+ * For clients that take a stream apart themselves: it is in the API description only.
+ * @public
+ */
 export const StreamFrame = z
   .object({
     id: z.string().optional().describe('The cursor: the seq of a stored event. Transient events have none.'),

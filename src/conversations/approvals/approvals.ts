@@ -45,7 +45,8 @@ export class Approvals {
   /** By id and by content; the same decision again changes nothing, also long afterwards. */
   async decide(requestId: string, given: readonly ToolDecision[]): Promise<PermissionAnswer> {
     const { log, state, redact, actor } = this.#deps
-    const decisions = mapStrings(given, redact) as readonly ToolDecision[] // texts only: the shape stays
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
+    const decisions = mapStrings(given, redact) as readonly ToolDecision[]
     const isDecided = await actor.inTurn(async () => {
       const { request } = state.current
       if (request?.id !== requestId) return false

@@ -54,7 +54,8 @@ export function withDecision(
   const { behavior, updated_input, message } = event
   const decision = {
     behavior,
-    ...(updated_input !== undefined && { updated_input: updated_input as Record<string, unknown> }), // as it was checked when it came
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as it was checked when it came
+    ...(updated_input !== undefined && { updated_input: updated_input as Record<string, unknown> }),
     ...(message !== undefined && { message }),
   }
   return {
@@ -123,6 +124,7 @@ export function repeats(
     // A request is over only when each of its calls is decided.
     if (!made) return notOfThisRequest()
     if (made.input_hash !== given.input_hash) return inputChanged()
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as it was checked when it came
     if (made.decided_by !== 'user' || !isSame(made as Decision, given)) return alreadyDecided()
   }
   return true

@@ -1,8 +1,7 @@
 /** From what a client asks for to what a conversation is: defaults filled in, secrets split off, leftovers told as warnings. */
 import type { CreateConversation, UpdateConfig } from '../../contract/conversation.ts'
 import { LlmConfig, MASK, NewLlmConfig, maskLlmConfig, splitDump } from '../../contract/llm-config.ts'
-import { Problem } from '../../contract/problem.ts'
-import { describeIssue } from '../../contract/issue.ts'
+import { Problem, describeIssue } from '../../contract/problem.ts'
 import { endpointOf } from '../../llm/endpoint.ts'
 import { LlmError } from '../../llm/llm.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'

@@ -103,7 +103,8 @@ export class FileChanges {
       once(
         { path: path.text },
         {
-          again: async () => madeDirectory(earlier[0]!), // there is one, or it would not be `again`
+          // oxlint-disable-next-line typescript/no-non-null-assertion -- there is one, or it would not be `again`
+          again: async () => madeDirectory(earlier[0]!),
           make: (key) =>
             this.#deps.inJail(signal, (jail) => this.#change(() => this.#makeDirectoryIn(jail, path, key))),
         },
@@ -170,7 +171,8 @@ export class FileChanges {
     await place.handle.close()
     if (!made) return { path: this.#deps.redact(path.text) }
     const [event] = await this.#log({ path: path.text, action: 'mkdir', ...key })
-    return madeDirectory(event!) // as many events as updates
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- as many events as updates
+    return madeDirectory(event!)
   }
 
   async #keyedWork<T>(keyed: Keyed | undefined, work: (request: KeyedRequest) => Promise<T>): Promise<T> {
@@ -187,7 +189,8 @@ export class FileChanges {
 
   async #logWritten(path: JailPath, size: number): Promise<WrittenFile> {
     const [event] = await this.#log({ path: path.text, action: 'write', size })
-    return writtenFile(event!) // as above
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- one update, one event
+    return writtenFile(event!)
   }
 
   async #log(...updates: Update[]): Promise<FileUpdate[]> {
@@ -196,7 +199,8 @@ export class FileChanges {
       const stored = await log.append(
         updates.map((update) => ({ ...update, path: redact(update.path), type: 'FileUpdate', source: 'user' })),
       )
-      return stored.map(({ event }) => event as FileUpdate) // as they were drafted
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as they were drafted
+      return stored.map(({ event }) => event as FileUpdate)
     } catch (error) {
       throw notLogged(error)
     }

@@ -6,24 +6,24 @@ import type { KeptKey } from './idempotency.ts'
 import { KEY_LIFETIME_MS } from './idempotency.ts'
 
 /** What a key made; `at` is when, RFC 3339. */
-export type CreatedKey = KeptKey & { readonly id: string; readonly at: string }
+export type KeyedCreation = KeptKey & { readonly id: string; readonly at: string }
 
 export class CreatedKeys {
   /** The newest of each key. Those that were remembered first come first, so the old ones are found at the beginning. */
-  readonly #remembered = new Map<string, CreatedKey>()
+  readonly #remembered = new Map<string, KeyedCreation>()
 
-  of(key: string): CreatedKey[] {
+  of(key: string): KeyedCreation[] {
     const own = this.#remembered.get(key)
     return own ? [own] : []
   }
 
   /** For a day, also when what it made is deleted: a request that comes late must not make it again. */
-  remember(created: readonly CreatedKey[]): void {
+  remember(created: readonly KeyedCreation[]): void {
     const oldest = Date.now() - KEY_LIFETIME_MS
     for (const one of created) this.#remember(one, oldest)
   }
 
-  #remember(created: CreatedKey, oldest: number): void {
+  #remember(created: KeyedCreation, oldest: number): void {
     for (const [key, { at }] of this.#remembered) {
       if (Date.parse(at) > oldest) break
       this.#remembered.delete(key)

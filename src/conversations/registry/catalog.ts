@@ -15,7 +15,7 @@ import { logPathIn } from '../../events/store/jsonl-store.ts'
 import { replaceFile, syncDirectory } from '../../lib/durable-file.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import { removeTree } from '../../files/trees/remove-tree.ts'
-import type { CreatedKey } from '../idempotency/created-keys.ts'
+import type { KeyedCreation } from '../idempotency/created-keys.ts'
 import { KEY_LIFETIME_MS } from '../idempotency/idempotency.ts'
 import type { SharedWorkdirs } from '../workdirs/shared-workdirs.ts'
 import { createSharedWorkdirs } from '../workdirs/shared-workdirs.ts'
@@ -129,11 +129,11 @@ export interface Catalog {
   unmarkDue(id: string): Promise<void>
   dueIds(): Promise<string[]>
   /** Durable before anything of the conversation is removed; with the key of the request that made it. */
-  markDeleted(id: string, key?: CreatedKey): Promise<void>
+  markDeleted(id: string, key?: KeyedCreation): Promise<void>
   isDeleted(id: string): Promise<boolean>
   deletedIds(): Promise<string[]>
   /** Those that still count; the others are removed. */
-  deletedKeys(): Promise<CreatedKey[]>
+  deletedKeys(): Promise<KeyedCreation[]>
   readonly directoryOf: (id: string) => string
   readonly logPathOf: (id: string) => string
   /** Whether there is anything of it on disk, whole or not. */
@@ -239,7 +239,7 @@ const COPYING = 'copying'
 /** Of a deleted conversation; the ids beside them have none. */
 const KEY_SUFFIX = '.key'
 
-async function readKeys(directory: string): Promise<CreatedKey[]> {
+async function readKeys(directory: string): Promise<KeyedCreation[]> {
   const names = (await readdir(directory)).filter((name) => name.endsWith(KEY_SUFFIX))
   const oldest = Date.now() - KEY_LIFETIME_MS
   const keys = await mapBounded(names, READ_CONCURRENCY, async (name) => {
@@ -253,7 +253,7 @@ async function readKeys(directory: string): Promise<CreatedKey[]> {
 }
 
 /** Undefined for one that a crash cut off: its conversation was not deleted. */
-function parseKey(text: string): CreatedKey | undefined {
+function parseKey(text: string): KeyedCreation | undefined {
   try {
     return Key.parse(JSON.parse(text))
   } catch {

@@ -2,7 +2,7 @@
 import type { ConversationView, CountConversations, ListConversations } from '../../contract/conversation.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { stampOf } from '../../events/store/log-stamp.ts'
-import type { CreatedKey } from '../idempotency/created-keys.ts'
+import type { KeyedCreation } from '../idempotency/created-keys.ts'
 import type { IsVisible, Summary } from './listing.ts'
 import { summarize } from './listing.ts'
 import { RestingViews } from './resting-views.ts'
@@ -22,7 +22,7 @@ export class KnownConversations {
   }
 
   /** Returns the `Idempotency-Key`s that count, also of those that are deleted. Throws the reason of a signal that is aborted. */
-  async load(signal: AbortSignal): Promise<CreatedKey[]> {
+  async load(signal: AbortSignal): Promise<KeyedCreation[]> {
     const { summaries, deletedKeys } = await scanDataDirectory(this.#deps, signal)
     this.#summaries.load(summaries)
     // Beside what clients ask for.
@@ -119,6 +119,6 @@ export class KnownConversations {
   }
 }
 
-export function keyOf({ id, createdAt, idempotency }: Summary): CreatedKey[] {
+export function keyOf({ id, createdAt, idempotency }: Summary): KeyedCreation[] {
   return idempotency ? [{ ...idempotency, id, at: new Date(createdAt).toISOString() }] : []
 }

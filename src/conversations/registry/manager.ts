@@ -156,7 +156,8 @@ export class ConversationManager {
     this.#busy.add(id)
     try {
       // When this fails the conversation is as it was; from here on it is gone, whatever fails.
-      const keys = keyOf(known.get(id)!) // known, as checked above
+      // oxlint-disable-next-line typescript/no-non-null-assertion -- known, as checked above
+      const keys = keyOf(known.get(id)!)
       await storage.catalog.markDeleted(id, keys[0])
       this.#created.remember(keys)
       known.delete(id)
@@ -218,7 +219,8 @@ export class ConversationManager {
       const conversation = await opening
       const { warnings } = await made
       this.#open.complete(conversation)
-      this.#created.remember(keyOf(known.get(id)!)) // known since the line above
+      // oxlint-disable-next-line typescript/no-non-null-assertion -- known since the line above
+      this.#created.remember(keyOf(known.get(id)!))
       known.update(conversation.state)
       return { ...conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
     } catch (error) {

@@ -9,7 +9,7 @@ import { mapBounded } from '../../lib/map-bounded.ts'
 import { removeTree } from '../../files/trees/remove-tree.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { ConversationStorage } from '../dependencies.ts'
-import type { CreatedKey } from '../idempotency/created-keys.ts'
+import type { KeyedCreation } from '../idempotency/created-keys.ts'
 import type { Summary } from './listing.ts'
 import { summarize } from './listing.ts'
 import { removeData, stateOnDisk } from './removal.ts'
@@ -30,7 +30,7 @@ export type StartUpDeps = {
 export type FoundConversations = {
   readonly summaries: readonly Summary[]
   /** Of conversations that are gone, and whose key still counts. */
-  readonly deletedKeys: readonly CreatedKey[]
+  readonly deletedKeys: readonly KeyedCreation[]
 }
 
 /** Files of that many conversations are read at the same time. */

@@ -26,7 +26,8 @@ export class RunDriver {
 
   /** Starts the run that the state holds. */
   start(): void {
-    const { id } = this.#deps.state.current.run! // only called after an event that began one
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- only called after an event that began one
+    const { id } = this.#deps.state.current.run!
     this.#active = new ActiveRun({ ...this.#deps, id, withoutTools: this.#withoutTools })
     this.#active.start()
   }

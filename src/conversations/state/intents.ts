@@ -186,6 +186,7 @@ function decideConfigure(state: State, changes: Record<string, unknown>): EventD
 /** Shells are in the network that they were started in: they end with such a change. */
 export function changesNetworkMode({ settings }: State, { network }: Record<string, unknown>): boolean {
   // As it was checked when it came.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as it was checked when it came
   return network !== undefined && (network as { mode?: unknown }).mode !== settings.network?.mode
 }
 

@@ -81,7 +81,8 @@ export class Tasks {
       const taskId = uuid7(Math.max(Date.now(), Date.parse(state.current.updatedAt) || 0))
       const task = { taskId, title: redact(title), runnable: redactRunnable(runnable, redact) }
       const [posted] = await this.#actor.apply({ kind: 'post_task', ...task, ...(idempotency && { idempotency }) })
-      return postedView(posted as Parameters<typeof postedView>[0]) // the event of this intent
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the event of this intent
+      return postedView(posted as Parameters<typeof postedView>[0])
     }
     return this.#actor.inTurn(() =>
       postOnce(idempotency, { log, redact, remembered: state.current.postedKeys, again, make }),

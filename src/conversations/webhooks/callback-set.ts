@@ -11,7 +11,7 @@ import { Queue } from '../../lib/queue.ts'
 import type { Redactor } from '../../security/redaction/redactor.ts'
 import type { Sealer } from '../../security/secret-store.ts'
 import type { Logger } from '../../telemetry/logger.ts'
-import type { CreatedKey } from '../idempotency/created-keys.ts'
+import type { KeyedCreation } from '../idempotency/created-keys.ts'
 import { KEY_LIFETIME_MS } from '../idempotency/idempotency.ts'
 import { secretsInHeader } from '../config/secrets.ts'
 import type { CallbackRecord } from './callback-record.ts'
@@ -63,7 +63,7 @@ export class CallbackSet {
   readonly #working = new Map<string, { readonly abort: AbortController; readonly done: Promise<void> }>()
   readonly #turns = new Queue({ limit: 1 })
   readonly #over = new AbortController()
-  #goneKeys: readonly CreatedKey[]
+  #goneKeys: readonly KeyedCreation[]
   /** There is progress that is not stored. */
   #isDirty = false
   #timer: NodeJS.Timeout | undefined
@@ -85,7 +85,7 @@ export class CallbackSet {
   }
 
   /** Of those that are deleted. */
-  get goneKeys(): readonly CreatedKey[] {
+  get goneKeys(): readonly KeyedCreation[] {
     return this.#goneKeys
   }
 
@@ -273,7 +273,7 @@ export class CallbackSet {
 }
 
 /** The key of the request that made it. */
-export function keysOf({ record: { id, created_at, idempotency } }: Entry): CreatedKey[] {
+export function keysOf({ record: { id, created_at, idempotency } }: Entry): KeyedCreation[] {
   return idempotency ? [{ ...idempotency, id, at: created_at }] : []
 }
 

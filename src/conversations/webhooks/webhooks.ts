@@ -143,7 +143,8 @@ export class Webhooks {
       }
       return { record, credentials, history: createDeliveryHistory([]) }
     })
-    return createdViewOf(made!) // `put` returns what it was given
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- `put` returns what it was given
+    return createdViewOf(made!)
   }
 
   async #change(id: string, to: (before: Entry) => Entry): Promise<Callback> {
@@ -151,7 +152,8 @@ export class Webhooks {
       if (!before) throw notFound()
       return to(before)
     })
-    return callbackView(changed!) // as above
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- `put` returns what it was given
+    return callbackView(changed!)
   }
 
   async #refuse({ url, headers }: Pick<UpdateCallback, 'url' | 'headers'>): Promise<void> {

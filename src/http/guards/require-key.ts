@@ -25,7 +25,8 @@ export function createKeyCheck({ authenticate, tickets, metrics }: KeyCheckDeps)
         request.keyFingerprint = fingerprint
         request.access = access
       } else {
-        const { id } = request.params as { id?: string } // a parameter of a route is a string
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a parameter of a route is a string
+        const { id } = request.params as { id?: string }
         request.access = tickets.redeem(ticket, id?.toLowerCase())
       }
     } catch (error) {
@@ -54,6 +55,7 @@ export function requireKey(app: FastifyInstance, checkKey: CheckKey): void {
 /** What stands in place of the header, on routes of streams only. */
 function ticketIn({ query, headers, routeOptions: { config } }: FastifyRequest): string | undefined {
   if (!config.takesTicket || headers.authorization) return undefined
-  const { ticket } = query as { ticket?: unknown } // not validated yet
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- not validated yet
+  const { ticket } = query as { ticket?: unknown }
   return typeof ticket === 'string' ? ticket : undefined
 }

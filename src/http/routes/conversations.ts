@@ -16,6 +16,19 @@ import { accessOf, visibleTo } from '../guards/authorize.ts'
 import { createAs, ownKey } from '../guards/limited-requests.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
 
+/** What the creation of a conversation may answer. */
+const CREATE = [
+  'conversation_exists',
+  'idempotency_in_flight',
+  'idempotency_mismatch',
+  'conversation_deleted',
+  'unsupported_field',
+  'unsafe_path',
+  'network_not_permitted',
+  'network_mode_unavailable',
+  'storage_full',
+] as const
+
 export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('conversations')
 
@@ -23,17 +36,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
     '/conversations',
     {
       schema: {
-        ...describe('createConversation', 'Create a conversation', [
-          'conversation_exists',
-          'idempotency_in_flight',
-          'idempotency_mismatch',
-          'conversation_deleted',
-          'unsupported_field',
-          'unsafe_path',
-          'network_not_permitted',
-          'network_mode_unavailable',
-          'storage_full',
-        ]),
+        ...describe('createConversation', 'Create a conversation', CREATE),
         headers: KeyHeader,
         body: CreateConversation,
         response: { 201: ConversationView },

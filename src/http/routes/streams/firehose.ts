@@ -122,7 +122,7 @@ function wantedOf(
   const sees = (record: Published): boolean => {
     // What is deleted has no owner any more, but for the notice that says so.
     const owned = 'owner' in record ? record.owner : ownerOf(record.event.conversation_id)
-    return owned !== undefined && isVisible!(owned)
+    return owned !== undefined && isVisible?.(owned) === true
   }
   const only =
     (ids || isVisible) &&
