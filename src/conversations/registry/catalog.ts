@@ -165,7 +165,7 @@ export async function createCatalog(directory: string): Promise<Catalog> {
         const { format: _, ...noted } = Meta.parse(JSON.parse(await readFile(metaOf(id), 'utf8')))
         const meta = { ...noted, readThrough: noted.readThrough ?? noted.lastSeq }
         // Optional fields of the schema are `undefined` ones of the state.
-        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a file of our own
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this server writes the file
         return meta.id === id ? ({ ...EMPTY_STATE, ...meta } as State) : undefined
       } catch {
         return undefined // missing, torn or of another version: it is only a cache
