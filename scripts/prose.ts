@@ -15,7 +15,7 @@ export type Finding = {
 }
 
 /** Phrases left in the comments and texts of the sources. Lower it when there are fewer; never raise it. */
-export const MOST_IN_SOURCES = 400
+export const MOST_IN_SOURCES = 393
 
 export const PHRASES: readonly Phrase[] = [
   { pattern: 'anew', instead: 'again, or: from the beginning' },

@@ -5,7 +5,6 @@ import { StreamTickets } from './access/stream-tickets.ts'
 import type { Config } from './config/config.ts'
 import { createCallbackDispatcher } from './conversations/webhooks/dispatcher.ts'
 import type { ConversationManager } from './conversations/registry/manager.ts'
-import { lockDataDirectory } from './events/store/data-lock.ts'
 import type { Firehose } from './events/firehose/firehose.ts'
 import { createAuthenticator } from './http/guards/auth.ts'
 import { pageRoutes } from './http/docs.ts'
@@ -16,9 +15,9 @@ import { createFirehoseSlots, createStreamSlots } from './http/streams/stream-sl
 import { Queue } from './lib/queue.ts'
 import { createResourceLimiter } from './limits/resource-limits.ts'
 import { createBodyHash } from './security/body-hash.ts'
-import { openDataKeys } from './security/data-keys.ts'
 import { createSharedAutomata } from './security/redaction/shared-automata.ts'
 import { createSafeFetch } from './security/safe-fetch.ts'
+import { openFileStorage } from './storage/files/file-storage.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { createLogger } from './telemetry/logger.ts'
 import { createMetrics } from './telemetry/metrics.ts'
@@ -76,15 +75,19 @@ async function startServices(
 ): Promise<Services> {
   const automataOf = createSharedAutomata()
   const logger = createLogger({ level: config.logLevel, redact: createServerRedactor(config, automataOf).redact })
-  started.use(await lockDataDirectory(config.dataDir))
+  const storage = await openFileStorage({
+    directory: config.dataDir,
+    operatorKeys: config.secretKeys,
+    onFault: (error) => logger.warn({ err: error }, 'the next start has to read more: summaries could not be written'),
+  })
+  started.use(storage)
   const limiting = createResourceLimiter({
     limits: config.limits,
     dataDir: config.dataDir,
     onError: (error) => logger.error({ err: error }, 'the use of resources cannot be watched'),
   })
   limiting.catch(() => {}) // reported where it is awaited
-  const dataKeys = await openDataKeys(config.dataDir, config.secretKeys)
-  if (dataKeys.locked > 0) logger.warn(SECRETS_WITHOUT_KEY)
+  if (storage.keys.locked > 0) logger.warn(SECRETS_WITHOUT_KEY)
   warnOfGuessableKeys(config, logger)
   const apiKeys = started.use(await ApiKeys.open(join(config.dataDir, 'keys.json')))
   const { launcher, missing: missingSandbox } = await sandbox
@@ -96,8 +99,8 @@ async function startServices(
   started.defer(() => dispatcher.close())
   const metrics = createMetrics()
   const slots = new Queue({ limit: config.maxConcurrentRuns })
-  const shared = { logger, automataOf, launcher, resources, metrics, slots, dispatcher }
-  return { ...shared, keyMaterial: dataKeys.material, apiKeys, missingSandbox }
+  const shared = { storage, logger, automataOf, launcher, resources, metrics, slots, dispatcher }
+  return { ...shared, apiKeys, missingSandbox }
 }
 
 /** How far the server is. Conversations can be asked for once it `isLoaded`. */
@@ -152,14 +155,14 @@ function watchMetrics(
 type Served = { readonly manager: ConversationManager; readonly firehose: Firehose; readonly progress: Progress }
 
 async function createHttp(config: Config, services: Services, { manager, firehose, progress }: Served) {
-  const { launcher, resources, keyMaterial, apiKeys, metrics, logger } = services
+  const { storage, launcher, resources, apiKeys, metrics, logger } = services
   const http = await createHttpServer({
     manager,
     firehose,
     authenticate: createAuthenticator(config.masterKeys, apiKeys),
     apiKeys,
     tickets: new StreamTickets(),
-    hashBody: createBodyHash(keyMaterial),
+    hashBody: createBodyHash(storage.keys.material),
     info: infoOf(config, launcher, resources),
     readiness: createReadiness({ dataDir: config.dataDir, phase: () => progress.phase }),
     isStarting: () => !progress.isLoaded,

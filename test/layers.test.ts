@@ -48,6 +48,7 @@ describe('the rules find', () => {
     'events/event-log.ts': '',
     'llm/llm.ts': '',
     'http/server.ts': '',
+    'storage/files/file-storage.ts': '',
     'tools/tool.ts': '',
   }
 
@@ -90,13 +91,19 @@ describe('the rules find', () => {
       'a built-in that has a home, elsewhere',
       'http/a.ts',
       "import { DatabaseSync } from 'node:sqlite'",
-      'which lives in events',
+      'which lives in storage',
     ],
     [
       'the client reaching into the server',
       'sdk/client.ts',
       "import { x } from '../events/event-log.ts'",
       'with contract and lib alone',
+    ],
+    [
+      'a storage reached past its interface',
+      'http/a.ts',
+      "import { x } from '../storage/files/file-storage.ts'",
+      'only app.ts chooses',
     ],
     ['an import of what is not there', 'http/a.ts', "import { x } from './gone.ts'", 'which is not in src'],
     ['process.env', 'http/a.ts', 'const x = process.env.X', 'reads the environment'],

@@ -1,5 +1,4 @@
 /** Builds an open conversation from its log: each part in the order in which the parts need each other. */
-import { join } from 'node:path'
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
 import { adviceFor } from '../agent/repeats.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
@@ -12,6 +11,7 @@ import type { ConversationLimits } from '../limits/conversation-limits.ts'
 import type { Llm } from '../llm/llm.ts'
 import type { Dialects } from '../llm/openai-chat.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
+import type { ConversationStorage } from '../storage/storage.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { withRedaction } from '../telemetry/logger.ts'
 import { ConversationActor } from './actor.ts'
@@ -26,7 +26,7 @@ import { Conversation } from './conversation.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import { ClientCommands } from './exec/client-commands.ts'
 import { DEFAULT_COMMAND_LIMITS } from './exec/command-limits.ts'
-import { createCommandRecords } from './exec/command-records.ts'
+import { CommandRecords } from './exec/command-records.ts'
 import { ConversationProcesses } from './exec/conversation-processes.ts'
 import { ConversationShells } from './exec/conversation-shells.ts'
 import { ConversationFiles } from './files/files.ts'
@@ -54,7 +54,7 @@ export type ConversationSource = {
 export function buildConversation(deps: ConversationDeps, source: ConversationSource): Conversation {
   const { secrets, redactor, onChange } = source
   const { redact } = redactor
-  const { catalog } = deps.storage
+  const { active } = deps.storage
   const base = buildBase(deps, source)
   const { id, log, state, logger } = base
   const execution = buildExecution(deps, base, source)
@@ -69,7 +69,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     createLlm: llmFactory(deps, id, source, recorder),
     runTaskCommand: createRunTaskCommand(execution.commands),
     logger,
-    markActive: (active) => (active ? catalog.markActive(id) : catalog.unmarkActive(id)),
+    markActive: (isActive) => (isActive ? active.set(id) : active.clear(id)),
     onChange,
   })
   log.subscribe({ onEvents: (events) => events.forEach(({ event }) => recorder.take(event)) })
@@ -97,6 +97,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
 /** What all other parts need. */
 type Base = {
   readonly id: string
+  readonly own: ConversationStorage
   /** The server's own, of this conversation. */
   readonly directory: string
   readonly logger: Logger
@@ -109,10 +110,11 @@ type Base = {
 
 function buildBase(deps: ConversationDeps, { stored, redactor, callbacks, ...source }: ConversationSource): Base {
   const id = stored.conversationId
-  const { catalog, secretStore } = deps.storage
-  const directory = catalog.directoryOf(id)
+  const { due } = deps.storage
+  const own = deps.storage.conversation(id)
+  const { directory, sealer, callbacks: document } = own
   const logger = withRedaction(deps.logger, redactor.redact)
-  const flag = new DirtyFlag({ set: () => catalog.markDue(id), clear: () => catalog.unmarkDue(id) })
+  const flag = new DirtyFlag({ set: () => due.set(id), clear: () => due.clear(id) })
   const log = new EventLog({
     log: stored,
     onListenerError: (error) => logger.error({ err: error, conversation_id: id }, 'a reader failed'),
@@ -120,14 +122,19 @@ function buildBase(deps: ConversationDeps, { stored, redactor, callbacks, ...sou
     guard: (append) => flag.guard(append),
   })
   const state = new LiveState(source.state, log)
-  const sealer = secretStore.sealerFor(id)
   const { dispatcher } = deps
-  const deliveries = new CallbackSet({ directory, log, mark: flag, dispatcher, redactor, sealer, logger }, callbacks)
+  const deliveries = new CallbackSet({ document, log, mark: flag, dispatcher, redactor, sealer, logger }, callbacks)
   flag.guardFor(deliveries)
   const workdir = () => state.current.settings.workdir
   const requested = state.current.settings.limits
-  const limits = deps.limits.limit({ conversationId: id, requested, workdir, directory })
-  return { id, directory, logger, log, state, deliveries, limits, workdir }
+  const limits = deps.limits.limit({
+    conversationId: id,
+    requested,
+    workdir,
+    directory,
+    commandOutputs: own.commands.directory,
+  })
+  return { id, own, directory, logger, log, state, deliveries, limits, workdir }
 }
 
 type BuiltExecution = {
@@ -140,7 +147,7 @@ type BuiltExecution = {
 /** Shells, what they may reach, and what clients run in them. */
 function buildExecution(
   deps: ConversationDeps,
-  { id, directory, logger, log, state, limits, workdir }: Base,
+  { id, own, directory, logger, log, state, limits, workdir }: Base,
   { secrets, redactor }: ConversationSource,
 ): BuiltExecution {
   const { redact, redactCutOff } = redactor
@@ -168,7 +175,7 @@ function buildExecution(
     conversationId: id,
     shells: () => shells.current(),
     isAgentIn: (sessionId) => shells.isAgentIn(sessionId),
-    records: createCommandRecords(join(directory, 'commands'), commandLimits),
+    records: new CommandRecords(own.commands, commandLimits),
     redact,
     emit: async (draft) => void (await log.append([draft])),
     publish: (draft) => log.publish(draft),
@@ -186,7 +193,7 @@ function buildExecution(
 
 function buildToolCalls(
   deps: ConversationDeps,
-  { id, directory, logger, log, state, limits, workdir }: Base,
+  { id, own, directory, logger, log, state, limits, workdir }: Base,
   redactor: Redactor,
   shells: ConversationShells,
 ): ToolCalls {
@@ -197,7 +204,7 @@ function buildToolCalls(
       workdir,
       quota: limits.quota,
       lastOutput: (name) => state.current.lastOutputs[name],
-      sealer: deps.storage.secretStore.sealerFor(id),
+      sealer: own.sealer,
       redact: redactor.redactInSlices,
     }),
     context: () => ({ conversationId: id, workdir: workdir() }),

@@ -75,7 +75,7 @@ function planOf(
   state: State,
   { update, llm, workdir }: Checked,
 ): ConfigChange {
-  const guests = { catalog: storage.catalog, workdirBase: workspace.workdirRules.base }
+  const guests = { storage, workdirBase: workspace.workdirRules.base }
   return {
     changes: changesOf({ update, llm, workdir, redact }),
     // Before the log has them: a change that is in the log holds.

@@ -4,7 +4,7 @@ import { Problem } from '../contract/problem.ts'
 import { removeTree } from '../files/trees/remove-tree.ts'
 import { checkPolicy } from '../network/server-policy.ts'
 import { redactProblem } from '../security/redaction/redact-problem.ts'
-import type { SecretValues } from '../security/secret-store.ts'
+import type { ConversationStorage, SecretValues } from '../storage/storage.ts'
 import { DEFAULT_TOOLS, resolveToolNames } from '../tools/registry.ts'
 import { buildConversation } from './build.ts'
 import { checkEndpoint } from './config/check-endpoint.ts'
@@ -22,7 +22,6 @@ import { keptOf } from './idempotency/idempotency.ts'
 import type { State } from './state/state.ts'
 import { EMPTY_STATE } from './state/state.ts'
 import { NO_CALLBACKS } from './webhooks/callback-record.ts'
-import { makeDirectory } from './workdirs/conversation-directory.ts'
 import { enterAsGuest, leaveAsGuest } from './workdirs/guest-workdirs.ts'
 import { prepareWorkdir } from './workdirs/workdir.ts'
 
@@ -38,23 +37,21 @@ export type Created = { readonly conversation: Conversation; readonly warnings: 
 /** Leaves nothing behind when it throws. */
 export async function createConversation(deps: ConversationDeps, options: CreateOptions): Promise<Created> {
   const { id, request, idempotency, onChange } = options
-  const { store, catalog, secretStore } = deps.storage
+  const own = deps.storage.conversation(id)
   const { llm, tools } = await checkRequest(deps, request)
   const kept = secretsIn(request, llm)
   const redactor = deps.createRedactor()
-  const secrets = new ConversationSecrets({ redactor, kept, write: (values) => secretStore.write(id, values) })
+  const secrets = new ConversationSecrets({ redactor, kept, write: (values) => own.writeSecrets(values) })
   const asSent = { workdir: request.workdir, 'Idempotency-Key': idempotency?.key, ...shownFields(llm.config) }
   refuseSecretsIn(asSent, redactor.redact)
-  await makeDirectory(catalog.directoryOf(id))
+  await own.reserve()
   // Side by side: most of what a create takes is waiting for the disk. The log's first event comes after all of it,
   // so a create that is cut off anywhere leaves no conversation.
   const workdirMade = prepareWorkdir(request.workdir, id, deps.workspace.workdirRules)
-  const hasSecrets = Object.values(kept).some((group) => Object.keys(group).length > 0)
-  const written = hasSecrets ? secretStore.create(id, kept) : undefined
-  const logMade = store.create(id, written && { written, sync: () => secretStore.sync(id) })
+  const logMade = own.createLog(kept)
   let conversation: Conversation | undefined
   try {
-    await Promise.allSettled([workdirMade, written, logMade])
+    await Promise.allSettled([workdirMade, logMade])
     const workdir = await workdirMade
     if (request.workdir !== undefined) await enterAsGuest(guestsOf(deps), workdir, id)
     const warnings = [...llm.warnings, ...toolWarning(llm.config, tools)]
@@ -78,7 +75,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
     await conversation.log.append(firstEvents(deps, id, request, settings, secrets.names(), redactor.redact))
     return { conversation, warnings }
   } catch (error) {
-    await undo(deps, options, conversation, workdirMade)
+    await undo(deps, own, { request, conversation, workdirMade })
     throw error instanceof Problem ? redactProblem(error, redactor.redact) : error
   }
 }
@@ -103,26 +100,28 @@ function secretsIn(request: CreateConversation, { config }: ParsedLlm): SecretVa
 
 const NOT_CLOSED = 'a conversation that could not be created was not closed cleanly'
 
+type Begun = Pick<CreateOptions, 'request'> & {
+  readonly conversation: Conversation | undefined
+  readonly workdirMade: Promise<string>
+}
+
 async function undo(
   deps: ConversationDeps,
-  { id, request }: CreateOptions,
-  conversation: Conversation | undefined,
-  workdirMade: Promise<string>,
+  own: ConversationStorage,
+  { request, conversation, workdirMade }: Begun,
 ): Promise<void> {
-  const { store, catalog } = deps.storage
+  const { id } = own
   // The firehose, and others that have its log, keep it until it is closed.
   await conversation
     ?.dispose('deleted')
     .catch((cause: unknown) => deps.logger.error({ err: cause, conversation_id: id }, NOT_CLOSED))
-  // Its descriptor with it.
-  await store.delete(id)
-  await removeTree(catalog.directoryOf(id))
+  await own.discard()
   const workdir = await workdirMade.catch(() => undefined)
   if (workdir !== undefined && request.workdir === undefined) await removeTree(workdir)
   else if (workdir !== undefined) await leaveAsGuest(guestsOf(deps), workdir, id)
 }
 
 const guestsOf = ({ storage, workspace }: ConversationDeps) => ({
-  catalog: storage.catalog,
+  storage,
   workdirBase: workspace.workdirRules.base,
 })

@@ -2,7 +2,6 @@
 import type { Sandbox } from '../contract/sandbox.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { EventLog } from '../events/event-log.ts'
-import type { EventStore } from '../events/event-store.ts'
 import type { FileRules } from '../files/file-gate.ts'
 import type { ConversationLimits } from '../limits/conversation-limits.ts'
 import type { DiskQuota } from '../limits/disk-quota.ts'
@@ -12,7 +11,7 @@ import type { Llm } from '../llm/llm.ts'
 import type { Dialects } from '../llm/openai-chat.ts'
 import type { ShellNetwork } from '../sandbox/launch.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
-import type { SecretStore } from '../security/secret-store.ts'
+import type { Storage } from '../storage/storage.ts'
 import type { OutputFilter, Shells } from '../shell/shell.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -22,13 +21,12 @@ import type { LlmDefaults } from './config/settings.ts'
 import type { ClientCommandLimits } from './exec/command-limits.ts'
 import type { FilesDeps } from './files/files.ts'
 import type { NetworkDeps } from './network.ts'
-import type { Catalog } from './registry/catalog.ts'
 import type { State } from './state/state.ts'
 import type { CallbackDispatcher } from './webhooks/dispatcher.ts'
 import type { WorkdirRules } from './workdirs/workdir.ts'
 
 export type ConversationDeps = {
-  readonly storage: ConversationStorage
+  readonly storage: Storage
   readonly server: ServerFacts
   readonly models: ModelAccess
   readonly workspace: Workspace
@@ -44,13 +42,6 @@ export type ConversationDeps = {
   readonly createRedactor: () => Redactor
   /** Called with each log that is opened or made, before anything is appended to it. */
   readonly onLogOpened: (log: EventLog) => void
-}
-
-/** Where conversations are on disk. */
-export type ConversationStorage = {
-  readonly store: EventStore
-  readonly catalog: Catalog
-  readonly secretStore: SecretStore
 }
 
 export type ServerFacts = {
@@ -111,5 +102,7 @@ export type Limiter = Pick<ResourceLimiter, 'check' | 'inForce'> & {
     requested: State['settings']['limits']
     workdir: () => string
     directory: string
+    /** Where the commands of clients write. */
+    commandOutputs: string
   }) => ConversationLimits
 }

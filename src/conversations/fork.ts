@@ -6,13 +6,14 @@ import { EVENT_VERSION } from '../contract/events/event.ts'
 import { Problem } from '../contract/problem.ts'
 import { makeDirectories } from '../lib/make-directories.ts'
 import { enterAsGuest, leaveAsGuest } from './workdirs/guest-workdirs.ts'
+import { leaveWorkdir } from './workdirs/shared-workdirs.ts'
+import type { ConversationStorage } from '../storage/storage.ts'
 import { removeTree } from '../files/trees/remove-tree.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import { copyTree } from '../files/trees/copy-tree.ts'
 import type { Conversation } from './conversation.ts'
 import type { Created } from './create.ts'
 import type { ConversationDeps } from './dependencies.ts'
-import { makeDirectory } from './workdirs/conversation-directory.ts'
 import { createForkedLog, findBorder } from './forked-log.ts'
 import type { Idempotency } from './idempotency/idempotency.ts'
 import { keptOf } from './idempotency/idempotency.ts'
@@ -37,7 +38,7 @@ export async function forkConversation(
   { id, request, idempotency, signal, onChange }: ForkOptions,
 ): Promise<Created> {
   const { log, state, redact } = source
-  const { store, catalog, secretStore } = deps.storage
+  const { storage } = deps
   const { workdirRules } = deps.workspace
   const { version, settings: now } = state
   refuseSecretsIn({ 'Idempotency-Key': idempotency?.key }, redact)
@@ -46,27 +47,28 @@ export async function forkConversation(
   if (at_seq > log.head) throw beyondEnd(at_seq, log.head)
   const throughSeq = await findBorder(log, at_seq)
   if (throughSeq < 1) throw beforeBeginning()
-  const secrets = await secretStore.read(source.id)
+  const secrets = await storage.conversation(source.id).readSecrets()
 
-  await makeDirectory(catalog.directoryOf(id))
-  const guests = { catalog, workdirBase: workdirRules.base }
+  const own = storage.conversation(id)
+  await own.reserve()
+  const guests = { storage, workdirBase: workdirRules.base }
   let copied: string | undefined
   // One that was made for the original is removed with the last of those who share it.
   const shared = request.workdir === 'share' && now.made_workdir === now.workdir ? now.made_workdir : undefined
   try {
-    if (shared !== undefined) await catalog.sharedWorkdirs.share(shared, [source.id, id])
+    if (shared !== undefined) await storage.sharedWorkdirs.add(shared, [source.id, id])
     else if (request.workdir === 'share') await enterAsGuest(guests, now.workdir, id)
     const { made_workdir: _, idempotency: __, title: formerTitle, ...kept } = now
     const warnings: string[] = []
     if (request.workdir === 'copy') {
       copied = await makeWorkdir(deps, id)
-      await catalog.markCopying(id)
+      await own.markCopying()
       const { base, forbidden } = workdirRules
       const without = await Promise.all([base, forbidden].map((path) => realpath(path)))
       warnings.push(...(await copyTree(now.workdir, copied, { signal, without })).map(redact))
     }
     if (Object.values(secrets).some((group) => Object.keys(group).length > 0)) {
-      await secretStore.write(id, secrets)
+      await own.writeSecrets(secrets)
     }
     const title = request.title === undefined ? formerTitle : redact(request.title)
     const settings = {
@@ -77,21 +79,20 @@ export async function forkConversation(
       workdir: copied ?? now.workdir,
     }
     const forked = createForkedLog({ log, throughSeq, id, cwd: now.workdir, settings, now: Date.now() })
-    const stored = await store.copy(id, forked.events, forked.ending)
+    const stored = await own.copyLog(forked.events, forked.ending)
     return { conversation: await openStored(deps, { stored, onChange }), warnings }
   } catch (error) {
-    await removeFork(deps, id, copied)
-    if (shared !== undefined) await catalog.sharedWorkdirs.leave(shared, id)
+    await removeFork(own, copied)
+    if (shared !== undefined) await leaveWorkdir(storage.sharedWorkdirs, shared, id)
     else if (request.workdir === 'share') await leaveAsGuest(guests, now.workdir, id)
     throw error
   }
 }
 
 /** The workdir first: as long as the mark is there, a start of the server knows that it has to go. */
-async function removeFork({ storage }: ConversationDeps, id: string, workdir: string | undefined): Promise<void> {
+async function removeFork(own: ConversationStorage, workdir: string | undefined): Promise<void> {
   if (workdir !== undefined) await removeTree(workdir)
-  await storage.store.delete(id)
-  await removeTree(storage.catalog.directoryOf(id))
+  await own.discard()
 }
 
 /** A new one, never one that is there already: what is in that is somebody's. */

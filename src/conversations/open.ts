@@ -1,11 +1,13 @@
 /** Opens a conversation from its stored log. */
 import { Problem } from '../contract/problem.ts'
 import type { StoredLog } from '../events/event-store.ts'
-import type { SecretValues } from '../security/secret-store.ts'
+import type { ConversationStorage, SecretValues } from '../storage/storage.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import { buildConversation } from './build.ts'
 import { ConversationSecrets } from './config/secrets.ts'
 import type { Conversation } from './conversation.ts'
 import type { ConversationDeps } from './dependencies.ts'
+import { readSnapshot } from './registry/snapshot.ts'
 import { foldLog } from './state/read-state.ts'
 import type { State } from './state/state.ts'
 import { readCallbacks } from './webhooks/callback-set.ts'
@@ -16,10 +18,9 @@ export async function openConversation(
   id: string,
   onChange: (state: State) => void,
 ): Promise<Conversation> {
-  const { store, catalog } = deps.storage
-  const { log: stored, repaired } = await store.open(id)
+  const { log: stored, repaired } = await deps.storage.conversation(id).openLog()
   if (repaired) deps.logger.warn({ conversation_id: id }, repaired)
-  return await openStored(deps, { stored, noted: await catalog.read(id), onChange })
+  return await openStored(deps, { stored, noted: await readSnapshot(deps.storage, id), onChange })
 }
 
 export type StoredConversation = {
@@ -35,14 +36,14 @@ export async function openStored(
   { stored, noted, onChange }: StoredConversation,
 ): Promise<Conversation> {
   const id = stored.conversationId
-  const { secretStore, catalog } = deps.storage
+  const own = deps.storage.conversation(id)
   try {
     const state = await foldLog(stored, noted)
     if (!state.createdAt) throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
     const redactor = deps.createRedactor()
-    const kept = await readSecrets(deps, id)
-    const secrets = new ConversationSecrets({ redactor, kept, write: (values) => secretStore.write(id, values) })
-    const callbacks = await readCallbacks(catalog.directoryOf(id), deps.logger)
+    const kept = await readSecrets(own, deps.logger)
+    const secrets = new ConversationSecrets({ redactor, kept, write: (values) => own.writeSecrets(values) })
+    const callbacks = await readCallbacks(own.callbacks, deps.logger)
     return buildConversation(deps, { stored, state, secrets, callbacks, redactor, onChange })
   } catch (error) {
     await stored.close()
@@ -51,12 +52,12 @@ export async function openStored(
 }
 
 /** What cannot be decrypted is missing, and reported when it is needed: the rest of the conversation can still be read. */
-async function readSecrets({ storage, logger }: ConversationDeps, id: string): Promise<SecretValues> {
+async function readSecrets(own: ConversationStorage, logger: Logger): Promise<SecretValues> {
   try {
-    return await storage.secretStore.read(id)
+    return await own.readSecrets()
   } catch (error) {
     if (!(error instanceof Problem)) throw error
-    logger.warn({ conversation_id: id }, error.message)
+    logger.warn({ conversation_id: own.id }, error.message)
     return {}
   }
 }

@@ -1,7 +1,10 @@
 /** The seam to durable storage of events: what every store promises, whatever it is made of. */
 import type { Event, EventDraft } from '../contract/events/event.ts'
 
-/** An event as stored. `json` is its one serialisation: what is on disk is what lists and streams send. */
+/**
+ * An event as stored. `json` is its one serialisation: what is on disk is what lists and streams send. It begins with the
+ * fields of an `EventHeader`, in their order.
+ */
 export interface StoredEvent {
   readonly seq: number
   readonly type: string

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { LATER_FIELDS } from '../contract/conversation.ts'
 import { describeIssue, Problem } from '../contract/problem.ts'
 import type { ProblemCode } from '../contract/problem.ts'
-import { isOutOfRoom } from '../events/store/log-file.ts'
+import { isOutOfRoom } from '../lib/error-code.ts'
 import { redactProblem } from '../security/redaction/redact-problem.ts'
 import { withRedaction } from '../telemetry/logger.ts'
 

@@ -9,7 +9,6 @@ import { hiddenFromShells, readableByShells } from '../sandbox/mounts.ts'
 export const privateOf = (conversationDirectory: string): string => join(conversationDirectory, 'private')
 export const shellsOf = (conversationDirectory: string): string => join(conversationDirectory, 'shells')
 export const outputsOf = (conversationDirectory: string): string => join(conversationDirectory, 'outputs')
-export const commandsOf = (conversationDirectory: string): string => join(conversationDirectory, 'commands')
 
 type Places = { readonly stateDirectory: string; readonly workdir: () => string }
 

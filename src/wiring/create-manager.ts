@@ -2,14 +2,11 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config/config.ts'
-import type { ConversationDeps, ConversationStorage, Execution, ModelAccess } from '../conversations/dependencies.ts'
+import type { ConversationDeps, Execution, ModelAccess } from '../conversations/dependencies.ts'
 import { isMemoryShort } from '../conversations/idle/memory-pressure.ts'
-import { createCatalog } from '../conversations/registry/catalog.ts'
 import { KnownConversations } from '../conversations/registry/known-conversations.ts'
 import { ConversationManager } from '../conversations/registry/manager.ts'
-import { SummaryFile } from '../conversations/registry/summary-file.ts'
 import { Firehose } from '../events/firehose/firehose.ts'
-import { createJsonlStore } from '../events/store/jsonl-store.ts'
 import { createEditorFiles } from '../files/editor-files.ts'
 import { lazily } from '../lib/lazily.ts'
 import { Queue } from '../lib/queue.ts'
@@ -23,13 +20,12 @@ import { findProgram } from '../sandbox/find-launcher.ts'
 import type { ShellLauncher } from '../sandbox/launch.ts'
 import { createEndpointRules } from '../security/endpoint-rules.ts'
 import type { AutomataOf } from '../security/redaction/shared-automata.ts'
-import { createSecretStore } from '../security/secret-store.ts'
 import { endAllMarked, endOrphans } from '../shell/processes/marked-processes.ts'
 import { shellEnvironment } from '../shell/shell-environment.ts'
 import { BashShells } from '../shell/shells.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createTools } from '../tools/registry.ts'
-import { commandsOf, fileRules, outputsOf, privateOf, shellsOf } from './conversation-places.ts'
+import { fileRules, outputsOf, privateOf, shellsOf } from './conversation-places.ts'
 import { serverNetwork } from './sandbox.ts'
 import { createServerRedactor } from './server-redactor.ts'
 import { VERSION } from './version.ts'
@@ -37,51 +33,38 @@ import { VERSION } from './version.ts'
 /** Waits for the file system on behalf of clients' file requests at a time; of the threads there are, the others are for the logs. */
 const FILE_OPERATIONS = 8
 
-export type ManagerParts = Pick<ConversationDeps, 'logger' | 'metrics' | 'slots' | 'dispatcher'> & {
+export type ManagerParts = Pick<ConversationDeps, 'storage' | 'logger' | 'metrics' | 'slots' | 'dispatcher'> & {
   readonly automataOf: AutomataOf
   readonly launcher: ShellLauncher
   readonly resources: ResourceLimiter
-  readonly keyMaterial: readonly [string, ...string[]]
 }
 
 export async function createManager(
   config: Config,
   parts: ManagerParts,
 ): Promise<{ manager: ConversationManager; firehose: Firehose }> {
-  const { logger, resources, keyMaterial } = parts
+  const { storage, logger, resources } = parts
   // Shells know it by this name, also where a link that leads there is out of their sight.
   const dataDir = await realpath(config.dataDir)
-  const sessions = join(dataDir, 'sessions')
   await mkdir(config.workdirBase, { recursive: true, mode: 0o700 })
-  const store = createJsonlStore({ directory: sessions })
-  const storage: ConversationStorage = {
-    store,
-    catalog: await createCatalog(dataDir),
-    secretStore: createSecretStore({ directory: sessions, keyMaterial }),
-  }
   const endLeftProcesses = async (isOurs: (id: string) => boolean) => [
     ...new Set([...resources.ended, ...(await endOrphans(dataDir, isOurs))]),
   ]
   const known = new KnownConversations({
     storage,
-    summaryFile: new SummaryFile({
-      path: join(dataDir, 'summaries'),
-      onFault: (error) =>
-        logger.warn({ err: error }, 'the next start has to read more: summaries could not be written'),
-    }),
     workdirBase: config.workdirBase,
     endOrphans: endLeftProcesses,
     logger,
   })
   const firehose = new Firehose({
     path: join(dataDir, 'firehose'),
-    store,
+    store: storage,
     heads: () => known.heads(),
     onFault: (error, id) => logger.error({ err: error, conversation_id: id }, 'the firehose cannot tell all events'),
   })
   const manager = new ConversationManager({
     conversations: {
-      ...conversationDeps(config, { ...parts, storage, dataDir }),
+      ...conversationDeps(config, { ...parts, dataDir }),
       onLogOpened(log) {
         known.attach(log)
         // After it: the firehose asks how far the logs are.
@@ -97,12 +80,12 @@ export async function createManager(
   return { manager, firehose }
 }
 
-type SharedParts = ManagerParts & { readonly storage: ConversationStorage; readonly dataDir: string }
+type SharedParts = ManagerParts & { readonly dataDir: string }
 
 function conversationDeps(config: Config, parts: SharedParts): Omit<ConversationDeps, 'onLogOpened'> {
   const { logger, automataOf, launcher, resources, metrics, slots, dispatcher, storage, dataDir } = parts
   const env = shellEnvironment(config.environment)
-  const hidden = [join(dataDir, 'sessions'), config.workdirBase, ...config.secretFiles.map(dirname)]
+  const hidden = [storage.directory, config.workdirBase, ...config.secretFiles.map(dirname)]
   return {
     storage,
     server: { version: VERSION, isolation: launcher.isolation, sandbox: launcher.sandbox },
@@ -125,11 +108,11 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
     limits: {
       check: (requested) => resources.check(requested),
       inForce: (requested) => resources.inForce(requested),
-      limit: ({ directory, workdir, ...options }) =>
+      limit: ({ directory, commandOutputs, workdir, ...options }) =>
         resources.limit({
           ...options,
           stateDir: shellsOf(directory),
-          roots: () => [workdir(), outputsOf(directory), privateOf(directory), commandsOf(directory)],
+          roots: () => [workdir(), outputsOf(directory), privateOf(directory), commandOutputs],
         }),
     },
     network: {

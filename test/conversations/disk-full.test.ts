@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Conversation } from '../../src/conversations/conversation.ts'
-import { createJsonlStore } from '../../src/events/store/jsonl-store.ts'
+import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 import { PATIENCE_S } from '../support/patience.ts'
 import type { BenchOptions } from './fixtures.ts'
 import { call, endOf, eventsOf, gate, only, setBench, userText } from './fixtures.ts'
@@ -14,7 +14,7 @@ async function setFullBench(options: BenchOptions) {
   const store = mortalStore()
   const disk = { isFull: false, store }
   store.fault = () => (disk.isFull ? 'storage_full' : undefined)
-  const bench = await setBench({ ...options, deps: { store } })
+  const bench = await setBench({ ...options, logs: store })
   store.home.directory = join(bench.dataDir, 'sessions')
   return { bench, disk }
 }

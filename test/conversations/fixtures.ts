@@ -8,25 +8,17 @@ import type { ConversationView, UpdateConfig } from '../../src/contract/conversa
 import { CreateConversation } from '../../src/contract/conversation.ts'
 import { Problem } from '../../src/contract/problem.ts'
 import type { Event, EventOf, EventType } from '../../src/contract/events/event.ts'
-import type {
-  ConversationDeps,
-  ConversationStorage,
-  Execution,
-  ModelAccess,
-  Workspace,
-} from '../../src/conversations/dependencies.ts'
+import type { ConversationDeps, Execution, ModelAccess, Workspace } from '../../src/conversations/dependencies.ts'
 import { createCallbackDispatcher } from '../../src/conversations/webhooks/dispatcher.ts'
 import type { CallbackDispatcher, DispatcherOptions } from '../../src/conversations/webhooks/dispatcher.ts'
-import { createCatalog } from '../../src/conversations/registry/catalog.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
-import { SummaryFile } from '../../src/conversations/registry/summary-file.ts'
 import { KnownConversations } from '../../src/conversations/registry/known-conversations.ts'
 import type { ManagerDeps } from '../../src/conversations/registry/manager.ts'
 import { ConversationManager } from '../../src/conversations/registry/manager.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
 import type { EventStore } from '../../src/events/event-store.ts'
 import { Firehose } from '../../src/events/firehose/firehose.ts'
-import { createJsonlStore } from '../../src/events/store/jsonl-store.ts'
+import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 import { OpenAiChat } from '../../src/llm/openai-chat.ts'
 import { Queue } from '../../src/lib/queue.ts'
 import type { Script } from '../../src/llm/scripted/script.ts'
@@ -34,7 +26,8 @@ import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { createRedactor } from '../../src/security/redaction/redactor.ts'
 import { createSafeFetch } from '../../src/security/safe-fetch.ts'
-import { createSecretStore } from '../../src/security/secret-store.ts'
+import { FileStorage } from '../../src/storage/files/file-storage.ts'
+import type { Storage } from '../../src/storage/storage.ts'
 import type { Metrics } from '../../src/telemetry/metrics.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
@@ -51,13 +44,17 @@ import { PATIENCE_S } from '../support/patience.ts'
 export const MODEL_KEY = 'the-models-own-key-4711'
 
 /** What a test puts in the place of what the bench has. */
-export type BenchDeps = Partial<ConversationStorage & Execution & Workspace> &
+export type BenchDeps = Partial<Execution & Workspace> &
   Partial<Pick<ConversationDeps, 'onLogOpened' | 'createRedactor'>> & { readonly llmDefaults?: ModelAccess['defaults'] }
 
 export type BenchOptions = {
   readonly script?: Script
   readonly tools?: readonly Tool[]
   readonly deps?: BenchDeps
+  /** Where logs are made and opened, for what is wrong with the disk; they are looked at as ever. */
+  readonly logs?: EventStore
+  /** Changes what else is stored. */
+  readonly wrapStorage?: (real: Storage) => Storage
   readonly roots?: readonly string[]
   readonly secretKeys?: readonly [string, ...string[]]
   readonly maxRuns?: number
@@ -98,6 +95,8 @@ export async function setBench({
   script = () => ({ text: 'Hello.' }),
   tools = [],
   deps = {},
+  logs,
+  wrapStorage = (real) => real,
   roots = [],
   secretKeys = ['key-material-of-the-tests'],
   maxRuns = 256,
@@ -116,27 +115,19 @@ export async function setBench({
   const dropped: ConversationManager[] = []
   const lives = new Map<ConversationManager, Life>()
   const start = async (keyMaterial: readonly [string, ...string[]]) => {
-    const sessions = join(dataDir, 'sessions')
-    const ownStore = createJsonlStore({ directory: sessions })
-    const { store: wantedStore = ownStore } = deps
     const life = { isOver: false }
-    const storage: ConversationStorage = {
-      catalog: await createCatalog(dataDir),
-      secretStore: createSecretStore({ directory: sessions, keyMaterial }),
-      ...deps,
-      store: mortalAs(wantedStore, life),
-    }
+    const onFault = (error: unknown) => logger.error(error)
+    const storage = wrapStorage(await openStorage(dataDir, { logs, life, keyMaterial, onFault }))
     const endOrphans = managerDeps.endOrphans ?? (async () => [])
     const known = new KnownConversations({
       storage,
-      summaryFile: new SummaryFile({ path: join(dataDir, 'summaries'), onFault: (error) => logger.error(error) }),
       workdirBase,
       endOrphans,
       logger,
     })
     const firehose = new Firehose({
       path: join(dataDir, 'firehose'),
-      store: ownStore,
+      store: storage,
       heads: () => known.heads(),
       onFault: (error) => logger.error({ err: error }, 'the firehose failed'),
     })
@@ -245,15 +236,38 @@ export async function setBench({
 
 type Life = { isOver: boolean }
 
-/** The store of a server that may be killed: from then on it opens nothing any more, whatever its code still tries. */
-function mortalAs(store: EventStore, life: Life): EventStore {
-  return {
-    ...store,
-    open: async (id) => {
-      if (life.isOver) throw new Problem('unavailable', 'The server is dead.')
-      return await store.open(id)
+type StorageOptions = {
+  /** Where logs are made and opened; they are looked at as ever. */
+  readonly logs?: EventStore | undefined
+  /** A server that was killed opens nothing any more, whatever its code still tries. */
+  readonly life?: Life
+  readonly keyMaterial?: readonly [string, ...string[]]
+  readonly onFault?: (error: unknown) => void
+}
+
+/** As a server finds it, but not locked: a server that is killed here lives on, and others may look at its data. */
+export async function openStorage(
+  directory: string,
+  { logs, life, keyMaterial = ['key-material-of-the-tests'], onFault = () => {} }: StorageOptions = {},
+): Promise<Storage> {
+  const real = createJsonlStore({ directory: join(directory, 'sessions') })
+  const store = logs ?? real
+  return await FileStorage.openUnlocked({
+    directory,
+    keys: { material: keyMaterial, locked: 0 },
+    onFault,
+    // Looks at each method when it is called: a test may change it.
+    logs: {
+      create: (...args) => store.create(...args),
+      copy: (...args) => store.copy(...args),
+      open: async (id) => {
+        if (life?.isOver) throw new Problem('unavailable', 'The server is dead.')
+        return await store.open(id)
+      },
+      delete: (id) => store.delete(id),
+      view: (id) => real.view(id),
     },
-  }
+  })
 }
 
 /** No conversation here has a proxy, unless its test is about that. */

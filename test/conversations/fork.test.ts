@@ -10,7 +10,7 @@ import type { Event, EventDraft } from '../../src/contract/events/event.ts'
 import { Event as EventSchema } from '../../src/contract/events/event.ts'
 import { findBorder } from '../../src/conversations/forked-log.ts'
 import { EMPTY_STATE, fold } from '../../src/conversations/state/state.ts'
-import { createJsonlStore } from '../../src/events/store/jsonl-store.ts'
+import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 import { uuid7, uuid7Time } from '../../src/lib/uuid7.ts'
 import { answered, toolUse, userMessage } from './events.ts'
 import type { Script, ScriptedTurn } from '../../src/llm/scripted/script.ts'
@@ -439,7 +439,7 @@ describe('a fork that fails or is cut off', () => {
       delete: (id: string) => real().delete(id),
       copy: full,
     }
-    await using bench = await setBench({ deps: { store } })
+    await using bench = await setBench({ logs: store })
     home.directory = join(bench.dataDir, 'sessions')
     const original = await bench.converse({ secrets: { TOKEN: 'a-secret-of-the-tests' } })
     await writeFile(join(original.state.settings.workdir, 'file'), 'x')

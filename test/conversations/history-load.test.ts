@@ -64,7 +64,7 @@ test.each([
     }
     return opened
   }
-  await using bench = await setBench({ deps: { store } })
+  await using bench = await setBench({ logs: store })
   store.home.directory = join(bench.dataDir, 'sessions')
   const conversation = await bench.converse()
   const { id } = conversation

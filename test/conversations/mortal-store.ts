@@ -1,7 +1,7 @@
 /** A store whose server can die, and whose disk can fail, in a process that lives on: what `kill -9` and a full disk are to tests that need them often. */
 import { Problem } from '../../src/contract/problem.ts'
 import type { EventStore, StoredLog } from '../../src/events/event-store.ts'
-import { createJsonlStore } from '../../src/events/store/jsonl-store.ts'
+import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 
 /**
  * What an append is refused with; after `storage_failed` the log takes nothing more, as the real one. `stored_and_failed`

@@ -32,7 +32,7 @@ async function setScene(fields: object = {}, turns: ScriptedTurn[] = [TURN, { te
   const acted: number[] = []
   const act = tool('Act', ({ n }) => ({ output: `acted ${acted.push(n as number)}` }))
   const store = mortalStore()
-  const bench = await setBench({ deps: { store }, script: turns, tools: [slow.tool, act] })
+  const bench = await setBench({ logs: store, script: turns, tools: [slow.tool, act] })
   store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create(fields)
   const conversation = () => bench.manager.open(id)

@@ -40,7 +40,7 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; 
       ? { text: 'So far.' }
       : { calls: [0, 1, 2].map((at) => call('Act', { n: turn * 3 + at, ms: (turn + at) % 5 })), delay_ms: turn % 3 }
   })
-  await using bench = await setBench({ deps: { store }, script, tools: [act] })
+  await using bench = await setBench({ logs: store, script, tools: [act] })
   store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create()
   live = await bench.manager.open(id)

@@ -9,7 +9,7 @@ import type { State } from '../../src/conversations/state/state.ts'
 import { nextTasks, runningJobs } from '../../src/conversations/tasks/task-state.ts'
 import { follow } from '../../src/events/event-feed.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
-import { createJsonlStore } from '../../src/events/store/jsonl-store.ts'
+import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 import { readAll } from '../events/fixtures.ts'
 import { effort } from '../support/patience.ts'
 import type { Deed } from './deeds.ts'
@@ -87,8 +87,8 @@ async function play(plan: readonly Step[]): Promise<Outcome[]> {
       ? { text: 'So far.' }
       : { calls: [0, 1].map((n) => call('Act', { n: turn * 2 + n, ms: (turn + n) % 4 })), delay_ms: turn % 3 }
   })
-  const deps = { store, onLogOpened: reader.attach }
-  await using bench = await setBench({ deps, script, tools: [act], maxRuns: MAX_RUNS })
+  const deps = { onLogOpened: reader.attach }
+  await using bench = await setBench({ logs: store, deps, script, tools: [act], maxRuns: MAX_RUNS })
   store.home.directory = join(bench.dataDir, 'sessions')
   const ids: string[] = []
   for (let i = 0; i < CONVERSATIONS; i++) ids.push(await bench.create({ resume_on_start: i === 0 }))

@@ -20,7 +20,7 @@ async function setScene(first: ScriptedTurn): Promise<Scene> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const store = mortalStore()
   const bench = await setBench({
-    deps: { store },
+    logs: store,
     tools: [
       tool('Act', () => ({ output: 'acted' })),
       tool('Finish', () => ({ output: 'bye' }), { finishes: true, harmless: true }),

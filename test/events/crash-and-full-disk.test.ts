@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { createJsonlStore } from '../../src/events/store/jsonl-store.ts'
+import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { append, message, readAll, seqsOf, tempDirectory } from './fixtures.ts'
 

@@ -1,7 +1,7 @@
 import { setImmediate as tick, setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { EventLog } from '../../src/events/event-log.ts'
-import { createJsonlStore } from '../../src/events/store/jsonl-store.ts'
+import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 import { follow } from '../../src/events/event-feed.ts'
 import type { FollowOptions } from '../../src/events/event-feed.ts'
 import type { FeedBatch } from '../../src/events/feed-buffer.ts'

@@ -8,7 +8,7 @@ import type { TransientDraft } from '../../src/contract/events/transient-event.t
 import { NO_USAGE } from '../../src/contract/message.ts'
 import { EventLog } from '../../src/events/event-log.ts'
 import type { StoredEvent, StoredLog } from '../../src/events/event-store.ts'
-import { createJsonlStore } from '../../src/events/store/jsonl-store.ts'
+import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 
 export type TempDirectory = AsyncDisposable & { readonly path: string }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { MAX_SECRET_BYTES, MAX_SECRETS } from '../../src/contract/secret.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
-import { createSecretStore } from '../../src/security/secret-store.ts'
+import { override } from '../support/override.ts'
 import { call, tool } from '../conversations/fixtures.ts'
 import { expectProblem, setHttp } from './fixtures.ts'
 
@@ -209,17 +209,18 @@ test('a full disk leaves the secrets as they were', async () => {
   let isFull = false
   const full = Object.assign(new Error('no room'), { code: 'ENOSPC' })
   await using it = await setUp({
-    deps: {
-      secretStore: {
-        ...createSecretStore({ directory: '/nonexistent', keyMaterial: ['the key of the tests'] }),
-        read: async () => ({}),
-        create: async () => {},
-        sync: async () => {},
-        write: async () => {
-          if (isFull) throw full
+    wrapStorage: (real) =>
+      override(real, {
+        conversation(id) {
+          const own = real.conversation(id)
+          return override(own, {
+            writeSecrets: async (values) => {
+              if (isFull) throw full
+              await own.writeSecrets(values)
+            },
+          })
         },
-      } satisfies ReturnType<typeof createSecretStore>,
-    },
+      }),
   })
   await it.put({ TOKEN: VALUE })
   isFull = true

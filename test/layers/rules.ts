@@ -6,7 +6,7 @@ import type { SourceFile } from './imports.ts'
 export const LEVELS = [
   ['contract', 'lib'],
   ['telemetry', 'security', 'files', 'events', 'llm'],
-  ['sandbox', 'access'],
+  ['sandbox', 'access', 'storage'],
   ['shell'],
   ['limits'],
   ['policy', 'tools', 'network'],
@@ -37,7 +37,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   undici: ['llm', 'security'],
   'ipaddr.js': 'security',
   pino: 'telemetry',
-  'node:sqlite': 'events',
+  'node:sqlite': 'storage',
 }
 
 /** Names that say nothing of what is inside, so that anything ends up there. */
@@ -81,6 +81,8 @@ function breachOfImport(from: string, to: string, known: ReadonlySet<string>): s
   if (to.endsWith('.json')) return []
   if (!to.endsWith('.ts')) return breachOfPackage(from, to)
   if (!known.has(to)) return [`${from} imports ${to}, which is not in src`]
+  if (to.startsWith('storage/files/') && unitOf(from) !== 'storage' && from !== 'app.ts')
+    return [`${from} imports ${to}; use storage/storage.ts, for only app.ts chooses what a storage is made of`]
   if (unitOf(from) === unitOf(to)) return []
   if (from === 'sdk/client.ts' && levelOf(to) > 0)
     return [`${from} imports ${to}; it must work in another process with contract and lib alone`]

@@ -1,13 +1,13 @@
 import { mkdir, readFile, readdir, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createSecretStore } from '../../src/security/secret-store.ts'
+import { createSealers } from '../../src/security/sealer.ts'
 import { createEditHistory } from '../../src/tools/edit-history.ts'
 import { makeDirectory } from '../files/editor-fixture.ts'
 
 const text = (content: string) => Buffer.from(content)
 
-const sealer = createSecretStore({ directory: '/nonexistent', keyMaterial: ['the key of the tests'] }).sealerFor('a')
+const sealer = createSealers(['the key of the tests'])('a')
 
 async function setUp(bounds: { maxEntries?: number; maxBytes?: number } = {}) {
   const directory = join(await makeDirectory(), 'edits')
@@ -93,6 +93,6 @@ test('nothing of a file can be read in it, and another key makes it as if there 
   await history.note('/a-path', text('password = hunter2'), text(''))
   const [name] = await readdir(directory)
   expect(await readFile(join(directory, name!), 'latin1')).not.toMatch(/hunter2|a-path/)
-  const other = createSecretStore({ directory: '/nonexistent', keyMaterial: ['another'] }).sealerFor('a')
+  const other = createSealers(['another'])('a')
   expect(await createEditHistory({ directory, sealer: other }).last('/a-path')).toBeUndefined()
 })

@@ -5,7 +5,7 @@ import type { Secrets } from '../../contract/secret.ts'
 import { Problem } from '../../contract/problem.ts'
 import { gitCredentialEnv } from '../../security/git-credentials.ts'
 import type { Redactor } from '../../security/redaction/redactor.ts'
-import type { SecretStore, SecretValues } from '../../security/secret-store.ts'
+import type { SecretValues } from '../../storage/storage.ts'
 import type { LlmChange } from './llm-origin.ts'
 import { boundTo, isFor } from './llm-origin.ts'
 import { keptHeaders, mergeLlmSecrets } from './settings.ts'
@@ -16,7 +16,7 @@ export type SecretsChange = { readonly added: readonly string[]; readonly remove
 export type ConversationSecretsDeps = {
   readonly redactor: Redactor
   readonly kept: SecretValues
-  readonly write: (values: SecretValues) => ReturnType<SecretStore['write']>
+  readonly write: (values: SecretValues) => Promise<void>
 }
 
 type Values = Readonly<Record<string, string>>

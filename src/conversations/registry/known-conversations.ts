@@ -1,11 +1,11 @@
 /** Which conversations there are and how each was last, in memory and in the file that makes the next start quick. Opens none. */
 import type { ConversationView, CountConversations, ListConversations } from '../../contract/conversation.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import { stampOf } from '../../events/store/log-stamp.ts'
-import type { KeyedCreation } from '../idempotency/created-keys.ts'
-import type { IsVisible, Summary } from './listing.ts'
+import type { CreationKey, Summary } from '../../storage/storage.ts'
+import type { IsVisible } from './listing.ts'
 import { summarize } from './listing.ts'
 import { RestingViews } from './resting-views.ts'
+import { readSnapshot, writeSnapshot } from './snapshot.ts'
 import type { StartUpDeps } from './start-up.ts'
 import { scanDataDirectory } from './start-up.ts'
 import type { State } from '../state/state.ts'
@@ -18,15 +18,15 @@ export class KnownConversations {
 
   constructor(deps: StartUpDeps) {
     this.#deps = deps
-    this.#resting = new RestingViews((id) => deps.storage.catalog.read(id))
+    this.#resting = new RestingViews((id) => readSnapshot(deps.storage, id))
   }
 
   /** Returns the `Idempotency-Key`s that count, also of those that are deleted. Throws the reason of a signal that is aborted. */
-  async load(signal: AbortSignal): Promise<KeyedCreation[]> {
+  async load(signal: AbortSignal): Promise<CreationKey[]> {
     const { summaries, deletedKeys } = await scanDataDirectory(this.#deps, signal)
     this.#summaries.load(summaries)
     // Beside what clients ask for.
-    void this.#deps.summaryFile.tidy((id) => this.has(id))
+    void this.#deps.storage.summaries.tidy((id) => this.has(id))
     return [...deletedKeys, ...summaries.flatMap(keyOf)]
   }
 
@@ -47,13 +47,10 @@ export class KnownConversations {
     const { storage, logger } = this.#deps
     if (!this.has(state.id)) return
     this.set(state)
-    storage.catalog
-      .write(state)
-      .catch(
-        (error: unknown) =>
-          this.has(state.id) &&
-          logger.warn({ err: error, conversation_id: state.id }, 'meta.json could not be written'),
-      )
+    writeSnapshot(storage, state).catch(
+      (error: unknown) =>
+        this.has(state.id) && logger.warn({ err: error, conversation_id: state.id }, 'meta.json could not be written'),
+    )
   }
 
   setDamaged(id: string): void {
@@ -69,12 +66,7 @@ export class KnownConversations {
 
   /** Nothing is left in the file when it resolves. */
   async forget(id: string): Promise<void> {
-    await this.#deps.summaryFile.forget(id)
-  }
-
-  /** Writes what is not written yet. */
-  async close(): Promise<void> {
-    await this.#deps.summaryFile.close()
+    await this.#deps.storage.summaries.forget(id)
   }
 
   count(filter: CountConversations, isVisible?: IsVisible): number {
@@ -114,11 +106,10 @@ export class KnownConversations {
   #note(log: EventLog): void {
     const summary = this.get(log.conversationId)
     if (log.failed || summary?.lastSeq !== log.head) return
-    const stamp = stampOf(this.#deps.storage.catalog.logPathOf(log.conversationId))
-    if (stamp) this.#deps.summaryFile.note({ summary: { ...summary }, stamp })
+    this.#deps.storage.summaries.noteFor(log.conversationId)({ ...summary })
   }
 }
 
-export function keyOf({ id, createdAt, idempotency }: Summary): KeyedCreation[] {
+export function keyOf({ id, createdAt, idempotency }: Summary): CreationKey[] {
   return idempotency ? [{ ...idempotency, id, at: new Date(createdAt).toISOString() }] : []
 }

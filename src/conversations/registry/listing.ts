@@ -1,25 +1,10 @@
 /** Finding conversations by what lists may ask for: the filters, and the pages over an order that is kept. Pure. */
 import type { CountConversations, ListConversations } from '../../contract/conversation.ts'
-import type { Status } from '../../contract/events/status.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { SortedList } from './sorted-list.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
-import type { KeptKey } from '../idempotency/idempotency.ts'
+import type { Summary } from '../../storage/storage.ts'
 import type { State } from '../state/state.ts'
-
-/** What is kept in memory of every conversation; small, because there may be many. Times are Unix times in milliseconds. */
-export type Summary = {
-  readonly id: string
-  readonly status: Status
-  /** Seq of the last event; 0 when the log cannot be read. */
-  readonly lastSeq: number
-  readonly createdAt: number
-  readonly updatedAt: number
-  readonly title: string | undefined
-  readonly userId: string | undefined
-  readonly preview: string
-  readonly idempotency: KeptKey | undefined
-}
 
 /** Which conversations there are for whoever asks. */
 export type IsVisible = (conversation: Pick<Summary, 'id' | 'userId'>) => boolean

@@ -21,11 +21,13 @@ import { CreatedKeys } from '../idempotency/created-keys.ts'
 import { answerOnce } from '../idempotency/idempotency.ts'
 import { createInFlight } from '../idempotency/in-flight.ts'
 import { keyOf } from './known-conversations.ts'
-import type { IsVisible, Summary } from './listing.ts'
+import type { Summary } from '../../storage/storage.ts'
+import type { IsVisible } from './listing.ts'
 import type { OpenConversationsDeps } from './open-conversations.ts'
 import { OpenConversations, deletedProblem } from './open-conversations.ts'
 import { removeData, stateOnDisk } from './removal.ts'
 import { damaged } from './resting-views.ts'
+import { readSnapshot } from './snapshot.ts'
 import type { StartUpDeps } from './start-up.ts'
 
 /** Conversations viewed at the same time. */
@@ -82,7 +84,7 @@ export class ConversationManager {
   /** Opens those that have something to deliver to callbacks; open conversations deliver by themselves. */
   async resumeDeliveries(): Promise<void> {
     const { storage, logger } = this.#deps.conversations
-    await resumeDeliveries({ catalog: storage.catalog, logger, open: (id) => this.open(id) })
+    await resumeDeliveries({ storage, logger, open: (id) => this.open(id) })
   }
 
   /** Throws a `Problem` when it does not exist, was deleted, or its log is damaged. */
@@ -158,7 +160,7 @@ export class ConversationManager {
       // When this fails the conversation is as it was; from here on it is gone, whatever fails.
       // oxlint-disable-next-line typescript/no-non-null-assertion -- known, as checked above
       const keys = keyOf(known.get(id)!)
-      await storage.catalog.markDeleted(id, keys[0])
+      await storage.deletions.mark(id, keys[0])
       this.#created.remember(keys)
       known.delete(id)
     } catch (error) {
@@ -175,13 +177,13 @@ export class ConversationManager {
    * Ends every run, stream and process within a bound; must be called last. Returns whether all of it has ended.
    */
   async close(): Promise<boolean> {
-    const { conversations, known, endProcesses } = this.#deps
+    const { conversations, endProcesses } = this.#deps
     const { logger, storage } = conversations
     this.#open.stop()
     await this.#starting?.catch(() => {}) // reported to the caller that started it
     const isInTime = await settlesWithin(CLOSE_TIMEOUT_MS, this.#open.closeAll())
     if (!isInTime) logger.warn('some conversations did not close in time')
-    await Promise.all([storage.catalog.settled(), known.close()])
+    await storage.settled()
     const left = await endProcesses()
     if (left.length > 0) logger.error({ pids: left }, 'processes of conversations could not be ended')
     return isInTime && left.length === 0
@@ -210,7 +212,7 @@ export class ConversationManager {
       throw new Problem('conversation_exists', `There is a conversation ${id} already.`)
     this.#busy.add(id)
     try {
-      if (wantedId !== undefined && (await conversations.storage.catalog.isDeleted(id))) throw deletedProblem(id)
+      if (wantedId !== undefined && (await conversations.storage.deletions.has(id))) throw deletedProblem(id)
       // A stop that began meanwhile closes what was added by then, and nothing that comes later.
       this.#open.refuseWhenClosing()
       const made = make(id)
@@ -220,6 +222,7 @@ export class ConversationManager {
       const { warnings } = await made
       this.#open.complete(conversation)
       // oxlint-disable-next-line typescript/no-non-null-assertion -- known since the line above
+      // oxlint-disable-next-line typescript/no-non-null-assertion -- known, as checked above
       this.#created.remember(keyOf(known.get(id)!))
       known.update(conversation.state)
       return { ...conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
@@ -244,7 +247,7 @@ export class ConversationManager {
     await conversation?.dispose('deleted')
     // One that was opened ends its own processes; those of one that never was were ended at the start of the server.
     if (opening && !conversation) await endOrphans((each) => each === id)
-    await removeData({ catalog: storage.catalog, workdirBase: workspace.workdirRules.base }, id, state)
+    await removeData({ storage, workdirBase: workspace.workdirRules.base }, id, state)
     this.#open.forget(id)
     await known.forget(id)
     onDeleted({ id, userId: state?.settings.user_id })
@@ -262,7 +265,7 @@ export class ConversationManager {
       known.update(reopened.state)
       return reopened.view()
     }
-    const state = await conversations.storage.catalog.read(id)
+    const state = await readSnapshot(conversations.storage, id)
     const now = known.get(id)
     return now && viewOf(damaged(state, now))
   }

@@ -9,6 +9,7 @@ import { Uses } from '../idle/uses.ts'
 import { openConversation } from '../open.ts'
 import type { KnownConversations } from './known-conversations.ts'
 import { Recovery } from './recovery.ts'
+import { writeSnapshot } from './snapshot.ts'
 
 export type OpenConversationsDeps = {
   readonly conversations: ConversationDeps
@@ -34,9 +35,8 @@ export class OpenConversations {
 
   constructor(deps: OpenConversationsDeps) {
     this.#deps = deps
-    const { catalog } = deps.conversations.storage
     this.#recovery = new Recovery({
-      catalog,
+      storage: deps.conversations.storage,
       logger: deps.conversations.logger,
       signal: this.#stopping.signal,
       isKnown: (id) => deps.known.has(id),
@@ -126,12 +126,12 @@ export class OpenConversations {
 
   /** Opens those that a stop of the server left half done. */
   async recoverActive(): Promise<void> {
-    const { catalog } = this.#deps.conversations.storage
-    await mapBounded(await catalog.activeIds(), RECOVERY_CONCURRENCY, (id) => this.#recovery.recover(id))
+    const { active } = this.#deps.conversations.storage
+    await mapBounded(await active.ids(), RECOVERY_CONCURRENCY, (id) => this.#recovery.recover(id))
   }
 
   async missingProblem(id: string): Promise<Problem> {
-    if (await this.#deps.conversations.storage.catalog.isDeleted(id)) return deletedProblem(id)
+    if (await this.#deps.conversations.storage.deletions.has(id)) return deletedProblem(id)
     return new Problem('conversation_not_found', `There is no conversation ${id}.`)
   }
 
@@ -191,7 +191,7 @@ export class OpenConversations {
       if (!conversation || !(await conversation.isAtRest())) return
       const { state } = conversation
       // Lists show it from there while it is closed.
-      await storage.catalog.write(state)
+      await writeSnapshot(storage, state)
       if (!isUnused() || conversation.state !== state) return
       if (this.#openings.get(id) !== opening || this.#deps.isBusy(id) || this.#stopping.signal.aborted) return
       // From the checks to here nothing is awaited: later requests find it in `#endings`, and wait.

@@ -3,12 +3,12 @@ import type { ProblemCode } from '../../contract/problem.ts'
 import { Problem } from '../../contract/problem.ts'
 import { Retrier } from '../retrier.ts'
 import type { Logger } from '../../telemetry/logger.ts'
-import type { Catalog } from './catalog.ts'
+import type { Storage } from '../../storage/storage.ts'
 import type { RecoveryReason } from '../state/run-end.ts'
 import type { Conversation } from '../conversation.ts'
 
 export type RecoveryDeps = {
-  readonly catalog: Pick<Catalog, 'unmarkActive'>
+  readonly storage: Pick<Storage, 'active'>
   readonly logger: Logger
   readonly isKnown: (id: string) => boolean
   /** Opens it, and first gives up an object whose log has failed. */
@@ -54,22 +54,22 @@ export class Recovery {
   }
 
   async #recoverOnce(id: string): Promise<void> {
-    const { catalog, open } = this.#deps
+    const { storage, open } = this.#deps
     const conversation = await open(id)
     await conversation.settle()
     const { status, reason, settings } = conversation.state
     const wasCutOff = status === 'paused' && (reason === 'server_restart' || reason === 'server_closing')
     if (wasCutOff && settings.resume_on_start) await conversation.run()
-    else if (!conversation.isWorking) await catalog.unmarkActive(id)
+    else if (!conversation.isWorking) await storage.active.clear(id)
   }
 
   /** Rejects when it has to be tried again. */
   async #try(id: string, work: () => Promise<unknown>): Promise<void> {
-    const { catalog, logger, isKnown, signal } = this.#deps
+    const { storage, logger, isKnown, signal } = this.#deps
     if (signal.aborted) return
     try {
       if (isKnown(id)) await work()
-      else await catalog.unmarkActive(id)
+      else await storage.active.clear(id)
     } catch (error) {
       if (signal.aborted) return
       logger.error({ err: error, conversation_id: id }, 'this conversation could not be recovered')

@@ -1,6 +1,6 @@
 /** Conversations that are not open, as lists show them: read from `meta.json`, and kept for the next page until something changes. */
 import type { ConversationView } from '../../contract/conversation.ts'
-import type { Summary } from './listing.ts'
+import type { Summary } from '../../storage/storage.ts'
 import { damagedState } from './start-up.ts'
 import type { State } from '../state/state.ts'
 import { viewOf } from '../state/view.ts'

@@ -1,26 +1,22 @@
 /** What a start of the server finds on disk: which conversations there are, and what a stop left half done of their making and deleting. */
-import { rmdir, stat } from 'node:fs/promises'
+import { rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
-import type { LogStamp } from '../../events/store/log-stamp.ts'
-import { endingOf, isSameStamp, stampOf, stampsOf } from '../../events/store/log-stamp.ts'
 import { lazily } from '../../lib/lazily.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import { removeTree } from '../../files/trees/remove-tree.ts'
 import type { Logger } from '../../telemetry/logger.ts'
-import type { ConversationStorage } from '../dependencies.ts'
-import type { KeyedCreation } from '../idempotency/created-keys.ts'
-import type { Summary } from './listing.ts'
+import type { CreationKey, Storage, Summary } from '../../storage/storage.ts'
+import { KEY_LIFETIME_MS } from '../idempotency/idempotency.ts'
 import { summarize } from './listing.ts'
 import { removeData, stateOnDisk } from './removal.ts'
+import { readSnapshot, writeSnapshot } from './snapshot.ts'
 import { readState } from '../state/read-state.ts'
 import type { State } from '../state/state.ts'
 import { EMPTY_STATE } from '../state/state.ts'
-import type { NotedSummary, SummaryFile } from './summary-file.ts'
 
 export type StartUpDeps = {
-  readonly storage: Pick<ConversationStorage, 'catalog' | 'store'>
-  readonly summaryFile: SummaryFile
+  readonly storage: Storage
   readonly workdirBase: string
   /** Ends the processes that an earlier server has left of those conversations; returns the ids of those that had some. */
   readonly endOrphans: (isOurs: (conversationId: string) => boolean) => Promise<readonly string[]>
@@ -30,7 +26,7 @@ export type StartUpDeps = {
 export type FoundConversations = {
   readonly summaries: readonly Summary[]
   /** Of conversations that are gone, and whose key still counts. */
-  readonly deletedKeys: readonly KeyedCreation[]
+  readonly deletedKeys: readonly CreationKey[]
 }
 
 /** Files of that many conversations are read at the same time. */
@@ -41,13 +37,12 @@ const CONCURRENCY = 64
  * after their `meta.json`. Throws the reason of a signal that is aborted.
  */
 export async function scanDataDirectory(deps: StartUpDeps, signal: AbortSignal): Promise<FoundConversations> {
-  const { summaryFile } = deps
-  const { catalog } = deps.storage
+  const { storage } = deps
   const [ids, noted, deletedIds, deletedKeys] = await Promise.all([
-    catalog.ids(),
-    summaryFile.read(),
-    catalog.deletedIds(),
-    catalog.deletedKeys(),
+    storage.ids(),
+    storage.summaries.read(),
+    storage.deletions.ids(),
+    storage.deletions.keys(Date.now() - KEY_LIFETIME_MS),
   ])
   const gone = new Set(deletedIds)
   await endLeftProcesses(deps, [...ids, ...gone])
@@ -56,21 +51,17 @@ export async function scanDataDirectory(deps: StartUpDeps, signal: AbortSignal):
     const deleted = ids.filter((id) => gone.has(id))
     await mapBounded(deleted, CONCURRENCY, (id) => finishDeletion(deps, id))
   }
-  const stamps = await stampsOf(there.map(catalog.logPathOf), signal)
+  const current = await noted.current(there, signal)
   const summaries: Summary[] = []
   const others: string[] = []
   for (const [at, id] of there.entries()) {
-    const summary = notedSummary(noted.get(id), stamps[at])
+    const summary = current[at]
     if (summary) summaries.push(summary)
     else others.push(id)
   }
   // By age, as ids of the server's own are: the next start then finds them in the order of lists.
   const read = await mapBounded(others.sort(), CONCURRENCY, (id) => readSummary(deps, id, signal))
   return { summaries: [...summaries, ...read.filter((summary) => summary !== undefined)], deletedKeys }
-}
-
-function notedSummary(noted: NotedSummary | undefined, stamp: LogStamp | undefined): Summary | undefined {
-  return noted && stamp && isSameStamp(noted.stamp, stamp) ? noted.summary : undefined
 }
 
 /** Of a conversation whose log cannot be read: that it is there, and that something is wrong with it. */
@@ -91,7 +82,7 @@ async function endLeftProcesses({ endOrphans, logger }: StartUpDeps, ids: readon
 async function finishDeletion(deps: StartUpDeps, id: string): Promise<void> {
   try {
     const { storage, workdirBase } = deps
-    await removeData({ catalog: storage.catalog, workdirBase }, id, await stateOnDisk(storage, id))
+    await removeData({ storage, workdirBase }, id, await stateOnDisk(storage, id))
   } catch (error) {
     deps.logger.error(
       { err: error, conversation_id: id },
@@ -102,22 +93,21 @@ async function finishDeletion(deps: StartUpDeps, id: string): Promise<void> {
 
 /** Of what the log holds now; noted for the next start. Undefined when there is no summary. */
 async function readSummary(deps: StartUpDeps, id: string, signal: AbortSignal): Promise<Summary | undefined> {
-  const { logger, summaryFile } = deps
-  const { catalog } = deps.storage
+  const { storage, logger } = deps
   signal.throwIfAborted()
   // Before the log is read: what is changed meanwhile is then found out by the next start.
-  const stamp = stampOf(catalog.logPathOf(id))
-  const noted = await catalog.read(id)
+  const note = storage.summaries.noteFor(id)
+  const noted = await readSnapshot(storage, id)
   try {
     const state = await currentState(deps, id, noted)
     // Without a first event nobody ever saw it: a create that a crash cut off.
     if (!state) return await sweep(deps, id)
     const summary = summarize(state)
-    if (stamp) summaryFile.note({ summary, stamp })
+    note(summary)
     return summary
   } catch (error) {
     logger.error({ err: error, conversation_id: id }, 'this conversation cannot be read')
-    const state = noted ?? damagedState(id, (await stat(catalog.directoryOf(id))).birthtime.toISOString())
+    const state = noted ?? damagedState(id, await storage.conversation(id).createdAt())
     return { ...summarize(state), status: 'error', lastSeq: 0 }
   }
 }
@@ -127,26 +117,27 @@ async function readSummary(deps: StartUpDeps, id: string, signal: AbortSignal): 
  * when only the log does not.
  */
 async function currentState(
-  { storage: { catalog, store } }: StartUpDeps,
+  { storage }: StartUpDeps,
   id: string,
   noted: State | undefined,
 ): Promise<State | undefined> {
-  const ending = noted && endingOf(catalog.logPathOf(id))
+  const ending = noted && storage.conversation(id).lastEvent()
   if (noted && ending?.seq === noted.lastSeq && ending.timestamp === noted.updatedAt) return noted
-  const state = await readState(store, id, noted).catch((error: unknown) => {
+  const state = await readState(storage.conversation(id), noted).catch((error: unknown) => {
     if (!noted && error instanceof Problem && error.code === 'conversation_not_found') return undefined
     throw error
   })
-  if (state) await catalog.write(state).catch(() => {}) // it is only a cache
+  if (state) await writeSnapshot(storage, state).catch(() => {}) // it is only a cache
   if (!state && noted) throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
   return state
 }
 
 /** What is left of a create that a crash cut off; the workdir goes only if it is empty, as one nobody worked in is, or a copy that was begun. */
-async function sweep({ storage: { catalog }, workdirBase }: StartUpDeps, id: string): Promise<undefined> {
+async function sweep({ storage, workdirBase }: StartUpDeps, id: string): Promise<undefined> {
   const workdir = join(workdirBase, id)
-  if (await catalog.isCopying(id)) await removeTree(workdir)
-  await catalog.remove(id)
+  const own = storage.conversation(id)
+  if (await own.isCopying()) await removeTree(workdir)
+  await own.remove()
   await rmdir(workdir).catch(() => {})
   return undefined
 }

@@ -2,7 +2,8 @@
 import type { CountConversations, ListConversations } from '../../contract/conversation.ts'
 import { Status } from '../../contract/events/status.ts'
 import { SortedList } from './sorted-list.ts'
-import type { IsVisible, Summary } from './listing.ts'
+import type { Summary } from '../../storage/storage.ts'
+import type { IsVisible } from './listing.ts'
 import { asksForStatusOnly, compareSummaries, countMatching, listPage } from './listing.ts'
 
 /** One object per conversation for as long as it exists, so that a change of what no order depends on costs an assignment. */

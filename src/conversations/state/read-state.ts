@@ -1,6 +1,7 @@
 /** Reads the state of a conversation from its stored log, opened for that alone or to be used. */
-import type { EventStore, StoredLog } from '../../events/event-store.ts'
+import type { StoredLog } from '../../events/event-store.ts'
 import { readPages } from '../../events/read-pages.ts'
+import type { ConversationStorage } from '../../storage/storage.ts'
 import type { State } from './state.ts'
 import { EMPTY_STATE, fold } from './state.ts'
 
@@ -9,11 +10,10 @@ const FOLD_PAGE = 1000
 
 /** The fold of a log that is not open, starting at `noted` if that belongs to this log; undefined when it holds no event. */
 export async function readState(
-  store: Pick<EventStore, 'open'>,
-  id: string,
+  storage: Pick<ConversationStorage, 'openLog'>,
   noted?: State,
 ): Promise<State | undefined> {
-  const { log } = await store.open(id)
+  const { log } = await storage.openLog()
   try {
     const state = await foldLog(log, noted && (await belongsTo(log, noted)) ? noted : undefined)
     return state.createdAt ? state : undefined

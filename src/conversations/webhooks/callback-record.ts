@@ -27,13 +27,13 @@ export const CallbackRecord = z.object({
 })
 export type CallbackRecord = z.infer<typeof CallbackRecord>
 
-const CreatedKey = z.object({ key: z.string(), bodyHash: z.string(), id: z.uuid(), at: z.iso.datetime() })
+const CreationKey = z.object({ key: z.string(), bodyHash: z.string(), id: z.uuid(), at: z.iso.datetime() })
 
 export const CallbackFile = z.object({
   format: z.literal(FILE_FORMAT),
   callbacks: z.array(CallbackRecord),
   /** Keys that made callbacks which are deleted: a late request must not make them again. */
-  goneKeys: z.array(CreatedKey),
+  goneKeys: z.array(CreationKey),
 })
 export type CallbackFile = z.infer<typeof CallbackFile>
 

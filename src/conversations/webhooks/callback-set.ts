@@ -1,17 +1,14 @@
 /**
  * The callbacks of one conversation while it is open: which there are, stored before they count, each at work while it is
- * enabled. Owns `callbacks.json`, the mark that something waits, and who delivers; what clients may ask for is in `callbacks.ts`.
+ * enabled. Owns the stored callbacks, the mark that something waits, and who delivers; what clients may ask for is in `callbacks.ts`.
  */
-import { readFile, rename } from 'node:fs/promises'
-import { join } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog, LogEnd } from '../../events/event-log.ts'
-import { replaceFile } from '../../lib/durable-file.ts'
 import { Queue } from '../../lib/queue.ts'
 import type { Redactor } from '../../security/redaction/redactor.ts'
-import type { Sealer } from '../../security/secret-store.ts'
+import type { Sealer } from '../../security/sealer.ts'
+import type { CreationKey, StoredDocument } from '../../storage/storage.ts'
 import type { Logger } from '../../telemetry/logger.ts'
-import type { KeyedCreation } from '../idempotency/created-keys.ts'
 import { KEY_LIFETIME_MS } from '../idempotency/idempotency.ts'
 import { secretsInHeader } from '../config/secrets.ts'
 import type { CallbackRecord } from './callback-record.ts'
@@ -23,8 +20,8 @@ import type { CallbackDispatcher } from './dispatcher.ts'
 import type { DirtyFlag } from './dirty-flag.ts'
 
 export type CallbackSetDeps = {
-  /** Of the conversation. */
-  readonly directory: string
+  /** Holds the `CallbackFile`. */
+  readonly document: StoredDocument
   readonly log: EventLog
   readonly mark: DirtyFlag
   readonly dispatcher: CallbackDispatcher
@@ -40,20 +37,17 @@ export type Entry = {
   readonly history: DeliveryHistory
 }
 
-const FILE = 'callbacks.json'
-
 /** After a write that failed, milliseconds. */
 const STORE_AGAIN_MS = 30_000
 
 /** Throws what the disk says; what is there and no file of ours is set aside. */
-export async function readCallbacks(directory: string, logger: Logger): Promise<CallbackFile> {
-  const path = join(directory, FILE)
-  const text = await readFile(path, 'utf8').catch(ignoreMissing)
-  if (text === undefined) return NO_CALLBACKS
-  const parsed = CallbackFile.safeParse(parseJson(text))
+export async function readCallbacks(document: StoredDocument, logger: Logger): Promise<CallbackFile> {
+  const stored = await document.read()
+  if (stored === undefined) return NO_CALLBACKS
+  const parsed = CallbackFile.safeParse(stored)
   if (parsed.success) return parsed.data
-  await rename(path, `${path}.damaged`)
-  logger.error({ path: `${path}.damaged` }, 'callbacks that cannot be read were set aside')
+  const path = await document.setAside()
+  logger.error({ path }, 'callbacks that cannot be read were set aside')
   return NO_CALLBACKS
 }
 
@@ -63,7 +57,7 @@ export class CallbackSet {
   readonly #working = new Map<string, { readonly abort: AbortController; readonly done: Promise<void> }>()
   readonly #turns = new Queue({ limit: 1 })
   readonly #over = new AbortController()
-  #goneKeys: readonly KeyedCreation[]
+  #goneKeys: readonly CreationKey[]
   /** There is progress that is not stored. */
   #isDirty = false
   #timer: NodeJS.Timeout | undefined
@@ -85,7 +79,7 @@ export class CallbackSet {
   }
 
   /** Of those that are deleted. */
-  get goneKeys(): readonly KeyedCreation[] {
+  get goneKeys(): readonly CreationKey[] {
     return this.#goneKeys
   }
 
@@ -259,7 +253,7 @@ export class CallbackSet {
     const goneKeys = this.#goneKeys.filter(({ at }) => Date.parse(at) > oldest)
     this.#isDirty = false
     try {
-      await replaceFile(join(this.#deps.directory, FILE), JSON.stringify({ format: FILE_FORMAT, callbacks, goneKeys }))
+      await this.#deps.document.write({ format: FILE_FORMAT, callbacks, goneKeys })
     } catch (error) {
       this.#isDirty = true
       throw error
@@ -273,7 +267,7 @@ export class CallbackSet {
 }
 
 /** The key of the request that made it. */
-export function keysOf({ record: { id, created_at, idempotency } }: Entry): KeyedCreation[] {
+export function keysOf({ record: { id, created_at, idempotency } }: Entry): CreationKey[] {
   return idempotency ? [{ ...idempotency, id, at: created_at }] : []
 }
 
@@ -285,15 +279,3 @@ function unlocked(record: CallbackRecord): CallbackRecord {
 
 /** In the place of what is hidden. */
 const nameOf = (id: string) => `callback ${id}`
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // told with what is no file of ours
-  }
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error
-}

@@ -1,7 +1,7 @@
 /** One callback at work: one more reader of the event feed, which goes on to the next event when this one is delivered, or given up. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { follow } from '../../events/event-feed.ts'
-import { headerOf } from '../../events/store/event-line.ts'
+import { headerOf } from '../../events/event-header.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { StoredEvent } from '../../events/event-store.ts'
 import type { Failing } from './backoff.ts'

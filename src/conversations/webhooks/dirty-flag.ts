@@ -1,7 +1,7 @@
 /** The dirty flag of one conversation's deliveries: set durably before events may wait for delivery, so that a start of the server knows without looking. */
 import { Problem } from '../../contract/problem.ts'
 import { Queue } from '../../lib/queue.ts'
-import { isOutOfRoom } from '../../events/store/log-file.ts'
+import { isOutOfRoom } from '../../lib/error-code.ts'
 
 export type FlagStorage = { readonly set: () => Promise<void>; readonly clear: () => Promise<void> }
 

@@ -5,20 +5,22 @@
 import { realpath } from 'node:fs/promises'
 import { basename, join, relative, sep } from 'node:path'
 import { z } from 'zod'
-import type { Catalog } from '../registry/catalog.ts'
+import type { Storage } from '../../storage/storage.ts'
+import { readSnapshot } from '../registry/snapshot.ts'
+import { leaveIfShared } from './shared-workdirs.ts'
 
-export type GuestDeps = { readonly catalog: Catalog; readonly workdirBase: string }
+export type GuestDeps = { readonly storage: Storage; readonly workdirBase: string }
 
 /** Notes durably that the conversation works there, if it does. `workdir` is a real path. */
-export async function enterAsGuest({ catalog, workdirBase }: GuestDeps, workdir: string, id: string): Promise<void> {
+export async function enterAsGuest({ storage, workdirBase }: GuestDeps, workdir: string, id: string): Promise<void> {
   const made = await madeDirectoryOf(workdirBase, workdir)
   const owner = made && basename(made)
   if (made === undefined || owner === undefined || owner === id) return
-  const state = await catalog.read(owner)
-  const isOwned = state ? state.settings.made_workdir === made : await catalog.isThere(owner)
-  if (isOwned) await catalog.sharedWorkdirs.share(made, [owner, id])
+  const state = await readSnapshot(storage, owner)
+  const isOwned = state ? state.settings.made_workdir === made : await storage.conversation(owner).exists()
+  if (isOwned) await storage.sharedWorkdirs.add(made, [owner, id])
   // Its owner is gone; others are still there.
-  else if (await catalog.sharedWorkdirs.isShared(made)) await catalog.sharedWorkdirs.share(made, [id])
+  else if (await storage.sharedWorkdirs.isShared(made)) await storage.sharedWorkdirs.add(made, [id])
 }
 
 /**
@@ -26,14 +28,14 @@ export async function enterAsGuest({ catalog, workdirBase }: GuestDeps, workdir:
  * workdir of `now` is in the same directory.
  */
 export async function leaveAsGuest(
-  { catalog, workdirBase }: GuestDeps,
+  { storage, workdirBase }: GuestDeps,
   workdir: string,
   id: string,
   now?: string,
 ): Promise<void> {
   const made = await madeDirectoryOf(workdirBase, workdir)
   const stays = now !== undefined && made === (await madeDirectoryOf(workdirBase, now))
-  if (made !== undefined && !stays) await catalog.sharedWorkdirs.leaveIfShared(made, id)
+  if (made !== undefined && !stays) await leaveIfShared(storage.sharedWorkdirs, made, id)
 }
 
 /** The directory directly in the base that is named for a conversation, with the workdir in it. */

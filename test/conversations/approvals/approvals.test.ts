@@ -48,7 +48,7 @@ async function setScene(turns: ScriptedTurn[] = [TURN, { text: 'Done.' }], tools
   const ran: Ran = []
   const store = mortalStore()
   const bench = await setBench({
-    deps: { store },
+    logs: store,
     script: turns,
     tools: [recording('Act', ran), recording('Think', ran, { harmless: true }), ...tools],
   })

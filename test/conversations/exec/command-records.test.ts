@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { CommandRecord } from '../../../src/conversations/exec/command-record.ts'
-import type { CommandRecords } from '../../../src/conversations/exec/command-records.ts'
-import { createCommandRecords } from '../../../src/conversations/exec/command-records.ts'
+import { CommandRecords } from '../../../src/conversations/exec/command-records.ts'
+import { CommandRecordFiles } from '../../../src/storage/files/command-record-files.ts'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -36,11 +36,11 @@ type Added = { key: string; ageMs: number; output: number }
 
 test('are found by id and by key, by whoever opens them next', async () => {
   const directory = await makeDirectory()
-  const records = createCommandRecords(directory, PLENTY)
+  const records = new CommandRecords(new CommandRecordFiles(directory), PLENTY)
   const plain = await add(records)
   const keyed = await add(records, { key: 'one' })
   await records.write({ ...recordOf(keyed, 'one'), exit_code: 7 }, { durable: true })
-  const next = createCommandRecords(directory, PLENTY)
+  const next = new CommandRecords(new CommandRecordFiles(directory), PLENTY)
   expect(await next.ids()).toEqual([keyed, plain])
   expect(await next.read(plain)).toMatchObject({ command_id: plain })
   expect(await next.withKey('one')).toMatchObject([{ command_id: keyed, exit_code: 7 }])
@@ -50,7 +50,7 @@ test('are found by id and by key, by whoever opens them next', async () => {
 
 test('that a crash has cut off in the writing are none', async () => {
   const directory = await makeDirectory()
-  const records = createCommandRecords(directory, PLENTY)
+  const records = new CommandRecords(new CommandRecordFiles(directory), PLENTY)
   const id = await add(records)
   await writeFile(join(directory, `${uuid7()}.json.0123456789ab`), '{"comm')
   expect(await records.ids()).toEqual([id])
@@ -61,7 +61,7 @@ test('that a crash has cut off in the writing are none', async () => {
 
 test('are bounded in number: the oldest go, with their output, but not those that run', async () => {
   const directory = await makeDirectory()
-  const records = createCommandRecords(directory, { ...PLENTY, records: 10 })
+  const records = new CommandRecords(new CommandRecordFiles(directory), { ...PLENTY, records: 10 })
   const oldest = await add(records, { ageMs: 5000 })
   for (let n = 0; n < 40; n++) {
     await records.makeRoom((id) => id === oldest)
@@ -76,9 +76,9 @@ test('are bounded in number: the oldest go, with their output, but not those tha
 test('are bounded in what the commands wrote, also before this server was started', async () => {
   const directory = await makeDirectory()
   const limits = { records: 1000, outputBytes: 1000 }
-  const before = createCommandRecords(directory, PLENTY)
+  const before = new CommandRecords(new CommandRecordFiles(directory), PLENTY)
   const old = [await add(before, { output: 600 }), await add(before, { output: 600 })]
-  const records = createCommandRecords(directory, limits)
+  const records = new CommandRecords(new CommandRecordFiles(directory), limits)
   const newer = await add(records, { output: 100 })
   expect(await records.ids()).toEqual([newer, old[1]])
   await add(records, { output: 600 })
@@ -88,7 +88,7 @@ test('are bounded in what the commands wrote, also before this server was starte
 })
 
 test('that came with a key stay for a day, also when there is no room for more', async () => {
-  const records = createCommandRecords(await makeDirectory(), { ...PLENTY, records: 3 })
+  const records = new CommandRecords(new CommandRecordFiles(await makeDirectory()), { ...PLENTY, records: 3 })
   const past = await add(records, { key: 'past', ageMs: DAY_MS + 1000 })
   const live = [await add(records, { key: 'a' }), await add(records, { key: 'b' })]
   const next = await add(records, { key: 'c' })

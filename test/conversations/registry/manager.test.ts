@@ -9,15 +9,28 @@ import {
   ListConversations,
   UpdateConfig,
 } from '../../../src/contract/conversation.ts'
-import { createCatalog } from '../../../src/conversations/registry/catalog.ts'
+import { readSnapshot, writeSnapshot } from '../../../src/conversations/registry/snapshot.ts'
 import type { ConversationManager } from '../../../src/conversations/registry/manager.ts'
 import type { EventLog } from '../../../src/events/event-log.ts'
-import { createJsonlStore } from '../../../src/events/store/jsonl-store.ts'
+import { createJsonlStore } from '../../../src/storage/files/log/jsonl-store.ts'
 import type { EventStore } from '../../../src/events/event-store.ts'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
 import { Problem } from '../../../src/contract/problem.ts'
 import type { Bench } from '../fixtures.ts'
-import { MODEL_KEY, call, endOf, eventsOf, gate, only, say, setBench, tool, until, userText } from '../fixtures.ts'
+import {
+  MODEL_KEY,
+  call,
+  endOf,
+  eventsOf,
+  gate,
+  only,
+  openStorage,
+  say,
+  setBench,
+  tool,
+  until,
+  userText,
+} from '../fixtures.ts'
 import { folded } from '../events.ts'
 
 const exists = (path: string) =>
@@ -119,7 +132,7 @@ describe('creating', () => {
       delete: (id) => createJsonlStore(home).delete(id),
     }
     const logs: EventLog[] = []
-    await using bench = await setBench({ deps: { store: lazy, onLogOpened: (log) => void logs.push(log) } })
+    await using bench = await setBench({ logs: lazy, deps: { onLogOpened: (log) => void logs.push(log) } })
     home.directory = join(bench.dataDir, 'sessions')
     const id = uuid7()
     await expect(bench.create({ id })).rejects.toMatchObject({ code: 'storage_full' })
@@ -240,15 +253,14 @@ describe('deleting', () => {
     await expect(bench.manager.delete(id)).rejects.toThrow('ENOENT')
     expect(await say(await bench.manager.open(id))).toMatchObject({ stop_reason: 'completed' })
     await rename(join(bench.dataDir, 'moved'), join(bench.dataDir, 'deleted'))
-    const catalog = await createCatalog(bench.dataDir)
-    expect(await catalog.isDeleted(id)).toBe(false)
+    expect(await (await openStorage(bench.dataDir)).deletions.has(id)).toBe(false)
     await bench.manager.delete(id)
   })
 
   test('that a stop of the server cut off is finished at the next start', async () => {
     await using bench = await setBench()
     const [id, other] = [await bench.create(), await bench.create()]
-    await bench.restart({ kill: true, between: async () => (await createCatalog(bench.dataDir)).markDeleted(id) })
+    await bench.restart({ kill: true, between: async () => (await openStorage(bench.dataDir)).deletions.mark(id) })
     expect(await allIds(bench.manager)).toEqual([other])
     expect(await exists(bench.sessionOf(id))).toBe(false)
     expect(await readdir(bench.workdirBase)).toEqual([other])
@@ -336,7 +348,7 @@ describe('listing', () => {
       open: (id) => (opened.push(id), createJsonlStore(home).open(id)),
       delete: (id) => createJsonlStore(home).delete(id),
     }
-    await using bench = await setBench({ deps: { store: spying } })
+    await using bench = await setBench({ logs: spying })
     home.directory = join(bench.dataDir, 'sessions')
     await titled(bench, 5)
     await bench.restart()
@@ -669,22 +681,22 @@ describe('a create or fork that is under way while the server stops', () => {
   })
 })
 
-describe('the catalog', () => {
+describe('the snapshot', () => {
   test('of many states written at once, the newest stays', async () => {
     await using bench = await setBench()
-    const catalog = await createCatalog(bench.dataDir)
+    const storage = await openStorage(bench.dataDir)
     const state = (await bench.converse()).state
-    // The manager, which has a catalog of its own, notes the new conversation without anyone waiting for it.
-    while (!(await catalog.read(state.id))) await new Promise((resolve) => setTimeout(resolve, 1))
+    // The manager, which has its own storage, notes the new conversation without anyone waiting for it.
+    while (!(await readSnapshot(storage, state.id))) await new Promise((resolve) => setTimeout(resolve, 1))
     const seqs = Array.from({ length: 50 }, (_, at) => at + 2)
-    await Promise.all(seqs.map((lastSeq) => catalog.write({ ...state, lastSeq })))
-    expect(await catalog.read(state.id)).toMatchObject({ lastSeq: 51 })
+    await Promise.all(seqs.map((lastSeq) => writeSnapshot(storage, { ...state, lastSeq })))
+    expect(await readSnapshot(storage, state.id)).toMatchObject({ lastSeq: 51 })
     expect((await readdir(bench.sessionOf(state.id))).sort()).toEqual(['events.jsonl', 'meta.json', 'secrets.enc'])
   })
 
   test('gives back every field of a state, whatever is going on', async () => {
     await using bench = await setBench()
-    const catalog = await createCatalog(bench.dataDir)
+    const storage = await openStorage(bench.dataDir)
     const { state } = await bench.converse({
       title: 'T',
       user_id: 'u',
@@ -693,8 +705,8 @@ describe('the catalog', () => {
       resume_on_start: true,
       max_seconds_per_run: 9,
     })
-    // The manager, which has a catalog of its own, notes the new conversation without anyone waiting for it.
-    await expect.poll(() => catalog.read(state.id)).toBeDefined()
+    // The manager, which has its own storage, notes the new conversation without anyone waiting for it.
+    await expect.poll(() => readSnapshot(storage, state.id)).toBeDefined()
     const usage = { m: { input_tokens: 1, output_tokens: 2, cached_tokens: 0, reasoning_tokens: 0 } }
     const busy = {
       ...state,
@@ -753,22 +765,22 @@ describe('the catalog', () => {
       usage,
       costUsd: 0.3,
     }
-    await catalog.write(busy)
-    expect(await catalog.read(state.id)).toEqual(busy)
+    await writeSnapshot(storage, busy)
+    expect(await readSnapshot(storage, state.id)).toEqual(busy)
   })
 
   test('a write that fails leaves nothing behind, and the next one works', async () => {
     await using bench = await setBench()
-    const catalog = await createCatalog(bench.dataDir)
+    const storage = await openStorage(bench.dataDir)
     const { state } = await bench.converse()
     const meta = join(bench.sessionOf(state.id), 'meta.json')
     await expect.poll(() => exists(meta)).toBe(true)
     await rm(meta)
     await mkdir(meta)
-    await expect(catalog.write(state)).rejects.toThrow()
+    await expect(writeSnapshot(storage, state)).rejects.toThrow()
     expect((await readdir(bench.sessionOf(state.id))).sort()).toEqual(['events.jsonl', 'meta.json', 'secrets.enc'])
     await rm(meta, { recursive: true })
-    await catalog.write(state)
-    expect(await catalog.read(state.id)).toEqual(state)
+    await writeSnapshot(storage, state)
+    expect(await readSnapshot(storage, state.id)).toEqual(state)
   })
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ListConversations } from '../../../src/contract/conversation.ts'
 import type { ConversationView } from '../../../src/contract/conversation.ts'
-import { createJsonlStore } from '../../../src/events/store/jsonl-store.ts'
+import { createJsonlStore } from '../../../src/storage/files/log/jsonl-store.ts'
 import type { EventStore } from '../../../src/events/event-store.ts'
 import { effort } from '../../support/patience.ts'
 import { createRandom } from '../../support/random.ts'
@@ -38,7 +38,7 @@ describe('a start of the server', () => {
       open: (id) => (opened.push(id), createJsonlStore(home).open(id)),
       delete: (id) => createJsonlStore(home).delete(id),
     }
-    await using bench = await setBench({ deps: { store: spying } })
+    await using bench = await setBench({ logs: spying })
     home.directory = join(bench.dataDir, 'sessions')
     const id = await bench.create({ title: 'One' })
     await bench.restart({ between: () => writeFile(join(bench.sessionOf(id), 'meta.json'), 'no state at all') })

@@ -7,14 +7,13 @@ import { ListConversations } from '../../../src/contract/conversation.ts'
 import type { Event, EventOf } from '../../../src/contract/events/event.ts'
 import type { Runnable, TaskStatus } from '../../../src/contract/task.ts'
 import { ListTasks } from '../../../src/contract/task.ts'
-import { createCatalog } from '../../../src/conversations/registry/catalog.ts'
 import type { Conversation } from '../../../src/conversations/conversation.ts'
 import { EMPTY_STATE, fold } from '../../../src/conversations/state/state.ts'
-import { createJsonlStore } from '../../../src/events/store/jsonl-store.ts'
+import { createJsonlStore } from '../../../src/storage/files/log/jsonl-store.ts'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
 import type { Script, ScriptedQuestion } from '../../../src/llm/scripted/script.ts'
 import type { BenchOptions } from '../fixtures.ts'
-import { call, eventsOf, gate, only, setBench, tool, until, userText } from '../fixtures.ts'
+import { call, eventsOf, gate, only, openStorage, setBench, tool, until, userText } from '../fixtures.ts'
 import { mortalStore } from '../mortal-store.ts'
 import { effort } from '../../support/patience.ts'
 
@@ -355,7 +354,7 @@ test('a task is redacted when it is posted, and the agent reads it so', async ()
 /** A bench whose server can be killed. */
 async function setMortal(options: BenchOptions) {
   const store = mortalStore()
-  const bench = await setBench({ ...options, deps: { store } })
+  const bench = await setBench({ ...options, logs: store })
   store.home.directory = join(bench.dataDir, 'sessions')
   return { bench, crash: () => bench.restart({ kill: true, between: store.die }) }
 }
@@ -402,7 +401,7 @@ describe('a start of the server', () => {
     // As the log is right after a task was stored, and before it has begun.
     await bench.restart({
       between: async () => {
-        await (await createCatalog(bench.dataDir)).markActive(id)
+        await (await openStorage(bench.dataDir)).active.set(id)
         const { log } = await createJsonlStore({ directory: join(bench.dataDir, 'sessions') }).open(id)
         const posted = {
           type: 'TaskUpdate',

@@ -1,6 +1,6 @@
 /** A server for the crash test: appends without pause, several at once, and prints the head after each acknowledgement. */
 import { writeSync } from 'node:fs'
-import { createJsonlStore } from '../../../src/events/store/jsonl-store.ts'
+import { createJsonlStore } from '../../../src/storage/files/log/jsonl-store.ts'
 import { append, message } from '../fixtures.ts'
 
 const [directory, id] = process.argv.slice(2) as [string, string]

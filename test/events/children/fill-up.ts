@@ -2,7 +2,7 @@
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { EventLog } from '../../../src/events/event-log.ts'
-import { createJsonlStore } from '../../../src/events/store/jsonl-store.ts'
+import { createJsonlStore } from '../../../src/storage/files/log/jsonl-store.ts'
 import { message, readAll, seqsOf } from '../fixtures.ts'
 
 // Its default is to kill the process, instead of letting the write fail.

@@ -2,7 +2,7 @@
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EventLog } from '../../../src/events/event-log.ts'
-import { createJsonlStore } from '../../../src/events/store/jsonl-store.ts'
+import { createJsonlStore } from '../../../src/storage/files/log/jsonl-store.ts'
 import { message, readAll, seqsOf } from '../fixtures.ts'
 
 const [directory, id] = process.argv.slice(2) as [string, string]

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openDataKeys } from '../../src/security/data-keys.ts'
+import { openDataKeys } from '../../../src/storage/files/data-keys.ts'
 
 let dir: string
 beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'data-keys-'))))

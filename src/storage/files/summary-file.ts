@@ -11,10 +11,10 @@
 import { open, readFile, rename, rm } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { Status } from '../../contract/events/status.ts'
-import type { LogStamp } from '../../events/store/log-stamp.ts'
 import { Queue } from '../../lib/queue.ts'
 import { createSlices } from '../../lib/time-slices.ts'
-import type { Summary } from './listing.ts'
+import type { Summary } from '../storage.ts'
+import type { LogStamp } from './log-stamp.ts'
 
 export type NotedSummary = { readonly summary: Summary; readonly stamp: LogStamp }
 
@@ -166,7 +166,7 @@ export class SummaryFile {
 
   async #opened(): Promise<FileHandle> {
     if (this.#file) return this.#file
-    this.#file = await open(this.#deps.path, this.#end === 0 ? 'w' : 'r+', 0o600)
+    this.#file = await open(this.#deps.path, this.#end === 0 ? 'w+' : 'r+', 0o600)
     if (this.#end === 0) {
       await writeAll(this.#file, Buffer.from(HEADER), 0)
       this.#end = HEADER.length
@@ -192,7 +192,7 @@ export class SummaryFile {
     const bytes = await readFile(path)
     // Not `replaceFile`: the file stays open for the lines to come.
     const next = `${path}.new`
-    const file = await open(next, 'w', 0o600)
+    const file = await open(next, 'w+', 0o600)
     try {
       let end = HEADER.length
       const places = new Map<string, number>()

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { DATA_FORMAT, DataDirectoryError, lockDataDirectory } from '../../../src/events/store/data-lock.ts'
-import { tempDirectory } from '../fixtures.ts'
+import { DATA_FORMAT, DataDirectoryError, lockDataDirectory } from '../../../src/storage/files/data-lock.ts'
+import { tempDirectory } from '../../events/fixtures.ts'
 
 test('a data directory has one server at a time', async () => {
   await using directory = await tempDirectory()
@@ -20,7 +20,7 @@ test('a data directory has one server at a time', async () => {
 
 test('another process is kept out, and what it leaves behind after kill -9 is no obstacle', async () => {
   await using directory = await tempDirectory()
-  const server = spawn(process.execPath, [join(import.meta.dirname, '../children', 'hold-lock.ts'), directory.path])
+  const server = spawn(process.execPath, [join(import.meta.dirname, 'children', 'hold-lock.ts'), directory.path])
   await once(server.stdout, 'data')
   await expect(lockDataDirectory(directory.path)).rejects.toThrow(/in use by another server/)
   server.kill('SIGKILL')

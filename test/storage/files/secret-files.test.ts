@@ -2,10 +2,9 @@ import { copyFile, mkdir, readFile, readdir, stat, writeFile } from 'node:fs/pro
 import { dirname, join } from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createSecretStore } from '../../src/security/secret-store.ts'
-import type { SecretStore } from '../../src/security/secret-store.ts'
-import { uuid7 } from '../../src/lib/uuid7.ts'
-import { tempDirectory } from '../events/fixtures.ts'
+import { SecretFiles } from '../../../src/storage/files/secret-files.ts'
+import { uuid7 } from '../../../src/lib/uuid7.ts'
+import { tempDirectory } from '../../events/fixtures.ts'
 
 const KEY = 'the first key of the tests'
 const VALUES = { llm: { api_key: 'sk-very-secret-0123456789' } }
@@ -14,8 +13,7 @@ async function setUp() {
   const directory = await tempDirectory()
   const id = uuid7()
   await mkdir(join(directory.path, id))
-  const withKeys = (...keyMaterial: [string, ...string[]]): SecretStore =>
-    createSecretStore({ directory: directory.path, keyMaterial })
+  const withKeys = (...keyMaterial: [string, ...string[]]): SecretFiles => new SecretFiles(directory.path, keyMaterial)
   const file = (of = id) => join(directory.path, of, 'secrets.enc')
   return { id, withKeys, file, directory: directory.path, [Symbol.asyncDispose]: directory[Symbol.asyncDispose] }
 }

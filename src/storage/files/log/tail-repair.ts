@@ -1,15 +1,15 @@
 /** Finds where a log ends that may have been cut off in the middle of a write, and cuts what is left of that write. */
-import { Problem } from '../../contract/problem.ts'
-import type { LineHeader } from './event-line.ts'
+import { Problem } from '../../../contract/problem.ts'
+import type { EventHeader } from '../../../events/event-header.ts'
 import { LF, goesOn, verifyLine } from './event-line.ts'
-import { replaceFile } from '../../lib/durable-file.ts'
+import { replaceFile } from '../../../lib/durable-file.ts'
 import { blocksBackward } from './line-blocks.ts'
 import type { Source } from './line-blocks.ts'
 import type { LogFile } from './log-file.ts'
-import { isOutOfRoom } from './log-file.ts'
+import { isOutOfRoom } from '../../../lib/error-code.ts'
 
 /** Where the valid part ends: its last event, and the byte after it. */
-export type Tail = { readonly last: LineHeader | undefined; readonly end: number }
+export type Tail = { readonly last: EventHeader | undefined; readonly end: number }
 
 /**
  * The end of the last write that is on the disk as a whole.
@@ -20,7 +20,7 @@ export type Tail = { readonly last: LineHeader | undefined; readonly end: number
  * is left alone, to be told by whoever reads it.
  */
 export async function findTail(source: Source, size: number): Promise<Tail> {
-  let found: (Tail & { last: LineHeader; firstSeq: number }) | undefined
+  let found: (Tail & { last: EventHeader; firstSeq: number }) | undefined
   const lastLf = await findLastLf(source, size)
   walk: for await (const { bytes, offset, starts, ends } of blocksBackward(source, 0, lastLf + 1)) {
     for (let i = starts.length - 1; i >= 0; i--) {

@@ -1,9 +1,10 @@
 /** Goes through a range of a log line by line, in either order, and turns what it meets into pages, counts and finds. */
 /* oxlint-disable typescript/no-non-null-assertion -- a block has a start and an end for each of its lines */
-import { uuid7Time } from '../../lib/uuid7.ts'
-import type { LineGlance, LineHeader } from './event-line.ts'
+import { uuid7Time } from '../../../lib/uuid7.ts'
+import type { EventHeader } from '../../../events/event-header.ts'
+import type { LineGlance } from './event-line.ts'
 import { damagedAt, endsWhole, glance, matchTypes, readHeader, storedFromLine } from './event-line.ts'
-import type { EventFilter, EventPage, ReadOptions, StoredEvent } from '../event-store.ts'
+import type { EventFilter, EventPage, ReadOptions, StoredEvent } from '../../../events/event-store.ts'
 import { blocksBackward, blocksForward } from './line-blocks.ts'
 import type { Block, Source } from './line-blocks.ts'
 import type { SeqIndex } from './seq-index.ts'
@@ -87,7 +88,7 @@ class Line implements LineGlance {
     this.typeAt = typeAt
   }
 
-  get header(): LineHeader {
+  get header(): EventHeader {
     const header = readHeader(this.block.bytes, this.start, this.end)
     if (!header) throw damagedAt(this.seq, NO_EVENT)
     return header

@@ -5,16 +5,11 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { replaceFile } from '../lib/durable-file.ts'
-import { createSealer } from './secret-store.ts'
-import { codeOf } from '../lib/error-code.ts'
-
-export type DataKeys = {
-  /** For everything that takes key material: the first encrypts, each is tried to decrypt; the operator's own come last. */
-  readonly material: readonly [string, ...string[]]
-  /** How many keys in the file none of the operator's opens: what they encrypted cannot be read. */
-  readonly locked: number
-}
+import { replaceFile } from '../../lib/durable-file.ts'
+import { codeOf } from '../../lib/error-code.ts'
+import type { KeyMaterial } from '../../security/sealer.ts'
+import { createSealers } from '../../security/sealer.ts'
+import type { DataKeys } from '../storage.ts'
 
 const FILE = 'data-keys'
 const OWNER = 'data keys'
@@ -24,10 +19,10 @@ const KEY_BYTES = 32
  * Makes a key where there is none that can be opened, and encrypts those that can with the first of the operator's keys.
  * What cannot be opened stays as it is: the key for it may come back.
  */
-export async function openDataKeys(dataDir: string, operatorKeys: readonly [string, ...string[]]): Promise<DataKeys> {
+export async function openDataKeys(dataDir: string, operatorKeys: KeyMaterial): Promise<DataKeys> {
   const path = join(dataDir, FILE)
   const kept = await readLines(path)
-  const [any, first] = [createSealer(operatorKeys, OWNER), createSealer([operatorKeys[0]], OWNER)]
+  const [any, first] = [createSealers(operatorKeys)(OWNER), createSealers([operatorKeys[0]])(OWNER)]
   const entries = kept.map((line) => ({ line, key: any.unseal(Buffer.from(line, 'base64'))?.toString() }))
   if (entries.every(({ key }) => key === undefined)) {
     entries.push({ line: '', key: randomBytes(KEY_BYTES).toString('base64') })

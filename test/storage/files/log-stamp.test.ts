@@ -2,10 +2,10 @@ import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { endingOf, isSameStamp, stampOf, stampsOf } from '../../../src/events/store/log-stamp.ts'
-import { createJsonlStore, logPathIn } from '../../../src/events/store/jsonl-store.ts'
+import { endingOf, isSameStamp, stampOf, stampsOf } from '../../../src/storage/files/log-stamp.ts'
+import { createJsonlStore, logPathIn } from '../../../src/storage/files/log/jsonl-store.ts'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
-import { append, message, tempDirectory } from '../fixtures.ts'
+import { append, message, tempDirectory } from '../../events/fixtures.ts'
 
 test('the ending of a log is its last event; of one that is torn, long or gone it is not known', async () => {
   await using directory = await tempDirectory()

@@ -1,7 +1,7 @@
 /** Writes a log that begins with events of another one: beside its place until it is whole and durable, so that nobody ever finds half of it. */
 import { dirname } from 'node:path'
-import type { Event, EventDraft } from '../../contract/events/event.ts'
-import { replaceFile, syncDirectory } from '../../lib/durable-file.ts'
+import type { Event, EventDraft } from '../../../contract/events/event.ts'
+import { replaceFile, syncDirectory } from '../../../lib/durable-file.ts'
 import { lineEnding, serialiseCopy, serialiseDraft, storedFromDraft } from './event-line.ts'
 
 export type CopiedLog = {

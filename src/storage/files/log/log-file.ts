@@ -4,8 +4,7 @@
  */
 import fs from 'node:fs'
 import { promisify } from 'node:util'
-import { Problem } from '../../contract/problem.ts'
-import { codeOf } from '../../lib/error-code.ts'
+import { Problem } from '../../../contract/problem.ts'
 
 // Asynchronous, on bare descriptors. A write and fdatasync of 500 bytes takes 39 µs at the median with the *Sync
 // calls, 50–66 µs through the thread pool and 69 µs through a FileHandle (Node 26, ext4). The Sync calls lose all the
@@ -144,12 +143,6 @@ export class LogFile {
 /** The file could not be opened, so nothing of it was read or written. Another try may succeed. */
 export function isFailedOpen(error: unknown): error is Error & { readonly code?: string } {
   return error instanceof Error && 'syscall' in error && error.syscall === 'open'
-}
-
-/** No room for what was to be written: the disk, the quota or the largest file allowed. */
-export function isOutOfRoom(error: unknown): boolean {
-  const code = codeOf(error)
-  return code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG'
 }
 
 function endsEarly(at: number): Problem {

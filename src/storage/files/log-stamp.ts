@@ -7,8 +7,8 @@ import type { Stats } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import { createSlices } from '../../lib/time-slices.ts'
-import type { LineHeader } from './event-line.ts'
-import { LF, verifyLine } from './event-line.ts'
+import type { EventHeader } from '../../events/event-header.ts'
+import { LF, verifyLine } from './log/event-line.ts'
 
 /**
  * Equal stamps, equal log: a log only grows, so an older copy of it has another size, and whoever writes it by hand
@@ -58,7 +58,7 @@ export async function stampsOf(paths: readonly string[], signal: AbortSignal): P
 }
 
 /** The last event of a log whose end is whole and short. Undefined for any other, which has to be opened to know. */
-export function endingOf(path: string): LineHeader | undefined {
+export function endingOf(path: string): EventHeader | undefined {
   try {
     const file = openSync(path, 'r')
     try {
@@ -75,7 +75,7 @@ export function endingOf(path: string): LineHeader | undefined {
   }
 }
 
-function lastLine(bytes: Buffer, isFromStart: boolean): LineHeader | undefined {
+function lastLine(bytes: Buffer, isFromStart: boolean): EventHeader | undefined {
   const end = bytes.length - 1
   const before = bytes.lastIndexOf(LF, end - 1)
   return before === -1 && !isFromStart ? undefined : verifyLine(bytes, before + 1, end)

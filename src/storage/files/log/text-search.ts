@@ -1,6 +1,6 @@
 /** Whether an event has a text in it: what a person would find who reads it, in any case. */
-import { indexOfText } from '../../lib/text/find-text.ts'
-import type { StoredEvent } from '../event-store.ts'
+import { indexOfText } from '../../../lib/text/find-text.ts'
+import type { StoredEvent } from '../../../events/event-store.ts'
 
 /** Names of the event and its like, not words. */
 const ENVELOPE = new Set(['id', 'seq', 'timestamp', 'conversation_id', 'source', 'type', 'version'])

@@ -10,14 +10,14 @@
  * one write are valid only together. White space after a JSON value means nothing to JSON, so each line is still
  * exactly one JSON event to any tool, and no client ever sees a field that only the disk has a use for.
  */
-import type { Event, EventDraft } from '../../contract/events/event.ts'
-import { EVENT_VERSION } from '../../contract/events/event.ts'
-import { Problem } from '../../contract/problem.ts'
-import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
-import { uuid7 } from '../../lib/uuid7.ts'
-import type { StoredEvent } from '../event-store.ts'
-
-export type LineHeader = { seq: number; type: string; id: string; timestamp: string; source: string }
+import type { Event, EventDraft } from '../../../contract/events/event.ts'
+import { EVENT_VERSION } from '../../../contract/events/event.ts'
+import { Problem } from '../../../contract/problem.ts'
+import { ComplexJson, parseUntrustedJson } from '../../../lib/json/untrusted-json.ts'
+import { uuid7 } from '../../../lib/uuid7.ts'
+import type { EventHeader } from '../../../events/event-header.ts'
+import { HEADER_CHARS, parseHeader } from '../../../events/event-header.ts'
+import type { StoredEvent } from '../../../events/event-store.ts'
 
 /** What most lines are asked for, at a tenth of the cost of `readHeader`; `typeAt` is where the type begins. */
 export type LineGlance = { readonly seq: number; readonly typeAt: number }
@@ -25,11 +25,6 @@ export type LineGlance = { readonly seq: number; readonly typeAt: number }
 export const LF = 10
 const SPACE = 32
 const CLOSING_BRACE = 125
-
-/** No header is longer: 16 digits of seq, 36 + 24 characters of id and timestamp, and room for the names. */
-const HEADER_BYTES = 320
-const HEADER =
-  /^\{"seq":([1-9]\d{0,15}),"type":"([^"\\]+)","id":"([^"\\]+)","timestamp":"([^"\\]+)","source":"([^"\\]+)",/
 
 /** The line but for its beginning, which needs the seq: see `writeLine`. Throws on what JSON can't say. */
 export function serialiseDraft(draft: EventDraft, at: { ms: number; conversationId: string }): LineWithoutSeq {
@@ -64,8 +59,8 @@ export function lineEnding(isLastOfWrite: boolean): string {
 }
 
 /** What stands at the beginning of the line at `start` of `bytes`; undefined when this is no line of ours. */
-export function readHeader(bytes: Buffer, start: number, end: number): LineHeader | undefined {
-  return parseHeader(bytes.toString('latin1', start, Math.min(end, start + HEADER_BYTES)))
+export function readHeader(bytes: Buffer, start: number, end: number): EventHeader | undefined {
+  return parseHeader(bytes.toString('latin1', start, Math.min(end, start + HEADER_CHARS)))
 }
 
 const BEFORE_SEQ = Buffer.from('{"seq":')
@@ -93,20 +88,6 @@ function standsAt(bytes: Buffer, at: number, wanted: Buffer): boolean {
   return true
 }
 
-/** The header of a stored event, without parsing it. */
-export function headerOf({ seq, json }: StoredEvent): LineHeader {
-  const header = parseHeader(json.slice(0, HEADER_BYTES))
-  if (!header) throw damagedAt(seq, 'does not begin as an event does')
-  return header
-}
-
-function parseHeader(beginning: string): LineHeader | undefined {
-  const match = HEADER.exec(beginning)
-  if (!match) return undefined
-  const [, seq, type = '', id = '', timestamp = '', source = ''] = match
-  return { seq: Number(seq), type, id, timestamp, source }
-}
-
 /** Whether the line was written together with the next. `end` is where its LF is. */
 export function goesOn(bytes: Buffer, end: number): boolean {
   return bytes[end - 1] === SPACE
@@ -118,7 +99,7 @@ export function endsWhole(bytes: Buffer, end: number): boolean {
 }
 
 /** The header of a line that is valid to its last byte, as only a full parse can tell. */
-export function verifyLine(bytes: Buffer, start: number, end: number): LineHeader | undefined {
+export function verifyLine(bytes: Buffer, start: number, end: number): EventHeader | undefined {
   const header = readHeader(bytes, start, end)
   if (!header || !endsWhole(bytes, end)) return undefined
   try {
@@ -130,7 +111,7 @@ export function verifyLine(bytes: Buffer, start: number, end: number): LineHeade
   }
 }
 
-export function storedFromLine(header: LineHeader, bytes: Buffer, start: number, end: number): StoredEvent {
+export function storedFromLine(header: EventHeader, bytes: Buffer, start: number, end: number): StoredEvent {
   return new StoredLine(header.seq, header.type, bytes.toString('utf8', start, goesOn(bytes, end) ? end - 1 : end))
 }
 

@@ -1,6 +1,7 @@
 /** One conversation's log in one JSONL file: decides what is durable. Where bytes are found again is for log-scan. */
-import type { EventDraft } from '../../contract/events/event.ts'
-import { Problem } from '../../contract/problem.ts'
+import type { EventDraft } from '../../../contract/events/event.ts'
+import { Problem } from '../../../contract/problem.ts'
+import { isOutOfRoom } from '../../../lib/error-code.ts'
 import { lineEnding, serialiseDraft, storedFromDraft } from './event-line.ts'
 import type { LineWithoutSeq } from './event-line.ts'
 import type {
@@ -11,10 +12,10 @@ import type {
   ReadOptions,
   StoredEvent,
   StoredLog,
-} from '../event-store.ts'
+} from '../../../events/event-store.ts'
 import { createGroupCommit } from './group-commit.ts'
 import type { LogFile } from './log-file.ts'
-import { isFailedOpen, isOutOfRoom } from './log-file.ts'
+import { isFailedOpen } from './log-file.ts'
 import { countEvents, findEvent, readPage } from './log-scan.ts'
 import type { Snapshot } from './log-scan.ts'
 import type { SeqIndex } from './seq-index.ts'

@@ -5,8 +5,8 @@
  * An index of every event would cost a scan of the whole file at first use, and memory that grows with the log. This
  * one only keeps, of what reads come by, as many waypoints as `MAX_WAYPOINTS`; with none at all it still works.
  */
-import { Problem } from '../../contract/problem.ts'
-import type { LineHeader } from './event-line.ts'
+import { Problem } from '../../../contract/problem.ts'
+import type { EventHeader } from '../../../events/event-header.ts'
 import { LF, readHeader } from './event-line.ts'
 import type { Source } from './line-blocks.ts'
 
@@ -83,13 +83,13 @@ export class SeqIndex {
 type Search = {
   source: Source
   target: number
-  rankOf: (header: LineHeader) => number
+  rankOf: (header: EventHeader) => number
   /** A line before the target, or the first of all. */
   low: Waypoint
   /** No line that starts between here and the target's is of interest; not always the start of a line itself. */
   high: Waypoint
   end: number
-  learn: (header: LineHeader, offset: number) => void
+  learn: (header: EventHeader, offset: number) => void
 }
 
 async function closeIn({ source, target, rankOf, low, high, end, learn }: Search): Promise<number> {
@@ -126,7 +126,7 @@ async function firstLineAfter(
   at: number,
   limit: number,
   end: number,
-): Promise<{ header: LineHeader; offset: number } | undefined> {
+): Promise<{ header: EventHeader; offset: number } | undefined> {
   let size = PROBE_BYTES
   for (let position = at; position < limit; size *= 2) {
     const bytes = await source.read(position, Math.min(size, end - position))
@@ -143,7 +143,7 @@ async function firstLineAfter(
   return undefined
 }
 
-async function headerAt(source: Source, offset: number, end: number): Promise<LineHeader> {
+async function headerAt(source: Source, offset: number, end: number): Promise<EventHeader> {
   const bytes = await source.read(offset, Math.min(PROBE_BYTES, end - offset))
   const header = readHeader(bytes, 0, bytes.length)
   if (header) return header

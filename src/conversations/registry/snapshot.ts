@@ -1,0 +1,108 @@
+/**
+ * The snapshot of a conversation's state, so that its log need not be read: `meta.json` in its directory. It is a cache, and
+ * the log wins.
+ */
+import { z } from 'zod'
+import { PostedMessage } from '../../contract/run.ts'
+import { Status } from '../../contract/events/status.ts'
+import { Decision } from '../../contract/permission.ts'
+import { UsageByModel } from '../../contract/message.ts'
+import { TaskProgress } from '../../contract/task.ts'
+import type { Storage } from '../../storage/storage.ts'
+import type { State } from '../state/state.ts'
+import { EMPTY_STATE, Settings } from '../state/state.ts'
+
+const META_FORMAT = 1
+
+const Run = z.object({
+  id: z.string(),
+  startedAt: z.string(),
+  startSeq: z.number(),
+  steps: z.number(),
+  maxSteps: z.number().optional(),
+  activeSince: z.string(),
+  activeMs: z.number(),
+  usage: UsageByModel,
+  costUsd: z.number().optional(),
+  finalText: z.string(),
+})
+
+const Request = z.object({
+  id: z.string(),
+  isReleased: z.boolean(),
+  calls: z.array(
+    z.object({
+      toolUseId: z.string(),
+      name: z.string(),
+      input: z.unknown(),
+      inputHash: z.string(),
+      reason: z.string(),
+      decision: Decision.optional(),
+    }),
+  ),
+})
+
+const OpenTask = z.object({
+  id: z.string(),
+  type: z.enum(['AgentRun', 'Command', 'Ticker']),
+  title: z.string(),
+  status: z.enum(['pending', 'running']),
+  seq: z.number(),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+  runId: z.string().optional(),
+  progress: TaskProgress.optional(),
+})
+
+/** `meta.json`: the state as of `lastSeq`, from which a fold of the rest of the log goes on. */
+const Meta = z.object({
+  format: z.literal(META_FORMAT),
+  id: z.string(),
+  status: Status,
+  reason: z.string(),
+  lastSeq: z.number(),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+  settings: Settings,
+  run: Run.optional(),
+  openCalls: z.array(
+    z.object({
+      toolUseId: z.string(),
+      name: z.string(),
+      input: z.unknown(),
+      runId: z.string().optional(),
+      isChanged: z.boolean().optional(),
+    }),
+  ),
+  request: Request.optional(),
+  postedKeys: z.array(z.object({ key: z.string(), bodyHash: z.string(), at: z.string(), answer: PostedMessage })),
+  // Absent from what an earlier version wrote, which had no tool of that kind.
+  lastOutputs: z.record(z.string(), z.unknown()).default({}),
+  // As above: there were no tasks.
+  tasks: z.array(OpenTask).default([]),
+  // As above: nobody was asked about hosts.
+  networkRequests: z.array(z.object({ id: z.string(), host: z.string(), port: z.number() })).default([]),
+  runRequestedAt: z.number(),
+  // As above: all that there was counts as read.
+  readThrough: z.number().optional(),
+  repeats: z.object({ failures: z.array(z.string()), open: z.array(z.string()).optional() }).default({ failures: [] }),
+  usage: UsageByModel,
+  costUsd: z.number().optional(),
+  preview: z.string(),
+  version: z.number(),
+})
+
+/** The state as last noted, or undefined when there is none of this conversation that can be read: fold the log from the start then. */
+export async function readSnapshot(storage: Storage, id: string): Promise<State | undefined> {
+  const parsed = Meta.safeParse(await storage.conversation(id).readSnapshot())
+  // Missing, torn or of another version: it is only a cache.
+  if (!parsed.success || parsed.data.id !== id) return undefined
+  const { format: _, ...noted } = parsed.data
+  const meta = { ...noted, readThrough: noted.readThrough ?? noted.lastSeq }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- optional fields of the schema are `undefined` ones of the state
+  return { ...EMPTY_STATE, ...meta } as State
+}
+
+export async function writeSnapshot(storage: Storage, state: State): Promise<void> {
+  await storage.conversation(state.id).writeSnapshot({ format: META_FORMAT, ...state })
+}

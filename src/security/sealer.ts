@@ -1,0 +1,59 @@
+/** Encryption at rest: AES-256-GCM. The only file that knows the cipher and how its keys are derived. */
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+
+/** `unseal` returns undefined when no key decrypts it, or it was changed. */
+export type Sealer = {
+  readonly seal: (content: Buffer) => Buffer
+  readonly unseal: (sealed: Buffer) => Buffer | undefined
+}
+
+/** The operator's keys and those derived from them; the first encrypts, each is tried to decrypt. */
+export type KeyMaterial = readonly [string, ...string[]]
+
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const FORMAT = 1
+
+/**
+ * Makes sealers that share their keys: what is sealed for one owner is opened for no other. The keys are derived once, at
+ * the first use: HKDF is cheap, but not free, and creates are many.
+ */
+export function createSealers(keyMaterial: KeyMaterial): (owner: string) => Sealer {
+  let derived: Buffer[] | undefined
+  const keys = () => (derived ??= keyMaterial.map(deriveKey))
+  return (owner) => ({
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- there is a key for each material, and at least one
+    seal: (content) => seal(content, keys()[0]!, owner),
+    unseal: (sealed) => unsealWithAny(sealed, keys(), owner),
+  })
+}
+
+const deriveKey = (material: string) => Buffer.from(hkdfSync('sha256', material, '', 'agent-server secrets v1', 32))
+
+/** format byte, nonce, tag, ciphertext; bound to its owner, so that files cannot be swapped between two. */
+function seal(content: Buffer, key: Buffer, owner: string): Buffer {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(owner))
+  const body = Buffer.concat([cipher.update(content), cipher.final()])
+  return Buffer.concat([Buffer.of(FORMAT), nonce, cipher.getAuthTag(), body])
+}
+
+function unsealWithAny(sealed: Buffer, keys: readonly Buffer[], owner: string): Buffer | undefined {
+  for (const key of keys) {
+    const content = unseal(sealed, key, owner)
+    if (content) return content
+  }
+  return undefined
+}
+
+function unseal(sealed: Buffer, key: Buffer, owner: string): Buffer | undefined {
+  if (sealed[0] !== FORMAT || sealed.length < 1 + NONCE_BYTES + TAG_BYTES) return undefined
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(1, 1 + NONCE_BYTES))
+    .setAAD(Buffer.from(owner))
+    .setAuthTag(sealed.subarray(1 + NONCE_BYTES, 1 + NONCE_BYTES + TAG_BYTES))
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(1 + NONCE_BYTES + TAG_BYTES)), decipher.final()])
+  } catch {
+    return undefined // another key, or the file was changed
+  }
+}

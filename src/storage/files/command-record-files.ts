@@ -1,0 +1,78 @@
+/** The records of a conversation's commands, one file each, with what the command wrote in two more beside it. */
+import { mkdir, readFile, readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { replaceFile } from '../../lib/durable-file.ts'
+import type { CommandEntry, CommandStorage } from '../storage.ts'
+
+const STREAMS = ['stdout', 'stderr'] as const
+type Stream = (typeof STREAMS)[number]
+
+export class CommandRecordFiles implements CommandStorage {
+  readonly directory: string
+  #isMade = false
+
+  /** `directory` is made when it is needed. */
+  constructor(directory: string) {
+    this.directory = directory
+  }
+
+  async entries(): Promise<CommandEntry[]> {
+    const names = (await readdir(this.directory).catch(ignoreMissing)) ?? []
+    return names.flatMap(parseName).sort((a, b) => (a.id < b.id ? -1 : 1))
+  }
+
+  async read(entry: CommandEntry): Promise<unknown> {
+    return parseJson(await readFile(this.#pathOf(entry), 'utf8').catch(ignoreMissing))
+  }
+
+  async write(entry: CommandEntry, record: unknown, options: { readonly durable: boolean }): Promise<void> {
+    if (!this.#isMade) await mkdir(this.directory, { recursive: true, mode: 0o700 })
+    this.#isMade = true
+    await replaceFile(this.#pathOf(entry), JSON.stringify(record), options)
+  }
+
+  async remove(entry: CommandEntry): Promise<void> {
+    for (const path of [...this.#outputsOf(entry.id), this.#pathOf(entry)]) await rm(path, { force: true })
+  }
+
+  outputPath(id: string, stream: Stream): string {
+    return join(this.directory, `${id}.${stream}`)
+  }
+
+  async outputBytes(ids: readonly string[]): Promise<number> {
+    const sizes = await Promise.all(ids.flatMap((id) => this.#outputsOf(id)).map(sizeOf))
+    return sizes.reduce((sum, size) => sum + size, 0)
+  }
+
+  #outputsOf(id: string): string[] {
+    return STREAMS.map((stream) => this.outputPath(id, stream))
+  }
+
+  /** The name says all that is needed to find the record. */
+  #pathOf({ id, keyHash }: CommandEntry): string {
+    return join(this.directory, keyHash === undefined ? `${id}.json` : `${id}.${keyHash}.json`)
+  }
+}
+
+function parseName(name: string): CommandEntry[] {
+  const [, id, keyHash] = /^([0-9a-f-]{36})(?:\.([0-9a-f]{16}))?\.json$/.exec(name) ?? []
+  return id === undefined ? [] : [{ id, keyHash }]
+}
+
+function parseJson(text: string | undefined): unknown {
+  try {
+    return JSON.parse(text ?? '')
+  } catch {
+    return undefined
+  }
+}
+
+const sizeOf = (path: string): Promise<number> =>
+  stat(path).then(
+    ({ size }) => size,
+    () => 0, // it wrote nothing
+  )
+
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}

@@ -1,0 +1,133 @@
+/** One conversation as the files in its directory: which file holds what, and in which order they become durable. */
+import { mkdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Event, EventDraft } from '../../contract/events/event.ts'
+import { codeOf } from '../../lib/error-code.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { EventStore, StoredLog } from '../../events/event-store.ts'
+import { logPathIn } from './log/jsonl-store.ts'
+import { syncDirectory } from '../../lib/durable-file.ts'
+import { removeTree } from '../../files/trees/remove-tree.ts'
+import type { Sealer } from '../../security/sealer.ts'
+import type { CommandStorage, ConversationStorage, SecretValues, StoredDocument } from '../storage.ts'
+import { CommandRecordFiles } from './command-record-files.ts'
+import { JsonDocument } from './json-document.ts'
+import { endingOf } from './log-stamp.ts'
+import { exists, touchDurably } from './mark-files.ts'
+import type { SecretFiles } from './secret-files.ts'
+import type { SnapshotFiles } from './snapshot-files.ts'
+
+/** What all conversations share. */
+export type FileParts = {
+  /** Holds a directory per conversation. */
+  readonly directory: string
+  readonly logs: EventStore
+  readonly snapshots: SnapshotFiles
+  readonly secrets: SecretFiles
+}
+
+/** In the directory of a conversation whose log is not there yet; once it is, it means nothing. */
+const COPYING = 'copying'
+
+export class FileConversation implements ConversationStorage {
+  readonly id: string
+  readonly directory: string
+  readonly callbacks: StoredDocument
+  readonly commands: CommandStorage
+  readonly #parts: FileParts
+
+  constructor(parts: FileParts, id: string) {
+    this.id = id
+    this.directory = `${parts.directory}/${id}`
+    this.callbacks = new JsonDocument(`${this.directory}/callbacks.json`)
+    this.commands = new CommandRecordFiles(`${this.directory}/commands`)
+    this.#parts = parts
+  }
+
+  async reserve(): Promise<void> {
+    try {
+      await mkdir(this.directory, { mode: 0o700 })
+    } catch (cause) {
+      if (codeOf(cause) !== 'EEXIST') throw cause
+      throw new Problem(
+        'conversation_exists',
+        'There is data of a conversation with this id; restart the server to see it, or use another id.',
+        { cause },
+      )
+    }
+  }
+
+  exists(): Promise<boolean> {
+    return exists(this.directory)
+  }
+
+  async createdAt(): Promise<string> {
+    return (await stat(this.directory)).birthtime.toISOString()
+  }
+
+  /** Side by side: most of what a create takes is waiting for the disk. */
+  async createLog(values: SecretValues): Promise<StoredLog> {
+    const { logs, secrets } = this.#parts
+    const written = isEmpty(values) ? undefined : secrets.create(this.id, values)
+    const made = logs.create(this.id, written && { written, sync: () => secrets.sync(this.id) })
+    // What is written after a failure would lie in the way of what removes it.
+    await Promise.allSettled([written, made])
+    return await made
+  }
+
+  copyLog(events: AsyncIterable<Event>, ending: () => readonly EventDraft[]): Promise<StoredLog> {
+    return this.#parts.logs.copy(this.id, events, ending)
+  }
+
+  openLog(): ReturnType<EventStore['open']> {
+    return this.#parts.logs.open(this.id)
+  }
+
+  lastEvent(): { readonly seq: number; readonly timestamp: string } | undefined {
+    return endingOf(logPathIn(this.#parts.directory, this.id))
+  }
+
+  readSnapshot(): Promise<unknown> {
+    return this.#parts.snapshots.read(this.id)
+  }
+
+  writeSnapshot(snapshot: object): Promise<void> {
+    return this.#parts.snapshots.write(this.id, snapshot)
+  }
+
+  readSecrets(): Promise<SecretValues> {
+    return this.#parts.secrets.read(this.id)
+  }
+
+  writeSecrets(values: SecretValues): Promise<void> {
+    return this.#parts.secrets.write(this.id, values)
+  }
+
+  get sealer(): Sealer {
+    return this.#parts.secrets.sealerFor(this.id)
+  }
+
+  async markCopying(): Promise<void> {
+    await touchDurably(this.directory, COPYING)
+    await syncDirectory(this.#parts.directory)
+  }
+
+  isCopying(): Promise<boolean> {
+    return exists(join(this.directory, COPYING))
+  }
+
+  async remove(): Promise<void> {
+    // A file that appears while the directory is emptied would keep it from going.
+    await this.#parts.snapshots.written(this.id)
+    await removeTree(this.directory)
+  }
+
+  async discard(): Promise<void> {
+    // Its descriptor with it.
+    await this.#parts.logs.delete(this.id)
+    await this.remove()
+  }
+}
+
+const isEmpty = (values: SecretValues): boolean =>
+  Object.values(values).every((group) => Object.keys(group).length === 0)

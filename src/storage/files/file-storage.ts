@@ -1,0 +1,111 @@
+/** The storage of one server: files in its data directory. Knows what is where in that; each part knows its own files. */
+import { mkdir, realpath } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { EventStore, LogView, LogViews } from '../../events/event-store.ts'
+import { createJsonlStore } from './log/jsonl-store.ts'
+import { syncDirectory } from '../../lib/durable-file.ts'
+import type { KeyMaterial } from '../../security/sealer.ts'
+import type { ConversationStorage, DataKeys, Deletions, Marks, SharedWorkdirs, Storage } from '../storage.ts'
+import { openDataKeys } from './data-keys.ts'
+import { lockDataDirectory } from './data-lock.ts'
+import type { FileParts } from './file-conversation.ts'
+import { FileConversation } from './file-conversation.ts'
+import { FileSummaries } from './file-summaries.ts'
+import { GuestFiles } from './guest-files.ts'
+import { DeletionFiles, MarkFiles, exists, listIds } from './mark-files.ts'
+import { SecretFiles } from './secret-files.ts'
+import { SnapshotFiles } from './snapshot-files.ts'
+
+export type FileStorageOptions = {
+  /** The data directory. Made if it isn't there. */
+  readonly directory: string
+  /** Informed of what keeps caches from being written: the next start then takes longer. */
+  readonly onFault: (error: unknown) => void
+}
+
+/** Locks the data directory until it is disposed of. Throws a `DataDirectoryError`. */
+export async function openFileStorage(
+  options: FileStorageOptions & { readonly operatorKeys: KeyMaterial },
+): Promise<Storage> {
+  const lock = await lockDataDirectory(options.directory)
+  try {
+    const keys = await openDataKeys(options.directory, options.operatorKeys)
+    return await FileStorage.openUnlocked({ ...options, keys, lock })
+  } catch (error) {
+    await lock[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+type Parts = FileStorageOptions & {
+  readonly keys: DataKeys
+  readonly lock?: AsyncDisposable
+  readonly logs?: EventStore & LogViews
+}
+
+export class FileStorage implements Storage {
+  readonly keys: DataKeys
+  readonly directory: string
+  readonly active: Marks
+  readonly due: Marks
+  readonly deletions: Deletions
+  readonly sharedWorkdirs: SharedWorkdirs
+  readonly summaries: FileSummaries
+  readonly #parts: FileParts
+  readonly #views: LogViews
+  readonly #lock: AsyncDisposable | undefined
+
+  /** For a directory that is locked already, or that nobody else uses. Its `sessions`, `active`, `due` and `deleted` are made. */
+  static async openUnlocked(parts: Parts): Promise<FileStorage> {
+    await mkdir(parts.directory, { recursive: true, mode: 0o700 })
+    // Shells know it by this name, also where a link that leads there is out of their sight.
+    const directory = await realpath(parts.directory)
+    await Promise.all(
+      ['sessions', 'active', 'due', 'deleted'].map((name) =>
+        mkdir(join(directory, name), { recursive: true, mode: 0o700 }),
+      ),
+    )
+    await syncDirectory(directory)
+    return new FileStorage(directory, parts)
+  }
+
+  private constructor(root: string, { keys, lock, onFault, logs }: Parts) {
+    const directory = join(root, 'sessions')
+    const store = logs ?? createJsonlStore({ directory })
+    this.keys = keys
+    this.directory = directory
+    this.active = new MarkFiles(join(root, 'active'))
+    this.due = new MarkFiles(join(root, 'due'))
+    this.deletions = new DeletionFiles(join(root, 'deleted'))
+    this.sharedWorkdirs = new GuestFiles(join(root, 'shared-workdirs'), (id) => exists(join(directory, id)))
+    this.summaries = new FileSummaries({ path: join(root, 'summaries'), logs: directory, onFault })
+    this.#parts = {
+      directory,
+      logs: store,
+      snapshots: new SnapshotFiles(directory),
+      secrets: new SecretFiles(directory, keys.material),
+    }
+    this.#views = store
+    this.#lock = lock
+  }
+
+  ids(): Promise<string[]> {
+    return listIds(this.directory)
+  }
+
+  conversation(id: string): ConversationStorage {
+    return new FileConversation(this.#parts, id)
+  }
+
+  view(conversationId: string): Promise<LogView> {
+    return this.#views.view(conversationId)
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all([this.#parts.snapshots.settled(), this.summaries.close()])
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#lock?.[Symbol.asyncDispose]()
+  }
+}

@@ -1,0 +1,101 @@
+/** Sets of conversations, as directories with an empty file for each of them; those of the deleted hold their keys, too. */
+import { readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { syncDirectory } from '../../lib/durable-file.ts'
+import { mapBounded } from '../../lib/map-bounded.ts'
+import type { CreationKey, Deletions, Marks } from '../storage.ts'
+
+/** `directory` exists and is durable. */
+export class MarkFiles implements Marks {
+  readonly #directory: string
+
+  constructor(directory: string) {
+    this.#directory = directory
+  }
+
+  set(id: string): Promise<void> {
+    return touchDurably(this.#directory, id)
+  }
+
+  clear(id: string): Promise<void> {
+    return rm(join(this.#directory, id), { force: true })
+  }
+
+  ids(): Promise<string[]> {
+    return listIds(this.#directory)
+  }
+}
+
+const Key = z.object({ key: z.string(), bodyHash: z.string(), id: z.uuid(), at: z.iso.datetime() })
+
+/** Follows the id of a deleted conversation; the ids beside them have none. */
+const KEY_SUFFIX = '.key'
+
+/** Files read at the same time. */
+const READ_CONCURRENCY = 64
+
+/** `directory` exists and is durable. */
+export class DeletionFiles implements Deletions {
+  readonly #directory: string
+
+  constructor(directory: string) {
+    this.#directory = directory
+  }
+
+  async mark(id: string, key?: CreationKey): Promise<void> {
+    const path = join(this.#directory, `${id}${KEY_SUFFIX}`)
+    // Before the mark, and synced with it.
+    if (key) await writeFile(path, JSON.stringify(key), { mode: 0o600, flush: true })
+    await touchDurably(this.#directory, id)
+  }
+
+  has(id: string): Promise<boolean> {
+    return exists(join(this.#directory, id))
+  }
+
+  ids(): Promise<string[]> {
+    return listIds(this.#directory)
+  }
+
+  async keys(after: number): Promise<CreationKey[]> {
+    const names = (await readdir(this.#directory)).filter((name) => name.endsWith(KEY_SUFFIX))
+    const keys = await mapBounded(names, READ_CONCURRENCY, async (name) => {
+      const path = join(this.#directory, name)
+      const key = parseKey(await readFile(path, 'utf8'))
+      if (key && Date.parse(key.at) > after) return key
+      await rm(path, { force: true })
+      return undefined
+    })
+    return keys.filter((key) => key !== undefined)
+  }
+}
+
+/** Undefined for one that a crash cut off: its conversation was not deleted. */
+function parseKey(text: string): CreationKey | undefined {
+  try {
+    return Key.parse(JSON.parse(text))
+  } catch {
+    return undefined
+  }
+}
+
+/** Of the id of a conversation; kept, for a data directory may hold a hundred thousand names. */
+const UUID = z.regexes.uuid()
+
+/** Names of other things are left out. */
+export async function listIds(directory: string): Promise<string[]> {
+  const names = await readdir(directory)
+  return names.filter((name) => UUID.test(name))
+}
+
+export async function touchDurably(directory: string, name: string): Promise<void> {
+  await writeFile(join(directory, name), '', { mode: 0o600 })
+  await syncDirectory(directory)
+}
+
+export const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )

@@ -1,0 +1,76 @@
+/** Secrets at rest: one encrypted file per conversation, `secrets.enc` in its directory. */
+import { open, readFile, rename, writeFile } from 'node:fs/promises'
+import { z } from 'zod'
+import { Problem } from '../../contract/problem.ts'
+import { replaceFile } from '../../lib/durable-file.ts'
+import type { KeyMaterial, Sealer } from '../../security/sealer.ts'
+import { createSealers } from '../../security/sealer.ts'
+import type { SecretValues } from '../storage.ts'
+
+const Values = z.record(z.string(), z.record(z.string(), z.string()))
+
+export class SecretFiles {
+  /** Holds a directory per conversation. */
+  readonly #directory: string
+  readonly #sealerOf: (owner: string) => Sealer
+  readonly #unreadable = new Set<string>()
+
+  constructor(directory: string, keyMaterial: KeyMaterial) {
+    this.#directory = directory
+    this.#sealerOf = createSealers(keyMaterial)
+  }
+
+  /** Empty when the conversation has none. Throws a `Problem` when no key opens the file. */
+  async read(conversationId: string): Promise<SecretValues> {
+    const sealed = await readFile(this.#pathOf(conversationId)).catch(ignoreMissing)
+    if (!sealed) return {}
+    const text = this.#sealerOf(conversationId).unseal(sealed)?.toString()
+    if (text !== undefined) return Values.parse(JSON.parse(text))
+    this.#unreadable.add(conversationId)
+    throw new Problem(
+      'storage_failed',
+      `The secrets of conversation ${conversationId} were encrypted with another key; start the server with it (OPENHANDS_SECRET_KEY, or the old master key after a comma), or send the secrets again.`,
+    )
+  }
+
+  /**
+   * The first of a conversation that is being made: durable after `sync`, and once its new directory is synced. Not
+   * `replaceFile`: the file is new, and a create syncs it together with the log.
+   */
+  async create(conversationId: string, values: SecretValues): Promise<void> {
+    await writeFile(this.#pathOf(conversationId), this.#seal(conversationId, values), { flag: 'wx', mode: 0o600 })
+  }
+
+  async sync(conversationId: string): Promise<void> {
+    await using file = await open(this.#pathOf(conversationId), 'r')
+    await file.datasync()
+  }
+
+  /** Replaces all; durable when it resolves. A file that could not be read is set aside beside it, for its key may be found again. */
+  async write(conversationId: string, values: SecretValues): Promise<void> {
+    const path = this.#pathOf(conversationId)
+    if (this.#unreadable.delete(conversationId)) await setAside(path)
+    await replaceFile(path, this.#seal(conversationId, values))
+  }
+
+  /** For other things of a conversation that hold secrets. They are not `secrets.enc`, and never taken for it. */
+  sealerFor(conversationId: string): Sealer {
+    return this.#sealerOf(`${conversationId} content`)
+  }
+
+  #seal(conversationId: string, values: SecretValues): Buffer {
+    return this.#sealerOf(conversationId).seal(Buffer.from(JSON.stringify(values)))
+  }
+
+  #pathOf(conversationId: string): string {
+    return `${this.#directory}/${conversationId}/secrets.enc`
+  }
+}
+
+async function setAside(path: string): Promise<void> {
+  await rename(path, `${path}.unreadable-${Date.now()}`).catch(ignoreMissing)
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}

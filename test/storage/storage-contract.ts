@@ -1,0 +1,336 @@
+/** What every storage promises, whatever it is made of: each one has to pass this suite unchanged. */
+import { writeFile } from 'node:fs/promises'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { ConversationStorage, Storage, Summary } from '../../src/storage/storage.ts'
+import { uuid7 } from '../../src/lib/uuid7.ts'
+import { append, message, readAll, textOf } from '../events/fixtures.ts'
+
+type Keys = readonly [string, ...string[]]
+
+export type StorageUnderTest = AsyncDisposable & {
+  /** As a server does. What an earlier one, now disposed of, has stored is there. */
+  open(operatorKeys: Keys): Promise<Storage>
+}
+
+const KEYS: Keys = ['key of the operator']
+const SECRETS = { llm: { api_key: 'sk-very-secret' }, env: { TOKEN: 'a token' } }
+const entryOf = (id: string, keyHash?: string) => ({ id, keyHash })
+
+export function storageContract(name: string, makeStorage: () => Promise<StorageUnderTest>): void {
+  describe(`${name} keeps the contract of a storage:`, () => {
+    let under: StorageUnderTest
+    let storage: Storage
+    let id: string
+    let own: ConversationStorage
+
+    /** Nothing is closed before: the next process finds what a crash has left, too. */
+    const reopen = async (keys: Keys = KEYS) => {
+      await storage[Symbol.asyncDispose]()
+      storage = await under.open(keys)
+      own = storage.conversation(id)
+    }
+    const make = async (secrets = {}) => {
+      await own.reserve()
+      return await own.createLog(secrets)
+    }
+
+    beforeEach(async () => {
+      under = await makeStorage()
+      storage = await under.open(KEYS)
+      id = uuid7()
+      own = storage.conversation(id)
+    })
+    afterEach(async () => {
+      await storage.settled()
+      await storage[Symbol.asyncDispose]()
+      await under[Symbol.asyncDispose]()
+    })
+
+    test('one process at a time opens it', async () => {
+      await expect(under.open(KEYS)).rejects.toThrow('in use')
+      await reopen()
+    })
+
+    describe('a conversation', () => {
+      test('that was never made is empty', async () => {
+        expect(await storage.ids()).toEqual([])
+        expect(await own.exists()).toBe(false)
+        expect([await own.readSnapshot(), await own.callbacks.read(), own.lastEvent()]).toEqual([
+          undefined,
+          undefined,
+          undefined,
+        ])
+        expect(await own.readSecrets()).toEqual({})
+        expect(await own.commands.entries()).toEqual([])
+        expect(await own.isCopying()).toBe(false)
+        for (const open of [own.openLog(), storage.view(id)])
+          await expect(open).rejects.toMatchObject({ code: 'conversation_not_found' })
+        await own.remove()
+      })
+
+      test('is there from its reservation on, and its id is reserved once', async () => {
+        await own.reserve()
+        expect(await storage.ids()).toEqual([id])
+        expect(await own.exists()).toBe(true)
+        expect(Math.abs(Date.parse(await own.createdAt()) - Date.now())).toBeLessThan(60_000)
+        for (const each of [own, storage.conversation(id)])
+          await expect(each.reserve()).rejects.toMatchObject({ code: 'conversation_exists' })
+      })
+
+      test('is created with its log and its secrets, which the next process finds', async () => {
+        const log = await make(SECRETS)
+        await append(log, message('hello'))
+        await expect(own.createLog({})).rejects.toMatchObject({ code: 'conversation_exists' })
+        await reopen()
+        expect(await storage.ids()).toEqual([id])
+        expect(await own.readSecrets()).toEqual(SECRETS)
+        expect((await readAll((await own.openLog()).log)).map(textOf)).toEqual(['hello'])
+      })
+
+      test('shows its last event without being opened, or nothing', async () => {
+        const log = await make()
+        expect(own.lastEvent()).toBeUndefined()
+        const [, last] = await append(log, message('a'), message('b'))
+        await log.close()
+        expect(own.lastEvent()).toMatchObject({ seq: 2, timestamp: last!.event.timestamp })
+        expect(await own.readSecrets()).toEqual({})
+      })
+
+      test('can begin as a copy, which is marked until its log is there', async () => {
+        const source = storage.conversation(uuid7())
+        await source.reserve()
+        const log = await source.createLog({})
+        await append(log, message('one'))
+        const [first] = await readAll(log)
+        await own.reserve()
+        await own.markCopying()
+        await reopen()
+        expect(await own.isCopying()).toBe(true)
+        await own.copyLog(
+          (async function* () {
+            yield first!.event
+          })(),
+          () => [message('two')],
+        )
+        await reopen()
+        await using view = await storage.view(id)
+        expect((await readAll(view)).map(textOf)).toEqual(['one', 'two'])
+      })
+
+      test('that is discarded leaves nothing, and its id can be used again', async () => {
+        const log = await make(SECRETS)
+        await append(log, message('gone'))
+        await own.discard()
+        await expect(log.read({ limit: 1 })).rejects.toMatchObject({ code: 'conversation_deleted' })
+        expect(await storage.ids()).toEqual([])
+        expect(await readAll(await make())).toEqual([])
+        expect(await own.readSecrets()).toEqual({})
+      })
+
+      test('that is removed leaves nothing, whatever is still being written', async () => {
+        const log = await make(SECRETS)
+        await own.callbacks.write({ n: 1 })
+        await own.commands.write(entryOf(uuid7()), {}, { durable: true })
+        await log.close()
+        const written = [1, 2, 3].map((n) => own.writeSnapshot({ n }))
+        await own.remove()
+        await Promise.all(written)
+        expect(await own.exists()).toBe(false)
+        await reopen()
+        expect(await storage.ids()).toEqual([])
+        expect([await own.readSnapshot(), await own.callbacks.read(), await own.commands.entries()]).toEqual([
+          undefined,
+          undefined,
+          [],
+        ])
+      })
+    })
+
+    describe('a snapshot', () => {
+      test('is the newest of those that are written at once, also for others and for the next process', async () => {
+        await make()
+        await Promise.all(Array.from({ length: 50 }, (_, n) => storage.conversation(id).writeSnapshot({ n })))
+        expect(await own.readSnapshot()).toEqual({ n: 49 })
+        const last = own.writeSnapshot({ n: 50, text: '\ud83d\ude00 "quoted"\n', none: null })
+        expect(await own.readSnapshot()).toMatchObject({ n: 50 })
+        await last
+        await reopen()
+        expect(await own.readSnapshot()).toEqual({ n: 50, text: '\ud83d\ude00 "quoted"\n', none: null })
+      })
+
+      test('that cannot be written rejects, and is no obstacle to the next', async () => {
+        await expect(own.writeSnapshot({ n: 1 })).rejects.toThrow()
+        await make()
+        await own.writeSnapshot({ n: 2 })
+        await storage.settled()
+        expect(await own.readSnapshot()).toEqual({ n: 2 })
+      })
+    })
+
+    describe('secrets', () => {
+      test('are replaced as a whole', async () => {
+        await make(SECRETS)
+        await own.writeSecrets({ env: { OTHER: 'value' } })
+        await reopen()
+        expect(await own.readSecrets()).toEqual({ env: { OTHER: 'value' } })
+      })
+
+      test('are read under another key of the operator once that was opened beside the old one', async () => {
+        await make(SECRETS)
+        await reopen(['new key', ...KEYS])
+        expect(storage.keys.locked).toBe(0)
+        await reopen(['new key'])
+        expect(await own.readSecrets()).toEqual(SECRETS)
+      })
+
+      test('that no key opens are reported, and kept aside by the next write', async () => {
+        await make(SECRETS)
+        await reopen(['another key'])
+        expect(storage.keys.locked).toBe(1)
+        await expect(own.readSecrets()).rejects.toMatchObject({ code: 'storage_failed' })
+        await own.writeSecrets({ env: { TOKEN: 'sent again' } })
+        expect(await own.readSecrets()).toEqual({ env: { TOKEN: 'sent again' } })
+      })
+
+      test('and what is sealed for one conversation are opened for no other', async () => {
+        const sealed = own.sealer.seal(Buffer.from('content'))
+        expect(sealed.includes('content')).toBe(false)
+        expect(storage.conversation(uuid7()).sealer.unseal(sealed)).toBeUndefined()
+        await reopen()
+        expect(own.sealer.unseal(sealed)?.toString()).toBe('content')
+      })
+    })
+
+    test('callbacks are one value, replaced as a whole; one that is set aside is not there any more', async () => {
+      await make()
+      await own.callbacks.write({ n: 1 })
+      await own.callbacks.write({ n: 2, list: ['ü'] })
+      await reopen()
+      expect(await own.callbacks.read()).toEqual({ n: 2, list: ['ü'] })
+      expect(await own.callbacks.setAside()).not.toBe('')
+      expect(await own.callbacks.read()).toBeUndefined()
+      await own.callbacks.write({ n: 3 })
+      expect(await own.callbacks.read()).toEqual({ n: 3 })
+    })
+
+    test('records of commands are listed in the order they were made, and go with their output', async () => {
+      await make()
+      const { commands } = own
+      const [first, second, third] = [entryOf(uuid7()), entryOf(uuid7(), '0123456789abcdef'), entryOf(uuid7())]
+      for (const entry of [third, first, second])
+        await commands.write(entry, { n: 0, of: entry.id }, { durable: entry.keyHash !== undefined })
+      await commands.write(second, { n: 1, of: second.id }, { durable: true })
+      await writeFile(commands.outputPath(first.id, 'stdout'), 'four')
+      await writeFile(commands.outputPath(first.id, 'stderr'), 'three')
+      await reopen()
+      const now = own.commands
+      expect(await now.entries()).toEqual([first, second, third])
+      expect(await now.read(second)).toEqual({ n: 1, of: second.id })
+      expect([await now.outputBytes([first.id, third.id]), await now.outputBytes([third.id])]).toEqual([9, 0])
+      await now.remove(first)
+      expect(await now.entries()).toEqual([second, third])
+      expect(await now.outputBytes([first.id])).toBe(0)
+      expect(await now.read(first)).toBeUndefined()
+    })
+
+    test.each(['active', 'due'] as const)('marks of those that are %s stay until they are cleared', async (kind) => {
+      const [one, other] = [uuid7(), uuid7()]
+      await storage[kind].clear(one)
+      for (const each of [one, one, other]) await storage[kind].set(each)
+      await reopen()
+      expect((await storage[kind].ids()).toSorted()).toEqual([one, other])
+      await storage[kind].clear(one)
+      expect(await storage[kind].ids()).toEqual([other])
+      expect(await storage[kind === 'active' ? 'due' : 'active'].ids()).toEqual([])
+    })
+
+    test('deletions stay for ever, and the keys of their creates for as long as they count', async () => {
+      const keyOf = (of: string, ms: number) => ({
+        key: `key of ${of}`,
+        bodyHash: 'hash',
+        id: of,
+        at: new Date(ms).toISOString(),
+      })
+      const [plain, old, recent] = [uuid7(), uuid7(), uuid7()]
+      const now = Date.now()
+      await storage.deletions.mark(plain)
+      await storage.deletions.mark(old, keyOf(old, now - 2000))
+      await storage.deletions.mark(recent, keyOf(recent, now))
+      await reopen()
+      expect((await storage.deletions.ids()).toSorted()).toEqual([plain, old, recent])
+      expect([await storage.deletions.has(old), await storage.deletions.has(id)]).toEqual([true, false])
+      expect(await storage.deletions.keys(now - 1000)).toEqual([keyOf(recent, now)])
+      expect(await storage.deletions.keys(0), 'the others are removed').toEqual([keyOf(recent, now)])
+      expect(await storage.deletions.has(old)).toBe(true)
+    })
+
+    test('a shared workdir is left by the last of those that are there', async () => {
+      const { sharedWorkdirs: shared } = storage
+      const [guest, gone] = [storage.conversation(uuid7()), uuid7()]
+      for (const each of [own, guest]) await each.reserve()
+      expect(await shared.isShared('/work/a')).toBe(false)
+      expect(await shared.leave('/work/never shared', id)).toBe(true)
+      await shared.add('/work/a', [id])
+      await shared.add('/work/a', [guest.id, gone])
+      await reopen()
+      const now = storage.sharedWorkdirs
+      expect([await now.isShared('/work/a'), await now.isShared('/work')]).toEqual([true, false])
+      expect([await now.has('/work/a', id), await now.has('/work/b', id)]).toEqual([true, false])
+      expect(await now.leave('/work/a', id)).toBe(false)
+      expect(await now.has('/work/a', id)).toBe(false)
+      expect(await now.leave('/work/a', guest.id)).toBe(true)
+      expect(await now.isShared('/work/a')).toBe(false)
+    })
+
+    describe('a summary', () => {
+      const summaryOf = (of: string, fields: Partial<Summary> = {}): Summary => ({
+        id: of,
+        status: 'idle',
+        lastSeq: 1,
+        createdAt: 1,
+        updatedAt: 2,
+        title: 'T',
+        userId: undefined,
+        preview: 'p',
+        idempotency: { key: 'k', bodyHash: 'h' },
+        ...fields,
+      })
+      const current = async (...ids: string[]) => {
+        const noted = await storage.summaries.read()
+        return await noted.current(ids, new AbortController().signal)
+      }
+
+      test('counts for the next process as long as the log is the same', async () => {
+        const ids = [id, uuid7(), uuid7()]
+        for (const each of ids) {
+          await storage.conversation(each).reserve()
+          const log = await storage.conversation(each).createLog({})
+          await append(log, message('a'))
+          await log.close()
+        }
+        storage.summaries.noteFor(ids[0]!)(summaryOf(ids[0]!, { title: 'former' }))
+        for (const each of ids) storage.summaries.noteFor(each)(summaryOf(each))
+        await storage.settled()
+        await reopen()
+        const { log } = await storage.conversation(ids[1]!).openLog()
+        await append(log, message('b'))
+        expect(await current(...ids, uuid7())).toEqual([summaryOf(ids[0]!), undefined, summaryOf(ids[2]!), undefined])
+      })
+
+      test('of what is forgotten, or gone, is not there', async () => {
+        const gone = uuid7()
+        for (const each of [id, gone]) {
+          await storage.conversation(each).reserve()
+          await (await storage.conversation(each).createLog({})).close()
+          storage.summaries.noteFor(each)(summaryOf(each))
+        }
+        storage.summaries.noteFor(uuid7())(summaryOf(uuid7()))
+        await storage.summaries.forget(id)
+        await storage.summaries.tidy((each) => each !== gone)
+        await storage.settled()
+        await reopen()
+        expect(await current(id, gone)).toEqual([undefined, undefined])
+      })
+    })
+  })
+}
