@@ -20,16 +20,17 @@ export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
     model: redactor.redact(llm.model),
     async *stream(request, signal) {
       const deltas = llm.stream(request, signal)
-      let parts = createParts(redactor)
+      const toolNames = new Set(request.tools.map(({ name }) => name))
+      let parts = createParts(redactor, toolNames)
       try {
         for (;;) {
           const next = await deltas.next()
           if (next.done) {
             for (const piece of parts.flush()) yield piece
-            return await redactAnswer(next.value, redactor)
+            return await redactAnswer(next.value, redactor, parts.safeId)
           }
           if (next.value.kind === 'retry') {
-            parts = createParts(redactor)
+            parts = createParts(redactor, toolNames)
             yield { ...next.value, message: redactMessage(next.value.message, redactor) }
           } else {
             // Not `yield*`, which costs each piece two more turns of the microtask queue.
@@ -62,16 +63,20 @@ function slicesOf(delta: LlmPiece): LlmPiece[] {
 }
 
 /** Each part of an answer is a text of its own. */
-function createParts(redactor: Redactor) {
+function createParts(redactor: Redactor, toolNames: ReadonlySet<string>) {
   const parts = new Map<string, { readonly texts: StreamRedactor; latest: LlmPiece }>()
   const shown = (delta: LlmPiece, text: string): LlmPiece[] => (text === '' ? [] : [{ ...delta, text }])
+  const safeId = createSafeIds(redactor)
+  // Any other could be, or begin, a secret.
+  const safeName = (name: string) => (toolNames.has(name) ? name : '')
   return {
+    safeId,
     add(delta: LlmPiece): LlmPiece[] {
       const key = partOf(delta)
       const part = parts.get(key) ?? { texts: redactor.stream(), latest: delta }
       parts.set(key, part)
-      part.latest = delta
-      return shown(delta, redactor.redact(part.texts.push(delta.text)))
+      part.latest = delta.kind === 'tool_input' ? { ...delta, id: safeId(delta.id), name: safeName(delta.name) } : delta
+      return shown(part.latest, redactor.redact(part.texts.push(delta.text)))
     },
     flush: (): LlmPiece[] =>
       [...parts.values()].flatMap(({ texts, latest }) => shown(latest, redactor.redact(texts.flush()))),
@@ -79,10 +84,14 @@ function createParts(redactor: Redactor) {
 }
 
 /** All that a provider may choose the words of. */
-async function redactAnswer(answer: LlmAnswer, redactor: Redactor): Promise<LlmAnswer> {
+async function redactAnswer(
+  answer: LlmAnswer,
+  redactor: Redactor,
+  safeId = createSafeIds(redactor),
+): Promise<LlmAnswer> {
   const { redact, redactInSlices } = redactor
   const toolCalls: ModelToolCall[] = []
-  for (const call of answer.toolCalls) toolCalls.push(await redactCall(call, redactor))
+  for (const call of answer.toolCalls) toolCalls.push(await redactCall(call, redactor, safeId))
   return {
     ...answer,
     text: await redactInSlices(answer.text),
@@ -93,13 +102,26 @@ async function redactAnswer(answer: LlmAnswer, redactor: Redactor): Promise<LlmA
   }
 }
 
-async function redactCall(call: ModelToolCall, redactor: Redactor): Promise<ModelToolCall> {
-  const { redact } = redactor
+async function redactCall(
+  call: ModelToolCall,
+  redactor: Redactor,
+  safeId: (id: string) => string,
+): Promise<ModelToolCall> {
   return {
-    // An id must stay the only one of its kind, which no placeholder is.
-    id: redact(call.id) === call.id ? call.id : `call_${uuid7()}`,
-    name: redact(call.name),
+    id: safeId(call.id),
+    name: redactor.redact(call.name),
     arguments: await redactArguments(call.arguments, redactor),
+  }
+}
+
+/** An id must stay the only one of its kind, which no placeholder is. The same id is replaced by the same one. */
+function createSafeIds({ redact }: Redactor): (id: string) => string {
+  const replaced = new Map<string, string>()
+  return (id) => {
+    if (redact(id) === id) return id
+    const known = replaced.get(id) ?? `call_${uuid7()}`
+    replaced.set(id, known)
+    return known
   }
 }
 

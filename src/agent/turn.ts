@@ -52,6 +52,8 @@ export async function takeTurn(llm: Llm, request: LlmRequest, deps: TurnDeps, si
 function createDeltaPublisher(messageId: string, { publish, runId }: TurnDeps) {
   const offsets = new Map<string, number>()
   return (delta: LlmPiece) => {
+    const call =
+      delta.kind === 'tool_input' ? { tool_use_id: delta.id, ...(delta.name && { tool_name: delta.name }) } : {}
     const index = delta.kind === 'tool_input' ? delta.index : 0
     const part = partOf(delta)
     const offset = offsets.get(part) ?? 0
@@ -61,6 +63,7 @@ function createDeltaPublisher(messageId: string, { publish, runId }: TurnDeps) {
       run_id: runId,
       message_id: messageId,
       index,
+      ...call,
       offset,
       [DELTA_FIELD[delta.kind]]: delta.text,
     })

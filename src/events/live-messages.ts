@@ -70,7 +70,6 @@ function join(part: Part): void {
 
 function deltaOf(part: Part): TransientDraft {
   join(part)
-  const { message_id, index, run_id } = part.about
-  const about = { type: 'AssistantDelta' as const, message_id, index, ...(run_id !== undefined && { run_id }) }
+  const { text_delta, reasoning_delta, tool_input_delta, conversation_id, timestamp, ...about } = part.about
   return { ...about, offset: part.offset, [part.kind]: part.chunks.join('') }
 }

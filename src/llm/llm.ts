@@ -30,7 +30,14 @@ export type LlmRequest = {
 /** A piece of the answer. `index` numbers the parts of one kind: 0 for text and reasoning, the call for tool input. */
 export type LlmPiece =
   | { readonly kind: 'text' | 'reasoning'; readonly text: string }
-  | { readonly kind: 'tool_input'; readonly index: number; readonly text: string }
+  /** `id` is that of the call in the answer; `name` is what has come of its name; empty where that is no tool of the request. */
+  | {
+      readonly kind: 'tool_input'
+      readonly index: number
+      readonly id: string
+      readonly name: string
+      readonly text: string
+    }
 
 /** Names the part of the answer that a piece belongs to. Pieces of one part come in order; between parts, order says nothing. */
 export function partOf(piece: LlmPiece): string {

@@ -35,7 +35,7 @@ async function listen(llm: Llm) {
   const redactor = createRedactor()
   redactor.set('TOKEN', SECRET)
   const stream = createRedactedLlm(llm, redactor).stream(
-    { system: '', messages: [], tools: [] },
+    { system: '', messages: [], tools: [{ name: 'Bash', description: '', inputSchema: {} }] },
     new AbortController().signal,
   )
   const deltas: LlmDelta[] = []
@@ -65,11 +65,11 @@ test('each part is a text of its own: what is cut in one is found, whatever come
         { kind: 'text', text: 'It is tok"en' },
         { kind: 'reasoning', text: 'en-4711 now' },
         { kind: 'text', text: '-47' },
-        { kind: 'tool_input', index: 0, text: '{"a":"tok\\"e' },
-        { kind: 'tool_input', index: 1, text: '{"b":"tok\\u0022en-' },
+        { kind: 'tool_input', index: 0, id: 'a', name: 'Bash', text: '{"a":"tok\\"e' },
+        { kind: 'tool_input', index: 1, id: 'b', name: 'Bash', text: '{"b":"tok\\u0022en-' },
         { kind: 'text', text: '11' },
-        { kind: 'tool_input', index: 0, text: 'n-4711"}' },
-        { kind: 'tool_input', index: 1, text: '4711 to"}' },
+        { kind: 'tool_input', index: 0, id: 'a', name: 'Bash', text: 'n-4711"}' },
+        { kind: 'tool_input', index: 1, id: 'b', name: 'Bash', text: '4711 to"}' },
         { kind: 'text', text: '. tok' },
       ],
       answer({ text: `It is ${SECRET}. tok`, reasoning: `I know ${SECRET} now` }),
@@ -109,6 +109,26 @@ test('calls are without it in names, ids and arguments, however those are escape
   ])
   expect(said!.toolCalls[0]!.arguments).toContain('<secret:TOKEN>')
   expect(JSON.stringify(said)).not.toMatch(/en-4711/)
+})
+
+test('deltas of tool input have the id that the call has in the answer, and neither its id nor its name is a secret', async () => {
+  const piece = { kind: 'tool_input', index: 0, id: `a-${SECRET}`, text: '{}' } as const
+  const { deltas, answer: said } = await listen(
+    model(
+      [
+        { ...piece, name: 'tok"en-47' },
+        { ...piece, name: SECRET },
+        { ...piece, index: 1, id: 'b', name: 'Bash' },
+      ],
+      answer({ toolCalls: [{ id: `a-${SECRET}`, name: SECRET, arguments: '{}' }] }),
+    ),
+  )
+  const { id } = said!.toolCalls[0]!
+  expect(deltas).toMatchObject([
+    { id, name: '' },
+    { id: 'b', name: 'Bash' },
+  ])
+  expect(id).toMatch(/^call_/)
 })
 
 test('a retry begins another text, and says without the secret why', async () => {
@@ -175,7 +195,7 @@ test('a server key does not change when a delta is shown, and is not in one, nor
     ),
     redactor,
   )
-  const stream = llm.stream({ system: '', messages: [], tools: [] }, new AbortController().signal)
+  const stream = llm.stream({ system: '', messages: [], tools: [{ name: 'Bash', description: '', inputSchema: {} }] }, new AbortController().signal)
   const shown: string[] = []
   let next = await stream.next()
   for (; !next.done; next = await stream.next()) shown.push('text' in next.value ? next.value.text : '')
@@ -196,7 +216,7 @@ test('a reader that leaves early closes the stream', async () => {
     },
   }
   for await (const _ of createRedactedLlm(llm, createRedactor()).stream(
-    { system: '', messages: [], tools: [] },
+    { system: '', messages: [], tools: [{ name: 'Bash', description: '', inputSchema: {} }] },
     new AbortController().signal,
   ))
     break

@@ -68,10 +68,10 @@ async function searchLines(text: string, wanted: string): Promise<void> {
 }
 
 function callInFragments(size: number, piece: string): void {
-  const calls = createToolCallAssembly()
+  const calls = createToolCallAssembly(new Set())
   calls.add({ index: 0, id: 'a', name: 'Bash', arguments: '{"a":"' })
   for (let at = 0; at < size; at += piece.length) calls.add({ index: 0, id: 'a', name: 'Bash', arguments: piece })
-  calls.finish({ isCertain: true, takenIds: new Set() })
+  calls.finish({ isCertain: true })
 }
 
 const WORK: readonly (readonly [what: string, work: (size: number) => unknown])[] = [

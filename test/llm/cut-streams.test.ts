@@ -82,8 +82,9 @@ test('a stream is the same answer however its bytes arrive', async () => {
       })
       expect(shownText(deltas)).toBe(TEXT)
       for (const index of [0, 1]) {
-        const input = deltas.map((each) => (each.kind === 'tool_input' && each.index === index ? each.text : ''))
-        expect(input.join('')).toBe(ARGUMENTS[index])
+        const pieces = deltas.filter((each) => each.kind === 'tool_input').filter((each) => each.index === index)
+        expect(pieces.map(({ text }) => text).join('')).toBe(ARGUMENTS[index])
+        expect(new Set(pieces.map(({ id, name }) => `${id} ${name}`))).toEqual(new Set([['a Bash', 'b Ls'][index]]))
       }
     }),
     { numRuns: effort(100, 2000) },

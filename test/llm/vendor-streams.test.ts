@@ -93,6 +93,29 @@ describe('tool calls', () => {
     ).toBe('{"y":2}')
   })
 
+  test('have one id from their first delta on, also where the vendor gives none, or one that was given before', async () => {
+    const { deltas, answer } = await askScript([
+      rawTurn(
+        call({ index: 0 }, { name: 'Bash', arguments: '{"x":' }),
+        call({ index: 0, id: 'late' }, { arguments: '1}' }),
+        call({ index: 1, id: 'same' }, { name: 'Glob', arguments: '{}' }),
+        call({ index: 2, id: 'same' }, { name: 'Grep', arguments: '{}' }),
+        toolCalls,
+      ),
+    ])
+    const ids = answer!.toolCalls.map(({ id }) => id)
+    expect(new Set(ids).size).toBe(3)
+    const shown = deltas
+      .filter((delta) => delta.kind === 'tool_input')
+      .map(({ index, id, name }) => ({ index, id, name }))
+    expect(shown).toEqual([
+      { index: 0, id: ids[0], name: 'Bash' },
+      { index: 0, id: ids[0], name: 'Bash' },
+      { index: 1, id: 'same', name: 'Glob' },
+      { index: 2, id: ids[2], name: 'Grep' },
+    ])
+  })
+
   test('without an index belong to the last call, until one with another id begins', async () => {
     const calls = await callsOf(
       call({ id: 'a' }, { name: 'Bash', arguments: '{"x":' }),

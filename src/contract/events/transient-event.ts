@@ -12,6 +12,14 @@ export const AssistantDelta = Transient.extend({
   text_delta: z.string().optional(),
   reasoning_delta: z.string().optional(),
   tool_input_delta: z.string().optional(),
+  tool_use_id: z
+    .string()
+    .optional()
+    .describe('With `tool_input_delta`: the id that the `ToolUse` event of this call will have.'),
+  tool_name: z
+    .string()
+    .optional()
+    .describe('With `tool_input_delta`: the name of the tool, once it has been received.'),
 }).meta({ id: 'AssistantDelta' })
 export type AssistantDelta = z.infer<typeof AssistantDelta>
 

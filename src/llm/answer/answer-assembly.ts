@@ -6,6 +6,7 @@ import type { Chunk } from './chat-chunk.ts'
 import { cutReasonOf } from './finish-reason.ts'
 import { partOf } from '../llm.ts'
 import type { LlmAnswer, LlmPiece } from '../llm.ts'
+import type { ToolCallAssembly } from './tool-call-assembly.ts'
 import { createToolCallAssembly } from './tool-call-assembly.ts'
 
 /** The provider reported a failure inside an answer; `error` is what it said. */
@@ -32,7 +33,7 @@ export type AnswerOptions = {
 
 export class AnswerAssembly {
   readonly #options: AnswerOptions
-  readonly #calls = createToolCallAssembly()
+  readonly #calls: ToolCallAssembly
   /** Halves of characters that wait for the other half; by part. */
   readonly #halves = new Map<string, LlmPiece>()
   #text = ''
@@ -48,6 +49,7 @@ export class AnswerAssembly {
 
   constructor(options: AnswerOptions) {
     this.#options = options
+    this.#calls = createToolCallAssembly(options.takenIds)
   }
 
   /** The deltas a chunk adds. One never ends inside a character: the half of a pair waits for the other. Throws `AnswerTooLarge`. */
@@ -68,7 +70,9 @@ export class AnswerAssembly {
     return [
       ...this.#whole({ kind: 'reasoning', text: added.reasoning }),
       ...this.#whole({ kind: 'text', text: added.text }),
-      ...inputs.flatMap((input) => this.#whole({ kind: 'tool_input', index: input.call, text: input.text })),
+      ...inputs.flatMap((input) =>
+        this.#whole({ kind: 'tool_input', index: input.call, id: input.id, name: input.name, text: input.text }),
+      ),
     ]
   }
 
@@ -100,7 +104,7 @@ export class AnswerAssembly {
     if (this.#sawOther && !this.#sawAnswer) throw new NotAnAnswer('')
     // Some vendors give a finish reason with every chunk: where the connection broke it proves nothing.
     const isCertain = stopReason !== '' && !this.#isBroken && cutReasonOf(stopReason) === undefined
-    const { calls, incomplete } = this.#calls.finish({ isCertain, takenIds: this.#options.takenIds })
+    const { calls, incomplete } = this.#calls.finish({ isCertain })
     const isEmpty = this.#text === '' && calls.length === 0
     const isCut = stopReason === '' ? !this.#sawEnd || incomplete > 0 || isEmpty : this.#isBroken && incomplete > 0
     // OpenRouter's finish reason for a provider that failed behind it.

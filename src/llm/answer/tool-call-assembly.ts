@@ -19,27 +19,49 @@ export type CallFragment = {
   readonly arguments: unknown
 }
 
-type OpenCall = { index: number | undefined; id: string; name: string; text: string }
+type OpenCall = {
+  index: number | undefined
+  id: string
+  /** The id that the call gets, once its input was shown under it. */
+  finalId?: string
+  name: string
+  text: string
+}
 /** Whether the text is a whole object, without reading all of it again for each fragment. */
 type WatchedCall = OpenCall & { readonly add: (piece: string) => void; readonly isWhole: () => boolean }
 
 export type ToolCallAssembly = {
   /** What there is so far, whole or not. */
   readonly calls: readonly Readonly<OpenCall>[]
-  /** Which call the fragment belongs to, and the piece of input it adds. Throws `AnswerTooLarge`. */
-  add(fragment: CallFragment): { readonly call: number; readonly text: string }
+  /** Which call the fragment belongs to, with its final id, and the piece of input it adds. Throws `AnswerTooLarge`. */
+  add(fragment: CallFragment): {
+    readonly call: number
+    readonly id: string
+    readonly name: string
+    readonly text: string
+  }
   /**
-   * The calls, in order, with unique ids none of which is in `takenIds`. With `isCertain`, the model is known to have
+   * The calls, in order, each with an id that no other call of the conversation has. With `isCertain`, the model is known to have
    * ended them: they stand as they are, and no arguments mean `{}`. Without it only those with complete arguments do.
    */
-  finish(options: { isCertain: boolean; takenIds: ReadonlySet<string> }): {
+  finish(options: { isCertain: boolean }): {
     readonly calls: ModelToolCall[]
     readonly incomplete: number
   }
 }
 
-export function createToolCallAssembly(): ToolCallAssembly {
+/** `takenIds`: those of earlier calls of the conversation. */
+export function createToolCallAssembly(takenIds: ReadonlySet<string>): ToolCallAssembly {
   const calls: WatchedCall[] = []
+  const own = new Set<string>()
+
+  function finalIdOf(call: OpenCall): string {
+    if (call.finalId !== undefined) return call.finalId
+    const isTaken = call.id === '' || own.has(call.id) || takenIds.has(call.id)
+    call.finalId = isTaken ? `call_${randomBytes(12).toString('hex')}` : call.id
+    own.add(call.finalId)
+    return call.finalId
+  }
 
   function callOf(fragment: CallFragment): WatchedCall {
     const known = calls.findLast((call) => belongsTo(call, fragment, call === calls.at(-1)))
@@ -61,20 +83,14 @@ export function createToolCallAssembly(): ToolCallAssembly {
       const piece = pieceOf(fragment.arguments)
       const text = repeatsWhole(call, piece) ? '' : piece
       call.add(text)
-      return { call: calls.indexOf(call), text }
+      const id = text === '' ? '' : finalIdOf(call)
+      return { call: calls.indexOf(call), id, name: call.name, text }
     },
-    finish({ isCertain, takenIds }) {
-      const own = new Set<string>()
-      const uniqueId = (id: string) => {
-        const isTaken = id === '' || own.has(id) || takenIds.has(id)
-        const unique = isTaken ? `call_${randomBytes(12).toString('hex')}` : id
-        own.add(unique)
-        return unique
-      }
+    finish({ isCertain }) {
       const whole = calls.filter((call) => isCertain || parseJsonObject(call.text))
       return {
         calls: whole.map((call) => ({
-          id: uniqueId(call.id),
+          id: finalIdOf(call),
           name: call.name,
           arguments: ['', 'null'].includes(call.text.trim()) ? '{}' : call.text,
         })),
