@@ -12,6 +12,7 @@ import { createReadiness } from './http/readiness.ts'
 import { listenOn } from './http/listen.ts'
 import { createHttpServer, cutConnections } from './http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from './http/streams/stream-slots.ts'
+import { orAborted } from './lib/bounded-wait.ts'
 import { Queue } from './lib/queue.ts'
 import { createResourceLimiter } from './limits/resource-limits.ts'
 import { createBodyHash } from './security/body-hash.ts'
@@ -104,12 +105,16 @@ async function startServices(
 }
 
 /** How far the server is. Conversations can be asked for once it `isLoaded`. */
-type Progress = { phase: 'starting' | 'running' | 'stopping'; isLoaded: boolean }
+type Progress = {
+  phase: 'starting' | 'running' | 'stopping'
+  isLoaded: boolean
+  readonly loading: PromiseWithResolvers<void>
+}
 
 async function startServer(config: Config, started: AsyncDisposableStack, services: Services): Promise<App> {
   const { logger, missingSandbox } = services
   const { manager, firehose } = await createManager(config, services)
-  const progress: Progress = { phase: 'starting', isLoaded: false }
+  const progress: Progress = { phase: 'starting', isLoaded: false, loading: Promise.withResolvers() }
   watchMetrics(services, manager, progress)
   const http = await createHttp(config, services, { manager, firehose, progress })
   // After the conversations: their last events are on it too.
@@ -166,6 +171,7 @@ async function createHttp(config: Config, services: Services, { manager, firehos
     info: infoOf(config, launcher, resources),
     readiness: createReadiness({ dataDir: config.dataDir, phase: () => progress.phase }),
     isStarting: () => !progress.isLoaded,
+    untilStarted: (signal) => orAborted(progress.loading.promise, signal),
     metrics,
     streamSlots: createStreamSlots(config.maxStreamsPerConversation),
     firehoseSlots: createFirehoseSlots(config.maxFirehoseStreams),
@@ -180,6 +186,7 @@ async function createHttp(config: Config, services: Services, { manager, firehos
 async function loadConversations(manager: ConversationManager, progress: Progress, logger: Logger): Promise<void> {
   await manager.start()
   progress.isLoaded = true
+  progress.loading.resolve()
   if (progress.phase === 'starting') progress.phase = 'running'
   // Beside the first requests: what is due may be in many conversations.
   manager.resumeDeliveries().catch((error: unknown) => logger.error({ err: error }, 'deliveries could not be resumed'))

@@ -8,6 +8,7 @@ import { describeIssue, Problem } from '../contract/problem.ts'
 import type { ProblemCode } from '../contract/problem.ts'
 import { isOutOfRoom } from '../lib/error-code.ts'
 import { redactProblem } from '../security/redaction/redact-problem.ts'
+import { dropConnection, wantsEventStream } from './streams/lasting-streams.ts'
 import { withRedaction } from '../telemetry/logger.ts'
 
 /** More would not help to correct the request. */
@@ -21,6 +22,7 @@ export function handleError(
   redact: (text: string) => string = (text) => text,
 ): FastifyReply {
   const problem = tellProblem(error, request, redact)
+  if (problem.status === 503 && wantsEventStream(request)) return dropConnection(reply)
   if (problem.code === 'unauthorized') void reply.header('www-authenticate', 'Bearer realm="agent-server"')
   if (problem.code === 'method_not_allowed') void reply.header('allow', [problem.details?.['allow']].flat().join(', '))
   if (problem.code === 'upgrade_required') void reply.header('upgrade', 'websocket').header('connection', 'upgrade')

@@ -25,6 +25,7 @@ import { originRule, registerCors } from './guards/cors.ts'
 import { endAllGracefully } from './guards/graceful-end.ts'
 import type { RouteDeps } from './register-routes.ts'
 import { registerRoutes } from './register-routes.ts'
+import { waitForStart, wantsEventStream } from './streams/lasting-streams.ts'
 import { createRouteTable } from './route-table.ts'
 import { keepConversationsOpen } from './keep-conversation-open.ts'
 import { handleError } from './problem-handler.ts'
@@ -56,6 +57,8 @@ export type HttpDeps = Omit<RouteDeps, 'checkKey' | 'authorize'> & {
   readonly hashBody: HashBody
   /** Whether it is not known yet which conversations there are. */
   readonly isStarting: () => boolean
+  /** Rejects when the signal is aborted. */
+  readonly untilStarted: (signal: AbortSignal) => Promise<void>
   /** Exact origins whose pages may call, or `*`. */
   readonly corsOrigins: readonly string[]
   /** Addresses and networks whose `X-Forwarded-For` is believed. */
@@ -120,7 +123,11 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     // Before a body comes that nobody takes.
     if (request.is404) refuseUnknown(request.url)
     const { config } = request.routeOptions
-    if (deps.isStarting() && !config.public && !config.early) throw starting()
+    if (deps.isStarting() && !config.public && !config.early) {
+      if (!wantsEventStream(request) || app.upgrades.has(request)) throw starting()
+      await waitForStart(reply, deps.untilStarted)
+      if (reply.sent) return
+    }
     // A socket whose key comes in its first frame is looked at then.
     if (!config.public && request.access) authorize.request(request)
     expectations.meet(request, reply)

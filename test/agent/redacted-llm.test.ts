@@ -195,7 +195,10 @@ test('a server key does not change when a delta is shown, and is not in one, nor
     ),
     redactor,
   )
-  const stream = llm.stream({ system: '', messages: [], tools: [{ name: 'Bash', description: '', inputSchema: {} }] }, new AbortController().signal)
+  const stream = llm.stream(
+    { system: '', messages: [], tools: [{ name: 'Bash', description: '', inputSchema: {} }] },
+    new AbortController().signal,
+  )
   const shown: string[] = []
   let next = await stream.next()
   for (; !next.done; next = await stream.next()) shown.push('text' in next.value ? next.value.text : '')

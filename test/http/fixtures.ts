@@ -1,5 +1,6 @@
 /** The HTTP server in this process, in front of real conversations. */
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { expect } from 'vitest'
 import { ErrorBody } from '../../src/contract/problem.ts'
@@ -86,6 +87,9 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
     info: { ...INFO, tools: [...INFO.tools], network: { ...INFO.network, modes: [...INFO.network.modes] } },
     readiness: async () => ({ status: readiness.isReady ? 'ok' : 'unavailable' }),
     isStarting: () => readiness.isStarting,
+    async untilStarted(signal) {
+      while (readiness.isStarting) await sleep(5, undefined, { signal })
+    },
     metrics: bench.metrics,
     streamSlots: createStreamSlots(MAX_STREAMS),
     firehoseSlots: createFirehoseSlots(MAX_FIREHOSE_STREAMS),

@@ -275,7 +275,7 @@ describe('the stream', () => {
       const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
       let seen = ''
       while (!seen.includes('event: SystemInit')) seen += (await reader.read()).value ?? ''
-      expect(seen).toMatch(/^retry: 1000\n\n(id: 1\nevent: SystemInit\n|event: SystemInit\nid: 1\n)/)
+      expect(seen).toMatch(/^retry: 1000\n(id: 1\nevent: SystemInit\n|event: SystemInit\nid: 1\n)/)
       abort.abort()
     },
   )

@@ -27,8 +27,11 @@ export type StreamOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 
 /** A reader that takes nothing for so long is cut off, milliseconds. */
 const STALL_TIMEOUT_MS = 60_000
 
-/** How soon a client comes back, milliseconds. */
-const HELLO = 'retry: 1000\n\n'
+/**
+ * How soon a client comes back, milliseconds. Without an empty line: some clients report one as an event, though nothing
+ * was before it.
+ */
+const HELLO = 'retry: 1000\n'
 
 /** The last frame says why the stream ends. A reader that disconnected gets none. */
 const GOODBYE: Readonly<Record<FeedEnd, string>> = {
@@ -51,7 +54,7 @@ export async function requireEventStream(request: FastifyRequest): Promise<void>
 /** Resolves when the stream has ended on either side. Throws a `Problem` only before the first byte. */
 export async function streamEvents(reply: FastifyReply, source: FeedSource, options: StreamOptions): Promise<void> {
   const { bufferBytes, cursorAt = String, onOpen, ended, hidesProgress = false, ...following } = options
-  const signal = AbortSignal.any([closeSignal(reply), ended])
+  const signal = closeSignal(reply, ended)
   const feed = follow(source, { ...following, signal, limits: feedLimits(bufferBytes) })
 
   // The feed listens before the client sees the first byte, so the client receives the events of its next requests.
@@ -59,17 +62,25 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
   const onEnd = onOpen()
   let lagged = false
   let stream: StreamWriter | undefined
+  let told = following.afterSeq ?? source.head
   try {
     reply.header('cache-control', 'no-cache, no-transform')
+    // The connection ends with the stream. A browser would else come back on it while the server stops, get a 503, and
+    // never come back again.
+    reply.header('connection', 'close')
     reply.sse.sendHeaders()
     stream = createStreamWriter(reply.raw)
     stream.write(HELLO)
     for (;;) {
       const { value: batch, done } = await next
       if (done || signal.aborted) return
+      const hasMoved = batch.reachedSeq > told && !hidesProgress
       const text = batch.records.length
         ? sseFrames(batch.records)
-        : heartbeat(hidesProgress ? 0 : batch.reachedSeq, cursorAt)
+        : heartbeat(hasMoved ? cursorAt(batch.reachedSeq) : undefined)
+      told = batch.records.length
+        ? (batch.records.findLast(({ seq }) => seq !== undefined)?.seq ?? told)
+        : batch.reachedSeq
       if (!stream.write(text)) await untilDrained(stream, reply, signal)
       lagged = batch.end === 'lagged'
       if (batch.end) return void stream.write(GOODBYE[batch.end])
@@ -91,9 +102,8 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
   }
 }
 
-/** A comment, with the seq reached as the cursor: with a type filter nothing else would move it. */
-const heartbeat = (reachedSeq: number, cursorAt: (position: number) => string) =>
-  `${reachedSeq > 0 ? `id: ${cursorAt(reachedSeq)}\n` : ''}: heartbeat\n\n`
+/** A comment, with the cursor where a type filter held back the events that moved it. Only an empty line makes it count. */
+const heartbeat = (cursor: string | undefined) => (cursor === undefined ? ': heartbeat\n' : `id: ${cursor}\n\n`)
 
 async function untilDrained(stream: StreamWriter, reply: FastifyReply, signal: AbortSignal): Promise<void> {
   try {

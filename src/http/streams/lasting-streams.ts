@@ -1,0 +1,29 @@
+/**
+ * Event streams while the server starts or stops. An `EventSource` connects again when its connection is lost, but gives up
+ * for ever on an error status: so its request waits for the start, and while the server stops it loses its connection.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { withinTime } from '../../lib/bounded-wait.ts'
+import { closeSignal } from '../close-signal.ts'
+
+/** Longer than a start takes; then it loses its connection, and comes again. Milliseconds. */
+const START_TIMEOUT_MS = 25_000
+
+/** As an `EventSource` does. Whoever accepts anything can read a status. */
+export const wantsEventStream = ({ routeOptions, headers }: FastifyRequest): boolean =>
+  routeOptions.config.takesTicket === true && /text\/event-stream/i.test(headers.accept ?? '')
+
+/** Resolves when the server has started, or the client is gone. */
+export async function waitForStart(
+  reply: FastifyReply,
+  untilStarted: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  await withinTime(START_TIMEOUT_MS, closeSignal(reply), untilStarted).catch(() => dropConnection(reply))
+}
+
+/** Instead of an answer. */
+export function dropConnection(reply: FastifyReply): FastifyReply {
+  reply.hijack()
+  reply.raw.destroy()
+  return reply
+}
