@@ -61,11 +61,13 @@ export function createAuthorize(ownerOf: (id: string) => Owned | undefined): Aut
 export function addAccess(app: FastifyInstance): void {
   app.decorateRequest('access', undefined)
   app.addHook('onRoute', (route) => {
-    if (route.config?.public) return
-    const scopes = new Set([route.method].flat().map((method) => scopeOf(method, route.url)))
+    const methods = [route.method].flat()
+    // Preflights have no key.
+    if (route.config?.public || route.config?.scope || methods.every((method) => method === 'OPTIONS')) return
+    const scopes = new Set(methods.map((method) => scopeOf(method, route.url)))
     const [scope] = scopes
     if (scope === undefined || scopes.size !== 1)
-      throw new Error(`${[route.method].flat().join()} ${route.url} has no scope. Add it to route-scopes.ts.`)
+      throw new Error(`${methods.join()} ${route.url} has no scope. Add it to route-scopes.ts.`)
     route.config = { ...route.config, scope }
   })
 }
