@@ -1,5 +1,6 @@
 /** Holds the text so far of the messages being streamed, for those who join in the middle. */
 import type { AssistantDelta, TransientDraft } from '../contract/events/transient-event.ts'
+import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { TransientRecord } from './transient-record.ts'
 import { createTransientRecord } from './transient-record.ts'
 
@@ -70,6 +71,8 @@ function join(part: Part): void {
 
 function deltaOf(part: Part): TransientDraft {
   join(part)
-  const { text_delta, reasoning_delta, tool_input_delta, conversation_id, timestamp, ...about } = part.about
+  const { message_id, index, run_id, tool_use_id, tool_name } = part.about
+  const call = withoutUndefined({ run_id, tool_use_id, tool_name })
+  const about = { type: 'AssistantDelta' as const, message_id, index, ...call }
   return { ...about, offset: part.offset, [part.kind]: part.chunks.join('') }
 }

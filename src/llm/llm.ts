@@ -30,7 +30,7 @@ export type LlmRequest = {
 /** A piece of the answer. `index` numbers the parts of one kind: 0 for text and reasoning, the call for tool input. */
 export type LlmPiece =
   | { readonly kind: 'text' | 'reasoning'; readonly text: string }
-  /** `id` is that of the call in the answer; `name` is what has come of its name; empty where that is no tool of the request. */
+  /** `id` is that of the call in the answer; `name` is empty until it is the name of a tool of the request. */
   | {
       readonly kind: 'tool_input'
       readonly index: number

@@ -1,6 +1,7 @@
 /** A dashboard on another origin follows a conversation in a real browser, without ever holding a key: each event once. */
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import type { Browser } from 'playwright-core'
 import { chromium } from 'playwright-core'
@@ -84,8 +85,7 @@ afterAll(async () => {
 async function startDashboard() {
   let page = ''
   let ticket: () => Promise<string> = async () => ''
-  const listener = createServer(async (request, response) => {
-    const path = request.url ?? '/'
+  const answer = async (path: string, response: ServerResponse) => {
     try {
       const isCode = path.startsWith('/lib/')
       const body = isCode
@@ -97,7 +97,8 @@ async function startDashboard() {
     } catch {
       response.writeHead(502).end()
     }
-  }).listen(0, '127.0.0.1')
+  }
+  const listener = createServer(({ url = '/' }, response) => void answer(url, response)).listen(0, '127.0.0.1')
   await once(listener, 'listening')
   const { port } = listener.address() as { port: number }
   return {

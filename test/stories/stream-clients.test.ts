@@ -95,10 +95,10 @@ test('each client is shown each event once and in order, over cut connections, S
   }
   await postUntil(5)
   for (const disturb of [
-    () => proxy.cut(),
+    async () => proxy.cut(),
     () => server.restart('SIGTERM'),
     () => server.restart('SIGKILL'),
-    () => proxy.cut(),
+    async () => proxy.cut(),
   ]) {
     await Promise.all([disturb(), postUntil(names.length + 8)])
   }
@@ -117,9 +117,9 @@ test('a client that asks while the server starts waits for it, and one that asks
   const url = `${server.url}/conversations/${body.id}/events/stream?after_seq=0`
   const accept = { ...headers, accept: 'text/event-stream' }
   const statuses = new Set<number>()
-  let isOver = false
+  const over = new AbortController()
   const asking = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const abort = new AbortController()
       await fetch(url, { headers: accept, signal: abort.signal }).then(
         ({ status }) => statuses.add(status),
@@ -130,7 +130,7 @@ test('a client that asks while the server starts waits for it, and one that asks
     }
   })()
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) await server.restart(signal)
-  isOver = true
+  over.abort()
   await asking
   expect([...statuses]).toEqual([200])
 })

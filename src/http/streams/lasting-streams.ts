@@ -9,7 +9,7 @@ import { closeSignal } from '../close-signal.ts'
 /** Longer than a start takes; then it loses its connection, and comes again. Milliseconds. */
 const START_TIMEOUT_MS = 25_000
 
-/** As an `EventSource` does. Whoever accepts anything can read a status. */
+/** An `EventSource` accepts nothing else. A client that accepts anything can handle an error status. */
 export const wantsEventStream = ({ routeOptions, headers }: FastifyRequest): boolean =>
   routeOptions.config.takesTicket === true && /text\/event-stream/i.test(headers.accept ?? '')
 

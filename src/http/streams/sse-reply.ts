@@ -65,8 +65,8 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
   let told = following.afterSeq ?? source.head
   try {
     reply.header('cache-control', 'no-cache, no-transform')
-    // The connection ends with the stream. A browser would else come back on it while the server stops, get a 503, and
-    // never come back again.
+    // The connection ends with the stream. A browser would otherwise reuse it while the server stops, get a 503, and
+    // never reconnect.
     reply.header('connection', 'close')
     reply.sse.sendHeaders()
     stream = createStreamWriter(reply.raw)
