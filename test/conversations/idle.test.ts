@@ -158,16 +158,17 @@ test('requests that come just as it is closed are all carried out, each event st
       })
   }
   const seen: number[] = []
-  const read = async () => {
-    while (seen.length < 2 * MESSAGES + 1)
+  const read = async (count: number) => {
+    while (seen.length < count)
       await request(async ({ log }) => {
         const signal = AbortSignal.timeout(random.below(4) + 1)
         for await (const { records } of follow(log, { afterSeq: seen.length, signal }))
           for (const { seq } of records) if (seq !== undefined) seen.push(seq)
       })
   }
-  await Promise.all([write('one'), write('two'), read()])
-  expect(objects.size, 'it was closed in between').toBeGreaterThan(1)
+  // On a busy machine the requests may overlap all the time: then it is not closed in between, and they go on.
+  for (let round = 1; objects.size < 2; round++)
+    await Promise.all([write(`one ${round}`), write(`two ${round}`), read(2 * MESSAGES * round + 1)])
   expect(seen).toEqual(seen.map((_, i) => i + 1))
   const events = await eventsOf(await bench.manager.open(id))
   const stored = events.flatMap((event) =>
