@@ -9,13 +9,13 @@ const MAX_INT32 = 2 ** 31 - 1
 
 /** Schemas as the plugin writes them -> schemas that generators read well. Before they are named. */
 export function shapeSchemas(schemas: Schemas): Schemas {
-  const shape = (schema: JsonObject) => noteDefault(widenIntegers(joinNull(schema)))
+  const shape = (schema: JsonObject) => noteDefault(widenNumbers(joinNull(schema)))
   return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, mapObjects(schema, shape)]))
 }
 
 /** For what is not a component: parameters keep their defaults, which all generators leave optional there. */
 export function shapePaths(paths: Json): Json {
-  return mapObjects(paths, (schema) => widenIntegers(joinNull(schema)))
+  return mapObjects(paths, (schema) => widenNumbers(joinNull(schema)))
 }
 
 /** `anyOf: [{type: x}, {type: null}]` -> `type: [x, null]`. */
@@ -30,10 +30,11 @@ function joinNull(schema: JsonObject): JsonObject {
 
 const nullableEnum = ({ enum: names }: JsonObject) => (Array.isArray(names) ? { enum: [...names, null] } : {})
 
-/** Integers of which none is known to fit 31 bits. Zod's own bounds are those of a double; they say nothing about the field. */
-function widenIntegers(schema: JsonObject): JsonObject {
-  const isInteger = schema['type'] === 'integer' || (Array.isArray(schema['type']) && schema['type'][0] === 'integer')
-  if (!isInteger) return schema
+/** Numbers get a width: an integer 64 bits unless it is known to fit 31. Zod's own bounds are those of a double and say nothing. */
+function widenNumbers(schema: JsonObject): JsonObject {
+  const type = Array.isArray(schema['type']) ? schema['type'][0] : schema['type']
+  if (type === 'number') return { ...schema, format: 'double' }
+  if (type !== 'integer') return schema
   const { minimum, maximum, ...rest } = schema
   const bounds = {
     ...(minimum !== -Number.MAX_SAFE_INTEGER && minimum !== undefined && { minimum }),

