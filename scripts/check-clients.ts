@@ -1,7 +1,7 @@
 /**
  * `npm run check:clients`: generates clients from openapi/openapi.json, compiles the programs of docs/clients.md and runs
  * them against a real server, and lets Schemathesis compare the server with the document. With `--write` it puts the table of
- * results on the page; otherwise it fails when the page says something else. Names of toolchains limit it to these.
+ * results on the page; otherwise it fails when the page says something else. Names of toolchains, and `schemathesis`, limit it to these.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -35,17 +35,20 @@ const work = mkdtempSync(join(tmpdir(), 'check-clients-'))
 stack.defer(() => rmSync(work, { recursive: true, force: true }))
 
 const checks = CLIENT_CHECKS.filter(({ toolchain }) => isWanted(toolchain))
-const names = [...new Set(checks.map(({ toolchain }) => toolchain))]
-const toolchains = new Map(await Promise.all(names.map(async (name) => [name, await provide(name)] as const)))
+const names = new Set(checks.map(({ toolchain }) => toolchain))
+if (isWanted('schemathesis')) names.add('python')
+const toolchains = new Map(await Promise.all([...names].map(async (name) => [name, await provide(name)] as const)))
 say(`${seconds()} the toolchains are there`)
 
 const settings = await startEverything()
 const rows = await mapBounded(checks, CONCURRENCY, checkOne)
 const python = toolchains.get('python')
 const isFaithful =
-  python === undefined || 'missing' in python || only.length > 0
+  python === undefined || 'missing' in python || !isWanted('schemathesis')
     ? true
-    : await runSchemathesis(python, settings, work, say)
+    : await runSchemathesis(python.env, { url: settings['AGENT_SERVER_URL'] ?? '', key: KEY, work }, (text) =>
+        say(`${seconds()} ${text}`),
+      )
 finish(rows)
 
 async function provide(name: ToolchainName): Promise<Toolchain> {
@@ -74,6 +77,8 @@ async function startEverything(): Promise<Record<string, string>> {
     LLM_BASE_URL: model.baseUrl,
     LLM_API_KEY: 'none-needed',
     OPENHANDS_CALLBACK_ALLOW: '127.0.0.1',
+    // The forwarder in front of Schemathesis.
+    OPENHANDS_TRUST_PROXY: '127.0.0.1',
   }
   const server = stack.use(await startServer({ env }))
   const receiver = stack.use(createServer((request, response) => void request.resume().on('end', () => response.end())))

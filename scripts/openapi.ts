@@ -103,7 +103,7 @@ function finishOperation(method: string, operation: Operation, optionalBodies: R
   operation.operationId = operation.operationId.replace(/-head$/, '')
   operation.description ??= DESCRIPTIONS[operation.operationId] ?? ''
   // It knows required bodies only.
-  if (optionalBodies.has(operation.operationId) && operation.requestBody) operation.requestBody.required = false
+  if (optionalBodies.has(operation.operationId) && operation.requestBody) allowNoBody(operation.requestBody)
   for (const parameter of operation.parameters ?? []) {
     const { description = PARAMETERS[parameter.name] } = parameter
     if (description !== undefined) parameter.description = description
@@ -125,14 +125,23 @@ Every response has an \`x-request-id\`, which is also in the log of the server. 
 Lists return \`{items, next_page_id}\`. Pass \`next_page_id\` as \`page_id\` until it is null.
 \`/asyncapi.json\` describes WebSockets, event streams and deliveries to callbacks in more detail.`
 
+type Body = { required?: boolean; content?: Record<string, { schema?: object }> }
+
 type Operation = {
   operationId: string
   tags?: string[]
   callbacks?: object
   description?: string
-  requestBody?: { required?: boolean }
+  requestBody?: Body
   parameters?: { name: string; description?: string; schema?: { type?: unknown } }[]
   responses: Record<string, { headers?: object; content?: object }>
+}
+
+/** A body that may be absent may also be `null`, as some clients send it then. */
+function allowNoBody(body: Body): void {
+  body.required = false
+  const json = body.content?.['application/json']
+  if (json?.schema) json.schema = { oneOf: [json.schema, { type: 'null' }] }
 }
 
 /** No route is called, so nothing behind one is needed; only limits are looked at when routes are registered. */

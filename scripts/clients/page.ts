@@ -10,7 +10,9 @@ export type Section = { readonly generate: string; readonly program: string; rea
 
 /** The three code blocks below a heading. Throws where there are others. */
 export function readSection(heading: string): Section {
-  const section = read().split(/^## /m).find((text) => text.startsWith(`${heading}\n`))
+  const section = read()
+    .split(/^## /m)
+    .find((text) => text.startsWith(`${heading}\n`))
   const [generate, program, run, ...others] = blocksOf(section ?? '')
   if (generate === undefined || program === undefined || run === undefined || others.length > 0)
     throw new Error(`docs/clients.md needs three code blocks below "${heading}".`)

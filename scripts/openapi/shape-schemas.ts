@@ -30,18 +30,13 @@ function joinNull(schema: JsonObject): JsonObject {
 
 const nullableEnum = ({ enum: names }: JsonObject) => (Array.isArray(names) ? { enum: [...names, null] } : {})
 
-/** Numbers get a width: an integer 64 bits unless it is known to fit 31. Zod's own bounds are those of a double and say nothing. */
+/** Numbers get a width: an integer 64 bits unless it is known to fit 31. */
 function widenNumbers(schema: JsonObject): JsonObject {
   const type = Array.isArray(schema['type']) ? schema['type'][0] : schema['type']
   if (type === 'number') return { ...schema, format: 'double' }
   if (type !== 'integer') return schema
-  const { minimum, maximum, ...rest } = schema
-  const bounds = {
-    ...(minimum !== -Number.MAX_SAFE_INTEGER && minimum !== undefined && { minimum }),
-    ...(maximum !== Number.MAX_SAFE_INTEGER && maximum !== undefined && { maximum }),
-  }
-  const isSmall = typeof maximum === 'number' && maximum <= MAX_INT32
-  return { ...rest, format: isSmall ? 'int32' : 'int64', ...bounds }
+  const { maximum } = schema
+  return { ...schema, format: typeof maximum === 'number' && maximum <= MAX_INT32 ? 'int32' : 'int64' }
 }
 
 /** Some generators make a field with a default a required one, also in what clients send: the description says it instead. */

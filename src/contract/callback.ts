@@ -1,7 +1,7 @@
 /** Callbacks on the wire: where the events of a conversation are delivered, what is delivered, and with which outcome. */
 import { z } from 'zod'
 import { Event, EventTypeName } from './events/event.ts'
-import { faultOfHeaderName } from './http-header.ts'
+import { HEADER_NAMES, faultOfHeaderName } from './http-header.ts'
 import { MASK } from './llm-config.ts'
 import { OnlyPage, PageLimit } from './page.ts'
 
@@ -10,6 +10,7 @@ export const MAX_CALLBACKS = 20
 const MAX_URL_LENGTH = 2048
 const MAX_HEADERS = 20
 const MAX_HEADER_LENGTH = 4096
+const HEADER_VALUE = /^[\t\x20-\x7e]*$/
 
 /** What the server says itself, or what belongs to the connection and not to the message. */
 const RESERVED_HEADER =
@@ -35,6 +36,11 @@ const CallbackHeaders = z
     })
     if (new Set(entries.map(([name]) => name.toLowerCase())).size < entries.length) refuse('a name occurs twice')
     if (entries.length > MAX_HEADERS) refuse(`at most ${MAX_HEADERS} are allowed`)
+  })
+  .meta({
+    propertyNames: HEADER_NAMES,
+    additionalProperties: { type: 'string', pattern: HEADER_VALUE.source, maxLength: MAX_HEADER_LENGTH },
+    maxProperties: MAX_HEADERS,
   })
   .describe('Headers of each delivery. Encrypted at rest and returned masked.')
 
@@ -197,6 +203,6 @@ function faultOfHeader(name: string, value: string): string | undefined {
   const fault = faultOfHeaderName(name)
   if (fault !== undefined) return fault
   if (value.length > MAX_HEADER_LENGTH) return `a value can have at most ${MAX_HEADER_LENGTH} characters`
-  if (!/^[\t\x20-\x7e]*$/.test(value)) return 'a value can contain only visible ASCII characters and spaces'
+  if (!HEADER_VALUE.test(value)) return 'a value can contain only visible ASCII characters and spaces'
   return undefined
 }

@@ -2,9 +2,14 @@
 import { z } from 'zod'
 import { Flag, PageLimit } from './page.ts'
 
+/** The limit of Linux. */
+const MAX_PATH_BYTES = 4096
+
 const Directory = z
   .string()
   .max(8192)
+  // Longer ones are refused as unsafe.
+  .meta({ maxLength: MAX_PATH_BYTES })
   .default('')
   .describe('A directory, relative to the workdir. Default: the workdir itself.')
 
@@ -62,6 +67,7 @@ export const UploadFiles = z.strictObject({
   path: z
     .string()
     .max(8192)
+    .meta({ maxLength: MAX_PATH_BYTES })
     .default('')
     .describe(
       'For one file: its path, or its directory (an existing directory, or a path that ends in `/`). For several files: their directory. Missing directories are created.',
@@ -81,7 +87,7 @@ export const SearchFiles = z.strictObject({
     .string()
     .min(1)
     .max(1000)
-    .regex(/^[^\n\r\0]*$/, 'must be one line of text')
+    .regex(/^[^\n\r\u0000]*$/, 'must be one line of text')
     .optional()
     .describe(
       'Literal text in a line of the file. Required without `q`. Files with NUL bytes at their beginning are skipped.',

@@ -2,6 +2,9 @@
 
 const MAX_NAME_LENGTH = 128
 
+/** The same for the description of the API, which cannot say that some names belong to the connection. */
+export const HEADER_NAMES = { type: 'string', pattern: "^[\\w!#$%&'*+.^`|~-]+$", maxLength: MAX_NAME_LENGTH }
+
 /** Longer ones are refused by most servers, and would be by ours. */
 const MAX_HEADER_VALUE_LENGTH = 8192
 

@@ -1,6 +1,6 @@
 /** How a conversation reaches its model: `llm_config` as clients send it and as it is returned. */
 import { z } from 'zod'
-import { faultOfHeaderName, faultOfHeaderValue } from './http-header.ts'
+import { HEADER_NAMES, faultOfHeaderName, faultOfHeaderValue } from './http-header.ts'
 
 /** What is shown in the place of a secret value; sent back, it means "unchanged". */
 export const MASK = '**********'
@@ -29,6 +29,7 @@ const ExtraHeaders = z
       if (fault !== undefined) refuse(`entry ${at + 1}: ${fault}`)
     })
   })
+  .meta({ propertyNames: HEADER_NAMES, maxProperties: MAX_EXTRA_HEADERS })
   .describe('Encrypted at rest and returned masked.')
 
 /** It is read, searched for secrets and sent in one piece with each request. */

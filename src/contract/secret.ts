@@ -44,6 +44,11 @@ export const Secrets = z
       issues.push({ code: 'custom', input: undefined, path: [], message: `at most ${MAX_SECRETS} are allowed` })
     }
   })
+  .meta({
+    propertyNames: { type: 'string', pattern: NAME.source, maxLength: MAX_NAME_LENGTH },
+    additionalProperties: { type: 'string', minLength: MIN_SECRET_LENGTH, maxLength: MAX_SECRET_BYTES },
+    maxProperties: MAX_SECRETS,
+  })
   .describe(
     `Environment variables of the conversation's commands, by name. Values have ${MIN_SECRET_LENGTH} characters to ${MAX_SECRET_BYTES / 1024} KiB; names that bash, git or the server use are refused.`,
   )

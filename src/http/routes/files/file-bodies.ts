@@ -27,7 +27,7 @@ const Binary = z.unknown().meta({ type: 'string', format: 'binary' })
 
 const Form = z.unknown().meta({
   type: 'object',
-  properties: { file: { type: 'array', items: { type: 'string', format: 'binary' } } },
+  properties: { file: { type: 'array', minItems: 1, items: { type: 'string', format: 'binary' } } },
   required: ['file'],
 })
 
