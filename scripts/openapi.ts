@@ -21,7 +21,7 @@ import { describeChannels } from './asyncapi.ts'
 import { DESCRIPTIONS, PARAMETERS } from './openapi/descriptions.ts'
 import type { Json, JsonObject, Schemas } from './openapi/json.ts'
 import { markedRegistry, nameSchemas } from './openapi/names.ts'
-import { HEADERS, describeResponses, errorExamples, headersOf } from './openapi/responses.ts'
+import { HEADERS, describeResponses, errorExamples, examplesOf, headersOf } from './openapi/responses.ts'
 import { discriminate, shapePaths, shapeSchemas, shareFormats } from './openapi/shape-schemas.ts'
 
 /** The OpenAPI document as text: routes in the order they are registered, schemas by name, a newline at the end. */
@@ -113,6 +113,9 @@ function finishOperation(method: string, operation: Operation, optionalBodies: R
     // Nothing is sent in answer to HEAD.
     if (method === 'head') delete response.content
     response.headers = headersOf(status, operation.operationId)
+    const json = response.content?.['application/json']
+    const examples = status < '400' ? undefined : examplesOf(response.description)
+    if (json && examples) json.examples = examples
   }
 }
 
@@ -127,6 +130,8 @@ Lists return \`{items, next_page_id}\`. Pass \`next_page_id\` as \`page_id\` unt
 
 type Body = { required?: boolean; content?: Record<string, { schema?: object }> }
 
+type Answer = { description: string; headers?: object; content?: Record<string, { examples?: object }> }
+
 type Operation = {
   operationId: string
   tags?: string[]
@@ -134,7 +139,7 @@ type Operation = {
   description?: string
   requestBody?: Body
   parameters?: { name: string; description?: string; schema?: { type?: unknown } }[]
-  responses: Record<string, { headers?: object; content?: object }>
+  responses: Record<string, Answer>
 }
 
 /** A body that may be absent may also be `null`, as some clients send it then. */

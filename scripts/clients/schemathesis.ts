@@ -15,6 +15,8 @@ const RUN_MS = 6 * 60_000
 
 /** The same in every run, so that a failure can be repeated. */
 const SEED = '1'
+/** More than the server takes, so that its own refusal is what comes back. */
+const MAX_HEADER_BYTES = 256 * 1024
 /** Streams do not end, so a request for one would only time out. */
 const STREAMS = ['streamEvents', 'streamFirehose']
 
@@ -108,7 +110,7 @@ function sectionsOf(output: string, failures: readonly Entry[]): string {
 /** Each request comes from an address of its own: many wrong keys from one address would be refused with 429. */
 async function startForwarder(target: string) {
   let address = 0
-  const server = createServer((request, response) => {
+  const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
     address++
     const headers = {
       ...request.headers,

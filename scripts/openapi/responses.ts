@@ -16,12 +16,11 @@ function describeOne(status: string, schema: unknown): unknown {
   // Nothing is sent with a 204 or a 304.
   if (!(schema instanceof z.ZodType) || schema instanceof z.ZodUndefined) return schema
   const description = schema.description ?? STATUS_CODES[status] ?? status
-  const examples = status < '400' ? undefined : examplesOf(description)
-  return { description, content: { 'application/json': { schema, ...(examples && { examples }) } } }
+  return { description, content: { 'application/json': { schema } } }
 }
 
 /** The description of an error response lists its codes. */
-function examplesOf(description: string): JsonObject | undefined {
+export function examplesOf(description: string): JsonObject | undefined {
   const codes = [...description.matchAll(/`(\w+)`/g)].map(([, code]) => code!).filter((code) => code in PROBLEMS)
   if (codes.length === 0) return undefined
   return Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]))
