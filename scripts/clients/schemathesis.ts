@@ -24,7 +24,7 @@ const Entry = z.object({ operation: z.string(), check: z.string(), signature: z.
 const Recorded = z.object({ entries: z.array(Entry) })
 type Entry = z.infer<typeof Entry>
 
-export const Exceptions = z.array(
+const Exceptions = z.array(
   z.strictObject({
     check: z.string(),
     signature: z.string().describe('What Schemathesis tells failures of one check apart by, such as a status.'),
@@ -69,20 +69,16 @@ export async function runSchemathesis(
   return unknown.length === 0
 }
 
+const RUN = 'run openapi.json --checks all --phases examples,coverage,fuzzing,stateful --max-examples 5'
+const RUNNER = `--seed ${SEED} --workers 2 --request-timeout 10 --continue-on-failure --no-shrink --no-color`
+// The failures are only recorded. Which of them are accepted is decided here, with reasons.
+const RECORD = '--baseline failures.json --baseline-update'
+
 function argumentsFor(url: string, key: string): string[] {
-  return [
-    '--config-file',
-    join(FOLDER, 'schemathesis.toml'),
-    'run',
-    'openapi.json',
-    ...['--url', url, '--header', `Authorization: Bearer ${key}`],
-    ...['--checks', 'all', '--phases', 'examples,coverage,fuzzing,stateful'],
-    ...['--max-examples', '5', '--seed', SEED, '--workers', '2', '--request-timeout', '10'],
-    ...['--continue-on-failure', '--no-shrink', '--no-color'],
-    // Here the failures are only recorded. Which are accepted is decided above, with reasons.
-    ...['--baseline', 'failures.json', '--baseline-update'],
-    ...STREAMS.flatMap((id) => ['--exclude-operation-id', id]),
-  ]
+  const config = ['--config-file', join(FOLDER, 'schemathesis.toml')]
+  const target = ['--url', url, '--header', `Authorization: Bearer ${key}`]
+  const excluded = STREAMS.flatMap((id) => ['--exclude-operation-id', id])
+  return [...config, ...`${RUN} ${RUNNER} ${RECORD}`.split(' '), ...target, ...excluded]
 }
 
 function readFailures(file: string): Entry[] | undefined {

@@ -87,7 +87,9 @@ export const SearchFiles = z.strictObject({
     .string()
     .min(1)
     .max(1000)
-    .regex(/^[^\n\r\u0000]*$/, 'must be one line of text')
+    .regex(/^[^\n\r\0]*$/, 'must be one line of text')
+    // The same in a form that other languages read.
+    .meta({ pattern: String.raw`^[^\n\r\u0000]*$` })
     .optional()
     .describe(
       'Literal text in a line of the file. Required without `q`. Files with NUL bytes at their beginning are skipped.',

@@ -45,8 +45,9 @@ export const Secrets = z
     }
   })
   .meta({
+    // A schema counts characters, and the server UTF-16 units: a character has at most two.
     propertyNames: { type: 'string', pattern: NAME.source, maxLength: MAX_NAME_LENGTH },
-    additionalProperties: { type: 'string', minLength: MIN_SECRET_LENGTH, maxLength: MAX_SECRET_BYTES },
+    additionalProperties: { type: 'string', minLength: MIN_SECRET_LENGTH / 2, maxLength: MAX_SECRET_BYTES },
     maxProperties: MAX_SECRETS,
   })
   .describe(
