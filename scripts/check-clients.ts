@@ -68,7 +68,7 @@ async function checkOne(check: ClientCheck): Promise<Row> {
   return { check, outcome }
 }
 
-/** A server with a scripted model, and a receiver of callbacks. Returns what the programs are told. */
+/** A server with a scripted model, and a receiver of callbacks. Returns the variables of the programs. */
 async function startEverything(): Promise<Record<string, string>> {
   const calls = [{ name: 'Bash', arguments: { command: 'echo $((6*7))' } }]
   const model = stack.use(await startScriptedModel([{ calls }, { text: 'It is 42.' }]))

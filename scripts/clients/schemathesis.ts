@@ -103,7 +103,7 @@ function sectionsOf(output: string, failures: readonly Entry[]): string {
   return sections.filter((text) => names.has(text.slice(0, text.indexOf(' __')))).join('\n')
 }
 
-/** Each request comes from an address of its own: many wrong keys from one address would be refused with 429. */
+/** Each request comes from another address: many wrong keys from one address would be refused with 429. */
 async function startForwarder(target: string) {
   let address = 0
   const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {

@@ -1,5 +1,11 @@
 /** What the document says beyond the summaries of the routes: one paragraph for each operation, by its id. A test wants one for each. */
 export const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  createKey: 'Creates a key with scopes of its creator. The response contains the key, which is returned only once.',
+  listKeys: 'Returns the keys without their values.',
+  getKey: 'Returns one key without its value.',
+  deleteKey: 'Revokes the key at once, also for streams that are open.',
+  rotateKey: 'Creates a new value for the key. The previous value stays valid for the overlap.',
+  createStreamTicket: 'Returns a ticket for the query of one stream or socket, for browsers that cannot send a header.',
   alive: 'Returns 200 as long as the process can answer. It needs no key and looks at nothing else.',
   ready: 'Returns 200 when requests are accepted, and 503 while the server starts, stops, or cannot write its data.',
   info: 'Returns what this server is and allows. The values do not change while it runs.',
@@ -92,6 +98,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   request_id: 'Id of the request that waits for a decision.',
   session_id: 'Name of the shell session.',
   task_id: 'Id of the task.',
+  key_id: 'Id of the API key.',
   pid: 'Process id, as listed by `processes`.',
   key: 'Name of the secret.',
   status: 'Only items with this status.',

@@ -9,7 +9,7 @@ const MAX_INT32 = 2 ** 31 - 1
 
 /** Schemas as the plugin writes them -> schemas that generators read well. Before they are named. */
 export function shapeSchemas(schemas: Schemas): Schemas {
-  const shape = (schema: JsonObject) => noteDefault(widenNumbers(joinNull(schema)))
+  const shape = (schema: JsonObject) => noteDefault(noteFlag(widenNumbers(joinNull(schema))))
   return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, mapObjects(schema, shape)]))
 }
 
@@ -37,6 +37,13 @@ function widenNumbers(schema: JsonObject): JsonObject {
   if (type !== 'integer') return schema
   const { maximum } = schema
   return { ...schema, format: typeof maximum === 'number' && maximum <= MAX_INT32 ? 'int32' : 'int64' }
+}
+
+/** Java has no type for a boolean that is always true: the description says it instead. */
+function noteFlag(schema: JsonObject): JsonObject {
+  const { const: value, ...rest } = schema
+  if (schema['type'] !== 'boolean' || value === undefined) return schema
+  return { description: `Only \`${String(value)}\`.`, ...rest }
 }
 
 /** Some generators make a field with a default a required one, also in what clients send: the description says it instead. */
