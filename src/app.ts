@@ -21,7 +21,7 @@ import { createSafeFetch } from './security/safe-fetch.ts'
 import { openFileStorage } from './storage/files/file-storage.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { createLogger } from './telemetry/logger.ts'
-import { createMetrics } from './telemetry/metrics.ts'
+import { Metrics } from './telemetry/metrics.ts'
 import type { ManagerParts } from './wiring/create-manager.ts'
 import { createManager } from './wiring/create-manager.ts'
 import type { FoundSandbox } from './wiring/sandbox.ts'
@@ -98,7 +98,7 @@ async function startServices(
     userAgent: `agent-server/${VERSION}`,
   })
   started.defer(() => dispatcher.close())
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   const slots = new Queue({ limit: config.maxConcurrentRuns })
   const shared = { storage, logger, automataOf, launcher, resources, metrics, slots, dispatcher }
   return { ...shared, apiKeys, missingSandbox }

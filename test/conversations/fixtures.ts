@@ -28,8 +28,7 @@ import { createRedactor } from '../../src/security/redaction/redactor.ts'
 import { createSafeFetch } from '../../src/security/safe-fetch.ts'
 import { FileStorage } from '../../src/storage/files/file-storage.ts'
 import type { Storage } from '../../src/storage/storage.ts'
-import type { Metrics } from '../../src/telemetry/metrics.ts'
-import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
 import { createConnectionPermits } from '../../src/network/connection-permits.ts'
 import { createOutboundConnector } from '../../src/network/outbound-connector.ts'
@@ -108,7 +107,7 @@ export async function setBench({
   await mkdir(dataDir)
   const model = await startScriptedModel(script)
   const logged: string[] = []
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   const logger = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) })
 
   const dispatchers: CallbackDispatcher[] = []
