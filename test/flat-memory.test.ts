@@ -71,6 +71,7 @@ beforeAll(async () => {
       OPENHANDS_CALLBACK_ALLOW: '127.0.0.1',
     }),
   )
+  await app.ready
   id = await create()
 })
 afterAll(async () => {

@@ -160,7 +160,7 @@ const connectEvents: Connect = ({ url, key }, path, onTold, onEnd) => {
       const frames = (rest + piece).split('\n\n')
       rest = frames.pop()!
       for (const frame of frames) {
-        const [, cursor, json] = /^id: (.*)\nevent: .*\ndata: (.*)$/.exec(frame) ?? []
+        const [, cursor, json] = /^id: (.*)\nevent: .*\ndata: (.*)$/m.exec(frame) ?? []
         if (json !== undefined) tell(cursor!, json, onTold)
       }
     })
