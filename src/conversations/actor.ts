@@ -1,7 +1,7 @@
 /**
- * The actor of one conversation: puts intents in order, stores what they lead to, and drives runs. It decides nothing
- * itself: `state/intents.ts` says what an intent leads to, `agent/loop.ts` what the agent does, `state/state.ts` what
- * holds afterwards.
+ * The actor of one conversation: runs intents one at a time, stores their events, and drives runs. It decides nothing
+ * itself: `state/intents.ts` decides what an intent leads to, `agent/loop.ts` what the agent does, `state/state.ts` the
+ * state.
  */
 import type { Event } from '../contract/events/event.ts'
 import { Problem } from '../contract/problem.ts'
@@ -32,13 +32,13 @@ export type ActorDeps = Pick<RunDriverDeps, 'slots' | 'createLlm'> & {
   readonly redact: (text: string) => string
   readonly runTaskCommand: RunTaskCommand
   readonly logger: Logger
-  /** Notes durably that a run is about to begin, or that none is under way any more. */
+  /** Records durably that a run is about to begin, or that none is active any more. */
   readonly markActive: (active: boolean) => Promise<void>
-  /** Called after each change worth showing in lists; never awaited. */
+  /** Called after each change that lists show; never awaited. */
   readonly onChange: (state: State) => void
 }
 
-/** A change of the configuration: what the log has of it, and what is done before and after it is stored. */
+/** A change of the configuration: its events, and the work before and after they are stored. */
 export type ConfigChange = {
   readonly changes: Record<string, unknown>
   readonly before?: () => Promise<void>
@@ -46,16 +46,17 @@ export type ConfigChange = {
 }
 
 export class ConversationActor {
-  /** What clients have asked to be done, and follow by its id. The actor starts them when their turn has come. */
+  /** The background jobs that clients have queued and follow by id. The actor starts them when it is their turn. */
   readonly tasks: Tasks
   readonly #deps: ActorDeps
   readonly #log: EventLog
   readonly #state: LiveState
   readonly #openedWith: State
   readonly #runs: RunDriver
-  // Intents wait here for each other, never for the agent: the loop runs beside it and comes back only to end a run.
+  // Intents wait in this queue for each other, never for the agent: the loop runs outside it and enters it only to end
+  // a run.
   readonly #inbox = new Queue({ limit: 1 })
-  /** What ends a run, or answers for one that was cut off: without it the run would never end. */
+  /** The intent that ends or recovers a run while it cannot be stored: without it the run would never end. */
   readonly #unstored = new UnstoredIntent(() => this.#tryAgain())
   #hasRun = false
   #closed: Problem | undefined
@@ -74,31 +75,31 @@ export class ConversationActor {
     deps.log.subscribe({ onEvents: (events) => this.#take(events) })
   }
 
-  /** What clients see: a run that has ended is shown as ended, also while its end cannot be stored. */
+  /** The state that clients see: a run that has ended is shown as ended, even while its end cannot be stored yet. */
   get shown(): State {
     const state = this.#state.current
     const isCutOff = state.status === 'running' && (this.#unstored.kept !== undefined || this.#log.failed)
     return isCutOff ? { ...state, status: 'error', run: undefined } : state
   }
 
-  /** Whether something is done here, or is about to be, that a stop of the server would cut off. */
+  /** True if work is active or about to begin that a server shutdown would interrupt. */
   get isWorking(): boolean {
     const state = this.#state.current
     return state.status === 'running' || runningJobs(state).length > 0 || nextTasks(state).length > 0
   }
 
-  /** Whether nothing is done or left undone here that only this object knows. */
+  /** True if nothing is active or pending that only this object knows about. */
   get isAtRest(): boolean {
     const isBusy = this.isWorking || this.#runs.isActive || this.#unstored.kept !== undefined
     return !isBusy && !this.#log.failed && this.begunCalls().length === 0
   }
 
-  /** Whether a run began here: one that is `running` in the log then belongs to no other process. */
+  /** True if a run began in this process: a run that is `running` in the log then belongs to no other process. */
   get hasRun(): boolean {
     return this.#hasRun
   }
 
-  /** Runs the work when its turn has come. Rejects with the `Problem` of a closed conversation. */
+  /** Queues the work and runs it in turn. Rejects with the `Problem` of a closed conversation. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.#inbox.run(async () => {
       if (this.#closed) throw this.#closed
@@ -111,25 +112,25 @@ export class ConversationActor {
     })
   }
 
-  /** Decides, stores, and does what the new state asks for. In turn only. Throws the `Problem` of an intent that is refused. */
+  /** Decides, stores the events, and acts on the new state; in turn only. Throws a `Problem` if it is refused. */
   async apply(intent: Intent): Promise<readonly Event[]> {
     const drafts = decide(this.#state.current, intent)
     if (drafts instanceof Problem) throw drafts
     if (!drafts.length) return []
     const starts = drafts.some((draft) => draft.type === 'StatusUpdate' && draft.status === 'running')
     const hasWork = starts || drafts.some((draft) => draft.type === 'TaskUpdate' && draft.status === 'pending')
-    // Before the work is in the log: a start of the server opens only the logs that are marked.
+    // Mark before the events are in the log: at startup the server opens only the marked logs.
     if (hasWork) await this.#deps.markActive(true)
-    // Before it is known to be stored: a log that fails may hold it all the same.
+    // Set this before the append is known to have succeeded: a log that fails may still contain the events.
     if (starts) this.#hasRun = true
     const events = (await this.#log.append(drafts)).map((stored) => stored.event)
     if (starts) this.#runs.start()
-    // A mark too many costs the next start one look; an intent that is in the log must not fail for it.
+    // An unnecessary mark costs one look at the next start; an intent that is in the log must not fail because of it.
     else if (this.#needsNoRecovery()) await this.#deps.markActive(false).catch(this.reportStorage)
     return events
   }
 
-  /** As `apply`, for what ends a run whose loop is still: what cannot be stored now is kept and stored later. In turn only. */
+  /** Like `apply`, for the end of a stopped run: if it cannot be stored now, it is stored later. In turn only. */
   async applyEnd(intent: Intent): Promise<void> {
     try {
       await this.apply(intent)
@@ -140,8 +141,8 @@ export class ConversationActor {
   }
 
   /**
-   * Stops the run, if there is one. The model call ends at once; a tool continues by itself, unless `interrupt` ends it.
-   * `interrupt` also gives up the calls that have not begun; else they begin with the next run.
+   * Stops the active run, if any. The model call ends at once; a running tool continues unless `interrupt` ends it.
+   * `interrupt` also cancels the calls that have not begun; otherwise they begin with the next run.
    */
   async pause({ interrupt, reason }: { interrupt: boolean; reason: string }): Promise<void> {
     await this.inTurn(async () => {
@@ -151,7 +152,7 @@ export class ConversationActor {
     })
   }
 
-  /** `plan` is made when it is its turn, from the state at that time. */
+  /** Calls `plan` in turn, with the state at that time. */
   async configure(plan: (state: State) => Promise<ConfigChange>): Promise<void> {
     await this.inTurn(async () => {
       const { changes, before, after } = await plan(this.#state.current)
@@ -164,8 +165,8 @@ export class ConversationActor {
   }
 
   /**
-   * Answers what another process left half done, or this one before the log failed. What the disk does not take now is
-   * stored later; until then the conversation can only be read. Throws when the log failed.
+   * Recovers what another process, or this one before the log failed, left unfinished. Events that cannot be stored now
+   * are stored later; until then the conversation is read-only. Throws if the log failed.
    */
   async recover(why: RecoveryReason): Promise<void> {
     const intent = { kind: 'recover', why, newRunId: uuid7(), now: Date.now() } as const
@@ -180,22 +181,22 @@ export class ConversationActor {
     })
   }
 
-  /** Stores what could not be stored so far; throws when it still cannot be. */
+  /** Stores the pending intent; throws if it still cannot be stored. */
   async settle(): Promise<void> {
     await this.inTurn(async () => {})
   }
 
-  /** Calls `onKept` when the end of a run could not be stored. Returns how to stop. */
+  /** Calls `onKept` when the end of a run could not be stored. Returns an unsubscribe function. */
   watchUnstored(onKept: () => void): () => void {
     return this.#unstored.watch(onKept)
   }
 
-  /** From now on the agent begins nothing: for what has to end before `close` can be called, and may take its time. */
+  /** Starts no new agent work from now on. Call it before slow cleanup that must finish before `close`. */
   halt(): void {
     this.#runs.abort()
   }
 
-  /** Ends the run, its tools and all readers; nothing of the conversation runs when this resolves. */
+  /** Ends the run, its tools and all readers; nothing of the conversation runs after this resolves. */
   async close(outcome: 'deleted' | 'closing'): Promise<void> {
     await this.#inbox.run(async () => {
       if (this.#closed) return
@@ -203,27 +204,27 @@ export class ConversationActor {
       this.#unstored.stop()
       await this.tasks.close()
       await this.#runs.stopAgent()
-      // What waits for somebody keeps waiting at the next start.
+      // Pending approvals and questions stay pending and continue after the next start.
       const pauses = outcome === 'closing' && this.#state.current.status === 'running' && !this.#log.failed
       const end = this.#unstored.kept ?? this.#pauseIntent('server_closing', true)
       if (pauses) await this.apply(end).catch(this.reportStorage)
       await this.#log.close(outcome)
-      // With what came since the last change that was worth showing.
+      // Reports the changes since the last `onChange`.
       if (this.#state.current !== this.#openedWith) this.#deps.onChange(this.#state.current)
     })
   }
 
-  /** The open calls whose result comes from their tool. */
+  /** The open calls that have begun: their tool writes the result. */
   begunCalls(): readonly string[] {
     return this.#runs.begunCalls()
   }
 
-  /** Stops the run and its tools, in turn only. Returns the log's head at the last model request, 0 when there was none. */
+  /** Stops the run and its tools, in turn only. Returns the log's head at the last model request, or 0. */
   async stopAgent(): Promise<number> {
     return await this.#runs.stopAgent()
   }
 
-  /** Logs that an event could not be stored. Of a closed conversation that is expected. */
+  /** Logs that an event could not be stored. If the conversation is closed, that is expected and not logged. */
   readonly reportUnlessClosed = (error: unknown): void => {
     if (!this.#closed) this.reportStorage(error)
   }
@@ -234,7 +235,7 @@ export class ConversationActor {
     this.#deps.logger.error({ err: error, conversation_id: this.#log.conversationId }, what)
   }
 
-  /** Every durable event passes here, in order, after the state and before any other reader. */
+  /** Receives every durable event, in order, after the state has been updated and before any other reader. */
   #take(events: readonly StoredEvent[]): void {
     let isShown = false
     for (const { event } of events) {
@@ -244,17 +245,17 @@ export class ConversationActor {
     if (isShown) this.#deps.onChange(this.#state.current)
   }
 
-  /** What cannot be stored or started now is tried again later. */
+  /** Retries later if storing or starting fails now. */
   async #advanceTasks(): Promise<void> {
     if (this.#closed || this.#log.failed || this.#unstored.kept) return
     await this.tasks.advance().catch((error: unknown) => {
       this.reportStorage(error)
-      // A damaged log gives the same error every time.
+      // A damaged log gives the same error on every attempt.
       if (!(error instanceof Problem && error.code === 'conversation_damaged')) this.#unstored.tryLater()
     })
   }
 
-  /** The owner of this conversation opens a failed log again. */
+  /** Asks the owner of this conversation to reopen a failed log. */
   async #tryAgain(): Promise<void> {
     if (this.#log.failed) return
     await this.settle().catch((error: unknown) => {
@@ -263,7 +264,7 @@ export class ConversationActor {
     })
   }
 
-  /** Whether the next start of the server may leave this conversation alone. */
+  /** True if the next start of the server need not recover this conversation. */
   #needsNoRecovery(): boolean {
     const { reason, openCalls, settings } = this.#state.current
     const isCutOff = reason === 'server_closing' || (reason === 'server_restart' && settings.resume_on_start)
@@ -274,7 +275,7 @@ export class ConversationActor {
     return { kind: 'pause', reason, interrupt, begun: this.begunCalls(), now: Date.now() }
   }
 
-  /** Returns whether the run continues. */
+  /** Returns true if the run continues. */
   async #endRun(run: ActiveRun, end: RunEnd): Promise<boolean> {
     if (this.#closed || !this.#isUnderWay(run)) return false
     this.#runs.release()

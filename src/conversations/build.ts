@@ -1,4 +1,4 @@
-/** Builds an open conversation from its log: each part in the order in which the parts need each other. */
+/** Builds an open conversation from its log, creating the parts in the order of their dependencies. */
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
 import { adviceFor } from '../agent/repeats.ts'
 import type { ToolCalls } from '../agent/tool-calls.ts'
@@ -42,12 +42,12 @@ import { Webhooks } from './webhooks/webhooks.ts'
 
 export type ConversationSource = {
   readonly stored: StoredLog
-  /** The fold of the log as it stands. */
+  /** The state folded from the whole log. */
   readonly state: State
   readonly secrets: ConversationSecrets
   readonly callbacks: CallbackFile
   readonly redactor: Redactor
-  /** Called after each change worth showing in lists. */
+  /** Called after each change that lists show. */
   readonly onChange: (state: State) => void
 }
 
@@ -73,7 +73,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     onChange,
   })
   log.subscribe({ onEvents: (events) => events.forEach(({ event }) => recorder.take(event)) })
-  // After the conversation itself: it already knows what others receive.
+  // Subscribe after the conversation itself, so that it already knows the events that others receive.
   deps.onLogOpened(log)
   if (state.current.settings.visualize) logEvents(log, logger)
   const { commands, processes, shells, network } = execution
@@ -98,7 +98,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
 type Base = {
   readonly id: string
   readonly own: ConversationStorage
-  /** The server's own, of this conversation. */
+  /** The server's own directory for this conversation. */
   readonly directory: string
   readonly logger: Logger
   readonly log: EventLog
@@ -144,7 +144,7 @@ type BuiltExecution = {
   readonly processes: ConversationProcesses
 }
 
-/** Shells, what they may reach, and what clients run in them. */
+/** Builds the shells, their network, and the commands that clients run in them. */
 function buildExecution(
   deps: ConversationDeps,
   { id, own, directory, logger, log, state, limits, workdir }: Base,
@@ -156,8 +156,7 @@ function buildExecution(
     policy: () => state.current.settings.network,
     runId: () => state.current.run?.id,
     emit: async (drafts) => void (await log.append([...drafts])),
-    onFault: (error) =>
-      logger.error({ err: error, conversation_id: id }, 'an event of the network could not be stored'),
+    onFault: (error) => logger.error({ err: error, conversation_id: id }, 'a network event could not be stored'),
   })
   const shells = new ConversationShells(() =>
     deps.exec.createShells({
@@ -217,7 +216,7 @@ function buildToolCalls(
   })
 }
 
-/** Makes the model with the credentials that hold then; its answers are redacted and timed. */
+/** Creates the model client with the credentials valid at that time; its answers are redacted and timed. */
 function llmFactory(
   { models }: ConversationDeps,
   conversationId: string,

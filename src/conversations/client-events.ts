@@ -1,4 +1,7 @@
-/** Events that clients put into the log of a conversation for each other: durable and shown to all clients, never to the model. */
+/**
+ * Events that clients add to the log of a conversation for each other: durable, visible to all clients, never sent to
+ * the model.
+ */
 import type { Event } from '../contract/events/event.ts'
 import type { PostClientEvent, PostedClientEvent } from '../contract/events/events-api.ts'
 import { MAX_CLIENT_EVENT_BYTES } from '../contract/events/events-api.ts'
@@ -24,7 +27,7 @@ export class ClientEvents {
     this.#deps = deps
   }
 
-  /** With a key as for a message. Throws a `Problem` for what is too large. */
+  /** Accepts an idempotency key, as messages do. Throws a `Problem` if the event is too large. */
   async post({ name, data }: PostClientEvent, idempotency?: Idempotency): Promise<PostedClientEvent> {
     requireSmall(data)
     const { log, state, redact, actor } = this.#deps
@@ -42,11 +45,11 @@ export class ClientEvents {
   }
 }
 
-/** Everybody who follows the conversation is sent it. */
+/** Limits the size, because every subscriber of the conversation receives the event. */
 function requireSmall(data: unknown): void {
   if (Buffer.byteLength(JSON.stringify(data) ?? '') <= MAX_CLIENT_EVENT_BYTES) return
   throw new Problem(
     'body_too_large',
-    `The data of an event has at most ${MAX_CLIENT_EVENT_BYTES} bytes; put more into a file and name that.`,
+    `The data of an event has at most ${MAX_CLIENT_EVENT_BYTES} bytes; store larger data in a file and send its path.`,
   )
 }

@@ -1,4 +1,4 @@
-/** Changes the configuration of an open conversation: checked and stored in turn, with what has to be done before and after. */
+/** Changes the configuration of an open conversation: checks and stores it in turn, with the work before and after. */
 import type { UpdateConfig } from '../contract/conversation.ts'
 import type { DroppedCredential } from '../contract/llm-config.ts'
 import { checkPolicy } from '../network/server-policy.ts'
@@ -19,14 +19,14 @@ import type { State } from './state/state.ts'
 import { enterAsGuest, leaveAsGuest } from './workdirs/guest-workdirs.ts'
 import { prepareWorkdir } from './workdirs/workdir.ts'
 
-/** What the client learns about an update. */
+/** What the response reports about an update. */
 export type Configured = {
   readonly warnings: readonly string[]
-  /** Credentials that were for another origin. */
+  /** Credentials that belonged to another origin. */
   readonly dropped: readonly DroppedCredential[]
 }
 
-/** What of a conversation depends on its configuration. */
+/** The parts of a conversation that depend on its configuration. */
 export type ConfiguredParts = {
   readonly actor: ConversationActor
   readonly state: LiveState
@@ -36,7 +36,7 @@ export type ConfiguredParts = {
   readonly redact: (text: string) => string
 }
 
-/** The new credentials hold from the next model request on. */
+/** The new credentials apply from the next model request on. */
 export async function configureConversation(
   deps: ConversationDeps,
   parts: ConfiguredParts,
@@ -48,7 +48,7 @@ export async function configureConversation(
   await parts.actor.configure(async (state) => {
     const change = llm && changeOf(state.settings.llm_config, llm.config)
     dropped = change?.dropped ?? []
-    // First of all: another field may repeat them.
+    // Redact the new credentials first: another field may repeat them.
     if (llm) parts.secrets.hideLlm(llm.config)
     refuseSecretsIn({ workdir: update.workdir, ...shownFields(llm?.config) }, parts.redact)
     if (llm) await checkEndpoint({ ...state.settings.llm_config, ...llm.config }, deps.models.endpointRefusal)
@@ -65,7 +65,7 @@ export async function configureConversation(
 type Checked = {
   readonly update: UpdateConfig
   readonly llm: LlmChange | undefined
-  /** The new one. */
+  /** The new workdir. */
   readonly workdir: string | undefined
 }
 
@@ -78,14 +78,14 @@ function planOf(
   const guests = { storage, workdirBase: workspace.workdirRules.base }
   return {
     changes: changesOf({ update, llm, workdir, redact }),
-    // Before the log has them: a change that is in the log holds.
+    // Do this before the change is logged: a change that is in the log is in effect.
     before: async () => {
       if (workdir !== undefined) await enterAsGuest(guests, workdir, state.id)
       if (llm) await secrets.updateLlm(llm)
     },
     after: async () => {
       if (update.network) network.recheck()
-      // The next command starts in the workdir, and in the network, that hold then.
+      // The next command starts in the new workdir and network.
       if (workdir !== undefined || changesNetworkMode(state, { network: update.network })) await shells.close()
       const former = state.settings.workdir
       if (workdir !== undefined) await leaveAsGuest(guests, former, state.id, workdir)

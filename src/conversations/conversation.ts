@@ -1,6 +1,6 @@
 /**
- * One open conversation: everything that routes may ask of it, and its life from `start` to `dispose`. It only ties parts
- * together: `build.ts` makes them, `actor.ts` puts what is asked in order.
+ * One open conversation: everything that routes can do with it, and its life from `start` to `dispose`. It only
+ * connects parts: `build.ts` creates them, `actor.ts` serialises requests.
  */
 import type { AgentInfo } from '../contract/agent-info.ts'
 import type { ConversationView, UpdateConfig } from '../contract/conversation.ts'
@@ -40,7 +40,7 @@ import type { Tasks } from './tasks/tasks.ts'
 import type { CallbackSet } from './webhooks/callback-set.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 
-/** The parts that clients reach. */
+/** The parts that clients can reach. */
 export type ClientParts = {
   readonly log: EventLog
   readonly files: ConversationFiles
@@ -52,7 +52,7 @@ export type ClientParts = {
   readonly clientEvents: ClientEvents
 }
 
-/** What clients run in a conversation, beside its agent. */
+/** What clients run in a conversation, in addition to its agent. */
 export type Exec = {
   readonly commands: ClientCommands
   readonly processes: ConversationProcesses
@@ -81,7 +81,7 @@ export class Conversation {
   readonly secrets: ClientSecrets
   readonly network: NetworkApprovals
   readonly clientEvents: ClientEvents
-  /** Delivers events to webhooks; what clients may ask of that is in `webhooks`. */
+  /** Delivers events to webhooks; clients manage webhooks through `webhooks`. */
   readonly deliveries: Pick<CallbackSet, 'settle'>
   readonly redact: (text: string) => string
   readonly #deps: ConversationDeps
@@ -111,22 +111,22 @@ export class Conversation {
     return this.log.conversationId
   }
 
-  /** The fold of the log: what may be noted elsewhere. */
+  /** The state folded from the log, which others may cache. */
   get state(): State {
     return this.#state.current
   }
 
-  /** Whether the log can't be trusted any more and has to be opened again. */
+  /** True if the log cannot be trusted any more and must be reopened. */
   get failed(): boolean {
     return this.log.failed
   }
 
-  /** Whether a run began here: one that is `running` in the log then belongs to no other process. */
+  /** True if a run began in this process: a run that is `running` in the log then belongs to no other process. */
   get hasRun(): boolean {
     return this.#actor.hasRun
   }
 
-  /** Whether something is done here, or is about to be, that a stop of the server would cut off. */
+  /** True if work is active or about to begin that a server shutdown would interrupt. */
   get isWorking(): boolean {
     return this.#actor.isWorking
   }
@@ -147,7 +147,7 @@ export class Conversation {
     })
   }
 
-  /** The same key and body again, within a day, is the same message: it is answered as it was, and posted once. */
+  /** Idempotent: the same key and body within a day returns the earlier response, and the message is posted once. */
   post({ message, run }: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
     const { redact, redactInSlices } = this.#inner.redactor
     const { log } = this
@@ -176,7 +176,7 @@ export class Conversation {
     })
   }
 
-  /** Resolves when the run has ended or waits for somebody, and at the latest after `timeout` seconds. */
+  /** Resolves when the run has ended or waits for a user, and at the latest after `timeout` seconds. */
   async waitForRun(runId: string, timeout: number, signal: AbortSignal): Promise<RunOutcome> {
     const isOver = () => this.#actor.shown.run?.id !== runId || this.#actor.shown.status !== 'running'
     const watch = (onChange: () => void) => this.#actor.watchUnstored(onChange)
@@ -185,15 +185,16 @@ export class Conversation {
   }
 
   /**
-   * Stops the run, if there is one, and returns the status then. The model call ends at once; a tool continues by itself,
-   * unless `interrupt` ends it. `interrupt` also gives up the calls that have not begun; else they begin with the next run.
+   * Stops the active run, if any, and returns the status afterwards. The model call ends at once; a running tool
+   * continues unless `interrupt` ends it. `interrupt` also cancels the calls that have not begun; otherwise they begin
+   * with the next run.
    */
   async pause({ interrupt, reason = 'pause' }: { interrupt: boolean; reason?: string }): Promise<Status> {
     await this.#actor.pause({ interrupt, reason })
     return this.#actor.shown.status
   }
 
-  /** Returns the view, with warnings and with the credentials that the update has dropped. */
+  /** Returns the view, with warnings and the credentials that the update dropped. */
   async configure(update: UpdateConfig): Promise<ConversationView> {
     const parts = { ...this.#inner, redact: this.redact }
     const { warnings, dropped } = await configureConversation(this.#deps, parts, update)
@@ -211,35 +212,38 @@ export class Conversation {
     return this.view()
   }
 
-  /** Recovers what was left half done, and begins to deliver. Once, for a conversation that was opened from its log. */
+  /**
+   * Recovers unfinished work and starts webhook deliveries. Call it once, for a conversation that was opened from its
+   * log.
+   */
   async start(why: RecoveryReason): Promise<void> {
     await this.#actor.recover(why)
     await this.#inner.deliveries.start()
   }
 
-  /** Stores what could not be stored so far; throws when it still cannot be. */
+  /** Stores the pending intent; throws if it still cannot be stored. */
   async settle(): Promise<void> {
     await this.#actor.settle()
   }
 
-  /** Whether closing it would end or lose nothing: no run, command, process, question or due delivery. */
+  /** True if closing it would end or lose nothing: no run, command, process, question or due delivery. */
   async isAtRest(): Promise<boolean> {
     const { network, deliveries, shells } = this.#inner
     const waits = network.pending().items.length > 0 || deliveries.hasDue
     return this.#actor.isAtRest && this.exec.commands.isIdle && !waits && !(await shells.areRunning())
   }
 
-  /** Ends it with everything it started. */
+  /** Ends the conversation with everything it started. */
   async dispose(outcome: LogEnd): Promise<void> {
     const { network, deliveries, shells } = this.#inner
     this.#actor.halt()
     try {
       network.close()
-      // What is deleted need not end cleanly, and no command may hold the delete up.
+      // A deleted conversation need not end cleanly, and no command may delay the deletion.
       if (outcome === 'deleted') await shells.close()
-      // First of all: the log gets how they ended.
+      // Close the commands first: their ends are logged.
       await this.exec.commands.close()
-      // What is being sent would hold up the end of the log.
+      // A delivery in progress would delay the end of the log.
       await deliveries.close(outcome)
       await this.files.close(closedProblem(outcome))
       await this.#actor.close(outcome)

@@ -1,4 +1,4 @@
-/** Creates a conversation from what a client asks for: its workdir, its secrets and its log with the first events. */
+/** Creates a conversation from a client's request: its workdir, its secrets and its log with the first events. */
 import type { CreateConversation } from '../contract/conversation.ts'
 import { Problem } from '../contract/problem.ts'
 import { removeTree } from '../files/trees/remove-tree.ts'
@@ -34,7 +34,7 @@ export type CreateOptions = {
 
 export type Created = { readonly conversation: Conversation; readonly warnings: readonly string[] }
 
-/** Leaves nothing behind when it throws. */
+/** Removes everything it created if it throws. */
 export async function createConversation(deps: ConversationDeps, options: CreateOptions): Promise<Created> {
   const { id, request, idempotency, onChange } = options
   const own = deps.storage.conversation(id)
@@ -45,8 +45,8 @@ export async function createConversation(deps: ConversationDeps, options: Create
   const asSent = { workdir: request.workdir, 'Idempotency-Key': idempotency?.key, ...shownFields(llm.config) }
   refuseSecretsIn(asSent, redactor.redact)
   await own.reserve()
-  // Side by side: most of what a create takes is waiting for the disk. The log's first event comes after all of it,
-  // so a create that is cut off anywhere leaves no conversation.
+  // Run these in parallel: most of a create request is spent waiting for the disk. The log's first event is written
+  // last, so an interrupted create leaves no conversation.
   const workdirMade = prepareWorkdir(request.workdir, id, deps.workspace.workdirRules)
   const logMade = own.createLog(kept)
   let conversation: Conversation | undefined
@@ -82,7 +82,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
 
 type Checked = { readonly llm: ParsedLlm; readonly tools: readonly string[] }
 
-/** Throws a `Problem` for what this server does not allow. */
+/** Throws a `Problem` if this server does not allow the request. */
 async function checkRequest(deps: ConversationDeps, request: CreateConversation): Promise<Checked> {
   const llm = parseNewLlm(request.llm_config, deps.models.defaults)
   if (request.limits) deps.limits.check(request.limits)
@@ -111,7 +111,7 @@ async function undo(
   { request, conversation, workdirMade }: Begun,
 ): Promise<void> {
   const { id } = own
-  // The firehose, and others that have its log, keep it until it is closed.
+  // The firehose and other holders of its log keep it until it is closed.
   await conversation
     ?.dispose('deleted')
     .catch((cause: unknown) => deps.logger.error({ err: cause, conversation_id: id }, NOT_CLOSED))

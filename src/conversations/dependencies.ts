@@ -1,4 +1,4 @@
-/** What all conversations of a server share, in groups: the composition root makes it once. */
+/** The dependencies that all conversations of a server share, in groups: the composition root creates them once. */
 import type { Sandbox } from '../contract/sandbox.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { EventLog } from '../events/event-log.ts'
@@ -34,13 +34,13 @@ export type ConversationDeps = {
   readonly limits: Limiter
   readonly network: NetworkDeps
   readonly dispatcher: CallbackDispatcher
-  /** Runs that work at the same time. */
+  /** Limits the number of runs that work at the same time. */
   readonly slots: Queue
   readonly metrics: Metrics
   readonly logger: Logger
-  /** Makes a redactor that knows the server's own secrets already. */
+  /** Creates a redactor that already knows the server's own secrets. */
   readonly createRedactor: () => Redactor
-  /** Called with each log that is opened or made, before anything is appended to it. */
+  /** Called with each log that is opened or created, before anything is appended to it. */
   readonly onLogOpened: (log: EventLog) => void
 }
 
@@ -52,24 +52,24 @@ export type ServerFacts = {
 
 export type ModelAccess = {
   readonly defaults: LlmDefaults
-  /** Why the operator lets no model request go there, as a clause. */
+  /** Returns why the operator allows no model request to this URL, as a clause. */
   readonly endpointRefusal: (url: string) => Promise<string | undefined>
   readonly createLlm: (
     options: Pick<Redactor, 'redact' | 'redactCutOff'> & {
       config: LlmConfig
-      /** What this conversation has learnt of its endpoints. */
+      /** What this conversation has learnt about its endpoints. */
       dialects: Dialects
       conversationId: string
     },
   ) => Llm
 }
 
-/** Where conversations work, and which files are seen and changed there. */
+/** Where conversations work, and which files can be read and changed there. */
 export type Workspace = {
   readonly workdirRules: WorkdirRules
-  /** What of a conversation's files is the same for all. */
+  /** File dependencies that all conversations share. */
   readonly files: Pick<FilesDeps, 'io' | 'ripgrep'>
-  /** For its tools and for clients. */
+  /** Returns the file rules for tools and for clients. */
   readonly fileRules: (conversation: { stateDirectory: string; workdir: () => string }) => FileRules
 }
 
@@ -84,13 +84,13 @@ export type Execution = {
     limits: ConversationLimits
   }) => Shells
   readonly createTools: (names: readonly string[], deps: ConversationToolDeps) => Tool[]
-  /** Of the commands that clients run; what is absent is as by default. */
+  /** Limits of the commands that clients run; missing ones have defaults. */
   readonly commandLimits?: Partial<ClientCommandLimits>
 }
 
-/** What tools get that differs from conversation to conversation. */
+/** Tool dependencies that differ between conversations. */
 export type ConversationToolDeps = Omit<ToolDeps, 'files'> & {
-  /** The one that holds now. */
+  /** Returns the current workdir. */
   readonly workdir: () => string
   readonly quota: DiskQuota | undefined
 }
@@ -102,7 +102,7 @@ export type Limiter = Pick<ResourceLimiter, 'check' | 'inForce'> & {
     requested: State['settings']['limits']
     workdir: () => string
     directory: string
-    /** Where the commands of clients write. */
+    /** Where the commands of clients write their output. */
     commandOutputs: string
   }) => ConversationLimits
 }

@@ -1,4 +1,4 @@
-/** What a log begins with: how the conversation was made, and the message it was made with. */
+/** The first events of a log: how the conversation was created, and the message it was created with. */
 import type { CreateConversation } from '../contract/conversation.ts'
 import type { EventDraft } from '../contract/events/event.ts'
 import { partsOf } from '../contract/message.ts'
@@ -16,7 +16,7 @@ export function firstEvents(
   redact: (text: string) => string,
 ): EventDraft[] {
   const { workdir, tools, microagents = [] } = settings
-  // Of the prompt, what others have said; the server's own text has no secrets, and is long.
+  // Redact only the parts of the prompt that others wrote; the server's own text has no secrets and is long.
   const extensions = (request.system_prompt_extensions ?? []).map(redact)
   const base = request.system_prompt === undefined ? {} : { base: redact(request.system_prompt) }
   const init: EventDraft = {

@@ -1,4 +1,7 @@
-/** Makes a conversation from another one: its log up to a point, its configuration and secrets as they are now, its workdir. Leaves the original alone. */
+/**
+ * Forks a conversation: copies its log up to a point, its current configuration and secrets, and its workdir. The
+ * original is not changed.
+ */
 import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ForkConversation } from '../contract/conversation.ts'
@@ -26,12 +29,12 @@ export type ForkOptions = {
   readonly id: string
   readonly request: ForkConversation
   readonly idempotency: Idempotency | undefined
-  /** Ends a copy that takes long. */
+  /** Aborts a slow copy. */
   readonly signal: AbortSignal
   readonly onChange: (state: State) => void
 }
 
-/** The log is the last thing that is made: until it is there, nobody sees the copy. Leaves nothing behind when it throws. */
+/** The log is created last: until it exists, nobody sees the copy. Removes everything it created if it throws. */
 export async function forkConversation(
   deps: ConversationDeps,
   source: Conversation,
@@ -53,7 +56,7 @@ export async function forkConversation(
   await own.reserve()
   const guests = { storage, workdirBase: workdirRules.base }
   let copied: string | undefined
-  // One that was made for the original is removed with the last of those who share it.
+  // A directory that was created for the original is removed with the last conversation that shares it.
   const shared = request.workdir === 'share' && now.made_workdir === now.workdir ? now.made_workdir : undefined
   try {
     if (shared !== undefined) await storage.sharedWorkdirs.add(shared, [source.id, id])
@@ -89,13 +92,13 @@ export async function forkConversation(
   }
 }
 
-/** The workdir first: as long as the mark is there, a start of the server knows that it has to go. */
+/** Remove the workdir first: as long as the mark exists, the next start of the server knows that it must be removed. */
 async function removeFork(own: ConversationStorage, workdir: string | undefined): Promise<void> {
   if (workdir !== undefined) await removeTree(workdir)
   await own.discard()
 }
 
-/** A new one, never one that is there already: what is in that is somebody's. */
+/** Creates a new directory, never an existing one: that would hold somebody's files. */
 async function makeWorkdir({ workspace }: ConversationDeps, id: string): Promise<string> {
   const { base } = workspace.workdirRules
   await makeDirectories(base, 0o700)
@@ -104,7 +107,7 @@ async function makeWorkdir({ workspace }: ConversationDeps, id: string): Promise
     await mkdir(path)
   } catch (cause) {
     if (codeOf(cause) !== 'EEXIST') throw cause
-    throw new Problem('conversation_exists', 'There is a workdir of this id already; use another id.', { cause })
+    throw new Problem('conversation_exists', 'A workdir for this id already exists; use another id.', { cause })
   }
   return await realpath(path)
 }
@@ -121,4 +124,4 @@ const beyondEnd = (at_seq: number, head: number) =>
   })
 
 const beforeBeginning = () =>
-  new Problem('invalid_request', 'at_seq: nothing comes before it that a conversation could begin with.')
+  new Problem('invalid_request', 'at_seq is too early: no complete first event comes before it.')

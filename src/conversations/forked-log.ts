@@ -1,4 +1,7 @@
-/** What the log of a copied conversation holds: the events of the original up to a point, and how it comes to rest there. */
+/**
+ * The log of a forked conversation: the events of the original up to a point, and the events that bring the copy to
+ * rest.
+ */
 import type { Event, EventDraft, EventOf } from '../contract/events/event.ts'
 import type { EventLog } from '../events/event-log.ts'
 import { readPages } from '../events/read-pages.ts'
@@ -10,12 +13,12 @@ import { leaveTasks } from './tasks/task-intents.ts'
 
 type Log = Pick<EventLog, 'read' | 'conversationId'>
 
-/** Events read at a time, and bytes of them. */
+/** Limits for one read, in events and bytes. */
 const PAGE = { limit: 256, maxBytes: 1024 * 1024 }
 
 /**
- * The last event up to `seq` after which a copy may begin. Calls belong to the answer that made them: where some of them
- * would be missing, the answer is left out with the others.
+ * Returns the last event up to `seq` after which a copy may begin. Calls belong to the answer that made them: if some
+ * of them would be missing, the whole answer is left out.
  */
 export async function findBorder(log: Log, seq: number): Promise<number> {
   let calls = 0
@@ -34,7 +37,7 @@ export type ForkPlan = {
   /** The last event that is copied. */
   readonly throughSeq: number
   readonly id: string
-  /** Of the original as it is now, and of the copy. */
+  /** The workdirs of the original, as it is now, and of the copy. */
   readonly cwd: string
   readonly settings: Settings
   readonly now: number
@@ -42,7 +45,7 @@ export type ForkPlan = {
 
 export type ForkedLog = {
   readonly events: AsyncIterable<Event>
-  /** Of the state that the copied events led to; once they are read. */
+  /** Returns the closing events for the state of the copied events; call it after they are read. */
   readonly ending: () => EventDraft[]
 }
 
@@ -64,12 +67,12 @@ export function createForkedLog(plan: ForkPlan): ForkedLog {
   return { events: events(), ending: () => endingOf(state, plan, lastResult?.run_id) }
 }
 
-/** As the copy has it: what names the conversation names this one, and keys of requests are not its own. */
+/** Returns the event for the copy: conversation ids become the copy's, and idempotency keys are removed. */
 function ownEvent(event: Event, id: string): Event {
   const own = { ...event, conversation_id: id }
   switch (own.type) {
     case 'SystemInit': {
-      // The directory goes with the original: a copy that was damaged before the fork must not take it along.
+      // The directory belongs to the original: a copy that was damaged before the fork must not delete it.
       const { idempotency: _, made_workdir: __, ...options_summary } = own.options_summary
       return { ...own, session_id: id, options_summary }
     }
@@ -87,7 +90,10 @@ function ownEvent(event: Event, id: string): Event {
   }
 }
 
-/** The copy never runs by itself: what was under way in the original is answered or ended here, and continues there. */
+/**
+ * The copy never runs by itself: unfinished work of the original is answered or ended here, and continues in the
+ * original.
+ */
 function endingOf(state: State, plan: ForkPlan, lastResultOf: string | undefined): EventDraft[] {
   const forked: EventDraft = {
     type: 'ForkedFrom',
@@ -105,4 +111,4 @@ function endingOf(state: State, plan: ForkPlan, lastResultOf: string | undefined
   return [...atRest, ...(hasResult ? [] : [result(state, 'paused', plan.now)]), toStatus(state, 'paused', 'forked')]
 }
 
-const FORKED = 'This conversation was copied while the call was open; what it does is for the original only.'
+const FORKED = 'This conversation was forked while the call was open; its result belongs to the original only.'

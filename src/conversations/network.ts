@@ -1,4 +1,4 @@
-/** The network of one conversation: its policy as it holds now, its proxy, what waits for a user, and what the log has of it. */
+/** The network of one conversation: its current policy, its proxy, its pending requests, and its events in the log. */
 import type { Server } from 'node:net'
 import type { EventDraft } from '../contract/events/event.ts'
 import type {
@@ -29,23 +29,23 @@ export type NetworkDeps = {
   readonly reach: OutboundConnector
   readonly createPermits: () => ConnectionPermits
   readonly onOutcome: (outcome: ProxyOutcome) => void
-  /** Milliseconds that a connection waits for a user. */
+  /** How long a connection waits for a user, in milliseconds. */
   readonly askDeadlineMs?: number
 }
 
 export type ConversationNetworkDeps = NetworkDeps & {
-  /** Of the conversation as it holds now; undefined: the server's default. */
+  /** Returns the current policy of the conversation; undefined: the server's default. */
   readonly policy: () => NetworkPolicy | undefined
-  /** The run that is under way. */
+  /** Returns the id of the active run. */
   readonly runId: () => string | undefined
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
   readonly onFault: (error: unknown) => void
 }
 
-/** Changes the policy, durably. `change` is called when it is its turn, with the policy at that time. */
+/** Changes the policy durably. Calls `change` in turn, with the policy at that time. */
 export type ChangePolicy = (change: (policy: NetworkPolicy | undefined) => NetworkPolicy) => Promise<void>
 
-/** Decisions that are kept, so that the same one can be sent twice. */
+/** Decisions remembered, so that a client can repeat one safely. */
 const MAX_REMEMBERED = 100
 
 export class ConversationNetwork {
@@ -81,12 +81,12 @@ export class ConversationNetwork {
     })
   }
 
-  /** What shells that start now get. */
+  /** The network mode of new shells. */
   get mode(): NetworkMode {
     return effectivePolicy(this.#deps.policy(), this.#deps.server).mode
   }
 
-  /** The policy of the conversation, under the mode that holds. */
+  /** The policy of the conversation, under the effective mode. */
   get shown(): NetworkPolicy {
     const policy = this.#deps.policy() ?? this.#deps.server.default
     return this.mode === policy.mode ? policy : { mode: this.mode }
@@ -97,7 +97,7 @@ export class ConversationNetwork {
     return this.#proxy.adopt(listener)
   }
 
-  /** After a change of the policy: what it does not permit any more ends now. */
+  /** Ends connections that a changed policy does not permit any more. */
   recheck(): void {
     this.#proxy.recheck()
     this.#asks.recheck((host, port) => {
@@ -111,8 +111,8 @@ export class ConversationNetwork {
   }
 
   /**
-   * Throws a `Problem` for what does not wait. The same decision again changes nothing. `changePolicy` is called for a
-   * decision that is to be remembered.
+   * Throws a `Problem` if the request is not pending. Idempotent. Calls `changePolicy` for a decision that is to be
+   * remembered.
    */
   async decide(
     id: string,
@@ -121,7 +121,7 @@ export class ConversationNetwork {
   ): Promise<NetworkDecisionAnswer> {
     const ask = this.#asks.find(id)
     if (!ask) return this.#repeat(id, behavior)
-    // First the policy: the answer lets the connection continue.
+    // Change the policy first: the answer lets the connection continue.
     if (remember) await changePolicy((policy) => this.#withTarget(policy, ask, behavior))
     this.#asks.answer(ask, behavior)
     if (remember) this.recheck()
@@ -146,17 +146,23 @@ export class ConversationNetwork {
     if (verdict.decision === 'deny') return refuse(verdict.reason, verdict.isFinal ? '' : howToAllow(host, port))
     const answer = await this.#asks.ask(host, port)
     if (answer?.behavior === 'allow') return { allowed: true, asked: true }
-    return refuse(answer ? ANSWERED[answer.by] : 'too many other hosts wait for a decision', howToAllow(host, port))
+    return refuse(
+      answer ? ANSWERED[answer.by] : 'too many other hosts are waiting for a decision',
+      howToAllow(host, port),
+    )
   }
 
   #repeat(id: string, behavior: ApprovalDecision['behavior']): NetworkDecisionAnswer {
     const before = this.#decided.get(id)
     if (before === behavior) return { behavior, pending: this.#asks.pending.length }
     if (before !== undefined)
-      throw new Problem('already_decided', 'This was decided before, and differently; change the policy instead.')
+      throw new Problem(
+        'already_decided',
+        'This request has already been decided differently; change the policy instead.',
+      )
     throw new Problem(
       'network_request_not_found',
-      'No connection waits for this decision any more; GET network-requests shows what waits.',
+      'No connection waits for this decision any more; GET network-requests lists the pending ones.',
     )
   }
 
@@ -170,7 +176,7 @@ export class ConversationNetwork {
   }
 
   #noteAnswer(ask: ApprovalRequest, { behavior, by }: ApprovalDecision): void {
-    if (by === 'closing') return // the next start of the server tells of it
+    if (by === 'closing') return // the next start of the server logs it
     this.#decided.set(ask.id, behavior)
     for (const id of [...this.#decided.keys()].slice(0, -MAX_REMEMBERED)) this.#decided.delete(id)
     const request = { id: ask.id, host: formatHost(ask.host), port: ask.port }
@@ -189,9 +195,9 @@ export class ConversationNetwork {
 
 const ANSWERED: Readonly<Record<ApprovalDecision['by'], string>> = {
   user: 'the user did not allow it',
-  timeout: 'nobody decided about it in time',
+  timeout: 'no decision was made in time',
   policy: 'it is not on the allow list',
-  closing: 'nobody can decide about it now',
+  closing: 'it can no longer be decided',
 }
 
 const howToAllow = (host: Host, port: number) =>

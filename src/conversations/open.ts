@@ -12,7 +12,7 @@ import { foldLog } from './state/read-state.ts'
 import type { State } from './state/state.ts'
 import { readCallbacks } from './webhooks/callback-set.ts'
 
-/** Throws a `Problem` when it does not exist or its log is damaged. */
+/** Throws a `Problem` if it does not exist or its log is damaged. */
 export async function openConversation(
   deps: ConversationDeps,
   id: string,
@@ -24,9 +24,9 @@ export async function openConversation(
 }
 
 export type StoredConversation = {
-  /** Closed when the conversation cannot be opened. */
+  /** Closed if the conversation cannot be opened. */
   readonly stored: StoredLog
-  /** The state as it was noted beside the log, if there is any. */
+  /** The cached state from the snapshot, if any. */
   readonly noted?: State | undefined
   readonly onChange: (state: State) => void
 }
@@ -51,7 +51,10 @@ export async function openStored(
   }
 }
 
-/** What cannot be decrypted is missing, and reported when it is needed: the rest of the conversation can still be read. */
+/**
+ * Leaves out what cannot be decrypted, and reports it when it is needed: the rest of the conversation can still be
+ * read.
+ */
 async function readSecrets(own: ConversationStorage, logger: Logger): Promise<SecretValues> {
   try {
     return await own.readSecrets()

@@ -1,4 +1,4 @@
-/** Tries work again after a failure, with waits that double from one failure to the next. */
+/** Retries work after a failure with exponential backoff. */
 
 export type RetryTiming = { readonly firstWaitMs: number; readonly longestWaitMs: number }
 
@@ -13,14 +13,14 @@ export class Retrier {
   #isWanted = false
   #isStopped = false
 
-  /** `work` is tried again when it rejects, or when `later` was called while it was under way. It reports its own errors. */
+  /** Retries `work` after it rejects, or if `later` was called while it ran. `work` reports its own errors. */
   constructor(work: () => Promise<unknown>, timing: RetryTiming = TIMING) {
     this.#work = work
     this.#timing = timing
     this.#waitMs = timing.firstWaitMs
   }
 
-  /** Resolves after the first try. */
+  /** Resolves after the first attempt. */
   async now(): Promise<void> {
     this.#isTrying = true
     this.#isWanted = false
@@ -30,11 +30,11 @@ export class Retrier {
     if (this.#isWanted) this.later()
   }
 
-  /** Tries in a while, unless that is due already. */
+  /** Schedules an attempt, unless one is already scheduled. */
   later(): void {
     this.#isWanted = true
     if (this.#isTrying || this.#timer || this.#isStopped) return
-    // Spread: a disk that was full has failed many at the same moment.
+    // Add jitter: a disk that was full has failed many conversations at the same moment.
     const waitMs = this.#waitMs * (0.75 + Math.random() / 2)
     this.#timer = setTimeout(() => {
       this.#timer = undefined
@@ -42,7 +42,7 @@ export class Retrier {
     }, waitMs).unref()
   }
 
-  /** What is being tried is tried to its end, and not again. */
+  /** Stops retrying; an attempt in progress finishes. */
   stop(): void {
     this.#isStopped = true
     clearTimeout(this.#timer)

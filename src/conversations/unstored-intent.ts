@@ -1,4 +1,7 @@
-/** The intent of one conversation that could not be stored: kept, and retried with backoff until it is. It comes before all others. */
+/**
+ * The intent of one conversation that could not be stored: kept and retried with backoff. It is stored before all
+ * others.
+ */
 import { Retrier } from './retrier.ts'
 import type { Intent } from './state/intents.ts'
 
@@ -7,7 +10,7 @@ export class UnstoredIntent {
   readonly #watchers = new Set<() => void>()
   #kept: Intent | undefined
 
-  /** `tryAgain` calls `store`, in its turn. */
+  /** `tryAgain` calls `store` in turn. */
   constructor(tryAgain: () => Promise<unknown>) {
     this.#retrier = new Retrier(tryAgain)
   }
@@ -28,7 +31,7 @@ export class UnstoredIntent {
     this.#kept = undefined
   }
 
-  /** Also for what else the disk did not take. */
+  /** Schedules a retry, also for other writes that failed. */
   tryLater(): void {
     this.#retrier.later()
   }
@@ -37,7 +40,7 @@ export class UnstoredIntent {
     this.#retrier.stop()
   }
 
-  /** Calls `onKept` whenever there is an intent to keep. Returns how to stop. */
+  /** Calls `onKept` whenever an intent is kept. Returns an unsubscribe function. */
   watch(onKept: () => void): () => void {
     this.#watchers.add(onKept)
     return () => this.#watchers.delete(onKept)

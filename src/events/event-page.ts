@@ -33,7 +33,7 @@ function resumeAt(
   if (!position || position[0] !== order || !Number.isSafeInteger(seq) || seq < 0) {
     throw new Problem(
       'invalid_cursor',
-      'page_id is none that a page in this order gave; leave it out to start from the first page.',
+      'page_id was not issued for this order; leave it out to start from the first page.',
     )
   }
   return order === 'asc'

@@ -23,7 +23,7 @@ const ENCODED_AGAIN = /%(25)*(00|2e|2f|5c)/i
 
 /** `text` as it is meant, not encoded any more. `.` is nothing; a slash at the end is fine. Throws a `Problem`. */
 export function parseJailPath(text: string): JailPath {
-  if (text.includes('\0')) throw unsafePath('it holds a NUL character')
+  if (text.includes('\0')) throw unsafePath('it contains a NUL character')
   if (!text.isWellFormed()) throw unsafePath('it is no valid Unicode')
   if (text.startsWith('/')) throw unsafePath('it is absolute; paths begin at the workdir')
   if (Buffer.byteLength(text) > MAX_PATH_BYTES) throw unsafePath(`it has more than ${MAX_PATH_BYTES} bytes`)

@@ -144,7 +144,7 @@ function fromConnection(error: unknown, code: string, { endpoint, partial }: Err
   }
   // Of the connector that the operator's rules are kept by.
   if (code === 'ENDPOINT_REFUSED' || code === 'ADDRESS_REFUSED') {
-    const message = `Nothing is sent to ${origin}: ${innermostMessage(error)}. Use another llm_config.base_url, or have the operator allow it with OPENHANDS_LLM_ALLOW.`
+    const message = `Nothing is sent to ${origin}: ${innermostMessage(error)}. Use another llm_config.base_url, or ask the operator to allow it with OPENHANDS_LLM_ALLOW.`
     return new LlmError('config', message, { cause: error })
   }
   if (/CERT|SSL|TLS|EPROTO|SELF_SIGNED|UNABLE_TO_/.test(code)) {

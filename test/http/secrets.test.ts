@@ -155,7 +155,7 @@ describe('is refused, and nothing of it repeated:', () => {
     ]) {
       const answer = await it.http.call('PUT', `/conversations/${it.id}/config`, body)
       expectProblem(answer, 400, 'invalid_request')
-      expect(answer.body.message).toMatch(/holds the value of a secret/)
+      expect(answer.body.message).toMatch(/contains the value of a secret/)
       expect(answer.text).not.toContain(VALUE)
     }
   })

@@ -117,7 +117,9 @@ test.each(['alone', 'with all that lies beside it'])('a log deleted under the se
   await writeFile(join(server.dataDir, 'work', hurt, 'go'), '')
 
   const look = async () => (await server.call('GET', `/conversations/${hurt}`)).body
-  await expect.poll(look).toMatchObject({ error: 'conversation_damaged', message: expect.stringContaining('is gone') })
+  await expect
+    .poll(look)
+    .toMatchObject({ error: 'conversation_damaged', message: expect.stringContaining('is missing') })
   stream.close()
   expect(
     stream.frames.map(({ event }) => event),

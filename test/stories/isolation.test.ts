@@ -352,7 +352,10 @@ describe('the level of isolation', () => {
       workdir: scene.server.home,
       llm_config: { model: 'm' },
     })
-    expect(body).toMatchObject({ error: 'unsafe_path', message: expect.stringMatching(/own files lie in it/) })
+    expect(body).toMatchObject({
+      error: 'unsafe_path',
+      message: expect.stringMatching(/contains the server.s own files/),
+    })
     for (const workdir of ['.', '/proc', '/proc/1/root', '/sys', '/run', '/dev'])
       expect(
         (await scene.server.call('POST', '/conversations', { workdir, llm_config: { model: 'm' } })).body.error,

@@ -1,4 +1,4 @@
-/** What intents about permissions lead to. Pure. None of them ever grants what was not approved as shown. */
+/** Decides the events of intents about permissions. Pure. No intent grants a call that was not approved as shown. */
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { AskedToolUse, Decision, ToolDecision } from '../../contract/permission.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -7,10 +7,10 @@ import { answer, answerOpenCalls, denials, isWaiting, result, startForUnread, to
 import type { State } from '../state/state.ts'
 import { endOfCurrentTask } from '../tasks/task-intents.ts'
 
-/** The loop has come to calls that need a decision, and is still. */
+/** The loop has reached calls that need a decision, and has stopped. */
 export type AskIntent = { kind: 'ask'; runId: string; requestId: string; toolUses: readonly AskedToolUse[] }
 export type DecideIntent = { kind: 'decide'; requestId: string; decisions: readonly ToolDecision[] }
-/** `reason` may be empty. `newRunId` is for a message that waits to be read. `now` is milliseconds since 1970. */
+/** `reason` may be empty. `newRunId` is for the run of a queued message. `now` is milliseconds since 1970. */
 export type RejectIntent = { kind: 'reject'; reason: string; newRunId: string; now: number }
 
 /** All calls of a turn that have not begun are decided before any of them runs. */
@@ -26,7 +26,7 @@ export function decideAsk(state: State, { runId, requestId, toolUses }: AskInten
   return [request, toStatus(state, 'waiting_for_confirmation', 'permission_request')]
 }
 
-/** For the request that is open; the run continues with the last decision, also when all of them are denials. */
+/** Decides calls of the open request; the run continues after the last decision, even if all of them are denials. */
 export function decidePermission(state: State, { requestId, decisions }: DecideIntent): EventDraft[] | Problem {
   const { request } = state
   if (request?.id !== requestId) return nothingPending()
@@ -44,7 +44,7 @@ export function decidePermission(state: State, { requestId, decisions }: DecideI
   return [...made, ...denied, ...goesOn]
 }
 
-/** Every open call of the turn, also one that was allowed beside those that waited: the turn as a whole is refused. */
+/** Rejects every open call of the turn, including calls that were already allowed: the turn is refused as a whole. */
 export function decideReject(state: State, { reason, newRunId, now }: RejectIntent): EventDraft[] | Problem {
   if (!isUndecided(state)) return nothingPending()
   const rejected = [...denials(state, 'user', reason), ...answerOpenCalls(state, 'rejected', denialMessage(reason))]
@@ -67,4 +67,4 @@ const denialMessage = (message: string | undefined) =>
 export const isUndecided = (state: State) => undecidedCalls(state.request).length > 0
 
 export const nothingPending = () =>
-  new Problem('nothing_pending', 'Nothing waits for a decision; GET permissions shows what does.')
+  new Problem('nothing_pending', 'No tool call is waiting for a decision; GET permissions lists the pending ones.')

@@ -1,4 +1,4 @@
-/** The approvals of one conversation: which calls of the agent wait for a user, and how the user decides them. */
+/** The approvals of one conversation: which tool calls wait for a user, and how the user decides them. */
 import type { PendingPermissions, PermissionAnswer, ToolDecision } from '../../contract/permission.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
@@ -12,11 +12,11 @@ import { nothingPending } from './approval-intents.ts'
 import { permissionNotFound, requireSameInLog } from './decided-requests.ts'
 import type { LiveState } from '../state/live-state.ts'
 
-/** What approvals need of the conversation's actor. */
+/** What approvals need from the conversation's actor. */
 export type ApprovalActor = {
-  /** Runs the work when its turn has come. */
+  /** Queues the work and runs it in turn. */
   inTurn<T>(work: () => Promise<T>): Promise<T>
-  /** Decides and stores; in turn only. */
+  /** Decides and stores the events; call it only in turn. */
   apply(intent: DecideIntent | RejectIntent): Promise<unknown>
 }
 
@@ -28,7 +28,7 @@ export type ApprovalsDeps = {
   readonly actor: ApprovalActor
 }
 
-/** All methods throw a `Problem` for what cannot be decided. */
+/** All methods throw a `Problem` for a decision that is not possible. */
 export class Approvals {
   readonly #deps: ApprovalsDeps
 
@@ -36,13 +36,13 @@ export class Approvals {
     this.#deps = deps
   }
 
-  /** What waits now, with what has been decided of it. */
+  /** Returns the pending requests with the decisions made so far. */
   pending(): PendingPermissions {
     const request = this.#waiting()
     return { items: request ? [requestView(request)] : [] }
   }
 
-  /** By id and by content; the same decision again changes nothing, also long afterwards. */
+  /** Decides calls by id and content. Idempotent: the same decision again changes nothing, even long afterwards. */
   async decide(requestId: string, given: readonly ToolDecision[]): Promise<PermissionAnswer> {
     const { log, state, redact, actor } = this.#deps
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
@@ -54,12 +54,12 @@ export class Approvals {
       await actor.apply({ kind: 'decide', requestId, decisions })
       return true
     })
-    // Out of turn: it only reads, maybe far back, and what is over does not change.
+    // This runs out of turn: it only reads, possibly far back in the log, and closed requests do not change.
     if (!isDecided) await requireSameInLog(log, requestId, decisions)
     return this.#answer()
   }
 
-  /** Allows all that waits in this request, as it was shown. */
+  /** Allows every pending call of this request, as shown. */
   async approve(requestId: string): Promise<PermissionAnswer> {
     const request = this.#waiting()
     if (!request) throw nothingPending()
@@ -70,7 +70,7 @@ export class Approvals {
     return await this.decide(requestId, decisions)
   }
 
-  /** Refuses all that waits; the model is not called, unless a message that asked for a run waits to be read. */
+  /** Rejects every pending call. The model is not called, unless a queued message asked for a run. */
   async reject(reason = ''): Promise<PermissionAnswer> {
     const { redact, actor } = this.#deps
     await actor.inTurn(() =>

@@ -1,4 +1,4 @@
-/** Requests that are over: what was decided of them is in the log, and only there. */
+/** Closed permission requests: their decisions are stored only in the log. */
 import type { EventOf } from '../../contract/events/event.ts'
 import type { ToolDecision } from '../../contract/permission.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -9,7 +9,7 @@ import { repeats } from './open-request.ts'
 const TYPES = new Set(['PermissionRequest', 'PermissionDecision'])
 const PAGE = 1000
 
-/** For a decision that comes again: throws a `Problem` unless it says what was decided then. */
+/** Checks a repeated decision: throws a `Problem` unless it matches the recorded one. */
 export async function requireSameInLog(
   log: EventLog,
   requestId: string,
@@ -21,7 +21,7 @@ export async function requireSameInLog(
   if (answer instanceof Problem) throw answer
 }
 
-/** From the newest back to the request itself; undefined when there was no such request. */
+/** Reads backwards from the newest event to the request itself; returns undefined if there was no such request. */
 async function decisionsOf(log: EventLog, requestId: string): Promise<EventOf<'PermissionDecision'>[] | undefined> {
   const made: EventOf<'PermissionDecision'>[] = []
   for await (const { events } of readPages(log, { types: TYPES, order: 'desc', limit: PAGE })) {
@@ -34,4 +34,4 @@ async function decisionsOf(log: EventLog, requestId: string): Promise<EventOf<'P
 }
 
 export const permissionNotFound = () =>
-  new Problem('permission_not_found', 'There is no request with this id; GET permissions shows what waits.')
+  new Problem('permission_not_found', 'There is no request with this id; GET permissions lists the pending ones.')

@@ -1,4 +1,7 @@
-/** The network requests of one conversation: which connections of its commands wait for a user, and how the user decides them. */
+/**
+ * The network requests of one conversation: which connections of its commands wait for a user, and how the user decides
+ * them.
+ */
 import type { DecideNetworkRequest, NetworkDecisionAnswer, PendingNetworkRequests } from '../../contract/network.ts'
 import type { ConversationActor } from '../actor.ts'
 import type { ConversationNetwork } from '../network.ts'
@@ -16,7 +19,7 @@ export class NetworkApprovals {
     return this.#network.pending()
   }
 
-  /** See `ConversationNetwork.decide`. A decision that is to be remembered changes the configuration. */
+  /** See `ConversationNetwork.decide`. A decision to be remembered changes the configuration. */
   async decide(id: string, decision: DecideNetworkRequest): Promise<NetworkDecisionAnswer> {
     return await this.#network.decide(id, decision, (change) =>
       this.#actor.configure(async ({ settings }) => ({ changes: { network: change(settings.network) } })),

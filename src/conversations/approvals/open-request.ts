@@ -1,14 +1,17 @@
-/** What waits for a decision and how it is decided: pure folds and decisions about one request. Nothing here grants by itself. */
+/**
+ * The open permission request and how its calls are decided: pure folds and decisions. Nothing here grants a call by
+ * itself.
+ */
 import type { EventDraft, EventOf } from '../../contract/events/event.ts'
 import type { Decision, PendingPermissions, ToolDecision } from '../../contract/permission.ts'
 import { Problem } from '../../contract/problem.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
 import { hashInput } from '../../policy/permissions.ts'
 
-/** A request of the turn that is open; gone once each of its calls has a result. */
+/** The open request of the turn; it is removed when each of its calls has a result. */
 export type OpenRequest = {
   readonly id: string
-  /** Whether the calls of the turn were let run since all of it was decided. */
+  /** True if the calls of the turn have been released to run, after all of them were decided. */
   readonly isReleased: boolean
   readonly calls: readonly {
     readonly toolUseId: string
@@ -35,7 +38,7 @@ export function openRequest(event: EventOf<'PermissionRequest'>): OpenRequest {
   }
 }
 
-/** As clients are shown it. */
+/** Returns the request as clients see it. */
 export function requestView(request: OpenRequest): PendingPermissions['items'][number] {
   const tool_uses = request.calls.map(({ toolUseId, name, input, inputHash, reason, decision }) => {
     const asked = { tool_use_id: toolUseId, name, input, input_hash: inputHash, reason }
@@ -49,7 +52,7 @@ export function withDecision(
   event: EventOf<'PermissionDecision'>,
 ): OpenRequest | undefined {
   const asked = request?.calls.find((call) => call.toolUseId === event.tool_use_id)
-  // Of something else than what was shown: it decides nothing.
+  // A decision about different content than was shown decides nothing.
   if (request?.id !== event.request_id || asked?.inputHash !== event.input_hash) return request
   const { behavior, updated_input, message } = event
   const decision = {
@@ -67,11 +70,11 @@ export function withDecision(
 export const undecidedCalls = (request: OpenRequest | undefined) =>
   request?.calls.filter((call) => !call.decision) ?? []
 
-/** Once the run continues; nothing of an undecided turn runs. */
+/** Releases the request when the run continues; no call of an undecided turn runs. */
 export const releasedRequest = (request: OpenRequest | undefined) =>
   request && !undecidedCalls(request).length ? { ...request, isReleased: true } : request
 
-/** Whether the call, with this content, is what was approved. */
+/** True if the call, with this exact content, was approved. */
 export function isAllowed(request: OpenRequest | undefined, toolUseId: string, inputHash: string): boolean {
   const asked = request?.calls.find((call) => call.toolUseId === toolUseId)
   if (asked?.decision?.behavior !== 'allow') return false
@@ -79,7 +82,7 @@ export function isAllowed(request: OpenRequest | undefined, toolUseId: string, i
   return inputHash === (updated_input === undefined ? asked.inputHash : hashInput(asked.name, updated_input))
 }
 
-/** The events of these decisions; a decision made already, and the same, is none. Throws nothing: refusals are returned. */
+/** Returns the events of these decisions; a repeated decision adds no event. Never throws: refusals are returned. */
 export function decideCalls(
   request: OpenRequest,
   decisions: readonly ToolDecision[],
@@ -114,14 +117,14 @@ export function decideCalls(
   return drafts
 }
 
-/** Whether these decisions repeat what the log has; for a request that is over. */
+/** True if these decisions match the log; used for requests that are closed. */
 export function repeats(
   logged: readonly EventOf<'PermissionDecision'>[],
   decisions: readonly ToolDecision[],
 ): true | Problem {
   for (const given of decisions) {
     const made = logged.find((event) => event.tool_use_id === given.tool_use_id)
-    // A request is over only when each of its calls is decided.
+    // A request is closed only after each of its calls is decided.
     if (!made) return notOfThisRequest()
     if (made.input_hash !== given.input_hash) return inputChanged()
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as it was checked when it came
@@ -137,14 +140,14 @@ function isSame(a: Decision, b: Decision): boolean {
 const notOfThisRequest = () =>
   new Problem(
     'permission_not_found',
-    'One of the decisions is about a call that this request has not; GET permissions shows those it has.',
+    'One of the decisions is about a call that is not part of this request; GET permissions lists its calls.',
   )
 
 const inputChanged = () =>
   new Problem(
     'input_changed',
-    'The input_hash is not that of the call: it is not what was shown. Look at it again with GET permissions, then decide.',
+    'The input_hash does not match the call, so a different call was shown. Fetch it again with GET permissions, then decide.',
   )
 
 const alreadyDecided = () =>
-  new Problem('already_decided', 'This has been decided before, and differently; a decision is not taken back.')
+  new Problem('already_decided', 'This call has already been decided differently; a decision cannot be changed.')

@@ -1,4 +1,7 @@
-/** Describes what the agent of a conversation is made of, from its configuration and the first event of its log. No secret is in either. */
+/**
+ * Describes the agent of a conversation from its configuration and the first event of its log. Neither contains a
+ * secret.
+ */
 import type { AgentInfo } from '../../contract/agent-info.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { endpointOf } from '../../llm/endpoint.ts'
@@ -43,7 +46,7 @@ function baseUrlOf(config: LlmConfig): string | undefined {
   try {
     return endpointOf(config).baseUrl
   } catch (error) {
-    if (error instanceof LlmError) return undefined // a run will say what is missing
+    if (error instanceof LlmError) return undefined // the next run reports what is missing
     throw error
   }
 }

@@ -1,10 +1,16 @@
-/** Whether the operator allows the endpoint of a configuration, before it is kept. When connecting, it is judged again. */
+/**
+ * Checks whether the operator allows the endpoint of a configuration, before the configuration is stored. The endpoint
+ * is checked again for each connection.
+ */
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
 import { endpointOf } from '../../llm/endpoint.ts'
 import { LlmError } from '../../llm/llm.ts'
 
-/** Throws a `Problem`. What leads nowhere yet is let pass: the first request says what is missing. */
+/**
+ * Throws a `Problem` if the endpoint is not allowed. Accepts a configuration without an endpoint: the first request
+ * reports what is missing.
+ */
 export async function checkEndpoint(
   config: LlmConfig,
   refusal: (url: string) => Promise<string | undefined>,
@@ -14,7 +20,7 @@ export async function checkEndpoint(
   if (!why) return
   throw new Problem(
     'llm_endpoint_refused',
-    `Model requests to the endpoint of llm_config are not allowed: ${why}. Use another base_url, or have the operator allow it with OPENHANDS_LLM_ALLOW.`,
+    `Model requests to the endpoint of llm_config are not allowed: ${why}. Use another base_url, or ask the operator to allow it with OPENHANDS_LLM_ALLOW.`,
   )
 }
 

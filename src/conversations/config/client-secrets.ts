@@ -1,4 +1,4 @@
-/** What clients may do with the secrets of a conversation. Values go in, only names come out. */
+/** What clients can do with the secrets of a conversation: write values and list names. Values are never returned. */
 import type { Secrets } from '../../contract/secret.ts'
 import type { ConversationActor } from '../actor.ts'
 import type { ConversationSecrets, SecretsChange } from './secrets.ts'
@@ -16,7 +16,7 @@ export class ClientSecrets {
     return this.#secrets.names()
   }
 
-  /** Returns the names there are then. */
+  /** Returns all names after the change. */
   async put(values: Secrets): Promise<string[]> {
     await this.#change(() => this.#secrets.put(values))
     return this.names()
@@ -26,7 +26,7 @@ export class ClientSecrets {
     await this.#change(() => this.#secrets.remove(name))
   }
 
-  /** `store` makes the change durable, in turn; only then the log has it. */
+  /** Makes the change durable by `store`, in turn; only then is it logged. */
   async #change(store: () => Promise<SecretsChange>): Promise<void> {
     await this.#actor.inTurn(async () => {
       await this.#actor.apply({ kind: 'secrets', ...(await store()) })

@@ -1,34 +1,34 @@
 /**
- * Which origin the model credentials of a conversation are for, and what becomes of them when its configuration leads to
- * another one: they are dropped, never sent there.
+ * The origin that the model credentials of a conversation belong to. When a new configuration points to another origin,
+ * the credentials are dropped and never sent there.
  */
 import type { DroppedCredential, LlmConfig } from '../../contract/llm-config.ts'
 import { DROPPED_CREDENTIALS, MASK } from '../../contract/llm-config.ts'
 import { endpointOf } from '../../llm/endpoint.ts'
 
-/** What an update comes to, given the configuration that it changes. */
+/** The effect of an update on the configuration that it changes. */
 export type LlmChange = {
-  /** Without headers that are to stay as they are, where nothing stays. */
+  /** The update, without masked headers if no stored credentials are kept. */
   readonly update: LlmConfig
-  /** Of the configuration with the update. */
+  /** The origin of the updated configuration. */
   readonly origin: string
-  /** Whether stored credentials stay. */
+  /** True if stored credentials are kept. */
   readonly keepsCredentials: boolean
-  /** Stored credentials that are gone, at least in part, and that the update has no new value for. */
+  /** Stored credentials that are dropped, at least in part, and that the update does not replace. */
   readonly dropped: readonly DroppedCredential[]
 }
 
-/** Scheme, host and port; empty when the configuration leads nowhere, so that nothing is sent. */
+/** Returns scheme, host and port; empty if the configuration has no endpoint, so that nothing is sent. */
 export function originOf(config: LlmConfig): string {
   try {
-    // The name of the model alone can lead elsewhere, as `openrouter/…` does without a base_url.
+    // The model name alone can select an endpoint, as `openrouter/…` does without a base_url.
     return new URL(endpointOf(config).baseUrl).origin
   } catch {
     return ''
   }
 }
 
-/** `stored` may be masked: only where it leads counts, and which credentials it has. */
+/** `stored` may be masked: only its origin and the names of its credentials matter. */
 export function changeOf(stored: LlmConfig, update: LlmConfig): LlmChange {
   const origin = originOf({ ...stored, ...update })
   if (origin === originOf(stored)) return { update, origin, keepsCredentials: true, dropped: [] }
@@ -41,12 +41,12 @@ export function changeOf(stored: LlmConfig, update: LlmConfig): LlmChange {
   return { update: fresh, origin, keepsCredentials: false, dropped: DROPPED_CREDENTIALS.filter(isDropped) }
 }
 
-/** The credentials as they are kept, with the origin they are for. */
+/** Returns the credentials as they are stored, together with their origin. */
 export const boundTo = (origin: string, secrets: Readonly<Record<string, string>>): Record<string, string> => ({
   ...secrets,
   origin,
 })
 
-/** Whether kept credentials may be sent there. Those of earlier versions do not say what they are for. */
+/** True if stored credentials may be sent to this origin. Credentials of earlier versions record no origin. */
 export const isFor = (origin: string, secrets: Readonly<Record<string, string>>): boolean =>
   (secrets['origin'] ?? origin) === origin

@@ -1,4 +1,4 @@
-/** Takes secret values out of what a user wrote; images are left as they are. */
+/** Redacts secret values in user input; images are left unchanged. */
 import type { UserPart } from '../../contract/message.ts'
 import type { Redactor } from '../../security/redaction/redactor.ts'
 
@@ -6,7 +6,7 @@ export function redactParts(parts: readonly UserPart[], redact: (text: string) =
   return parts.map((part) => (part.type === 'text' ? { ...part, text: redact(part.text) } : part))
 }
 
-/** The same for parts that may be long: other work has its turn in between. */
+/** Redacts parts that may be long; yields to other work in between. */
 export async function redactLongParts(
   parts: readonly UserPart[],
   redactInSlices: Redactor['redactInSlices'],

@@ -1,14 +1,17 @@
-/** For what has to be used as it is: kept, it would give a secret away, and without the secret it would not work. */
+/**
+ * Refuses secret values in fields that are stored verbatim: storing them would leak the secret, and redacting them
+ * would break the field.
+ */
 import { Problem } from '../../contract/problem.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
 
-/** Throws a `Problem` that names the field, and none of it. */
+/** Throws a `Problem` that names the field but quotes none of its text. */
 export function refuseSecretsIn(fields: Readonly<Record<string, unknown>>, redact: (text: string) => string): void {
   for (const [field, value] of Object.entries(fields)) {
     if (mapStrings(value, redact) === value) continue
     throw new Problem(
       'invalid_request',
-      `${field} holds the value of a secret, and everybody who sees the conversation would see it. Credentials of a model belong in llm_config.api_key or extra_headers.`,
+      `${field} contains the value of a secret, which everyone who can read the conversation would see. Put model credentials into llm_config.api_key or extra_headers.`,
     )
   }
 }

@@ -1,4 +1,7 @@
-/** The secrets of one conversation while it is open: kept encrypted, hidden from all text, given to commands and to its model. */
+/**
+ * The secrets of one conversation while it is open: stored encrypted, redacted in all text, passed to commands and to
+ * the model client.
+ */
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import { MAX_SECRETS } from '../../contract/secret.ts'
 import type { Secrets } from '../../contract/secret.ts'
@@ -10,7 +13,7 @@ import type { LlmChange } from './llm-origin.ts'
 import { boundTo, isFor } from './llm-origin.ts'
 import { keptHeaders, mergeLlmSecrets } from './settings.ts'
 
-/** Names only. */
+/** Names only, no values. */
 export type SecretsChange = { readonly added: readonly string[]; readonly removed: readonly string[] }
 
 export type ConversationSecretsDeps = {
@@ -21,13 +24,13 @@ export type ConversationSecretsDeps = {
 
 type Values = Readonly<Record<string, string>>
 
-/** Changes come one at a time, in turn, and are durable when they resolve. */
+/** Changes run one at a time, in turn, and are durable when they resolve. */
 export class ConversationSecrets {
   readonly #write: ConversationSecretsDeps['write']
   readonly #hidden: HiddenValues
   #env: Values
   #llm: Values
-  // Until the log has a change, the former configuration holds, and with it the former credentials.
+  // Until the log has a change, the former configuration applies, and with it the former credentials.
   #formerLlm: Values
 
   constructor({ redactor, kept, write }: ConversationSecretsDeps) {
@@ -44,22 +47,22 @@ export class ConversationSecrets {
     return Object.keys(this.#env).sort()
   }
 
-  /** The model's credentials, as `settings.ts` keeps them: those for this origin, if there are any. */
+  /** Returns the model's credentials, as `settings.ts` stores them, if they belong to this origin. */
   llmFor(origin: string): Values {
     return !isFor(origin, this.#llm) && isFor(origin, this.#formerLlm) ? this.#formerLlm : this.#llm
   }
 
-  /** The variables of the next command, with git's configuration. */
+  /** Returns the environment variables of the next command, including git's configuration. */
   commandEnv(): Record<string, string> {
     return { ...this.#env, ...gitCredentialEnv(this.#env) }
   }
 
-  /** From now on its credentials are found in text; for what comes in the same request as they do. */
+  /** Redacts these credentials from now on, also in the other fields of the same request. */
   hideLlm(update: LlmConfig): void {
     this.#hidden.addLlm(mergeLlmSecrets(this.#llm, update))
   }
 
-  /** Merges. Returns what has changed; throws a `Problem` when there would be too many. */
+  /** Merges the secrets. Returns what has changed; throws a `Problem` if there would be too many. */
   async put(secrets: Secrets): Promise<SecretsChange> {
     const next = { ...this.#env, ...secrets }
     if (Object.keys(next).length > MAX_SECRETS) {
@@ -79,7 +82,7 @@ export class ConversationSecrets {
     return { added: [], removed: [name] }
   }
 
-  /** When the origin changes, what was kept for the former one is deleted. */
+  /** If the origin changes, the credentials stored for the former one are deleted. */
   async updateLlm({ update, origin, keepsCredentials }: LlmChange): Promise<void> {
     if (keepsCredentials && update.api_key === undefined && !update.extra_headers) return
     const merged = boundTo(origin, mergeLlmSecrets(keepsCredentials ? this.#llm : {}, update))
@@ -96,12 +99,13 @@ export class ConversationSecrets {
   }
 }
 
-/** Former values of one name that stay hidden. */
+/** Former values of one name that stay redacted. */
 const MAX_FORMER_VALUES = 16
 
 /**
- * What was hidden stays so until the conversation is closed, replaced or deleted meanwhile: processes that were started
- * with a value still have it, and may print it. It is in memory only: what is deleted is nowhere on disk.
+ * Values that have been redacted stay redacted until the conversation is closed, even if replaced or deleted: processes
+ * that were started with a value still have it and may print it. They are kept in memory only: a deleted value is not
+ * on disk.
  */
 class HiddenValues {
   readonly #redactor: Redactor
@@ -115,10 +119,10 @@ class HiddenValues {
     for (const [name, value] of Object.entries(secrets)) this.#add(this.#redactor.set, name, value)
   }
 
-  // The agent's commands do not have these: what it may watch must not depend on them.
+  // The agent's commands do not receive these values: what an agent can observe must not depend on them.
   addLlm(llm: Values): void {
     const hide = this.#redactor.setServerKey
-    // Not by the name of the server's own key, which it must not take the place of.
+    // Do not key these by the name of the server's own key, which they must not replace.
     if (llm['api_key'] !== undefined) this.#add(hide, 'llm_config.api_key', llm['api_key'])
     for (const [name, value] of Object.entries(keptHeaders(llm))) {
       const parts = secretsInHeader(name, value)
@@ -133,11 +137,14 @@ class HiddenValues {
   }
 }
 
-/** These hold plain words, which would be missing from the agent's own work. Any other may be a credential. */
+/**
+ * These headers contain ordinary words that would be redacted in the agent's own work. Any other header may hold a
+ * credential.
+ */
 const PLAIN_HEADER =
   /^(accept|accept-.*|content-.*|user-agent|referer|http-referer|origin|x-title|x-openrouter-title|.*-version|.*-beta)$/i
 
-/** What of a header is to be hidden. An echo may leave out the word before a credential. */
+/** Returns the secret parts of a header. An echo may omit the word before a credential. */
 export function secretsInHeader(name: string, value: string): string[] {
   if (PLAIN_HEADER.test(name)) return []
   const credential = /^[A-Za-z-]+\s+(\S.*)$/.exec(value)?.[1]

@@ -1,4 +1,7 @@
-/** From what a client asks for to what a conversation is: defaults filled in, secrets split off, leftovers told as warnings. */
+/**
+ * Turns the configuration that a client requests into the stored one: fills in defaults, splits off secrets, and
+ * reports unused fields as warnings.
+ */
 import type { CreateConversation, UpdateConfig } from '../../contract/conversation.ts'
 import { LlmConfig, MASK, NewLlmConfig, maskLlmConfig, splitDump } from '../../contract/llm-config.ts'
 import { Problem, describeIssue } from '../../contract/problem.ts'
@@ -12,17 +15,14 @@ import type { Settings } from '../state/state.ts'
 
 export type LlmDefaults = { readonly model?: string; readonly api_key?: string; readonly base_url?: string }
 
-/** `config` without secrets masked, as the model is to be called with; `warnings` name what is not used. */
+/** `config` is the model's configuration without secrets; `warnings` name the unused fields. */
 export type ParsedLlm = { readonly config: LlmConfig; readonly warnings: readonly string[] }
 
 /** Checks `llm_config` of a create request. Throws a `Problem` without repeating a value. */
 export function parseNewLlm(dump: CreateConversation['llm_config'], defaults: LlmDefaults): ParsedLlm {
   const { config, warnings } = parseLlm(dump)
   if (hasMask(config)) {
-    throw new Problem(
-      'invalid_request',
-      'llm_config holds a masked secret; a new conversation needs the secret itself, or none.',
-    )
+    throw new Problem('invalid_request', 'llm_config holds a masked secret; send the secret itself, or leave it out.')
   }
   const model = config.model ?? defaults.model
   if (model === undefined) {
@@ -42,7 +42,7 @@ export function parseLlmUpdate(dump: NonNullable<UpdateConfig['llm_config']>): P
   return { config: { ...rest, ...(api_key !== undefined && api_key !== MASK && { api_key }) }, warnings }
 }
 
-/** The kept secrets after an update; a header whose value is masked keeps the one it has. */
+/** Returns the stored secrets after an update; a header whose value is masked keeps its stored value. */
 export function mergeLlmSecrets(kept: Readonly<Record<string, string>>, update: LlmConfig): Record<string, string> {
   const before = keptHeaders(kept)
   const headers = Object.entries(update.extra_headers ?? {}).map(
@@ -52,7 +52,10 @@ export function mergeLlmSecrets(kept: Readonly<Record<string, string>>, update: 
   return { ...kept, ...llmSecrets({ ...update, ...(update.extra_headers && { extra_headers }) }) }
 }
 
-/** The model's configuration as a request needs it: the stored one with its secrets put back. Throws an `LlmError` when they are lost. */
+/**
+ * Returns the model's configuration as a request needs it: the stored one with its secrets restored. Throws an
+ * `LlmError` if they are lost.
+ */
 export function withLlmSecrets(
   stored: LlmConfig,
   kept: Readonly<Record<string, string>>,
@@ -60,14 +63,14 @@ export function withLlmSecrets(
 ): LlmConfig {
   const { api_key, extra_headers, ...config } = stored
   const secrets = isFor(originOf(config), kept) ? kept : {}
-  // Not the server's own key in its place: the conversation was made to be paid for by another one.
+  // Do not substitute the server's own key: the conversation was created to be billed to another one.
   if ((api_key !== undefined && !secrets['api_key']) || (extra_headers && !secrets['extra_headers'])) {
     throw new LlmError(
       'auth',
-      'The credentials of this conversation cannot be decrypted, or are for another endpoint; send llm_config.api_key and extra_headers again, or start the server with the key they were stored with.',
+      'The credentials of this conversation cannot be decrypted, or belong to another endpoint; send llm_config.api_key and extra_headers again, or start the server with the key they were stored with.',
     )
   }
-  // The server's own key goes to the server's own endpoint only: a client must not be able to have it sent elsewhere.
+  // Send the server's own key only to the server's own endpoint: a client must not be able to redirect it.
   const key = secrets['api_key'] ?? (isDefaultEndpoint(config, defaults) ? defaults.api_key : undefined)
   return {
     ...config,
@@ -76,24 +79,24 @@ export function withLlmSecrets(
   }
 }
 
-/** The headers of a configuration, out of what is kept of it encrypted. */
+/** Returns the headers of a configuration from its encrypted secrets. */
 export function keptHeaders(secrets: Readonly<Record<string, string>>): Record<string, string> {
   return LlmConfig.shape.extra_headers.unwrap().parse(JSON.parse(secrets['extra_headers'] ?? '{}'))
 }
 
 function isDefaultEndpoint(config: LlmConfig, defaults: LlmDefaults): boolean {
   try {
-    // The model's name alone can lead elsewhere: `openrouter/…` without a base_url goes to OpenRouter.
+    // The model name alone can select an endpoint: `openrouter/…` without a base_url goes to OpenRouter.
     return (
       endpointOf(config).baseUrl ===
       endpointOf({ model: 'gpt', ...(defaults.base_url !== undefined && { base_url: defaults.base_url }) }).baseUrl
     )
   } catch {
-    return false // it leads nowhere; the request will say so
+    return false // there is no endpoint; the request reports it
   }
 }
 
-/** What of a configuration is kept encrypted, by name. */
+/** Returns the secrets of a configuration, by name, to be stored encrypted. */
 export function llmSecrets(config: LlmConfig): Record<string, string> {
   return {
     ...(config.api_key !== undefined && { api_key: config.api_key }),
@@ -107,7 +110,7 @@ export type NewSettings = {
   readonly llm: LlmConfig
   readonly workdir: string
   readonly tools: readonly string[]
-  /** For what the client writes in words of its own. */
+  /** Redacts text that the client wrote. */
   readonly redact: (text: string) => string
 }
 
@@ -143,7 +146,7 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
   return { ...words, ...plain, workdir, llm_config: maskLlmConfig(llm), tools: [...tools], max_iteration_per_run }
 }
 
-/** What an update comes to, checked. */
+/** A checked update. */
 export type NewChanges = {
   readonly update: UpdateConfig
   readonly llm: LlmChange | undefined
@@ -151,7 +154,10 @@ export type NewChanges = {
   readonly redact: (text: string) => string
 }
 
-/** The `changes` of a `ConfigUpdate`: only what was sent, secrets masked, and the names of credentials that are gone. */
+/**
+ * Returns the `changes` of a `ConfigUpdate`: only the fields that were sent, secrets masked, and the names of dropped
+ * credentials.
+ */
 export function changesOf({ update, llm, workdir, redact }: NewChanges): Record<string, unknown> {
   const { llm_config: _, workdir: __, ...words } = update
   const llm_config = llm && Object.keys(llm.update).length ? maskLlmConfig(llm.update) : undefined
@@ -160,13 +166,13 @@ export function changesOf({ update, llm, workdir, redact }: NewChanges): Record<
   return withoutUndefined({ ...(mapStrings(words, redact) as typeof words), llm_config, dropped, workdir })
 }
 
-/** The fields of a configuration that are shown, by name. */
+/** Returns the visible fields of a configuration, by name. */
 export function shownFields(llm: LlmConfig | undefined): Record<string, unknown> {
   const { api_key: _, extra_headers: __, ...shown } = llm ?? {}
   return Object.fromEntries(Object.entries(shown).map(([name, value]) => [`llm_config.${name}`, value]))
 }
 
-/** More would not help anyone to mend the request. */
+/** More issues would not help anyone to fix the request. */
 const MAX_ISSUES = 20
 
 function parseLlm(dump: Record<string, unknown> | undefined): ParsedLlm {

@@ -1,8 +1,8 @@
-/** Warns of a model that does not seem to call tools. */
+/** Warns about a model that does not seem to support tool calls. */
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import { seemsToLackTools } from '../../llm/models.ts'
 
-/** At most one warning. */
+/** Returns at most one warning. */
 export function toolWarning({ model = '' }: LlmConfig, tools: readonly string[]): string[] {
   return tools.length && seemsToLackTools(model)
     ? [`${model} does not seem to support function calling; the agent may not be able to use its tools`]

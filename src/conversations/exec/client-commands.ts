@@ -1,4 +1,4 @@
-/** Commands that clients run in a conversation, beside its agent: run, listed, followed, fed and ended. */
+/** Commands that clients run in a conversation, in addition to its agent: run, list, follow, feed and end them. */
 import type {
   Command,
   CommandInput,
@@ -31,25 +31,25 @@ export type RunOptions = {
   /** Ends the command when it is aborted. */
   readonly signal?: AbortSignal | undefined
   readonly idempotency?: Idempotency | undefined
-  /** Called with the id as soon as there is one: before the command begins, and so before `run` resolves. */
+  /** Called with the id as soon as it exists: before the command begins, and so before `run` resolves. */
   readonly onId?: (commandId: string) => void
 }
 
 export type ClientCommandsDeps = Omit<CommandRunnerDeps, 'streamBytes'> & {
   readonly records: CommandRecords
-  /** Whether a call of the agent is in that session. */
+  /** True if a tool call of the agent is active in that session. */
   readonly isAgentIn: (sessionId: string) => boolean
   readonly limits: ClientCommandLimits
 }
 
-/** What the session of who names none is called elsewhere. */
+/** Names of the default session in other places. */
 const SESSION_ALIASES: Readonly<Record<string, string>> = { api: 'default' }
 
 export class ClientCommands {
   readonly #deps: ClientCommandsDeps
   readonly #runner: CommandRunner
   readonly #reader: CommandReader
-  /** Those that run, and those whose background processes write on. */
+  /** Commands that run, and commands whose background processes still write. */
   readonly #live = new Map<string, LiveCommand>()
   readonly #keyed = new Queue({ limit: 1 })
   readonly #launches = new Queue({ limit: 1 })
@@ -62,9 +62,9 @@ export class ClientCommands {
   }
 
   /**
-   * Runs a command and resolves with its outcome: rejects for nothing the command does, only with a `Problem` when it
-   * could not begin (`session_busy`, `limit_reached`, `unavailable`, a secret in it, the key's own refusals). Its record
-   * and its `CommandResult` are stored when this resolves.
+   * Runs a command and resolves with its outcome. Never rejects because of what the command does, only with a `Problem`
+   * if it could not begin (`session_busy`, `limit_reached`, `unavailable`, a secret in it, the key's own refusals). Its
+   * record and its `CommandResult` are stored when this resolves.
    */
   async run(request: RunCommand, options: RunOptions = {}): Promise<CommandOutcome> {
     const begun = await this.#begin(request, options)
@@ -73,7 +73,7 @@ export class ClientCommands {
     return outcomeOf(begun.record)
   }
 
-  /** The same in the background: resolves once it has started. */
+  /** Runs a command in the background: resolves when it has started. */
   async start(request: RunCommand, options: RunOptions = {}): Promise<CommandStarted> {
     const begun = await this.#begin(request, options)
     if (!(begun instanceof LiveCommand)) return startedOf(begun)
@@ -81,7 +81,7 @@ export class ClientCommands {
     return startedOf(begun.record)
   }
 
-  /** Throws a `Problem` when nobody reads its standard input any more. */
+  /** Throws a `Problem` if nothing reads its standard input any more. */
   async feed(id: string, { text, eof }: CommandInput): Promise<void> {
     const record = await this.#reader.find(id)
     const input = this.#live.get(id)?.input
@@ -97,7 +97,9 @@ export class ClientCommands {
     if (eof) input.end()
   }
 
-  /** All that the command started is dead when this resolves. For one that had ended long before, nothing happens. */
+  /**
+   * Everything that the command started is dead when this resolves. Does nothing for a command that ended long before.
+   */
   async end(id: string): Promise<void> {
     await this.#reader.find(id)
     const command = this.#live.get(id)
@@ -125,12 +127,12 @@ export class ClientCommands {
     return this.#runner.ownerOf(process)
   }
 
-  /** Whether none runs or waits, and nothing writes to the files of one. */
+  /** True if no command runs or waits, and nothing writes to the files of one. */
   get isIdle(): boolean {
     return this.#live.size === 0
   }
 
-  /** Ends those that run. No other begins. */
+  /** Ends the running commands. No other command can begin. */
   async close(): Promise<void> {
     this.#isClosed = true
     const running = [...this.#live.values()].filter((command) => !command.isOver)
@@ -144,7 +146,7 @@ export class ClientCommands {
     if (redact(request.command) !== request.command) throw HOLDS_SECRET
     const { idempotency } = options
     if (!idempotency) return await this.#launchNew(request, options)
-    // In turn: two that come at once must not both find that there was none before.
+    // Check in turn: two concurrent requests must not both find that the key is unused.
     const found = await this.#keyed.run(async () => {
       this.#refuseInFlight(idempotency)
       const remembered = (await records.withKey(idempotency.key)).map((record) => ({ record, ...keyOf(record) }))
@@ -164,13 +166,13 @@ export class ClientCommands {
     return this.#launch(this.#register(request, undefined), request, options)
   }
 
-  /** From here on it counts, and its key is in use. */
+  /** Counts the command and marks its key as used. */
   #register(request: RunCommand, idempotency: Idempotency | undefined): LiveCommand {
     if (this.#isClosed) throw new Problem('unavailable', 'The conversation is closed.')
     const session_id = SESSION_ALIASES[request.session_id] ?? request.session_id
     if (!request.background) {
       this.#refuseBusy(session_id)
-      // Throws when there are too many already.
+      // Throws if there are too many commands already.
       this.#deps.shells().get(session_id)
     }
     this.#refuseTooMany()
@@ -196,7 +198,7 @@ export class ClientCommands {
     return made
   }
 
-  /** One at a time: they are to begin in the order they came, however long the disk takes for each. */
+  /** Launches one at a time: commands begin in the order of their requests, however long the disk takes for each. */
   #launch(made: LiveCommand, request: RunCommand, options: RunOptions): Promise<LiveCommand> {
     return this.#launches.run(async () => {
       await this.#note(made)
@@ -206,7 +208,10 @@ export class ClientCommands {
     })
   }
 
-  /** Before it starts: after a crash it is known that there was one. With a key, after a power cut too. */
+  /**
+   * Writes the record before the command starts: after a crash it is known that it existed. With a key, it also
+   * survives a power failure.
+   */
   async #note(made: LiveCommand): Promise<void> {
     const { records } = this.#deps
     const { record } = made
@@ -241,7 +246,7 @@ export class ClientCommands {
     if (!this.#deps.isAgentIn(sessionId)) return
     throw new Problem(
       'session_busy',
-      `The agent works in shell session ${sessionId}; wait until its call has ended, or use another session.`,
+      `The agent is using shell session ${sessionId}; wait until its call has ended, or use another session.`,
     )
   }
 
@@ -252,13 +257,13 @@ export class ClientCommands {
     throw keyInFlight({ command_id: same.record.command_id })
   }
 
-  /** The outcome of an earlier request with the same key. */
+  /** Returns the outcome of an earlier request with the same key. */
   async #earlierOutcome({ command_id }: CommandRecord): Promise<CommandRecord> {
     const record = await this.#reader.find(command_id)
     if (record.status !== 'lost') return record
     throw new Problem(
       'outcome_unknown',
-      'The server was killed while this command ran: it was carried out in part, wholly, or not at all. Look at what it did; send it with a new Idempotency-Key to run it again.',
+      'The server was killed while this command ran: it may have run partly, completely, or not at all. Check its effects; to run it again, send it with a new Idempotency-Key.',
       { details: { command_id: record.command_id } },
     )
   }
@@ -271,12 +276,12 @@ const keyOf = ({ idempotency, created_at: at }: CommandRecord) => ({
 
 const HOLDS_SECRET = new Problem(
   'invalid_request',
-  'command holds the value of a secret, and everybody who sees the conversation would see it; say $NAME instead, or send it as stdin.',
+  'command contains the value of a secret, which everyone who can read the conversation would see; use $NAME instead, or send it as stdin.',
 )
 
 const tooMany = (limit: number) =>
   new Problem(
     'limit_reached',
-    `At most ${limit} commands of a conversation run at a time, those that wait for their turn included; wait for one, or end it.`,
+    `At most ${limit} commands of a conversation can run or wait at a time; wait for one to end, or end it.`,
     { details: { limit, retry_after: 1 } },
   )

@@ -1,4 +1,4 @@
-/** How many commands of clients a conversation runs and remembers, and how much of their output it keeps. */
+/** How many client commands a conversation runs and remembers, and how much of their output it keeps. */
 
 export type ClientCommandLimits = {
   /** Commands that run or wait for their turn. */
@@ -7,7 +7,7 @@ export type ClientCommandLimits = {
   readonly records: number
   /** Bytes kept of each output stream of a command. */
   readonly streamBytes: number
-  /** Bytes of output kept over all commands. */
+  /** Bytes of output kept for all commands together. */
   readonly outputBytes: number
 }
 

@@ -1,4 +1,4 @@
-/** What is kept of a client's command, and what of it each answer tells. Pure. */
+/** The stored record of a client's command, and the views of it in responses. Pure. */
 import { z } from 'zod'
 import type { CommandOutcome, CommandStarted, KilledBy } from '../../contract/command.ts'
 import { Command } from '../../contract/command.ts'
@@ -6,15 +6,15 @@ import type { EventDraft } from '../../contract/events/event.ts'
 import type { CommandResult } from '../../shell/shell.ts'
 
 export const CommandRecord = Command.extend({
-  /** As the answer had them, shortened. */
+  /** The shortened output of the response. */
   stdout: z.string(),
   stderr: z.string(),
-  /** Of the request that it came with. */
+  /** The idempotency key of its request. */
   idempotency: z.object({ key: z.string(), bodyHash: z.string() }).optional(),
 })
 export type CommandRecord = z.infer<typeof CommandRecord>
 
-/** Why the server ended a command; undefined for one that came to its own end. */
+/** Returns why the server ended a command; undefined if it ended by itself. */
 function killerOf({ timedOut, flooded, interrupted }: CommandResult): KilledBy | undefined {
   if (timedOut) return 'timeout'
   if (flooded) return 'output_limit'
@@ -50,7 +50,8 @@ export const isOver = ({ status }: CommandRecord): boolean => status !== 'queued
 /** One that no process of this server executes any more, though its record says that it continues. */
 export function asLost(record: CommandRecord): CommandRecord {
   if (isOver(record)) return record
-  const note = 'The server was killed while the command ran, and its processes with it; what it did until then is done.'
+  const note =
+    'The server and the processes of the command were killed while the command ran; its effects until then remain.'
   return { ...record, status: 'lost', note }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The records of a conversation's commands, with what the commands wrote. Their number and size are bounded: the oldest are
- * removed, but not one that runs, nor one whose key still counts.
+ * The stored records of a conversation's commands, with their output. Number and size are bounded: the oldest are
+ * removed, except commands that run or whose idempotency key is still remembered.
  */
 import { createHash } from 'node:crypto'
 import { Problem } from '../../contract/problem.ts'
@@ -12,11 +12,11 @@ import { KEY_LIFETIME_MS } from '../idempotency/idempotency.ts'
 export type RecordLimits = {
   /** Records kept. */
   readonly records: number
-  /** Bytes of output kept, over all of them. */
+  /** Bytes of output kept for all records together. */
   readonly outputBytes: number
 }
 
-/** So much of each limit is left when the oldest have gone: to look at all files each time would take too long. */
+/** Removal continues down to this part of each limit: checking all files for each command would take too long. */
 const KEPT_PART = 0.9
 
 export class CommandRecords {
@@ -29,7 +29,7 @@ export class CommandRecords {
     this.#limits = limits
   }
 
-  /** Replaces what there is of it. `durable`: also a power cut leaves it there. */
+  /** Replaces the stored record. With `durable`, it also survives a power failure. */
   async write(record: CommandRecord, options: { durable: boolean }): Promise<void> {
     const keyHash = record.idempotency && hashOf(record.idempotency.key)
     await this.#storage.write({ id: record.command_id, keyHash }, record, options)
@@ -45,7 +45,7 @@ export class CommandRecords {
     return (await this.#storage.entries()).map(({ id }) => id).toReversed()
   }
 
-  /** Those that came with that `Idempotency-Key`, oldest first. */
+  /** Returns the commands with that `Idempotency-Key`, oldest first. */
   async withKey(key: string): Promise<CommandRecord[]> {
     const same = (await this.#storage.entries()).filter(({ keyHash }) => keyHash === hashOf(key))
     const records = await Promise.all(same.map((entry) => this.#readEntry(entry)))
@@ -56,14 +56,14 @@ export class CommandRecords {
     return this.#storage.outputPath(id, stream)
   }
 
-  /** So much more is in the files of outputs. */
+  /** Adds bytes to the size of the stored outputs. */
   countOutput(bytes: number): void {
     if (this.#used) this.#used.bytes += bytes
   }
 
   /**
-   * Makes room for one more, by removing the oldest for which `isBusy` does not hold. Throws a `Problem` when there is
-   * none that may go.
+   * Makes room for one more by removing the oldest for which `isBusy` is false. Throws a `Problem` if none can be
+   * removed.
    */
   async makeRoom(isBusy: (id: string) => boolean): Promise<void> {
     if (this.#used && this.#hasRoom(this.#used, 1)) return void this.#used.count++
@@ -87,7 +87,10 @@ export class CommandRecords {
     return count < records * part && bytes < outputBytes * part
   }
 
-  /** Undefined for one that has gone meanwhile, or that a power cut has torn: as it had no key, nobody counts on it. */
+  /**
+   * Returns undefined if the record was removed meanwhile or torn by a power failure: such a command had no key, so no
+   * client relies on it.
+   */
   async #readEntry(entry: CommandEntry): Promise<CommandRecord | undefined> {
     return CommandRecord.safeParse(await this.#storage.read(entry)).data
   }
@@ -101,6 +104,6 @@ const hasLiveKey = ({ id, keyHash }: CommandEntry) =>
 const tooMany = (limit: number) =>
   new Problem(
     'limit_reached',
-    `A conversation keeps at most ${limit} commands, and those of the last day that came with an Idempotency-Key stay: leave the key out, or try again later.`,
+    `A conversation keeps at most ${limit} commands, and those of the last day with an Idempotency-Key cannot be removed: leave the key out, or try again later.`,
     { details: { limit, retry_after: 60 } },
   )

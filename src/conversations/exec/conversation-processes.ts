@@ -1,6 +1,7 @@
 /**
- * What runs in a conversation, and its end. The only file that decides which processes a client may end: those that its
- * own shells have started, looked for again each time and meant by pid and start time. A pid alone is nobody's.
+ * Lists and ends the processes of a conversation. The only file that decides which processes a client may end: those
+ * started by its own shells, looked up again for each request and identified by pid and start time. A pid alone
+ * identifies nothing, because pids are reused.
  */
 import type { EndedProcesses, Process } from '../../contract/command.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -12,7 +13,7 @@ export type ConversationProcessesDeps = {
   readonly find: () => Promise<ShellProcess[]>
   readonly ownerOf: (process: ProcessEntry) => string | undefined
   readonly redact: (text: string) => string
-  /** For text that was cut off. */
+  /** Redacts text that may have been truncated. */
   readonly redactCutOff: (text: string) => string
 }
 
@@ -30,18 +31,18 @@ export class ConversationProcesses {
     return (await this.#deps.find()).map((process) => this.#view(process))
   }
 
-  /** With all below it. Throws a `Problem` when the conversation has no such process. */
+  /** Ends a process and its descendants. Throws a `Problem` if the conversation has no such process. */
   async end(pid: number): Promise<EndedProcesses> {
     const all = await this.#deps.find()
     const meant = all.filter(({ entry }) => entry.pid === pid)
     if (meant.length > 0) return await this.#endAll(meant, all)
     throw new Problem(
       'process_not_found',
-      `The conversation has no process ${pid}: it has ended, or is none that was started here.`,
+      `The conversation has no process ${pid}: it has ended, or was not started here.`,
     )
   }
 
-  /** Those whose command line holds `pattern`, with all below them; there may be none. */
+  /** Ends the processes whose command line contains `pattern`, with their descendants; there may be none. */
   async endMatching(pattern: string): Promise<EndedProcesses> {
     const all = await this.#deps.find()
     const meant = all.filter((process) => this.#view(process).command_line.includes(pattern))
@@ -49,7 +50,7 @@ export class ConversationProcesses {
   }
 
   async #endAll(meant: readonly ShellProcess[], all: readonly ShellProcess[]): Promise<EndedProcesses> {
-    // Read before: of what is dead there is nothing left to read.
+    // Read the details first: a dead process has none.
     const views = new Map(all.map((process) => [keyOf(process.entry), this.#view(process)]))
     const ended = await endTrees(meant.map(({ entry }) => entry))
     return { ended: ended.flatMap((entry) => views.get(keyOf(entry)) ?? this.#view({ entry, ...NOT_LISTED })) }
@@ -73,12 +74,12 @@ export class ConversationProcesses {
   }
 }
 
-/** Of what came to be while the others were ended. */
+/** For processes that started while the others were being ended. */
 const NOT_LISTED = { sessionId: undefined, commandId: undefined }
 
 const keyOf = ({ pid, startTime }: ProcessEntry) => `${pid} ${startTime}`
 
-/** As proc(5) has them; others are rests between two of these. */
+/** The states of proc(5); any other is an idle state between two of these. */
 const STATES: Readonly<Record<string, Process['state']>> = {
   R: 'running',
   S: 'sleeping',

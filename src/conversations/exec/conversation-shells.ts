@@ -1,4 +1,7 @@
-/** The shells of one conversation, shared by its agent and its clients: made when one is needed, and who works in which. */
+/**
+ * The shells of one conversation, shared by its agent and its clients: creates them on demand and tracks which calls
+ * use which session.
+ */
 import type { ShellSession } from '../../contract/command.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { Shell, Shells } from '../../shell/shell.ts'
@@ -13,12 +16,12 @@ export class ConversationShells {
     this.#create = create
   }
 
-  /** The shells in use now; after a `close`, new ones. */
+  /** Returns the current shells; after `close`, new ones. */
   current(): Shells {
     return (this.#shells ??= this.#create())
   }
 
-  /** Returns a session as the agent's tools have it: what they do there is counted as the agent's. */
+  /** Returns a session for the agent's tools: their calls are counted as the agent's. */
   forAgent(sessionId: string): Shell {
     const shell = this.current().get(sessionId)
     return {
@@ -33,7 +36,7 @@ export class ConversationShells {
     }
   }
 
-  /** Whether a call of the agent runs there, or waits for its turn. */
+  /** True if a call of the agent runs in the session or waits for it. */
   isAgentIn(sessionId: string): boolean {
     return this.#agentCalls.has(sessionId)
   }
@@ -43,24 +46,26 @@ export class ConversationShells {
     return sessions.map(({ id, ...facts }) => ({ session_id: id, used_by_agent: this.isAgentIn(id), ...facts }))
   }
 
-  /** Whether any process runs in the conversation; a shell that waits for commands is one. */
+  /** True if any process runs in the conversation; an idle shell counts as one. */
   async areRunning(): Promise<boolean> {
-    // Made at the first use; what was there before was ended then.
+    // Shells are created on first use, and that ends the processes of earlier ones.
     if (!this.#shells) return false
     const sessions = await this.#shells.list()
     return sessions.some(({ status }) => status !== 'suspended') || (await this.#shells.processes()).length > 0
   }
 
-  /** Ends a session with its processes and its state. Throws a `Problem` when there is none, or the agent is in it. */
+  /**
+   * Ends a session with its processes and its state. Throws a `Problem` if it does not exist or the agent is using it.
+   */
   async end(sessionId: string): Promise<void> {
     if (this.isAgentIn(sessionId)) {
-      throw new Problem('session_busy', `The agent works in shell session ${sessionId}; pause it first.`)
+      throw new Problem('session_busy', `The agent is using shell session ${sessionId}; pause it first.`)
     }
     if (await this.current().end(sessionId)) return
     throw new Problem('session_not_found', `There is no shell session ${sessionId} in this conversation.`)
   }
 
-  /** Ends them all, with all that runs in the conversation. */
+  /** Ends all sessions and all processes of the conversation. */
   async close(): Promise<void> {
     const closing = this.#shells
     this.#shells = undefined

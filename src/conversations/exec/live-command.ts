@@ -1,4 +1,4 @@
-/** A client's command while it runs, and while what it left behind may still write. Knows neither disk nor log. */
+/** A client's command while it runs, and while its background processes may still write. Knows neither disk nor log. */
 import { InputPipe } from '../../shell/input-pipe.ts'
 import type { CommandRecord } from './command-record.ts'
 import { isOver } from './command-record.ts'
@@ -6,7 +6,7 @@ import { isOver } from './command-record.ts'
 export class LiveCommand {
   record: CommandRecord
   readonly input: InputPipe | undefined
-  /** Whether processes in the background still write to its files. */
+  /** True while background processes still write to its files. */
   isHeld = false
   readonly #abort = new AbortController()
   readonly #started = Promise.withResolvers<void>()
@@ -23,17 +23,17 @@ export class LiveCommand {
     return isOver(this.record)
   }
 
-  /** Whether the request that it came with has its answer. */
+  /** True if its request has been answered. */
   get isAnswered(): boolean {
     return this.isOver || (this.record.background && this.record.started_at !== undefined)
   }
 
-  /** Aborted when it is to be ended. */
+  /** Aborted when the command is to be ended. */
   get signal(): AbortSignal {
     return this.#abort.signal
   }
 
-  /** Resolves when it runs, or is over without having run. */
+  /** Resolves when it runs, or has ended without running. */
   get started(): Promise<void> {
     return this.#started.promise
   }
@@ -43,7 +43,7 @@ export class LiveCommand {
     return this.#ended.promise
   }
 
-  /** Has it end; `ended` says when it has. */
+  /** Ends the command; `ended` resolves when it has ended. */
   abort(): void {
     this.#abort.abort()
   }
@@ -60,7 +60,7 @@ export class LiveCommand {
     this.change()
   }
 
-  /** How often there was more of its output, or it began or ended. */
+  /** Counts changes: new output, start and end. */
   get changes(): number {
     return this.#changes
   }
@@ -70,7 +70,7 @@ export class LiveCommand {
     for (const wake of this.#waiting) wake()
   }
 
-  /** Resolves at the first change after so many, or when `signal` is aborted. */
+  /** Resolves at the first change after `changes`, or when `signal` is aborted. */
   async changedSince(changes: number, signal: AbortSignal): Promise<void> {
     if (this.#changes !== changes || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()

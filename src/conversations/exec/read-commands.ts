@@ -1,4 +1,6 @@
-/** How a conversation's commands stand and what they wrote: the same for those that run, those on disk and those that a crash cut off. */
+/**
+ * Reads the status and output of a conversation's commands, in the same way for running, finished and interrupted ones.
+ */
 import type { Command, CommandOutput, CommandPage, ListCommands, ReadOutput } from '../../contract/command.ts'
 import { Problem } from '../../contract/problem.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
@@ -10,7 +12,7 @@ import { readOutputPiece } from './read-output.ts'
 
 export type CommandReaderDeps = {
   readonly records: CommandRecords
-  /** Those that run, and those whose background processes write on. */
+  /** Commands that run, and commands whose background processes still write. */
   readonly live: ReadonlyMap<string, LiveCommand>
 }
 
@@ -23,11 +25,11 @@ export class CommandReader {
     this.#live = live
   }
 
-  /** Throws a `Problem` when there is none. */
+  /** Throws a `Problem` if the command does not exist. */
   async find(id: string): Promise<CommandRecord> {
     const record = await this.#look(id)
     if (record) return record
-    throw new Problem('command_not_found', `There is no command ${id} in this conversation; the oldest are forgotten.`)
+    throw new Problem('command_not_found', `There is no command ${id} in this conversation; the oldest are removed.`)
   }
 
   async get(id: string): Promise<Command> {
@@ -39,7 +41,10 @@ export class CommandReader {
     const ids = await this.#records.ids()
     const after = page_id === undefined ? undefined : decodePageId(page_id)
     if (page_id !== undefined && !after) {
-      throw new Problem('invalid_cursor', 'page_id was not issued by this server; leave it out to start anew.')
+      throw new Problem(
+        'invalid_cursor',
+        'page_id was not issued by this server; leave it out to start from the newest command.',
+      )
     }
     const rest = after ? ids.filter((id) => id < after[1]) : ids
     const page = rest.slice(0, limit)
@@ -51,7 +56,7 @@ export class CommandReader {
     }
   }
 
-  /** Waits for more, up to `wait` seconds, when there is nothing behind `offset` yet. */
+  /** Waits up to `wait` seconds for more output if there is none after `offset` yet. */
   async output(
     id: string,
     { stream, offset, max_bytes: limit, wait }: ReadOutput,
@@ -76,7 +81,7 @@ export class CommandReader {
     const running = this.#live.get(id)
     if (running) return running.record
     const record = await this.#records.read(id)
-    // It may have begun meanwhile.
+    // The command may have begun meanwhile.
     return record && (this.#live.get(id)?.record ?? asLost(record))
   }
 }

@@ -1,4 +1,4 @@
-/** Reads what a command wrote, from any byte on, while it is still being written or long after. */
+/** Reads the output of a command from any byte, during or after the run. */
 import { open } from 'node:fs/promises'
 import { completeUtf8Length } from '../../lib/text/utf8-border.ts'
 import { codeOf } from '../../lib/error-code.ts'
@@ -6,8 +6,8 @@ import { codeOf } from '../../lib/error-code.ts'
 export type OutputPiece = { readonly text: string; readonly nextOffset: number; readonly isEnd: boolean }
 
 /**
- * `isWhole`: nothing will be added to the file. Until then the first bytes of a character are left for the next piece,
- * which has the others.
+ * With `isWhole`, the file will not grow any more. Otherwise an incomplete character at the end is left for the next
+ * piece.
  */
 export async function readOutputPiece(
   path: string,

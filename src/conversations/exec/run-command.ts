@@ -1,4 +1,4 @@
-/** Runs one command of a client: in the shell of its session or in its own, with its files, record and event. */
+/** Runs one command of a client, in the shell of its session or in a new one, with its files, record and event. */
 import type { RunCommand } from '../../contract/command.ts'
 import { timeoutOf } from '../../contract/command.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
@@ -26,7 +26,7 @@ export type CommandRunnerDeps = {
 
 export class CommandRunner {
   readonly #deps: CommandRunnerDeps
-  /** What commands have left in the shells' trees, by command. */
+  /** Background processes that commands have left in the shells' process trees, by command. */
   readonly #left = new Map<string, readonly ProcessEntry[]>()
 
   constructor(deps: CommandRunnerDeps) {
@@ -34,8 +34,8 @@ export class CommandRunner {
   }
 
   /**
-   * Resolves when the end of the command has been stored and shown; never rejects. `forget` is called once nothing of it
-   * writes any more, at the earliest then.
+   * Resolves when the end of the command has been stored and shown; never rejects. Calls `forget` when none of its
+   * processes writes any more, and not before that.
    */
   async run(live: LiveCommand, request: RunCommand, forget: () => void): Promise<void> {
     const { shells, records, redact, streamBytes } = this.#deps
@@ -60,7 +60,7 @@ export class CommandRunner {
     }
   }
 
-  /** Ends what a command, over by now, has left running. */
+  /** Ends the background processes of a finished command. */
   async endLeftovers(commandId: string): Promise<void> {
     await this.#deps.shells().endFork(commandId)
     await endTrees(this.#left.get(commandId) ?? [])
@@ -68,7 +68,7 @@ export class CommandRunner {
     await endMarkedCommand(commandId)
   }
 
-  /** The command that has put this process into the background, as far as that is known. */
+  /** Returns the command that started this background process, if known. */
   ownerOf({ pid, startTime }: ProcessEntry): string | undefined {
     const isIt = (one: ProcessEntry) => one.pid === pid && one.startTime === startTime
     return this.#left.entries().find(([, processes]) => processes.some(isIt))?.[0]
@@ -76,7 +76,7 @@ export class CommandRunner {
 
   async #runIn(shell: Shell, live: LiveCommand, request: RunCommand, forget: () => void) {
     const { command_id } = live.record
-    /** Where somebody waits for its end, nobody learns that it began. */
+    /** A client that waits for the end of the command is not notified of its start. */
     let started: Promise<unknown> | undefined
     const onStart = (pid: number | undefined) => {
       const running = { ...live.record, status: 'running' as const, started_at: new Date().toISOString() }
@@ -106,7 +106,7 @@ export class CommandRunner {
       stdout: placeOf('stdout'),
       stderr: placeOf('stderr'),
       limit: this.#deps.streamBytes,
-      // A server that writes a long log is to continue; for one that somebody waits for, nobody reads the rest.
+      // A server with a long log must continue; of a command that a client waits for, nobody reads the rest.
       whenFull: background ? 'drop' : 'end',
       onWritten: () => live.change(),
       onClosed() {
@@ -122,7 +122,10 @@ export class CommandRunner {
     if (processes.length > 0) this.#left.set(id, processes)
   }
 
-  /** Returns whether it may be forgotten: one that could not be stored would be taken for one that a crash cut off. */
+  /**
+   * Returns true if the command may be forgotten: one that could not be stored would look like one that a crash
+   * interrupted.
+   */
   async #store(live: LiveCommand, record: CommandRecord): Promise<boolean> {
     const isStored = await this.#write(record)
     await this.#deps.emit(eventOf(record)).catch((error: unknown) => this.#report(error, 'event'))
@@ -148,6 +151,6 @@ export class CommandRunner {
 
 function withDropped(result: CommandResult, limit: number): CommandResult {
   if (result.outputBytes.stdout <= limit && result.outputBytes.stderr <= limit) return result
-  const note = [result.note, `Of each output stream the first ${limit} bytes are kept.`].filter(Boolean).join(' ')
+  const note = [result.note, `Only the first ${limit} bytes of each output stream are kept.`].filter(Boolean).join(' ')
   return { ...result, truncated: true, note }
 }

@@ -1,4 +1,4 @@
-/** What clients change in one conversation's workdir: one atomic change at a time, each with an event in the log. */
+/** Changes by clients to one conversation's workdir: one atomic change at a time, each with an event in the log. */
 import type { Event, EventDraft, EventOf } from '../../contract/events/event.ts'
 import type { MadeDirectory, WrittenFile } from '../../contract/files.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -20,7 +20,7 @@ import { createInFlight } from '../idempotency/in-flight.ts'
 import { eventsWithKey } from '../idempotency/keyed-events.ts'
 import { refuseSecretsIn } from '../config/refuse-secrets.ts'
 
-/** What is being received. `maxBytes` is for all of it; more is a `Problem`. Aborting leaves nothing behind. */
+/** The content being received. `maxBytes` limits all of it; more is a `Problem`. Aborting leaves nothing behind. */
 export type Incoming<T> = {
   readonly content: AsyncIterable<T>
   readonly maxBytes: number
@@ -29,13 +29,13 @@ export type Incoming<T> = {
 
 export type Removal = { readonly recursive: boolean; readonly precondition: Precondition }
 
-/** Runs the work with the workdir open, until it is over or the signal is aborted. */
+/** Runs the work with the workdir open, until it has finished or the signal is aborted. */
 export type InJail = <T>(signal: AbortSignal, work: (jail: Jail) => Promise<T>) => Promise<T>
 
 export type FileChangesDeps = {
   readonly log: EventLog
   readonly inJail: InJail
-  /** Aborted when no change may begin any more. */
+  /** Aborted when no further change may begin. */
   readonly closing: AbortSignal
   readonly unfinished: UnfinishedFiles
   readonly quota: DiskQuota | undefined
@@ -50,8 +50,9 @@ type Written = { readonly file: WrittenFile; readonly created: boolean; readonly
 type Update = Omit<Extract<EventDraft, { type: 'FileUpdate' }>, 'type' | 'source'>
 
 /**
- * Each change throws a `Problem` for what is not in the workdir, not there, or not allowed. When it resolves the change is
- * on disk and its event stored. The same key and request again, within a day, is answered as it was.
+ * Each change throws a `Problem` if the path is outside the workdir, does not exist, or is not allowed. When it
+ * resolves, the change is on disk and its event is stored. Idempotent: the same key and request within a day returns
+ * the earlier response.
  */
 export class FileChanges {
   readonly #deps: FileChangesDeps
@@ -62,7 +63,7 @@ export class FileChanges {
     this.#deps = deps
   }
 
-  /** Without content it makes an empty file; of an existing one it then only sets the time. */
+  /** Without content it creates an empty file, or only updates the time of an existing one. */
   write(path: JailPath, incoming: Incoming<Uint8Array>, publishing: Publishing): Promise<Written> {
     requireFilePath(path)
     return this.#deps.inJail(incoming.signal, (jail) => this.#writeIn(jail, path, incoming, publishing))
@@ -112,12 +113,12 @@ export class FileChanges {
     )
   }
 
-  /** No change is made any more when it resolves. */
+  /** Resolves when no change is in progress. */
   async settled(): Promise<void> {
     await this.#changes.run(async () => {})
   }
 
-  // One after the other: what was true of a file is true when it is replaced, and the log has the order of the changes.
+  // One at a time: a checked file is unchanged when it is replaced, and the log has the order of the changes.
   #change<T>(work: () => Promise<T>): Promise<T> {
     return this.#changes.run(async () => {
       this.#deps.closing.throwIfAborted()
@@ -127,7 +128,7 @@ export class FileChanges {
 
   async #writeIn(jail: Jail, path: JailPath, incoming: Incoming<Uint8Array>, publishing: Publishing): Promise<Written> {
     const { quota, unfinished } = this.#deps
-    // Before the body is read: a client that waits for `100 Continue` would send it in vain.
+    // Check before reading the body: a client that waits for `100 Continue` would send it in vain.
     await checkTarget(jail, path.names, publishing)
     const content = await begin(limited(incoming, await roomIn(quota)))
     const touched = content.isEmpty && !publishing.isNew && (await this.#touch(jail, path, publishing))
@@ -141,7 +142,7 @@ export class FileChanges {
     })
   }
 
-  /** Undefined when there is no such file. */
+  /** Returns undefined if the file does not exist. */
   #touch(jail: Jail, path: JailPath, publishing: Publishing): Promise<Written | undefined> {
     return this.#change(async () => {
       const file = await touch(jail, path.names, publishing)
@@ -158,7 +159,7 @@ export class FileChanges {
         done.push({ path: file.path, action: 'upload', size: file.size })
       }
     } catch (error) {
-      // The log has those that were published; without the key, for this is not what was asked for.
+      // Log the files that were published, but without the key: this is not the requested result.
       if (done.length > 0) await this.#log(...done)
       throw error
     }
@@ -180,7 +181,7 @@ export class FileChanges {
     const { log, redact } = this.#deps
     refuseSecretsIn({ 'Idempotency-Key': keyed.key }, redact)
     return await this.#inFlight(keyed.key, async () => {
-      // Of one moment: what was found is still known when all of the body has come.
+      // One snapshot for the whole request: what was found is still known when the whole body has arrived.
       const now = Date.now()
       const earlier = await Array.fromAsync(eventsWithKey(log, keyed.key, isFileUpdate, { types: FILE_UPDATES }, now))
       return await work({ earlier, once: onceFor(keyed, earlier, now) })
@@ -211,13 +212,13 @@ const writtenFile = ({ path, size = 0, id, seq }: FileUpdate): WrittenFile => ({
 
 const madeDirectory = ({ path, id, seq }: FileUpdate): MadeDirectory => ({ path, event_id: id, seq })
 
-/** What the events of a request keep of its key. */
+/** The parts of an idempotency key that the events of a request store. */
 type EventKey = Pick<Update, 'idempotency_key' | 'body_hash'>
 
 type KeyedRequest = {
-  /** What the same key has done before; nothing when it is the first request. */
+  /** The earlier changes with the same key; empty for the first request. */
   readonly earlier: readonly FileUpdate[]
-  /** `answerOnce`, once the body is known. */
+  /** Calls `answerOnce` when the body is known. */
   readonly once: <T>(
     body: object,
     steps: { readonly again: () => Promise<T>; readonly make: (key: EventKey) => Promise<T> },
@@ -239,7 +240,7 @@ function requireFilePath({ names, endsInSlash }: JailPath): void {
     throw new Problem('invalid_request', 'Give the path of a file, without a slash at its end.')
 }
 
-/** Returns a function that counts received bytes; it throws when there are too many. */
+/** Returns a function that counts received bytes and throws if there are too many. */
 function limitOf(maxBytes: number, room: Room): (bytes: number) => void {
   let taken = 0
   return (bytes) => {
@@ -249,7 +250,7 @@ function limitOf(maxBytes: number, room: Room): (bytes: number) => void {
   }
 }
 
-/** Where it is full, not even an empty file is made. */
+/** On a full disk not even an empty file is created. */
 type Room = { readonly bytes: number; readonly quota: DiskQuota | undefined }
 
 async function roomIn(quota: DiskQuota | undefined): Promise<Room> {
@@ -260,12 +261,12 @@ async function roomIn(quota: DiskQuota | undefined): Promise<Room> {
 
 function noRoomIn(quota: DiskQuota | undefined): Problem {
   const details = { used_bytes: quota?.usedBytes ?? 0, limit_bytes: quota?.limitBytes ?? 0 }
-  const message = `${quota?.tell({ withNames: false }) ?? ''} Nothing was kept of this; delete files first.`
+  const message = `${quota?.tell({ withNames: false }) ?? ''} Nothing was stored; delete files first.`
   return new Problem('disk_quota_exceeded', message, { details })
 }
 
 export const tooLarge = () =>
-  new Problem('body_too_large', 'This is larger than OPENHANDS_MAX_UPLOAD_BYTES allows; nothing was kept of it.')
+  new Problem('body_too_large', 'The body is larger than OPENHANDS_MAX_UPLOAD_BYTES allows; nothing was stored.')
 
 async function* limited({ content, maxBytes }: Incoming<Uint8Array>, room: Room): AsyncGenerator<Uint8Array> {
   const count = limitOf(maxBytes, room)
@@ -277,7 +278,7 @@ async function* limited({ content, maxBytes }: Incoming<Uint8Array>, room: Room)
 
 type Begun = { readonly isEmpty: boolean; readonly all: AsyncIterable<Uint8Array> }
 
-/** Waits for the first piece. */
+/** Waits for the first piece of the body. */
 async function begin(content: AsyncGenerator<Uint8Array>): Promise<Begun> {
   const first = await content.next()
   if (first.done) return { isEmpty: true, all: content }
@@ -288,9 +289,9 @@ async function begin(content: AsyncGenerator<Uint8Array>): Promise<Begun> {
   return { isEmpty: false, all: all() }
 }
 
-/** The file is as it was asked for, but the log does not have it. */
+/** The file was changed as requested, but the change is not in the log. */
 function notLogged(cause: unknown): unknown {
   if (!(cause instanceof Problem)) return cause
-  const message = `The change was made, but could not be told in the log. ${cause.message}`
+  const message = `The change was made, but could not be logged. ${cause.message}`
   return new Problem(cause.code, message, { details: { ...cause.details, changed: true }, cause })
 }

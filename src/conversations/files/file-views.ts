@@ -1,4 +1,7 @@
-/** The files of one conversation's workdir as clients see them: texts redacted, what takes long cut off; downloads as they are. */
+/**
+ * The files of one conversation's workdir as clients see them: texts redacted, slow operations stopped at a time limit;
+ * downloads unchanged.
+ */
 import type { Readable } from 'node:stream'
 import type { FileCount, FileInfo, FileMatches, FilePage, ListFiles, SearchFiles } from '../../contract/files.ts'
 import { archiveDirectory } from '../../files/trees/archive-directory.ts'
@@ -11,27 +14,27 @@ import { openFile } from '../../files/read-file.ts'
 import { searchFiles } from '../../files/search/search-files.ts'
 import type { InJail } from './file-changes.ts'
 
-/** Each throws a `Problem` for what is not in the workdir, not there, or not allowed. */
+/** Each method throws a `Problem` if the path is outside the workdir, does not exist, or is not allowed. */
 export interface FileViews {
   readonly list: (path: JailPath, query: ListFiles, signal: AbortSignal) => Promise<FilePage>
   readonly info: (path: JailPath, signal: AbortSignal) => Promise<Omit<FileInfo, 'content_type'>>
   readonly count: (path: JailPath, signal: AbortSignal) => Promise<FileCount>
   readonly search: (path: JailPath, query: SearchFiles, signal: AbortSignal) => Promise<FileMatches>
-  /** The caller closes it. */
+  /** The caller closes the file. */
   readonly open: (path: JailPath, signal: AbortSignal) => Promise<OpenedFile>
-  /** A directory as `.tar.gz`. */
+  /** Returns a directory as `.tar.gz`. */
   readonly archive: (path: JailPath, signal: AbortSignal) => Promise<Readable>
 }
 
 export type FileViewsDeps = {
   readonly openJail: (signal: AbortSignal) => Promise<Jail>
   readonly inJail: InJail
-  /** Where the program is; undefined where there is none. */
+  /** Returns the path of ripgrep; undefined if it is not installed. */
   readonly ripgrep: () => string | undefined
   readonly redact: (text: string) => string
 }
 
-/** What a search or a count takes at most, milliseconds. */
+/** Maximum duration of a search or a count, in milliseconds. */
 const MAX_LOOK_MS = 10_000
 
 export function createFileViews({ openJail, inJail, ripgrep, redact }: FileViewsDeps): FileViews {

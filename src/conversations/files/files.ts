@@ -16,20 +16,20 @@ import { createFileViews } from './file-views.ts'
 
 export type FilesDeps = {
   readonly log: EventLog
-  /** The one that holds now. */
+  /** Returns the current workdir. */
   readonly workdir: () => string
   readonly rules: () => FileRules
-  /** The server's own, of this conversation. */
+  /** The server's own directory for this conversation. */
   readonly directory: string
-  /** For all conversations together, so that a file system that hangs leaves threads for the logs. */
+  /** One queue for all conversations, so that a hanging file system leaves threads for the logs. */
   readonly io: Queue
   readonly ripgrep: () => string | undefined
-  /** Undefined without a limit. */
+  /** Undefined if there is no limit. */
   readonly quota: DiskQuota | undefined
   readonly redact: (text: string) => string
 }
 
-/** Waits for files of one conversation at a time: none takes all the threads that there are for all. */
+/** Concurrent file operations per conversation, so that one conversation cannot use all shared threads. */
 const SHARE = 4
 
 export class ConversationFiles {
@@ -52,7 +52,7 @@ export class ConversationFiles {
     this.changes = new FileChanges({ log, inJail, closing, unfinished: this.#unfinished, quota, redact })
   }
 
-  /** What is under way ends with `why`; no change is made any more when it resolves. */
+  /** Ends operations in progress with `why`; no change is in progress when it resolves. */
   async close(why: Problem): Promise<void> {
     this.#closing.abort(why)
     await this.changes.settled()
@@ -79,7 +79,7 @@ export class ConversationFiles {
     }
   }
 
-  /** Removes what an earlier server has not finished. */
+  /** Removes the temporary files of changes that an earlier server did not finish. */
   #sweepOnce(jail: Jail): Promise<void> {
     return (this.#swept ??= this.#unfinished.sweep(jail).catch((error: unknown) => {
       this.#swept = undefined
@@ -89,4 +89,4 @@ export class ConversationFiles {
 }
 
 const goneAway = (cause: unknown) =>
-  new Problem('invalid_request', 'The request ended before all of it had come; nothing was changed.', { cause })
+  new Problem('invalid_request', 'The request ended before its body was complete; nothing was changed.', { cause })

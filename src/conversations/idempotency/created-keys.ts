@@ -1,12 +1,12 @@
 /**
- * The memory of the keys that created a conversation. Not the log, as for what is posted: a key must be found without
- * opening any conversation, and also when what it made is deleted.
+ * Remembers the keys that created a conversation. The log cannot: a key must be found without opening any conversation,
+ * and even after the conversation was deleted.
  */
 import type { CreationKey } from '../../storage/storage.ts'
 import { KEY_LIFETIME_MS } from './idempotency.ts'
 
 export class CreatedKeys {
-  /** The newest of each key. Those that were remembered first come first, so the old ones are found at the beginning. */
+  /** The newest entry of each key, in insertion order, so that expired ones are at the beginning. */
   readonly #remembered = new Map<string, CreationKey>()
 
   of(key: string): CreationKey[] {
@@ -14,7 +14,7 @@ export class CreatedKeys {
     return own ? [own] : []
   }
 
-  /** For a day, also when what it made is deleted: a request that comes late must not make it again. */
+  /** Kept for a day, even if the conversation was deleted: a late retry must not create it again. */
   remember(created: readonly CreationKey[]): void {
     const oldest = Date.now() - KEY_LIFETIME_MS
     for (const one of created) this.#remember(one, oldest)

@@ -1,4 +1,4 @@
-/** The memory of keys whose events carry them: the log of the last day. The key and what it made are stored together, or neither is. */
+/** Finds keys in the events of the last day. The key and its result are stored together or not at all. */
 import type { Event } from '../../contract/events/event.ts'
 import type { ReadOptions, StoredLog } from '../../events/event-store.ts'
 import { readPages } from '../../events/read-pages.ts'
@@ -6,7 +6,7 @@ import { KEY_LIFETIME_MS } from './idempotency.ts'
 
 const PAGE = 1000
 
-/** In the order asked for; leaving the loop ends the search. */
+/** Yields events in the requested order; leaving the loop ends the search. */
 export async function* eventsWithKey<E extends Event & { readonly idempotency_key?: string | undefined }>(
   log: Pick<StoredLog, 'read'>,
   key: string,

@@ -1,4 +1,7 @@
-/** The keys of messages, tasks and client events: the newest in the state, which is folded from the log, and the others in the log itself. */
+/**
+ * The keys of messages, tasks and client events: the newest are in the state, which is folded from the log, the others
+ * in the log itself.
+ */
 import type { EventLog } from '../../events/event-log.ts'
 import { refuseSecretsIn } from '../config/refuse-secrets.ts'
 import type { Idempotency, KeyedEvent, PostedKey } from './idempotency.ts'
@@ -8,15 +11,15 @@ import { eventsWithKey } from './keyed-events.ts'
 type Posting<T> = {
   readonly log: EventLog
   readonly redact: (text: string) => string
-  /** In the state. */
+  /** The keys in the state. */
   readonly remembered: readonly PostedKey[]
   readonly again: (earlier: PostedKey) => Promise<T>
   readonly make: () => Promise<T>
 }
 
 /**
- * `answerOnce` for what is posted; in turn among the commands only, which keeps two of the same key apart. Throws a
- * `Problem` also when the key is new and holds the value of a secret.
+ * Calls `answerOnce` for a posted event. Call it in turn only, which separates two requests with the same key. Also
+ * throws a `Problem` if a new key contains a secret value.
  */
 export async function postOnce<T>(
   idempotency: Idempotency | undefined,
@@ -34,7 +37,7 @@ export async function postOnce<T>(
 }
 
 async function find(log: EventLog, remembered: readonly PostedKey[], key: string): Promise<readonly PostedKey[]> {
-  // Only what found no place in the state is looked for in the log.
+  // Search the log only for keys that no longer fit in the state.
   if (remembered.length < MAX_KEYS || remembered.some((posted) => posted.key === key)) return remembered
   // oxlint-disable-next-line typescript/no-non-null-assertion -- there are `MAX_KEYS` of them
   const range = { types: KEYED_TYPES, order: 'desc', beforeSeq: remembered[0]!.answer.seq } as const

@@ -1,28 +1,28 @@
-/** Looks regularly for conversations that nobody has used for long, and has them closed. Knows when, not how. */
+/** Looks regularly for conversations that have been idle for long and closes them. Decides when, not how. */
 import { mapBounded } from '../../lib/map-bounded.ts'
 import type { Uses } from './uses.ts'
 
 export type IdleOptions = {
-  /** A conversation at rest is closed after so many milliseconds without use. */
+  /** An idle conversation is closed after this many milliseconds without use. */
   readonly afterMs: number
   readonly isMemoryShort: () => boolean
-  /** The same while memory is short. Default: long enough for a client that asks one thing after another. */
+  /** The same while memory is short. Default: long enough for a client that sends one request after another. */
   readonly shortMs?: number
 }
 
 export type IdleWatchDeps = IdleOptions & {
   readonly uses: Uses
   readonly openIds: () => Iterable<string>
-  /** Closes it if it is at rest. Must not reject. */
+  /** Closes the conversation if it is idle. Must not reject. */
   readonly close: (id: string) => Promise<void>
 }
 
 const SHORT_MS = 10_000
-/** Looks in the shorter of the two times: so much later than that a conversation may be closed. */
+/** Checks per idle time: a conversation may be closed later by this fraction of it. */
 const LOOKS = 2
 const CONCURRENCY = 8
 
-/** Returns how to end it. */
+/** Returns a stop function. */
 export function watchIdle(deps: IdleWatchDeps): () => void {
   const { afterMs, shortMs = SHORT_MS } = deps
   const everyMs = Math.ceil(Math.min(afterMs, shortMs) / LOOKS)

@@ -1,10 +1,10 @@
-/** Who uses which conversation now, and when each was last used. In memory. */
+/** Tracks in memory which conversations are in use and when each was last used. */
 
 type Use = {
   holders: number
-  /** Of the monotonic clock, milliseconds. */
+  /** On the monotonic clock, in milliseconds. */
   lastAt: number
-  /** Counts every use. */
+  /** Incremented by every use. */
   count: number
 }
 
@@ -12,12 +12,12 @@ export class Uses {
   readonly #uses = new Map<string, Use>()
   readonly #isOpen: (id: string) => boolean
 
-  /** Of those for which `isOpen` does not hold, nothing is kept once nobody holds them. */
+  /** Forgets a conversation for which `isOpen` is false as soon as nothing holds it. */
   constructor(isOpen: (id: string) => boolean) {
     this.#isOpen = isOpen
   }
 
-  /** Keeps a conversation in use until the returned function is called; calling that twice is fine. */
+  /** Keeps a conversation in use until the returned function is called. That function is idempotent. */
   hold(id: string): () => void {
     const use = this.#note(id)
     use.holders++
@@ -32,18 +32,20 @@ export class Uses {
     }
   }
 
-  /** It is used at this moment. */
+  /** Records a use now. */
   note(id: string): void {
     this.#note(id)
   }
 
-  /** Milliseconds since its last use; 0 while it is held. One that was never used begins to be idle now. */
+  /**
+   * Returns the milliseconds since its last use; 0 while it is held. A conversation without any use becomes idle now.
+   */
   idleMs(id: string): number {
     const use = this.#uses.get(id) ?? this.#note(id)
     return use.holders > 0 ? 0 : performance.now() - use.lastAt
   }
 
-  /** Returns a function that tells whether it was not used since. */
+  /** Returns a function that returns true if the conversation was not used since. */
   watch(id: string): () => boolean {
     const { count } = this.#uses.get(id) ?? this.#note(id)
     return () => {
@@ -52,7 +54,7 @@ export class Uses {
     }
   }
 
-  /** Forgets those that are not open any more. */
+  /** Forgets the conversations that are not open any more. */
   forgetClosed(): void {
     for (const [id, { holders }] of this.#uses) if (holders === 0 && !this.#isOpen(id)) this.#uses.delete(id)
   }

@@ -1,4 +1,7 @@
-/** Which conversations there are and how each was last, in memory and in the file that makes the next start quick. Opens none. */
+/**
+ * All existing conversations and their last known state, in memory and in the file that makes the next start fast.
+ * Opens none.
+ */
 import type { ConversationView, CountConversations, ListConversations } from '../../contract/conversation.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { CreationKey, Summary } from '../../storage/storage.ts'
@@ -21,11 +24,14 @@ export class KnownConversations {
     this.#resting = new RestingViews((id) => readSnapshot(deps.storage, id))
   }
 
-  /** Returns the `Idempotency-Key`s that count, also of those that are deleted. Throws the reason of a signal that is aborted. */
+  /**
+   * Returns the remembered `Idempotency-Key`s, including those of deleted conversations. Throws the reason of an
+   * aborted signal.
+   */
   async load(signal: AbortSignal): Promise<CreationKey[]> {
     const { summaries, deletedKeys } = await scanDataDirectory(this.#deps, signal)
     this.#summaries.load(summaries)
-    // Beside what clients ask for.
+    // Runs while clients are served.
     void this.#deps.storage.summaries.tidy((id) => this.has(id))
     return [...deletedKeys, ...summaries.flatMap(keyOf)]
   }
@@ -42,7 +48,7 @@ export class KnownConversations {
     this.#summaries.set(summarize(state))
   }
 
-  /** Keeps a change, in memory and in `meta.json`; that file is only a cache. Ignores conversations that are not known. */
+  /** Stores a change in memory and in `meta.json`, which is only a cache. Ignores unknown conversations. */
   readonly update = (state: State): void => {
     const { storage, logger } = this.#deps
     if (!this.has(state.id)) return
@@ -58,13 +64,13 @@ export class KnownConversations {
     if (summary) this.#summaries.set({ ...summary, status: 'error' })
   }
 
-  /** From here on it is not known. */
+  /** Removes the conversation from memory. */
   delete(id: string): void {
     this.#summaries.delete(id)
     this.#resting.forget(id)
   }
 
-  /** Nothing is left in the file when it resolves. */
+  /** Resolves when nothing of it is left in the file. */
   async forget(id: string): Promise<void> {
     await this.#deps.storage.summaries.forget(id)
   }
@@ -73,23 +79,23 @@ export class KnownConversations {
     return this.#summaries.count(filter, isVisible)
   }
 
-  /** Throws a `Problem` for a `page_id` that no page gave. */
+  /** Throws a `Problem` for an invalid `page_id`. */
   page(query: ListConversations, isVisible?: IsVisible): { ids: string[]; nextPageId: string | null } {
     return this.#summaries.page(query, isVisible)
   }
 
-  /** Of one that is not open. Undefined when it has to be opened to know how it is. */
+  /** Returns the view of a conversation that is not open. Undefined if it must be opened to know its state. */
   async viewAtRest(id: string): Promise<ConversationView | undefined> {
     const summary = this.get(id)
     return summary && (await this.#resting.view(summary))
   }
 
-  /** The last seq of each; undefined of those whose log could not be read. */
+  /** Yields the last seq of each; undefined if its log could not be read. */
   *heads(): Iterable<readonly [id: string, head: number | undefined]> {
     for (const { id, lastSeq } of this.#summaries.values()) yield [id, lastSeq || undefined]
   }
 
-  /** To be called with each log that is opened or made, before anything is appended to it. */
+  /** Call it with each log that is opened or created, before anything is appended to it. */
   attach(log: EventLog): void {
     const { conversationId: id } = log
     log.subscribe({
@@ -102,7 +108,7 @@ export class KnownConversations {
     })
   }
 
-  /** Nobody writes the log now, and what is in it is what the summary was made from. */
+  /** Call it when nothing writes the log any more; the summary matches the log then. */
   #note(log: EventLog): void {
     const summary = this.get(log.conversationId)
     if (log.failed || summary?.lastSeq !== log.head) return

@@ -1,4 +1,4 @@
-/** Finding conversations by what lists may ask for: the filters, and the pages over an order that is kept. Pure. */
+/** Filters and pages of conversation lists, over an order that is maintained elsewhere. Pure. */
 import type { CountConversations, ListConversations } from '../../contract/conversation.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { SortedList } from './sorted-list.ts'
@@ -6,7 +6,7 @@ import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import type { Summary } from '../../storage/storage.ts'
 import type { State } from '../state/state.ts'
 
-/** Which conversations there are for whoever asks. */
+/** Returns true if the client may see the conversation. */
 export type IsVisible = (conversation: Pick<Summary, 'id' | 'userId'>) => boolean
 
 export function summarize({ settings, ...state }: State): Summary {
@@ -24,17 +24,17 @@ export function summarize({ settings, ...state }: State): Summary {
   }
 }
 
-/** By time of creation, then id. */
+/** Compares by time of creation, then by id. */
 export function compareSummaries(a: Position, b: Position): number {
   return a.createdAt - b.createdAt || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 }
 
 type Position = Pick<Summary, 'id' | 'createdAt'>
 
-/** The summaries of the status that the filter asks for, or all. */
+/** The summaries of the filtered status, or all. */
 type Listed = SortedList<Summary>
 
-/** Whether the number of those of one status is the answer already. */
+/** True if the count of one status already is the answer. */
 export function asksForStatusOnly(filter: CountConversations): boolean {
   return Object.entries(filter).every(([name, value]) => name === 'status' || value === undefined)
 }
@@ -48,7 +48,7 @@ export function countMatching(listed: Listed, filter: CountConversations, isVisi
   return count
 }
 
-/** Throws a `Problem` for a `page_id` that no page gave. */
+/** Throws a `Problem` for an invalid `page_id`. */
 export function listPage(
   listed: Listed,
   query: ListConversations,
@@ -97,7 +97,7 @@ function placesWithin(listed: Listed, { created_after, created_before }: CountCo
   ]
 }
 
-/** What is left to look at when the status and the time of creation fit. */
+/** Returns the checks that remain after status and time of creation. */
 function createMatcher(
   { user_id, q, ...filter }: CountConversations,
   isVisible: IsVisible = () => true,

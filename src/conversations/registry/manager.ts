@@ -1,4 +1,7 @@
-/** ConversationManager: creates, forks, finds, lists, deletes and closes conversations. What happens inside one is for `Conversation`. */
+/**
+ * ConversationManager: creates, forks, finds, lists, deletes and closes conversations. `Conversation` handles what
+ * happens inside one.
+ */
 import type {
   ConversationView,
   CountConversations,
@@ -30,23 +33,26 @@ import { damaged } from './resting-views.ts'
 import { readSnapshot } from './snapshot.ts'
 import type { StartUpDeps } from './start-up.ts'
 
-/** Conversations viewed at the same time. */
+/** Conversations viewed concurrently. */
 const VIEW_CONCURRENCY = 64
 
 /**
- * How long a delete waits for the end of what runs in the conversation, and for the removal of its data, milliseconds. It
- * then returns and continues in the background: a process or a file system that hangs keeps no client waiting.
+ * How long a delete waits for running work to end and data to be removed, in milliseconds. It then returns and
+ * continues in the background: a hanging process or file system blocks no client.
  */
 const DELETE_TIMEOUT_MS = 4500
 
-/** How long a stop of the server waits for its conversations, milliseconds. What they leave running is ended after that. */
+/**
+ * How long a server shutdown waits for its conversations, in milliseconds. Processes that are still running are killed
+ * after that.
+ */
 const CLOSE_TIMEOUT_MS = 6000
 
 export type ManagerDeps = Omit<OpenConversationsDeps, 'isBusy'> &
   Pick<StartUpDeps, 'endOrphans'> & {
-    /** Called when a conversation is gone for good. */
+    /** Called when a conversation is permanently deleted. */
     readonly onDeleted: (conversation: Pick<Summary, 'id' | 'userId'>) => void
-    /** Ends the processes that any conversation has left; returns the pids of those that could not be ended. */
+    /** Ends the remaining processes of all conversations; returns the pids of those that could not be ended. */
     readonly endProcesses: () => Promise<readonly number[]>
   }
 
@@ -55,7 +61,7 @@ export class ConversationManager {
   readonly #open: OpenConversations
   readonly #created = new CreatedKeys()
   readonly #inFlight = createInFlight()
-  /** Ids that are being made or deleted: nothing else may begin with them. */
+  /** Ids that are being created or deleted: no other operation may begin with them. */
   readonly #busy = new Set<string>()
   #starting: Promise<void> | undefined
 
@@ -65,8 +71,8 @@ export class ConversationManager {
   }
 
   /**
-   * Reads which conversations there are, and recovers those that a stop of the server left half done. Must come before
-   * anything else. Throws when the manager is closed meanwhile.
+   * Reads the existing conversations and recovers those that a server stop interrupted. Call it first. Throws if the
+   * manager is closed meanwhile.
    */
   start(): Promise<void> {
     this.#starting = this.#start()
@@ -81,23 +87,23 @@ export class ConversationManager {
     await this.#open.recoverActive()
   }
 
-  /** Opens those that have something to deliver to callbacks; open conversations deliver by themselves. */
+  /** Opens conversations with pending webhook deliveries; open ones deliver by themselves. */
   async resumeDeliveries(): Promise<void> {
     const { storage, logger } = this.#deps.conversations
     await resumeDeliveries({ storage, logger, open: (id) => this.open(id) })
   }
 
-  /** Throws a `Problem` when it does not exist, was deleted, or its log is damaged. */
+  /** Throws a `Problem` if it does not exist, was deleted, or its log is damaged. */
   async open(id: string): Promise<Conversation> {
     return await this.#open.open(id)
   }
 
-  /** Keeps a conversation from being closed as idle until the returned function is called. Nothing is opened. */
+  /** Keeps a conversation from being closed as idle until the returned function is called. Does not open it. */
   hold(id: string): () => void {
     return this.#open.hold(id)
   }
 
-  /** The same key and body again, within a day, is the same conversation: it is returned, and not created a second time. */
+  /** Idempotent: the same key and body within a day returns the same conversation and creates no second one. */
   async create(request: CreateConversation, idempotency?: Idempotency): Promise<ConversationView> {
     const { conversations, known } = this.#deps
     return await this.#once(idempotency, () =>
@@ -107,7 +113,7 @@ export class ConversationManager {
     )
   }
 
-  /** A new conversation from what another one is by now. With a key as a create. */
+  /** Creates a conversation from the current state of another one. Accepts an idempotency key, as `create` does. */
   async fork(sourceId: string, request: ForkConversation, idempotency?: Idempotency): Promise<ConversationView> {
     const { conversations, known } = this.#deps
     const { signal } = this.#open
@@ -119,7 +125,7 @@ export class ConversationManager {
     })
   }
 
-  /** One page, newest first unless asked otherwise. Opens no log. */
+  /** Returns one page, newest first by default. Opens no log. */
   async list(
     query: ListConversations,
     isVisible?: IsVisible,
@@ -133,27 +139,31 @@ export class ConversationManager {
     return this.#deps.known.count(filter, isVisible)
   }
 
-  /** What decides who may see it; undefined when it does not exist. */
+  /** Returns the fields that decide who may see it; undefined if it does not exist. */
   ownerOf(id: string): Pick<Summary, 'id' | 'userId'> | undefined {
     return this.#deps.known.get(id)
   }
 
-  /** For what is said about a conversation outside of it. Returns text as it is when the conversation is not open: then none of its secrets are known. */
+  /**
+   * Returns a redactor for messages about a conversation. It returns text unchanged if the conversation is not open:
+   * its secrets are not known then.
+   */
   async redactFor(id: string): Promise<(text: string) => string> {
     const conversation = await this.#open.ifOpen(id)
     return conversation?.redact ?? ((text) => text)
   }
 
   /**
-   * From here on nobody finds it. Its processes are dead and its data gone when this resolves, unless that takes longer
-   * than `DELETE_TIMEOUT_MS`: then it is done later. The workdir goes only if the server made it.
+   * Deletes the conversation; it cannot be found from now on. When this resolves, its processes are dead and its data
+   * is removed, unless that takes longer than `DELETE_TIMEOUT_MS`; then it continues in the background. Removes the
+   * workdir only if the server created it.
    */
   async delete(id: string): Promise<void> {
     const { known, conversations } = this.#deps
     const { logger, storage } = conversations
     this.#open.refuseWhenClosing()
     if (!known.has(id)) throw await this.#open.missingProblem(id)
-    // Known and busy: another request is deleting it already.
+    // Known and busy: another request is already deleting it.
     if (this.#busy.has(id)) throw deletedProblem(id)
     this.#busy.add(id)
     try {
@@ -169,13 +179,11 @@ export class ConversationManager {
     }
     const removed = this.#open.endDuring(id, this.#removeMarked(id)).finally(() => this.#busy.delete(id))
     if (await settlesWithin(DELETE_TIMEOUT_MS, removed)) return
-    logger.warn({ conversation_id: id }, 'deleting a conversation takes long; it goes on in the background')
+    logger.warn({ conversation_id: id }, 'deleting a conversation takes long; it continues in the background')
     removed.catch((error: unknown) => logger.error({ err: error, conversation_id: id }, 'a delete failed'))
   }
 
-  /**
-   * Ends every run, stream and process within a bound; must be called last. Returns whether all of it has ended.
-   */
+  /** Ends every run, stream and process within a time limit; call it last. Returns true if all have ended. */
   async close(): Promise<boolean> {
     const { conversations, endProcesses } = this.#deps
     const { logger, storage } = conversations
@@ -209,11 +217,11 @@ export class ConversationManager {
     const { known, conversations } = this.#deps
     const id = wantedId ?? uuid7()
     if (known.has(id) || this.#busy.has(id))
-      throw new Problem('conversation_exists', `There is a conversation ${id} already.`)
+      throw new Problem('conversation_exists', `Conversation ${id} already exists.`)
     this.#busy.add(id)
     try {
       if (wantedId !== undefined && (await conversations.storage.deletions.has(id))) throw deletedProblem(id)
-      // A stop that began meanwhile closes what was added by then, and nothing that comes later.
+      // A concurrent shutdown closes what was added before it, and nothing that is added later.
       this.#open.refuseWhenClosing()
       const made = make(id)
       const opening = made.then(({ conversation }) => conversation)
@@ -245,7 +253,7 @@ export class ConversationManager {
     })
     const state = conversation?.state ?? (await stateOnDisk(storage, id))
     await conversation?.dispose('deleted')
-    // One that was opened ends its own processes; those of one that never was were ended at the start of the server.
+    // An opened conversation ends its own processes; those of the others were ended when the server started.
     if (opening && !conversation) await endOrphans((each) => each === id)
     await removeData({ storage, workdirBase: workspace.workdirRules.base }, id, state)
     this.#open.forget(id)
@@ -259,7 +267,7 @@ export class ConversationManager {
     if (conversation) return conversation.view()
     const view = await known.viewAtRest(id)
     if (view || !known.has(id)) return view
-    // Somebody took `meta.json` away, or it could not be written.
+    // `meta.json` was removed, or could not be written.
     const reopened = await this.open(id).catch(() => undefined)
     if (reopened) {
       known.update(reopened.state)

@@ -1,4 +1,4 @@
-/** The conversations that are open: each at most once, opened when it is asked for, closed when it is idle or the server stops. */
+/** The open conversations: each at most once, opened on demand, closed when idle or when the server stops. */
 import { Problem } from '../../contract/problem.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import type { Conversation } from '../conversation.ts'
@@ -14,13 +14,13 @@ import { writeSnapshot } from './snapshot.ts'
 export type OpenConversationsDeps = {
   readonly conversations: ConversationDeps
   readonly known: KnownConversations
-  /** When conversations at rest are closed; without it they stay open. */
+  /** When idle conversations are closed; without it they stay open. */
   readonly idle?: IdleOptions
-  /** Whether it is being made or deleted. */
+  /** Returns true while it is being created or deleted. */
   readonly isBusy: (id: string) => boolean
 }
 
-/** Conversations recovered at the same time. */
+/** Conversations recovered concurrently. */
 const RECOVERY_CONCURRENCY = 64
 
 export class OpenConversations {
@@ -57,18 +57,19 @@ export class OpenConversations {
     return this.#stopping.signal
   }
 
-  /** Keeps a conversation from being closed as idle until the returned function is called. Nothing is opened. */
+  /** Keeps a conversation from being closed as idle until the returned function is called. Does not open it. */
   hold(id: string): () => void {
     return this.#uses.hold(id)
   }
 
-  /** Throws a `Problem` when it does not exist, was deleted, or its log is damaged. */
+  /** Throws a `Problem` if it does not exist, was deleted, or its log is damaged. */
   async open(id: string): Promise<Conversation> {
     this.#uses.note(id)
     for (;;) {
       this.refuseWhenClosing()
       if (!this.#deps.known.has(id)) throw await this.missingProblem(id)
-      // From the look at what is known to here nothing is awaited: a delete finds in `#openings` all that it has to close.
+      // There is no `await` between the check of the known conversations and this line: a delete finds everything it
+      // must close in `#openings`.
       const opening = this.#openings.get(id)
       const ending = this.#endings.get(id)
       if (!opening && ending) {
@@ -79,52 +80,55 @@ export class OpenConversations {
       if (!opening) return await this.#reopen(id, undefined)
       const conversation = await opening
       if (!conversation.failed && this.#deps.known.has(id)) return conversation
-      // The first caller opens it again; the others wait for the same.
+      // The first caller reopens it; the others wait for the same promise.
       if (conversation.failed && this.#openings.get(id) === opening) return await this.#reopen(id, conversation)
     }
   }
 
-  /** Undefined when it is not open, or cannot be opened. */
+  /** Returns undefined if it is not open or cannot be opened. */
   async ifOpen(id: string): Promise<Conversation | undefined> {
     return await this.#openings.get(id)?.catch(() => undefined)
   }
 
-  /** Adds one that is being made, at once: a stop of the server waits for it, and closes it. `remove` follows if it fails. */
+  /**
+   * Adds a conversation that is being created, immediately: a shutdown waits for it and closes it. Call `remove` if the
+   * creation fails.
+   */
   add(id: string, opening: Promise<Conversation>): void {
     this.#openings.set(id, opening)
   }
 
-  /** One that `add` has added is complete. */
+  /** Marks an added conversation as complete. */
   complete(conversation: Conversation): void {
     this.#deps.known.set(conversation.state)
     this.#recovery.watch(conversation)
   }
 
-  /** From here on nobody gets it. Returns what was open, or was being opened. */
+  /** Removes it from the open ones. Returns the conversation that was open or being opened. */
   remove(id: string): Promise<Conversation> | undefined {
     const opening = this.#openings.get(id)
     this.#openings.delete(id)
     return opening
   }
 
-  /** Resolves when nobody is closing it any more. */
+  /** Resolves when it is not being closed any more. */
   async ended(id: string): Promise<void> {
     await this.#endings.get(id)
   }
 
-  /** Notes that this conversation is being closed until the work is over. */
+  /** Marks this conversation as being closed until the work has finished. */
   endDuring<T>(id: string, work: Promise<T>): Promise<T> {
     const ended = settled(work).finally(() => this.#endings.get(id) === ended && this.#endings.delete(id))
     this.#endings.set(id, ended)
     return work
   }
 
-  /** Nothing is known of its recovery any more. */
+  /** Forgets its recovery state. */
   forget(id: string): void {
     this.#recovery.forget(id)
   }
 
-  /** Opens those that a stop of the server left half done. */
+  /** Opens the conversations that a server stop interrupted. */
   async recoverActive(): Promise<void> {
     const { active } = this.#deps.conversations.storage
     await mapBounded(await active.ids(), RECOVERY_CONCURRENCY, (id) => this.#recovery.recover(id))
@@ -132,21 +136,21 @@ export class OpenConversations {
 
   async missingProblem(id: string): Promise<Problem> {
     if (await this.#deps.conversations.storage.deletions.has(id)) return deletedProblem(id)
-    return new Problem('conversation_not_found', `There is no conversation ${id}.`)
+    return new Problem('conversation_not_found', `Conversation ${id} does not exist.`)
   }
 
   refuseWhenClosing(): void {
     if (this.#stopping.signal.aborted)
-      throw new Problem('unavailable', 'The server is stopping; try again when it is up.')
+      throw new Problem('unavailable', 'The server is stopping; try again when it is running.')
   }
 
-  /** From now on nothing is opened or made. */
+  /** Opens and creates nothing from now on. */
   stop(): void {
     this.#stopping.abort()
     this.#stopIdleWatch?.()
   }
 
-  /** After `stop`. Never rejects. */
+  /** Closes all, after `stop`. Never rejects. */
   async closeAll(): Promise<void> {
     const closing = [...this.#openings.values()].map(async (opening) => (await opening).dispose('closing'))
     await Promise.allSettled([...closing, ...this.#endings.values()])
@@ -158,7 +162,7 @@ export class OpenConversations {
     return opening
   }
 
-  /** `failed` is the object whose log could not be trusted any more; it is closed first. */
+  /** `failed` is the object whose log cannot be trusted any more; it is closed first. */
   async #openFromDisk(id: string, failed: Conversation | undefined): Promise<Conversation> {
     const { conversations, known } = this.#deps
     try {
@@ -181,7 +185,7 @@ export class OpenConversations {
     }
   }
 
-  /** Closes it if it is at rest, so that it takes no memory; the next request for it opens it again. Never rejects. */
+  /** Closes it if it is idle, to free memory; the next request reopens it. Never rejects. */
   async #closeAtRest(id: string): Promise<void> {
     const { storage, logger } = this.#deps.conversations
     const opening = this.#openings.get(id)
@@ -190,15 +194,15 @@ export class OpenConversations {
       const conversation = await opening
       if (!conversation || !(await conversation.isAtRest())) return
       const { state } = conversation
-      // Lists show it from there while it is closed.
+      // Lists read this file while it is closed.
       await writeSnapshot(storage, state)
       if (!isUnused() || conversation.state !== state) return
       if (this.#openings.get(id) !== opening || this.#deps.isBusy(id) || this.#stopping.signal.aborted) return
-      // From the checks to here nothing is awaited: later requests find it in `#endings`, and wait.
+      // There is no `await` between the checks and this line: later requests find it in `#endings`, and wait.
       this.#openings.delete(id)
       await this.endDuring(id, conversation.dispose('closing'))
     } catch (error) {
-      logger.error({ err: error, conversation_id: id }, 'a conversation at rest could not be closed')
+      logger.error({ err: error, conversation_id: id }, 'an idle conversation could not be closed')
     }
   }
 }
@@ -206,17 +210,17 @@ export class OpenConversations {
 export const deletedProblem = (id: string) =>
   new Problem('conversation_deleted', `Conversation ${id} has been deleted.`)
 
-/** Resolves when the work is over; the caller learns whether it failed. */
+/** Resolves when the work has finished; its caller handles errors. */
 async function settled(work: Promise<unknown>): Promise<void> {
   await Promise.allSettled([work])
 }
 
 const isNotFound = (error: unknown) => error instanceof Problem && error.code === 'conversation_not_found'
 
-/** Of a conversation that is known: somebody took its file away. */
+/** The conversation is known, but its file was removed. */
 const logIsGone = (cause: unknown) =>
   new Problem(
     'conversation_damaged',
-    'The event log of this conversation is gone. Restore events.jsonl from a backup, or delete the conversation.',
+    'The event log of this conversation is missing. Restore events.jsonl from a backup, or delete the conversation.',
     { cause },
   )

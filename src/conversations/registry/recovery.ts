@@ -1,4 +1,4 @@
-/** Brings conversations back whose log has failed, or that a stop of the server cut off: tried again until the disk allows it. */
+/** Reopens conversations whose log has failed or that a server stop interrupted: retries until the disk allows it. */
 import type { ProblemCode } from '../../contract/problem.ts'
 import { Problem } from '../../contract/problem.ts'
 import { Retrier } from '../retrier.ts'
@@ -11,35 +11,35 @@ export type RecoveryDeps = {
   readonly storage: Pick<Storage, 'active'>
   readonly logger: Logger
   readonly isKnown: (id: string) => boolean
-  /** Opens it, and first gives up an object whose log has failed. */
+  /** Opens the conversation, after disposing an object whose log has failed. */
   readonly open: (id: string) => Promise<Conversation>
-  /** The server stops. */
+  /** Aborted when the server stops. */
   readonly signal: AbortSignal
 }
 
-/** What the disk, or a lack of descriptors, leads to. */
+/** Problems caused by a full disk or missing file descriptors. */
 const TEMPORARY: ReadonlySet<ProblemCode> = new Set(['storage_full', 'storage_failed', 'unavailable'])
 
 export class Recovery {
   readonly #deps: RecoveryDeps
-  /** Those whose log failed in this process after it had begun a run there. */
+  /** Conversations whose log failed in this process after it had begun a run there. */
   readonly #failedHere = new Set<string>()
 
   constructor(deps: RecoveryDeps) {
     this.#deps = deps
   }
 
-  /** Opens one that a stop of the server left half done. Resolves after the first try. */
+  /** Opens a conversation that a server stop interrupted. Resolves after the first attempt. */
   async recover(id: string): Promise<void> {
     await new Retrier(() => this.#try(id, () => this.#recoverOnce(id))).now()
   }
 
-  /** Opens the conversation again when its log fails: a run must not wait until somebody asks for it. */
+  /** Reopens the conversation when its log fails: a run must not wait until a client requests it. */
   watch(conversation: Conversation): void {
     void conversation.log.whenStoreFailed.then(() => this.#openAgain(conversation))
   }
 
-  /** Why something may be half done in a log that is opened now. */
+  /** Returns why work may be unfinished in a log that is opened now. */
   reasonFor(id: string): RecoveryReason {
     return this.#failedHere.has(id) ? 'log_failed' : 'server_restart'
   }
@@ -63,7 +63,7 @@ export class Recovery {
     else if (!conversation.isWorking) await storage.active.clear(id)
   }
 
-  /** Rejects when it has to be tried again. */
+  /** Rejects if it must be retried. */
   async #try(id: string, work: () => Promise<unknown>): Promise<void> {
     const { storage, logger, isKnown, signal } = this.#deps
     if (signal.aborted) return

@@ -1,18 +1,20 @@
-/** Conversations that are not open, as lists show them: read from `meta.json`, and kept for the next page until something changes. */
+/**
+ * Views of conversations that are not open, for lists: read from `meta.json` and cached until the conversation changes.
+ */
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { Summary } from '../../storage/storage.ts'
 import { damagedState } from './start-up.ts'
 import type { State } from '../state/state.ts'
 import { viewOf } from '../state/view.ts'
 
-/** Of JSON, of all that are kept: some ten thousand, for one takes about a kilobyte. */
+/** Bytes of JSON for all cached views: some ten thousand, because one takes about a kilobyte. */
 const MAX_KEPT_BYTES = 8 * 1024 * 1024
 
 type Kept = { readonly view: ConversationView; readonly updatedAt: number; readonly bytes: number }
 
 export class RestingViews {
   readonly #read: (id: string) => Promise<State | undefined>
-  /** Those that were asked for last come last. */
+  /** Most recently requested last. */
   readonly #kept = new Map<string, Kept>()
   #bytes = 0
 
@@ -20,7 +22,7 @@ export class RestingViews {
     this.#read = read
   }
 
-  /** Undefined when `meta.json` does not tell how the conversation is now: its log has to be opened then. */
+  /** Returns undefined if `meta.json` is not current: the log must be opened then. */
   async view(summary: Summary): Promise<ConversationView | undefined> {
     const kept = this.#kept.get(summary.id)
     if (kept && isOf(kept.view.last_seq, kept.updatedAt, summary)) {
@@ -28,7 +30,7 @@ export class RestingViews {
       return withStatus(kept.view, summary)
     }
     const state = await this.#read(summary.id)
-    // Of one whose log cannot be read, this is all there is.
+    // The log cannot be read, so this is all there is.
     if (summary.lastSeq === 0) return viewOf(damaged(state, summary))
     if (!state || !isOf(state.lastSeq, Date.parse(state.updatedAt), summary)) return undefined
     const view = viewOf(state)
@@ -55,7 +57,7 @@ export class RestingViews {
 const isOf = (lastSeq: number, updatedAt: number, summary: Summary) =>
   lastSeq === summary.lastSeq && updatedAt === summary.updatedAt
 
-/** A log that was found damaged since has made it `error`. */
+/** A log that was found to be damaged later has set the status to `error`. */
 function withStatus(view: ConversationView, { status }: Summary): ConversationView {
   return view.status === status ? view : { ...view, status }
 }

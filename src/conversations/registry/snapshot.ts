@@ -1,6 +1,6 @@
 /**
- * The snapshot of a conversation's state, so that its log need not be read: `meta.json` in its directory. It is a cache, and
- * the log wins.
+ * The snapshot of a conversation's state, so that its log need not be read: `meta.json` in its directory. It is a
+ * cache; the log is authoritative.
  */
 import { z } from 'zod'
 import { PostedMessage } from '../../contract/run.ts'
@@ -54,7 +54,7 @@ const OpenTask = z.object({
   progress: TaskProgress.optional(),
 })
 
-/** `meta.json`: the state as of `lastSeq`, from which a fold of the rest of the log goes on. */
+/** `meta.json`: the state as of `lastSeq`; the fold continues with the rest of the log. */
 const Meta = z.object({
   format: z.literal(META_FORMAT),
   id: z.string(),
@@ -76,14 +76,14 @@ const Meta = z.object({
   ),
   request: Request.optional(),
   postedKeys: z.array(z.object({ key: z.string(), bodyHash: z.string(), at: z.string(), answer: PostedMessage })),
-  // Absent from what an earlier version wrote, which had no tool of that kind.
+  // Missing in files of earlier versions, which had no tool of that kind.
   lastOutputs: z.record(z.string(), z.unknown()).default({}),
-  // As above: there were no tasks.
+  // Missing in files of earlier versions, which had no tasks.
   tasks: z.array(OpenTask).default([]),
-  // As above: nobody was asked about hosts.
+  // Missing in files of earlier versions, which had no network requests.
   networkRequests: z.array(z.object({ id: z.string(), host: z.string(), port: z.number() })).default([]),
   runRequestedAt: z.number(),
-  // As above: all that there was counts as read.
+  // Missing in files of earlier versions: everything counts as read.
   readThrough: z.number().optional(),
   repeats: z.object({ failures: z.array(z.string()), open: z.array(z.string()).optional() }).default({ failures: [] }),
   usage: UsageByModel,
@@ -92,10 +92,10 @@ const Meta = z.object({
   version: z.number(),
 })
 
-/** The state as last noted, or undefined when there is none of this conversation that can be read: fold the log from the start then. */
+/** Returns the last stored state, or undefined if it is missing or unreadable: fold the log from the start then. */
 export async function readSnapshot(storage: Storage, id: string): Promise<State | undefined> {
   const parsed = Meta.safeParse(await storage.conversation(id).readSnapshot())
-  // Missing, torn or of another version: it is only a cache.
+  // The file is missing, torn or of another version; it is only a cache.
   if (!parsed.success || parsed.data.id !== id) return undefined
   const { format: _, ...noted } = parsed.data
   const meta = { ...noted, readThrough: noted.readThrough ?? noted.lastSeq }

@@ -1,4 +1,4 @@
-/** Items kept in an order as they come and go: finding a place takes a binary search, adding at the end no search at all. */
+/** A sorted list: an insertion takes a binary search, an append at the end none. */
 
 export type Compare<T> = (a: T, b: T) => number
 
@@ -9,7 +9,7 @@ export class SortedList<T> {
 
   constructor(compare: Compare<T>, items: Iterable<T> = []) {
     this.#compare = compare
-    // Fast for what is in order already.
+    // This is fast for items that are already sorted.
     this.#items = [...items].sort(compare)
   }
 
@@ -38,7 +38,10 @@ export class SortedList<T> {
     if (found !== undefined && this.#compare(found, item) === 0) this.#items.splice(place, 1)
   }
 
-  /** The place of the first item of which it holds; `length` when there is none. It holds of all that come after one of which it holds. */
+  /**
+   * Returns the index of the first item for which `holds` is true, or `length`. `holds` must be true for all later
+   * items too.
+   */
   firstPlace(holds: (item: T) => boolean): number {
     let [low, high] = [0, this.#items.length]
     while (low < high) {

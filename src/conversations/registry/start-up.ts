@@ -1,4 +1,7 @@
-/** What a start of the server finds on disk: which conversations there are, and what a stop left half done of their making and deleting. */
+/**
+ * Reads the data directory at startup: finds the conversations, and finishes creations and deletions that a server stop
+ * interrupted.
+ */
 import { rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
@@ -18,23 +21,26 @@ import { EMPTY_STATE } from '../state/state.ts'
 export type StartUpDeps = {
   readonly storage: Storage
   readonly workdirBase: string
-  /** Ends the processes that an earlier server has left of those conversations; returns the ids of those that had some. */
+  /**
+   * Ends the processes that an earlier server left in those conversations; returns the ids of the conversations that
+   * had some.
+   */
   readonly endOrphans: (isOurs: (conversationId: string) => boolean) => Promise<readonly string[]>
   readonly logger: Logger
 }
 
 export type FoundConversations = {
   readonly summaries: readonly Summary[]
-  /** Of conversations that are gone, and whose key still counts. */
+  /** Remembered keys of deleted conversations. */
   readonly deletedKeys: readonly CreationKey[]
 }
 
-/** Files of that many conversations are read at the same time. */
+/** Conversations whose files are read concurrently. */
 const CONCURRENCY = 64
 
 /**
- * Reads a conversation's own files only where its log is not the one that was noted. Opens no log but those that end
- * after their `meta.json`. Throws the reason of a signal that is aborted.
+ * Reads a conversation's own files only if its log differs from the recorded one. Opens only logs that are newer than
+ * their `meta.json`. Throws the reason of an aborted signal.
  */
 export async function scanDataDirectory(deps: StartUpDeps, signal: AbortSignal): Promise<FoundConversations> {
   const { storage } = deps
@@ -59,26 +65,26 @@ export async function scanDataDirectory(deps: StartUpDeps, signal: AbortSignal):
     if (summary) summaries.push(summary)
     else others.push(id)
   }
-  // By age, as ids of the server's own are: the next start then finds them in the order of lists.
+  // Sorted by age, as the server's own ids are: the next start then finds them in list order.
   const read = await mapBounded(others.sort(), CONCURRENCY, (id) => readSummary(deps, id, signal))
   return { summaries: [...summaries, ...read.filter((summary) => summary !== undefined)], deletedKeys }
 }
 
-/** Of a conversation whose log cannot be read: that it is there, and that something is wrong with it. */
+/** Returns the state of a conversation whose log cannot be read: it exists, with status `error`. */
 export function damagedState(id: string, createdAt: string): State {
   return { ...EMPTY_STATE, id, status: 'error', createdAt, updatedAt: createdAt }
 }
 
-/** Before anything else is done with their conversations: they would work beside it, and nobody could stop them. */
+/** End these first: leftover processes would run beside the conversation, and nobody could stop them. */
 async function endLeftProcesses({ endOrphans, logger }: StartUpDeps, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
-  // Nearly always, no process asks whose it is.
+  // Almost always there are no leftover processes, and this is never called.
   const known = lazily(() => new Set(ids))
   const had = await endOrphans((id) => known().has(id))
   for (const id of had) logger.warn({ conversation_id: id }, 'processes that an earlier server had left were ended')
 }
 
-/** That what is left cannot be removed does not keep the server from starting. */
+/** Finishes a deletion. A file that cannot be removed does not keep the server from starting. */
 async function finishDeletion(deps: StartUpDeps, id: string): Promise<void> {
   try {
     const { storage, workdirBase } = deps
@@ -86,21 +92,21 @@ async function finishDeletion(deps: StartUpDeps, id: string): Promise<void> {
   } catch (error) {
     deps.logger.error(
       { err: error, conversation_id: id },
-      'what is left of a deleted conversation could not be removed',
+      'the remaining data of a deleted conversation could not be removed',
     )
   }
 }
 
-/** Of what the log holds now; noted for the next start. Undefined when there is no summary. */
+/** Summarises the current log, and stores the summary for the next start. Returns undefined if there is none. */
 async function readSummary(deps: StartUpDeps, id: string, signal: AbortSignal): Promise<Summary | undefined> {
   const { storage, logger } = deps
   signal.throwIfAborted()
-  // Before the log is read: what is changed meanwhile is then found out by the next start.
+  // Take the fingerprint before reading the log: the next start then notices changes made meanwhile.
   const note = storage.summaries.noteFor(id)
   const noted = await readSnapshot(storage, id)
   try {
     const state = await currentState(deps, id, noted)
-    // Without a first event nobody ever saw it: a create that a crash cut off.
+    // Without a first event no client ever saw it: a crash interrupted its creation.
     if (!state) return await sweep(deps, id)
     const summary = summarize(state)
     note(summary)
@@ -113,8 +119,8 @@ async function readSummary(deps: StartUpDeps, id: string, signal: AbortSignal): 
 }
 
 /**
- * From `meta.json` where the log ends as it says, else from the log. Undefined when neither has a first event; throws
- * when only the log does not.
+ * Reads `meta.json` if it is as new as the log, otherwise the log. Returns undefined if neither has a first event;
+ * throws if only the log is unreadable.
  */
 async function currentState(
   { storage }: StartUpDeps,
@@ -132,7 +138,7 @@ async function currentState(
   return state
 }
 
-/** What is left of a create that a crash cut off; the workdir goes only if it is empty, as one nobody worked in is, or a copy that was begun. */
+/** Removes the remains of an interrupted creation; the workdir only if it is empty or an unfinished copy. */
 async function sweep({ storage, workdirBase }: StartUpDeps, id: string): Promise<undefined> {
   const workdir = join(workdirBase, id)
   const own = storage.conversation(id)

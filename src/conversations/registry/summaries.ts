@@ -1,4 +1,7 @@
-/** Which conversations there are, in the order of lists, by status and as counts: kept up to date with each change, so that nothing is sorted or counted when somebody asks. */
+/**
+ * All conversations in list order, by status and with counts, updated with each change, so that a request needs no
+ * sorting or counting.
+ */
 import type { CountConversations, ListConversations } from '../../contract/conversation.ts'
 import { Status } from '../../contract/events/status.ts'
 import { SortedList } from './sorted-list.ts'
@@ -6,7 +9,7 @@ import type { Summary } from '../../storage/storage.ts'
 import type { IsVisible } from './listing.ts'
 import { asksForStatusOnly, compareSummaries, countMatching, listPage } from './listing.ts'
 
-/** One object per conversation for as long as it exists, so that a change of what no order depends on costs an assignment. */
+/** One object per conversation for its whole life, so that a change that affects no order is a plain assignment. */
 type Kept = { -readonly [Field in keyof Summary]: Summary[Field] }
 
 export class Summaries {
@@ -16,7 +19,7 @@ export class Summaries {
     Status.options.map((status) => [status, new SortedList<Kept>(compareSummaries)] as const),
   )
 
-  /** Takes the place of all there are. */
+  /** Replaces all summaries. */
   load(summaries: readonly Summary[]): void {
     this.#byId.clear()
     this.#all = new SortedList<Kept>(compareSummaries, summaries)
@@ -41,7 +44,7 @@ export class Summaries {
     return this.#byId.values()
   }
 
-  /** Adds it, or takes the place of the one with its id. */
+  /** Adds the summary, or replaces the one with its id. */
   set(summary: Summary): void {
     const known = this.#byId.get(summary.id)
     if (known?.status === summary.status && known.createdAt === summary.createdAt) {
@@ -55,7 +58,7 @@ export class Summaries {
     this.#of(kept.status).add(kept)
   }
 
-  /** Notes that the log has come this far. */
+  /** Records the new end of the log. */
   advance(id: string, { lastSeq, updatedAt }: Pick<Summary, 'lastSeq' | 'updatedAt'>): void {
     const known = this.#byId.get(id)
     if (known) Object.assign(known, { lastSeq, updatedAt })
@@ -74,7 +77,7 @@ export class Summaries {
     return asksForStatusOnly(filter) && !isVisible ? listed.length : countMatching(listed, filter, isVisible)
   }
 
-  /** Throws a `Problem` for a `page_id` that no page gave. */
+  /** Throws a `Problem` for an invalid `page_id`. */
   page(query: ListConversations, isVisible?: IsVisible): { ids: string[]; nextPageId: string | null } {
     return listPage(this.#listed(query), query, isVisible)
   }

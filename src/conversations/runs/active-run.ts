@@ -1,4 +1,4 @@
-/** A run under way: drives the agent loop beside the conversation's inbox, and comes back to the inbox only to end. */
+/** An active run: drives the agent loop outside the conversation's inbox, and enters the inbox only to end. */
 import type { AgentContext, LoopEnd, LoopWait } from '../../agent/loop.ts'
 import { runAgent, timeLimit } from '../../agent/loop.ts'
 import type { History } from '../../agent/history.ts'
@@ -17,7 +17,7 @@ import { gatedCalls, modeOf } from '../state/state.ts'
 import type { Place, Queue } from '../../lib/queue.ts'
 import { dequeued, queued } from '../state/drafts.ts'
 
-/** `requestedAt` is the log's head at the last model request, 0 when there was none. */
+/** `requestedAt` is the log's head at the last model request, or 0 if there was none. */
 export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
 
 export type ActiveRunDeps = {
@@ -26,18 +26,18 @@ export type ActiveRunDeps = {
   readonly slots: Queue
   readonly toolCalls: ToolCalls
   readonly createLlm: (config: LlmConfig) => Llm
-  /** Models of this conversation that were found to take no tools. */
+  /** Models of this conversation that turned out not to support tools. */
   readonly withoutTools: Set<string>
   readonly state: LiveState
-  /** Stores the end, and returns whether the run continues after all. Not called for a run that was stopped. */
+  /** Stores the end, and returns true if the run continues after all. Not called for a run that was stopped. */
   readonly onEnd: (run: ActiveRun, end: RunEnd) => Promise<boolean>
   readonly onError: (error: unknown) => void
 }
 
-/** What of the log is looked at at a time when the model's history is rebuilt: so long a pause waits at most. */
+/** Events read at a time when the model's history is rebuilt: a pause waits for one read at most. */
 const HISTORY_PAGE = { limit: 1000, maxBytes: 1024 * 1024 }
 
-/** Timers reach no further, milliseconds: about 25 days. */
+/** The longest timer, in milliseconds: about 25 days. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 const TIME_LIMIT = Symbol('time limit')
@@ -46,9 +46,12 @@ export class ActiveRun {
   readonly id: string
   readonly #deps: ActiveRunDeps
   readonly #abort = new AbortController()
-  /** By `performance.now()`: the wall clock may jump. Earlier by as long as the run had worked before it waited. */
+  /**
+   * From `performance.now()`, because the wall clock may jump. Shifted back by the time the run had worked before it
+   * waited.
+   */
   #startedAt = 0
-  /** Lives no longer than the run: an idle conversation holds no messages in memory. */
+  /** Kept only for the run: an idle conversation holds no messages in memory. */
   #history: Pick<History, 'add'> | undefined
   #context: Promise<AgentContext> | undefined
   #deadline: NodeJS.Timeout | undefined
@@ -64,23 +67,26 @@ export class ActiveRun {
     this.#drive().catch(this.#deps.onError)
   }
 
-  /** The log's head at the last model request, 0 when there was none. */
+  /** The log's head at the last model request, or 0 if there was none. */
   get requestedAt(): number {
     return this.#requestedAt
   }
 
-  /** Nothing more begins: neither a call nor a model request. `stop` is to follow. */
+  /** Starts no further call or model request. `stop` must follow. */
   abort(): void {
     this.#abort.abort()
   }
 
-  /** Resolves when the loop is still; only until then, for its end would wait for the inbox of whoever waits here. */
+  /**
+   * Resolves when the loop has stopped, and does not wait for the stored end: that would wait for the inbox, whose turn
+   * the caller holds.
+   */
   async stop(): Promise<void> {
     this.abort()
     await this.#looping
   }
 
-  /** Each event of the conversation, as soon as it is durable. */
+  /** Receives each durable event of the conversation. */
   take(event: Event): void {
     this.#history?.add(event)
     if (event.type === 'ConfigUpdate') this.#watchDeadline()
@@ -100,7 +106,7 @@ export class ActiveRun {
         failed = undefined
         this.#looping = looping
         const end = await looping
-        if (signal.aborted && signal.reason !== TIME_LIMIT) return // whoever stopped it stores what follows
+        if (signal.aborted && signal.reason !== TIME_LIMIT) return // the caller that stopped the run stores its end
         if (!(await this.#deps.onEnd(this, { ...end, requestedAt: this.#requestedAt }))) return
       }
     } finally {
@@ -109,7 +115,10 @@ export class ActiveRun {
     }
   }
 
-  /** While as many runs work as may, the log says that this one waits. Never throws: what could not be stored ends the run. */
+  /**
+   * While the limit of concurrent runs is reached, the log shows that this run waits. Never throws: a failed append
+   * ends the run.
+   */
   async #waitFor(place: Place): Promise<LoopEnd | undefined> {
     if (place.isFree) return undefined
     const { log, state } = this.#deps
@@ -122,7 +131,7 @@ export class ActiveRun {
     }
   }
 
-  /** Never throws: what goes wrong ends the run as an error. */
+  /** Never throws: an error ends the run as `error`. */
   async #loopOnce(): Promise<LoopEnd | LoopWait> {
     const { signal } = this.#abort
     const { log } = this.#deps
@@ -153,7 +162,7 @@ export class ActiveRun {
       history,
       toolCalls,
       withoutTools,
-      // Made again when the configuration has changed, so that a change holds from the next step on.
+      // Create it again after a change of the configuration, so that the change applies from the next step.
       llm: () => {
         const config = state.current.settings.llm_config
         if (llm?.for !== config) llm = { for: config, instance: createLlm(config) }
@@ -174,27 +183,27 @@ export class ActiveRun {
     }
   }
 
-  /** Throws the signal's reason once it is aborted. */
+  /** Throws the signal's reason when it is aborted. */
   async #loadHistory(): Promise<History> {
     const { signal } = this.#abort
     const { log, toolCalls } = this.#deps
     const history = createHistory((name, output) => toolCalls.render(name, output))
-    // What is appended while the log is read comes after it.
+    // Events appended during the read follow it.
     const meanwhile: Event[] = []
     this.#history = { add: (event) => meanwhile.push(event) }
     const { head } = log
     const wanted = { types: HISTORY_TYPES, beforeSeq: head + 1, ...HISTORY_PAGE }
     for await (const { events } of readPages(log, wanted, signal)) for (const { event } of events) history.add(event)
-    // The head may have been a step ahead of what subscribers had received.
+    // The head may have been one step ahead of the subscribers.
     for (const event of meanwhile) if (event.seq > head) history.add(event)
     this.#history = history
     return history
   }
 
-  /** Again after each change of the limit, and when the last timer did not reach so far. */
+  /** Rearms after each change of the limit, and if the deadline was beyond the longest timer. */
   #watchDeadline(): void {
     clearTimeout(this.#deadline)
-    // Not while it waits for its turn.
+    // The time limit does not count while the run is queued.
     if (this.#startedAt === 0) return
     const seconds = this.#deps.state.current.settings.max_seconds_per_run
     if (seconds === undefined) return

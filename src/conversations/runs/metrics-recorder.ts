@@ -1,4 +1,4 @@
-/** Records the metrics of one conversation: one more reader of its log, and of when its model is asked. */
+/** Records the metrics of one conversation, from its log and from its model requests. */
 import type { Event } from '../../contract/events/event.ts'
 import type { Llm } from '../../llm/llm.ts'
 import { createTimedLlm } from '../../llm/timed-llm.ts'
@@ -10,7 +10,7 @@ export class MetricsRecorder {
   readonly #metrics: Metrics
   readonly #toolNames: Map<string, string>
   #runId: string | undefined
-  /** When the last answer of the run that works now came to its end; undefined while there is none, or none that counts. */
+  /** When the last model answer of the active run ended; undefined if there is none that counts. */
   #answeredAt: number | undefined
   #toolMs = 0
 
@@ -20,7 +20,7 @@ export class MetricsRecorder {
     this.#toolNames = new Map(openCalls.map((call) => [call.toolUseId, call.name]))
   }
 
-  /** Returns the model, timed. */
+  /** Returns the model with timing. */
   time(llm: Llm): Llm {
     return createTimedLlm(llm, {
       onRequest: () => {
@@ -36,7 +36,7 @@ export class MetricsRecorder {
     })
   }
 
-  /** Each event, in order, as soon as it is durable. */
+  /** Receives each durable event, in order. */
   take(event: Event): void {
     switch (event.type) {
       case 'AssistantMessage':
@@ -51,7 +51,7 @@ export class MetricsRecorder {
         return this.#metrics.toolCalled(isTool(name) ? name : 'unknown', event.error_type ?? 'ok')
       }
       case 'StatusUpdate':
-        // A pause, a question or a place in the queue takes no time of the server itself.
+        // Time spent in a pause, a question or the queue is not the server's own latency.
         this.#answeredAt = undefined
         if (event.run_id === undefined || event.run_id === this.#runId) return undefined
         this.#runId = event.run_id

@@ -1,4 +1,4 @@
-/** Starts and stops the runs of one conversation, one at a time. What a run's end leads to is decided by the actor. */
+/** Starts and stops the runs of one conversation, one at a time. The actor decides what follows from a run's end. */
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { Event } from '../../contract/events/event.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
@@ -11,7 +11,7 @@ export type RunDriverDeps = Omit<ActiveRunDeps, 'id' | 'withoutTools'>
 export class RunDriver {
   readonly #deps: RunDriverDeps
   readonly #toolCalls: ToolCalls
-  /** Models of this conversation that were found to take no tools. */
+  /** Models of this conversation that turned out not to support tools. */
   readonly #withoutTools = new Set<string>()
   #active: ActiveRun | undefined
 
@@ -24,7 +24,7 @@ export class RunDriver {
     return this.#active !== undefined
   }
 
-  /** Starts the run that the state holds. */
+  /** Starts the run in the state. */
   start(): void {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- only called after an event that began one
     const { id } = this.#deps.state.current.run!
@@ -32,35 +32,35 @@ export class RunDriver {
     this.#active.start()
   }
 
-  /** A run that has come to its end is not stopped any more. */
+  /** Makes a run that has ended unstoppable. */
   release(): void {
     this.#active = undefined
   }
 
-  /** A run that continues after all can be stopped again. */
+  /** Makes a run that continues after all stoppable again. */
   resume(run: ActiveRun): void {
     this.#active = run
   }
 
-  /** Each event of the conversation, as soon as it is durable. */
+  /** Receives each durable event of the conversation. */
   take(event: Event): void {
     this.#active?.take(event)
   }
 
-  /** Begins nothing more: neither a call nor a model request. */
+  /** Starts no further call or model request. */
   abort(): void {
     this.#active?.abort()
   }
 
-  /** Resolves when the loop is still. The model call ends at once; a tool continues by itself. */
+  /** Resolves when the loop has stopped. The model call ends at once; a running tool continues. */
   async stop(): Promise<void> {
     await this.#active?.stop()
     this.#active = undefined
   }
 
   /**
-   * Stops the run and its tools, except those that ignore it. Returns the log's head at the last model request, 0 when
-   * there was none.
+   * Stops the run and its tools, except tools that ignore the signal. Returns the log's head at the last model request,
+   * or 0 if there was none.
    */
   async stopAgent(): Promise<number> {
     const requestedAt = this.#active?.requestedAt ?? 0
@@ -69,7 +69,7 @@ export class RunDriver {
     return requestedAt
   }
 
-  /** The open calls whose result comes from their tool. While no run works, no other begins. */
+  /** The open calls that have begun: their tool writes the result. While no run is active, no other call begins. */
   begunCalls(): readonly string[] {
     return this.#deps.state.current.openCalls.map((call) => call.toolUseId).filter((id) => this.#toolCalls.hasBegun(id))
   }

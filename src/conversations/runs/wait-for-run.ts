@@ -1,19 +1,19 @@
-/** Waiting for a run on behalf of a client: until it is over, or the client has waited long enough. */
+/** Waits for a run on behalf of a client: until the run has ended or the client's timeout has passed. */
 import type { EventOf } from '../../contract/events/event.ts'
 import type { EventLog } from '../../events/event-log.ts'
 
 export type RunWait = {
   readonly runId: string
-  /** Whether the run has ended or waits for somebody. */
+  /** Returns true if the run has ended or waits for a user. */
   readonly isOver: () => boolean
-  /** Tells when `isOver` may have changed without an event. Returns how to stop. */
+  /** Calls `onChange` when `isOver` may have changed without an event. Returns an unsubscribe function. */
   readonly watch: (onChange: () => void) => () => void
   readonly timeoutMs: number
-  /** Of the client, who may go away. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal
 }
 
-/** The run's `Result`, if it has one by then. */
+/** Returns the run's `Result`, if it exists by then. */
 export async function waitForRun(
   log: EventLog,
   { runId, isOver, watch, timeoutMs, signal }: RunWait,
@@ -33,7 +33,7 @@ export async function waitForRun(
   signal.addEventListener('abort', giveUp, { once: true })
   const timer = setTimeout(giveUp, timeoutMs)
   try {
-    // It may have been over before we came to listen.
+    // The run may have ended before the subscription.
     if (isOver()) return await lastResult(log, runId)
     if (!signal.aborted) await promise
     return result

@@ -1,4 +1,4 @@
-/** The drafts that intents have in common: what a run's start, its end, and a call that is answered or denied look like in the log. */
+/** Event drafts that several intents share: a run's start and end, and calls that are answered or denied. */
 import type { ToolCall } from '../../agent/tool-calls.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { Status, StopReason, ToolErrorType } from '../../contract/events/status.ts'
@@ -11,7 +11,7 @@ type StatusDraft = Extract<EventDraft, { type: 'StatusUpdate' }>
 
 export const isWaiting = (status: Status) => status === 'waiting_for_confirmation' || status === 'waiting_for_input'
 
-/** How an event keeps the key of the request it came with. */
+/** Returns the key of a request as events store it. */
 export const keyOf = (idempotency: Idempotency | undefined) =>
   idempotency ? { idempotency_key: idempotency.key, body_hash: idempotency.bodyHash } : {}
 
@@ -30,8 +30,8 @@ export function start(state: State, runId: string, reason: string, max_steps?: n
 }
 
 /**
- * For a run that is over and has come to this status: a message that asked for a run, and that the model has not read,
- * gets its own run. `readThrough` is the seq of the last event that counts as read.
+ * Starts a run for an unread message that asked for one, after a run has ended with this status. `readThrough` is the
+ * seq of the last event that counts as read.
  */
 export function startForUnread(state: State, status: Status, readThrough: number, newRunId: string): EventDraft[] {
   return state.runRequestedAt > readThrough ? [start({ ...state, status }, newRunId, 'message')] : []
@@ -49,8 +49,8 @@ export function answerOpenCalls(state: State, type: ToolErrorType, message: stri
 }
 
 /**
- * Gives each open call that has not begun its result, so that it never runs. `begun` are the ids of those whose result
- * comes from their tool. What waits for a decision is denied: nothing is left that the decision could be about.
+ * Gives each open call that has not begun its result, so that it never runs. `begun` are the ids of calls whose tool
+ * writes the result. Pending approvals are denied: there is nothing left to decide.
  */
 export function interruptCalls(state: State, begun: readonly string[], message: string): EventDraft[] {
   const notBegun = state.openCalls.filter((call) => !begun.includes(call.toolUseId))
@@ -74,7 +74,7 @@ export function answer(call: ToolCall, error_type: ToolErrorType, message: strin
   }
 }
 
-/** Of all that waits for a decision. */
+/** Denies all pending approvals. */
 export function denials(state: State, decided_by: 'user' | 'superseded', message: string): EventDraft[] {
   return undecidedCalls(state.request).map((call) => ({
     type: 'PermissionDecision',
@@ -90,7 +90,7 @@ export function denials(state: State, decided_by: 'user' | 'superseded', message
   }))
 }
 
-/** Without a `finalText` of its own, or with an empty one, the run's last message is its last word. */
+/** Without a `finalText`, or with an empty one, the run's last message becomes the final text. */
 export function result(state: State, stopReason: StopReason, now: number, finalText?: string): EventDraft {
   const run = state.run
   return {

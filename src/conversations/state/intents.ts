@@ -1,4 +1,7 @@
-/** What may be done in which state: pure `(state, intent) -> events`, or a `Problem` saying why not. An intent is what a client, the agent or a restart wants of a conversation. */
+/**
+ * Decides what is allowed in which state: pure `(state, intent) -> events`, or a `Problem` that says why not. An intent
+ * is a request of a client, the agent or a restart to change a conversation.
+ */
 import type { EventDraft } from '../../contract/events/event.ts'
 import { EVENT_VERSION } from '../../contract/events/event.ts'
 import type { UserPart } from '../../contract/message.ts'
@@ -28,8 +31,8 @@ import {
 } from '../tasks/task-intents.ts'
 
 /**
- * `newRunId` is the id a run gets if the intent starts one. `begun` are the ids of the open calls whose result comes
- * from their tool: they run, or have run. `now` is milliseconds since 1970.
+ * `newRunId` is the id of a run that the intent starts. `begun` are the ids of the open calls whose tool writes the
+ * result: they run, or have run. `now` is milliseconds since 1970.
  */
 export type Intent =
   | {
@@ -43,10 +46,10 @@ export type Intent =
       idempotency?: Idempotency
     }
   | { kind: 'run'; newRunId: string; maxSteps?: number }
-  /** `interrupt`: what had begun was asked to end, and what has not begun is given up. */
+  /** `interrupt`: running calls were asked to end, and calls that have not begun are cancelled. */
   | { kind: 'pause'; reason: string; interrupt: boolean; begun: readonly string[]; now: number }
   | { kind: 'configure'; changes: Record<string, unknown> }
-  /** Names only; the values are stored already. */
+  /** Names only; the values are already stored. */
   | { kind: 'secrets'; added: readonly string[]; removed: readonly string[] }
   | EndRunIntent
   | AskIntent
@@ -60,7 +63,7 @@ export type Intent =
   | { kind: 'client_event'; name: string; data?: unknown; idempotency?: Idempotency }
   | RecoverIntent
 
-/** Returns the events that the intent leads to, to be appended as one batch; none where there is nothing to do. */
+/** Returns the events of the intent, to be appended as one batch; empty if nothing changes. */
 export function decide(state: State, intent: Intent): EventDraft[] | Problem {
   switch (intent.kind) {
     case 'message':
@@ -116,12 +119,12 @@ function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] 
   if (state.status === 'running') return [message]
   if (isWaiting(state.status)) {
     const ended = [...supersede(state), result(state, 'superseded', now)]
-    // With a run that follows, the message only steers the task that the agent is at.
+    // If a run is requested, the message only steers the agent's current task.
     if (run) return [...ended, message, start(state, newRunId, 'message')]
     const atRest = [...endOfCurrentTask(state, 'superseded'), message, toStatus(state, 'idle', 'superseded')]
     return [...ended, ...atRest, ...startForUnread(state, 'idle', state.readThrough, newRunId)]
   }
-  // The model reads the message before anything else happens: it may well say that the rest of the turn must not run.
+  // The model reads the message before any further call: it may decide that the rest of the turn must not run.
   const told = [...interruptCalls(state, begun, BEFORE_MESSAGE), message]
   return run ? [...told, start(state, newRunId, 'message')] : told
 }
@@ -133,12 +136,16 @@ function decideRun(state: State, { newRunId, maxSteps }: IntentOf<'run'>): Event
         details: { run_id: state.run?.id },
       })
     case 'waiting_for_confirmation':
-      return new Problem('waiting_for_confirmation', 'Tool calls wait for a decision; running is not an approval.', {
-        details: {
-          request_id: state.request?.id,
-          pending: undecidedCalls(state.request).map((call) => ({ tool_use_id: call.toolUseId, name: call.name })),
+      return new Problem(
+        'waiting_for_confirmation',
+        'Tool calls are waiting for a decision; starting a run does not approve them.',
+        {
+          details: {
+            request_id: state.request?.id,
+            pending: undecidedCalls(state.request).map((call) => ({ tool_use_id: call.toolUseId, name: call.name })),
+          },
         },
-      })
+      )
     case 'waiting_for_input':
       return new Problem('waiting_for_input', 'The agent has asked a question; answer it, or send a message.')
     case 'idle':
@@ -146,7 +153,7 @@ function decideRun(state: State, { newRunId, maxSteps }: IntentOf<'run'>): Event
     case 'finished':
     case 'error':
     case 'cancelled':
-      // Paused while it waited: it waits again, for running is not an approval.
+      // Paused while it waited for a decision: it waits again, because resuming is not an approval.
       return [
         {
           ...start(state, newRunId, 'run', maxSteps),
@@ -160,7 +167,10 @@ function decideRun(state: State, { newRunId, maxSteps }: IntentOf<'run'>): Event
 
 const BEFORE_PAUSE = 'interrupted: the run was paused before this call began; it did not run'
 
-/** Pausing what does not run is not an error; it changes nothing, except that `interrupt` gives up what an earlier pause has kept. */
+/**
+ * Pausing a conversation that does not run is not an error; it changes nothing, except that `interrupt` cancels the
+ * calls that an earlier pause has kept.
+ */
 function decidePause(state: State, { reason, interrupt, begun, now }: IntentOf<'pause'>): EventDraft[] {
   const interrupted = interrupt ? interruptCalls(state, begun, BEFORE_PAUSE) : []
   if (state.status !== 'running' && !isWaiting(state.status)) return interrupted
@@ -183,7 +193,7 @@ function decideConfigure(state: State, changes: Record<string, unknown>): EventD
   return Object.keys(changes).length ? [{ type: 'ConfigUpdate', source: 'user', changes }] : []
 }
 
-/** Shells are in the network that they were started in: they end with such a change. */
+/** Shells keep the network that they were started in: such a change ends them. */
 export function changesNetworkMode({ settings }: State, { network }: Record<string, unknown>): boolean {
   // As it was checked when it came.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as it was checked when it came

@@ -1,4 +1,4 @@
-/** The state of an open conversation: the fold of its log, kept up to date with each event that is stored. */
+/** The state of an open conversation: the fold of its log, updated with each stored event. */
 import type { EventLog } from '../../events/event-log.ts'
 import type { State } from './state.ts'
 import { fold } from './state.ts'
@@ -6,7 +6,7 @@ import { fold } from './state.ts'
 export class LiveState {
   #current: State
 
-  /** `state` is the fold of the log as it stands. Nothing may have subscribed before: all others read what is folded here. */
+  /** `state` is the fold of the whole log. This must be the first subscriber: all others read the folded state. */
   constructor(state: State, log: Pick<EventLog, 'subscribe'>) {
     this.#current = state
     log.subscribe({

@@ -1,4 +1,4 @@
-/** Requests for hosts that wait for a user, as the log has them: a pure fold, and how a start of the server closes them. */
+/** Pending network requests as a pure fold of the log, and how a server start closes them. */
 import type { EventDraft, EventOf } from '../../contract/events/event.ts'
 
 export type OpenNetworkRequest = { readonly id: string; readonly host: string; readonly port: number }
@@ -20,6 +20,6 @@ export function networkDecision({ id, host, port }: OpenNetworkRequest, decided:
   return { type: 'NetworkDecision', source, request_id: id, host, port, ...decided }
 }
 
-/** Their connections ended with the server, or are those of another conversation. */
+/** Denies leftover requests: their connections ended with the server, or belong to another conversation. */
 export const denyLeftRequests = (open: readonly OpenNetworkRequest[]): EventDraft[] =>
   open.map((request) => networkDecision(request, { behavior: 'deny', decided_by: 'server_restart' }))

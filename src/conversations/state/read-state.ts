@@ -1,4 +1,4 @@
-/** Reads the state of a conversation from its stored log, opened for that alone or to be used. */
+/** Reads the state of a conversation from its stored log. */
 import type { StoredLog } from '../../events/event-store.ts'
 import { readPages } from '../../events/read-pages.ts'
 import type { ConversationStorage } from '../../storage/storage.ts'
@@ -8,7 +8,9 @@ import { EMPTY_STATE, fold } from './state.ts'
 /** Events folded at a time. */
 const FOLD_PAGE = 1000
 
-/** The fold of a log that is not open, starting at `noted` if that belongs to this log; undefined when it holds no event. */
+/**
+ * Folds a log that is not open, starting at `noted` if that belongs to this log; returns undefined if the log is empty.
+ */
 export async function readState(
   storage: Pick<ConversationStorage, 'openLog'>,
   noted?: State,
@@ -22,7 +24,7 @@ export async function readState(
   }
 }
 
-/** Continues from the noted state if it fits the log, else from the beginning. */
+/** Continues from the noted state if it fits the log, otherwise folds from the beginning. */
 export async function foldLog(log: StoredLog, noted: State | undefined): Promise<State> {
   let state = noted && noted.lastSeq <= log.head ? noted : EMPTY_STATE
   if (state.lastSeq === log.head) return state
@@ -31,7 +33,7 @@ export async function foldLog(log: StoredLog, noted: State | undefined): Promise
   return state
 }
 
-/** Whether the log's event of that seq is the one that the state was noted at: a log may have been put in another's place. */
+/** True if the state was noted at the log's event of that seq: the log file may have been replaced by another. */
 async function belongsTo(log: StoredLog, { lastSeq, updatedAt }: State): Promise<boolean> {
   const { events } = await log.read({ afterSeq: lastSeq - 1, beforeSeq: lastSeq + 1, limit: 1 })
   return events[0]?.event.timestamp === updatedAt

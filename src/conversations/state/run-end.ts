@@ -1,4 +1,4 @@
-/** What the end of a run leads to: one that the loop ended, and one that a crash or a failing disk cut off. Pure. */
+/** Decides what follows from the end of a run: ended by the loop, or interrupted by a crash or a failing disk. Pure. */
 import { isUndecided } from '../approvals/approval-intents.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { ErrorType, StopReason } from '../../contract/events/status.ts'
@@ -10,10 +10,10 @@ import type { State } from './state.ts'
 
 export type RunFailure = { readonly type: ErrorType; readonly message: string; readonly retryable: boolean }
 
-/** Why something may be half done in a log that was opened. */
+/** Why work may be unfinished in a log that was opened. */
 export type RecoveryReason = 'server_restart' | 'log_failed'
 
-/** The loop has come to an end; `requestedAt` is the log's head at its last model request, 0 when there was none. */
+/** The loop has ended; `requestedAt` is the log's head at its last model request, or 0 if there was none. */
 export type EndRunIntent = {
   kind: 'end_run'
   runId: string
@@ -26,16 +26,16 @@ export type EndRunIntent = {
   now: number
 }
 
-/** The log was opened, as another process left it, or this one when it failed. */
+/** The log was opened after another process, or this one on a log failure, left it unfinished. */
 export type RecoverIntent = { kind: 'recover'; why: RecoveryReason; newRunId: string; now: number }
 
 /**
- * A run ends only here, after a look for messages it has not read: a message that asked for a run is never stranded.
- * No events mean that the run is to continue.
+ * A run ends only here, after a check for unread messages: a message that asked for a run always gets an answer. An
+ * empty result means that the run continues.
  */
 export function decideEnd(state: State, intent: EndRunIntent): EventDraft[] {
   const { stopReason, failure, begun, now } = intent
-  // The run may have asked the model before it waited for somebody: then only the log knows.
+  // The run may have called the model before it waited for a user: then only the log knows.
   const requestedAt = Math.max(intent.requestedAt, state.readThrough)
   const isUnread = state.runRequestedAt > requestedAt
   if (isUnread && (stopReason === 'completed' || stopReason === 'finished')) return []
@@ -52,8 +52,8 @@ export function decideEnd(state: State, intent: EndRunIntent): EventDraft[] {
         },
       ]
     : []
-  // Each such message asked for its own run when this one could not take it in. But not the one this run was
-  // started for: a run that fails before its first request would start itself again for ever.
+  // Each such message gets its own run if this run could not read it. Exclude the message that started this run: a run
+  // that fails before its first request would restart itself forever.
   const readThrough = Math.max(requestedAt, state.run?.startSeq ?? 0)
   const another = startForUnread(state, STATUS_AFTER[stopReason], readThrough, intent.newRunId)
   return [
@@ -68,20 +68,22 @@ export function decideEnd(state: State, intent: EndRunIntent): EventDraft[] {
 
 const BEFORE_TIME_LIMIT = 'interrupted: the run reached its time limit before this call began; it did not run'
 
-/** Time that has run out ends what runs, as a pause with `interrupt` does; after another end `run` continues with the turn. */
+/**
+ * A time limit ends running calls, as a pause with `interrupt` does; after another end, `run` continues with the turn.
+ */
 function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], startsAnother: boolean): EventDraft[] {
   if (why === 'time_limit') return interruptCalls(state, begun, BEFORE_TIME_LIMIT)
   return startsAnother ? interruptCalls(state, begun, BEFORE_MESSAGE) : []
 }
 
 /**
- * What another process left half done is answered, not repeated: it may have had its effects already. A call that
- * waits for a decision has had none, and keeps waiting; nor has one that was decided while paused.
+ * Interrupted calls are reported as such and never re-run, because they may have had effects. A call that waits for a
+ * decision, or was decided while paused, has had none and keeps waiting.
  */
 export function decideRecover(state: State, { why, newRunId, now }: RecoverIntent): EventDraft[] {
   const lost = [...endOfLostJobs(state), ...denyLeftRequests(state.networkRequests)]
   if (isWaiting(state.status) || isUndecided(state) || isHeldBack(state)) return lost
-  // Calls run one after the other, in their order: of those without a result, only the first can have begun.
+  // Calls run one at a time, in order: of those without a result, only the first can have begun.
   const answered = state.openCalls.map((call, at) => answer(call, 'interrupted', at ? NOT_BEGUN_AT_STOP : CUT_OFF))
   if (state.status !== 'running') return [...lost, ...answered]
   if (why === 'log_failed') {
@@ -97,8 +99,7 @@ export function decideRecover(state: State, { why, newRunId, now }: RecoverInten
   return [...lost, ...answered, result(state, 'server_restart', now), toStatus(state, 'paused', 'server_restart')]
 }
 
-const CUT_OFF =
-  'The server stopped before this call had ended; whether it began, and what it did until then, is not known.'
+const CUT_OFF = 'The server stopped before this call had ended; it is not known whether it began or what it did.'
 const NOT_BEGUN_AT_STOP = 'The server stopped before this call began; it did not run.'
 const LOG_FAILED: RunFailure = {
   type: 'internal',
@@ -106,5 +107,5 @@ const LOG_FAILED: RunFailure = {
   retryable: true,
 }
 
-/** Decided while paused, and nothing of it has run since. */
+/** True if the calls were decided while paused and none has run since. */
 const isHeldBack = ({ status, request }: State) => status !== 'running' && request !== undefined && !request.isReleased

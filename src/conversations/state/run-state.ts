@@ -1,21 +1,21 @@
-/** The run of a conversation as a pure fold: when it works, what it cost, and which status its end leads to. */
+/** The run of a conversation as a pure fold: when it works, what it costs, and which status its end leads to. */
 import type { EventOf } from '../../contract/events/event.ts'
 import type { Status, StopReason } from '../../contract/events/status.ts'
 import { DEQUEUED } from '../../contract/events/status.ts'
 import type { Usage, UsageByModel } from '../../contract/message.ts'
 import { NO_USAGE, addCost, addUsage } from '../../contract/message.ts'
 
-/** The run that is under way. */
+/** The active run. */
 export type Run = {
   readonly id: string
   /** RFC 3339. */
   readonly startedAt: string
-  /** Seq of the event it began with. */
+  /** Seq of its first event. */
   readonly startSeq: number
   readonly steps: number
-  /** Model answers after which it pauses. */
+  /** Number of model answers after which it pauses. */
   readonly maxSteps: number | undefined
-  /** Since when it works, RFC 3339, and how long it had worked before it waited for somebody, milliseconds. */
+  /** RFC 3339 time since when it works, and the milliseconds it had worked before it waited for a user. */
   readonly activeSince: string
   readonly activeMs: number
   readonly usage: UsageByModel
@@ -23,7 +23,7 @@ export type Run = {
   readonly finalText: string
 }
 
-/** Which status a run's end leads to. */
+/** The status after a run's end. */
 export const STATUS_AFTER: Readonly<Record<StopReason, Status>> = {
   completed: 'idle',
   finished: 'finished',
@@ -40,7 +40,7 @@ export const STATUS_AFTER: Readonly<Record<StopReason, Status>> = {
   cancelled: 'cancelled',
 }
 
-/** The run after a change from the status `before`; undefined when none is under way. */
+/** Returns the run after a change from the status `before`; undefined if no run is active. */
 export function runAfter(run: Run | undefined, before: Status, event: EventOf<'StatusUpdate'>): Run | undefined {
   if (event.status !== 'running' && !event.status.startsWith('waiting_')) return undefined
   if (!event.run_id || run?.id === event.run_id) return run && countTime(run, before, event)
@@ -58,7 +58,7 @@ export function runAfter(run: Run | undefined, before: Status, event: EventOf<'S
   }
 }
 
-/** The run after one more answer of its model. */
+/** Returns the run after one more model answer. */
 export function runAfterAnswer(run: Run, event: EventOf<'AssistantMessage'>): Run {
   return {
     ...run,
@@ -73,12 +73,12 @@ export function countUsage(total: UsageByModel, model: string, usage: Usage): Us
   return { ...total, [model]: addUsage(total[model] ?? NO_USAGE, usage) }
 }
 
-/** While it waits for somebody, or for its turn, its time does not run. */
+/** The run's time does not count while it waits for a user or in the queue. */
 function countTime(run: Run, before: Status, { status, reason, timestamp }: EventOf<'StatusUpdate'>): Run {
   if (status === 'running') {
     return before === 'running' && reason !== DEQUEUED ? run : { ...run, activeSince: timestamp }
   }
   if (before !== 'running') return run
-  // A clock that was set back must not give time away.
+  // A clock that was set back must not extend the time limit.
   return { ...run, activeMs: run.activeMs + Math.max(0, Date.parse(timestamp) - Date.parse(run.activeSince)) }
 }

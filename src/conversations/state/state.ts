@@ -1,4 +1,7 @@
-/** What a conversation is, as a pure fold over its events. The only file that says which event leads to which status. */
+/**
+ * The state of a conversation as a pure fold over its events. The only file that decides which event leads to which
+ * status.
+ */
 import { z } from 'zod'
 import type { Repeats } from '../../agent/repeats.ts'
 import { NO_REPEATS, repeatsAfter } from '../../agent/repeats.ts'
@@ -26,13 +29,13 @@ import { TOOLS_KEPT_IN_LOG } from '../../tools/registry.ts'
 import type { Run } from './run-state.ts'
 import { countUsage, runAfter, runAfterAnswer } from './run-state.ts'
 
-/** How a conversation was made and configured, without secret values: the `options_summary` of its `SystemInit`. */
+/** How a conversation was created and configured, without secret values: the `options_summary` of its `SystemInit`. */
 export const Settings = z.object({
   title: z.string().optional(),
   user_id: z.string().optional(),
   metadata: z.record(z.string(), z.unknown()).optional(),
   workdir: z.string(),
-  /** The directory the server made for it, which goes with it; also when it works somewhere else by now. */
+  /** The directory that the server created for it and deletes with it, even if it works elsewhere now. */
   made_workdir: z.string().optional(),
   llm_config: LlmConfig,
   tools: z.array(z.string()),
@@ -40,12 +43,12 @@ export const Settings = z.object({
   max_seconds_per_run: z.number().optional(),
   microagents: z.array(z.string()).optional(),
   confirmation_mode: z.boolean().optional(),
-  /** Of the request that made it. */
+  /** The idempotency key of the request that created it. */
   idempotency: z.object({ key: z.string(), bodyHash: z.string(), warnings: z.array(z.string()).optional() }).optional(),
   resume_on_start: z.boolean().optional(),
   limits: RequestedLimits.optional(),
   visualize: z.boolean().optional(),
-  /** Absent: the server's default, whatever it is then. */
+  /** Absent: the server's current default. */
   network: NetworkPolicy.optional(),
 })
 export type Settings = z.infer<typeof Settings>
@@ -53,7 +56,7 @@ export type Settings = z.infer<typeof Settings>
 export type State = {
   readonly id: string
   readonly status: Status
-  /** Why it is so; what a start of the server needs to know of a run that a stop cut off. */
+  /** Why the status was set; at startup the server needs it for an interrupted run. */
   readonly reason: string
   readonly lastSeq: number
   readonly createdAt: string
@@ -62,27 +65,27 @@ export type State = {
   readonly run: Run | undefined
   /** Tool calls without a result, in the order of the calls. */
   readonly openCalls: readonly ToolCall[]
-  /** What the calls of the open turn wait for, or waited for. */
+  /** The permission request of the open turn, pending or decided. */
   readonly request: OpenRequest | undefined
-  /** By tool, for those in `TOOLS_KEPT_IN_LOG`: the output of its last successful call. */
+  /** The output of the last successful call of each tool in `TOOLS_KEPT_IN_LOG`. */
   readonly lastOutputs: Readonly<Record<string, unknown>>
-  /** Those that are not over, in the order they were posted. */
+  /** Open tasks, in the order of posting. */
   readonly tasks: readonly OpenTask[]
-  /** Hosts that wait for a user. */
+  /** Hosts that wait for a user's decision. */
   readonly networkRequests: readonly OpenNetworkRequest[]
   /** Seq of the newest message that asked for a run. */
   readonly runRequestedAt: number
-  /** Seq of the last event that the model had read when it answered last. */
+  /** Seq of the last event that the model had read at its last answer. */
   readonly readThrough: number
-  /** Failing calls of this run that came again and again. */
+  /** Failing calls of this run that were repeated. */
   readonly repeats: Repeats
   readonly usage: UsageByModel
   readonly costUsd: number | undefined
-  /** What was posted in the last day and came with a key. */
+  /** Keys of requests of the last day. */
   readonly postedKeys: readonly PostedKey[]
-  /** Beginning of the first message: what a conversation without a title is found by. */
+  /** The beginning of the first message, by which an untitled conversation can be searched. */
   readonly preview: string
-  /** Highest schema version met; above ours the conversation is read, but not run. */
+  /** Highest schema version seen; above ours, the conversation can be read but not run. */
   readonly version: number
 }
 
@@ -114,7 +117,7 @@ export const EMPTY_STATE: State = {
   version: EVENT_VERSION,
 }
 
-/** The state after one more event. Pure. */
+/** Returns the state after one more event. Pure. */
 export function fold(state: State, event: Event): State {
   const next = {
     ...state,
@@ -174,13 +177,16 @@ export function fold(state: State, event: Event): State {
     case 'Result':
       return next
     default:
-      // A later server's event, which may change what holds here: read on, but do not run.
+      // An event of a newer server may change the state: continue reading, but do not run.
       event satisfies never
       return { ...next, version: Math.max(next.version, EVENT_VERSION + 1) }
   }
 }
 
-/** The open calls as the gate sees them. An approval is of the call as it was shown, by id and by content. */
+/**
+ * Returns the open calls as the permission gate needs them. An approval applies to the call as shown, by id and
+ * content.
+ */
 export function gatedCalls({ openCalls, request }: State): GatedCall[] {
   return openCalls.map(({ toolUseId, name, input }) => {
     return { toolUseId, name, input, approved: isAllowed(request, toolUseId, hashInput(name, input)) }
@@ -189,7 +195,10 @@ export function gatedCalls({ openCalls, request }: State): GatedCall[] {
 
 export const modeOf = ({ settings }: State): PermissionMode => ({ confirmation: settings.confirmation_mode ?? false })
 
-/** What a newer version wrote may mean nothing to us: the conversation is still read, only not run. Ours that does not parse is damage. */
+/**
+ * Settings of a newer version may be unreadable: the conversation can still be read, but not run. Settings of our
+ * version that do not parse are damage.
+ */
 function readSettings(state: State, event: Event, parse: () => Settings): Settings {
   try {
     return parse()
@@ -197,19 +206,19 @@ function readSettings(state: State, event: Event, parse: () => Settings): Settin
     if (event.version > EVENT_VERSION) return state.settings
     throw new Problem(
       'conversation_damaged',
-      `Event ${event.seq} of this conversation holds settings that make no sense. Restore events.jsonl from a backup.`,
+      `Event ${event.seq} of this conversation contains invalid settings. Restore events.jsonl from a backup.`,
       { cause },
     )
   }
 }
 
-/** A conversation of its own from here on: what came before was made, paid for and asked for by another. */
+/** A fork is independent from here on: earlier events were made, paid for and requested by the original. */
 function afterFork(state: State, event: EventOf<'ForkedFrom'>): State {
   const settings = readSettings(state, event, () => Settings.parse(event.options_summary))
   return { ...state, settings, createdAt: event.timestamp, usage: {}, costUsd: undefined, postedKeys: [] }
 }
 
-/** A change as `ConfigUpdate` has it, over settings; `llm_config` merges field by field, over what was not dropped. */
+/** Applies a `ConfigUpdate` to settings; `llm_config` merges field by field, over everything that was not dropped. */
 function withChanges(settings: Settings, changes: Record<string, unknown>): Settings {
   const { llm_config, dropped, ...rest } = changes
   const names = new Set<string>(z.array(DroppedCredential).default([]).parse(dropped))
@@ -222,7 +231,7 @@ function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
   const usage = countUsage(state.usage, event.model, event.usage)
   const costUsd = addCost(state.costUsd, event.cost_usd)
   if (event.parent_tool_use_id) return { ...state, usage, costUsd }
-  // What an earlier version wrote does not tell: then all that came before the answer counts as read.
+  // Events of earlier versions do not record it: everything before the answer counts as read.
   const readThrough = event.read_through ?? event.seq
   return { ...state, run: state.run && runAfterAnswer(state.run, event), readThrough, usage, costUsd }
 }
@@ -233,7 +242,7 @@ function afterResult(state: State, event: EventOf<'ToolResult'>): State {
   return { ...state, openCalls, request, lastOutputs: outputsAfter(state, event) }
 }
 
-/** The call as it is to run: with the input that the decision gave it. */
+/** Returns the call as it will run: with the input from the decision. */
 function afterDecision(state: State, event: EventOf<'PermissionDecision'>): State {
   const { updated_input: input } = event
   const request = withDecision(state.request, event)
@@ -254,6 +263,6 @@ function outputsAfter({ openCalls, lastOutputs }: State, event: EventOf<'ToolRes
 
 function previewOf(event: EventOf<'UserMessage'>): string {
   const text = event.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join(' ')
-  // A copy: a slice of a string keeps all of it in memory, and of each conversation there is a preview.
+  // Copy the text: a slice keeps the whole string in memory, and each conversation has a preview.
   return Buffer.from(text.slice(0, PREVIEW_CHARS)).toString()
 }

@@ -1,4 +1,4 @@
-/** A conversation as it is told to clients. */
+/** The view of a conversation that clients see. */
 import type { ConversationView } from '../../contract/conversation.ts'
 import { QUEUED } from '../../contract/events/status.ts'
 import type { State } from './state.ts'

@@ -1,20 +1,20 @@
-/** Tasks that run beside the agent as background jobs: commands and tickers. What the log has of them is for `tasks.ts`. */
+/** Runs tasks as background jobs outside the agent: commands and tickers. `tasks.ts` handles their log. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CommandTaskResult, Runnable, TaskProgress, TaskResult } from '../../contract/task.ts'
 
 export type Job = Exclude<Runnable, { type: 'AgentRun' }>
 
-/** How a job ended; without a result when it made none. */
+/** How a job ended; without a result if it produced none. */
 export type JobEnd = {
   readonly status: 'completed' | 'error'
   readonly result?: TaskResult
   readonly message?: string
 }
 
-/** With its result by then; `isOver`: it had come to its end by itself. */
+/** A stopped job with its result so far; `isOver`: it had already ended by itself. */
 export type StoppedJob = { readonly end: JobEnd; readonly isOver: boolean }
 
-/** Resolves when the command's processes are dead, also when the signal ended them. */
+/** Resolves when the command's processes are dead, including when the signal ended them. */
 export type RunTaskCommand = (
   command: string,
   options: { readonly timeout: number; readonly signal: AbortSignal },
@@ -23,7 +23,7 @@ export type RunTaskCommand = (
 export type JobsDeps = {
   readonly runCommand: RunTaskCommand
   readonly onTick: (taskId: string, progress: TaskProgress) => void
-  /** Not called for a job that was stopped before it had ended. Until this resolves, `stop` tells the same end. */
+  /** Not called for a job that was stopped before it ended. Until this resolves, `stop` reports the same end. */
   readonly onEnd: (taskId: string, end: JobEnd) => Promise<void>
 }
 
@@ -44,7 +44,7 @@ export class BackgroundJobs {
     void this.#follow(taskId, running)
   }
 
-  /** Resolves when nothing of it runs any more. Undefined when no such job runs. */
+  /** Resolves when all of the job has ended. Undefined if there is no such job. */
   async stop(taskId: string): Promise<StoppedJob | undefined> {
     const job = this.#running.get(taskId)
     if (!job) return undefined
@@ -58,7 +58,7 @@ export class BackgroundJobs {
     await Promise.all([...this.#running.keys()].map((taskId) => this.stop(taskId)))
   }
 
-  /** Never throws: what goes wrong is an end, too. */
+  /** Never throws: an error is an end, too. */
   async #work(taskId: string, job: Job, signal: AbortSignal): Promise<JobEnd> {
     const { runCommand, onTick } = this.#deps
     try {
@@ -79,11 +79,11 @@ export class BackgroundJobs {
   }
 }
 
-/** A non-zero exit is what the command had to say; an error is that it did not come to its own end. */
+/** A non-zero exit code is a result of the command; an error means that it did not finish by itself. */
 function endOfCommand({ timeout }: { readonly timeout: number }, result: CommandTaskResult): JobEnd {
   if (result.timed_out) return { status: 'error', result, message: `The command was ended after ${timeout} s.` }
   if (result.exit_code === null)
-    return { status: 'error', result, message: 'The command was ended before it had come to its own end.' }
+    return { status: 'error', result, message: 'The command was stopped before it finished.' }
   return { status: 'completed', result }
 }
 
@@ -96,7 +96,7 @@ async function tick(
 ): Promise<JobEnd> {
   let ticks = 0
   while (ticks < count) {
-    await sleep(interval * 1000, undefined, { signal }).catch(() => {}) // it only says that it was stopped
+    await sleep(interval * 1000, undefined, { signal }).catch(() => {}) // an abort means that the job was stopped
     if (signal.aborted) break
     ticks++
     if (ticks < count) onTick(ticks)

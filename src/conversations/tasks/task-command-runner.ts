@@ -1,9 +1,9 @@
-/** How the command of a task is run: as a client's own, in the background, so that it is listed, followed and ended like those. */
+/** Runs the command of a task like a client's background command, so that clients can list, follow and end it. */
 import { RunCommand } from '../../contract/command.ts'
 import type { ClientCommands } from '../exec/client-commands.ts'
 import type { RunTaskCommand } from './background-jobs.ts'
 
-/** A session that nobody works in: each command begins in the workdir, with nothing that another has left. */
+/** A session that nothing else uses: each command begins in the workdir, with no state of earlier ones. */
 const FRESH_SESSION = 'task'
 
 export function createRunTaskCommand(commands: Pick<ClientCommands, 'run' | 'end'>): RunTaskCommand {
@@ -17,7 +17,7 @@ export function createRunTaskCommand(commands: Pick<ClientCommands, 'run' | 'end
     const { status, exit_code, stdout, stderr, cwd, execution_time, timed_out, killed_by, truncated } = outcome
     const killed = killed_by === undefined ? {} : { killed_by }
     const what = { stdout, stderr, cwd, execution_time, timed_out, ...killed, truncated }
-    // One that was ended has nothing to say of its own.
+    // A command that was ended has no result.
     return { type: 'Command', exit_code: status === 'exited' ? exit_code : null, ...what }
   }
 }

@@ -1,4 +1,7 @@
-/** What intents about tasks lead to. Pure. A task ends once, and what ends it says so in the same batch. */
+/**
+ * Decides the events of intents about tasks. Pure. A task ends once, and the cause of its end is logged in the same
+ * batch.
+ */
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { StopReason } from '../../contract/events/status.ts'
 import type { Runnable, TaskProgress, TaskResult } from '../../contract/task.ts'
@@ -26,7 +29,7 @@ export type PostTaskIntent = {
   runnable: Runnable
   idempotency?: Idempotency
 }
-/** `runnable` is what the log has of it, `begun` the open calls whose result comes from their tool. */
+/** `runnable` is the redacted copy in the log, `begun` the open calls whose tool writes the result. */
 export type StartTaskIntent = {
   kind: 'start_task'
   taskId: string
@@ -35,7 +38,7 @@ export type StartTaskIntent = {
   newRunId: string
 }
 export type TickTaskIntent = { kind: 'tick_task'; taskId: string; progress: TaskProgress }
-/** Of one that runs beside the agent: it has come to its end by itself. */
+/** A background job has ended by itself. */
 export type EndTaskIntent = {
   kind: 'end_task'
   taskId: string
@@ -43,20 +46,20 @@ export type EndTaskIntent = {
   result?: TaskResult
   message?: string
 }
-/** What it did is still by now; `begun` are the calls of tools that would not be, `result` what a job had come to. */
+/** Its work has stopped; `begun` are the calls of tools that did not stop, `result` what a job had produced. */
 export type CancelTaskIntent = {
   kind: 'cancel_task'
   taskId: string
   begun: readonly string[]
-  /** The log's head at the last model request of the run that it takes with it, 0 when there was none. */
+  /** The log's head at the last model request of the run that ends with it, or 0 if there was none. */
   requestedAt: number
-  /** For a message that waits to be read. */
+  /** The run id for an unread message. */
   newRunId: string
   result?: TaskResult
   now: number
 }
 
-/** When to look again whether a task has ended. */
+/** Retry-After for a client that waits for the end of a task. */
 const RETRY_AFTER_S = 1
 
 type TaskDraft = Extract<EventDraft, { type: 'TaskUpdate' }>
@@ -65,7 +68,7 @@ export function decidePostTask(state: State, intent: PostTaskIntent): EventDraft
   if (state.tasks.length >= MAX_OPEN_TASKS) {
     return new Problem(
       'limit_reached',
-      `A conversation has at most ${MAX_OPEN_TASKS} tasks that are not over; wait for some of them, or cancel them.`,
+      `A conversation has at most ${MAX_OPEN_TASKS} open tasks; wait for some of them to end, or cancel them.`,
       { details: { limit: MAX_OPEN_TASKS, retry_after: RETRY_AFTER_S } },
     )
   }
@@ -117,13 +120,13 @@ export function decideEndTask(state: State, intent: EndTaskIntent): EventDraft[]
     .map((task) => ({ ...update(task, status), ...(result && { result }), ...(message !== undefined && { message }) }))
 }
 
-/** None for a task that is over. The agent's task takes its run with it, and with that all that waits in it for a decision. */
+/** Returns no events for a task that has ended. The agent's task ends its run, and with it all pending approvals. */
 export function decideCancelTask(state: State, intent: CancelTaskIntent): EventDraft[] {
   const task = state.tasks.find(({ id }) => id === intent.taskId)
   if (!task) return []
   const { result: ran, begun, requestedAt, newRunId, now } = intent
   if (task !== currentTask(state)) return [{ ...cancelled(task), ...(ran && { result: ran }) }]
-  // What began the run goes with it; a message that came later asked for more than what is cancelled.
+  // The message that began the run is cancelled with it; a later message asked for more than what is cancelled.
   const readThrough = Math.max(requestedAt, state.readThrough, state.run?.startSeq ?? 0)
   return [
     ...interruptCalls(state, begun, CANCELLED),
@@ -134,28 +137,28 @@ export function decideCancelTask(state: State, intent: CancelTaskIntent): EventD
   ]
 }
 
-/** What the end of the agent's run makes of its task. */
+/** Returns the task update for the end of the agent's run. */
 export function endOfCurrentTask(state: State, stopReason: StopReason, finalText?: string): EventDraft[] {
   const task = currentTask(state)
   const status = TASK_AFTER[stopReason]
   if (!task || !status) return []
-  const message = status === 'completed' ? {} : { message: `The run of the agent ended: ${stopReason}.` }
+  const message = status === 'completed' ? {} : { message: `The agent's run ended: ${stopReason}.` }
   return [{ ...update(task, status), ...inRun(state), result: resultOf(state, task, finalText), ...message }]
 }
 
-/** Of those that ran beside the agent in another process. What they had done by then nobody knows. */
+/** Ends the background jobs of another process. Nobody knows how far they got. */
 export function endOfLostJobs(state: State): EventDraft[] {
   return runningJobs(state).map((task) => ({ ...update(task, 'error'), message: LOST }))
 }
 
-/** Open tasks do not belong to a copy of their conversation. */
+/** Ends open tasks in a fork: they belong to the original. */
 export function leaveTasks(state: State): EventDraft[] {
   return state.tasks.map((task) => ({ ...cancelled(task), message: LEFT_BEHIND }))
 }
 
-const CANCELLED = 'cancelled: the task that this belonged to was cancelled'
-const LOST = 'The server stopped while this ran; what it did until then is not known.'
-const LEFT_BEHIND = 'It is a task of the conversation that this one was forked from.'
+const CANCELLED = 'cancelled: its task was cancelled'
+const LOST = 'The server stopped while this ran; it is not known what it did.'
+const LEFT_BEHIND = 'This task belongs to the conversation that this one was forked from.'
 
 function update(task: OpenTask, status: TaskDraft['status']): TaskDraft {
   return { type: 'TaskUpdate', source: 'environment', task_id: task.id, title: task.title, status }

@@ -1,4 +1,4 @@
-/** Tasks as the log tells them: one by its id, or page by page. What a task is now is its first update with its latest. */
+/** Reads tasks from the log: one by its id, or page by page. A task is its first update merged with its latest. */
 import type { EventOf } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { Runnable, Task, ListTasks } from '../../contract/task.ts'
@@ -10,7 +10,7 @@ import type { OpenTask } from './task-state.ts'
 import { isOpen } from './task-state.ts'
 
 type TaskUpdate = EventOf<'TaskUpdate'>
-/** The update that a task was posted with. */
+/** The update that posted a task. */
 type Posted = TaskUpdate & { readonly runnable: Runnable }
 type Log = Pick<EventLog, 'read' | 'head'>
 type OpenTasks = readonly OpenTask[]
@@ -18,31 +18,31 @@ type OpenTasks = readonly OpenTask[]
 const TYPES = new Set(['TaskUpdate'])
 /** Events read at a time. */
 const PAGE = 1000
-/** How long after its id was made a task is in the log at the latest, milliseconds. */
+/** Maximum time between the creation of a task's id and its event in the log, in milliseconds. */
 const POSTED_WITHIN_MS = 60_000
-/** A list looks at so many pages of the log at most: then its page is short, and has a next. */
+/** Maximum reads of the log per list request: its page is short then, and has a next one. */
 const MAX_LIST_READS = 16
 
 export function postedView({ task_id, title, runnable, timestamp }: Posted): Task {
   return { task_id, title, status: 'pending', runnable, created_at: timestamp, updated_at: timestamp }
 }
 
-/** Throws a `Problem` when there is no such task. */
+/** Throws a `Problem` if there is no such task. */
 export async function findTask(log: Log, open: OpenTasks, taskId: string): Promise<Task> {
   const known = open.find(({ id }) => id === taskId)
   const posted = known ? await postedAt(log, known.seq) : await findPosted(log, taskId)
-  if (!posted) throw new Problem('task_not_found', 'There is no task with this id; GET tasks lists those there are.')
+  if (!posted) throw new Problem('task_not_found', 'There is no task with this id; GET tasks lists the existing ones.')
   return taskView(posted, open, await lastUpdates(log, [posted], open))
 }
 
-/** The update that posted a task, by its seq. */
+/** Returns the update that posted a task, by its seq. */
 export async function postedAt(log: Log, seq: number): Promise<Posted> {
   const { events } = await log.read({ afterSeq: seq - 1, beforeSeq: seq + 1, limit: 1 })
   // oxlint-disable-next-line typescript/no-non-null-assertion, typescript/no-unsafe-type-assertion -- as the fold noted it
   return events[0]!.event as Posted
 }
 
-/** A task's id carries the time it was posted at: only there the log is searched. */
+/** A task's id contains its time of posting: search the log only there. */
 async function findPosted(log: Log, taskId: string): Promise<Posted | undefined> {
   const time = uuid7Time(taskId)
   if (time === undefined) return undefined
@@ -52,7 +52,7 @@ async function findPosted(log: Log, taskId: string): Promise<Posted | undefined>
   return undefined
 }
 
-/** Throws a `Problem` for a `page_id` that no page gave. */
+/** Throws a `Problem` for an invalid `page_id`. */
 export async function listTasks(
   log: Log,
   open: OpenTasks,
@@ -83,11 +83,11 @@ function rangeOf(pageId: string | undefined, order: ListTasks['order']): { after
     return order === 'asc' ? { afterSeq: seq } : { beforeSeq: seq }
   throw new Problem(
     'invalid_cursor',
-    'page_id is none that a page in this order gave; leave it out to start from the first page.',
+    'page_id was not issued for this order; leave it out to start from the first page.',
   )
 }
 
-/** By id, of those that are over: the update that ended them. One walk for all, from the first of them on. */
+/** Returns the final update of each ended task, by id. One pass over the log, starting at the first of them. */
 async function lastUpdates(
   log: Log,
   posted: readonly Posted[],

@@ -1,9 +1,10 @@
 /**
- * Tasks as a pure fold over the log: which are open, and whose turn it is. Those that have ended are found in the log.
+ * Tasks as a pure fold over the log: which are open, and which is next. Ended tasks are read from the log.
  *
- * The agent's tasks are a queue: at most one of them is `running`, from its start until its run ends. A run that is paused
- * has not ended: its task stays `running`, the next run continues with it, and the queue stands still until then. Commands
- * run beside the agent, a few at a time, and Tickers all at once.
+ * The agent's tasks are a queue: at most one of them is `running`, from its start until its run ends. A paused run has
+ * not
+ * ended: its task stays `running`, the next run continues it, and the queue waits until then. Commands run outside the
+ * agent, a few at a time, and tickers all at once.
  */
 import type { EventOf } from '../../contract/events/event.ts'
 import type { Status, StopReason } from '../../contract/events/status.ts'
@@ -15,21 +16,21 @@ export type OpenTask = {
   readonly type: Runnable['type']
   readonly title: string
   readonly status: 'pending' | 'running'
-  /** Of the event it was posted with, which has its runnable: that may be large, and is read when it is needed. */
+  /** Seq of the event that posted it and holds its runnable: that may be large, and is read when it is needed. */
   readonly seq: number
   readonly createdAt: string
   readonly updatedAt: string
-  /** Of the run of the agent that works on it. */
+  /** The agent's run that works on it. */
   readonly runId?: string | undefined
   readonly progress?: TaskProgress | undefined
 }
 
 /** Open tasks of one conversation. */
 export const MAX_OPEN_TASKS = 100
-/** Commands of tasks that run at the same time. */
+/** Commands of tasks that run concurrently. */
 export const MAX_COMMANDS = 4
 
-/** In which status the next task of the agent may start. Who pauses the agent pauses its queue. */
+/** In which status the next task of the agent may start. Pausing the agent pauses its queue. */
 const QUEUE_GOES_ON: Readonly<Record<Status, boolean>> = {
   idle: true,
   finished: true,
@@ -41,7 +42,7 @@ const QUEUE_GOES_ON: Readonly<Record<Status, boolean>> = {
   waiting_for_input: false,
 }
 
-/** What the end of a run makes of the task it worked on; undefined: the task continues with the next run. */
+/** The task's status after its run has ended; undefined: the task continues with the next run. */
 export const TASK_AFTER: Readonly<Record<StopReason, 'completed' | 'error' | 'cancelled' | undefined>> = {
   completed: 'completed',
   finished: 'completed',
@@ -70,28 +71,28 @@ export function tasksAfter(tasks: Tasks, event: EventOf<'TaskUpdate'>): Tasks {
     const news = { status, updatedAt: timestamp, ...(runId !== undefined && { runId }), ...(progress && { progress }) }
     return tasks.map((task) => (task === known ? { ...known, ...news } : task))
   }
-  if (!runnable) return tasks // of one that is over
+  if (!runnable) return tasks // the task has ended
   return [...tasks, { id, type: runnable.type, title, status, seq, createdAt: timestamp, updatedAt: timestamp }]
 }
 
-/** A run begins, or continues: it is that of the agent's task, should there be one. */
+/** A run begins or continues: it belongs to the agent's task, if there is one. */
 export function tasksInRun(tasks: Tasks, runId: string | undefined): Tasks {
   const current = currentTask({ tasks })
   if (!current || runId === undefined || current.runId === runId) return tasks
   return tasks.map((task) => (task === current ? { ...task, runId } : task))
 }
 
-/** The one that the agent works on, or will continue. */
+/** Returns the task that the agent works on or will continue. */
 export const currentTask = ({ tasks }: { readonly tasks: Tasks }): OpenTask | undefined =>
   tasks.find((task) => task.type === 'AgentRun' && task.status === 'running')
 
-/** Those of them that run beside the agent. */
+/** Returns the tasks that run as background jobs. */
 export const runningJobs = ({ tasks }: { readonly tasks: Tasks }): Tasks =>
   tasks.filter((task) => task.type !== 'AgentRun' && task.status === 'running')
 
 type Situation = { readonly status: Status; readonly version: number; readonly tasks: Tasks }
 
-/** Those that can start now, in their order. */
+/** Returns the tasks that can start now, in order. */
 export function nextTasks(state: Situation): Tasks {
   const { tasks, status, version } = state
   if (version > EVENT_VERSION) return []

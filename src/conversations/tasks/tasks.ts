@@ -1,4 +1,4 @@
-/** The tasks of one conversation: posted, cancelled and looked at by clients, and started one by one when their turn comes. */
+/** The tasks of one conversation: clients post, cancel and read them; they start one by one in turn. */
 import type { Event } from '../../contract/events/event.ts'
 import { partsOf } from '../../contract/message.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -23,17 +23,23 @@ import { currentTask, nextTasks } from './task-state.ts'
 
 type TaskIntent = PostTaskIntent | StartTaskIntent | TickTaskIntent | EndTaskIntent | CancelTaskIntent
 
-/** What tasks need of the conversation's actor. All members except `inTurn` and `reportUnlessClosed` are called in turn only. */
+/**
+ * What tasks need from the conversation's actor. Call all members except `inTurn` and `reportUnlessClosed` in turn
+ * only.
+ */
 export type TaskActor = {
-  /** Runs the work when its turn has come; `advance` follows. */
+  /** Queues the work and runs it in turn; `advance` follows. */
   inTurn<T>(work: () => Promise<T>): Promise<T>
-  /** Decides and stores. */
+  /** Decides and stores the events. */
   apply(intent: TaskIntent): Promise<readonly Event[]>
-  /** As `apply`, for what ends a run. */
+  /** Like `apply`, for intents that end a run. */
   applyEnd(intent: CancelTaskIntent): Promise<void>
-  /** Ends what the agent does. Tools that ignore it continue. Returns the log's head at the last model request, 0 when there was none. */
+  /**
+   * Stops the agent. Tools that ignore the signal continue. Returns the log's head at the last model request, or 0 if
+   * there was none.
+   */
   stopAgent(): Promise<number>
-  /** The open calls whose result comes from their tool. */
+  /** The open calls whose tool writes the result. */
   begunCalls(): readonly string[]
   readonly reportUnlessClosed: (error: unknown) => void
 }
@@ -46,12 +52,15 @@ export type TasksDeps = {
   readonly actor: TaskActor
 }
 
-/** `post`, `cancel`, `get` and `list` throw a `Problem` for what cannot be done. */
+/** `post`, `cancel`, `get` and `list` throw a `Problem` for an invalid request. */
 export class Tasks {
   readonly #deps: TasksDeps
   readonly #actor: TaskActor
   readonly #jobs: BackgroundJobs
-  /** Ends of jobs that are not in the log yet. What finds no room there stays here, or the task would never end. */
+  /**
+   * Ends of jobs that are not in the log yet. An end that cannot be stored stays here, otherwise the task would never
+   * end.
+   */
   readonly #ends: (EndTaskIntent | CancelTaskIntent)[] = []
 
   constructor(deps: TasksDeps) {
@@ -59,7 +68,7 @@ export class Tasks {
     this.#actor = deps.actor
     this.#jobs = new BackgroundJobs({
       runCommand: deps.runTaskCommand,
-      // Not awaited: whoever stops the job has the turn that the tick waits for.
+      // Not awaited: the caller that stops the job holds the turn that the tick waits for.
       onTick: (taskId, progress) => {
         const tick = this.#actor.inTurn(() => this.#actor.apply({ kind: 'tick_task', taskId, progress }))
         tick.catch((error: unknown) => this.#actor.reportUnlessClosed(error))
@@ -72,12 +81,12 @@ export class Tasks {
     })
   }
 
-  /** The same key and body again, within a day, is the same task: it is answered as it was, and posted once. */
+  /** Idempotent: the same key and body within a day returns the same task, and it is posted once. */
   post({ title, runnable }: PostTask, idempotency?: Idempotency): Promise<Task> {
     const { log, state, redact } = this.#deps
     const again = async ({ answer }: PostedKey) => postedView(await postedAt(log, answer.seq))
     const make = async (): Promise<Task> => {
-      // Not before the newest event: by its time a task is found in the log.
+      // Use at least the time of the newest event: a task is looked up in the log by its time.
       const taskId = uuid7(Math.max(Date.now(), Date.parse(state.current.updatedAt) || 0))
       const task = { taskId, title: redact(title), runnable: redactRunnable(runnable, redact) }
       const [posted] = await this.#actor.apply({ kind: 'post_task', ...task, ...(idempotency && { idempotency }) })
@@ -89,7 +98,7 @@ export class Tasks {
     )
   }
 
-  /** Its work is over when this resolves. A task that was over before stays as it is. */
+  /** Resolves when the task's work has stopped. A task that had already ended does not change. */
   async cancel(taskId: string): Promise<Task> {
     await this.#actor.inTurn(() => this.#cancelNow(taskId))
     return await this.get(taskId)
@@ -103,7 +112,7 @@ export class Tasks {
     return listTasks(this.#deps.log, this.#deps.state.current.tasks, query)
   }
 
-  /** Starts those whose turn has come; in turn only, after whatever may have changed that. */
+  /** Starts the tasks that are next; call it in turn, after each change that may allow it. */
   async advance(): Promise<void> {
     await this.#storeEnds()
     for (const { id, seq } of nextTasks(this.#deps.state.current)) {
@@ -114,7 +123,7 @@ export class Tasks {
     }
   }
 
-  /** Ends all that runs beside the agent, and logs nothing: it continues at the next start as after a crash. */
+  /** Ends all background jobs and logs nothing: they continue at the next start as after a crash. */
   close(): Promise<void> {
     return this.#jobs.stopAll()
   }
@@ -147,13 +156,13 @@ export class Tasks {
   }
 }
 
-/** With something else in its place the command would do something else. */
+/** A redacted command would be a different command. */
 const HOLDS_SECRET = new Problem(
   'invalid_request',
-  'runnable.command holds the value of a secret, and everybody who sees the conversation would see it; say $NAME instead.',
+  'runnable.command contains the value of a secret, which everyone who can read the conversation would see; use $NAME instead.',
 )
 
-/** Images and times are left as they are. */
+/** Images and times are left unchanged. */
 function redactRunnable(runnable: Runnable, redact: (text: string) => string): Runnable {
   if (runnable.type === 'Ticker') return runnable
   if (runnable.type === 'Command') {

@@ -1,14 +1,14 @@
-/** What follows from a failed attempt: when the next one is, or that there is none. Pure. */
+/** Decides what follows from a failed attempt: the time of the next attempt, or that there is none. Pure. */
 import { z } from 'zod'
 
-/** Kept from the first failure after a success on. The waits belong to the callback, whatever event it is at. */
+/** Kept from the first failure after a success. The backoff belongs to the callback, independent of the event. */
 export const Failing = z.object({
   since: z.iso.datetime(),
-  /** How long attempts have failed, milliseconds: while the server is down nobody fails. */
+  /** How long attempts have failed, in milliseconds; time while the server is down does not count. */
   for_ms: z.number().nonnegative(),
-  /** Failures that count for the next wait. */
+  /** Failures that count for the backoff. */
   attempts: z.int().nonnegative(),
-  /** How often the event that is its turn was refused. */
+  /** How often the current event was refused. */
   refusals: z.int().nonnegative(),
 })
 export type Failing = z.infer<typeof Failing>
@@ -16,9 +16,9 @@ export type Failing = z.infer<typeof Failing>
 export type BackoffTiming = {
   readonly firstWaitMs: number
   readonly longestWaitMs: number
-  /** What a receiver may ask for with `Retry-After`. */
+  /** The longest accepted `Retry-After`. */
   readonly longestAskedMs: number
-  /** After so long of nothing but failures the callback is disabled. */
+  /** After failing this long without a success, the callback is disabled. */
   readonly giveUpMs: number
 }
 
@@ -29,19 +29,19 @@ export const BACKOFF: BackoffTiming = {
   giveUpMs: 24 * 60 * 60_000,
 }
 
-/** An event that is refused so often is passed over. */
+/** An event that is refused this often is skipped. */
 export const MAX_REFUSALS = 8
 
-/** These say that it is this event which the receiver does not want, and not that it is unwell. */
+/** Statuses that reject this event, rather than signal a failing receiver. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 413, 415, 422])
 const GONE = 410
 
 export type Failure = {
   readonly at: number
-  /** Since the failure before it, unless the server was started in between. */
+  /** Time since the previous failure, unless the server was restarted in between. */
   readonly sinceLastMs: number | undefined
   readonly status?: number
-  /** Asked for by the receiver. */
+  /** Requested by the receiver. */
   readonly retryAfterMs?: number
 }
 
@@ -50,7 +50,7 @@ export type Verdict =
   | { readonly next: 'pass_over'; readonly failing: Failing }
   | { readonly next: 'disable'; readonly reason: string; readonly failing: Failing }
 
-/** `random`: from 0 up to 1. */
+/** `random`: from 0 up to, but not including, 1. */
 export function afterFailure(
   before: Failing | undefined,
   { at, sinceLastMs = 0, status, retryAfterMs }: Failure,
@@ -73,9 +73,9 @@ export function afterFailure(
   if (status === GONE) return { next: 'disable', failing, reason: 'the receiver answered 410 Gone' }
   if (failing.for_ms >= timing.giveUpMs) {
     const hours = Math.round(timing.giveUpMs / 3_600_000)
-    return { next: 'disable', failing, reason: `every attempt of ${hours} hours has failed` }
+    return { next: 'disable', failing, reason: `all attempts have failed for ${hours} hours` }
   }
-  // The next event is another one: what was wrong with this says nothing of it, so it does not wait.
+  // The next event is a different one, to which the refusal does not apply, so it does not wait.
   if (isRefusal && failing.refusals >= MAX_REFUSALS)
     return { next: 'pass_over', failing: { ...failing, attempts: 0, refusals: 0 } }
   return { next: 'wait', failing, ms: waitMs(attempts, retryAfterMs, timing, random) }
@@ -88,6 +88,6 @@ function waitMs(
   random: () => number,
 ): number {
   if (askedMs !== undefined) return Math.min(Math.max(askedMs, firstWaitMs), longestAskedMs)
-  // Half of it is left to chance, so that callbacks which failed together do not come back together.
+  // Half of the wait is random, so that callbacks which failed together do not retry together.
   return Math.min(firstWaitMs * 2 ** attempts, longestWaitMs) * (0.5 + random() / 2)
 }

@@ -1,4 +1,4 @@
-/** What `callbacks.json` holds of a conversation's callbacks, and how one of them is told. */
+/** The contents of `callbacks.json`, and the view of one callback. */
 import { z } from 'zod'
 import type { Callback } from '../../contract/callback.ts'
 import { Delivery, maskHeaders } from '../../contract/callback.ts'
@@ -15,14 +15,14 @@ export const CallbackRecord = z.object({
   sealed: z.string(),
   enabled: z.boolean(),
   disabled_reason: z.string().optional(),
-  /** All up to this seq was delivered, passed over, or is not for it. */
+  /** All events up to this seq were delivered, skipped, or do not match the filter. */
   cursor: z.int().nonnegative(),
   failing: Failing.optional(),
-  /** Deliveries that were passed over, oldest first. */
+  /** Skipped deliveries, oldest first. */
   failed: z.array(Delivery),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
-  /** Of the request that made it. */
+  /** The idempotency key of the request that created it. */
   idempotency: z.object({ key: z.string(), bodyHash: z.string() }).optional(),
 })
 export type CallbackRecord = z.infer<typeof CallbackRecord>
@@ -32,27 +32,27 @@ const CreationKey = z.object({ key: z.string(), bodyHash: z.string(), id: z.uuid
 export const CallbackFile = z.object({
   format: z.literal(FILE_FORMAT),
   callbacks: z.array(CallbackRecord),
-  /** Keys that made callbacks which are deleted: a late request must not make them again. */
+  /** Keys of deleted callbacks: a late retry must not create them again. */
   goneKeys: z.array(CreationKey),
 })
 export type CallbackFile = z.infer<typeof CallbackFile>
 
 export const NO_CALLBACKS: CallbackFile = { format: FILE_FORMAT, callbacks: [], goneKeys: [] }
 
-/** What of a callback is kept encrypted. */
+/** The encrypted part of a callback. */
 export const Credentials = z.object({ secret: z.string(), headers: z.record(z.string(), z.string()) })
 export type Credentials = z.infer<typeof Credentials>
 
-/** While no key of the server opens its credentials. */
+/** Shown while no key of the server decrypts its credentials. */
 const SEALED_WITH_ANOTHER_KEY =
-  'its secret and headers were encrypted with another key; start the server with that key, or make the callback again'
+  'its secret and headers were encrypted with another key; start the server with that key, or create the callback again'
 
 export function viewOf(
   record: CallbackRecord,
   credentials: Credentials | undefined,
   nextAttemptAt: string | undefined,
 ): Callback {
-  // Not in the record: with the right key it is enabled again.
+  // Not stored in the record: with the right key the callback is enabled again.
   const isLocked = record.enabled && !credentials
   const names = Object.keys(credentials?.headers ?? {})
   return withoutUndefined({

@@ -1,6 +1,7 @@
 /**
- * The callbacks of one conversation while it is open: which there are, stored before they count, each at work while it is
- * enabled. Owns the stored callbacks, the mark that something waits, and who delivers; what clients may ask for is in `callbacks.ts`.
+ * The callbacks of one conversation while it is open: changes are stored before they take effect, and each enabled
+ * callback delivers. Owns the stored callbacks, the dirty flag and the running deliveries; `callbacks.ts` handles
+ * client requests.
  */
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog, LogEnd } from '../../events/event-log.ts'
@@ -32,15 +33,15 @@ export type CallbackSetDeps = {
 
 export type Entry = {
   record: CallbackRecord
-  /** Undefined when no key of the server opens them: nothing is delivered then, and its view says why. */
+  /** Undefined if no key of the server decrypts them: nothing is delivered then, and the view says why. */
   readonly credentials: Credentials | undefined
   readonly history: DeliveryHistory
 }
 
-/** After a write that failed, milliseconds. */
+/** Delay after a failed write, in milliseconds. */
 const STORE_AGAIN_MS = 30_000
 
-/** Throws what the disk says; what is there and no file of ours is set aside. */
+/** Throws the disk's errors; a file that is not a valid callback file is set aside. */
 export async function readCallbacks(document: StoredDocument, logger: Logger): Promise<CallbackFile> {
   const stored = await document.read()
   if (stored === undefined) return NO_CALLBACKS
@@ -58,7 +59,7 @@ export class CallbackSet {
   readonly #turns = new Queue({ limit: 1 })
   readonly #over = new AbortController()
   #goneKeys: readonly CreationKey[]
-  /** There is progress that is not stored. */
+  /** True if there is progress that is not stored. */
   #isDirty = false
   #timer: NodeJS.Timeout | undefined
 
@@ -73,17 +74,17 @@ export class CallbackSet {
     return this.#over.signal
   }
 
-  /** In the order they were made. */
+  /** In order of creation. */
   get entries(): readonly Entry[] {
     return [...this.#entries.values()].toSorted((a, b) => (a.record.id < b.record.id ? -1 : 1))
   }
 
-  /** Of those that are deleted. */
+  /** The keys of deleted callbacks. */
   get goneKeys(): readonly CreationKey[] {
     return this.#goneKeys
   }
 
-  /** Whether something waits to be delivered that could be. */
+  /** True if a delivery is pending that could be sent. */
   get hasDue(): boolean {
     return this.#entries.values().some((entry) => entry.credentials !== undefined && this.#isEntryBehind(entry))
   }
@@ -92,7 +93,7 @@ export class CallbackSet {
     return this.#entries.values().some(({ record }) => record.enabled)
   }
 
-  /** Begins to deliver. Once, when the conversation is open. */
+  /** Starts the deliveries. Call it once, when the conversation is open. */
   async start(): Promise<void> {
     if (this.#entries.size === 0) return
     await this.#turns.run(async () => {
@@ -103,13 +104,13 @@ export class CallbackSet {
   }
 
   /**
-   * One change at a time, durable when it resolves. `change` is given the callback at rest, and answers what it shall be
-   * from now on; what it throws leaves all as it was.
+   * Makes one change at a time; it is durable when this resolves. `change` receives the stopped callback and returns
+   * its new state; if it throws, nothing changes.
    */
   async put(id: string, change: (before: Entry | undefined) => Entry | undefined): Promise<Entry | undefined> {
     return await this.#turns.run(async () => {
       if (this.#over.signal.aborted) throw new Problem('unavailable', 'The conversation is being closed; try again.')
-      // Before the change counts: it may leave something to deliver.
+      // Before the change takes effect: it may leave something to deliver.
       await this.#deps.mark.raise()
       await this.#stop(id)
       const before = this.#entries.get(id)
@@ -138,14 +139,14 @@ export class CallbackSet {
     return this.#deps.sealer.seal(Buffer.from(JSON.stringify(credentials))).toString('base64')
   }
 
-  /** Stores what is not stored, and lowers the mark when nothing waits. */
+  /** Stores pending progress, and clears the dirty flag if nothing is pending. */
   async settle(): Promise<void> {
     await this.#turns.run(async () => {
       if (!this.#over.signal.aborted) await this.#settle()
     })
   }
 
-  /** Breaks off what is being delivered; nothing is delivered when this resolves. */
+  /** Aborts deliveries in progress; nothing is delivered when this resolves. */
   async close(end: LogEnd): Promise<void> {
     this.#over.abort()
     await this.#turns.run(async () => {
@@ -158,7 +159,7 @@ export class CallbackSet {
   #entryOf(record: CallbackRecord): Entry {
     const { log, sealer } = this.#deps
     const history = createDeliveryHistory(record.failed)
-    // The log may have been restored from a copy that is older.
+    // The log may have been restored from an older copy.
     const within = { ...record, cursor: Math.min(record.cursor, log.head) }
     const opened = sealer.unseal(Buffer.from(record.sealed, 'base64'))
     const credentials = opened && Credentials.parse(JSON.parse(opened.toString()))
@@ -166,7 +167,7 @@ export class CallbackSet {
     return { record: credentials ? unlocked(within) : within, credentials, history }
   }
 
-  /** Nobody but the receiver is to see them, whoever says them. */
+  /** Redacts the credentials everywhere: only the receiver may see them. */
   #hide(id: string, { secret, headers }: Credentials): void {
     const parts = Object.entries(headers).flatMap(([name, value]) => secretsInHeader(name, value))
     this.#deps.redactor.setServerKey(nameOf(id), secret, secret.slice(secret.indexOf('_') + 1), ...parts)
@@ -238,7 +239,7 @@ export class CallbackSet {
     if (!this.#isBehind()) await this.#deps.mark.lower()
   }
 
-  /** Those that no key opens count too: the mark stays until a start with the right key delivers. */
+  /** Includes callbacks that no key decrypts: the flag stays set until a start with the right key delivers. */
   #isBehind(): boolean {
     return this.#entries.values().some((entry) => this.#isEntryBehind(entry))
   }
@@ -266,16 +267,16 @@ export class CallbackSet {
   }
 }
 
-/** The key of the request that made it. */
+/** Returns the idempotency key of the request that created it. */
 export function keysOf({ record: { id, created_at, idempotency } }: Entry): CreationKey[] {
   return idempotency ? [{ ...idempotency, id, at: created_at }] : []
 }
 
-/** An earlier version stored that a callback was disabled because its key was missing. */
+/** An earlier version stored a missing key as a disabled callback; this undoes it. */
 function unlocked(record: CallbackRecord): CallbackRecord {
   const { disabled_reason, ...rest } = record
   return disabled_reason?.startsWith('its secret and headers were encrypted') ? { ...rest, enabled: true } : record
 }
 
-/** In the place of what is hidden. */
+/** The replacement text for redacted credentials. */
 const nameOf = (id: string) => `callback ${id}`

@@ -1,4 +1,7 @@
-/** One callback at work: one more reader of the event feed, which goes on to the next event when this one is delivered, or given up. */
+/**
+ * Delivers events to one callback: reads the event feed and continues with the next event when this one is delivered or
+ * given up.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { follow } from '../../events/event-feed.ts'
 import { headerOf } from '../../events/event-header.ts'
@@ -15,25 +18,25 @@ export type Delivering = {
   readonly dispatcher: CallbackDispatcher
   readonly url: string
   readonly credentials: Credentials
-  /** Absent: all. */
+  /** Absent: all types. */
   readonly types: ReadonlySet<string> | undefined
   readonly history: DeliveryHistory
   readonly progress: () => Progress
-  /** Both are told at once, and stored in time. */
+  /** Called immediately; progress is stored later. */
   readonly onProgress: (progress: Progress) => void
   readonly onDisable: (reason: string) => void
-  /** The log could not be read. */
+  /** Called if the log could not be read. */
   readonly onError: (error: unknown) => void
 }
 
-/** `cursor`: seq up to which there is nothing left to do. */
+/** `cursor`: seq up to which nothing is left to do. */
 export type Progress = { readonly cursor: number; readonly failing: Failing | undefined }
 
-/** Memory of a callback that waits: what is behind is on the disk, and its feed is taken up again where it is. */
+/** Memory of a waiting callback: the backlog is on disk, and the feed resumes at the cursor. */
 const LIMITS = { softBytes: 0, hardBytes: 64 * 1024, hardRecords: 256 }
 const PAGE = { limit: 32, maxBytes: 64 * 1024 }
 
-/** Resolves when it is over: by the signal, with the log, or because the callback was disabled. Never throws. */
+/** Resolves when it ends: by the signal, with the log, or because the callback was disabled. Never throws. */
 export async function deliverEvents(subject: Delivering, signal: AbortSignal): Promise<void> {
   const state: AttemptState = { lastFailureAt: undefined, waitingSince: undefined }
   const unwatch = subject.dispatcher.watch(() => state.waitingSince)
@@ -44,7 +47,7 @@ export async function deliverEvents(subject: Delivering, signal: AbortSignal): P
         return subject.dispatcher.timing.longestWaitMs
       })
       if (waitMs === 'over') return
-      // Without the feed: while a receiver is down, its callback holds nothing but this timer.
+      // Close the feed: while a receiver is down, its callback holds nothing except this timer.
       await sleep(waitMs, undefined, { signal, ref: false }).catch(() => {})
     }
   } finally {
@@ -54,11 +57,11 @@ export async function deliverEvents(subject: Delivering, signal: AbortSignal): P
 
 type AttemptState = {
   lastFailureAt: number | undefined
-  /** When the event that is its turn was stored, while it is tried. */
+  /** When the current event was stored, while its delivery is attempted. */
   waitingSince: number | undefined
 }
 
-/** Answers how long to wait before going on. */
+/** Returns how long to wait before continuing. */
 async function deliverUntilFailure(
   subject: Delivering,
   state: AttemptState,
@@ -69,18 +72,18 @@ async function deliverUntilFailure(
   const options = { afterSeq: progress().cursor, signal, limits: LIMITS, page: PAGE, heartbeatMs }
   for await (const { records, reachedSeq, end } of follow(log, { ...options, ...(types && { types }) })) {
     for (const record of records) {
-      if (record.seq === undefined) continue // transient, which was not asked for
+      if (record.seq === undefined) continue // a transient event, which the callback did not ask for
       const waitMs = await deliverOne(subject, state, record, signal)
       if (waitMs !== undefined) return waitMs
     }
     if (reachedSeq > progress().cursor) onProgress({ ...progress(), cursor: reachedSeq })
-    // What it was too slow for is on the disk.
+    // The events that it was too slow for are on disk.
     if (end) return end === 'lagged' ? 0 : 'over'
   }
   return 'over'
 }
 
-/** Undefined when the next event may follow. */
+/** Returns undefined if the next event may follow. */
 async function deliverOne(
   { dispatcher, log, url, credentials, history, progress, onProgress, onDisable }: Delivering,
   state: AttemptState,

@@ -1,14 +1,14 @@
-/** What came of the last deliveries of one callback. In memory, but for those that were passed over; bounded. */
+/** The outcomes of the last deliveries of one callback. Bounded; in memory, except for skipped deliveries. */
 import type { Delivery, DeliveryPage, ListDeliveries } from '../../contract/callback.ts'
 import { Problem } from '../../contract/problem.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 
-/** Of those that were passed over, and again of all others. */
+/** Maximum of skipped deliveries, and again of all others. */
 const MAX_KEPT = 50
 
-/** An attempt, and how it leaves the delivery. */
+/** An attempt and the resulting state of the delivery. */
 export type Noted = Pick<Delivery, 'event_id' | 'seq' | 'type' | 'status' | 'duration_ms'> & {
   readonly at: string
   readonly response_status?: number
@@ -18,12 +18,12 @@ export type Noted = Pick<Delivery, 'event_id' | 'seq' | 'type' | 'status' | 'dur
 
 export type DeliveryHistory = {
   readonly note: (attempt: Noted) => void
-  /** Nothing is tried for now: what waits has no next attempt. */
+  /** Attempts are suspended: pending deliveries have no next attempt. */
   readonly rest: () => void
   readonly nextAttemptAt: () => string | undefined
-  /** What is kept on disk. */
+  /** Returns the deliveries to store on disk. */
   readonly failed: () => Delivery[]
-  /** Newest first. Throws a `Problem` for a `page_id` that no page gave. */
+  /** Newest first. Throws a `Problem` for an invalid `page_id`. */
   readonly page: (query: ListDeliveries) => DeliveryPage
 }
 
@@ -74,6 +74,6 @@ function withinBounds(items: readonly Delivery[]): readonly Delivery[] {
 function positionOf(pageId: string): string {
   const position = decodePageId(pageId)
   if (!position)
-    throw new Problem('invalid_cursor', 'page_id is none that a page gave; leave it out to start from the newest.')
+    throw new Problem('invalid_cursor', 'page_id was not issued by this server; leave it out to start from the newest.')
   return position[1]
 }

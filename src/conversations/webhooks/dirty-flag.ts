@@ -1,4 +1,7 @@
-/** The dirty flag of one conversation's deliveries: set durably before events may wait for delivery, so that a start of the server knows without looking. */
+/**
+ * The dirty flag of one conversation's deliveries: set durably before an event may become pending, so that the next
+ * start of the server finds pending deliveries without searching.
+ */
 import { Problem } from '../../contract/problem.ts'
 import { Queue } from '../../lib/queue.ts'
 import { isOutOfRoom } from '../../lib/error-code.ts'
@@ -23,14 +26,14 @@ export class DirtyFlag {
     this.#callbacks = callbacks
   }
 
-  /** Around each append. */
+  /** Wraps each append. */
   guard<T>(append: () => Promise<T>): Promise<T> {
     return this.during(append, this.#callbacks.hasEnabled)
   }
 
   /**
-   * Returns undefined when the flag is set, durably. Else all callers get the same promise and go on in the order they
-   * came; it rejects with the `Problem`s of an append.
+   * Returns undefined if the flag is durably set. Otherwise all callers get the same promise and continue in order; it
+   * rejects with the `Problem`s of an append.
    */
   raise(): Promise<void> | undefined {
     if (this.#isSet || this.#raising) return this.#raising
@@ -39,19 +42,23 @@ export class DirtyFlag {
       this.#isSet = hasWorked
       this.#raising = undefined
     }
-    // The first to learn of it. Until then all wait for the promise, so nobody comes before those who do.
+    // The first continuation of the promise. Until it runs, all callers wait for the promise, so none overtakes those
+    // who wait.
     this.#raising.then(settle(true), settle(false))
     return this.#raising
   }
 
-  /** Around what may leave something to deliver: begins once the flag is set, if it is needed, at once if it is set already. */
+  /**
+   * Wraps work that may leave something to deliver: runs it after the flag is set, if needed, and immediately if it is
+   * already set.
+   */
   during<T>(work: () => Promise<T>, isNeeded: boolean): Promise<T> {
     this.#underWay++
     const ready = isNeeded ? this.raise() : undefined
     return (ready ? ready.then(work) : work()).finally(() => this.#underWay--)
   }
 
-  /** For when nothing waits. Does nothing while something is under way that may change that. */
+  /** Clears the flag when nothing is pending. Does nothing while work is in progress that may change that. */
   async lower(): Promise<void> {
     if (this.#raising || this.#underWay > 0) return
     this.#isSet = false
@@ -59,10 +66,10 @@ export class DirtyFlag {
   }
 }
 
-/** Without the flag what follows could be forgotten, so it is refused, as it most likely would be anyway. */
+/** Without the flag the deliveries could be forgotten, so the append is refused; it would most likely fail anyway. */
 function refuse(cause: unknown): never {
   const code = isOutOfRoom(cause) ? 'storage_full' : 'storage_failed'
-  throw new Problem(code, 'There is something to deliver to callbacks, and that could not be noted on the disk.', {
+  throw new Problem(code, 'The pending webhook deliveries could not be recorded on disk.', {
     cause,
   })
 }

@@ -1,4 +1,7 @@
-/** What the callbacks of all conversations share: how much is sent at once, how one delivery is tried, and what is counted. */
+/**
+ * What the callbacks of all conversations share: the limit of concurrent requests, a single delivery attempt, and the
+ * counters.
+ */
 import { Queue } from '../../lib/queue.ts'
 import { retryAfterMs } from '../../lib/retry-after.ts'
 import { withinTime } from '../../lib/bounded-wait.ts'
@@ -10,13 +13,13 @@ import { BACKOFF } from './backoff.ts'
 
 export type Outcome = 'delivered' | 'refused' | 'timeout' | 'network' | 'address'
 
-/** One attempt, and what came of it; `refused`: the answer was none of 2xx. */
+/** One attempt and its outcome; `refused`: the status was not 2xx. */
 export type Attempt = {
   readonly outcome: Outcome
   readonly at: number
   readonly durationMs: number
   readonly status?: number
-  /** Unless it was delivered. */
+  /** Absent if it was delivered. */
   readonly error?: string
   readonly retryAfterMs?: number
 }
@@ -25,34 +28,36 @@ export type Message = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly secret: string
-  /** Of the event. */
+  /** The id of the event. */
   readonly id: string
   readonly body: string
 }
 
 export type DispatcherTiming = BackoffTiming & {
-  /** For one attempt, from the connection to the end of the answer. */
+  /** For one attempt, from the connection to the end of the response. */
   readonly timeoutMs: number
   /** How long progress may be in memory only. */
   readonly storeAfterMs: number
-  /** After so long without an event for it, a cursor follows past those that are not. */
+  /** After this long without a matching event, the cursor moves past the events that do not match. */
   readonly silenceMs: number
 }
 
 export type DispatcherStats = {
   readonly attempts: Readonly<Record<Outcome, number>>
   readonly underWay: number
-  /** Age of the oldest event that an enabled callback has been given and could not deliver yet; 0 without one. */
+  /** Age of the oldest event that an enabled callback has not delivered yet; 0 if there is none. */
   readonly oldestWaitingMs: number
 }
 
 export interface CallbackDispatcher {
   readonly timing: DispatcherTiming
-  /** Signs and sends, when it is its turn. Throws only the reason of the signal. */
+  /** Signs and sends the message in turn. Throws only the reason of the signal. */
   send(message: Message, signal: AbortSignal): Promise<Attempt>
-  /** Why nothing would be sent there now, as a clause. */
+  /** Returns why nothing would be sent to this URL now, as a clause. */
   refusal(url: string): Promise<string | undefined>
-  /** `waitingSince`: of what it delivers now, Unix time in milliseconds. Returns how to stop being looked at. */
+  /**
+   * `waitingSince` returns the Unix time in milliseconds of the event being delivered. Returns an unsubscribe function.
+   */
   watch(waitingSince: () => number | undefined): () => void
   stats(): DispatcherStats
   close(): Promise<void>
@@ -64,9 +69,9 @@ export type DispatcherOptions = {
   readonly timing?: Partial<DispatcherTiming>
 }
 
-/** Requests under way, of all callbacks. */
+/** Concurrent requests of all callbacks. */
 const MAX_REQUESTS = 256
-/** Of one receiver, so that a slow one with many callbacks does not take the turns of all others. */
+/** Concurrent requests per receiver, so that a slow one with many callbacks does not block all others. */
 const MAX_REQUESTS_PER_RECEIVER = 16
 
 const TIMING: DispatcherTiming = { ...BACKOFF, timeoutMs: 30_000, storeAfterMs: 1000, silenceMs: 15_000 }
@@ -83,11 +88,11 @@ export function createCallbackDispatcher({ fetch, userAgent, timing: given }: Di
     const signed = signWebhook(secret, { id, body, now: at })
     const sent = { 'content-type': 'application/json', 'user-agent': userAgent, ...headers, ...signed }
     const post = (inTime: AbortSignal) => fetch.post(url, { headers: sent, body, signal: inTime })
-    const told = await withinTime(timing.timeoutMs, signal, post).then(tellAnswer, (error: unknown) => {
+    const outcome = await withinTime(timing.timeoutMs, signal, post).then(tellAnswer, (error: unknown) => {
       signal.throwIfAborted()
       return tellError(error, timing.timeoutMs)
     })
-    return { ...told, at, durationMs: Math.round((performance.now() - began) * 10) / 10 }
+    return { ...outcome, at, durationMs: Math.round((performance.now() - began) * 10) / 10 }
   }
 
   return {
@@ -103,7 +108,7 @@ export function createCallbackDispatcher({ fetch, userAgent, timing: given }: Di
       ),
     refusal: (url) => fetch.refusal(url),
     watch(waitingSince) {
-      // A function of its own for each, also when one is watched twice.
+      // A separate function for each, even if one is watched twice.
       const own = () => waitingSince()
       watched.add(own)
       return () => watched.delete(own)
@@ -127,14 +132,14 @@ function tellAnswer({ status, retryAfter }: { status: number; retryAfter: string
   return { outcome: 'refused', status, error, ...(asked !== undefined && { retryAfterMs: asked }) }
 }
 
-/** By codes and in our own words: messages of the system may hold addresses that the client is not to learn. */
+/** Reports error codes in our own words: system messages may contain addresses that the client must not learn. */
 function tellError(error: unknown, timeoutMs: number): Told {
   if (!(error instanceof Error)) return { outcome: 'network', error: 'the request failed' }
   if (error instanceof AddressRefused) {
     return { outcome: 'address', error: `${error.message}; the operator can allow it with OPENHANDS_CALLBACK_ALLOW` }
   }
   if (error.name === 'TimeoutError')
-    return { outcome: 'timeout', error: `no whole answer within ${timeoutMs / 1000} s` }
+    return { outcome: 'timeout', error: `no complete answer within ${timeoutMs / 1000} s` }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
   return { outcome: 'network', error: ERRORS[code] ?? `the request failed (${code})` }
 }
@@ -142,8 +147,8 @@ function tellError(error: unknown, timeoutMs: number): Told {
 const ERRORS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused',
   ECONNRESET: 'the connection was reset',
-  UND_ERR_SOCKET: 'the connection was closed before the answer was whole',
-  UND_ERR_CONNECT_TIMEOUT: 'no connection could be made in time',
-  ENOTFOUND: 'the name of the host is not known',
-  EAI_AGAIN: 'the name of the host could not be looked up',
+  UND_ERR_SOCKET: 'the connection was closed before the answer was complete',
+  UND_ERR_CONNECT_TIMEOUT: 'the connection timed out',
+  ENOTFOUND: 'the host name does not exist',
+  EAI_AGAIN: 'the host name could not be resolved',
 }

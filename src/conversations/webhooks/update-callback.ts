@@ -1,4 +1,4 @@
-/** What a change of a callback comes to. Credentials are for one receiver: another origin gets none of them. */
+/** Applies a change to a callback. Credentials belong to one receiver: another origin gets none of them. */
 import type { UpdateCallback, UpdatedCallback } from '../../contract/callback.ts'
 import { MASK } from '../../contract/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -7,10 +7,10 @@ import { createWebhookSecret } from '../../security/webhook-signature.ts'
 import type { Credentials } from './callback-record.ts'
 import type { Entry } from './callback-set.ts'
 
-/** `told` is what the answer says beside the callback. */
-export type Updated = { readonly entry: Entry; readonly told: Pick<UpdatedCallback, 'secret' | 'dropped'> }
+/** `reported` is what the response reports in addition to the callback. */
+export type Updated = { readonly entry: Entry; readonly reported: Pick<UpdatedCallback, 'secret' | 'dropped'> }
 
-/** Throws a `Problem` where it would need credentials that are lost. */
+/** Throws a `Problem` if it would need credentials that are lost. */
 export function updateCallback(
   before: Entry,
   request: UpdateCallback,
@@ -18,7 +18,7 @@ export function updateCallback(
 ): Updated {
   const { record } = before
   const isElsewhere = request.url !== undefined && originOf(request.url) !== originOf(record.url)
-  const { credentials, told } = isElsewhere ? forNewOrigin(before, request) : forSameOrigin(before, request)
+  const { credentials, reported } = isElsewhere ? forNewOrigin(before, request) : forSameOrigin(before, request)
   if (request.enabled) requireCredentials(credentials)
   const enabled = request.enabled ?? record.enabled
   const entry = {
@@ -31,32 +31,32 @@ export function updateCallback(
       ...(credentials && credentials !== before.credentials && { sealed: seal(credentials) }),
       enabled,
       disabled_reason: enabled || request.enabled === false ? undefined : record.disabled_reason,
-      // Somebody has seen to it: the next attempt is made at once.
+      // The client has changed something: retry immediately.
       failing: undefined,
       updated_at: new Date().toISOString(),
     },
   }
-  return { entry, told }
+  return { entry, reported }
 }
 
-type Chosen = { readonly credentials: Credentials | undefined; readonly told: Updated['told'] }
+type Chosen = { readonly credentials: Credentials | undefined; readonly reported: Updated['reported'] }
 
 function forSameOrigin({ credentials }: Entry, { headers }: UpdateCallback): Chosen {
-  if (!headers) return { credentials, told: {} }
+  if (!headers) return { credentials, reported: {} }
   const kept = requireCredentials(credentials)
-  return { credentials: { ...kept, headers: merged(lowerNames(headers), kept.headers) }, told: {} }
+  return { credentials: { ...kept, headers: merged(lowerNames(headers), kept.headers) }, reported: {} }
 }
 
-/** The former receiver knows the former secret: with it, it could sign what it sends to the new one. */
+/** The former receiver knows the former secret and could sign requests to the new one with it. */
 function forNewOrigin(before: Entry, { headers = {} }: UpdateCallback): Chosen {
   const sent = merged(lowerNames(headers), {})
   const former = Object.keys(before.credentials?.headers ?? {})
   const isDropped = former.some((name) => sent[name] === undefined)
   const credentials = { secret: createWebhookSecret(), headers: sent }
-  return { credentials, told: { secret: credentials.secret, ...(isDropped && { dropped: ['headers'] as const }) } }
+  return { credentials, reported: { secret: credentials.secret, ...(isDropped && { dropped: ['headers'] as const }) } }
 }
 
-/** A masked value is the one there is; where there is none, the header is left out. */
+/** A masked value keeps the stored one; if there is none, the header is left out. */
 function merged(headers: Record<string, string>, kept: Readonly<Record<string, string>>): Record<string, string> {
   const values = Object.entries(headers).map(([name, value]) => [name, value === MASK ? kept[name] : value] as const)
   return withoutUndefined(Object.fromEntries(values))

@@ -1,4 +1,6 @@
-/** What clients may ask of a conversation's callbacks: make, find, change, try and delete them, and look at what was delivered. */
+/**
+ * What clients can do with a conversation's callbacks: create, find, change, test and delete them, and list deliveries.
+ */
 import type {
   Callback,
   CallbackTest,
@@ -38,7 +40,7 @@ export type WebhooksDeps = {
   readonly redact: (text: string) => string
 }
 
-/** Each method throws a `Problem` for what cannot be done; changes are durable when they resolve. */
+/** Each method throws a `Problem` for an invalid request; changes are durable when they resolve. */
 export class Webhooks {
   readonly #deps: WebhooksDeps
   readonly #set: CallbackSet
@@ -57,7 +59,7 @@ export class Webhooks {
     return callbackView(this.#find(id))
   }
 
-  /** The same key and body again, within a day, is the same callback, secret and all. */
+  /** Idempotent: the same key and body within a day returns the same callback, including its secret. */
   async create(request: CreateCallback, idempotency?: Idempotency): Promise<CreatedCallback> {
     if (!idempotency) return await this.#make(request, undefined)
     return await answerOnce(idempotency, {
@@ -70,13 +72,13 @@ export class Webhooks {
   async update(id: string, request: UpdateCallback): Promise<UpdatedCallback> {
     this.#find(id)
     await this.#refuse(request)
-    let told: Updated['told'] = {}
+    let reported: Updated['reported'] = {}
     const callback = await this.#change(id, (before) => {
       const updated = updateCallback(before, request, (credentials) => this.#set.seal(credentials))
-      told = updated.told
+      reported = updated.reported
       return updated.entry
     })
-    return { ...callback, ...told }
+    return { ...callback, ...reported }
   }
 
   async remove(id: string): Promise<void> {
@@ -90,7 +92,7 @@ export class Webhooks {
     return this.#find(id).history.page(query)
   }
 
-  /** Sends a `CallbackTest`, once, whether the callback is enabled or not, and whatever waits. */
+  /** Sends one `CallbackTest`, even if the callback is disabled or has pending deliveries. */
   async test(id: string, signal: AbortSignal): Promise<TestOutcome> {
     const { conversationId, dispatcher } = this.#deps
     const { record, credentials } = this.#find(id)
@@ -98,11 +100,11 @@ export class Webhooks {
     const body = JSON.stringify({ conversation_id: conversationId, event })
     const message = { url: record.url, ...requireCredentials(credentials), id: event.id, body }
     const attempt = await dispatcher.send(message, AbortSignal.any([signal, this.#set.signal])).catch(refuseBrokenOff)
-    const { at: _, ...told } = toldOf(attempt)
-    return { event_id: event.id, status: attempt.outcome === 'delivered' ? 'delivered' : 'failed', ...told }
+    const { at: _, ...reported } = toldOf(attempt)
+    return { event_id: event.id, status: attempt.outcome === 'delivered' ? 'delivered' : 'failed', ...reported }
   }
 
-  /** Goes back to this event, if it is past it. */
+  /** Moves the cursor back to this event, if it is past it. */
   redeliver(id: string, fromSeq: number): Promise<Callback> {
     const { log } = this.#deps
     return this.#change(id, (before) => {
@@ -134,7 +136,7 @@ export class Webhooks {
         events: request.events && [...new Set(request.events)],
         sealed: this.#set.seal(credentials),
         enabled: true,
-        // From now on: what was before can be had with `redeliver`.
+        // Start with new events: `redeliver` sends earlier ones.
         cursor: log.head,
         failed: [],
         created_at: at,
@@ -164,7 +166,7 @@ export class Webhooks {
     if (refusal === undefined) return
     throw new Problem(
       'callback_address_refused',
-      `Nothing is delivered to this host: ${refusal}. The operator can allow it with OPENHANDS_CALLBACK_ALLOW.`,
+      `Deliveries to this host are not allowed: ${refusal}. The operator can allow it with OPENHANDS_CALLBACK_ALLOW.`,
     )
   }
 }
@@ -189,14 +191,14 @@ function testEvent(conversationId: string): CallbackTest {
   }
 }
 
-/** A header may hold a secret of the conversation, but what opens this server is for nobody else. */
+/** A header may hold a secret of the conversation, but never the server's own keys. */
 function refuseServerKeysIn(headers: Readonly<Record<string, string>> = {}, redact: (text: string) => string): void {
   if (!Object.values(headers).some((value) => /<secret:(OPENHANDS_|LLM_API_KEY>)/.test(redact(value)))) return
-  throw new Problem('invalid_request', 'headers hold a key of this server, which no receiver is to have.')
+  throw new Problem('invalid_request', 'headers contain a key of this server, which must not be sent to a receiver.')
 }
 
 function refuseBrokenOff(cause: unknown): never {
-  throw new Problem('unavailable', 'The test was broken off; try again.', { cause })
+  throw new Problem('unavailable', 'The test was aborted; try again.', { cause })
 }
 
 const notFound = () => new Problem('callback_not_found', 'There is no callback with this id in this conversation.')

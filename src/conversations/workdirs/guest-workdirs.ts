@@ -1,6 +1,6 @@
 /**
- * A workdir in the directory that was made for another conversation, by `workdir: "<its id>/…"`. That directory then stays
- * until all of those conversations are gone, whichever is deleted first.
+ * A workdir inside the directory of another conversation, by `workdir: "<its id>/…"`. That directory is kept until all
+ * of those conversations are deleted, in any order.
  */
 import { realpath } from 'node:fs/promises'
 import { basename, join, relative, sep } from 'node:path'
@@ -11,7 +11,7 @@ import { leaveIfShared } from './shared-workdirs.ts'
 
 export type GuestDeps = { readonly storage: Storage; readonly workdirBase: string }
 
-/** Notes durably that the conversation works there, if it does. `workdir` is a real path. */
+/** Records durably that the conversation works there, if it does. `workdir` is a real path. */
 export async function enterAsGuest({ storage, workdirBase }: GuestDeps, workdir: string, id: string): Promise<void> {
   const made = await madeDirectoryOf(workdirBase, workdir)
   const owner = made && basename(made)
@@ -19,13 +19,13 @@ export async function enterAsGuest({ storage, workdirBase }: GuestDeps, workdir:
   const state = await readSnapshot(storage, owner)
   const isOwned = state ? state.settings.made_workdir === made : await storage.conversation(owner).exists()
   if (isOwned) await storage.sharedWorkdirs.add(made, [owner, id])
-  // Its owner is gone; others are still there.
+  // The owner is deleted; others still work there.
   else if (await storage.sharedWorkdirs.isShared(made)) await storage.sharedWorkdirs.add(made, [id])
 }
 
 /**
- * Removes the directory with the last of its guests. Nothing happens when the conversation is not a guest, or when its
- * workdir of `now` is in the same directory.
+ * Removes the directory with the last of its guests. Does nothing if the conversation is not a guest, or if its workdir
+ * of `now` is in the same directory.
  */
 export async function leaveAsGuest(
   { storage, workdirBase }: GuestDeps,
@@ -38,7 +38,7 @@ export async function leaveAsGuest(
   if (made !== undefined && !stays) await leaveIfShared(storage.sharedWorkdirs, made, id)
 }
 
-/** The directory directly in the base that is named for a conversation, with the workdir in it. */
+/** Returns the directory directly in the base that is named after a conversation and contains the workdir. */
 async function madeDirectoryOf(workdirBase: string, workdir: string): Promise<string | undefined> {
   const base = await realpath(workdirBase).catch(() => undefined)
   if (base === undefined) return undefined

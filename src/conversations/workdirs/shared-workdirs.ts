@@ -1,4 +1,6 @@
-/** Leaves a directory that was made for one conversation, and removes it with the last that works there. */
+/**
+ * Leaves a directory that was created for one conversation, and removes it with the last conversation that works there.
+ */
 import { basename, dirname } from 'node:path'
 import { removeTree } from '../../files/trees/remove-tree.ts'
 import { FileRefusal } from '../../files/file-refusal.ts'
@@ -6,19 +8,19 @@ import { codeOf } from '../../lib/error-code.ts'
 import { openUnmoved, within } from '../../files/opened-path.ts'
 import type { SharedWorkdirs } from '../../storage/storage.ts'
 
-/** Removes the directory, unless others still work there. For one that was given to `id` alone, too. */
+/** Removes the directory, unless others still work there. Also for a directory that only `id` uses. */
 export async function leaveWorkdir(shared: SharedWorkdirs, workdir: string, id: string): Promise<void> {
   if (await shared.leave(workdir, id)) await removeWorkdir(workdir)
 }
 
-/** The same where this conversation was noted; else nothing happens. */
+/** Does the same if this conversation was recorded as a user; otherwise nothing. */
 export async function leaveIfShared(shared: SharedWorkdirs, workdir: string, id: string): Promise<void> {
   if (await shared.has(workdir, id)) await leaveWorkdir(shared, workdir, id)
 }
 
 /**
- * Not by its path: one that lies in another conversation's workdir can have a link above it by now, and what that leads
- * to is nobody's to remove. Then it is not there any more.
+ * Do not resolve the path: a directory inside another conversation's workdir can have a symbolic link above it by now,
+ * and the link's target must not be removed. The directory no longer exists then.
  */
 async function removeWorkdir(path: string): Promise<void> {
   try {

@@ -8,20 +8,19 @@ import { codeOf } from '../../lib/error-code.ts'
 import { makeDirectory } from '../../files/opened-path.ts'
 
 export type WorkdirRules = {
-  /** Relative workdirs lie under it. */
+  /** The base of relative workdirs. */
   readonly base: string
-  /** An absolute workdir must lie in one of these; empty: anywhere. */
+  /** An absolute workdir must be inside one of these; empty: anywhere. */
   readonly roots: readonly string[]
-  /** Where the server's own files are: no workdir lies in there, but for those under a base that does. */
+  /** The server's own files: no workdir may be inside, except under a base that is inside. */
   readonly forbidden: string
-  /** What no workdir may have in it, because there it could not be kept from the agent. */
+  /** Paths that no workdir may contain, because the agent could not be kept out of them. */
   readonly unholdable: readonly string[]
 }
 
 /**
- * Makes the directory and answers its real path. `wanted` is what the client asked for; without it the conversation gets
- * a directory of its own. Throws a `Problem` for a path that leaves where it may be, or that has a symbolic
- * link in it.
+ * Creates the directory and returns its real path. `wanted` is the client's path; without it the conversation gets a
+ * new directory. Throws a `Problem` for a path outside the allowed roots or with a symbolic link in it.
  */
 export async function prepareWorkdir(
   wanted: string | undefined,
@@ -31,14 +30,14 @@ export async function prepareWorkdir(
   const own = wanted === undefined && (await makeOwn(join(rules.base, conversationId)))
   if (own) return own
   await makeDirectories(rules.base, 0o700)
-  if (wanted?.includes('\0')) throw unsafe('it holds a NUL character')
+  if (wanted?.includes('\0')) throw unsafe('it contains a NUL character')
   const path = resolve(rules.base, wanted ?? conversationId)
   const allowed = wanted !== undefined && isAbsolute(wanted) ? rules.roots : [rules.base]
   const real = await realpathOfExisting(path)
   await refuseOutside(real, allowed, rules)
   await refuseLinks(path, real, rules)
   try {
-    // By descriptors from here on: an agent that works above it could put a link there now that it has been checked.
+    // Use file descriptors from here on: an agent that works above it could put a link there after the check.
     await using place = await makeDirectory(real)
     if (place.path !== real) throw MOVED
     return place.path
@@ -47,18 +46,18 @@ export async function prepareWorkdir(
     if (error instanceof FileRefusal) throw MOVED
     throw new Problem(
       'invalid_request',
-      `The workdir cannot be made (${codeOf(error) ?? 'error'}); give a directory the server may write to.`,
+      `The workdir cannot be created (${codeOf(error) ?? 'error'}); use a directory that the server can write to.`,
       { cause: error },
     )
   }
 }
 
-/** A directory that is new has nothing in it and leads nowhere: there is nothing to check. */
+/** A new directory is empty and contains no links: there is nothing to check. */
 async function makeOwn(path: string): Promise<string | undefined> {
   try {
     await mkdir(path)
   } catch {
-    return undefined // the long way finds out why, and says so
+    return undefined // the slow path finds out why and reports it
   }
   return await realpath(path)
 }
@@ -66,29 +65,33 @@ async function makeOwn(path: string): Promise<string | undefined> {
 async function refuseOutside(real: string, roots: readonly string[], rules: WorkdirRules): Promise<void> {
   const [base, forbidden] = await Promise.all([realpathOfExisting(rules.base), realpathOfExisting(rules.forbidden)])
   const isExempt = isInside(base, forbidden) && base !== forbidden && isInside(real, base)
-  if (isInside(real, forbidden) && !isExempt) throw unsafe('it lies among the server’s own files')
+  if (isInside(real, forbidden) && !isExempt) throw unsafe('it is inside the server’s own directory')
   await refuseKernelFiles(real, base)
   // An agent that works there can change the workdirs of all conversations.
-  if (real === base && rules.unholdable.length > 0) throw unsafe('all other workdirs lie in it; name a directory in it')
+  if (real === base && rules.unholdable.length > 0)
+    throw unsafe('it contains all other workdirs; use a directory inside it')
   const held = await Promise.all(rules.unholdable.map(realpathOfExisting))
-  if (held.some((each) => each !== real && isInside(each, real))) throw unsafe('the server’s own files lie in it')
+  if (held.some((each) => each !== real && isInside(each, real))) throw unsafe('it contains the server’s own files')
   if (!roots.length) return
   const realRoots = await Promise.all(roots.map(realpathOfExisting))
-  if (!realRoots.some((root) => isInside(real, root))) throw unsafe('it lies outside the directories that are allowed')
+  if (!realRoots.some((root) => isInside(real, root))) throw unsafe('it is outside the allowed directories')
 }
 
 /**
- * Files of the kernel and sockets of services: an agent that can write there can leave the sandbox. The operator's base may
- * be in such a place, for example on `/dev/shm`.
+ * Refuses kernel files and service sockets: an agent that can write there can leave the sandbox. The operator's base
+ * may be in such a place, for example on `/dev/shm`.
  */
 async function refuseKernelFiles(real: string, base: string): Promise<void> {
   if (isInside(real, base)) return
   const place = ['/proc', '/sys', '/dev', '/run'].find((each) => isInside(real, each))
-  if (place !== undefined) throw unsafe(`it lies in ${place}, where there are no files to work with`)
-  if (KERNEL_FILE_SYSTEMS.has(await typeOfExisting(real))) throw unsafe('it lies in a file system of the kernel')
+  if (place !== undefined) throw unsafe(`it is in ${place}, which contains no regular files`)
+  if (KERNEL_FILE_SYSTEMS.has(await typeOfExisting(real))) throw unsafe('it is in a kernel file system')
 }
 
-/** By their numbers in `statfs(2)`: proc, sysfs, cgroup, cgroup2, devpts, debugfs, tracefs, securityfs, bpf, configfs, efivarfs, binfmt_misc, fusectl, pstore, selinuxfs. */
+/**
+ * By their type numbers in `statfs(2)`: proc, sysfs, cgroup, cgroup2, devpts, debugfs, tracefs, securityfs, bpf,
+ * configfs, efivarfs, binfmt_misc, fusectl, pstore, selinuxfs.
+ */
 const KERNEL_FILE_SYSTEMS: ReadonlySet<number> = new Set([
   0x9fa0, 0x62656572, 0x27e0eb, 0x63677270, 0x1cd1, 0x64626720, 0x74726163, 0x73636673, 0xcafe4a11, 0x62656570,
   0xde5e81e4, 0x42494e4d, 0x65735543, 0x6165676c, 0xf97cff8c,
@@ -104,22 +107,22 @@ async function typeOfExisting(path: string): Promise<number> {
 }
 
 /**
- * Links are followed above the directories that the operator named, and nowhere below: an agent that works there could have
- * made one to the workdir of another conversation.
+ * Symbolic links are followed above the directories that the operator named, never below: an agent that works there
+ * could have linked to the workdir of another conversation.
  */
 async function refuseLinks(path: string, real: string, { base, roots }: WorkdirRules): Promise<void> {
   const named = [base, ...roots].filter((root) => isInside(path, root)).toSorted((a, b) => b.length - a.length)[0]
   const direct = named === undefined ? path : join(await realpathOfExisting(named), relative(named, path))
-  if (real !== direct) throw unsafe('there is a symbolic link in its path; give the path that the link leads to')
+  if (real !== direct) throw unsafe('its path contains a symbolic link; use the path that the link points to')
 }
 
-/** Symbolic links resolved as far as the path exists; the rest is as given. */
+/** Resolves symbolic links as far as the path exists; the rest is unchanged. */
 async function realpathOfExisting(path: string): Promise<string> {
   try {
     return await realpath(path)
   } catch (error) {
     const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
-    // A link that leads nowhere would be followed once its target is made.
+    // A link without a target would be followed as soon as its target is created.
     if (!missing || (await lstat(path).catch(() => undefined))) throw unsafe('it cannot be resolved')
     return join(await realpathOfExisting(dirname(path)), relative(dirname(path), path))
   }
@@ -129,4 +132,4 @@ const isInside = (path: string, root: string) =>
   path === root || path.startsWith(root.endsWith(sep) ? root : root + sep)
 
 const unsafe = (why: string) => new Problem('unsafe_path', `The workdir is refused: ${why}.`)
-const MOVED = unsafe('it has been moved meanwhile')
+const MOVED = unsafe('it was moved meanwhile')

@@ -150,7 +150,7 @@ export class Firehose {
 
   /** The index, with all in it that is stored now, and durable. */
   async #ready(): Promise<FirehoseIndex> {
-    if (this.#ended) throw new Problem('unavailable', 'The server is stopping; try again when it is up.')
+    if (this.#ended) throw new Problem('unavailable', 'The server is stopping; try again when it is running.')
     const index = (this.#index ??= await FirehoseIndex.open(this.#deps.path))
     if (!this.#isComplete) await this.#complete(index)
     await this.#flush()

@@ -138,7 +138,7 @@ class TreeCopy {
   }
 
   #check(): void {
-    if (this.#signal.aborted) throw new Problem('unavailable', 'The server is stopping; try again when it is up.')
+    if (this.#signal.aborted) throw new Problem('unavailable', 'The server is stopping; try again when it is running.')
   }
 
   #count(size: number): void {

@@ -39,7 +39,7 @@ test('in the background it goes on, and says that the rest was dropped', async (
   expect(await opened.commands.get(command_id)).toMatchObject({
     exit_code: 0,
     truncated: true,
-    note: 'Of each output stream the first 1000 bytes are kept.',
+    note: 'Only the first 1000 bytes of each output stream are kept.',
   })
   expect((await wholeOf(opened, command_id)).next_offset).toBe(1000)
 })

@@ -109,7 +109,7 @@ test('a receiver that says nothing is given up in time, and asked again', async 
   const id = await it.register()
   await it.say('one')
   await it.receiver.untilReceived((all) => all.length === 2)
-  expect((await it.deliveries(id))[0]).toMatchObject({ status: 'pending', error: 'no whole answer within 0.05 s' })
+  expect((await it.deliveries(id))[0]).toMatchObject({ status: 'pending', error: 'no complete answer within 0.05 s' })
   isSilent = false
   await expect.poll(async () => (await it.look(id)).cursor).toBe(2)
 })
