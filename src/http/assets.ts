@@ -1,18 +1,20 @@
-/** The only file that knows whether we run from sources or from the executable: reads what is not code. */
+/**
+ * Reads files that are not code. The only file that knows whether the server runs from sources or as the executable.
+ */
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { getRawAsset, isSea } from 'node:sea'
 import { fileURLToPath } from 'node:url'
 
-/** The folders whose files are assets, and where each lies in the sources. Paths are made on call: the executable has none of them. */
+/** Asset folders and their location in the sources. The paths are functions because the executable has none of them. */
 const FOLDERS: Readonly<Record<string, () => string>> = {
   openapi: () => join(import.meta.dirname, '../../openapi'),
   'swagger-ui': () => fileURLToPath(import.meta.resolve('@fastify/swagger-ui/static/')),
 }
 
 /**
- * The content of an asset such as `openapi/openapi.json`; throws when there is none of that name.
- * Never write into it: in the executable it is the executable's own read-only memory, not a copy.
+ * Returns the content of an asset such as `openapi/openapi.json`; throws if it does not exist. Never write into the
+ * buffer: in the executable it is read-only memory, not a copy.
  */
 export function readAsset(name: string): Buffer {
   if (isSea()) return Buffer.from(getRawAsset(name))
@@ -22,7 +24,7 @@ export function readAsset(name: string): Buffer {
   return readFileSync(join(path, file))
 }
 
-/** Asset name -> its file: what the build embeds. Only from sources. */
+/** Returns the file of each asset by name, for the build to embed. Works only from sources. */
 export function assetFiles(): Record<string, string> {
   const entries = Object.entries(FOLDERS).flatMap(([folder, path]) => {
     return readdirSync(path()).map((file) => [`${folder}/${file}`, join(path(), file)] as const)

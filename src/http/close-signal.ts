@@ -1,11 +1,11 @@
-/** A signal for work done on behalf of a client: aborted when the connection is gone. */
+/** Creates a signal for work on behalf of a client: aborted when the connection closes. */
 import type { FastifyReply } from 'fastify'
 
-/** Aborted by `ended` too, which may live much longer: nothing of this reply stays with it. */
+/** Also aborted by `ended`, which may live much longer: it keeps no reference to this reply. */
 export function closeSignal(reply: FastifyReply, ended?: AbortSignal): AbortSignal {
   const controller = new AbortController()
   const abort = () => controller.abort()
-  // It may have gone while the request was looked at, and then there is no second event.
+  // The connection may have closed before this call, and then there is no further event.
   if (reply.raw.closed || reply.raw.destroyed || ended?.aborted) abort()
   else {
     ended?.addEventListener('abort', abort)

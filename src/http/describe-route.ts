@@ -1,9 +1,9 @@
-/** What the description of every route has in common: tag, operation id, summary, and the errors it may answer. */
+/** Describes what every route has in common: tag, operation id, summary, and possible errors. */
 import type { z } from 'zod'
 import type { ProblemCode } from '../contract/problem.ts'
 import { ErrorBody, PROBLEMS } from '../contract/problem.ts'
 
-/** The areas of the API, in the order in which they are shown. */
+/** The areas of the API, in display order. */
 export const TAGS = {
   conversations: 'Create, find, configure and delete conversations.',
   messages: 'Send messages to the agent and control its runs.',
@@ -19,7 +19,7 @@ export const TAGS = {
   server: 'Health, version, limits and metrics of the server.',
 } as const
 
-/** What any route may answer, and what only those behind the key. */
+/** Errors of every route, and errors of the routes that require a key. */
 const EVERYWHERE: readonly ProblemCode[] = [
   'invalid_request',
   'token_in_url',
@@ -29,12 +29,12 @@ const EVERYWHERE: readonly ProblemCode[] = [
   'unavailable',
 ]
 const BEHIND_THE_KEY: readonly ProblemCode[] = ['unauthorized', 'forbidden', 'too_many_attempts']
-/** What any route with a body may answer. */
+/** Errors of every route with a body. */
 const WITH_BODY: readonly ProblemCode[] = ['body_too_large', 'unsupported_media_type', 'request_timeout']
 
 type Description = { tags: string[]; operationId: string; summary: string; errors: readonly ProblemCode[] }
 
-/** `errors` become responses of the OpenAPI document, by status; at run time they cost nothing. */
+/** `errors` become responses of the OpenAPI document, by status; they have no run-time cost. */
 export function describeRoute(tag: keyof typeof TAGS) {
   return (operationId: string, summary: string, errors: readonly ProblemCode[] = []): Description => {
     return { tags: [tag], operationId, summary, errors }
@@ -43,7 +43,7 @@ export function describeRoute(tag: keyof typeof TAGS) {
 
 type RouteKind = { readonly isPublic: boolean; readonly hasBody: boolean }
 
-/** The error responses of a route, by status, each telling its codes: its own, and those that its kind has. */
+/** Returns the error responses of a route, by status, each with its codes: the route's own, and those of its kind. */
 export function errorResponses(
   errors: readonly ProblemCode[],
   { isPublic, hasBody }: RouteKind,

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI document and the page that shows it. The document is the committed `openapi/openapi.json`, so neither a
- * generator nor a template runs in the server; a test keeps that file equal to the routes.
+ * Serves the OpenAPI document and the page that shows it. The document is the committed `openapi/openapi.json`, so the
+ * server runs no generator or template; a test compares that file with the routes.
  */
 import helmet from '@fastify/helmet'
 import type { FastifyInstance, FastifyReply } from 'fastify'
@@ -10,7 +10,7 @@ import { readAsset } from './assets.ts'
 import { describeRoute } from './describe-route.ts'
 import { PAGE_SECURITY_HEADERS } from './guards/security-headers.ts'
 
-/** Asset of swagger-ui -> content type: what the page loads, and nothing else of that package. */
+/** Assets of swagger-ui and their content types: what the page loads, and nothing else of that package. */
 const PAGE_FILES = {
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
   'swagger-ui.css': 'text/css; charset=utf-8',
@@ -35,7 +35,7 @@ const PAGE = `<!doctype html>
 </html>
 `
 
-/** The key typed into the page stays in its memory; `validatorUrl` would send the document to another host. */
+/** The page keeps the typed key in memory only; `validatorUrl` would send the document to another host. */
 const START = `SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#swagger-ui',
@@ -54,7 +54,7 @@ const DOCUMENTS = {
   asyncapi: 'Get the AsyncAPI 3 description of streams, sockets and deliveries',
 }
 
-/** `/openapi.json` and `/asyncapi.json`, without a key: there is nothing secret in them. Files are read when asked for. */
+/** `/openapi.json` and `/asyncapi.json`, without a key: they contain nothing secret. Each request reads the file. */
 export const documentRoutes: FastifyPluginAsyncZod = async (app) => {
   const describe = describeRoute('server')
   for (const [name, summary] of Object.entries(DOCUMENTS)) {
@@ -68,12 +68,12 @@ export const documentRoutes: FastifyPluginAsyncZod = async (app) => {
   }
 }
 
-/** `/docs` and what the page loads, without a key. */
+/** `/docs` and the files that the page loads, without a key. */
 export async function pageRoutes(app: FastifyInstance): Promise<void> {
   await app.register(helmet, PAGE_SECURITY_HEADERS)
   app.get('/docs', PAGE_PART, (request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
-    // Under `/docs/` the page's relative links would point one level too deep.
+    // Under `/docs/`, the page's relative links would point one level too deep.
     return path.endsWith('/') ? reply.redirect('../docs') : sendPart(reply, 'text/html; charset=utf-8', PAGE)
   })
   app.get('/docs/start.js', PAGE_PART, (_request, reply) => sendPart(reply, 'text/javascript; charset=utf-8', START))

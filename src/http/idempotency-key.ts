@@ -1,4 +1,4 @@
-/** The `Idempotency-Key` header of a request, with the hash of the body it came with. */
+/** Reads the `Idempotency-Key` header of a request and hashes its body. */
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { IdempotencyKey } from '../contract/conversation.ts'
@@ -11,15 +11,15 @@ declare module 'fastify' {
   }
 }
 
-/** For the schema of a route that takes a key. */
+/** For the schema of a route that accepts a key. */
 export const KeyHeader = z.object({ 'idempotency-key': IdempotencyKey.optional() })
 
-/** Undefined without the header. `asked` is all that makes the request what it is, beside its route. */
+/** Returns undefined without the header. `asked` is everything that identifies the request, except its route. */
 export function idempotencyOf(request: FastifyRequest, asked: unknown = request.body): Idempotency | undefined {
   return keyOf(request)?.with(asked)
 }
 
-/** For a body that is known only when it has come in. Undefined without the header. */
+/** For a body that is known only after it has arrived. Returns undefined without the header. */
 export function keyOf(request: FastifyRequest): Keyed | undefined {
   const header = request.headers['idempotency-key']
   if (header === undefined) return undefined
@@ -29,7 +29,10 @@ export function keyOf(request: FastifyRequest): Keyed | undefined {
 
 const routeOf = ({ method, routeOptions }: FastifyRequest) => `${method} ${routeOptions.url}`
 
-/** For what comes over a socket: the same key is the same request, whichever way it came. `route` is the one that does it. */
+/**
+ * For requests over a WebSocket: the same key identifies the same request on both transports. `route` is the equivalent
+ * route.
+ */
 export function idempotencyIn(request: FastifyRequest, key: string | undefined, route: string, body: unknown) {
   return key === undefined ? undefined : { key, ...request.server.hashBody(route, body) }
 }

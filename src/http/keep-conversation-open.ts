@@ -1,14 +1,14 @@
-/** Keeps a conversation open while a request about it is under way, streams among them. A socket holds its own. */
+/** Keeps a conversation open while a request for it is in progress, including streams. A WebSocket holds its own. */
 import type { FastifyInstance } from 'fastify'
 import type { ConversationManager } from '../conversations/registry/manager.ts'
 
-/** Adds the hook. For requests whose key was looked at: others keep nothing open. */
+/** Adds the hook. Only requests whose key was checked keep a conversation open. */
 export function keepConversationsOpen(app: FastifyInstance, manager: Pick<ConversationManager, 'hold'>): void {
   app.addHook('onRequest', async (request, reply) => {
     const { id } = (request.params ?? {}) as { id?: string }
-    // After an upgrade there is no end of an answer.
+    // After an upgrade, the response never finishes.
     if (id === undefined || request.is404 || app.upgrades.has(request) || reply.raw.closed) return
-    // The end of the answer, or of the connection, whichever is first.
+    // The end of the response or of the connection, whichever is first.
     reply.raw.once('close', manager.hold(id.toLowerCase()))
   })
 }

@@ -1,6 +1,6 @@
 /**
- * The addresses that the server takes connections on. One HTTP server answers all of them, so that hooks, time limits,
- * WebSockets and the end of the server are the same on each. Knows nothing of what is answered.
+ * Listens on all configured addresses. One HTTP server handles all of them, so that hooks, time limits, WebSockets and
+ * shutdown are the same on each. Knows nothing about routes.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -12,40 +12,41 @@ import { codeOf } from '../lib/error-code.ts'
 export type ListenOptions = {
   /** An address, a host name, or `localhost` for both loopback addresses. */
   readonly host: string
-  /** 0 takes a free one, the same on every address. */
+  /** 0 selects a free port, the same on every address. */
   readonly port: number
 }
 
 export type Listening = {
-  /** Of the first address. */
+  /** The URL of the first address. */
   readonly url: string
-  /** What is not guarded against other programs of this machine, as a sentence; undefined when nothing is. */
+  /** A warning that other local programs could listen on a related address; undefined if there is none. */
   readonly warning: string | undefined
-  /** Stops listening at once. Resolves when every connection is gone. */
+  /** Stops listening immediately. Resolves when all connections are closed. */
   readonly close: () => Promise<void>
 }
 
 const LOOPBACK = { v4: '127.0.0.1', v6: '::1' } as const
 
 /**
- * Host -> the address of the HTTP server itself, and one more. A client that says `localhost` tries both families. A program
- * that listens on the other one would receive its key, and an agent on a shared network could be that program.
+ * Per host, the address of the HTTP server itself and one more. A client that connects to `localhost` tries both
+ * families. A program that listens on the other one would receive its key, and an agent on a shared network could be
+ * that program.
  */
 const PAIRS: Readonly<Record<string, readonly [first: string, second: string]>> = {
   localhost: [LOOPBACK.v4, LOOPBACK.v6],
   '0.0.0.0': ['0.0.0.0', LOOPBACK.v6],
 }
 
-/** Loopback addresses that are listened on alone when they are named themselves -> the one that is left free. */
+/** Loopback addresses that are listened on alone if configured explicitly, and the one that stays unprotected. */
 const LEFT_FREE: Readonly<Record<string, string>> = { [LOOPBACK.v4]: LOOPBACK.v6, [LOOPBACK.v6]: LOOPBACK.v4 }
 
-/** The machine has no IPv6, or no loopback address of it. */
+/** The machine has no IPv6, or no IPv6 loopback address. */
 const NOT_THERE: ReadonlySet<string> = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT'])
 
-/** Ports that are tried when any is fine, and the one that the first family gave is taken in the other. */
+/** Attempts to find a port that is free in both address families. */
 const TRIES = 20
 
-/** Throws what the system says when one of the addresses is taken; then it listens on none. */
+/** Throws the system's error if one of the addresses is in use; then it listens on none. */
 export async function listenOn(app: FastifyInstance, { host, port }: ListenOptions): Promise<Listening> {
   const [first, second] = PAIRS[host] ?? [host, undefined]
   for (let tries = TRIES; ; tries--) {
@@ -60,12 +61,12 @@ export async function listenOn(app: FastifyInstance, { host, port }: ListenOptio
   }
 }
 
-/** The HTTP server takes connections that another listener has accepted as its own. Undefined where there is no such address. */
+/** Passes connections of a second listener to the HTTP server. Returns undefined if the address does not exist. */
 async function listenToo(app: FastifyInstance, host: string, port: number) {
-  // As Node makes the sockets of an HTTP server.
+  // The same options as the sockets of an HTTP server.
   const server = createServer({ allowHalfOpen: true, noDelay: true })
   server.on('connection', (socket) => {
-    // Until then the HTTP server has no time limits for connections.
+    // Before this event the HTTP server has no time limits for connections.
     if (app.server.listening) app.server.emit('connection', socket)
     else socket.destroy()
   })
@@ -85,7 +86,7 @@ async function listenToo(app: FastifyInstance, host: string, port: number) {
 
 async function closeAll(app: FastifyInstance, other: Server | undefined): Promise<void> {
   const otherClosed = other && promisify(other.close.bind(other))()
-  // It also ends idle connections, those that the other listener accepted among them.
+  // It also ends idle connections, including those that the other listener accepted.
   await app.close()
   await otherClosed
 }

@@ -1,4 +1,4 @@
-/** From what was thrown to what a client reads: every error answer is made here, and none repeats what the client sent. */
+/** Converts thrown errors to responses: every error response is created here, and none quotes what the client sent. */
 import { randomUUID } from 'node:crypto'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
@@ -11,10 +11,10 @@ import { redactProblem } from '../security/redaction/redact-problem.ts'
 import { dropConnection, wantsEventStream } from './streams/lasting-streams.ts'
 import { withRedaction } from '../telemetry/logger.ts'
 
-/** More would not help to correct the request. */
+/** More issues would not help to correct the request. */
 const MAX_ISSUES = 20
 
-/** `redact` knows the secrets of the conversation that the request is about. */
+/** `redact` knows the secrets of the conversation that the request refers to. */
 export function handleError(
   error: FastifyError | Error,
   request: FastifyRequest,
@@ -28,14 +28,14 @@ export function handleError(
   if (problem.code === 'upgrade_required') void reply.header('upgrade', 'websocket').header('connection', 'upgrade')
   const retryAfter = problem.status === 503 ? 1 : problem.details?.['retry_after']
   if (typeof retryAfter === 'number') void reply.header('retry-after', retryAfter)
-  // A client without the key keeps no connection, and a handshake for each attempt slows guessing down.
+  // Close connections without a valid key: a new handshake for each attempt slows guessing down.
   if (problem.code === 'unauthorized' || problem.code === 'too_many_attempts') void reply.header('connection', 'close')
-  // Also where a request is refused before any hook has run.
+  // Also applies if a request is refused before any hook has run.
   void reply.header('x-request-id', request.id)
   return reply.code(problem.status).type('application/json').send(JSON.stringify(problem.toBody()))
 }
 
-/** The part of an error that clients may see. */
+/** Returns the part of an error that clients may see. */
 export function tellProblem(
   error: unknown,
   request: FastifyRequest,
@@ -80,7 +80,7 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest, redact:
 
 const OUT_OF_DESCRIPTORS: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE'])
 
-/** What the system says of files that may not be written, and of a disk that fails. */
+/** System errors for files that cannot be written and for a failing disk. */
 const STORAGE_REFUSALS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'EIO'])
 
 type Told = readonly [code: ProblemCode, message: string]
@@ -88,7 +88,7 @@ type Told = readonly [code: ProblemCode, message: string]
 const NOT_JSON: Told = ['invalid_request', 'The body is not valid JSON.']
 const BAD_URL: Told = ['invalid_request', 'The URL cannot be decoded. Check its encoding and its length.']
 
-/** The framework's own refusals, in our words: its own may repeat a part of the request. */
+/** Our messages for the framework's errors: its own may quote a part of the request. */
 const FASTIFY_CODES: Readonly<Record<string, Told>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'Send the body as application/json.'],
   FST_ERR_CTP_BODY_TOO_LARGE: ['body_too_large', 'The body is larger than OPENHANDS_MAX_BODY_BYTES allows.'],
@@ -109,7 +109,7 @@ type Issue = {
   readonly params?: Record<string, unknown>
 }
 
-/** Paths and rules only: a value in the answer could be the secret somebody put into the wrong field. */
+/** Reports paths and rules only: a value could be a secret in the wrong field. */
 function invalidRequest(
   validation: readonly Issue[],
   context: 'body' | 'headers' | 'params' | 'querystring' = 'body',

@@ -1,4 +1,4 @@
-/** Whether the server takes work: it runs, and its data directory can be written. */
+/** Checks whether the server is ready: it runs, and its data directory is writable. */
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,10 +6,10 @@ import type { Readiness } from '../contract/server.ts'
 
 export type ReadinessProbe = () => Promise<Readiness>
 
-/** Anybody may ask; the disk is asked no more often than this, milliseconds. */
+/** The endpoint is public; the disk is checked at most this often, in milliseconds. */
 const ASK_EVERY_MS = 1000
 
-/** A disk that takes longer to write one byte hangs. */
+/** A disk that takes longer than this to write one byte hangs; in milliseconds. */
 const TIMEOUT_MS = 2000
 
 export type ReadinessDeps = {
@@ -27,7 +27,7 @@ export function createReadiness({ dataDir, phase }: ReadinessDeps): ReadinessPro
   }
 }
 
-/** Checks by writing: permissions alone do not show a full or removed disk. */
+/** Writes a file: permissions alone do not reveal a full or removed disk. */
 async function isWritable(directory: string): Promise<boolean> {
   const late = new AbortController()
   const write = async () => {

@@ -1,4 +1,4 @@
-/** Registers all routes of the API. Its description is made from the same list. */
+/** Registers all routes of the API. The OpenAPI document is generated from the same list. */
 import type { FastifyInstance } from 'fastify'
 import type { ApiKeys } from '../access/api-keys.ts'
 import type { StreamTickets } from '../access/stream-tickets.ts'
@@ -47,14 +47,14 @@ export type RouteDeps = {
   readonly metrics: Metrics
   readonly streamSlots: StreamSlots
   readonly firehoseSlots: FirehoseSlots
-  /** Checks also what the key may do. */
+  /** Also checks the permissions of the key. */
   readonly checkKey: CheckKey
   readonly apiKeys: ApiKeys
   readonly tickets: StreamTickets
   readonly authorize: Authorize
 }
 
-/** In the order in which the API's description shows them. */
+/** In the order of the API's documentation. */
 export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Promise<void> {
   const { manager, firehose, info, readiness, metrics, streamSlots, firehoseSlots } = deps
   const { max_upload_bytes: maxUploadBytes, stream_buffer_bytes: streamBufferBytes } = info.limits

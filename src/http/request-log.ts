@@ -1,7 +1,7 @@
 /**
- * One line in the server's log for each request: `request`, or `audit` when it was to change something or had no right
- * key. Each says from where the request came and with which key, by the key's fingerprint. Never a URL, a body or a key:
- * what clients put there may be secret.
+ * Writes one line per request to the server's log: `request`, or `audit` for changes and refused keys. Each line has
+ * the client's address and the fingerprint of its key. Never logs a URL, a body or a key: clients may put secrets into
+ * them.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
@@ -9,9 +9,9 @@ import { uuid7 } from '../lib/uuid7.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The fingerprint of the key it came with, right or wrong. */
+    /** The fingerprint of the request's key, valid or not. */
     keyFingerprint: string | undefined
-    /** It came without a right key. */
+    /** True if the request had no valid key. */
     isKeyRefused: boolean
   }
 }
@@ -25,12 +25,12 @@ export function logRequest(request: FastifyRequest, reply: FastifyReply): void {
   if (request.isKeyRefused || (CHANGING.has(method) && !routeOptions.config.public)) {
     return request.log.info({ ...facts, conversation_id: conversationOf(request, reply) }, 'audit')
   }
-  // Probes come every few seconds and say nothing.
+  // Health checks arrive every few seconds and are not worth a line.
   if (routeOptions.config.public) request.log.debug(facts, 'request')
   else request.log.info(facts, 'request')
 }
 
-/** A socket has no answer but its end. */
+/** A WebSocket is logged when it closes. */
 export function logSocket(request: FastifyRequest, end: { readonly close: number; readonly ms: number }): void {
   const { method, routeOptions } = request
   const isAllowed = request.keyFingerprint !== undefined && !request.isKeyRefused
@@ -38,7 +38,7 @@ export function logSocket(request: FastifyRequest, end: { readonly close: number
   request.log.info(facts, isAllowed ? 'request' : 'audit')
 }
 
-/** From where, and with which key, right or wrong. */
+/** Client address and key fingerprint, valid or not. */
 const whoOf = ({ ip, keyFingerprint, access }: FastifyRequest) => ({
   address: ip,
   key: keyFingerprint,
@@ -56,7 +56,7 @@ export function logCommand(
 
 const Params = z.object({ id: z.uuid().toLowerCase() })
 
-/** The one that the route names, or that it has made. */
+/** Returns the conversation in the route, or the one that was created. */
 function conversationOf({ params }: FastifyRequest, reply: FastifyReply): string | undefined {
   const named = Params.safeParse(params)
   if (named.success) return named.data.id
@@ -64,7 +64,7 @@ function conversationOf({ params }: FastifyRequest, reply: FastifyReply): string
   return typeof location === 'string' ? /^\/conversations\/([^/]+)$/.exec(location)?.[1] : undefined
 }
 
-/** A client's own, when it is short and plain: it is repeated in a header and in the log. */
+/** A client's own request id is accepted if it is short and plain: it is repeated in a header and in the log. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 
 export function requestIdOf(headers: { readonly [name: string]: string | string[] | undefined }): string {

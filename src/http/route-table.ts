@@ -1,9 +1,9 @@
-/** Which methods a path answers: what tells "no such route" from "not with this method". */
+/** Returns the methods of a path, which distinguishes "no such route" from "method not allowed". */
 import type { RouteOptions } from 'fastify'
 
 export type RouteTable = {
   readonly add: (route: Pick<RouteOptions, 'url' | 'method'>) => void
-  /** Sorted; empty when no route has this path. */
+  /** Sorted; empty if no route has this path. */
   readonly methodsOf: (url: string) => string[]
 }
 
@@ -12,7 +12,7 @@ export function createRouteTable(): RouteTable {
 
   return {
     add({ url, method }) {
-      // Not a route of ours: where preflights are answered.
+      // This is the preflight handler, not one of our routes.
       if (url === '*') return
       const known = methods.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() }
       for (const name of [method].flat()) known.methods.add(name)

@@ -1,4 +1,7 @@
-/** The HTTP server: plugins, hooks and routes put together. What a route does is in `routes/`, what an error says in `problem-handler.ts`. */
+/**
+ * The HTTP server: assembles plugins, hooks and routes. Routes are in `routes/`, error responses in
+ * `problem-handler.ts`.
+ */
 import type { Server } from 'node:http'
 import { fastifySSE } from '@fastify/sse'
 import type {
@@ -39,15 +42,15 @@ import { refuseBadUpgrade, shouldUpgrade, takeUpgrades } from './socket/upgrade.
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Answers without a key. */
+    /** Needs no key. */
     public?: boolean
-    /** Answers while the server starts, as all that is public does: it needs no conversations. */
+    /** Works while the server starts, as all public routes do: it needs no conversations. */
     early?: boolean
-    /** A stream, to which browsers may bring a ticket in the query. */
+    /** A stream, for which browsers may send a ticket in the query. */
     takesTicket?: boolean
-    /** For people to look at in a browser: it has separate security headers. */
+    /** A page for browsers: it has separate security headers. */
     page?: boolean
-    /** Its body is a file, or a form of files, of any type and size. */
+    /** Its body is a file, or a form with files, of any type and size. */
     takesFiles?: boolean
   }
 }
@@ -55,35 +58,35 @@ declare module 'fastify' {
 export type HttpDeps = Omit<RouteDeps, 'checkKey' | 'authorize'> & {
   readonly authenticate: Authenticate
   readonly hashBody: HashBody
-  /** Whether it is not known yet which conversations there are. */
+  /** Returns true until the existing conversations are known. */
   readonly isStarting: () => boolean
   /** Rejects when the signal is aborted. */
   readonly untilStarted: (signal: AbortSignal) => Promise<void>
-  /** Exact origins whose pages may call, or `*`. */
+  /** Exact origins whose pages may call the API, or `*`. */
   readonly corsOrigins: readonly string[]
-  /** Addresses and networks whose `X-Forwarded-For` is believed. */
+  /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   readonly trustProxy: readonly string[]
   readonly times?: RequestTimes
   readonly logger: Logger
 }
 
-/** How long a client may take to send a request and to read the answer, milliseconds. */
+/** How long a client may take to send a request and to read the response, in milliseconds. */
 export type RequestTimes = BodyTimes & {
   readonly headersMs: number
-  /** A client that takes nothing of its answer for so long is cut off. */
+  /** A client that reads nothing of its response for this long is disconnected. */
   readonly stallMs: number
-  /** How often connections are looked at for that. */
+  /** Interval of that check. */
   readonly checkMs: number
 }
 
 const REQUEST_TIMES: RequestTimes = { ...BODY_TIMES, headersMs: 20_000, stallMs: 60_000, checkMs: 5000 }
-/** Longer than the usual 60 s of proxies, so that it is they who end an idle connection. */
+/** Longer than the usual 60 s of proxies, so that the proxy ends an idle connection first. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 
 export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance> {
   const times = deps.times ?? REQUEST_TIMES
   const app = Fastify(optionsOf(deps, times))
-  // Bodies and queries are parsed by their zod schemas; answers were made by us and are written as they are.
+  // Bodies and queries are parsed by their zod schemas; responses are created by us and sent without validation.
   app.setValidatorCompiler(compileValidator)
   app.setSerializerCompiler(() => JSON.stringify)
   app.setErrorHandler<FastifyError>(async (error, request, reply) => {
@@ -112,15 +115,15 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   app.decorateRequest('isKeyRefused', false)
   checkHeadFirst(app)
   watchAnswers(app, times, deps.metrics)
-  // Before the key is asked for: preflights have none.
+  // Register before the key check: preflights have no key.
   await registerCors(app, deps.corsOrigins)
   const checkKey = createKeyCheck(deps)
   const authorize = createAuthorize((id) => deps.manager.ownerOf(id))
   requireKey(app, checkKey)
   refuseBadUpgrades(app, deps.corsOrigins)
-  // Requests that come here may be executed.
+  // Requests that reach this hook will be executed.
   app.addHook('onRequest', async (request, reply) => {
-    // Before a body comes that nobody takes.
+    // Refuse before a body arrives that no handler reads.
     if (request.is404) refuseUnknown(request.url)
     const { config } = request.routeOptions
     if (deps.isStarting() && !config.public && !config.early) {
@@ -128,7 +131,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
       await waitForStart(reply, deps.untilStarted)
       if (reply.sent) return
     }
-    // A socket whose key comes in its first frame is looked at then.
+    // A WebSocket whose key is in its first frame is checked then.
     if (!config.public && request.access) authorize.request(request)
     expectations.meet(request, reply)
     if (takesLongBody(request)) bodies.allowSlow(request.raw)
@@ -145,11 +148,11 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
 }
 
 function optionsOf(deps: HttpDeps, times: RequestTimes) {
-  // By its widest type: a narrower one would run through the types of every plugin and route.
+  // Use its widest type: a narrower one would propagate through the types of every plugin and route.
   const logger: FastifyBaseLogger = deps.logger
   return {
     loggerInstance: logger,
-    // Our line per request is in `watchAnswers`.
+    // `watchAnswers` logs one line per request.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'req_id' }),
     bodyLimit: deps.info.limits.max_body_bytes,
     http: {
@@ -157,14 +160,14 @@ function optionsOf(deps: HttpDeps, times: RequestTimes) {
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: times.headersMs,
       connectionsCheckingInterval: times.checkMs,
-      // Said by `refuseBadHead`, in the form that all errors have.
+      // `refuseBadHead` reports this in the common error format.
       requireHostHeader: false,
     },
-    // A file may take its time, so bodies are watched one by one.
+    // A file upload may be slow, so bodies are timed individually.
     requestTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     forceCloseConnections: 'idle',
-    // The routes say themselves what still works while the server stops, in the form that all errors have.
+    // While the server stops, the routes decide what still works, with errors in the common format.
     return503OnClosing: false,
     clientErrorHandler: answerClientError,
     genReqId: ({ headers }) => requestIdOf(headers),
@@ -182,10 +185,10 @@ function checkHeadFirst(app: FastifyInstance): void {
   })
 }
 
-/** Ends connections of clients that do not read their answer; counts and logs each answer. */
+/** Disconnects clients that do not read their response; counts and logs each response. */
 function watchAnswers(app: FastifyInstance, { stallMs }: RequestTimes, metrics: Metrics): void {
   app.addHook('onSend', (request, reply, payload, done) => {
-    // The rest of the request is not waited for.
+    // Do not wait for the rest of the request.
     if (hasBody(request.raw) && !request.raw.complete) void reply.header('connection', 'close')
     reply.raw.setTimeout(stallMs, () => reply.raw.destroy())
     done(null, payload)
@@ -196,7 +199,7 @@ function watchAnswers(app: FastifyInstance, { stallMs }: RequestTimes, metrics: 
   })
 }
 
-/** Those that have not ended by now, and the sockets, which HTTP does not count among its connections. */
+/** Cuts the remaining connections, including WebSockets, which HTTP does not count among its connections. */
 export function cutConnections(app: FastifyInstance): void {
   app.server.closeAllConnections()
   app.upgrades.cut()
@@ -214,19 +217,19 @@ function refuseBadUpgrades(app: FastifyInstance, corsOrigins: readonly string[])
   const isAllowedOrigin = originRule(corsOrigins)
   app.addHook('onRequest', async (request, reply) => {
     if (!app.upgrades.has(request)) return
-    // For the answer, should it come to that: the connection is of no further use.
+    // If the upgrade is refused, close the connection after the response: it is of no further use.
     void reply.header('connection', 'close')
     refuseBadUpgrade(request, isAllowedOrigin)
   })
 }
 
-/** Fastify shows a schema `null` for a body that is not there; to ours it is optional, not null. */
+/** Fastify passes `null` for a missing body; our schemas treat it as optional, not null. */
 const compileValidator: FastifySchemaCompiler<z.ZodType> = (route) => {
   const validate = validatorCompiler(route)
   return route.httpPart === 'body' ? (data) => validate(data ?? undefined) : validate
 }
 
-/** Anything else is 415. An empty body counts as absent: clients send the header by default. */
+/** Any other type gets 415. An empty body counts as absent: clients send the header by default. */
 function acceptJsonOnly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()

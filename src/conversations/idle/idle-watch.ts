@@ -18,7 +18,7 @@ export type IdleWatchDeps = IdleOptions & {
 }
 
 const SHORT_MS = 10_000
-/** Checks per idle time: a conversation may be closed later by this fraction of it. */
+/** Checks per idle time; a conversation may be closed one interval late. */
 const LOOKS = 2
 const CONCURRENCY = 8
 

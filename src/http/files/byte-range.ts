@@ -1,9 +1,12 @@
-/** The `Range` header (RFC 9110, section 14): one part of a file. */
+/** Parses the `Range` header (RFC 9110, section 14) for one part of a file. */
 
 /** `end` is exclusive. */
 export type ByteRange = { readonly start: number; readonly end: number }
 
-/** Undefined if the whole file is to be sent: without a range, with an invalid one, or with several, which servers need not support. */
+/**
+ * Returns undefined to send the whole file: without a range, with an invalid one, or with several, which servers need
+ * not support.
+ */
 export function parseRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | undefined {
   const [, first, last] = /^bytes=(\d*)-(\d*)$/.exec(header?.replaceAll(' ', '') ?? '') ?? []
   if (first === undefined || last === undefined || (first === '' && last === '')) return undefined

@@ -1,10 +1,10 @@
-/** What a download says of itself, so that no browser takes a file for a page or a script of this server. */
+/** The headers of a download, chosen so that no browser treats a file as a page or a script of this server. */
 import { extname } from 'node:path/posix'
 
 const PLAIN = 'text/plain; charset=utf-8'
 const BYTES = 'application/octet-stream'
 
-/** What only shows or sounds. Anything that could run where it is shown (HTML, SVG, PDF) is text or mere bytes. */
+/** Media types that cannot execute code. Everything that could (HTML, SVG, PDF) is sent as plain text or bytes. */
 const INERT: Readonly<Record<string, string>> = {
   '.avif': 'image/avif',
   '.bmp': 'image/bmp',
@@ -39,26 +39,26 @@ export function contentTypeOf(name: string): string {
   return INERT[extension] ?? (TEXT.has(extension) ? PLAIN : BYTES)
 }
 
-/** Saved under its name, and should a browser show it all the same, then without scripts and as nobody's page. */
+/** The browser saves the file under its name; if it displays it anyway, then without scripts and in a unique origin. */
 export function downloadHeaders(name: string): Record<string, string> {
   return {
     'content-disposition': contentDisposition(name),
     'x-content-type-options': 'nosniff',
     'content-security-policy': "default-src 'none'; sandbox",
     'cross-origin-resource-policy': 'same-origin',
-    // It may be kept, but is asked for again each time: whether the file has changed only the server knows.
+    // Caches must revalidate each time: only the server knows whether the file has changed.
     'cache-control': 'private, no-cache',
   }
 }
 
-/** RFC 6266: a name in ASCII for everybody, and the name itself for those who can read it. */
+/** RFC 6266: an ASCII name for all clients, and the exact name for clients that support it. */
 function contentDisposition(name: string): string {
   const ascii = name.replaceAll(/[^\x20-\x7e]|["\\%]/g, '_')
   const plain = `attachment; filename="${ascii}"`
   return ascii === name ? plain : `${plain}; filename*=UTF-8''${encodeExtended(name)}`
 }
 
-/** RFC 8187 takes fewer characters than `encodeURIComponent` leaves. */
+/** RFC 8187 allows fewer characters than `encodeURIComponent` leaves unescaped. */
 const encodeExtended = (name: string) =>
   encodeURIComponent(name.toWellFormed()).replaceAll(
     /['()*]/g,

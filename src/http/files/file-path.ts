@@ -1,9 +1,9 @@
-/** The path in the workdir that a request is about, from its URL as it was sent. */
+/** Extracts the path in the workdir from the request URL. */
 import type { FastifyRequest } from 'fastify'
 import type { JailPath } from '../../files/jail-path.ts'
 import { jailPathOfUrl } from '../../files/jail-path.ts'
 
-/** `conversations`, the id, and the name of the route. */
+/** `conversations`, the id, and the route's name. */
 const PARTS_BEFORE = 3
 
 export const pathOf = ({ raw }: FastifyRequest): JailPath => jailPathOfUrl(raw.url ?? '', PARTS_BEFORE)

@@ -1,4 +1,4 @@
-/** A file, a part of it, or a directory's archive as a response: read as fast as the client takes it, and not faster. */
+/** Sends a file, a part of it, or a directory's archive as a response, reading only as fast as the client does. */
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../contract/problem.ts'
@@ -8,7 +8,7 @@ import { parseRange } from './byte-range.ts'
 import { contentTypeOf, downloadHeaders } from './file-headers.ts'
 import { isKnown, isSameRange } from './preconditions.ts'
 
-/** Closes the file when all is sent, the client has gone, or nothing has to be sent. */
+/** Closes the file when everything is sent, the client has disconnected, or nothing needs to be sent. */
 export async function sendFile(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -1,16 +1,16 @@
-/** Files in the body of a request: a raw one, or the parts of a form, one after the other as they come. */
+/** Reads files in a request body: a raw body, or the parts of a form, streamed one after the other. */
 import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../../contract/problem.ts'
 import { tooLarge } from '../../conversations/files/file-changes.ts'
 import type { IncomingFile } from '../../files/receive-files.ts'
 
-/** What a form has around its files. */
+/** Maximum overhead of a form around its files. */
 const FORM_BYTES = 1024 * 1024
-/** Of a form: a body that only begins parts would waste the time of the server. */
+/** Limits of a form: a body with many empty parts would waste the server's time. */
 const LIMITS = { fileSize: Infinity, parts: 1000, headerPairs: 32, headerSize: 16 * 1024, fieldSize: 1024 }
 
-/** The raw body; nothing when there is none. Throws a `Problem` when the client says that it sends too much. */
+/** Returns the raw body; nothing if there is none. Throws a `Problem` if Content-Length exceeds the limit. */
 export function contentOf({ headers, body }: FastifyRequest, maxBytes: number): AsyncIterable<Uint8Array> {
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
   return body instanceof Readable ? pieces(readOrDrop(body)) : noBody()
@@ -18,17 +18,17 @@ export function contentOf({ headers, body }: FastifyRequest, maxBytes: number): 
 
 async function* noBody(): AsyncGenerator<Uint8Array> {}
 
-/** When the reader stops early, the rest is read and dropped, so that the connection can serve the next request. */
+/** If the reader stops early, the rest is read and discarded, so that the connection can serve the next request. */
 async function* readOrDrop(body: Readable): AsyncGenerator<Uint8Array> {
   try {
-    // A stream that nobody has set an encoding for gives bytes.
+    // A stream without an encoding yields bytes.
     yield* body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>
   } finally {
     body.resume()
   }
 }
 
-/** The files of a form. Each has to be read before the next is asked for. */
+/** Yields the files of a form. Read each one before requesting the next. */
 export function filesOf(request: FastifyRequest, maxBytes: number): AsyncIterable<IncomingFile> {
   if (!request.isMultipart())
     throw new Problem('unsupported_media_type', 'Send the files as multipart/form-data, or one with PUT.')

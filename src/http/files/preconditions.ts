@@ -1,11 +1,11 @@
-/** `If-Match`, `If-None-Match` and their kin (RFC 9110, section 13): whether a request is about the current file. */
+/** Evaluates `If-Match`, `If-None-Match` and related headers (RFC 9110, section 13) against the current file. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Problem } from '../../contract/problem.ts'
 import type { Publishing } from '../../files/write-file.ts'
 
 export type Version = { readonly etag: string; readonly mtime: Date }
 
-/** For a change. `If-None-Match: *` makes it one of what is not there yet. */
+/** For writes. `If-None-Match: *` requires that the file does not exist yet. */
 export function publishingOf(headers: IncomingHttpHeaders): Publishing {
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers
   return {
@@ -17,7 +17,9 @@ export function publishingOf(headers: IncomingHttpHeaders): Publishing {
   }
 }
 
-/** For a look. Throws a `Problem` when what is asked for is not there any more; answers whether the client has it already. */
+/**
+ * For reads. Throws a `Problem` if the requested version no longer exists; returns true if the client already has it.
+ */
 export function isKnown(headers: IncomingHttpHeaders, { etag, mtime }: Version): boolean {
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers
   if (ifMatch !== undefined ? !isListed(ifMatch, etag) : isLater(mtime, headers['if-unmodified-since'])) throw changed()
@@ -26,7 +28,7 @@ export function isKnown(headers: IncomingHttpHeaders, { etag, mtime }: Version):
   return since !== undefined && isDate(since) && !isLater(mtime, since)
 }
 
-/** Whether a range is still of the file that the client has the rest of; it is when `If-Range` says nothing. */
+/** True if a range applies to the version that the client has, or if there is no `If-Range`. */
 export function isSameRange(ifRange: string, { etag, mtime }: Version): boolean {
   if (ifRange === '') return true
   return ifRange.includes('"') ? ifRange.trim() === etag : isDate(ifRange) && !isLater(mtime, ifRange)
@@ -38,7 +40,7 @@ function isListed(header: string, etag: string | undefined): boolean {
   return header.trim() === '*' || header.split(',').some((tag) => tag.trim() === etag)
 }
 
-/** The header tells whole seconds. */
+/** The header has a resolution of whole seconds. */
 function isLater(mtime: Date, than: string | undefined): boolean {
   return than !== undefined && isDate(than) && Math.floor(mtime.getTime() / 1000) * 1000 > Date.parse(than)
 }

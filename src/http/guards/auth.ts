@@ -1,17 +1,20 @@
-/** Authentication: the master key, compared in constant time, or an API key. The only file that sees what clients send as a key. */
+/**
+ * Authenticates requests by the master key, compared in constant time, or by an API key. The only file that handles
+ * keys sent by clients.
+ */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { Access } from '../../access/access.ts'
 import type { ApiKeys } from '../../access/api-keys.ts'
 import { Problem } from '../../contract/problem.ts'
 
-/** Which key it was, and what it may do. */
+/** The fingerprint of the key and its permissions. */
 export type Authenticated = { readonly fingerprint: string; readonly access: Access }
 
-/** Throws a `Problem` unless the header holds a master key or an API key. */
+/** Throws a `Problem` unless the header contains a master key or an API key. */
 export type Authenticate = (header: string | undefined) => Authenticated
 
 export function createAuthenticator(keys: readonly string[], apiKeys?: Pick<ApiKeys, 'find'>): Authenticate {
-  // Digests under a random key have one length and tell nothing of how far a guess was right.
+  // Digests under a random key have equal length and reveal nothing about how close a guess was.
   const salt = randomBytes(32)
   const digest = (text: string) => createHmac('sha256', salt).update(text).digest()
   const access = Access.master()
@@ -23,7 +26,7 @@ export function createAuthenticator(keys: readonly string[], apiKeys?: Pick<ApiK
       throw new Problem('unauthorized', 'Send the master key: Authorization: Bearer <OPENHANDS_MASTER_KEY>.')
     }
     const given = digest(token)
-    // All of them, whichever fits: the time taken tells nothing of which key it was.
+    // Compare with all keys, even after a match: the time reveals nothing about which key it was.
     const matches = known.filter((key) => timingSafeEqual(key.digest, given))
     if (matches[0]) return { fingerprint: matches[0].fingerprint, access }
     const found = apiKeys?.find(token)
@@ -35,7 +38,7 @@ export function createAuthenticator(keys: readonly string[], apiKeys?: Pick<ApiK
   }
 }
 
-/** Of what a refused request brought as a key; undefined when it brought none. */
+/** Returns the fingerprint of a refused key; undefined if the request had none. */
 export function fingerprintIn(header: string | undefined): string | undefined {
   const token = tokenIn(header)
   return token === undefined ? undefined : fingerprintOf(token)
@@ -43,7 +46,10 @@ export function fingerprintIn(header: string | undefined): string | undefined {
 
 const tokenIn = (header = ''): string | undefined => /^Bearer +(\S+) *$/i.exec(header)?.[1]
 
-/** Tells keys apart in the log, and is the same after a restart. Too short to find even a weak key by: many have the same. */
+/**
+ * Identifies keys in the log, also across restarts. Too short to find even a weak key by: many keys share one
+ * fingerprint.
+ */
 function fingerprintOf(key: string): string {
   return createHash('sha256').update(`agent-server key ${key}`).digest('hex').slice(0, FINGERPRINT_CHARS)
 }

@@ -1,7 +1,7 @@
 /**
- * Authorization: which key may call which route, and which conversations exist for it. A conversation that a key does not
- * see is answered as one that there never was, before anything is looked up on disk: neither the answer nor its time says
- * which it is.
+ * Authorization: which key may call which route, and which conversations it can see. A conversation that a key cannot
+ * see is reported as nonexistent before anything is read from disk: neither the response nor its time reveals that it
+ * exists.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Access } from '../../access/access.ts'
@@ -12,11 +12,11 @@ import { scopeOf } from './route-scopes.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What a key needs to call it. From `route-scopes.ts`, for every route that is not public. */
+    /** The scope that the route requires, from `route-scopes.ts`; set for every route that is not public. */
     scope?: Scope
   }
   interface FastifyRequest {
-    /** What its key may do; see `accessOf`. */
+    /** The permissions of its key; see `accessOf`. */
     access: Access | undefined
   }
 }
@@ -30,17 +30,17 @@ export interface Authorize {
 
 const NOTHING = new Access({ id: 'none', name: 'none' }, [], { conversations: new Set() }, AbortSignal.abort())
 
-/** What the key of a request may do: nothing, until it was checked. */
+/** Returns the permissions of a request's key: none before the key was checked. */
 export const accessOf = ({ access }: Pick<FastifyRequest, 'access'>): Access => access ?? NOTHING
 
-/** For lists and the firehose; undefined for a key that sees all. */
+/** A filter for lists and the firehose; undefined for a key that sees all conversations. */
 export const visibleTo = (access: Access): ((owned: Owned) => boolean) | undefined =>
   access.isLimited ? (owned) => access.sees(owned) : undefined
 
-/** `ownerOf`: undefined for a conversation that does not exist. */
+/** `ownerOf` returns undefined for a conversation that does not exist. */
 export function createAuthorize(ownerOf: (id: string) => Owned | undefined): Authorize {
   const conversation = (access: Access, id: string) => {
-    if (!access.isLimited) return // the lookup that follows says more: that it was deleted, or is damaged
+    if (!access.isLimited) return // the following lookup reports more: that it was deleted, or is damaged
     const owned = ownerOf(id.toLowerCase())
     if (owned && access.sees(owned)) return
     throw new Problem('conversation_not_found', `There is no conversation ${id.toLowerCase()}.`)
@@ -57,7 +57,9 @@ export function createAuthorize(ownerOf: (id: string) => Owned | undefined): Aut
   }
 }
 
-/** To be called before the first route. Throws at start for a route without a scope: it would be open to every key. */
+/**
+ * Call it before the first route is registered. Throws at startup for a route without a scope: every key could call it.
+ */
 export function addAccess(app: FastifyInstance): void {
   app.decorateRequest('access', undefined)
   app.addHook('onRoute', (route) => {

@@ -1,11 +1,14 @@
-/** What never becomes a request, or takes too long to be one: answered in the form that all errors have, and the connection ended. */
+/**
+ * Answers connections that never become a valid request, or take too long, with an error in the common format, and
+ * closes them.
+ */
 import { STATUS_CODES } from 'node:http'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Problem } from '../../contract/problem.ts'
 import { endGracefully } from './graceful-end.ts'
 
-/** Of the first line and the headers together: Node's default, named here because `/info` shows it. */
+/** Maximum size of request line and headers together: Node's default, set explicitly because `/info` reports it. */
 export const MAX_HEADER_BYTES = 16 * 1024
 
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
@@ -13,7 +16,7 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
   answerAndClose(socket, problemOf(error))
 }
 
-/** Where an answer has begun, it is cut off instead: a second one in it would be taken for a part of it. */
+/** If a response has begun, the connection is cut instead: a second response inside it would be read as part of it. */
 export function answerAndClose(socket: Socket, problem: Problem): void {
   if (!socket.writable || isAnswering(socket)) return void socket.destroy()
   const body = JSON.stringify(problem.toBody())
@@ -30,7 +33,7 @@ export function tooSlow(): Problem {
   return new Problem('request_timeout', 'The request took too long to arrive. Send it again, faster.')
 }
 
-/** As Node's own handler of such errors finds out; there is no public name for the answer that a socket carries. */
+/** Checks as Node's own handler of such errors does; there is no public name for a socket's current response. */
 function isAnswering(socket: Socket): boolean {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- set by `assignSocket`; the types lack it
   const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null }

@@ -1,15 +1,15 @@
-/** Which origins' pages may call the API from a browser. The only file that decides about origins. */
+/** Decides which origins' pages may call the API from a browser. The only file that decides about origins. */
 import type { FastifyInstance } from 'fastify'
 
 export type IsAllowedOrigin = (origin: string) => boolean
 
-/** `*` is any; the others have to be the same to the letter. */
+/** `*` allows every origin; the others must match exactly. */
 export function originRule(allowed: readonly string[]): IsAllowedOrigin {
   const exact = new Set(allowed)
   return exact.has('*') ? () => true : (origin) => exact.has(origin)
 }
 
-/** What pages may send and read beyond what browsers always let them. */
+/** Headers that pages may send and read in addition to what browsers always allow. */
 const REQUEST_HEADERS = ['Authorization', 'Content-Type', 'Idempotency-Key', 'Last-Event-ID', 'X-Request-Id'].concat([
   'Range',
   'If-Match',
@@ -27,12 +27,12 @@ const ANSWER_HEADERS = [
   'Content-Disposition',
 ].concat(['ETag', 'Accept-Ranges', 'Content-Range', 'Content-Length', 'Last-Modified'])
 
-/** Seconds for which a browser need not ask again. */
+/** How long a browser may cache a preflight, in seconds. */
 const PREFLIGHT_LIFETIME_S = 600
 
 /**
- * Preflights are answered without a key, as browsers send none with them. Nothing is loaded or added where no origin is
- * allowed. The key is not a cookie: without `credentials` a page can only use one that it has.
+ * Preflights need no key, because browsers send none with them. If no origin is allowed, nothing is loaded or added.
+ * The key is not a cookie: without `credentials`, a page can only use a key that it has.
  */
 export async function registerCors(app: FastifyInstance, allowed: readonly string[]): Promise<void> {
   if (allowed.length === 0) return
@@ -40,7 +40,7 @@ export async function registerCors(app: FastifyInstance, allowed: readonly strin
   const isAllowed = originRule(allowed)
   const any = allowed.includes('*')
   await app.register(cors, {
-    // False leaves a request as it is: it is answered as if it did not come from a browser.
+    // False leaves a request unchanged: it is answered as if it did not come from a browser.
     origin: (origin, done) => done(null, origin !== undefined && isAllowed(origin) && (any ? '*' : origin)),
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
     allowedHeaders: REQUEST_HEADERS,

@@ -1,6 +1,6 @@
 /**
- * Counts requests without a valid key by client address. Only such requests are refused for their number: a client with the key
- * is always accepted, even from such an address, because otherwise anybody could lock the operator out.
+ * Counts requests without a valid key per client address. Only such requests are rate limited: a client with a valid
+ * key is always accepted, even from such an address, because otherwise anybody could lock the operator out.
  */
 import type { FastifyRequest } from 'fastify'
 import Fastify from 'fastify'
@@ -10,10 +10,10 @@ import { networkOf } from '../../security/client-network.ts'
 export const MAX_FAILED_KEYS = 20
 const WINDOW_MS = 60_000
 
-/** Addresses that are remembered; the one that was seen longest ago is forgotten first. */
+/** Remembered addresses; the one unused for longest is evicted first. */
 const MAX_ADDRESSES = 10_000
 
-/** Throws `too_many_attempts` instead of returning, once there were too many. */
+/** Throws `too_many_attempts` instead of returning when the limit is exceeded. */
 export type CountFailedKey = (request: FastifyRequest) => Promise<void>
 
 export function createFailedKeys(): CountFailedKey {
@@ -32,7 +32,10 @@ export function createFailedKeys(): CountFailedKey {
   }
 }
 
-/** On a separate app, created when first needed: on the app of the server it would have to exist from the start, and slow it down. */
+/**
+ * Runs on a separate app, created on first use: on the server's own app it would have to exist from the start, and slow
+ * it down.
+ */
 async function createCounter() {
   const { default: rateLimit } = await import('@fastify/rate-limit')
   const app = Fastify()

@@ -1,22 +1,25 @@
-/** How connections end from this side: the client gets the answer also where it has not sent all of its request. */
+/**
+ * Ends connections from the server's side so that the client still receives the response, even if it has not sent its
+ * whole request.
+ */
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
-/** How long a client that does not end its side is waited for, milliseconds. */
+/** How long to wait for the client to close its side, in milliseconds. */
 const LINGER_MS = 2000
 
 const ending = new WeakSet<Socket>()
 
 /**
- * Says `lastWords`, takes nothing more as a request, and destroys the socket when the client has ended its side too, or
- * after `LINGER_MS`. Closing a socket with unread bytes at once would make the kernel send a reset, which takes an answer
- * that the client has not read yet away from it.
+ * Sends `lastWords`, accepts no further request, and destroys the socket when the client has closed its side, or after
+ * `LINGER_MS`. Closing a socket with unread bytes immediately would make the kernel send a reset, which discards a
+ * response that the client has not read yet.
  */
 export function endGracefully(socket: Socket, lastWords = ''): void {
   if (socket.destroyed || ending.has(socket)) return
   ending.add(socket)
   socket.end(lastWords)
-  // The parser is one of these. With the first new listener Node passes it nothing more.
+  // The parser is one of these listeners. After the first new listener Node passes it nothing more.
   socket.removeAllListeners('data')
   socket.on('data', () => {})
   socket.resume()
@@ -24,7 +27,7 @@ export function endGracefully(socket: Socket, lastWords = ''): void {
   socket.once('close', () => clearTimeout(timer))
 }
 
-/** Node ends a connection after an answer with `Connection: close` by this method, at once. */
+/** After a response with `Connection: close`, Node ends the connection immediately, by this method. */
 export function endAllGracefully({ server }: Pick<FastifyInstance, 'server'>): void {
   server.on('connection', (socket: Socket) => {
     socket.destroySoon = () => endGracefully(socket)

@@ -1,4 +1,7 @@
-/** What keys may ask for within a request, beyond its route: limited keys create for their own user only, and choose no workdir. */
+/**
+ * Limits what keys may request within a route: limited keys create conversations for their own user only, and cannot
+ * choose a workdir.
+ */
 import { createHash } from 'node:crypto'
 import type { CreateConversation, UpdateConfig } from '../../contract/conversation.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -6,7 +9,7 @@ import type { PostTask } from '../../contract/task.ts'
 import type { Access } from '../../access/access.ts'
 import type { Idempotency } from '../../conversations/idempotency/idempotency.ts'
 
-/** Returns the request with the limits of the key applied. Throws `forbidden`. */
+/** Returns the request restricted by the key's limits. Throws `forbidden`. */
 export function createAs(access: Access, request: CreateConversation): CreateConversation {
   mayCreate(access)
   refuseWorkdir(access, request.workdir)
@@ -18,7 +21,7 @@ export function createAs(access: Access, request: CreateConversation): CreateCon
   return { ...request, user_id: userId }
 }
 
-/** Also for a fork. Throws `forbidden`. */
+/** Applies to forks, too. Throws `forbidden`. */
 export function mayCreate({ limits }: Access): void {
   if (limits.conversations !== undefined)
     throw new Problem('forbidden', 'This key is limited to certain conversations and cannot create one.')
@@ -34,15 +37,18 @@ export function mayPostTask(access: Access, { runnable }: Pick<PostTask, 'runnab
   if (runnable.type === 'Command') access.require('commands')
 }
 
-/** Creates share their idempotency keys. A user must neither get what another has made, nor learn that there is such a key. */
+/**
+ * All creates share one store of idempotency keys. A user must neither receive another user's conversation nor learn
+ * that the key is used.
+ */
 export function ownKey(access: Access, idempotency: Idempotency | undefined): Idempotency | undefined {
   const { userId } = access.limits
   if (!idempotency || userId === undefined) return idempotency
-  // Clients' own keys hold no space.
+  // Clients' own keys contain no space.
   return { ...idempotency, key: `${createHash('sha256').update(userId).digest('hex').slice(0, 32)} ${idempotency.key}` }
 }
 
-/** It could be that of another conversation. */
+/** A workdir could belong to another conversation. */
 function refuseWorkdir(access: Access, workdir: string | undefined): void {
   if (workdir !== undefined && access.isLimited)
     throw new Problem('forbidden', 'A limited key cannot choose a workdir. Leave out workdir.')

@@ -1,24 +1,27 @@
-/** Checks of the request head that Node does not do, or does without an answer in our form. */
+/** Checks the request head where Node does not, or where Node's response is not in the common format. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../contract/problem.ts'
 
-/** Of several of these Node takes the first, and a proxy in front perhaps another: then each has understood another request. */
+/**
+ * If one of these is repeated, Node uses the first, and a proxy in front may use another: they would understand
+ * different requests.
+ */
 const ONCE_ONLY: ReadonlySet<string> = new Set(['host', 'authorization', 'content-length', 'content-type', 'expect'])
 
-/** A host and a port as URLs have them (RFC 9110, section 7.2); empty where a URL has none. */
+/** Host and port in URL syntax (RFC 9110, section 7.2); empty if a URL has none. */
 const HOST = /^(?:\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/
 
-/** Throws a `Problem`. Before anything else is done for the request. */
+/** Throws a `Problem`. Call it before anything else is done for the request. */
 export function refuseBadHead({ raw }: FastifyRequest, reply: FastifyReply): void {
   const fault = faultOf(raw)
   if (fault === undefined) return refuseEncoded(raw)
-  // The next request on this connection may not be what it seems.
+  // The next request on this connection may be a smuggled one.
   void reply.header('connection', 'close')
   throw new Problem('invalid_request', fault)
 }
 
-/** A body would be read as it comes, whatever it is said to be. */
+/** The body would be read without decoding, whatever its headers claim. */
 function refuseEncoded({ headers }: IncomingMessage): void {
   if (/^(?:identity)?$/i.test(headers['content-encoding'] ?? '')) return
   throw new Problem('unsupported_media_type', 'The server does not accept Content-Encoding. Send the body without it.')
@@ -26,7 +29,7 @@ function refuseEncoded({ headers }: IncomingMessage): void {
 
 function faultOf({ rawHeaders, headers, httpVersion }: IncomingMessage): string | undefined {
   const { host, 'transfer-encoding': encoding } = headers
-  // Node reads any list that ends in `chunked`, and a proxy in front perhaps undoes the others.
+  // Node accepts any list that ends in `chunked`, and a proxy in front may decode the other encodings.
   if (encoding !== undefined && encoding.toLowerCase() !== 'chunked')
     return 'The Transfer-Encoding is not chunked. Send the body chunked or with Content-Length.'
   const seen = new Set<string>()
@@ -41,11 +44,14 @@ function faultOf({ rawHeaders, headers, httpVersion }: IncomingMessage): string 
 }
 
 export type Expectations = {
-  /** For a request that may be executed: asks for its body if the client waits for that. Throws a `Problem` for any other expectation. */
+  /**
+   * Call it for a request that will be executed: sends `100 Continue` if the client waits for it. Throws a `Problem`
+   * for any other expectation.
+   */
   readonly meet: (request: FastifyRequest, reply: FastifyReply) => void
 }
 
-/** Node would ask for the body of every request that offers to wait, before anybody has looked at the key. */
+/** By default Node would ask for the body of every such request before its key is checked. */
 export function watchExpectations({ server }: Pick<FastifyInstance, 'server'>): Expectations {
   const waiting = new WeakSet<IncomingMessage>()
   const unmet = new WeakSet<IncomingMessage>()

@@ -1,4 +1,7 @@
-/** Asks requests for their key: in the header, in the first frame of a socket, or as a ticket in the query of a stream. */
+/**
+ * Requires a key with each request: in the header, in the first frame of a WebSocket, or as a ticket in the query of a
+ * stream.
+ */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { StreamTickets } from '../../access/stream-tickets.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -14,7 +17,7 @@ type KeyCheckDeps = {
   readonly metrics: Pick<Metrics, 'keyRefused'>
 }
 
-/** Returns a check that throws a `Problem` unless that is a key, and counts those who had none. */
+/** Returns a check that throws a `Problem` unless the key is valid, and counts the failures. */
 export function createKeyCheck({ authenticate, tickets, metrics }: KeyCheckDeps): CheckKey {
   const countFailedKey = createFailedKeys()
   return async (request, authorization) => {
@@ -39,20 +42,20 @@ export function createKeyCheck({ authenticate, tickets, metrics }: KeyCheckDeps)
   }
 }
 
-/** Adds the hook that asks each request for its key, except those to public routes. */
+/** Adds the hook that checks the key of each request, except to public routes. */
 export function requireKey(app: FastifyInstance, checkKey: CheckKey): void {
   app.addHook('onRequest', async (request) => {
     refuseTokensIn(request.url)
     const { config } = request.routeOptions
     const { authorization } = request.headers
-    // A socket may bring its key in its first frame, for browsers have no other way.
+    // A WebSocket may send its key in its first frame, because browsers cannot set the header.
     const keyComes = config.socket && app.upgrades.has(request) && authorization === undefined
     if (config.public || (keyComes && ticketIn(request) === undefined)) return
     await checkKey(request, authorization)
   })
 }
 
-/** What stands in place of the header, on routes of streams only. */
+/** The ticket that replaces the header, on stream routes only. */
 function ticketIn({ query, headers, routeOptions: { config } }: FastifyRequest): string | undefined {
   if (!config.takesTicket || headers.authorization) return undefined
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- not validated yet

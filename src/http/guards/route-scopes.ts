@@ -1,4 +1,7 @@
-/** Which scope a key needs for each route. The only file that says so; a route that is not here stops the server from starting. */
+/**
+ * Defines the scope that each route requires. The only file that does; a route that is missing here stops the server
+ * from starting.
+ */
 import type { Scope } from '../../contract/key.ts'
 
 const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
@@ -13,7 +16,7 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'GET /conversations/:id/events/count',
     'GET /conversations/:id/events/stream',
     'GET /conversations/:id/events/:event_id',
-    // What a client sends on the socket needs the scopes of the routes that do the same.
+    // Frames on a WebSocket require the scopes of the corresponding routes.
     'GET /conversations/:id/ws',
     'GET /conversations/:id/permissions',
     'GET /conversations/:id/network-requests',
@@ -93,10 +96,10 @@ const SCOPES: ReadonlyMap<string, Scope> = new Map(
   Object.entries(ROUTES).flatMap(([scope, routes]) => routes.map((route) => [route, scope as Scope])),
 )
 
-/** Undefined for a route that nobody thought about. A HEAD needs what the GET needs. */
+/** Returns undefined for a route that is not in the table. HEAD requires the same scope as GET. */
 export function scopeOf(method: string, url: string): Scope | undefined {
   return SCOPES.get(`${method === 'HEAD' ? 'GET' : method} ${url}`)
 }
 
-/** Every route of the table, for a test that each exists. */
+/** Yields every route of the table, for a test that each exists. */
 export const scopedRoutes = (): Iterable<string> => SCOPES.keys()

@@ -1,7 +1,10 @@
-/** Security headers: browsers must not run a response, frame it, or guess its type. */
+/** Security headers: browsers must not execute a response, frame it, or guess its type. */
 import type { FastifyHelmetOptions } from '@fastify/helmet'
 
-/** Of every response except the page. Constant, because helmet computes them for each request, which doubles the cost of a short one. */
+/**
+ * For every response except the page. Constant, because helmet computes them for each request, which doubles the cost
+ * of a short one.
+ */
 export const SECURITY_HEADERS = {
   'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
@@ -10,7 +13,10 @@ export const SECURITY_HEADERS = {
   'x-frame-options': 'DENY',
 } as const
 
-/** A script that got into the page could read the typed key: everything is our own, and nothing may be sent elsewhere. */
+/**
+ * A script injected into the page could read the typed key: everything is loaded from this server, and nothing may be
+ * sent elsewhere.
+ */
 export const PAGE_SECURITY_HEADERS = {
   contentSecurityPolicy: {
     useDefaults: false,
@@ -26,6 +32,6 @@ export const PAGE_SECURITY_HEADERS = {
     },
   },
   frameguard: { action: 'deny' },
-  // Left to the proxy that terminates TLS, which knows the whole domain.
+  // The proxy that terminates TLS sets this header; it knows the whole domain.
   strictTransportSecurity: false,
 } satisfies FastifyHelmetOptions

@@ -1,6 +1,6 @@
 /**
- * Ends requests whose body comes too slowly: each holds a connection, and memory for what is there. The watch begins with
- * the request, before anything is known of the route or the key.
+ * Ends requests whose body arrives too slowly: each holds a connection and memory. The timer starts with the request,
+ * before its route or key is known.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -9,22 +9,22 @@ import { answerAndClose, tooSlow } from './client-error.ts'
 import { endGracefully } from './graceful-end.ts'
 
 export type BodyTimes = {
-  /** For a whole JSON body, and for any body until the request has shown the key, milliseconds. */
+  /** For a whole JSON body, and for any body until the key has been checked, in milliseconds. */
   readonly jsonMs: number
-  /** For any other, and for whatever is taken as a file, large and on a slow line: how long nothing at all may come. */
+  /** For file uploads, which may be large and slow: the maximum pause between bytes. */
   readonly silenceMs: number
 }
 
 export const BODY_TIMES: BodyTimes = { jsonMs: 60_000, silenceMs: 30_000 }
 
 export type BodyWatch = {
-  /** From now on only a silence ends the request. For one that has shown the key, and whose route takes large bodies. */
+  /** From now on only a pause ends the request. For requests with a valid key, on routes with large bodies. */
   readonly allowSlow: (request: IncomingMessage) => void
 }
 
 export function watchBodies({ server }: Pick<FastifyInstance, 'server'>, times: BodyTimes): BodyWatch {
   const watches = new WeakMap<IncomingMessage, SlowBody>()
-  // Before the framework: it answers some requests without a hook.
+  // Register before the framework does: it answers some requests without running a hook.
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
     if (hasBody(request)) watches.set(request, new SlowBody(request, response, times))
   })
@@ -34,10 +34,10 @@ export function watchBodies({ server }: Pick<FastifyInstance, 'server'>, times: 
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0
 
-/** The body of one request while it arrives. */
+/** Watches the body of one request while it arrives. */
 class SlowBody {
   readonly #request: IncomingMessage
-  /** The request itself forgets it. */
+  /** Stored here because the request itself loses the reference. */
   readonly #socket: Socket
   readonly #response: ServerResponse
   readonly #times: BodyTimes
@@ -73,7 +73,7 @@ class SlowBody {
       this.#received = socket.bytesRead
       return void this.#timer.refresh()
     }
-    // Another answer of this connection comes first: nothing can be said.
+    // An earlier response of this connection is still pending: no error can be sent.
     if (this.#response.socket !== socket) return void socket.destroy()
     if (!this.#response.headersSent) this.#response.statusCode = 408 // for the log
     answerAndClose(socket, tooSlow())

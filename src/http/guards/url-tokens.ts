@@ -1,11 +1,11 @@
-/** Keys do not belong into URLs, which browsers, proxies and logs keep: such a request is refused, whatever else it has. */
+/** Refuses keys in URLs, which browsers, proxies and logs store, even if the request has a valid key elsewhere. */
 import { Problem } from '../../contract/problem.ts'
 
-/** How names end that stand for a credential; no parameter of this server's own ends like that. */
+/** Endings of parameter names that suggest a credential; no parameter of this server ends like that. */
 const CREDENTIAL =
   /(token|key|secret|jwt|auth|authorization|bearer|password|passwd|passphrase|pwd|credential|credentials|signature)$/
 
-/** Throws a `Problem` that repeats nothing of the URL. */
+/** Throws a `Problem` that quotes nothing of the URL. */
 export function refuseTokensIn(url: string): void {
   const at = url.indexOf('?')
   if (at === -1) return

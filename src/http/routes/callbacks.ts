@@ -1,4 +1,4 @@
-/** Routes for callbacks: where the events of a conversation are delivered. */
+/** Routes for callbacks (webhooks), which receive the events of a conversation. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import {
@@ -17,10 +17,10 @@ import { ById, CONVERSATION } from './conversation-params.ts'
 
 export const ByCallback = z.strictObject({ id: ConversationId, callback_id: z.uuid().toLowerCase() })
 
-/** What every route of one callback may answer. */
+/** Errors of every route of one callback. */
 export const CALLBACK = [...CONVERSATION, 'callback_not_found'] as const
 
-/** What the creation of a callback may answer. */
+/** Errors of creating a callback. */
 const CREATE = [
   ...CALLBACK,
   'callback_address_refused',

@@ -18,7 +18,7 @@ import { ById, CONVERSATION } from './conversation-params.ts'
 
 export const ByCommand = z.strictObject({ id: ConversationId, command_id: z.uuid().toLowerCase() })
 
-/** What every route of one command may answer. */
+/** Errors of every route of one command. */
 export const COMMAND = [...CONVERSATION, 'command_not_found'] as const
 
 export const commandRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {

@@ -1,10 +1,10 @@
-/** What the routes of one conversation have in common: the id in the path, and the errors. */
+/** What the routes of one conversation share: the id in the path, and the errors. */
 import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'
 
 export const ById = z.strictObject({ id: ConversationId })
 
-/** What every route of one conversation may answer. */
+/** Errors of every route of one conversation. */
 export const CONVERSATION = [
   'conversation_not_found',
   'conversation_deleted',

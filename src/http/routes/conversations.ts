@@ -16,7 +16,7 @@ import { accessOf, visibleTo } from '../guards/authorize.ts'
 import { createAs, ownKey } from '../guards/limited-requests.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
 
-/** What the creation of a conversation may answer. */
+/** Errors of creating a conversation. */
 const CREATE = [
   'conversation_exists',
   'idempotency_in_flight',

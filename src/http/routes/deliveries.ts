@@ -1,4 +1,4 @@
-/** Routes for the deliveries of a callback: the last ones, a test, and a repetition. */
+/** Routes for the deliveries of a callback: list, test, redeliver. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Callback, DeliveryPage, ListDeliveries, Redeliver, TestOutcome } from '../../contract/callback.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'

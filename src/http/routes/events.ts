@@ -1,4 +1,4 @@
-/** Routes for the stored events of a conversation: the list, one, the count, and those that clients post. */
+/** Routes for the stored events of a conversation: list, get, count and post. */
 import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
@@ -98,7 +98,7 @@ export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }
   )
 }
 
-/** Sends the lines of the log as they are: parsing them only to write them out again would be most of the work. */
+/** Sends the stored lines of the log unchanged: parsing and serialising them would be most of the work. */
 function sendPage(reply: FastifyReply, { events, nextPageId }: Awaited<ReturnType<typeof readEventPage>>) {
   const items = events.map((stored) => stored.json).join(',')
   return reply

@@ -36,7 +36,7 @@ export const forkRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
       const body = request.body ?? ForkConversation.parse({})
       const access = accessOf(request)
       mayCreate(access)
-      // Keys of creates and forks share a store, so the original is a part of what was asked for.
+      // Keys of creates and forks share a store, so the id of the original is part of the request's hash.
       const fork = await manager.fork(id, body, ownKey(access, keyOf(request)?.with({ from: id, ...body })))
       return reply.code(201).header('location', `/conversations/${fork.id}`).send(fork)
     },

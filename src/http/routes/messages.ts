@@ -1,4 +1,4 @@
-/** Routes that talk to the agent and steer it: messages, run, pause. */
+/** Routes that control the agent: post messages, run, pause. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import {
   PauseRequest,

@@ -1,4 +1,4 @@
-/** Routes about hosts that commands want to reach and that wait for a user. */
+/** Routes for pending network requests: hosts that commands want to reach and a user must allow. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'

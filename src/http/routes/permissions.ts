@@ -1,4 +1,4 @@
-/** Routes that decide about waiting tool calls: the list, approval and refusal. */
+/** Routes for pending tool calls: list, approve, reject. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'

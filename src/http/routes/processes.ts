@@ -1,4 +1,4 @@
-/** Routes for the processes that run in a conversation, also those in the background. */
+/** Routes for the processes of a conversation, including background processes. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { EndedProcesses, EndProcesses, Processes } from '../../contract/command.ts'

@@ -1,4 +1,4 @@
-/** Routes for a conversation's secrets: values go in, only names come out. */
+/** Routes for a conversation's secrets: values are written, only names are returned. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'

@@ -1,4 +1,4 @@
-/** Routes about the server itself: whether it lives, whether it takes work, what it is. */
+/** Routes for the server itself: liveness, readiness, information. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { Alive, Info, Readiness } from '../../contract/server.ts'

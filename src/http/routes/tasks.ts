@@ -1,4 +1,4 @@
-/** Routes for tasks: posted, followed and cancelled by their id. */
+/** Routes for tasks: post, list, get and cancel. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'

@@ -1,4 +1,6 @@
-/** What a client says on the socket of a conversation: parsed, executed one after the other, each answered. */
+/**
+ * Executes the command frames of a conversation's WebSocket: parses them, runs them one after the other, answers each.
+ */
 import type { z } from 'zod'
 import type { Access } from '../../access/access.ts'
 import type { Scope } from '../../contract/key.ts'
@@ -12,21 +14,21 @@ import type { Idempotency } from '../../conversations/idempotency/idempotency.ts
 import { mayPostTask } from '../guards/limited-requests.ts'
 import { unsupportedFields } from '../problem-handler.ts'
 
-/** More would not help to correct the frame. */
+/** More issues would not help to correct the frame. */
 const MAX_ISSUES = 20
 
 export type CommandDeps = {
-  /** What its key may do. */
+  /** The permissions of its key. */
   readonly access: Access
-  /** Opened when it is needed: a socket may outlive a log that failed. */
+  /** Opens the conversation on demand: a WebSocket may outlive a log that failed. */
   readonly open: () => Promise<Conversation>
-  /** Of what another route does, and was asked for with this key. */
+  /** Returns the idempotency data of a frame that is equivalent to another route. */
   readonly keyed: (key: string | undefined, route: string, body: unknown) => Idempotency | undefined
-  /** For what was thrown. */
+  /** Converts a thrown error. */
   readonly toProblem: (error: unknown) => Problem
 }
 
-/** As the routes that do the same. */
+/** The same scopes as the equivalent routes. */
 const SCOPES: Readonly<Record<CommandFrame['type'], Scope>> = {
   message: 'write',
   run: 'write',
@@ -98,7 +100,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Throws a `Problem` that tells where it is wrong, and repeats nothing of it. */
+/** Throws a `Problem` that names the invalid path and quotes nothing of the frame. */
 export function parseFrame<T>(schema: z.ZodType<T>, json: unknown): T {
   const parsed = schema.safeParse(json)
   if (parsed.success) return parsed.data
@@ -111,7 +113,7 @@ export function parseFrame<T>(schema: z.ZodType<T>, json: unknown): T {
   })
 }
 
-/** Also of a frame that is wrong otherwise: its sender waits for the answer to it. */
+/** Also reads the id of a frame that is otherwise invalid: its sender waits for the answer. */
 function idOf(json: unknown): string | undefined {
   const id = typeof json === 'object' && json !== null && 'id' in json ? json.id : undefined
   return typeof id === 'string' && id.length > 0 && id.length <= 200 ? id : undefined

@@ -1,14 +1,14 @@
-/** One open WebSocket: frames in and out at the pace of the peer, its signs of life, and its end. Knows nothing of what is said. */
+/** One open WebSocket: frames in and out at the peer's pace, heartbeats, and close. Knows nothing about the content. */
 import type { RawData, WebSocket } from 'ws'
 
-/** Milliseconds; a peer that has not answered a ping when the next is due is gone. */
+/** In milliseconds; a peer that has not answered a ping by the next one is considered gone. */
 const PING_MS = 15_000
-/** A peer that takes nothing for so long is cut off, milliseconds. */
+/** A peer that reads nothing for this long is disconnected, in milliseconds. */
 const STALL_TIMEOUT_MS = 60_000
 
-/** Beyond it, bytes, the next is sent when what was sent before has left. */
+/** Above this many buffered bytes, the next frame waits until the previous ones have been sent. */
 const HIGH_WATER_BYTES = 64 * 1024
-/** Frames of the peer that wait, and their bytes, beyond which nothing more is read from it. */
+/** Received frames, and their bytes, that may wait; above that nothing more is read from the peer. */
 const MAX_WAITING = 16
 const MAX_WAITING_BYTES = 1024 * 1024
 
@@ -17,7 +17,7 @@ const TEXT = { binary: false } as const
 export type ConnectionOptions = { readonly pingMs?: number; readonly stallMs?: number }
 
 export class SocketConnection {
-  /** The peer's, one after the other as they are asked for; they end with the connection. A binary one is empty. */
+  /** The peer's frames, in order and on demand; they end with the connection. A binary frame yields an empty string. */
   readonly frames: AsyncIterableIterator<string, void, void> = this.#take()
   readonly #ws: WebSocket
   readonly #stallMs: number
@@ -40,7 +40,7 @@ export class SocketConnection {
     })
   }
 
-  /** Aborted when the connection is gone. */
+  /** Aborted when the connection closes. */
   get signal(): AbortSignal {
     return this.#gone.signal
   }
@@ -64,18 +64,21 @@ export class SocketConnection {
     await this.sendAll([Buffer.from(JSON.stringify(frame))])
   }
 
-  /** Resolves when the peer can take more, or is gone. The buffers are sent as they are, and may be shared. */
+  /** Resolves when the peer can take more, or is gone. The buffers are sent without a copy, and may be shared. */
   async sendAll(frames: readonly Buffer[]): Promise<void> {
     const last = frames.at(-1)
     if (!last || this.#ws.readyState !== this.#ws.OPEN) return
     for (const frame of frames.slice(0, -1)) this.#ws.send(frame, TEXT)
     const { promise: left, resolve } = Promise.withResolvers<void>()
-    // An error means that it is gone, which `signal` tells.
+    // An error means that the peer is gone, which `signal` reports.
     this.#ws.send(last, TEXT, () => resolve())
     if (this.#ws.bufferedAmount > HIGH_WATER_BYTES) await this.#orStalled(left)
   }
 
-  /** Tells why it is over, and closes with this code: the peer has what was sent before, if it still reads. */
+  /**
+   * Sends a last frame with the reason and closes with this code: the peer receives what was sent before, if it still
+   * reads.
+   */
   async end(frame: object, code: number): Promise<void> {
     if (this.#ws.readyState === this.#ws.OPEN) {
       const { promise: left, resolve } = Promise.withResolvers<void>()
@@ -99,7 +102,7 @@ export class SocketConnection {
     return this.#waiting.length < MAX_WAITING && this.#waitingBytes < MAX_WAITING_BYTES
   }
 
-  /** While nothing is read from it, its answers are not either. */
+  /** While the peer is not being read, its pongs are not either. */
   #ping(): void {
     if (this.#ws.isPaused) return
     if (!this.#isAlive) return this.#ws.terminate()

@@ -1,4 +1,7 @@
-/** The key of clients that cannot set headers, as browsers cannot: in the first frame, soon, and with little before it. */
+/**
+ * Authenticates clients that cannot set headers, such as browsers, by their first frame, which must be small and arrive
+ * soon.
+ */
 import type { FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
@@ -12,20 +15,20 @@ const TOO_BIG = 1009
 
 export type FirstFrameKey = {
   /**
-   * Resolves when the first of `frames` held a key. Throws a `Problem` when it held none, came too late, or was not there
-   * when others wanted to wait; false when the connection is gone, or was ended for what it sent. All of these count as
-   * requests without a right key.
+   * Resolves when the first of `frames` contained a valid key. Throws a `Problem` if it had none, came too late, or was
+   * evicted for other waiting clients; resolves with false if the connection closed, or was ended for what it sent. All
+   * of these count as requests without a valid key.
    */
   readonly admit: (request: FastifyRequest, ws: WebSocket, frames: AsyncIterator<string, void>) => Promise<boolean>
 }
 
-/** As for an `Authorization` header. Throws a `Problem`. */
+/** The same check as for an `Authorization` header. Throws a `Problem`. */
 export type CheckKey = (request: FastifyRequest, authorization: string | undefined) => Promise<void>
 
 export function createFirstFrameKey(checkKey: CheckKey): FirstFrameKey {
   const room = new UnauthenticatedConnections()
 
-  /** Undefined for one that does not come in time. */
+  /** Returns undefined if the frame does not arrive in time. */
   async function firstFrame({ ip, raw }: FastifyRequest, ws: WebSocket, frames: AsyncIterator<string, void>) {
     const { promise: tooLate, resolve: giveUp } = Promise.withResolvers<undefined>()
     const leave = room.enter(networkOf(ip), () => giveUp(undefined))
@@ -56,8 +59,8 @@ export function createFirstFrameKey(checkKey: CheckKey): FirstFrameKey {
 }
 
 /**
- * Until the first frame is whole. Counted as it comes off the network: the library would put together a frame of any size
- * that others may send.
+ * Applies until the first frame is complete. Counts the bytes of the network: the library would assemble a frame of any
+ * size allowed for others.
  */
 function cutOffBeyond(bytes: number, ws: WebSocket, socket: Socket): () => void {
   let left = bytes
@@ -66,8 +69,8 @@ function cutOffBeyond(bytes: number, ws: WebSocket, socket: Socket): () => void 
     isWhole = true
     socket.off('data', count)
   }
-  // The library has had the chunk before us: what stands behind the first frame in it is of one that may be larger. A
-  // listener that is taken off meanwhile is called for that chunk all the same.
+  // The library has processed the chunk before this listener: any bytes after the first frame belong to one that may be
+  // larger. A listener that is removed meanwhile is still called for that chunk.
   const count = (chunk: Buffer) => {
     left -= chunk.length
     if (isWhole || left >= 0) return
@@ -80,13 +83,13 @@ function cutOffBeyond(bytes: number, ws: WebSocket, socket: Socket): () => void 
   return stop
 }
 
-/** Undefined where there is none. */
+/** Returns undefined if there is none. */
 function tokenIn(frame: string): string | undefined {
   if (frame.length > MAX_AUTH_BYTES) return undefined
   try {
     return AuthFrame.parse(JSON.parse(frame)).token
   } catch {
-    return undefined // not an auth frame
+    return undefined // it is not an auth frame
   }
 }
 

@@ -1,4 +1,4 @@
-/** A feed of events on a socket: what `sse-reply.ts` is for event streams. */
+/** Sends a feed of events over a WebSocket, as `sse-reply.ts` does for event streams. */
 import type { Problem } from '../../contract/problem.ts'
 import { CLOSE_CODES } from '../../contract/socket.ts'
 import type { FeedSource, FollowOptions } from '../../events/event-feed.ts'
@@ -9,15 +9,15 @@ import { socketFrame } from '../../events/socket-frame.ts'
 import type { SocketConnection } from './connection.ts'
 
 export type SendOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas' | 'heartbeatMs'> & {
-  /** What the reader may be behind, bytes. */
+  /** How many bytes the reader may be behind. */
   readonly bufferBytes: number
-  /** Called when it begins; the returned function is called with how it ended. */
+  /** Called at the start; the returned function is called with the outcome. */
   readonly onOpen: () => (end: { readonly lagged: boolean }) => void
-  /** Sent first, when no later event can be missed. */
+  /** Sent first, after the subscription, so that no later event is missed. */
   readonly greetings: readonly object[]
   /**
-   * Sent after a silence, when a filter has held back the events that moved the position here. Absent for a reader who
-   * must not learn that there were any.
+   * Sent with a heartbeat when a filter has held back the events up to this position. Absent for a reader who must not
+   * learn that there were any.
    */
   readonly reached?: (position: number) => object
 }
@@ -29,7 +29,7 @@ const GOODBYES: Readonly<Record<Exclude<FeedEnd, 'aborted'>, readonly [frame: ob
   lagged: [{ type: 'lagged' }, CLOSE_CODES.lagged],
 }
 
-/** Resolves when the last frame was sent, or the socket was closed. Throws what the feed throws. */
+/** Resolves when the last frame was sent or the WebSocket was closed. Throws the feed's errors. */
 export async function sendFeed(socket: SocketConnection, source: FeedSource, options: SendOptions): Promise<void> {
   const { bufferBytes, greetings, reached, onOpen, ...following } = options
   const feed = follow(source, { ...following, signal: socket.signal, limits: feedLimits(bufferBytes) })
@@ -45,7 +45,7 @@ export async function sendFeed(socket: SocketConnection, source: FeedSource, opt
       const { records, reachedSeq, end } = batch
       if (records.length > 0) await socket.sendAll(records.map(socketFrame))
       else if (reached && reachedSeq > told) await socket.send(reached(reachedSeq))
-      // Events that a filter held back after the last record are reported with the next heartbeat.
+      // The next heartbeat reports the position after events that a filter held back.
       told = records.length > 0 ? (records.findLast(({ seq }) => seq !== undefined)?.seq ?? told) : reachedSeq
       lagged = end === 'lagged'
       if (end) return end === 'aborted' ? undefined : await socket.end(...GOODBYES[end])
@@ -53,12 +53,12 @@ export async function sendFeed(socket: SocketConnection, source: FeedSource, opt
     }
   } finally {
     onEnd({ lagged })
-    next.catch(() => {}) // where the peer went away while it was awaited
+    next.catch(() => {}) // the peer disconnected while this was awaited
     await feed.return()
   }
 }
 
-/** The socket is closed with 4000 and the status: as near to HTTP as its codes come. */
+/** Closes with 4000 plus the HTTP status, because WebSocket close codes have no room for it as such. */
 export async function endWithProblem(socket: SocketConnection, problem: Problem): Promise<void> {
   await socket.end({ type: 'error', ...problem.toBody() }, 4000 + problem.status)
 }

@@ -1,4 +1,4 @@
-/** What all routes of WebSockets have in common: who is let in, and the life of a socket from its upgrade to its end. */
+/** What all WebSocket routes share: admission, and the life of a WebSocket from upgrade to close. */
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { WebSocket } from 'ws'
 import type { z } from 'zod'
@@ -14,9 +14,9 @@ import { upgradeRequired } from './upgrade.ts'
 export type SocketRoute<Params extends z.ZodType, Query extends z.ZodType> = {
   readonly config?: FastifyContextConfig
   readonly schema: { readonly params?: Params; readonly querystring: Query }
-  /** What would be thrown later, before the upgrade: the client then gets it as an HTTP error. */
+  /** Throws before the upgrade what would fail later: the client then gets an HTTP error. */
   readonly check: (asked: SocketRequest<Params, Query>) => Promise<unknown>
-  /** Resolves when everything is sent. What it throws is sent as an error frame, and the socket is closed. */
+  /** Resolves when everything is sent. An error is sent as an error frame, and the WebSocket is closed. */
   readonly serve: (socket: SocketConnection, asked: SocketRequest<Params, Query>) => Promise<void>
 }
 
@@ -26,7 +26,7 @@ export type SocketRequest<Params extends z.ZodType, Query extends z.ZodType> = {
   readonly request: FastifyRequest
 }
 
-/** The options of a route that is nothing else but a socket. */
+/** The options of a route that only serves WebSockets. */
 export function socketRoute<Params extends z.ZodType, Query extends z.ZodType>(
   key: FirstFrameKey,
   route: SocketRoute<Params, Query>,
@@ -43,7 +43,7 @@ export function socketRoute<Params extends z.ZodType, Query extends z.ZodType>(
   } as const
 }
 
-/** A `preHandler`, which leaves requests that are not upgraded to the route's handler. */
+/** A `preHandler` that leaves requests without an upgrade to the route's handler. */
 export function upgradeWith<Params extends z.ZodType, Query extends z.ZodType>(
   key: FirstFrameKey,
   route: SocketRoute<Params, Query>,
@@ -51,13 +51,13 @@ export function upgradeWith<Params extends z.ZodType, Query extends z.ZodType>(
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { upgrades } = request.server
     if (!upgrades.has(request)) return
-    // Before the key is checked nothing about conversations is revealed.
+    // Reveal nothing about conversations before the key is checked.
     if (request.access) await route.check(askedBy(request))
     await upgrades.accept(request, reply, (ws) => void live(ws, request, key, route))
   }
 }
 
-/** From the upgrade to the end; listens from the start, and never rejects. */
+/** Runs from upgrade to close; listens from the start, and never rejects. */
 async function live<Params extends z.ZodType, Query extends z.ZodType>(
   ws: WebSocket,
   request: FastifyRequest,
@@ -78,7 +78,7 @@ async function live<Params extends z.ZodType, Query extends z.ZodType>(
   }
 }
 
-/** Both are what the schemas of the route have made of them. */
+/** Both have been parsed by the route's schemas. */
 function askedBy<Params extends z.ZodType, Query extends z.ZodType>(
   request: FastifyRequest,
 ): SocketRequest<Params, Query> {
@@ -90,7 +90,7 @@ const keyEnded = () => new Problem('unauthorized', 'The key was revoked or has e
 
 function logEnd(ws: WebSocket, request: FastifyRequest): void {
   const began = performance.now()
-  // What a peer sends against the protocol: the library has answered it with a close frame.
+  // A protocol violation of the peer: the library has answered it with a close frame.
   ws.on('error', (error) => request.log.debug({ err: error }, 'a socket failed'))
   ws.once('close', (close) => logSocket(request, { close, ms: Math.round(performance.now() - began) }))
 }

@@ -1,20 +1,20 @@
-/** Connections that have not sent a key yet: few of each client, so that one client cannot use up those of all. */
+/** Connections that have not sent a key yet: limited per client, so that one client cannot exhaust the total. */
 
-/** Of one client. */
+/** Per client. */
 export const MAX_WAITING_PER_CLIENT = 20
-/** Of all clients together. */
+/** For all clients together. */
 const MAX_WAITING = 2000
 
 type Waiting = { readonly client: string; readonly onEvicted: () => void }
 
 export class UnauthenticatedConnections {
-  /** Sets keep the order in which they were added: the longest waiting comes first. */
+  /** Sets keep insertion order: the longest waiting comes first. */
   readonly #all = new Set<Waiting>()
   readonly #byClient = new Map<string, Set<Waiting>>()
 
   /**
-   * No client is turned away: without room, the longest waiting one is evicted. A client that has a key sends
-   * it at once, so that one behind the same address as others still gets in. Returns an idempotent function to leave.
+   * No client is refused: if the limit is reached, the longest waiting one is evicted. A client with a key sends it
+   * immediately, so one behind the same address as others still gets in. Returns an idempotent function to leave.
    */
   enter(client: string, onEvicted: () => void): () => void {
     const waiting = { client, onEvicted }

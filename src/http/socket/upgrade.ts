@@ -1,6 +1,6 @@
 /**
- * How a request becomes a WebSocket: which may, and which HTTP errors the others get, in the common form. An
- * upgrade goes through hooks and routes as any request does; what makes a socket of it is loaded with the first one.
+ * Upgrades requests to WebSockets and answers invalid ones with HTTP errors in the common format. An upgrade passes
+ * through hooks and routes like any request; the WebSocket library is loaded with the first one.
  */
 import type { IncomingMessage } from 'node:http'
 import { ServerResponse } from 'node:http'
@@ -13,7 +13,7 @@ import { hasBody } from '../guards/slow-bodies.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Takes WebSockets. */
+    /** The route accepts WebSockets. */
     socket?: true
   }
   interface FastifyInstance {
@@ -22,42 +22,42 @@ declare module 'fastify' {
 }
 
 export type Upgrades = {
-  /** Whether the connection is really being upgraded: headers alone can pretend it. */
+  /** True if the connection is really being upgraded: headers alone can pretend it. */
   readonly has: (request: FastifyRequest) => boolean
   /**
-   * Ends what Fastify would do with the request. `onOpen` is called before the first frame can come, so that it has to
-   * listen within the call; never when the client is gone by then.
+   * Takes the request over from Fastify. Calls `onOpen` before the first frame can arrive, so it must add its listeners
+   * synchronously; never calls it if the client has disconnected by then.
    */
   readonly accept: (request: FastifyRequest, reply: FastifyReply, onOpen: (ws: WebSocket) => void) => Promise<void>
-  /** Those that have not ended by themselves. */
+  /** Cuts the WebSockets that have not closed by themselves. */
   readonly cut: () => void
 }
 
-/** How long a peer has to agree to the end of its connection, milliseconds. */
+/** How long a peer has to complete the closing handshake, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 5000
 
 /**
- * An option of Node's server. Any other protocol is not taken up: HTTP clients offer HTTP/2 so, and continue without. Nor is a
- * request with a body, which would come before the first frame on the same connection.
+ * An option of Node's server. Other protocols are not upgraded: HTTP clients offer HTTP/2 this way, and continue
+ * without it. Neither is a request with a body, which would precede the first frame on the same connection.
  */
 export const shouldUpgrade = (request: IncomingMessage): boolean =>
   request.method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket' && !hasBody(request)
 
 /** Adds `app.upgrades`. */
 export function takeUpgrades(app: FastifyInstance, maxFrameBytes: number): void {
-  /** What came behind the head. */
+  /** The bytes after the head. */
   const heads = new WeakMap<IncomingMessage, Buffer>()
   let server: WebSocketServer | undefined
 
   app.server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    // Node has taken its own listener away.
+    // Node has removed its own listener.
     socket.on('error', () => socket.destroy())
     heads.set(request, head)
     const response = new ServerResponse(request)
     response.assignSocket(request.socket)
     app.routing(request, response)
   })
-  // One that was answered: nobody reads from its connection any more.
+  // The request has been answered: nothing reads from its connection any more.
   app.addHook('onResponse', async ({ raw }) => void (heads.has(raw) && raw.socket.destroy()))
 
   app.decorate('upgrades', {
@@ -81,7 +81,7 @@ async function createServer(maxPayload: number): Promise<WebSocketServer> {
   return new WebSocketServer(options)
 }
 
-/** A hook for after the key was looked at. Throws a `Problem` for an upgrade that cannot be. */
+/** A hook that runs after the key check. Throws a `Problem` for an invalid upgrade. */
 export function refuseBadUpgrade(request: FastifyRequest, isAllowedOrigin: IsAllowedOrigin): void {
   if (request.is404) return
   if (!request.routeOptions.config.socket)
@@ -103,7 +103,7 @@ export function refuseBadUpgrade(request: FastifyRequest, isAllowedOrigin: IsAll
 export const upgradeRequired = (): Problem =>
   new Problem('upgrade_required', 'This route is a WebSocket. Connect to it with a WebSocket client, version 13.')
 
-/** By host and port alone: the scheme is that of the proxy in front, if there is one. */
+/** Compares host and port only: the scheme is that of the proxy in front, if there is one. */
 function isSameOrigin(origin: string, host: string): boolean {
   return URL.parse(origin)?.host === host
 }

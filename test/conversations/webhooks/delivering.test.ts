@@ -162,7 +162,7 @@ describe('is disabled, with the reason, and goes on from there when it is enable
     await using it = await setUp(() => 500, { timing: { giveUpMs: 60 } })
     const id = await it.register()
     await it.say('one')
-    await check(it, id, 'every attempt')
+    await check(it, id, 'all attempts')
   })
 })
 

@@ -11,7 +11,7 @@ import { ByPath, PATH } from './path-params.ts'
 
 const Binary = z.unknown().meta({ type: 'string', format: 'binary' })
 
-/** The type that generated clients take comes first. It is always one that no browser executes: `contentTypeOf` chooses it. */
+/** The type that generated clients use comes first. `contentTypeOf` always chooses one that no browser executes. */
 const DOWNLOAD_TYPES = ['application/octet-stream', 'text/plain', 'application/*', 'image/*', 'audio/*', 'video/*']
 
 const download = (description: string) => ({
@@ -25,7 +25,7 @@ export const downloadRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
   app.get(
     '/conversations/:id/files/*',
     {
-      exposeHeadRoute: false, // it has a separate one, which reads nothing
+      exposeHeadRoute: false, // HEAD has a separate route, which does not read the file
       schema: {
         ...describe('getFile', 'Download a file or a part of it; a directory as `tar.gz`', [
           ...PATH,

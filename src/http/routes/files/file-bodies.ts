@@ -1,4 +1,4 @@
-/** Routes that take files: their bodies are streams of any size, and read as they come. */
+/** Routes that receive files: their bodies are streams of any size. */
 import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'

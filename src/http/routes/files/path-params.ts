@@ -1,4 +1,4 @@
-/** What the routes of a path in the workdir have in common: the path in the URL, and the errors. */
+/** What the routes of a path in the workdir share: the path in the URL, and the errors. */
 import { z } from 'zod'
 import { ConversationId } from '../../../contract/conversation.ts'
 import { CONVERSATION } from '../conversation-params.ts'
@@ -8,8 +8,8 @@ export const ByPath = z.strictObject({
   '*': z.string().describe('A path in the workdir, percent-encoded once. Its slashes may be encoded too.'),
 })
 
-/** What every route of a path may answer. */
+/** Errors of every route of a path. */
 export const PATH = [...CONVERSATION, 'unsafe_path', 'workdir_missing', 'not_a_directory', 'file_forbidden'] as const
 
-/** What every route that changes a file may answer. */
+/** Errors of every route that changes a file. */
 export const CHANGE = [...PATH, 'disk_quota_exceeded', 'storage_full'] as const

@@ -28,7 +28,7 @@ export const eventStreamRoutes: FastifyPluginAsyncZod<EventStreamDeps> = async (
     {
       sse: { kind: 'only', heartbeat: false },
       config: { takesTicket: true },
-      exposeHeadRoute: false, // a HEAD would hold the line and never say a word
+      exposeHeadRoute: false, // a HEAD request would stay open without a response
       preHandler: requireEventStream,
       schema: {
         ...describe('streamEvents', 'Follow events live (SSE)', [

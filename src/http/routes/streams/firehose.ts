@@ -20,7 +20,7 @@ import { upgradeWith } from '../../socket/socket-route.ts'
 
 export type FirehoseRouteDeps = {
   readonly firehose: Firehose
-  /** Undefined for a conversation that does not exist. */
+  /** Returns undefined for a conversation that does not exist. */
   readonly ownerOf: (conversationId: string) => Owned | undefined
   readonly metrics: Metrics
   readonly slots: FirehoseSlots
@@ -64,7 +64,7 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseRouteDeps> = async (a
     url: '/firehose',
     sse: { kind: 'only', heartbeat: false },
     config: { socket: true, takesTicket: true },
-    exposeHeadRoute: false, // a HEAD would hold the line and never say a word
+    exposeHeadRoute: false, // a HEAD request would stay open without a response
     schema: {
       ...describe('streamFirehose', 'Follow the events of all conversations live (SSE; also a WebSocket)', [
         'not_acceptable',
@@ -108,7 +108,7 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseRouteDeps> = async (a
   })
 }
 
-/** Undefined for what happens from now on. */
+/** Returns undefined to start with new events. */
 function positionIn(reader: FirehoseReader, cursor: string | undefined): number | undefined {
   return cursor === undefined ? undefined : reader.positionOf(cursor)
 }
@@ -120,7 +120,7 @@ function wantedOf(
 ) {
   const isVisible = visibleTo(access)
   const sees = (record: Published): boolean => {
-    // What is deleted has no owner any more, but for the notice that says so.
+    // A deleted conversation has no owner any more; the notice of its deletion has.
     const owned = 'owner' in record ? record.owner : ownerOf(record.event.conversation_id)
     return owned !== undefined && isVisible?.(owned) === true
   }
@@ -130,7 +130,7 @@ function wantedOf(
   return { ...withoutUndefined({ types, only }), deltas }
 }
 
-/** Until the connection is gone. */
+/** Refuses every frame until the connection closes. */
 async function refuseAll(socket: SocketConnection): Promise<void> {
   const problem = new Problem(
     'unsupported_frame',

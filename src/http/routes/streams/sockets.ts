@@ -1,4 +1,4 @@
-/** WebSockets of one conversation: on one that there is, and one that makes its own. */
+/** WebSocket routes of one conversation: for an existing one, and one that creates a conversation. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { FastifyRequest } from 'fastify'
 import type { ConversationView } from '../../../contract/conversation.ts'
@@ -33,7 +33,7 @@ export type SocketDeps = {
   readonly streamBufferBytes: number
 }
 
-/** Until the frame comes that says what to make, milliseconds. */
+/** How long to wait for the frame with the create request, in milliseconds. */
 const CREATE_TIMEOUT_MS = 60_000
 
 export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps) => {
@@ -76,7 +76,7 @@ type Talk = Omit<StreamEvents, 'after_seq'> & {
   readonly made?: ConversationView
 }
 
-/** Events out, commands in, side by side. */
+/** Sends events and executes commands concurrently. */
 async function talk(
   { manager, metrics, streamSlots, streamBufferBytes }: SocketDeps,
   socket: SocketConnection,
@@ -107,7 +107,7 @@ async function talk(
   leave()
 }
 
-/** Until the connection is gone; never throws. */
+/** Answers commands until the connection closes; never throws. */
 async function answerAll(
   manager: ConversationManager,
   socket: SocketConnection,
