@@ -1,23 +1,26 @@
-/** Events -> what the model reads: a fold that only ever appends, so that each request extends the one before byte for byte. */
+/**
+ * Folds events into the messages that the model reads. It only ever appends, so that each request extends the previous
+ * one byte for byte.
+ */
 import type { Event, EventOf, EventType } from '../contract/events/event.ts'
 import type { ImagePart, UserPart } from '../contract/message.ts'
 import { partsOfOutput, textOfParts } from '../contract/message.ts'
 import type { LlmRequest, ModelMessage, ModelToolCall } from '../llm/llm.ts'
 
-/** How a tool's stored output reads to the model; by the tool's name. */
+/** Renders a tool's stored output for the model, by the tool's name. */
 export type RenderOutput = (toolName: string, output: unknown) => string
 
 export interface History {
   readonly system: string
-  /** Grows, and never changes what it holds. */
+  /** Only grows; existing messages never change. */
   readonly messages: readonly ModelMessage[]
-  /** The same for a request made now: it ends with words of the user or results, as endpoints want it. */
+  /** Returns the messages for a request now: the last one is from the user or a tool result, as endpoints require. */
   messagesToSend(): readonly ModelMessage[]
-  /** Events in the order of the log; each once. */
+  /** Adds an event. Call it with each event once, in the order of the log. */
   add(event: Event): void
 }
 
-/** Which events the model's history is made of. */
+/** The event types that the model's history consists of. */
 const IS_SENT = {
   SystemInit: true,
   ForkedFrom: true,
@@ -46,7 +49,7 @@ type SentType = { [T in EventType]: (typeof IS_SENT)[T] extends true ? T : never
 
 const isSent = (event: Event): event is EventOf<SentType> => IS_SENT[event.type]
 
-/** Who reads a log to make a history of it needs to read no other. */
+/** A reader that builds a history needs only these types. */
 export const HISTORY_TYPES: ReadonlySet<string> = new Set(
   Object.entries(IS_SENT).flatMap(([type, sent]) => (sent ? [type] : [])),
 )
@@ -54,13 +57,13 @@ export const HISTORY_TYPES: ReadonlySet<string> = new Set(
 export function createHistory(render: RenderOutput): History {
   const messages: ModelMessage[] = []
   let system = ''
-  // An answer's calls and their results have to stand next to each other, whatever the log has in between: what
-  // belongs to the open turn is kept here until every call of it has its result.
+  // An answer's calls and their results must be adjacent, whatever the log has in between: messages of the open turn
+  // are kept here until every call has its result.
   let turn: OpenTurn | undefined
   const held: ModelMessage[] = []
 
   const push = (message: ModelMessage) => void (turn ? held : messages).push(message)
-  /** Whoever runs the agent without a word wants it to go on; an answer that nobody asked for was made so. */
+  /** Starting a run without a message asks the agent to continue; the answers then have no request in between. */
   const takeTurns = () => {
     const last = messages.at(-1)
     if (!last || last.role === 'assistant') messages.push(CONTINUE)
@@ -72,7 +75,7 @@ export function createHistory(render: RenderOutput): History {
     messages.push({ role: 'assistant', ...turn.words, toolCalls: turn.calls })
     messages.push(...turn.callIds.flatMap((id) => turn?.results.get(id) ?? []))
     const images = turn.callIds.flatMap((id) => turn?.images.get(id) ?? [])
-    // A tool's message takes text only, and nothing may stand between the results of a turn.
+    // A tool's message accepts text only, and nothing may be between the results of a turn.
     if (images.length) messages.push({ role: 'user', content: [{ type: 'text', text: IMAGES_OF_TOOLS }, ...images] })
     turn = undefined
     messages.push(...held.splice(0))
@@ -89,7 +92,7 @@ export function createHistory(render: RenderOutput): History {
     },
     add(event) {
       if (!isSent(event)) return
-      if ('parent_tool_use_id' in event && event.parent_tool_use_id) return // a subagent's own history
+      if ('parent_tool_use_id' in event && event.parent_tool_use_id) return // it belongs to the history of a subagent
       switch (event.type) {
         case 'SystemInit':
           system = event.system_prompt
@@ -101,7 +104,7 @@ export function createHistory(render: RenderOutput): History {
           return push({ role: 'user', content: sayable(event.content) })
         case 'AssistantMessage':
           if (event.tool_use_ids.length) turn = openTurn(event)
-          // A message without text or calls says nothing, and providers refuse it.
+          // A message without text or calls contains nothing, and providers refuse it.
           else if (event.text.trim()) {
             if (!turn) takeTurns()
             push({ role: 'assistant', ...wordsOf(event), toolCalls: [] })
@@ -125,13 +128,13 @@ export function createHistory(render: RenderOutput): History {
 
 const CONTINUE: ModelMessage = { role: 'user', content: [{ type: 'text', text: 'Continue.' }] }
 
-/** Providers refuse a text of nothing but white space; older servers took such messages. */
+/** Providers refuse text that is only white space; older servers accepted such messages. */
 function sayable(content: readonly UserPart[]): readonly UserPart[] {
   const kept = content.filter((part) => part.type !== 'text' || part.text.trim() !== '')
   return kept.length ? kept : [{ type: 'text', text: '[an empty message]' }]
 }
 
-/** In words of its own, at the end: the prompt before it stays as it was, and with it the provider's cache. */
+/** Appended as a message: the prompt before it is unchanged, and with it the provider's cache. */
 function tellMove({ from_cwd, cwd }: EventOf<'ForkedFrom'>): string {
   return `[This is a copy of an earlier conversation. Your working directory is now ${cwd}, a copy of ${from_cwd}: wherever that was said above, use ${cwd} from here on, and leave ${from_cwd} alone. Shells and background processes of before are gone.]`
 }
@@ -165,7 +168,10 @@ function wordsOf({ text, content }: EventOf<'AssistantMessage'>): Words {
   return { text: text.trim() === '' ? '' : text, ...(reasoning && { reasoning }) }
 }
 
-/** Arguments that were no JSON object are shown to the model as what it sent, inside valid JSON: some endpoints parse them. */
+/**
+ * Shows arguments that were not a JSON object to the model as it sent them, inside valid JSON: some endpoints parse
+ * them.
+ */
 function toModelCall(event: EventOf<'ToolUse'>): ModelToolCall {
   const input = typeof event.input === 'string' ? { invalid_arguments: event.input } : event.input
   return { id: event.tool_use_id, name: event.name, arguments: JSON.stringify(input ?? {}) }
@@ -192,7 +198,7 @@ function imagesOf({ output }: EventOf<'ToolResult'>): readonly ImagePart[] {
   return (partsOfOutput(output) ?? []).filter((part) => part.type === 'image')
 }
 
-/** What is wrong with a request, in words; empty when every provider would take it. */
+/** Describes what is invalid in a request; empty if every provider would accept it. */
 export function findFaults({ messages }: Pick<LlmRequest, 'messages'>): string[] {
   const faults: string[] = []
   let expected: string[] = []

@@ -1,4 +1,6 @@
-/** The agent: ask the model, run what it calls, ask again, until it has said what it wanted to say or a limit is met. */
+/**
+ * The agent loop: call the model, run its tool calls, and repeat until the model has finished or a limit is reached.
+ */
 import type { EventDraft } from '../contract/events/event.ts'
 import type { ErrorType, StopReason } from '../contract/events/status.ts'
 import type { TransientDraft } from '../contract/events/transient-event.ts'
@@ -13,29 +15,35 @@ import type { FinishedCall, ToolCall, ToolCalls } from './tool-calls.ts'
 import type { Turn } from './turn.ts'
 import { takeTurn } from './turn.ts'
 
-/** What the loop knows of its conversation. The functions answer with what holds now: configuration may change between two steps. */
+/**
+ * What the loop knows about its conversation. The functions return current values: the configuration may change between
+ * two steps.
+ */
 export type AgentContext = {
   readonly runId: string
   readonly history: History
   readonly toolCalls: ToolCalls
-  /** None of whose words is a secret. */
+  /** Returns the model, with secrets redacted in all of its output. */
   readonly llm: () => Llm
-  /** Calls that have no result yet, in order. */
+  /** Returns the calls without a result, in order. */
   readonly openCalls: () => readonly ToolCall[]
-  /** Those of them that have not begun and need a decision first: while there is one, no further call begins. */
+  /** Returns the calls that have not begun and need a decision first: while there is one, no further call begins. */
   readonly callsToAsk: () => readonly AskedToolUse[]
-  /** Models found to take no tools: told once, and asked without from then on. */
+  /** Models that turned out not to support tools: reported once, and called without tools from then on. */
   readonly withoutTools: Set<string>
-  /** Model answers so far in this run. */
+  /** Returns the number of model answers in this run. */
   readonly steps: () => number
-  /** How often the same failing calls came in a row, as `countRepeats` counts. */
+  /** Returns how often the same failing calls were repeated, as `countRepeats` counts. */
   readonly repeats: () => number
   readonly limits: () => { readonly maxSteps: number | undefined; readonly maxIterations: number }
-  /** Told right before each model request: messages stored later are not part of it. Returns the seq of the last event that is. */
+  /**
+   * Called right before each model request: messages stored later are not part of it. Returns the seq of the last event
+   * that is.
+   */
   readonly onRequest: () => number
 }
 
-/** Where events go. `emit` resolves when they are durable; `publish` is for what is only shown. */
+/** Receives events. `emit` resolves when they are durable; `publish` is for transient events. */
 export type Output = {
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
   readonly publish: (draft: TransientDraft) => void
@@ -46,15 +54,15 @@ export type LoopWait = { readonly asks: readonly AskedToolUse[] }
 
 export type LoopEnd = {
   readonly stopReason: StopReason
-  /** What the agent said by finishing; without it, its last message is the last word. */
+  /** The text of the Finish call; without it, the agent's last message is the final text. */
   readonly finalText?: string
   readonly failure?: { readonly type: ErrorType; readonly message: string; readonly retryable: boolean }
 }
 
 /**
- * Runs until there is nothing left to do and says why it stopped. The signal stops it at once: the model call is aborted,
- * a running tool is left to finish by itself, and nothing more is emitted by the loop. It throws only when an event could
- * not be stored.
+ * Runs until nothing is left to do, and returns why it stopped. The signal stops it immediately: the model call is
+ * aborted, a running tool continues by itself, and the loop emits nothing more. Throws only if an event could not be
+ * stored.
  */
 export async function runAgent(
   context: AgentContext,
@@ -83,13 +91,13 @@ export async function runAgent(
   }
 }
 
-/** One after the other, in the order of the turn. Undefined when the signal came in between. */
+/** Runs the calls one at a time, in the order of the turn. Returns undefined if the signal was aborted in between. */
 async function runOpenCalls(context: AgentContext, signal: AbortSignal): Promise<FinishedCall | LoopWait | undefined> {
   const { toolCalls } = context
   let last: FinishedCall = { finishes: false }
   for (let call = nextCall(context); call; call = nextCall(context)) {
     if (signal.aborted) return undefined
-    // Nothing is awaited between this look and the start of the call: a mode that is stored by now holds for it.
+    // There is no `await` between this check and the start of the call: a stored change of the mode applies to it.
     const asks = toolCalls.hasBegun(call.toolUseId) ? [] : context.callsToAsk()
     if (asks.length) return { asks }
     const finished = await orAborted(toolCalls.run(call), signal)
@@ -99,13 +107,13 @@ async function runOpenCalls(context: AgentContext, signal: AbortSignal): Promise
   return last
 }
 
-/** What a pause left running ends before another call begins, so of a turn at most one call is ever under way. */
+/** A call that a pause left running ends before another one begins, so at most one call of a turn is ever active. */
 function nextCall({ openCalls, toolCalls }: AgentContext): ToolCall | undefined {
   const open = openCalls()
   return open.find((call) => toolCalls.hasBegun(call.toolUseId)) ?? open[0]
 }
 
-/** What was left out may have been a tool call, so this is no end that the model chose. */
+/** The missing part may have been a tool call, so the model did not choose this end. */
 const CUT_OFF: Readonly<Record<CutReason, LoopEnd>> = {
   output_limit: {
     stopReason: 'error',
@@ -120,7 +128,7 @@ const CUT_OFF: Readonly<Record<CutReason, LoopEnd>> = {
     stopReason: 'content_filter',
     failure: {
       type: 'content_filter',
-      message: "The provider's content filter ended the answer; change what was said, or use another model.",
+      message: "The provider's content filter ended the answer; change the message, or use another model.",
       retryable: false,
     },
   },
@@ -152,7 +160,7 @@ async function askModel(context: AgentContext, output: Output, signal: AbortSign
 }
 
 function warnOfMissingTools(model: string, run_id: string): EventDraft {
-  const message = `${model} does not take tools at this endpoint; the agent goes on without them and can only talk.`
+  const message = `${model} does not support tools at this endpoint; the agent continues without them and can only write messages.`
   return { type: 'ErrorEvent', source: 'environment', run_id, error_type: 'config', message, retryable: false }
 }
 
@@ -161,7 +169,7 @@ function metLimit(context: AgentContext): LoopEnd | undefined {
   if (context.repeats() >= STUCK_AT) return STUCK
   if (maxSteps !== undefined && context.steps() >= maxSteps) return { stopReason: 'max_steps' }
   if (context.steps() >= maxIterations) {
-    const message = `The run took ${maxIterations} steps without an end; raise max_iteration_per_run, or run it again.`
+    const message = `The run reached its limit of ${maxIterations} steps; raise max_iteration_per_run, or run it again.`
     return { stopReason: 'iteration_limit', failure: { type: 'config', message, retryable: true } }
   }
   return undefined
@@ -181,7 +189,7 @@ export function timeLimit(): LoopEnd {
   return { stopReason: 'time_limit', failure: { type: 'config', message, retryable: true } }
 }
 
-/** Undefined when the signal comes first; the promise then goes on by itself, for the next run to await. */
+/** Returns undefined if the signal is aborted first; the promise then continues, and the next run awaits it. */
 async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   const { promise: aborted, resolve } = Promise.withResolvers<undefined>()
   const onAbort = () => resolve(undefined)

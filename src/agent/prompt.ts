@@ -1,4 +1,4 @@
-/** The system prompt: what the model is told about its job, its shell and its directory. */
+/** The system prompt: tells the model about its job, its shell and its directory. */
 
 export type PromptParts = {
   readonly workdir: string
@@ -9,7 +9,7 @@ export type PromptParts = {
   readonly microagents: readonly string[]
 }
 
-/** Depends on nothing but its arguments, not the time nor the machine: providers' caches live by that. */
+/** Depends only on its arguments, not on the time or the machine: providers' caches rely on that. */
 export function buildSystemPrompt({ workdir, tools, base, extensions, microagents }: PromptParts): string {
   return [base ?? ownPrompt(workdir, tools), ...extensions, ...microagents].join('\n\n')
 }
@@ -28,8 +28,8 @@ const NO_TOOLS = `You have no tools in this conversation: answer from what you k
 const WORKING = `How to work:
 - Look before you change. Read the files and try the programs that matter, instead of guessing what they hold.
 - Do what was asked, all of it, and nothing beyond it that the user would not want.
-- Check your work by running it. When something fails, read the error, find the cause, mend that, and run it again.
-- If you cannot go on without a decision that is the user's, ask for it in a message without a tool call; that ends your turn.
+- Check your work by running it. When something fails, read the error, find the cause, fix it, and run it again.
+- If you cannot continue without a decision that is the user's, ask for it in a message without a tool call; that ends your turn.
 - When the work is done, say in a few sentences what you did and what you saw that shows it works. Report only what you saw; say plainly what failed or was left out.
 - Values written <secret:NAME> have been hidden from you. Use the environment variable $NAME in their place.`
 
@@ -47,9 +47,9 @@ const EDITOR = `Your editor (the FileEditor tool):
 
 const TASKS = `Your task list (the TaskTracker tool): for work of more than a few steps, write it before you begin, and keep it true as you go; the user follows it.`
 
-const FINISH = `When all is done, or you cannot go on, call Finish with what you have to say to the user; that ends your work.`
+const FINISH = `When all is done, or you cannot continue, call Finish with what you have to say to the user; that ends your work.`
 
-/** By the tool's name; what a tool's own description says is not said again. */
+/** By the tool's name; a tool's own description is not repeated. */
 const ABOUT_TOOLS: Readonly<Record<string, string>> = {
   Bash: SHELL,
   FileEditor: EDITOR,

@@ -1,4 +1,4 @@
-/** The border at which a model's words come in: text, reasoning, calls and errors pass here before anyone reads them. */
+/** Redacts everything that a model returns: text, reasoning, calls and errors, before anything else reads them. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { uuid7 } from '../lib/uuid7.ts'
 import { parseJsonObject } from '../lib/json/untrusted-json.ts'
@@ -12,8 +12,9 @@ import type { StreamRedactor } from '../security/redaction/stream-redactor.ts'
 import { SLICE_CHARS } from '../security/redaction/stream-redactor.ts'
 
 /**
- * The same model, none of whose words is a secret. Deltas joined are the text of the answer, but for a server key that
- * came in several of them: it is in none of the answer, while a delta loses only what is a whole key by itself.
+ * Returns the same model with secrets redacted in its output. The joined deltas equal the text of the answer, except
+ * for a server key that was split over several deltas: the answer never contains it, while a delta loses only what is a
+ * whole key by itself.
  */
 export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
   return {
@@ -33,7 +34,7 @@ export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
             parts = createParts(redactor, toolNames)
             yield { ...next.value, message: redactMessage(next.value.message, redactor) }
           } else {
-            // Not `yield*`, which costs each piece two more turns of the microtask queue.
+            // Not `yield*`, which costs each piece two more microtasks.
             for (const slice of slicesOf(next.value)) {
               for (const piece of parts.add(slice)) yield piece
               if (slice !== next.value) await nextTurn()
@@ -51,7 +52,7 @@ export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
   }
 }
 
-/** A long delta as several, so that no single one keeps the event loop for long. */
+/** Splits a long delta, so that no single one blocks the event loop for long. */
 function slicesOf(delta: LlmPiece): LlmPiece[] {
   const { text } = delta
   if (text.length <= SLICE_CHARS) return [delta]
@@ -62,12 +63,12 @@ function slicesOf(delta: LlmPiece): LlmPiece[] {
   }))
 }
 
-/** Each part of an answer is a text of its own. */
+/** Each part of an answer is a separate text. */
 function createParts(redactor: Redactor, toolNames: ReadonlySet<string>) {
   const parts = new Map<string, { readonly texts: StreamRedactor; latest: LlmPiece }>()
   const shown = (delta: LlmPiece, text: string): LlmPiece[] => (text === '' ? [] : [{ ...delta, text }])
   const safeId = createSafeIds(redactor)
-  // Any other could be, or begin, a secret.
+  // Any other name could be a secret, or begin one.
   const safeName = (name: string) => (toolNames.has(name) ? name : '')
   return {
     safeId,
@@ -83,7 +84,7 @@ function createParts(redactor: Redactor, toolNames: ReadonlySet<string>) {
   }
 }
 
-/** All that a provider may choose the words of. */
+/** Redacts all texts that a provider controls. */
 async function redactAnswer(
   answer: LlmAnswer,
   redactor: Redactor,
@@ -114,7 +115,7 @@ async function redactCall(
   }
 }
 
-/** An id must stay the only one of its kind, which no placeholder is. The same id is replaced by the same one. */
+/** Replaces ids that contain secrets: an id must stay unique, which a placeholder is not. Equal ids stay equal. */
 function createSafeIds({ redact }: Redactor): (id: string) => string {
   const replaced = new Map<string, string>()
   return (id) => {
@@ -125,7 +126,7 @@ function createSafeIds({ redact }: Redactor): (id: string) => string {
   }
 }
 
-/** String by string: what stands inside a string may be escaped in ways that only a parser undoes. */
+/** Redacts string by string: the content of a string may be escaped in ways that only a parser decodes. */
 async function redactArguments(text: string, { redact, redactInSlices }: Redactor): Promise<string> {
   const input = parseJsonObject(text)
   if (!input) return await redactInSlices(text)
@@ -146,10 +147,10 @@ async function redactError(error: LlmError, redactor: Redactor): Promise<LlmErro
   return new LlmError(type, redactMessage(message, redactor), { retryable, partial: said, lacksTools, cause })
 }
 
-/** Providers show a key that they refuse, mostly with its middle hidden. */
+/** Providers quote a key that they refuse, mostly with its middle masked. */
 const redactMessage = (message: string, { redact }: Redactor) => redactMaskedKeys(redact(message))
 
-/** Only what the model was saying is cut off, not the names beside it. */
+/** Only the model's text can be incomplete, not the names. */
 async function redactPartial(partial: LlmAnswer, redactor: Redactor): Promise<LlmAnswer> {
   const { redactCutOff } = redactor
   const [text, reasoning] = [redactCutOff(partial.text), redactCutOff(partial.reasoning)]

@@ -1,26 +1,34 @@
-/** Notices an agent that is stuck: a pure fold over events that counts how often the same failing calls came in a row. */
+/**
+ * Detects an agent that is stuck: a pure fold over events that counts how often the same failing calls were repeated.
+ */
 import { createHash } from 'node:crypto'
 import type { Event, EventOf } from '../contract/events/event.ts'
 import type { ToolCall } from './tool-calls.ts'
 
-/** Repetitions after which the model is told to do something else, and those after which the run ends. */
+/** Repetitions after which the model is advised to do something else, and after which the run ends. */
 export const ADVICE_AT = 4
 export const STUCK_AT = 6
 
-/** The same calls with other results may be waiting for something, but not for ever: so many count as one repetition. */
+/**
+ * The same calls with different results may be polling for something, but not forever: this many count as one
+ * repetition.
+ */
 export const OTHER_RESULTS_PER_REPEAT = 2
 
-/** Answers in one repetition: the same answer again, or two that alternate. */
+/** Answers per repetition: the same answer again, or two that alternate. */
 const PERIODS = [1, 2]
 const KEPT_ANSWERS = STUCK_AT * OTHER_RESULTS_PER_REPEAT * Math.max(...PERIODS)
 
-/** Characters of a hash. Short, as every conversation keeps a few of them. */
+/** Characters of a hash. Short, because every conversation keeps a few of them. */
 const HASH_LENGTH = 16
 
 export type Repeats = {
-  /** The latest answers in a row whose calls all failed, oldest first: a hash of the calls, then one of their results. */
+  /**
+   * The latest consecutive answers whose calls all failed, oldest first: a hash of the calls, then one of their
+   * results.
+   */
   readonly failures: readonly string[]
-  /** The same of the calls of the open turn that have failed so far; undefined once one of them has not. */
+  /** The same for the calls of the open turn that have failed so far; undefined as soon as one has not. */
   readonly open?: readonly string[] | undefined
 }
 
@@ -31,11 +39,11 @@ type Result = Pick<
   'tool_use_id' | 'output' | 'is_error' | 'error_type' | 'error_message' | 'parent_tool_use_id'
 >
 
-/** `openCalls` are the calls without a result, as they were before the event. */
+/** `openCalls` are the calls without a result before the event. */
 export function repeatsAfter(repeats: Repeats, event: Event, openCalls: readonly ToolCall[]): Repeats {
   switch (event.type) {
     case 'UserMessage':
-      return NO_REPEATS // the model has something new to go by
+      return NO_REPEATS // the model has new input
     case 'AssistantMessage':
       if (event.parent_tool_use_id) return repeats
       return event.tool_use_ids.length ? { failures: repeats.failures, open: [] } : NO_REPEATS
@@ -46,18 +54,20 @@ export function repeatsAfter(repeats: Repeats, event: Event, openCalls: readonly
   }
 }
 
-/** How often the latest failing answer, or the latest two in turn, came in a row; less often where results differ. */
+/**
+ * Returns how often the latest failing answer, or the latest two in turn, were repeated; fewer if the results differ.
+ */
 export function countRepeats(repeats: Repeats): number {
   const { same, alike } = countTimes(repeats)
   return Math.max(same, Math.floor(alike / OTHER_RESULTS_PER_REPEAT))
 }
 
-/** `same`: with the same results; `alike`: whatever the results. */
+/** `same`: with equal results; `alike`: with any results. */
 function countTimes({ failures }: Repeats): { readonly same: number; readonly alike: number } {
   return { same: timesInRow(failures), alike: timesInRow(failures.map(callsIn)) }
 }
 
-/** What the model is told with the result that makes its turn a repetition too many. */
+/** Returns the advice for the model with the result that completes one repetition too many. */
 export function adviceFor(repeats: Repeats, result: Result, openCalls: readonly ToolCall[]): string | undefined {
   const after = withResult(repeats, result, openCalls)
   const times = countRepeats(after)
@@ -78,10 +88,10 @@ function withResult(repeats: Repeats, result: Result, openCalls: readonly ToolCa
   return { failures: [...repeats.failures, answer].slice(-KEPT_ANSWERS), open: [] }
 }
 
-/** Results that say nothing about the call itself: somebody decided them. */
+/** Error types that say nothing about the call itself, because it was decided not to run it. */
 const DECIDED = new Set<EventOf<'ToolResult'>['error_type']>(['interrupted', 'rejected', 'denied'])
 
-/** Also a command that exited with another code than 0, which is no error of its tool. */
+/** Includes a command with a non-zero exit code, which is not an error of its tool. */
 function hasFailed({ is_error, error_type, output }: Result): boolean {
   if (is_error) return !DECIDED.has(error_type)
   const { exit_code } = typeof output === 'object' && output !== null ? (output as { exit_code?: unknown }) : {}
@@ -94,7 +104,7 @@ function hashOf({ name, input }: ToolCall, { output, error_type, error_message }
 
 const callsIn = (failure: string) => failure.slice(0, HASH_LENGTH)
 
-/** Of what was stored as JSON, so it can be written as JSON again. */
+/** Hashes values that were stored as JSON, and can be serialised again. */
 function hash(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, HASH_LENGTH)
 }

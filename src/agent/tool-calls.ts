@@ -1,4 +1,7 @@
-/** From a tool call to its one result: looks the tool up, checks the input, runs it, and stores what came of it. Never throws for what a tool does. */
+/**
+ * Executes a tool call: looks the tool up, checks the input, runs it, and stores its one result. Never throws for
+ * errors of a tool.
+ */
 import { toJSONSchema } from 'zod'
 import type { z } from 'zod'
 import type { EventDraft } from '../contract/events/event.ts'
@@ -11,59 +14,60 @@ import { mapStrings } from '../lib/json/map-strings.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
 
-/** A call as the log has it; `input` is a string where the model sent no JSON object. */
+/** A call as logged; `input` is a string if the model sent no JSON object. */
 export type ToolCall = {
   readonly toolUseId: string
   readonly name: string
   readonly input: unknown
   readonly runId: string | undefined
-  /** The input is a decision's, not the model's. */
+  /** The input comes from a user's decision, not from the model. */
   readonly isChanged?: boolean
 }
 
-/** `finishes`: the tool was one that ends the run; `finalText` is then what it had to say. */
+/** `finishes`: the tool ends the run; `finalText` is its text. */
 export type FinishedCall = { readonly finishes: false } | { readonly finishes: true; readonly finalText: string }
 
 export type ToolCallsDeps = {
   readonly tools: readonly Tool[]
   readonly context: () => Omit<ToolContext, 'toolUseId' | 'signal' | 'onOutput'>
-  /** What a tool says passes here, whole or as it comes, before anyone reads it. */
+  /** Redacts all output of tools, complete or streamed, before anything else reads it. */
   readonly redactor: Pick<Redactor, 'redact' | 'stream'>
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
-  /** What to tell the model with this result, where there is something. */
+  /** Returns advice for the model to add to this result, if any. */
   readonly adviceFor: (result: ResultDraft) => string | undefined
   readonly onOutput: (toolUseId: string, stream: 'stdout' | 'stderr', text: string, offset: number) => void
   readonly onCrash: (error: unknown, call: ToolCall) => void
 }
 
 /**
- * The calls of one conversation. A call that a pause left running is still in here when the next run comes to it, and
- * is awaited instead of run a second time. `run` rejects only when its result could not be stored.
+ * The calls of one conversation. A call that a pause left running is still in here when the next run reaches it, and is
+ * awaited instead of run a second time. `run` rejects only if its result could not be stored.
  */
 export interface ToolCalls {
   readonly descriptions: readonly ModelTool[]
   render(toolName: string, output: unknown): string
   run(call: ToolCall): Promise<FinishedCall>
-  /** Whether it was started: it runs still, or its result waits to be stored. */
+  /** Returns true if it was started: it is running, or its result waits to be stored. */
   hasBegun(toolUseId: string): boolean
-  /** What is wrong with an input, in words. */
+  /** Describes what is invalid in an input. */
   findFault(name: string, input: unknown): string | undefined
-  /** Whether nobody need be asked: it touches nothing outside the conversation, or will be refused anyhow. */
+  /** Returns true if it needs no approval: it affects nothing outside the conversation, or will be refused anyway. */
   isHarmless(call: Pick<ToolCall, 'name' | 'input'>): boolean
   /**
-   * Ends what runs now; each call still gets its result, as `interrupted`. Resolves when all have it, or without those
-   * that do not heed their signal: whoever waits for this has promised an answer within two seconds.
+   * Ends the running calls; each still gets its result, as `interrupted`. Resolves when all have it, or without those
+   * that ignore their signal: the caller has promised an answer within two seconds.
    */
   interrupt(): Promise<void>
 }
 
-/** How long a tool that is to end may take for it before it is no longer waited for, milliseconds. */
+/** How long to wait for a tool that was asked to end, in milliseconds. */
 const INTERRUPT_GRACE_MS = 1500
 
 export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
   const byName = new Map(deps.tools.map((tool) => [tool.name, tool]))
   const running = new Map<string, { promise: Promise<FinishedCall>; abort: AbortController }>()
-  // A call that ran and whose result could not be stored (the disk was full) must not run again: only its storing is repeated.
+  // A call that ran and whose result could not be stored (the disk was full) must not run again: only the write is
+  // retried.
   const unstored = new Map<string, ResultDraft>()
 
   const advised = (result: ResultDraft): ResultDraft => {
@@ -112,7 +116,7 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
 
 type ResultDraft = Extract<EventDraft, { type: 'ToolResult' }>
 
-/** Long enough for any sensible call, short enough that a hallucinated one does not flood the log. */
+/** Enough for any sensible call, few enough that a hallucinated one does not flood the log. */
 const MAX_ISSUES = 10
 
 async function runTool(
@@ -163,7 +167,7 @@ async function execute(
   }
 }
 
-/** Output as it is shown while the tool runs; offsets count the bytes that were shown, not those that were taken out. */
+/** Output shown while the tool runs; offsets count the redacted bytes. */
 function createLiveOutput({ redactor, onOutput }: ToolCallsDeps, { toolUseId }: ToolCall) {
   const streams = { stdout: { texts: redactor.stream(), shown: 0 }, stderr: { texts: redactor.stream(), shown: 0 } }
   const show = (name: 'stdout' | 'stderr', text: string) => {
@@ -180,7 +184,7 @@ function createLiveOutput({ redactor, onOutput }: ToolCallsDeps, { toolUseId }: 
   }
 }
 
-/** An image that holds a secret is left out whole: with something else inside it would be none. */
+/** An image that contains a secret is left out: redacting inside it would break it. */
 function redactOutput(output: unknown, redact: (text: string) => string): unknown {
   const parts = partsOfOutput(output)
   if (!parts) return mapStrings(output, redact)
@@ -190,10 +194,13 @@ function redactOutput(output: unknown, redact: (text: string) => string): unknow
 
 const HIDDEN_IMAGE: UserPart = {
   type: 'text',
-  text: '[An image was here; it is left out, as it holds the value of a secret.]',
+  text: '[An image was left out because it contains the value of a secret.]',
 }
 
-/** The input as the tool takes it, or why it cannot. One answer for the gate and for the run: what the gate lets pass as refused anyhow must not run. */
+/**
+ * Parses the input for the tool, or returns why it is invalid. The gate and the run share this result: a call that
+ * needs no approval because it is invalid must not run.
+ */
 function readInput(tool: Tool, input: unknown): { readonly accepted: unknown } | { readonly fault: string } {
   if (typeof input === 'string') {
     return { fault: `The arguments are not a JSON object: ${jsonFault(input)}. Send the call again with valid JSON.` }
@@ -205,21 +212,23 @@ function readInput(tool: Tool, input: unknown): { readonly accepted: unknown } |
     : { fault: `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}` }
 }
 
-/** Why a call of this tool would be refused; an unknown tool takes nothing. */
+/** Returns why a call of this tool would be refused; an unknown tool accepts nothing. */
 function findFault(tool: Tool | undefined, input: unknown): string | undefined {
   if (!tool) return 'There is no such tool.'
   const read = readInput(tool, input)
   return 'fault' in read ? read.fault : undefined
 }
 
-/** Many models write `null` for an argument that they leave out. */
+/** Many models write `null` for an omitted argument. */
 function withoutNulls(input: unknown): unknown {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- text was refused before, and nothing else is stored for a call
   const entries = Object.entries(input as object)
   return Object.fromEntries(entries.filter(([, value]) => value !== null))
 }
 
-/** Throws for what JSON cannot say: it could never be stored, and the call would be without its result for ever. */
+/**
+ * Throws for values that JSON cannot express: they could never be stored, and the call would have no result forever.
+ */
 function asJson(output: unknown): unknown {
   return output === undefined ? '' : JSON.parse(JSON.stringify(output))
 }
@@ -248,12 +257,12 @@ function renderOutput(tool: Tool | undefined, output: unknown): string {
   try {
     if (tool?.render) return tool.render(output)
   } catch {
-    // Stored by another version of the tool; the model reads it as it is.
+    // Another version of the tool stored it; the model reads it unchanged.
   }
   return JSON.stringify(output) ?? ''
 }
 
-/** MCP form to what a model takes. */
+/** Converts the MCP form to the form for models. */
 function describeTool(tool: Tool): ModelTool {
   let inputSchema = inputSchemas.get(tool.input)
   if (!inputSchema) {
@@ -263,5 +272,5 @@ function describeTool(tool: Tool): ModelTool {
   return { name: tool.name, description: tool.description, inputSchema }
 }
 
-// Made once for all conversations: it is a tenth of what making one costs, and some KB of each.
+// Created once for all conversations: it is a tenth of the cost of creating a conversation, and some KB for each.
 const inputSchemas = new WeakMap<Tool['input'], ModelTool['inputSchema']>()

@@ -1,4 +1,4 @@
-/** One answer of the model: streamed out as transient deltas, then stored whole, together with the calls it makes. */
+/** One model answer: streamed as transient deltas, then stored as a whole, together with its tool calls. */
 import type { EventDraft } from '../contract/events/event.ts'
 import type { TransientDraft } from '../contract/events/transient-event.ts'
 import type { Llm, LlmAnswer, LlmPiece, LlmRequest, LlmRetry, ModelToolCall } from '../llm/llm.ts'
@@ -8,7 +8,7 @@ import { uuid7 } from '../lib/uuid7.ts'
 
 export type TurnDeps = {
   readonly runId: string
-  /** Seq of the last event that the request is made from. */
+  /** Seq of the last event that the request includes. */
   readonly readThrough: number
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
   readonly publish: (draft: TransientDraft) => void
@@ -17,9 +17,9 @@ export type TurnDeps = {
 export type Turn = { readonly hasCalls: boolean; readonly stopReason: string }
 
 /**
- * By the time it resolves, answer and calls are durable. Throws what the model threw, once what had been said is stored
- * as `partial`, and the signal's reason when aborted. Each retry is stored before its wait. No tool has been started
- * before the answer is whole, so that a retry repeats nothing but words.
+ * When it resolves, answer and calls are durable. Throws the model's error after storing the partial answer as
+ * `partial`, and the signal's reason when aborted. Each retry is logged before its wait. No tool starts before the
+ * answer is complete, so that a retry repeats only text.
  */
 export async function takeTurn(llm: Llm, request: LlmRequest, deps: TurnDeps, signal: AbortSignal): Promise<Turn> {
   let messageId = uuid7()
@@ -48,7 +48,7 @@ export async function takeTurn(llm: Llm, request: LlmRequest, deps: TurnDeps, si
   }
 }
 
-/** Gives each delta its place: part and offset, so that a reader can tell a gap. */
+/** Numbers each delta by part and offset, so that a reader can detect a gap. */
 function createDeltaPublisher(messageId: string, { publish, runId }: TurnDeps) {
   const offsets = new Map<string, number>()
   return (delta: LlmPiece) => {
@@ -91,7 +91,7 @@ async function storeAnswer(answer: LlmAnswer, messageId: string, deps: TurnDeps)
     const input = parseInput(call)
     return { type: 'ToolUse', source: 'agent', run_id: deps.runId, tool_use_id: call.id, name: call.name, input }
   })
-  // One batch: a crash leaves the answer with all of its calls, or neither.
+  // One batch: after a crash the log has the answer with all of its calls, or neither.
   await deps.emit([assistantMessage(answer, messageId, deps), ...uses])
   return { hasCalls: uses.length > 0, stopReason: answer.stopReason }
 }
@@ -102,7 +102,7 @@ async function storePartial(said: LlmAnswer, messageId: string, deps: TurnDeps):
 
 function assistantMessage(answer: LlmAnswer, messageId: string, { runId, readThrough }: TurnDeps) {
   const { reasoning } = answer
-  // Providers refuse a message of nothing but white space, and with it every later request of the conversation.
+  // Providers refuse a message that is only white space, and with it every later request of the conversation.
   const text = answer.text.trim() === '' ? '' : answer.text
   return {
     type: 'AssistantMessage',
@@ -123,7 +123,7 @@ function assistantMessage(answer: LlmAnswer, messageId: string, { runId, readThr
   } as const satisfies EventDraft
 }
 
-/** The arguments as an object, or the text as it came where it is none: the call's result will say what is wrong. */
+/** Parses the arguments, or returns the text if it is not an object: the call's result will report the error. */
 function parseInput({ arguments: text }: ModelToolCall): unknown {
   return parseJsonObject(text) ?? text
 }

@@ -1,6 +1,6 @@
 /**
- * How every reader follows a log: SSE, WebSocket, webhooks, SDK and terminal alike. What was before it came is read
- * from the store, then it goes over to what happens now, without gap or duplicate.
+ * Follows a log for every kind of reader: SSE, WebSocket, webhooks, SDK and terminal. Reads the backlog from the store,
+ * then switches to live events, without gap or duplicate.
  */
 import { Problem } from '../contract/problem.ts'
 import type { EventLog } from './event-log.ts'
@@ -8,37 +8,37 @@ import { FEED_LIMITS, FeedBuffer } from './feed-buffer.ts'
 import type { FeedBatch, FeedEnd, FeedLimits } from './feed-buffer.ts'
 import type { Published } from './sse-frame.ts'
 
-/** Events read from the store at a time, and bytes looked at. */
+/** Limits for one read from the store, in events and bytes. */
 const PAGE = { limit: 256, maxBytes: 1024 * 1024 }
 const HEARTBEAT_MS = 15_000
 
-/** A log, or the firehose, whose seqs are its own. */
+/** A log, or the firehose, which numbers its records itself. */
 export type FeedSource = Pick<EventLog, 'head' | 'ended' | 'read' | 'subscribe' | 'messagesSoFar'>
 
 export type FollowOptions = {
-  /** The last event the reader knows; 0 for all of them. Absent: from now on. */
+  /** The last event the reader knows; 0 for all events. Absent: only new events. */
   readonly afterSeq?: number
   /** Durable events of these types only. */
   readonly types?: ReadonlySet<string>
-  /** What else must hold of a record, be it durable or not. */
+  /** A further filter for durable and transient records. */
   readonly only?: (record: Published) => boolean
-  /** Transient events too, whatever their types. */
+  /** Include transient events, independent of `types`. */
   readonly deltas?: boolean
-  /** Ends the feed as soon as it waits for events; a `return()` alone comes through only at the next event. */
+  /** Ends the feed as soon as it waits for events; a `return()` alone takes effect only at the next event. */
   readonly signal?: AbortSignal
   readonly limits?: FeedLimits
-  /** What of the backlog is read at a time: so much a reader that takes its time keeps in memory. */
+  /** Limits for one read of the backlog: a slow reader keeps this much in memory. */
   readonly page?: { readonly limit: number; readonly maxBytes: number }
-  /** After so long without anything to tell, an empty batch comes: with the seq reached, time for a sign of life. */
+  /** After this long without events, an empty batch with the reached seq is yielded, for a heartbeat. */
   readonly heartbeatMs?: number
 }
 
 /**
- * Batches of records until the one that has an `end`, which is the last. A batch has all that came while the reader was
- * busy, so a burst is one write; a single delta reaches a waiting reader within the tick it was published in.
- * Throws `cursor_ahead` at once; what the store throws while the backlog is read, in the loop. The starting point
- * is fixed by this call, the subscription made by the first `next()` that has nothing left to read: nothing is lost
- * in between. The reader sets the pace of the backlog; only live it can be too slow.
+ * Yields batches of records; the last one has an `end`. A batch has everything that arrived while the reader was busy,
+ * so a burst is one write; a single delta reaches a waiting reader within the tick it was published in. Throws
+ * `cursor_ahead` immediately, and errors of the store in the loop while the backlog is read. This call fixes the
+ * starting point; the first `next()` with nothing left to read subscribes: nothing is lost in between. The reader sets
+ * the pace of the backlog; it can be too slow only for live events.
  */
 export function follow(log: FeedSource, options: FollowOptions = {}): AsyncGenerator<FeedBatch, void, void> {
   const { afterSeq = log.head } = options
@@ -46,7 +46,7 @@ export function follow(log: FeedSource, options: FollowOptions = {}): AsyncGener
   return feed(log, afterSeq, options)
 }
 
-/** Throws `cursor_ahead` for what the log has not come to. */
+/** Throws `cursor_ahead` for a seq beyond the log's head. */
 export function requireSeq({ head }: Pick<FeedSource, 'head'>, afterSeq = 0): void {
   if (afterSeq > head) throw cursorAhead(afterSeq, head)
 }
@@ -59,15 +59,15 @@ async function* feed(log: FeedSource, afterSeq: number, options: FollowOptions):
   while (reachedSeq < log.head && !isOver()) {
     const batch = await readOn(log, reachedSeq, options)
     reachedSeq = batch.reachedSeq
-    // A filter may let nothing through for long.
+    // A filter may let nothing through for a long time.
     if (batch.records.length === 0 && performance.now() - toldAt < heartbeatMs) continue
     yield batch
     toldAt = performance.now()
   }
 
-  // Cutover. All up to the head has been read, and from there to the subscription there is no `await`: an event stored
-  // in between would be in neither. Subscribing first, and buffering until the backlog is read, would be as gapless;
-  // but then a reader far behind would lag, and be cut off, for what it hasn't come to yet.
+  // Cutover. All events up to the head have been read, and there is no `await` between that check and the subscription:
+  // an event stored in between would be in neither. Subscribing first, and buffering until the backlog is read, would
+  // also leave no gap; but then a reader far behind would lag, and be cut off, for events it has not reached yet.
   const buffer = new FeedBuffer({ reachedSeq, types, only, limits, heartbeatMs })
   const onAbort = () => buffer.end('aborted')
   const unsubscribe = log.subscribe({
@@ -100,7 +100,7 @@ async function readOn(log: FeedSource, afterSeq: number, options: FollowOptions)
     const { events, scannedTo = head } = await log.read({ ...range, ...(types && { types }) })
     return { records: only ? events.filter(only) : events, reachedSeq: scannedTo }
   } catch (error) {
-    // The log was closed under us: the loop sees it and says so in its own way.
+    // The log was closed during the read: the loop notices it and ends the feed.
     if (log.ended) return { records: [], reachedSeq: afterSeq }
     throw error
   }

@@ -1,6 +1,6 @@
 /**
- * The log of one conversation as its writer and all its readers share it: what is appended is stored, then shown.
- * Knows who listens; how far each has read, and what becomes of the slow, is for the feed.
+ * The log of one conversation, shared by its writer and all its readers: appended events are stored, then published. It
+ * knows its subscribers; the feed tracks how far each has read and handles slow readers.
  */
 import type { EventDraft } from '../contract/events/event.ts'
 import type { TransientDraft } from '../contract/events/transient-event.ts'
@@ -11,17 +11,17 @@ import { LiveMessages } from './live-messages.ts'
 import type { TransientRecord } from './transient-record.ts'
 import { createTransientRecord } from './transient-record.ts'
 
-/** Why a log is no more: its conversation was deleted, or the server lets go of it. */
+/** Why a log has ended: its conversation was deleted, or the server closes it. */
 export type LogEnd = 'deleted' | 'closing'
 
-/** Called synchronously, so it does little. What it throws goes to `onListenerError` and hurts nobody else. */
+/** Called synchronously, so it must be fast. Errors go to `onListenerError` and do not affect other subscribers. */
 export type LogSubscriber = {
-  /** Events appended together, durable, in the order of their seqs and without gaps from call to call. */
+  /** Events that were appended together: durable, in order of seq, and without gaps between calls. */
   readonly onEvents: (events: readonly StoredEvent[]) => void
   readonly onTransient?: (record: TransientRecord) => void
-  /** What the reader is told, and is no event. Only the firehose has it. */
+  /** A notice that is not an event. Only the firehose has notices. */
   readonly onNotice?: (notice: Notice) => void
-  /** Once, as the last call. `lagged`, of the firehose only: what comes next can be read, and is not shown. */
+  /** Called once, last. `lagged` occurs only on the firehose: later events can be read, but are not published. */
   readonly onClose?: (end: LogEnd | 'lagged') => void
 }
 
@@ -29,11 +29,11 @@ export type EventLogDeps = {
   /** Owned from here on: closed with this log. */
   readonly log: StoredLog
   readonly onListenerError: (error: unknown) => void
-  /** Told how long it took until events were durable, milliseconds. */
+  /** Called with the milliseconds until events were durable. */
   readonly onAppended?: (ms: number) => void
   /**
-   * Around each append, for what has to be durable before it. Calls `append` once: at once, or those that wait in the
-   * order they came. What it throws before, the append throws.
+   * Wraps each append, for writes that must be durable before it. Calls `append` once, immediately or, for waiting
+   * appends, in order. The append rejects with its errors.
    */
   readonly guard?: <T>(append: () => Promise<T>) => Promise<T>
   /** Unix time in milliseconds. */
@@ -42,7 +42,9 @@ export type EventLogDeps = {
 
 export class EventLog {
   readonly conversationId: string
-  /** Resolves when the store has failed, and the log has to be opened again. Not when another writer took it over. */
+  /**
+   * Resolves when the store has failed and the log must be reopened. Does not resolve if another writer took it over.
+   */
   readonly whenStoreFailed: Promise<void>
   readonly #deps: EventLogDeps
   readonly #log: StoredLog
@@ -61,46 +63,53 @@ export class EventLog {
     this.whenStoreFailed = this.#storeFailed.promise
   }
 
-  /** Seq of the last durable event; 0 when there is none. Subscribers hear of it at the latest in the next microtasks. */
+  /** Seq of the last durable event; 0 if there is none. Subscribers receive it at the latest in the next microtasks. */
   get head(): number {
     return this.#log.head
   }
 
-  /** Set once closing began: from then on there is nothing to wait for and nothing to read. */
+  /** Set when closing has begun: from then on nothing can be awaited or read. */
   get ended(): LogEnd | undefined {
     return this.#ended
   }
 
-  /** Nothing can be appended any more: the store can't tell what is durable, or another writer took the log over. */
+  /**
+   * True if nothing can be appended any more: the store cannot determine what is durable, or another writer took the
+   * log over.
+   */
   get failed(): boolean {
     return this.#failed
   }
 
-  /** For tests and to see whether anybody still looks. */
+  /** For tests, and to see whether there are readers left. */
   get subscriberCount(): number {
     return this.#subscribers.size
   }
 
   /**
-   * Stores the events, all or none, then shows them to every subscriber, then resolves: whoever awaits it knows that
-   * all have heard. Concurrent appends are stored and shown in the order of the calls.
-   * Throws a `Problem`: `storage_full` and `unavailable` (nothing was stored, try again), `storage_failed` (see `failed`).
+   * Stores the events, all or none, then publishes them to every subscriber, then resolves: when it resolves, all
+   * subscribers have received them. Concurrent appends are stored and published in the order of the calls. Throws a
+   * `Problem`: `storage_full` and `unavailable` (nothing was stored, try again), `storage_failed` (see `failed`).
    */
   append(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
     const stored = this.#store(drafts)
-    // In the order of the calls, however the promises of the store are chained. No `Queue`: the storing must not wait.
+    // Publish in the order of the calls, however the promises of the store are chained. No `Queue`: storing must not
+    // wait.
     const shown = this.#lastShown.then(async () => {
       const events = await stored
       this.#show(events)
       return events
     })
     this.#lastShown = shown.catch(() => undefined)
-    // Its fate is told through `shown`; alone, it would be an unhandled rejection while another is awaited before it.
+    // `shown` reports its outcome; alone, it would be an unhandled rejection while another is awaited before it.
     stored.catch(() => undefined)
     return shown
   }
 
-  /** Shown to those who are there, at once: before any event whose `append` has not resolved. Never stored. */
+  /**
+   * Publishes a transient event to the current subscribers, immediately: before any event whose `append` has not
+   * resolved. Never stores it.
+   */
   publish(draft: TransientDraft): void {
     if (this.#ended) return
     const record = createTransientRecord(draft, this.conversationId, this.#now())
@@ -109,16 +118,16 @@ export class EventLog {
     this.#tellAll((subscriber) => subscriber.onTransient?.(record))
   }
 
-  /** From now on. Returns how to stop, which may be called at any time and more than once. */
+  /** Subscribes to new events. Returns an idempotent unsubscribe function. */
   subscribe(subscriber: LogSubscriber): () => void {
-    // A copy, so that each subscription is its own, also of one subscriber that comes twice.
+    // Copy it, so that two subscriptions of the same object are separate.
     const own = { ...subscriber }
     if (this.#ended) own.onClose?.(this.#ended)
     else this.#subscribers.add(own)
     return () => this.#subscribers.delete(own)
   }
 
-  /** The messages being streamed, up to now, each part as one delta: what a subscriber of this very tick has missed. */
+  /** Returns the messages being streamed so far, each part as one delta: what a subscriber of this tick has missed. */
   messagesSoFar(): readonly TransientRecord[] {
     return this.#messages.soFar(this.conversationId, this.#now())
   }
@@ -135,7 +144,7 @@ export class EventLog {
     return this.#log.count(filter)
   }
 
-  /** Waits for what was appended, then tells the subscribers why it is over. Idempotent. */
+  /** Waits for pending appends, then notifies the subscribers of the end. Idempotent. */
   close(end: LogEnd): Promise<void> {
     return (this.#closing ??= this.#close(end))
   }
@@ -144,7 +153,7 @@ export class EventLog {
     return (this.#deps.now ?? Date.now)()
   }
 
-  // Not async: a quiet log starts writing within this very call.
+  // Not async: an idle log starts writing within this very call.
   #store(drafts: readonly EventDraft[]): Promise<readonly StoredEvent[]> {
     const { guard } = this.#deps
     return guard ? guard(() => this.#write(drafts)) : this.#write(drafts)
@@ -171,21 +180,22 @@ export class EventLog {
 
   #show(events: readonly StoredEvent[]): void {
     if (events.length === 0) return
-    // Before the subscribers are told: one who joins from here on gets the durable message, not its beginnings too.
+    // Forget them before the subscribers are called: a reader who joins now receives the durable message, not its
+    // beginning too.
     if (!this.#messages.isEmpty) this.#forgetMessagesOf(events)
     this.#tellAll((subscriber) => subscriber.onEvents(events))
   }
 
   #forgetMessagesOf(events: readonly StoredEvent[]): void {
     for (const stored of events) {
-      // By its type first: `event` parses, and only that of a message is asked for.
+      // Check the type first: `event` parses, and only messages need it.
       if (stored.type !== 'AssistantMessage') continue
       if (stored.event.type === 'AssistantMessage') this.#messages.forget(stored.event.message_id)
     }
   }
 
   #tellAll(tell: (subscriber: LogSubscriber) => void): void {
-    // Those of this moment: who subscribes while others are told has read, or been given, what they are told of.
+    // Use the current subscribers: one that is added during the calls has already read or received these records.
     for (const subscriber of Array.from(this.#subscribers)) {
       try {
         if (this.#subscribers.has(subscriber)) tell(subscriber)

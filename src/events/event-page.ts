@@ -1,11 +1,11 @@
-/** Pages of a log for lists: an opaque cursor in, the events and the next cursor out. */
+/** Reads pages of a log for lists: takes an opaque cursor, returns the events and the next cursor. */
 import type { ListEvents } from '../contract/events/events-api.ts'
 import { Problem } from '../contract/problem.ts'
 import { decodePageId, encodePageId } from '../lib/page-id.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { ReadOptions, StoredEvent, StoredLog } from './event-store.ts'
 
-/** `nextPageId` is null when the range is exhausted. Throws a `Problem` for a `page_id` that no page gave. */
+/** `nextPageId` is null when the range is exhausted. Throws a `Problem` for an invalid `page_id`. */
 export async function readEventPage(
   log: Pick<StoredLog, 'read'>,
   query: ListEvents,

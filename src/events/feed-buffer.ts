@@ -1,16 +1,19 @@
-/** What one live reader has not taken yet: bounded, so that a slow reader costs a known amount and nobody else anything. */
+/**
+ * The records that one live reader has not taken yet: bounded, so that a slow reader costs a known amount and does not
+ * affect others.
+ */
 import type { StoredEvent } from './event-store.ts'
 import type { Notice } from './firehose/firehose-record.ts'
 import type { Published } from './sse-frame.ts'
 import type { TransientRecord } from './transient-record.ts'
 
 /**
- * `deleted` and `closing`: the log is no more. `lagged`: the reader was too slow; it may come back with the last seq it
- * has. `aborted`: its own signal.
+ * `deleted` and `closing`: the log has ended. `lagged`: the reader was too slow; it may reconnect with its last seq.
+ * `aborted`: its own signal.
  */
 export type FeedEnd = 'deleted' | 'closing' | 'lagged' | 'aborted'
 
-/** `reachedSeq` is the cursor once these records are handled; with a type filter it may be beyond the last of them. */
+/** `reachedSeq` is the cursor after these records; with a type filter it may be beyond the last of them. */
 export type FeedBatch = {
   readonly records: readonly Published[]
   readonly reachedSeq: number
@@ -19,23 +22,23 @@ export type FeedBatch = {
 }
 
 export type FeedLimits = {
-  /** Beyond it deltas are dropped: their text comes again, whole, in a durable event. */
+  /** Above this, deltas are dropped: a durable event repeats their complete text. */
   readonly softBytes: number
-  /** Beyond either of these the feed ends as `lagged`. */
+  /** Above either of these the feed ends as `lagged`. */
   readonly hardBytes: number
   readonly hardRecords: number
 }
 
-/** The records are shared by all readers, so what a slow one adds is mostly how long they are kept. */
+/** All readers share the records, so a slow one mostly extends how long they are kept. */
 export const FEED_LIMITS: FeedLimits = { softBytes: 256 * 1024, hardBytes: 4 * 1024 * 1024, hardRecords: 10_000 }
 
-/** With what `OPENHANDS_STREAM_BUFFER_BYTES` allows. */
+/** Returns the limits for `OPENHANDS_STREAM_BUFFER_BYTES`. */
 export function feedLimits(bufferBytes: number): FeedLimits {
   return { ...FEED_LIMITS, softBytes: bufferBytes / 16, hardBytes: bufferBytes }
 }
 
 export type FeedBufferOptions = {
-  /** Events up to this one are known to the reader. */
+  /** The reader knows all events up to this one. */
   readonly reachedSeq: number
   readonly types: ReadonlySet<string> | undefined
   readonly only: ((record: Published) => boolean) | undefined
@@ -49,12 +52,12 @@ export class FeedBuffer {
   readonly #limits: FeedLimits
   readonly #heartbeatMs: number
   #reachedSeq: number
-  /** What the reader was last told that it reached. */
+  /** The last `reachedSeq` that the reader received. */
   #toldSeq: number
   #records: Published[] = []
   #bytes = 0
   #end: FeedEnd | undefined
-  /** Set while the reader waits for us, until it runs again. */
+  /** Set while the reader waits, until it runs again. */
   #wake: (() => void) | undefined
   #heartbeat: NodeJS.Timeout | undefined
 
@@ -73,7 +76,7 @@ export class FeedBuffer {
       return this.end('lagged')
     }
     for (const event of events) {
-      // Known from the backlog, which may have been read further than subscribers had been told of.
+      // The backlog contained it: it may have been read further than subscribers had been notified.
       if (event.seq <= this.#reachedSeq) continue
       this.#reachedSeq = event.seq
       if ((!this.#types || this.#types.has(event.type)) && this.#only(event)) this.#add(event)
@@ -84,7 +87,9 @@ export class FeedBuffer {
     if (!this.#end && !this.#isOver(this.#limits.softBytes) && this.#only(record)) this.#add(record)
   }
 
-  /** A reader that is cut off gets nothing more: it is gone, or comes back with its cursor. Others get the rest first. */
+  /**
+   * A reader that is cut off gets nothing more: it is gone, or reconnects with its cursor. Others get the rest first.
+   */
   end(why: FeedEnd): void {
     if (this.#end) return
     this.#end = why
@@ -95,7 +100,7 @@ export class FeedBuffer {
     this.#wake?.()
   }
 
-  /** All there is, as soon as there is any; an empty batch after `heartbeatMs` of silence. */
+  /** Returns all records as soon as there is one; an empty batch after `heartbeatMs` without any. */
   async take(): Promise<FeedBatch> {
     if (this.#records.length === 0 && !this.#end) await this.#somethingNew()
     const records = this.#records
@@ -117,8 +122,8 @@ export class FeedBuffer {
   }
 
   /**
-   * Asked before a record is added, not after: one event of 10 MB is no sign of a slow reader. Nor is a burst while the
-   * reader waits for us: it takes all of it as soon as the publisher lets go of the thread.
+   * Checked before a record is added, not after: one event of 10 MB does not mean that the reader is slow. Neither does
+   * a burst while the reader waits: it takes everything as soon as the publisher yields.
    */
   #isOver(bytes: number): boolean {
     return this.#wake === undefined && this.#bytes >= bytes
@@ -127,7 +132,7 @@ export class FeedBuffer {
   async #somethingNew(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#wake = resolve
-    // One timer for the reader's life, fired or not: a new one for each wait would cost more than the wait.
+    // One timer for the reader's whole life: a new one for each wait would cost more than the wait.
     if (this.#heartbeat) this.#heartbeat.refresh()
     else this.#heartbeat = setTimeout(() => this.#wake?.(), this.#heartbeatMs).unref()
     await promise

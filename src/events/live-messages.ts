@@ -1,20 +1,20 @@
-/** Holds the text so far of the messages being streamed, for those who join in the middle. */
+/** Keeps the text so far of the messages being streamed, for readers who join in the middle. */
 import type { AssistantDelta, TransientDraft } from '../contract/events/transient-event.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { TransientRecord } from './transient-record.ts'
 import { createTransientRecord } from './transient-record.ts'
 
-/** UTF-16 units kept of one part. Of a longer one its end is kept: what comes next still joins on to it. */
+/** UTF-16 units kept per part. Of a longer one the end is kept, to which the next delta connects. */
 const MAX_PART_LENGTH = 256 * 1024
-/** Of all messages streamed at a time, the agent's and its subagents'. The oldest gives way. */
+/** Parts of all messages streamed concurrently, by the agent and its subagents. The oldest is removed first. */
 const MAX_PARTS = 64
-/** Chunks to collect before joining: each costs more than the few characters in it. */
+/** Chunks collected before joining: each costs more than the few characters in it. */
 const MAX_CHUNKS = 256
 
 const KINDS = ['text_delta', 'reasoning_delta', 'tool_input_delta'] as const
 type Kind = (typeof KINDS)[number]
 
-/** One part of a message: `chunks` joined are its text from `offset` to `end`. `about` is its latest delta. */
+/** One part of a message: the joined `chunks` are its text from `offset` to `end`. `about` is its latest delta. */
 type Part = { about: AssistantDelta; kind: Kind; chunks: string[]; offset: number; end: number }
 
 export class LiveMessages {
@@ -31,7 +31,7 @@ export class LiveMessages {
     }
   }
 
-  /** The durable message came, or its attempt was given up. */
+  /** Forgets a message whose durable event was stored or whose attempt was given up. */
   forget(messageId: string): void {
     for (const [key, { about }] of this.#parts) if (about.message_id === messageId) this.#parts.delete(key)
   }
@@ -40,7 +40,7 @@ export class LiveMessages {
     this.#parts.clear()
   }
 
-  /** One delta for each part, in the order the parts began. */
+  /** Returns one delta for each part, in the order the parts began. */
   soFar(conversationId: string, now: number): TransientRecord[] {
     return Array.from(this.#parts.values(), (part) => createTransientRecord(deltaOf(part), conversationId, now))
   }
@@ -48,7 +48,7 @@ export class LiveMessages {
   #addTo(key: string, kind: Kind, delta: AssistantDelta, text: string): void {
     let part = this.#parts.get(key)
     if (part?.end !== delta.offset) {
-      // The first of its part; or there is a gap, which one delta can't tell of: begin anew behind it.
+      // The delta starts a part, or follows a gap, which one delta cannot express: start over after the gap.
       part = { about: delta, kind, chunks: [], offset: delta.offset, end: delta.offset }
       this.#parts.set(key, part)
       const [oldest] = this.#parts.keys()
@@ -63,7 +63,7 @@ export class LiveMessages {
 
 function join(part: Part): void {
   const text = part.chunks.join('')
-  // Half of it at once, or each further chunk would copy the whole again.
+  // Drop half of it: otherwise each further chunk would copy all of it again.
   const kept = text.length > MAX_PART_LENGTH ? text.slice(-MAX_PART_LENGTH / 2) : text
   part.chunks = [kept]
   part.offset = part.end - kept.length

@@ -1,10 +1,13 @@
-/** Pages through a log: the only place that knows how a page leads to the next. Follows nothing live; `event-feed.ts` does. */
+/**
+ * Pages through a log: the only place that derives the next page from a page. Does not follow live events;
+ * `event-feed.ts` does.
+ */
 import type { EventPage, ReadOptions, StoredLog } from './event-store.ts'
 
 /**
- * All pages of a range, in its order; `limit` and `maxBytes` are those of a page, and a page can be empty. Pages and not
- * events: to await each event of a page in memory would cost more than to fold it. Leaving the loop ends the reading. An
- * aborted signal throws its reason before the next page is read; what `read` throws passes through.
+ * Yields all pages of a range, in order; `limit` and `maxBytes` apply to a page, and a page can be empty. It yields
+ * pages and not events: awaiting each event of a page in memory would cost more than folding it. Leaving the loop ends
+ * the reading. An aborted signal throws its reason before the next page is read; errors of `read` are rethrown.
  */
 export async function* readPages(
   log: Pick<StoredLog, 'read'>,

@@ -1,10 +1,10 @@
-/** How a record looks on a WebSocket: made once, whatever the number of its readers. */
+/** The WebSocket frame of a record: created once for all its readers. */
 import type { Published } from './sse-frame.ts'
 
 // As in `sse-frame.ts`: a frame lives no longer than its record.
 const frames = new WeakMap<Published, Buffer>()
 
-/** The event as it is stored; on the firehose its cursor stands before it, for a frame has no place beside its data. */
+/** Returns the event as stored; on the firehose the cursor precedes it, because a frame has no other place for it. */
 export function socketFrame(record: Published): Buffer {
   let frame = frames.get(record)
   if (!frame) {

@@ -1,8 +1,8 @@
-/** A transient event on its way to readers, serialised once and only if somebody reads. */
+/** A transient event for readers, serialised once and only if it is read. */
 import type { TransientDraft, TransientEvent } from '../contract/events/transient-event.ts'
 
 export type TransientRecord = {
-  /** Always undefined: that tells it from a stored event. */
+  /** Always undefined, which distinguishes it from a stored event. */
   readonly seq: undefined
   readonly type: TransientEvent['type']
   readonly event: TransientEvent

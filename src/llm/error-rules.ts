@@ -45,7 +45,7 @@ const WAIT = 'The provider limits the rate of requests: wait, or ask it for high
 const CHECK_MODEL = 'The provider does not know the model "{model}": check llm_config.model and llm_config.base_url.'
 const CHECK_CONFIG = 'The provider refused the request: check llm_config.'
 const TOO_LONG = "The conversation no longer fits the model's context window."
-const FILTERED = "The provider's content filter refused the conversation: change what was said, or use another model."
+const FILTERED = "The provider's content filter refused the conversation: change the message, or use another model."
 const NO_CREDIT = 'The provider account has no credit left: check its plan and billing.'
 
 const RULES: readonly Rule[] = [

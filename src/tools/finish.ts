@@ -9,7 +9,7 @@ const FinishInput = z.object({
 })
 type FinishInput = z.infer<typeof FinishInput>
 
-const DESCRIPTION = `Ends your work on the task. Call it, alone, when all that was asked is done and checked, or when you cannot go on without the user. The user reads \`message\` as your answer.`
+const DESCRIPTION = `Ends your work on the task. Call it, alone, when all that was asked is done and checked, or when you cannot continue without the user. The user reads \`message\` as your answer.`
 
 export function createFinish(): Tool<FinishInput> {
   return {

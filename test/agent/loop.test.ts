@@ -344,7 +344,7 @@ describe('what a provider refuses', () => {
     expect(await say(conversation)).toMatchObject({ stop_reason: 'completed', final_text: 'Just words.' })
     expect(await say(conversation)).toMatchObject({ stop_reason: 'completed' })
     expect(only(await eventsOf(conversation), 'ErrorEvent')).toMatchObject([
-      { error_type: 'config', retryable: false, message: expect.stringContaining('does not take tools') },
+      { error_type: 'config', retryable: false, message: expect.stringContaining('does not support tools') },
     ])
     expect(bench.model.requests.map(({ body }) => body['tools'] !== undefined)).toEqual([true, false, false])
   })

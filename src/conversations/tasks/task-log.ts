@@ -87,7 +87,7 @@ function rangeOf(pageId: string | undefined, order: ListTasks['order']): { after
   )
 }
 
-/** Returns the final update of each ended task, by id. One pass over the log, starting at the first of them. */
+/** Returns the final update of each ended task, by id. Reads the log once, starting at the first of them. */
 async function lastUpdates(
   log: Log,
   posted: readonly Posted[],

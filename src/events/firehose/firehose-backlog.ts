@@ -1,4 +1,4 @@
-/** What the firehose told before a reader came: its index says what comes in which order, the logs what it says. */
+/** Reads the backlog of the firehose: its index has the order, the logs have the events. */
 import { Problem } from '../../contract/problem.ts'
 import type { EventPage, LogViews, ReadOptions, StoredEvent } from '../event-store.ts'
 import type { FirehoseIndex, IndexRecord } from './firehose-index.ts'
@@ -9,18 +9,18 @@ import { withoutUndefined } from '../../lib/without-undefined.ts'
 export type Backlog = {
   readonly index: FirehoseIndex
   readonly store: LogViews
-  /** The last record that may be told. */
+  /** The last record that may be published. */
   readonly head: number
   readonly onFault: (error: unknown, conversationId?: string) => void
 }
 
-/** What was read of one conversation: of its seqs up to `scannedTo` those that are wanted, and are still there. */
+/** The events read of one conversation: those up to `scannedTo` that match the filter and still exist. */
 type Part = { readonly events: ReadonlyMap<number, StoredEvent>; readonly scannedTo: number }
 
-/** Room for one event at least: a page is never empty for want of it. */
+/** Room for at least one event: a page is never empty because of its byte limit. */
 const DEFAULT_BYTES = 16 * 1024 * 1024
 
-/** A page as a log would give it. Events of conversations that are gone, or cannot be read, are passed over. */
+/** Returns a page as a log would. Skips events of conversations that are deleted or unreadable. */
 export async function readBacklog(backlog: Backlog, options: ReadOptions): Promise<EventPage> {
   const { afterSeq = 0, beforeSeq = Infinity, limit } = options
   const last = Math.min(beforeSeq - 1, backlog.head)
@@ -35,14 +35,14 @@ export async function readBacklog(backlog: Backlog, options: ReadOptions): Promi
     const stored = part.events.get(seq)
     if (stored) events.push(firehoseEvent(position, backlog.index.epoch, stored))
   }
-  // The reader would ask for the same page for ever.
+  // The reader would request the same page forever.
   if (position === afterSeq && afterSeq < last && limit > 0) throw cannotAdvance(afterSeq)
   return { events, scannedTo: position < last ? position : undefined }
 }
 
 /**
- * The records up to the first that goes back in its conversation: after a log was restored from an older copy, some of
- * its seqs come a second time. A log is read from a page's first seq on, so they belong on a page of their own.
+ * Returns the records up to the first that goes back within its conversation: after a log was restored from an older
+ * copy, some of its seqs occur again. A log is read from a page's first seq on, so they belong on a separate page.
  */
 function ascending(records: readonly IndexRecord[]): readonly IndexRecord[] {
   const heads = new Map<string, number>()
@@ -53,7 +53,7 @@ function ascending(records: readonly IndexRecord[]): readonly IndexRecord[] {
   return records
 }
 
-/** Conversation by conversation, in the order they come up, as far as the bytes allow. */
+/** Reads conversation by conversation, in order of occurrence, as far as the byte limit allows. */
 async function readParts(
   backlog: Backlog,
   records: readonly IndexRecord[],
@@ -87,7 +87,7 @@ async function readOne({ store, onFault }: Backlog, id: string, options: ReadOpt
         onFault(error, id)
         return NOTHING
       }
-      // Its writer closed while we looked, because the conversation was opened anew or the server stops.
+      // Its writer closed during the read, because the conversation was reopened or the server stops.
       if (code !== 'unavailable' || tries === MAX_TRIES) throw error
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Cursors of the firehose: which index, and the number of a record, encrypted. The number counts the events of all
- * conversations, and a client that may see only some of them must not learn how many there are of the others.
+ * Cursors of the firehose: the index and the number of a record, encrypted. The number counts the events of all
+ * conversations, and a client that may see only some of them must not learn how many others there are.
  */
 import type { Cipheriv } from 'node:crypto'
 import { createCipheriv, createDecipheriv, createHash } from 'node:crypto'
@@ -10,29 +10,29 @@ const EPOCH_BYTES = 8
 const POSITION_BYTES = 6
 const BLOCK_BYTES = 16
 const CURSOR_CHARS = 22
-/** Of versions that did not encrypt: epoch and position as they are. */
+/** For cursors of versions that did not encrypt: epoch and position in plain text. */
 const PLAIN_CURSOR_CHARS = 19
 
 let cached: { readonly epoch: string; readonly cipher: Cipheriv } | undefined
 
-/** `epoch`: random and hexadecimal, of the index; the key is derived from it, so that cursors outlive a restart. */
+/** `epoch` is the random hexadecimal id of the index; the key is derived from it, so that cursors survive a restart. */
 export function encodeCursor(epoch: string, position: number): string {
   const block = Buffer.alloc(BLOCK_BYTES)
   block.write(epoch, 'hex')
   block.writeUIntBE(position, EPOCH_BYTES, POSITION_BYTES)
   if (cached?.epoch !== epoch) cached = { epoch, cipher: createCipheriv('aes-128-ecb', keyOf(epoch), null) }
-  // One block, which differs for each position: ECB hides it, and a cipher without state can be used again.
+  // One block, different for each position: ECB is sufficient, and a cipher without state can be reused.
   return cached.cipher.update(block).toString('base64url')
 }
 
-/** The position, 0 for the beginning. Throws `invalid_cursor` for a cursor of another index, and for what is none. */
+/** Returns the position, 0 for the beginning. Throws `invalid_cursor` for an invalid cursor or one of another index. */
 export function decodeCursor(cursor: string, epoch: string): number {
   if (cursor === '0') return 0
   const block = blockOf(cursor, epoch)
   if (block?.toString('hex', 0, EPOCH_BYTES) === epoch) return block.readUIntBE(EPOCH_BYTES, POSITION_BYTES)
   throw new Problem(
     'invalid_cursor',
-    'The firehose of this server gave no such cursor; leave it out, or use 0 to start from the beginning.',
+    'This firehose did not issue this cursor; leave it out, or use 0 to start from the beginning.',
   )
 }
 

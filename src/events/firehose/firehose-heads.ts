@@ -1,19 +1,20 @@
 /**
- * The last seq of each conversation in the firehose's index as of some number of its records, in a file beside it: whoever
- * opens the index then reads only the records behind those. A cache: where it does not fit the index, all is read.
+ * Saves the last seq of each conversation in the firehose's index, as of some number of its records, in a separate
+ * file: opening the index then reads only the later records. A cache: if it does not fit the index, all records are
+ * read.
  */
 import { readFile } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 import { replaceFile } from '../../lib/durable-file.ts'
 
 export type SavedHeads = {
-  /** Records of the index that it was made of. */
+  /** Number of index records that it covers. */
   readonly count: number
-  /** By the 16 bytes of the id, as text of as many characters. */
+  /** Keyed by the 16 bytes of the id, as text with one character per byte. */
   readonly heads: ReadonlyMap<string, number>
 }
 
-/** Which records it was made of: the epoch of the index, in hexadecimal, and a checksum of the last of them. */
+/** Identifies the covered records: the epoch of the index, in hexadecimal, and a checksum of the last records. */
 export type Origin = { readonly epoch: string; readonly checksum: (count: number) => Promise<number | undefined> }
 
 const MAGIC = Buffer.from('fh-heads')
@@ -23,7 +24,7 @@ const HEADER_BYTES = 26
 const ENTRY_BYTES = 22
 const CHECK_BYTES = 4
 
-/** Undefined when there are none for these records. */
+/** Returns undefined if there are none for these records. */
 export async function readSavedHeads(path: string, origin: Origin): Promise<SavedHeads | undefined> {
   const bytes = await readFile(path).catch(() => undefined)
   if (!bytes || bytes.length < HEADER_BYTES + CHECK_BYTES || !bytes.subarray(0, 8).equals(MAGIC)) return undefined
@@ -38,7 +39,7 @@ export async function readSavedHeads(path: string, origin: Origin): Promise<Save
   return { count, heads }
 }
 
-/** The records have to be durable. Not synced itself: what a crash has torn fails its check. */
+/** The records must be durable. The file is not synced: a torn one fails its checksum. */
 export async function writeSavedHeads(path: string, origin: Origin, { count, heads }: SavedHeads): Promise<void> {
   const checksum = await origin.checksum(count)
   if (checksum === undefined) return

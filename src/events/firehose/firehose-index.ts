@@ -1,17 +1,19 @@
 /**
- * The order in which the firehose tells the events of all conversations: a file of records of one size, each a
- * conversation and a seq. The number of a record is its position on the firehose; where it stands in the file says it.
+ * The order in which the firehose publishes the events of all conversations: a file of fixed-size records, each a
+ * conversation and a seq. A record's number is its position on the firehose, given by its offset in the file.
  *
- * What holds, and what the file relies on:
- * - For each conversation the records hold the seqs 1, 2, 3 … up to its `headOf`, each once and in this order; how those
- *   of different conversations are mixed is the order they were added in.
- * - A record never changes, nor its number: what `sync` has made durable is what any later start reads. Nobody is told a
+ * Invariants:
+ * - For each conversation the records hold the seqs 1, 2, 3 … up to its `headOf`, each once and in this order; events
+ *   of
+ *   different conversations are interleaved in the order they were added.
+ * - A record and its number never change: every later start reads what `sync` has made durable. No client learns a
  *   position before that, so a position that a client holds means the same event after any crash.
- * - The logs are the truth. An event that is in its log and not in here was told to nobody; it can be added at any
- *   time, from no more than the head of its log. So nothing waits for this file but the firehose itself.
+ * - The logs are authoritative. An event that is in its log but not here has not been published; it can be added at any
+ *   time, from no more than the head of its log. So nothing waits for this file except the firehose itself.
  *
- * A record that a crash has torn, or that never reached the disk, ends the file; it and what follows is cut when the file
- * is opened. A file that is not there, or does not begin as one, is begun anew under another `epoch`.
+ * A record that a crash has torn, or that never reached the disk, ends the file; it and the rest are cut off when the
+ * file
+ * is opened. A missing or invalid file is recreated with another `epoch`.
  */
 import { randomBytes } from 'node:crypto'
 import { constants, open } from 'node:fs/promises'
@@ -24,32 +26,32 @@ import { syncDirectory } from '../../lib/durable-file.ts'
 
 export type IndexRecord = { readonly conversationId: string; readonly seq: number }
 
-/** 16 bytes of a UUID, 6 of a seq, 2 of a check; the header has its own use of the first 22. */
+/** 16 bytes of a UUID, 6 of a seq, 2 of a checksum; the header uses the first 22 differently. */
 const RECORD_BYTES = 24
 const CHECKED_BYTES = 22
 const MAGIC = Buffer.from('firehose')
 const EPOCH_BYTES = 8
 const FORMAT = 1
 
-/** Read at a time when the file is opened. */
+/** Bytes per read when the file is opened. */
 const BLOCK_BYTES = RECORD_BYTES * 32 * 1024
-/** Reading so many records takes some hundredths of a second; it is not worth saving less. */
+/** Reading this many records takes some hundredths of a second; saving less is not worthwhile. */
 const SAVE_RECORDS = 50_000
 const CHECKSUM_RECORDS = 1024
 
 export class FirehoseIndex {
-  /** Tells this file from another that was begun in its place; 16 hexadecimal digits. */
+  /** Distinguishes this file from one that replaced it; 16 hexadecimal digits. */
   readonly epoch: string
   readonly #path: string
   readonly #file: FileHandle
-  /** By the 16 bytes of the id, which take less than its text. */
+  /** Keyed by the 16 bytes of the id, which take less memory than its text. */
   readonly #heads: Map<string, number>
   #count: number
   #waiting: Buffer[] = []
-  /** Those in the file, those on their way there, and those that wait. */
+  /** Number of records in the file, being written, and waiting. */
   #added: number
   #isSynced = true
-  /** Records whose heads are saved. */
+  /** Number of records whose heads are saved. */
   #savedCount: number
 
   private constructor(path: string, file: FileHandle, { epoch, heads, count, savedCount }: Read) {
@@ -62,7 +64,7 @@ export class FirehoseIndex {
     this.#savedCount = savedCount
   }
 
-  /** Reads the file from where its heads were saved, in constant memory but for one number a conversation. */
+  /** Reads the file from the saved heads on, in constant memory except for one number per conversation. */
   static async open(path: string): Promise<FirehoseIndex> {
     const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600)
     try {
@@ -79,22 +81,25 @@ export class FirehoseIndex {
     }
   }
 
-  /** Records in the file. */
+  /** Number of records in the file. */
   get count(): number {
     return this.#count
   }
 
-  /** Records that are not in the file yet. */
+  /** Number of records that are not in the file yet. */
   get waitingCount(): number {
     return this.#added - this.#count
   }
 
-  /** The last seq of this conversation that was added; 0 when there is none. */
+  /** Returns the last added seq of this conversation; 0 if there is none. */
   headOf(conversationId: string): number {
     return this.#heads.get(keyOf(conversationId)) ?? 0
   }
 
-  /** All seqs of this conversation up to this one; answers the number of its record. Nothing is written before `write`. */
+  /**
+   * Adds all seqs of this conversation up to this one; returns the number of its record. Nothing is written before
+   * `write`.
+   */
   add(conversationId: string, upTo: number): number {
     const key = keyOf(conversationId)
     const head = this.#heads.get(key) ?? 0
@@ -105,14 +110,17 @@ export class FirehoseIndex {
     return this.#added
   }
 
-  /** Forgets what was told of a log that has got shorter, as one restored from a backup has: its next events are told. */
+  /**
+   * Lowers the head of a log that has become shorter, such as one restored from a backup: its next events are
+   * published.
+   */
   shorten(conversationId: string, head: number): void {
     this.#heads.set(keyOf(conversationId), head)
   }
 
   /**
-   * All that was added so far, in one write. Never while it, or `sync`, is under way; when either throws, the file has to be
-   * opened anew.
+   * Writes everything added so far in one write. Never call it during another `write` or `sync`; if either throws,
+   * reopen the file.
    */
   async write(): Promise<void> {
     const [first, ...others] = this.#waiting
@@ -124,14 +132,14 @@ export class FirehoseIndex {
     this.#count += bytes.length / RECORD_BYTES
   }
 
-  /** What was written is durable when it resolves. */
+  /** Makes written records durable. */
   async sync(): Promise<void> {
     if (this.#isSynced) return
     await this.#file.datasync()
     this.#isSynced = true
   }
 
-  /** The records from this number on, as many as there are and no more than `limit`. */
+  /** Returns the records from this number on, at most `limit`. */
   async read(from: number, limit: number): Promise<IndexRecord[]> {
     const count = Math.max(0, Math.min(limit, this.#count - from + 1))
     const bytes = Buffer.allocUnsafe(count * RECORD_BYTES)
@@ -142,11 +150,11 @@ export class FirehoseIndex {
     })
   }
 
-  /** For the next who opens it, if there is enough to save. Never while `write` or `sync` is under way. */
+  /** Saves the heads for the next `open`, if there are enough new ones. Never call it during `write` or `sync`. */
   async saveHeads(): Promise<void> {
     if (this.#count - this.#savedCount < SAVE_RECORDS) return
     await this.sync()
-    // Those of records that wait would be missing from the file after a crash.
+    // Exclude waiting records: after a crash they would be missing from the file.
     if (this.waitingCount > 0) return
     const saved = { count: this.#count, heads: new Map(this.#heads) }
     await writeSavedHeads(headsPathOf(this.#path), originOf(this.#file, this.epoch), saved)
@@ -167,7 +175,7 @@ type Read = {
 
 const headsPathOf = (path: string) => `${path}-heads`
 
-/** The checksum is of the last records only: those of another history of the same index differ in them. */
+/** The checksum covers only the last records: another history of the same index differs in them. */
 function originOf(file: FileHandle, epoch: string): Origin {
   return {
     epoch,
@@ -202,7 +210,7 @@ const isWhole = (bytes: Buffer, at: number): boolean =>
   // A page that never reached the disk reads as zeros.
   bytes.readUIntBE(at + 16, 6) > 0
 
-/** From the record of this number on. Answers how many records there are up to the first that is none. */
+/** Reads from the record of this number on. Returns the number of valid records. */
 async function readHeads(file: FileHandle, heads: Map<string, number>, from: number): Promise<number> {
   const { size } = await file.stat()
   const all = Math.floor(size / RECORD_BYTES) - 1
@@ -225,10 +233,10 @@ async function readEpoch(file: FileHandle): Promise<string | undefined> {
   return header.toString('hex', MAGIC.length, MAGIC.length + EPOCH_BYTES)
 }
 
-/** Durable, with its name, before any position in it is told. */
+/** Makes the file and its name durable before any position in it is published. */
 async function begin(file: FileHandle, path: string): Promise<string> {
   const epoch = randomBytes(EPOCH_BYTES)
-  // Made as a record is, so that the same check holds for it.
+  // It has the format of a record, so that the same check applies.
   const header = Buffer.concat([MAGIC, epoch, Buffer.from([0, 0, 0, 0, 0, FORMAT]), Buffer.alloc(2)])
   writeCheck(header, 0)
   await file.truncate(0)

@@ -1,9 +1,9 @@
-/** Records of the firehose: events of any conversation under a position and a cursor of the firehose's own, and its notices. */
+/** Records of the firehose: events of any conversation with the firehose's own position and cursor, and its notices. */
 import type { Event } from '../../contract/events/event.ts'
 import type { StoredEvent } from '../event-store.ts'
 import { encodeCursor } from './firehose-cursor.ts'
 
-/** `seq` is the position on the firehose; the conversation's own is in `event`. */
+/** `seq` is the position on the firehose; `event` contains the conversation's own seq. */
 export type FirehoseEvent = StoredEvent & { readonly cursor: string }
 
 export function firehoseEvent(position: number, epoch: string, stored: StoredEvent): FirehoseEvent {
@@ -20,13 +20,13 @@ export function firehoseEvent(position: number, epoch: string, stored: StoredEve
   }
 }
 
-/** What is told on the firehose and is no event. */
+/** A message on the firehose that is not an event. */
 export type Notice = {
   readonly seq: undefined
   readonly type: 'conversation_deleted'
   readonly event: { readonly type: 'conversation_deleted'; readonly conversation_id: string }
   readonly json: string
-  /** What decided who saw it; not sent. */
+  /** The owner, who decides which readers see it; not sent. */
   readonly owner: Owner
 }
 

@@ -1,4 +1,4 @@
-/** The readers that follow the firehose live: what waits to be shown to them, and in which order each is told. */
+/** The live readers of the firehose: queues what must be published to them, in order. */
 import type { LogSubscriber } from '../event-log.ts'
 import type { StoredEvent } from '../event-store.ts'
 import type { TransientRecord } from '../transient-record.ts'
@@ -7,15 +7,15 @@ import type { Gap, Waiting } from './firehose-waiting.ts'
 import { runsOf } from './firehose-waiting.ts'
 
 type Subscription = LogSubscriber & {
-  /** What passed before is known to it: it came with `messagesSoFar`. */
+  /** The subscriber already knows earlier transient records: they came with `messagesSoFar`. */
   readonly from: number
 }
 
 export class FirehoseSubscribers {
   readonly #subscriptions = new Set<Subscription>()
-  /** In their order; events wait until they are in the index, and what passes waits for the events before it. */
+  /** In order; events wait until they are in the index, and transient records wait for the events before them. */
   #waiting: Waiting[] = []
-  /** How many have been shown, ever. */
+  /** Number of items published so far. */
   #shown = 0
 
   get count(): number {
@@ -26,24 +26,24 @@ export class FirehoseSubscribers {
     return this.#waiting.length
   }
 
-  /** Returns how to stop. */
+  /** Returns an unsubscribe function. */
   add(subscriber: LogSubscriber): () => void {
     const subscription = { ...subscriber, from: this.#shown + this.#waiting.length }
     this.#subscriptions.add(subscription)
     return () => this.#subscriptions.delete(subscription)
   }
 
-  /** To be shown with the next `show`, after all that waits already. */
+  /** Queues an item for the next `show`. */
   wait(one: Waiting): void {
     this.#waiting.push(one)
   }
 
-  /** To be called only while nothing waits. */
+  /** Publishes immediately. Call it only if nothing is queued. */
   tellNow(record: TransientRecord | Notice): void {
     this.#tellPassing(record, this.#shown++)
   }
 
-  /** The first so many of those that wait; those behind them came while these were stored. */
+  /** Publishes the first `count` queued items; later ones arrived while these were being stored. */
   async show(count: number, pagesOf: (gap: Gap) => AsyncIterable<readonly StoredEvent[]>): Promise<void> {
     const before = this.#shown
     this.#shown += count

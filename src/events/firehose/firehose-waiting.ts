@@ -1,13 +1,16 @@
-/** What waits its turn on the firehose, and how it is told together: events in runs, all else one by one. */
+/** Groups queued firehose items for publishing: events in runs, everything else one by one. */
 import type { FirehoseEvent, Notice } from './firehose-record.ts'
 import type { TransientRecord } from '../transient-record.ts'
 
-/** Told in one order. A gap is what a log held before it told us of it: to be read from there. */
+/**
+ * Published in one order. A gap stands for events that a log contained before it reported them: they are read from the
+ * log.
+ */
 export type Waiting = FirehoseEvent | TransientRecord | Notice | Gap
 
 export type Gap = { readonly after: number; readonly to: number }
 
-/** Events that follow on each other, or one thing that is none; `at` is the place of the first. */
+/** Consecutive events, or one item that is not an event; `at` is the index of the first. */
 type Run = { readonly at: number } & (
   | { readonly events: FirehoseEvent[]; readonly other?: never }
   | { readonly events?: never; readonly other: TransientRecord | Notice | Gap }

@@ -1,10 +1,10 @@
 /**
- * The events of all conversations in one sequence, for readers who follow the server as a whole; `follow` follows it as it
- * does a log. Owns which events are on it and in what order; what they say is read from the logs.
+ * The events of all conversations in one sequence, for readers of the whole server; `follow` reads it like a log. Owns
+ * which events are on it and in what order; their content is read from the logs.
  *
- * Nothing is done for it until somebody asks. Then its index is completed: what came into the logs since it was last in
- * use is added, conversation by conversation. From then on each open log adds what it has stored, and no append waits for
- * that. Conversations at rest are looked at, not opened.
+ * Nothing happens until the first reader. Then its index is completed: events stored since its last use are added,
+ * conversation by conversation. From then on each open log adds the events it has stored, and no append waits for that.
+ * Conversations that are not open are read, not opened.
  */
 import { Problem } from '../../contract/problem.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
@@ -23,19 +23,19 @@ import { deletedNotice, firehoseEvent } from './firehose-record.ts'
 import type { TransientRecord } from '../transient-record.ts'
 
 export type FirehoseDeps = {
-  /** Of the index; made when it isn't there. */
+  /** Path of the index; created if it does not exist. */
   readonly path: string
   readonly store: LogViews
   /**
-   * Of the conversations there are, open or not, the seq of the last event; undefined where the log has to be looked at. It
-   * is asked for each as it comes up, and has heard of all that was stored before the firehose does.
+   * Yields the last seq of each conversation, open or not; undefined if the log must be read for it. Called for each
+   * conversation in turn, and up to date with all events that the firehose has received.
    */
   readonly heads: () => Iterable<readonly [conversationId: string, head: number | undefined]>
-  /** Told what keeps a conversation's events, or all, from being told. */
+  /** Called with errors that keep a conversation's events, or all, from being published. */
   readonly onFault: (error: unknown, conversationId?: string) => void
 }
 
-/** For one reader, who gives it to `follow`, and gives it back. */
+/** For one reader, who passes it to `follow` and disposes it. */
 export type FirehoseReader = Disposable &
   Pick<EventLog, 'head' | 'ended' | 'read' | 'subscribe' | 'messagesSoFar'> & {
     /** Throws `invalid_cursor` or `cursor_ahead`. */
@@ -43,9 +43,9 @@ export type FirehoseReader = Disposable &
     readonly cursorAt: (position: number) => string
   }
 
-/** Logs looked at at the same time while the index is completed. */
+/** Logs read concurrently while the index is completed. */
 const COMPLETE_CONCURRENCY = 32
-/** Records added at a time then: a log that is new to the index may hold a million events. */
+/** Records added at a time then: a log that is new to the index may contain a million events. */
 const COMPLETE_STEP = 10_000
 /** Events of a gap read at a time. */
 const GAP_PAGE = 256
@@ -54,12 +54,12 @@ export class Firehose {
   readonly #deps: FirehoseDeps
   readonly #logs = new Set<EventLog>()
   readonly #subscribers = new FirehoseSubscribers()
-  /** One after another: opening, completing and closing the index. */
+  /** One at a time: opening, completing and closing the index. */
   readonly #turns = new Queue({ limit: 1 })
   #index: FirehoseIndex | undefined
   #isComplete = false
   #readers = 0
-  /** Records up to this one may be told. */
+  /** Records up to this one may be published. */
   #head = 0
   #flushing: Promise<void> | undefined
   #ended: 'closing' | undefined
@@ -68,12 +68,12 @@ export class Firehose {
     this.#deps = deps
   }
 
-  /** For tests, and to see whether anybody still looks. */
+  /** For tests, and to see whether there are readers left. */
   get subscriberCount(): number {
     return this.#subscribers.count
   }
 
-  /** To be called with each log as it is opened, before anything is appended to it. */
+  /** Call it with each log that is opened, before anything is appended to it. */
   attach(log: EventLog): void {
     const { conversationId } = log
     this.#logs.add(log)
@@ -85,12 +85,12 @@ export class Firehose {
     })
   }
 
-  /** To be called when a conversation is gone for good. */
+  /** Call it when a conversation is permanently deleted. */
   announceDeleted(owner: Notice['owner']): void {
     this.#pass(deletedNotice(owner))
   }
 
-  /** Resolves when all that was stored before the call can be read. Throws a `Problem` when it cannot be told. */
+  /** Resolves when all events stored before the call can be read. Throws a `Problem` if that is not possible. */
   async open(): Promise<FirehoseReader> {
     this.#readers += 1
     let isOpen = true
@@ -106,7 +106,7 @@ export class Firehose {
     }
   }
 
-  /** When the logs are closed: tells the readers, and lets go of the file. */
+  /** Call it after the logs are closed: notifies the readers and closes the file. */
   async close(): Promise<void> {
     this.#ended = 'closing'
     await this.#turns.run(async () => {
@@ -139,7 +139,7 @@ export class Firehose {
   #positionOf(cursor: string, epoch: string): number {
     const position = decodeCursor(cursor, epoch)
     if (position <= this.#head) return position
-    throw new Problem('cursor_ahead', 'The firehose has not come to this cursor yet. Start from an earlier one.')
+    throw new Problem('cursor_ahead', 'The firehose has not reached this cursor yet. Start from an earlier one.')
   }
 
   #subscribe(subscriber: LogSubscriber): () => void {
@@ -148,17 +148,14 @@ export class Firehose {
     return () => {}
   }
 
-  /** The index, with all in it that is stored now, and durable. */
+  /** Returns the index, durable and with all events stored so far. */
   async #ready(): Promise<FirehoseIndex> {
     if (this.#ended) throw new Problem('unavailable', 'The server is stopping; try again when it is running.')
     const index = (this.#index ??= await FirehoseIndex.open(this.#deps.path))
     if (!this.#isComplete) await this.#complete(index)
     await this.#flush()
     if (this.#index === index) return index
-    throw new Problem(
-      'storage_failed',
-      'The index of the firehose could not be written; see to the disk and try again.',
-    )
+    throw new Problem('storage_failed', 'The index of the firehose could not be written; check the disk and try again.')
   }
 
   async #complete(index: FirehoseIndex): Promise<void> {
@@ -177,7 +174,7 @@ export class Firehose {
       try {
         await this.#lookInto(index, id)
       } catch (error) {
-        // One damaged log is no reason to tell nothing of the others.
+        // One damaged log must not stop the events of the others.
         if (!isGone(error)) this.#deps.onFault(error, id)
       }
     })
@@ -187,11 +184,11 @@ export class Firehose {
   async #lookInto(index: FirehoseIndex, id: string): Promise<void> {
     const known = index.headOf(id)
     await using view = await this.#deps.store.view(id)
-    // Its writer may be ahead of what we saw, and have told of more by now.
+    // Its writer may be ahead of this view, and may have reported later events already.
     await this.#addUpTo(index, id, view.head < known ? view.head : Math.max(view.head, index.headOf(id)))
   }
 
-  /** At once where there is little to add, as of nearly all. */
+  /** Synchronous if there is little to add, as for nearly all conversations. */
   #addUpTo(index: FirehoseIndex, id: string, head: number): Promise<void> | undefined {
     const known = index.headOf(id)
     if (head - known > COMPLETE_STEP) return this.#addInSteps(index, id, head)
@@ -206,10 +203,10 @@ export class Firehose {
     }
   }
 
-  /** That the log has come this far, told or not: whoever comes to what was not told reads it from the log. */
+  /** Records the log's current head, whether published or not: the missing events are read from the log. */
   #agreeOn(index: FirehoseIndex, conversationId: string, head: number): void {
     const known = index.headOf(conversationId)
-    // Restored from a backup, say. What it stores next is told, under seqs that were told before.
+    // The log was restored from a backup, for example. Its next events are published, with seqs that were used before.
     if (head < known) return index.shorten(conversationId, head)
     if (head === known) return
     const to = index.add(conversationId, head)
@@ -220,7 +217,7 @@ export class Firehose {
   #take(conversationId: string, events: readonly StoredEvent[]): void {
     const index = this.#index
     if (!index) return
-    // Some of it may have been found in the log already, while the index was completed.
+    // Some of them may have been found in the log already, while the index was completed.
     const fresh = events.filter(({ seq }) => seq > index.headOf(conversationId))
     const [first] = fresh
     if (!first) return
@@ -243,7 +240,7 @@ export class Firehose {
     return this.#flushing
   }
 
-  /** Stored before shown: a reader comes back with the cursor it was given. Without readers nothing is synced. */
+  /** Stores before publishing: a reader reconnects with the cursor it was given. Without readers nothing is synced. */
   async #flushAll(): Promise<void> {
     try {
       do {
@@ -260,7 +257,7 @@ export class Firehose {
     this.#flushing = undefined
   }
 
-  /** Ends early when nobody is left to show them to. */
+  /** Ends early if no readers are left. */
   async *#pagesOf({ after, to }: Gap): AsyncGenerator<readonly StoredEvent[]> {
     const index = this.#index
     if (!index || this.#subscribers.count === 0) return
@@ -272,7 +269,7 @@ export class Firehose {
     }
   }
 
-  /** The next reader opens the index anew, and finds in the logs what it lacks. */
+  /** The next reader reopens the index, and adds what it lacks from the logs. */
   #giveUp(error: unknown): void {
     this.#deps.onFault(error)
     this.#subscribers.dropWaiting()

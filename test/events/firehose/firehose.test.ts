@@ -191,7 +191,7 @@ describe('the firehose', () => {
     life = startLife(directory.path, [])
     {
       using reader = await life.firehose.open()
-      expect(() => reader.positionOf(last!.cursor)).toThrow(/has not come to this cursor/)
+      expect(() => reader.positionOf(last!.cursor)).toThrow(/has not reached this cursor/)
     }
     await life.stop()
     await truncate(indexOf(directory.path), 5)
