@@ -1,13 +1,13 @@
 /**
- * The seam to everything that is durable about conversations: what each storage promises, whatever it is made of. What the
- * stored values mean is decided by the layers above: here they are JSON values, to be parsed by their reader.
+ * The interface to all durable data of conversations: the guarantees of every storage. The layers above decide what the
+ * stored values mean: here they are JSON values, parsed by their reader.
  *
- * Words used below. *Durable*: a power failure does not lose it once the promise resolves. *Written*: the end of the
- * process does not lose it, a power failure may. *Cache*: losing it costs time and nothing else.
+ * Terms. *Durable*: survives a power failure once the promise resolves. *Written*: survives the end of the process, but
+ * maybe not a power failure. *Cache*: losing it only costs time.
  *
- * Where nothing else is said, each method may be called at any time and beside any other; it rejects with what the medium
- * reports, for a lack of room with an error for which `isOutOfRoom` holds, or with a `Problem` `storage_full`. A method
- * that rejects has left the former value in place.
+ * Unless stated otherwise, each method may be called at any time and concurrently with any other; it rejects with the
+ * error of the medium, if there is no room with an error for which `isOutOfRoom` is true, or with a `Problem`
+ * `storage_full`. A method that rejects has kept the former value.
  *
  * One process at a time uses a storage. Every method works for a conversation that does not exist, as if it were empty.
  */
@@ -18,56 +18,65 @@ import type { Sealer } from '../security/sealer.ts'
 
 export interface Storage extends LogViews, AsyncDisposable {
   readonly keys: DataKeys
-  /** Holds the `directory` of each conversation, and nothing that commands may read. */
+  /** Contains the `directory` of each conversation, and nothing that commands may read. */
   readonly directory: string
-  /** Of all conversations of which anything is there: whole ones, and what a crash left of a create or a delete. */
+  /**
+   * Returns the ids of all conversations with any data: complete ones, and remains of interrupted creates and deletes.
+   */
   ids(): Promise<string[]>
-  /** Everything that belongs to one conversation, existing or not. Does nothing by itself; two of the same id are equal. */
+  /**
+   * Returns the storage of one conversation, existing or not. Has no effect by itself; two of the same id are equal.
+   */
   conversation(id: string): ConversationStorage
-  /** Conversations whose log may hold what a start of the server has to recover. */
+  /** Conversations whose log may contain work that a start of the server must recover. */
   readonly active: Marks
-  /** Conversations with events that may wait for delivery to their callbacks. */
+  /** Conversations with events that may be pending for delivery to their callbacks. */
   readonly due: Marks
   readonly deletions: Deletions
   readonly sharedWorkdirs: SharedWorkdirs
   readonly summaries: SummaryCache
-  /** Resolves when nothing is being written any more, as long as nothing new comes. For before the process ends. */
+  /** Resolves when no write is in progress, provided that no new one begins. Call it before the process ends. */
   settled(): Promise<void>
-  /** Gives the storage up for the next process. Does not wait for what is being written. */
+  /** Releases the storage for the next process. Does not wait for writes in progress. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
 export type DataKeys = {
-  /** For everything that takes key material: the first encrypts, each is tried to decrypt; the operator's own come last. */
+  /**
+   * For everything that takes key material: the first key encrypts, each is tried to decrypt; the operator's own come
+   * last.
+   */
   readonly material: readonly [string, ...string[]]
-  /** How many keys of the storage none of the operator's opens: what they encrypted cannot be read. */
+  /** Number of stored keys that none of the operator's keys decrypts: data encrypted with them cannot be read. */
   readonly locked: number
 }
 
 /**
- * What is stored of one conversation.
+ * The stored data of one conversation.
  *
- * The order of a create: `reserve`, then `createLog` or `copyLog`, then the first append to the log. Until the log holds
- * an event the conversation does not exist for anyone: a start of the server removes what a crash left of it.
+ * The order of a create: `reserve`, then `createLog` or `copyLog`, then the first append to the log. Until the log
+ * contains
+ * an event, the conversation does not exist for anyone: a start of the server removes the remains of an interrupted
+ * create.
  */
 export interface ConversationStorage {
   readonly id: string
-  /** On a disk of this machine, for files of processes that work for the conversation. There from `reserve` until `remove`. */
+  /** On a local disk, for files of processes that work for the conversation. Exists from `reserve` until `remove`. */
   readonly directory: string
 
   /**
-   * Takes the id for a conversation that is being made. Throws `conversation_exists` when anything of it is there, also
-   * data that was put there by hand: that is neither used nor, when the create fails, removed. Not durable before the log is.
+   * Reserves the id for a new conversation. Throws `conversation_exists` if it has any data, including files that were
+   * put there by hand: these are neither used nor, if the create fails, removed. Not durable before the log is.
    */
   reserve(): Promise<void>
-  /** Whether there is anything of it, whole or not. */
+  /** Returns true if any data of it exists, complete or not. */
   exists(): Promise<boolean>
-  /** When that was made, RFC 3339, as far as the medium knows: for a conversation whose log cannot be read. */
+  /** Returns its creation time, RFC 3339, as far as the medium knows: for a conversation whose log cannot be read. */
   createdAt(): Promise<string>
 
   /**
-   * A new, empty log, and the first secrets. Both are durable together when it resolves, also for the id itself. After a
-   * crash before that, either, both or nothing is there. When it rejects nothing is being written any more.
+   * Creates an empty log and stores the first secrets. Both, and the id itself, are durable when it resolves. After an
+   * earlier crash either, both or nothing exists. After a rejection no write is in progress.
    */
   createLog(secrets: SecretValues): Promise<StoredLog>
   /** As `EventStore.copy`. */
@@ -75,103 +84,111 @@ export interface ConversationStorage {
   /** As `EventStore.open`. */
   openLog(): ReturnType<EventStore['open']>
   /**
-   * The last event, where that can be found out at once and without opening the log; undefined says nothing. Only for a log
-   * that nobody writes. What it returns need not be durable.
+   * Returns the last event if that is possible immediately and without opening the log; undefined otherwise. Call it
+   * only for a log that nobody writes. The returned event need not be durable.
    */
   lastEvent(): { readonly seq: number; readonly timestamp: string } | undefined
 
-  /** The last snapshot that was written and is readable, a cache: an older one or undefined may come after a crash. */
+  /** Returns the last written snapshot that is readable. A cache: after a crash it may be an older one or undefined. */
   readSnapshot(): Promise<unknown>
   /**
-   * Writes a snapshot in the place of all others. Of several that wait at the same time only the newest is written, and all
-   * of these promises resolve with it; an older one never replaces a newer one. The object must not change afterwards.
+   * Replaces the snapshot. Of several concurrent calls only the newest snapshot is written, and all of their promises
+   * resolve with it; an older one never replaces a newer one. The object must not change afterwards.
    */
   writeSnapshot(snapshot: object): Promise<void>
 
-  /** Empty when it has none. Throws the `Problem` `storage_failed`, which says what to do, when no key decrypts them. */
+  /**
+   * Returns an empty object if it has none. Throws the `Problem` `storage_failed`, which says what to do, if no key
+   * decrypts them.
+   */
   readSecrets(): Promise<SecretValues>
   /**
-   * Replaces all of them, encrypted with the first key; durable. Secrets that could not be read in this process are kept
-   * aside, for their key may be found again. Not to be called again before the promise settles.
+   * Replaces all secrets, encrypted with the first key; durable. Secrets that this process could not decrypt are kept
+   * separately, because their key may be found again. Do not call it again before the promise settles.
    */
   writeSecrets(values: SecretValues): Promise<void>
-  /** Encrypts other things of this conversation that hold secrets. What it sealed is opened for no other conversation. */
+  /** Encrypts other data of this conversation that contains secrets. No other conversation can decrypt it. */
   readonly sealer: Sealer
 
   readonly callbacks: StoredDocument
   readonly commands: CommandStorage
 
-  /** Notes, durably and before the first file, that the workdir made for it is being filled from another one. */
+  /** Records, durably and before the first file, that its new workdir is being copied from another one. */
   markCopying(): Promise<void>
-  /** Means nothing any more once there is a log. */
+  /** Meaningless as soon as there is a log. */
   isCopying(): Promise<boolean>
 
   /**
-   * Removes everything, after the snapshots that are being written; the log must be closed, and no snapshot may follow. A
-   * crash in between leaves a part, and the id is still in `ids`. Not durable: what a deletion needs is its mark.
+   * Removes everything, after pending snapshots; the log must be closed, and no snapshot may follow. After a crash in
+   * between, some data is left, and the id is still in `ids`. Not durable: a deletion relies on its mark.
    */
   remove(): Promise<void>
-  /** The same for one that could not be made: ends its log too, if it is open. */
+  /** Does the same for a failed create: also closes its log, if it is open. */
   discard(): Promise<void>
 }
 
-/** By name, in groups that do not mix (`llm`: the model's credentials). */
+/** By name, in groups that are kept apart (`llm`: the model's credentials). */
 export type SecretValues = Record<string, Record<string, string>>
 
 /** One JSON value. */
 export interface StoredDocument {
-  /** Undefined if there is no value, `null` if it is not JSON. Throws what the medium reports. */
+  /** Returns undefined if there is no value, `null` if it is not JSON. Throws the medium's error. */
   read(): Promise<unknown>
-  /** Replaces the value, as a whole or not at all; durable. Not to be called again before the promise settles. */
+  /** Replaces the value atomically; durable. Do not call it again before the promise settles. */
   write(value: unknown): Promise<void>
-  /** Keeps what is there for the operator, and has no value from here on. Resolves to where it is kept. */
+  /** Keeps the current value aside for the operator, and continues without a value. Resolves to where it is kept. */
   setAside(): Promise<string>
 }
 
-/** What a record of a command is found by. `keyHash`: the first 16 hex digits of a hash of its key; undefined for one without a key. */
+/**
+ * Identifies the record of a command. `keyHash`: the first 16 hex digits of a hash of its key; undefined without a key.
+ */
 export type CommandEntry = { readonly id: string; readonly keyHash: string | undefined }
 
-/** The records of one conversation's commands, and where the commands write their output. */
+/** The records of one conversation's commands, and the location of their output. */
 export interface CommandStorage {
-  /** Where outputs are, for the disk quota. Made by the first `write`. */
+  /** The directory of outputs, for the disk quota. Created by the first `write`. */
   readonly directory: string
-  /** All there are, oldest first. */
+  /** Returns all entries, oldest first. */
   entries(): Promise<CommandEntry[]>
-  /** Undefined for one that has gone meanwhile, or that a power failure has torn, as happens only to those not `durable`. */
+  /**
+   * Returns undefined if it was removed meanwhile or torn by a power failure, which happens only if it was not
+   * `durable`.
+   */
   read(entry: CommandEntry): Promise<unknown>
-  /** Replaces the record, as a whole or not at all. `durable`, or else written. One write of an entry at a time. */
+  /** Replaces the record atomically; `durable`, otherwise written. Only one write of an entry at a time. */
   write(entry: CommandEntry, record: unknown, options: { readonly durable: boolean }): Promise<void>
-  /** With its output. A crash in between may leave the record without it. */
+  /** Removes the record with its output. A crash in between may leave the record without output. */
   remove(entry: CommandEntry): Promise<void>
-  /** A file that the shell writes; there is none before it wrote something. */
+  /** The path of a file that the shell writes; it does not exist before the first output. */
   outputPath(id: string, stream: 'stdout' | 'stderr'): string
-  /** Bytes in the files of these commands. */
+  /** Returns the size of these commands' output files, in bytes. */
   outputBytes(ids: readonly string[]): Promise<number>
 }
 
-/** A set of conversations. `set` and `clear` of the same id are not to be under way at the same time. */
+/** A set of conversations. `set` and `clear` of the same id must not run concurrently. */
 export interface Marks {
   /** Durable. */
   set(id: string): Promise<void>
-  /** Not durable: after a crash the mark may be there again. */
+  /** Not durable: after a crash the mark may exist again. */
   clear(id: string): Promise<void>
   ids(): Promise<string[]>
 }
 
-/** Conversations that were deleted, for ever: an id is not used a second time. */
+/** Permanently deleted conversations: an id is never used a second time. */
 export interface Deletions {
   /**
-   * Durable, and to be called before anything of the conversation is removed. `key`, that of the request that made it, is
-   * durable with it: after a crash in between there is neither, or the key alone, which then counts for nothing new.
+   * Durable; call it before any data of the conversation is removed. `key`, the key of its create request, is durable
+   * with it: after a crash in between there is neither, or only the key, which then has no effect.
    */
   mark(id: string, key?: CreationKey): Promise<void>
   has(id: string): Promise<boolean>
   ids(): Promise<string[]>
-  /** Those that were used after that time, Unix time in milliseconds; the others are removed. */
+  /** Returns the keys used after that time, Unix time in milliseconds; removes the others. */
   keys(after: number): Promise<CreationKey[]>
 }
 
-/** Which conversation a key made; `at` is when, RFC 3339. */
+/** The conversation that a key created; `at` is the time, RFC 3339. */
 export type CreationKey = {
   readonly key: string
   readonly bodyHash: string
@@ -179,25 +196,28 @@ export type CreationKey = {
   readonly at: string
 }
 
-/** Which conversations work in a directory that was made for one of them. `workdir` is a real path. */
+/** Records which conversations work in a directory that was created for one of them. `workdir` is a real path. */
 export interface SharedWorkdirs {
-  /** Notes, durably, that these work there, beside those that were noted before. */
+  /** Adds these conversations, durably. */
   add(workdir: string, ids: readonly string[]): Promise<void>
-  /** Whether any was noted. */
+  /** Returns true if any conversation is recorded. */
   isShared(workdir: string): Promise<boolean>
   has(workdir: string, id: string): Promise<boolean>
   /**
-   * Forgets this one, and all of which nothing is there: a fork that a crash cut off never worked there. Resolves to
-   * whether nobody is noted any more, or ever was. Not durable: after a crash it may be noted again, and is forgotten so.
+   * Removes this conversation, and all that no longer exist: an interrupted fork never worked there. Resolves to true
+   * if none is recorded. Not durable: after a crash it may be recorded again, and is then removed the same way.
    */
   leave(workdir: string, id: string): Promise<boolean>
 }
 
-/** What is kept in memory of every conversation; small, because there may be many. Times are Unix times in milliseconds. */
+/**
+ * What is kept in memory for every conversation; small, because there may be many. Times are Unix times in
+ * milliseconds.
+ */
 export type Summary = {
   readonly id: string
   readonly status: Status
-  /** Seq of the last event; 0 when the log cannot be read. */
+  /** Seq of the last event; 0 if the log cannot be read. */
   readonly lastSeq: number
   readonly createdAt: number
   readonly updatedAt: number
@@ -207,25 +227,25 @@ export type Summary = {
   readonly idempotency: { readonly key: string; readonly bodyHash: string } | undefined
 }
 
-/** The summaries of all conversations, so that a start of the server need not look at each. A cache; it never rejects. */
+/** The summaries of all conversations, so that startup need not read each. A cache; it never rejects. */
 export interface SummaryCache {
-  /** What was noted when the storage was opened. Once, before anything else. */
+  /** Returns the summaries that were stored when the storage was opened. Call it once, first. */
   read(): Promise<NotedSummaries>
   /**
-   * Begins a note of this conversation: the summary counts for as long as the log is as it is at this call. Nobody may
-   * write the log between this call and the moment for which the summary is true, whichever is first. Written soon.
+   * Starts a summary of this conversation: it is valid while the log is unchanged since this call. Nobody may write the
+   * log between this call and the moment that the summary describes. Written soon afterwards.
    */
   noteFor(id: string): (summary: Summary) => void
-  /** Nothing of the conversation is left when it resolves. */
+  /** Resolves when nothing of the conversation is left. */
   forget(id: string): Promise<void>
-  /** For after a start: forgets those that are gone, and frees the room they took. */
+  /** Call it after startup: forgets conversations that no longer exist, and frees their space. */
   tidy(isThere: (id: string) => boolean): Promise<void>
 }
 
 export interface NotedSummaries {
   /**
-   * In the order of the ids, those whose log is still the one that they were noted of; undefined for each other. Only while
-   * nobody writes the logs. Throws the reason of a signal that is aborted.
+   * Returns, in the order of the ids, the summaries whose log is unchanged; undefined for each other. Call it only
+   * while nobody writes the logs. Throws the reason of an aborted signal.
    */
   current(ids: readonly string[], signal: AbortSignal): Promise<(Summary | undefined)[]>
 }

@@ -1,4 +1,4 @@
-/** The records of a conversation's commands, one file each, with what the command wrote in two more beside it. */
+/** Stores the records of a conversation's commands, one file each, with the command's output in two more files. */
 import { mkdir, readFile, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../../lib/durable-file.ts'
@@ -11,7 +11,7 @@ export class CommandRecordFiles implements CommandStorage {
   readonly directory: string
   #isMade = false
 
-  /** `directory` is made when it is needed. */
+  /** Creates `directory` on first use. */
   constructor(directory: string) {
     this.directory = directory
   }
@@ -48,7 +48,7 @@ export class CommandRecordFiles implements CommandStorage {
     return STREAMS.map((stream) => this.outputPath(id, stream))
   }
 
-  /** The name says all that is needed to find the record. */
+  /** The name contains everything needed to find the record. */
   #pathOf({ id, keyHash }: CommandEntry): string {
     return join(this.directory, keyHash === undefined ? `${id}.json` : `${id}.${keyHash}.json`)
   }

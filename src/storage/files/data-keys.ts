@@ -1,6 +1,6 @@
 /**
- * The keys that encrypt what is at rest: random ones of the server's own, kept in one file, and themselves encrypted with
- * the operator's. So the operator's key can change without any other file being written anew.
+ * The keys that encrypt stored data: random keys of the server in one file, themselves encrypted with the operator's
+ * keys. So the operator's key can change without rewriting any other file.
  */
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -16,8 +16,8 @@ const OWNER = 'data keys'
 const KEY_BYTES = 32
 
 /**
- * Makes a key where there is none that can be opened, and encrypts those that can with the first of the operator's keys.
- * What cannot be opened stays as it is: the key for it may come back.
+ * Creates a key if none can be decrypted, and re-encrypts the readable ones with the first of the operator's keys.
+ * Unreadable keys are kept: the operator's key for them may be found again.
  */
 export async function openDataKeys(dataDir: string, operatorKeys: KeyMaterial): Promise<DataKeys> {
   const path = join(dataDir, FILE)
@@ -33,7 +33,7 @@ export async function openDataKeys(dataDir: string, operatorKeys: KeyMaterial): 
       : first.seal(Buffer.from(key)).toString('base64'),
   )
   if (lines.join() !== kept.join()) await replaceFile(path, Buffer.from(`${lines.join('\n')}\n`))
-  // The newest first: it encrypts.
+  // Newest first: it encrypts.
   const keys = entries.flatMap(({ key }) => key ?? []).toReversed()
   // oxlint-disable-next-line typescript/no-non-null-assertion -- there is one: it was made if no key could be read
   return { material: [keys[0]!, ...keys.slice(1), ...operatorKeys], locked: entries.length - keys.length }

@@ -1,12 +1,12 @@
-/** Keeps a data directory to one server at a time, and to servers that know its format. */
+/** Restricts a data directory to one server at a time, and to servers that know its format. */
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../../lib/durable-file.ts'
 
-/** What this server writes into the data directory. Raised when an older server would misread it. */
+/** The format version of the data directory. Raised when an older server would misread it. */
 export const DATA_FORMAT = 1
 
-/** The data directory can't be used by this server; the message says why and what to do. */
+/** The data directory cannot be used by this server; the message says why and what to do. */
 export class DataDirectoryError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -14,12 +14,12 @@ export class DataDirectoryError extends Error {
   }
 }
 
-/** Held until disposed of. Makes the directory if it isn't there. Throws a `DataDirectoryError`. */
+/** Locks the directory until disposed. Creates it if it does not exist. Throws a `DataDirectoryError`. */
 export async function lockDataDirectory(directory: string): Promise<AsyncDisposable> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const release = await takeLock(directory)
   try {
-    // Under the lock: two servers of different versions may start at once.
+    // Check under the lock: two servers of different versions may start at the same time.
     await checkFormat(directory)
   } catch (error) {
     release()
@@ -34,12 +34,13 @@ export async function lockDataDirectory(directory: string): Promise<AsyncDisposa
 }
 
 /**
- * An exclusive transaction of SQLite is a lock of the kernel on a byte range of the file. It goes when its process does,
- * `kill -9` included, and holds between containers that share the directory, where the pids of a lock file mean nothing.
- * Nothing else in this process may open `lock.db`: closing any descriptor of a file drops all its POSIX locks.
+ * An exclusive transaction of SQLite is a lock of the kernel on a byte range of the file. It is released when its
+ * process ends, also by `kill -9`, and works between containers that share the directory, where the pids of a lock file
+ * mean nothing. Nothing else in this process may open `lock.db`: closing any descriptor of a file releases all its
+ * POSIX locks.
  */
 async function takeLock(directory: string): Promise<() => void> {
-  // Loaded here, for whoever only imports this file has no use for SQLite.
+  // Loaded here, because importers of this file may not need SQLite.
   const { DatabaseSync } = await import('node:sqlite')
   const database = new DatabaseSync(join(directory, 'lock.db'), { timeout: 0 })
   try {
@@ -49,7 +50,7 @@ async function takeLock(directory: string): Promise<() => void> {
     database.close()
     if (!isBusy(cause)) throw new DataDirectoryError(`${directory} could not be locked: ${String(cause)}`, { cause })
     throw new DataDirectoryError(
-      `${directory} is in use by another server. Stop that one, or give this one a data directory of its own.`,
+      `${directory} is in use by another server. Stop that server, or use another data directory.`,
       { cause },
     )
   }
@@ -67,7 +68,7 @@ async function checkFormat(directory: string): Promise<void> {
     if (error.code === 'ENOENT') return undefined
     throw error
   })
-  // By rename: a half-written number would keep every later start from the data.
+  // Rename it into place: a half-written number would lock every later start out of the data.
   if (text === undefined) return await replaceFile(path, `${DATA_FORMAT}\n`, { draft: `${path}.new` })
   const format = Number(text)
   if (!Number.isSafeInteger(format) || format < 1) {

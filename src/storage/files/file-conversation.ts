@@ -1,4 +1,4 @@
-/** One conversation as the files in its directory: which file holds what, and in which order they become durable. */
+/** The files of one conversation in its directory: what each contains, and in which order they become durable. */
 import { mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Event, EventDraft } from '../../contract/events/event.ts'
@@ -19,14 +19,14 @@ import type { SnapshotFiles } from './snapshot-files.ts'
 
 /** What all conversations share. */
 export type FileParts = {
-  /** Holds a directory per conversation. */
+  /** Contains one directory per conversation. */
   readonly directory: string
   readonly logs: EventStore
   readonly snapshots: SnapshotFiles
   readonly secrets: SecretFiles
 }
 
-/** In the directory of a conversation whose log is not there yet; once it is, it means nothing. */
+/** In the directory of a conversation whose log does not exist yet; ignored once the log exists. */
 const COPYING = 'copying'
 
 export class FileConversation implements ConversationStorage {
@@ -51,7 +51,7 @@ export class FileConversation implements ConversationStorage {
       if (codeOf(cause) !== 'EEXIST') throw cause
       throw new Problem(
         'conversation_exists',
-        'There is data of a conversation with this id; restart the server to see it, or use another id.',
+        'Data of a conversation with this id already exists; restart the server to see it, or use another id.',
         { cause },
       )
     }
@@ -65,12 +65,12 @@ export class FileConversation implements ConversationStorage {
     return (await stat(this.directory)).birthtime.toISOString()
   }
 
-  /** Side by side: most of what a create takes is waiting for the disk. */
+  /** Runs in parallel: most of a create request is spent waiting for the disk. */
   async createLog(values: SecretValues): Promise<StoredLog> {
     const { logs, secrets } = this.#parts
     const written = isEmpty(values) ? undefined : secrets.create(this.id, values)
     const made = logs.create(this.id, written && { written, sync: () => secrets.sync(this.id) })
-    // What is written after a failure would lie in the way of what removes it.
+    // Files written after a failure would prevent the removal of the directory.
     await Promise.allSettled([written, made])
     return await made
   }
@@ -117,13 +117,13 @@ export class FileConversation implements ConversationStorage {
   }
 
   async remove(): Promise<void> {
-    // A file that appears while the directory is emptied would keep it from going.
+    // A file that appears while the directory is being emptied would prevent its removal.
     await this.#parts.snapshots.written(this.id)
     await removeTree(this.directory)
   }
 
   async discard(): Promise<void> {
-    // Its descriptor with it.
+    // This also closes its descriptor.
     await this.#parts.logs.delete(this.id)
     await this.remove()
   }

@@ -1,4 +1,7 @@
-/** The storage of one server: files in its data directory. Knows what is where in that; each part knows its own files. */
+/**
+ * The storage of one server: files in its data directory. It defines the directory's layout; each part knows its own
+ * files.
+ */
 import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { EventStore, LogView, LogViews } from '../../events/event-store.ts'
@@ -17,13 +20,13 @@ import { SecretFiles } from './secret-files.ts'
 import { SnapshotFiles } from './snapshot-files.ts'
 
 export type FileStorageOptions = {
-  /** The data directory. Made if it isn't there. */
+  /** The data directory. Created if it does not exist. */
   readonly directory: string
-  /** Informed of what keeps caches from being written: the next start then takes longer. */
+  /** Called with errors that prevent caches from being written: the next start then takes longer. */
   readonly onFault: (error: unknown) => void
 }
 
-/** Locks the data directory until it is disposed of. Throws a `DataDirectoryError`. */
+/** Locks the data directory until disposed. Throws a `DataDirectoryError`. */
 export async function openFileStorage(
   options: FileStorageOptions & { readonly operatorKeys: KeyMaterial },
 ): Promise<Storage> {
@@ -55,10 +58,13 @@ export class FileStorage implements Storage {
   readonly #views: LogViews
   readonly #lock: AsyncDisposable | undefined
 
-  /** For a directory that is locked already, or that nobody else uses. Its `sessions`, `active`, `due` and `deleted` are made. */
+  /**
+   * For a directory that is already locked or that nothing else uses. Creates `sessions`, `active`, `due` and
+   * `deleted`.
+   */
   static async openUnlocked(parts: Parts): Promise<FileStorage> {
     await mkdir(parts.directory, { recursive: true, mode: 0o700 })
-    // Shells know it by this name, also where a link that leads there is out of their sight.
+    // Use the real path: shells know it by this name, even if they cannot see a link that points to it.
     const directory = await realpath(parts.directory)
     await Promise.all(
       ['sessions', 'active', 'due', 'deleted'].map((name) =>

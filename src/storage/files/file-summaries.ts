@@ -1,4 +1,4 @@
-/** Summaries that count as long as the file of the log is the one they were made from, as its stamp tells. */
+/** Caches summaries that are valid while the log file is unchanged, according to its stamp. */
 import { logPathIn } from './log/jsonl-store.ts'
 import type { NotedSummaries, Summary, SummaryCache } from '../storage.ts'
 import type { LogStamp } from './log-stamp.ts'
@@ -7,11 +7,14 @@ import type { NotedSummary } from './summary-file.ts'
 import { SummaryFile } from './summary-file.ts'
 
 export type FileSummariesOptions = {
-  /** Of the file of summaries. */
+  /** Path of the summaries file. */
   readonly path: string
-  /** Where the logs are. */
+  /** Directory of the logs. */
   readonly logs: string
-  /** Informed of what keeps summaries from being written; each costs the next start a look at the conversation itself. */
+  /**
+   * Called with errors that prevent summaries from being written; for each, the next start reads the conversation
+   * itself.
+   */
   readonly onFault: (error: unknown) => void
 }
 
@@ -47,7 +50,7 @@ export class FileSummaries implements SummaryCache {
     return this.#file.tidy(isThere)
   }
 
-  /** Writes what waits. */
+  /** Writes pending summaries. */
   close(): Promise<void> {
     return this.#file.close()
   }

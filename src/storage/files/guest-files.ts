@@ -1,4 +1,7 @@
-/** Which conversations work in a shared workdir: a directory for each workdir, named by a hash of its path, with a file for each conversation. */
+/**
+ * Stores which conversations work in a shared workdir: a directory for each workdir, named by a hash of its path, with
+ * a file for each conversation.
+ */
 import { codeOf } from '../../lib/error-code.ts'
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, rm, rmdir, writeFile } from 'node:fs/promises'
@@ -11,7 +14,7 @@ export class GuestFiles implements SharedWorkdirs {
   readonly #directory: string
   readonly #isThere: (id: string) => Promise<boolean>
 
-  /** `directory` is made when it is needed. `isThere`: whether there is anything of a conversation. */
+  /** Creates `directory` on first use. `isThere` returns true if anything of a conversation exists. */
   constructor(directory: string, isThere: (id: string) => Promise<boolean>) {
     this.#directory = directory
     this.#isThere = isThere
@@ -46,7 +49,7 @@ export class GuestFiles implements SharedWorkdirs {
   }
 }
 
-/** Whether it could be removed, or was not there. */
+/** Returns true if the directory was removed or did not exist. */
 async function isNowEmpty(place: string): Promise<boolean> {
   try {
     await rmdir(place)

@@ -1,6 +1,6 @@
 /**
- * Whether a log is the one that was seen before, and where it ends, at the cost of a system call or two: what a start of
- * the server asks of every conversation there is. Looks at files that nobody writes at the time.
+ * Detects whether a log is unchanged, and where it ends, at the cost of a system call or two: startup checks every
+ * conversation this way. Use it only for files that nobody is writing.
  */
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
 import type { Stats } from 'node:fs'
@@ -11,35 +11,41 @@ import type { EventHeader } from '../../events/event-header.ts'
 import { LF, verifyLine } from './log/event-line.ts'
 
 /**
- * Equal stamps, equal log: a log only grows, so an older copy of it has another size, and whoever writes it by hand
- * changes the time. `mtimeMs` has fractions.
+ * Equal stamps mean equal logs: a log only grows, so an older copy has another size, and a manual edit changes the
+ * time. `mtimeMs` has fractions.
  */
 export type LogStamp = { readonly size: number; readonly mtimeMs: number }
 
-/** Of a page of the log that is read at once; a longer last event is not looked for. */
+/** Bytes read at once from the end of the log; a longer last event is not looked for. */
 const ENDING_BYTES = 8192
 
-/** Calls in this thread, until a batch has taken so long that the disk must have been waited for, microseconds a file. */
+/**
+ * Files checked synchronously, until a batch takes so long that it must have waited for the disk; microseconds per
+ * file.
+ */
 const BATCH = 256
 const WAITED_US = 100
-/** Then so many in the thread pool, as many at a time: a disk answers many at once sooner than one after another. */
+/**
+ * Then this many files in the thread pool concurrently: a disk answers many requests at once faster than one after
+ * another.
+ */
 const LONG_BATCH = 4096
 const CONCURRENCY = 64
 
 export const isSameStamp = (a: LogStamp, b: LogStamp): boolean => a.size === b.size && a.mtimeMs === b.mtimeMs
 
-/** Undefined when there is no such file, or it cannot be looked at. */
+/** Returns undefined if the file does not exist or cannot be read. */
 export function stampOf(path: string): LogStamp | undefined {
   try {
     return toStamp(statSync(path, { throwIfNoEntry: false }))
   } catch {
-    return undefined // whoever opens it will say why
+    return undefined // opening the log reports the reason
   }
 }
 
 /**
- * In the order of the paths. Of a hundred thousand files that the system has in memory, calls in this thread take 0.4 s,
- * those through the thread pool 0.9 s; others have their turns in between.
+ * Returns stamps in the order of the paths. For a hundred thousand files in the page cache, synchronous calls take 0.4
+ * s, calls through the thread pool 0.9 s; other work runs in between.
  */
 export async function stampsOf(paths: readonly string[], signal: AbortSignal): Promise<(LogStamp | undefined)[]> {
   const stamps: (LogStamp | undefined)[] = []
@@ -50,14 +56,16 @@ export async function stampsOf(paths: readonly string[], signal: AbortSignal): P
     const began = performance.now()
     if (hasWaited) stamps.push(...(await mapBounded(batch, CONCURRENCY, stampInPool)))
     else stamps.push(...batch.map(stampOf))
-    // After each long batch it is tried again.
+    // Retry synchronously after each long batch.
     hasWaited = !hasWaited && (performance.now() - began) * 1000 > WAITED_US * batch.length
     await slices.rest()
   }
   return stamps
 }
 
-/** The last event of a log whose end is whole and short. Undefined for any other, which has to be opened to know. */
+/**
+ * Returns the last event of a log whose end is complete and short. Undefined for any other log, which must be opened.
+ */
 export function endingOf(path: string): EventHeader | undefined {
   try {
     const file = openSync(path, 'r')
@@ -71,7 +79,7 @@ export function endingOf(path: string): EventHeader | undefined {
       closeSync(file)
     }
   } catch {
-    return undefined // as above
+    return undefined // opening the log reports the reason
   }
 }
 

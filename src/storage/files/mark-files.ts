@@ -1,4 +1,6 @@
-/** Sets of conversations, as directories with an empty file for each of them; those of the deleted hold their keys, too. */
+/**
+ * Sets of conversations, as directories with an empty file for each; files of deleted conversations contain their keys.
+ */
 import { readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -29,10 +31,10 @@ export class MarkFiles implements Marks {
 
 const Key = z.object({ key: z.string(), bodyHash: z.string(), id: z.uuid(), at: z.iso.datetime() })
 
-/** Follows the id of a deleted conversation; the ids beside them have none. */
+/** A suffix to the id of a deleted conversation; the marks themselves have none. */
 const KEY_SUFFIX = '.key'
 
-/** Files read at the same time. */
+/** Files read concurrently. */
 const READ_CONCURRENCY = 64
 
 /** `directory` exists and is durable. */
@@ -45,7 +47,7 @@ export class DeletionFiles implements Deletions {
 
   async mark(id: string, key?: CreationKey): Promise<void> {
     const path = join(this.#directory, `${id}${KEY_SUFFIX}`)
-    // Before the mark, and synced with it.
+    // Written before the mark, and synced with it.
     if (key) await writeFile(path, JSON.stringify(key), { mode: 0o600, flush: true })
     await touchDurably(this.#directory, id)
   }
@@ -71,7 +73,7 @@ export class DeletionFiles implements Deletions {
   }
 }
 
-/** Undefined for one that a crash cut off: its conversation was not deleted. */
+/** Returns undefined for a torn file: its conversation was not deleted. */
 function parseKey(text: string): CreationKey | undefined {
   try {
     return Key.parse(JSON.parse(text))
@@ -80,10 +82,10 @@ function parseKey(text: string): CreationKey | undefined {
   }
 }
 
-/** Of the id of a conversation; kept, for a data directory may hold a hundred thousand names. */
+/** Matches the id of a conversation; compiled once, because a data directory may contain a hundred thousand names. */
 const UUID = z.regexes.uuid()
 
-/** Names of other things are left out. */
+/** Ignores other names. */
 export async function listIds(directory: string): Promise<string[]> {
   const names = await readdir(directory)
   return names.filter((name) => UUID.test(name))

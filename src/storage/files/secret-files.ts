@@ -1,4 +1,4 @@
-/** Secrets at rest: one encrypted file per conversation, `secrets.enc` in its directory. */
+/** Stores secrets: one encrypted file per conversation, `secrets.enc` in its directory. */
 import { open, readFile, rename, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { Problem } from '../../contract/problem.ts'
@@ -10,7 +10,7 @@ import type { SecretValues } from '../storage.ts'
 const Values = z.record(z.string(), z.record(z.string(), z.string()))
 
 export class SecretFiles {
-  /** Holds a directory per conversation. */
+  /** Contains one directory per conversation. */
   readonly #directory: string
   readonly #sealerOf: (owner: string) => Sealer
   readonly #unreadable = new Set<string>()
@@ -20,7 +20,7 @@ export class SecretFiles {
     this.#sealerOf = createSealers(keyMaterial)
   }
 
-  /** Empty when the conversation has none. Throws a `Problem` when no key opens the file. */
+  /** Returns an empty object if the conversation has no secrets. Throws a `Problem` if no key decrypts the file. */
   async read(conversationId: string): Promise<SecretValues> {
     const sealed = await readFile(this.#pathOf(conversationId)).catch(ignoreMissing)
     if (!sealed) return {}
@@ -34,8 +34,8 @@ export class SecretFiles {
   }
 
   /**
-   * The first of a conversation that is being made: durable after `sync`, and once its new directory is synced. Not
-   * `replaceFile`: the file is new, and a create syncs it together with the log.
+   * Writes the first secrets of a new conversation: durable after `sync`, and after its new directory is synced. Not
+   * `replaceFile`: the file is new, and the creation syncs it together with the log.
    */
   async create(conversationId: string, values: SecretValues): Promise<void> {
     await writeFile(this.#pathOf(conversationId), this.#seal(conversationId, values), { flag: 'wx', mode: 0o600 })
@@ -46,14 +46,17 @@ export class SecretFiles {
     await file.datasync()
   }
 
-  /** Replaces all; durable when it resolves. A file that could not be read is set aside beside it, for its key may be found again. */
+  /**
+   * Replaces all secrets; durable when it resolves. A file that could not be decrypted is kept under another name,
+   * because its key may be found again.
+   */
   async write(conversationId: string, values: SecretValues): Promise<void> {
     const path = this.#pathOf(conversationId)
     if (this.#unreadable.delete(conversationId)) await setAside(path)
     await replaceFile(path, this.#seal(conversationId, values))
   }
 
-  /** For other things of a conversation that hold secrets. They are not `secrets.enc`, and never taken for it. */
+  /** Encrypts other data of a conversation that contains secrets. It cannot be confused with `secrets.enc`. */
   sealerFor(conversationId: string): Sealer {
     return this.#sealerOf(`${conversationId} content`)
   }

@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { replaceFile } from '../../lib/durable-file.ts'
 
 export class SnapshotFiles {
-  /** Holds a directory per conversation. */
+  /** Contains one directory per conversation. */
   readonly #directory: string
-  // One write at a time per conversation, always of the newest snapshot: an older one must not come to lie over it.
+  // One write at a time per conversation, always of the newest snapshot: an older one must not replace it.
   readonly #newest = new Map<string, object>()
   readonly #writing = new Map<string, Promise<void>>()
 
@@ -13,13 +13,13 @@ export class SnapshotFiles {
     this.#directory = directory
   }
 
-  /** After what is being written. Undefined when there is none, and for one that is not JSON: it is only a cache. */
+  /** Reads after pending writes. Returns undefined if there is none, or if it is not JSON: it is only a cache. */
   async read(id: string): Promise<unknown> {
     await this.written(id)
     try {
       return JSON.parse(await readFile(this.#pathOf(id), 'utf8'))
     } catch {
-      return undefined // missing or torn
+      return undefined // it is missing or torn
     }
   }
 
@@ -32,7 +32,7 @@ export class SnapshotFiles {
       // oxlint-disable-next-line typescript/no-non-null-assertion -- set above, and removed by this write only
       const latest = this.#newest.get(id)!
       this.#newest.delete(id)
-      // After a power cut an old or empty one is found out by its `lastSeq`, and the log is folded from the start.
+      // After a power failure an old or empty file is detected by its `lastSeq`, and the log is folded from the start.
       return replaceFile(this.#pathOf(id), JSON.stringify(latest), { durable: false })
     })
     const done = written.finally(() => this.#writing.get(id) === done && this.#writing.delete(id))
@@ -40,12 +40,12 @@ export class SnapshotFiles {
     return done
   }
 
-  /** Resolves when what is being written of this conversation is written, or has failed. */
+  /** Resolves when the current write of this conversation has succeeded or failed. */
   async written(id: string): Promise<void> {
     await this.#writing.get(id)?.catch(() => {}) // reported to the caller that writes
   }
 
-  /** Resolves when nothing is being written. */
+  /** Resolves when no write is in progress. */
   async settled(): Promise<void> {
     while (this.#writing.size > 0) await Promise.allSettled(this.#writing.values())
   }

@@ -1,12 +1,11 @@
 /**
- * The summaries of all conversations in one file, so that a start of the server reads one file and not one for each.
+ * The summaries of all conversations in one file, so that startup reads one file instead of one per conversation.
  *
- * It is a cache. An entry counts only for a log that is still the one it was made from, as its stamp tells; whatever is
- * missing, cut off or unreadable here is read from the conversation's own files. Nothing of it is synced: a crash costs
- * the next start some time.
+ * It is a cache. An entry is valid only while its log is unchanged, according to its stamp; missing, torn or unreadable
+ * entries are read from the conversation's own files. Nothing is synced: a crash only makes the next start slower.
  *
- * One line per conversation, which is blanked when a newer one is appended or the conversation is deleted. Blanks that
- * have become most of the file are left out when it is rewritten.
+ * One line per conversation, which is blanked when a newer one is appended or the conversation is deleted. When blanks
+ * make up most of the file, it is rewritten without them.
  */
 import { open, readFile, rename, rm } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
@@ -18,7 +17,7 @@ import type { LogStamp } from './log-stamp.ts'
 
 export type NotedSummary = { readonly summary: Summary; readonly stamp: LogStamp }
 
-/** Raised when a summary is made of a log in another way, or in another form. */
+/** Raised when summaries are derived differently or have another format. */
 const HEADER = '["agent-server summaries",1]\n'
 
 type Entry = readonly [
@@ -37,25 +36,25 @@ type Entry = readonly [
 ]
 
 const LF = 10
-/** Parsed, and written, at a time. */
+/** Bytes parsed or written at a time. */
 const READ_BYTES = 128 * 1024
 const WRITE_BYTES = 1024 * 1024
 /** Longer than nearly all lines. */
 const LINE_BYTES = 2048
-/** Fewer blanks are not worth rewriting the file. */
+/** Fewer blanks than this are not worth rewriting the file. */
 const MIN_BLANK_BYTES = 1024 * 1024
 
 export type SummaryFileDeps = {
   readonly path: string
-  /** Called with what keeps entries from being written; each costs the next start a look at the conversation itself. */
+  /** Called with errors that prevent writing entries; the next start then reads those conversations. */
   readonly onFault: (error: unknown) => void
 }
 
 export class SummaryFile {
   readonly #deps: SummaryFileDeps
-  /** One write after another. */
+  /** Runs one write at a time. */
   readonly #writes = new Queue({ limit: 1 })
-  /** Where the line of each conversation begins. */
+  /** The offset of each conversation's line. */
   readonly #places = new Map<string, number>()
   readonly #superseded: number[] = []
   #waiting = new Map<string, NotedSummary>()
@@ -67,13 +66,13 @@ export class SummaryFile {
     this.#deps = deps
   }
 
-  /** What was noted of each conversation, true as long as its stamp is that of the log. Once, before anything else. */
+  /** Returns the recorded summaries, each valid while its stamp matches the log. Call it once, first. */
   async read(): Promise<Map<string, NotedSummary>> {
     const noted = new Map<string, NotedSummary>()
     const bytes = await readFile(this.#deps.path).catch(() => undefined)
     if (bytes?.toString('latin1', 0, HEADER.length) !== HEADER) return noted
     const slices = createSlices()
-    // What has no end was cut off; it is written over.
+    // A line without an end was torn; it is overwritten.
     const size = bytes.lastIndexOf(LF) + 1
     for (let at = (this.#end = HEADER.length); at < size; at = this.#end) {
       const end = bytes.indexOf(LF, Math.min(at + READ_BYTES, size - 1))
@@ -95,13 +94,13 @@ export class SummaryFile {
     return noted
   }
 
-  /** To be written soon. Nobody may write the log between the making of the stamp and that of the summary. */
+  /** Queues a summary. Nobody may write the log between the creation of its stamp and that of the summary. */
   note(noted: NotedSummary): void {
     this.#waiting.set(noted.summary.id, noted)
     if (this.#waiting.size === 1) void this.#do(() => this.#writeWaiting())
   }
 
-  /** Nothing of the conversation is left in the file when it resolves. */
+  /** Resolves when the file contains nothing of the conversation. */
   async forget(id: string): Promise<void> {
     this.#waiting.delete(id)
     await this.#do(async () => {
@@ -111,7 +110,7 @@ export class SummaryFile {
     })
   }
 
-  /** For after a start: forgets those that are gone, and leaves out the blanks if they are many. */
+  /** Call it after startup: forgets conversations that no longer exist, and removes the blanks if there are many. */
   async tidy(isThere: (id: string) => boolean): Promise<void> {
     for (const id of this.#places.keys()) if (!isThere(id)) await this.forget(id)
     await this.#do(async () => {
@@ -120,7 +119,7 @@ export class SummaryFile {
     })
   }
 
-  /** Writes what waits. */
+  /** Writes pending summaries. */
   async close(): Promise<void> {
     await this.#do(async () => {
       await this.#file?.close()
@@ -128,7 +127,7 @@ export class SummaryFile {
     })
   }
 
-  /** Never rejects: the file is then left as it is, and is found wanting at the next start. */
+  /** Never rejects: after an error the file is left alone, and the next start detects missing entries. */
   #do(work: () => Promise<void>): Promise<void> {
     return this.#writes.run(work).catch(this.#deps.onFault)
   }
@@ -171,7 +170,7 @@ export class SummaryFile {
       await writeAll(this.#file, Buffer.from(HEADER), 0)
       this.#end = HEADER.length
     } else {
-      // Behind it stands a line that was cut off.
+      // A torn line follows it.
       await this.#file.truncate(this.#end)
     }
     return this.#file
@@ -180,17 +179,17 @@ export class SummaryFile {
   async #blank(at: number): Promise<void> {
     const file = await this.#opened()
     const length = await lengthOfLine(file, at)
-    // A JSON value, as the lines around it are.
+    // It is a JSON value like the lines around it.
     await writeAll(file, Buffer.from('0'.padEnd(length)), at)
     this.#blankBytes += length
   }
 
-  /** Line by line from the old file, in the order in which they were noted. */
+  /** Copies line by line from the old file, in the order of recording. */
   async #writeAnew(): Promise<void> {
     if (this.#blankBytes < Math.max(MIN_BLANK_BYTES, this.#end / 2)) return
     const { path } = this.#deps
     const bytes = await readFile(path)
-    // Not `replaceFile`: the file stays open for the lines to come.
+    // Not `replaceFile`: the file stays open for later lines.
     const next = `${path}.new`
     const file = await open(next, 'w+', 0o600)
     try {
@@ -225,7 +224,7 @@ function toEntry({ summary, stamp }: NotedSummary): Entry {
   return [id, stamp.size, stamp.mtimeMs, status, lastSeq, ...times, title ?? null, userId ?? null, preview, ...keys]
 }
 
-/** One of each line, in their order. All at once, which takes half the time, unless a line is torn. */
+/** Parses one value per line, in order. All at once, which takes half the time, unless a line is torn. */
 function parseLines(text: string): unknown[] {
   try {
     const parsed: unknown[] = JSON.parse(`[${text.replaceAll('\n', ',')}]`)
@@ -243,7 +242,7 @@ function parseLine(line: string): unknown {
   }
 }
 
-/** Undefined when there is no summary. */
+/** Returns undefined if it is not a summary. */
 function fromEntry(value: unknown): NotedSummary | undefined {
   if (!isEntry(value)) return undefined
   const [id, size, mtimeMs, status, lastSeq, createdAt, updatedAt, title, userId, preview, key, bodyHash] = value
@@ -253,7 +252,7 @@ function fromEntry(value: unknown): NotedSummary | undefined {
   return { summary: { id, status, lastSeq, ...times, ...texts, idempotency }, stamp: { size, mtimeMs } }
 }
 
-/** By hand: a schema takes longer than all else that is done with an entry, and there may be a hundred thousand. */
+/** Checked by hand: a schema takes longer than all other work on an entry, and there may be a hundred thousand. */
 function isEntry(value: unknown): value is Entry {
   if (!Array.isArray(value) || value.length !== FIELDS.length) return false
   for (let at = 0; at < FIELDS.length; at++) {
@@ -279,7 +278,7 @@ function* batchesOf<T>(items: readonly T[]): Iterable<readonly T[]> {
   for (let at = 0; at < items.length; at += BATCH) yield items.slice(at, at + BATCH)
 }
 
-/** Without its LF. */
+/** Returns the length without its LF. */
 async function lengthOfLine(file: FileHandle, from: number): Promise<number> {
   const bytes = Buffer.allocUnsafe(LINE_BYTES)
   for (let at = from; ;) {

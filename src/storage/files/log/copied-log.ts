@@ -1,4 +1,7 @@
-/** Writes a log that begins with events of another one: beside its place until it is whole and durable, so that nobody ever finds half of it. */
+/**
+ * Writes a log that begins with events of another one: under a temporary name until it is complete and durable, so that
+ * nobody ever finds half of it.
+ */
 import { dirname } from 'node:path'
 import type { Event, EventDraft } from '../../../contract/events/event.ts'
 import { replaceFile, syncDirectory } from '../../../lib/durable-file.ts'
@@ -8,15 +11,15 @@ export type CopiedLog = {
   readonly conversationId: string
   /** From seq 1 on, without gaps. */
   readonly events: AsyncIterable<Event>
-  /** What follows them; asked for when the last of them was taken. */
+  /** Returns the events that follow; called after the last of `events` was read. */
   readonly ending: () => readonly EventDraft[]
   readonly now: () => number
 }
 
-/** Written at a time, characters. */
+/** Characters written at a time. */
 const CHUNK = 1024 * 1024
 
-/** `path` must not exist yet. What a crash leaves behind lies beside it, under the same name and more. */
+/** `path` must not exist yet. A crash leaves a temporary file with the same name and a suffix. */
 export async function writeCopiedLog(path: string, log: CopiedLog): Promise<void> {
   await replaceFile(path, chunksOf(linesOf(log)), { draft: `${path}.copying` })
   await syncDirectory(dirname(dirname(path)))

@@ -1,14 +1,15 @@
 /**
- * One event as one line of a log: written once, read without parsing where a glance is enough. The format's only home.
+ * One event as one line of a log. The only file that defines the format.
  *
  *     {"seq":7,"type":"ToolUse","id":"…","timestamp":"…","source":"agent","version":1,"conversation_id":"…",…fields}
  *
- * The fields up to `source` always stand first and in this order, so that what filters, cursors and lookups ask for
- * is read from the first bytes of a line, without parsing what may be megabytes of tool output behind them.
+ * The fields up to `source` are always first and in this order, so that filters, cursors and lookups read only
+ * the first bytes of a line, without parsing the rest, which may be megabytes of tool output.
  *
- * A line ends in LF. A space before the LF says "written together with the next line": events that went to disk in
- * one write are valid only together. White space after a JSON value means nothing to JSON, so each line is still
- * exactly one JSON event to any tool, and no client ever sees a field that only the disk has a use for.
+ * A line ends in LF. A space before the LF means "written together with the next line": events that were written to
+ * disk
+ * in one write are valid only together. White space after a JSON value has no meaning in JSON, so each line is still
+ * exactly one JSON event to any tool, and no client ever sees a field that only the disk needs.
  */
 import type { Event, EventDraft } from '../../../contract/events/event.ts'
 import { EVENT_VERSION } from '../../../contract/events/event.ts'
@@ -19,14 +20,19 @@ import type { EventHeader } from '../../../events/event-header.ts'
 import { HEADER_CHARS, parseHeader } from '../../../events/event-header.ts'
 import type { StoredEvent } from '../../../events/event-store.ts'
 
-/** What most lines are asked for, at a tenth of the cost of `readHeader`; `typeAt` is where the type begins. */
+/**
+ * The fields that are read from most lines, at a tenth of the cost of `readHeader`; `typeAt` is the offset of the type.
+ */
 export type LineGlance = { readonly seq: number; readonly typeAt: number }
 
 export const LF = 10
 const SPACE = 32
 const CLOSING_BRACE = 125
 
-/** The line but for its beginning, which needs the seq: see `writeLine`. Throws on what JSON can't say. */
+/**
+ * Returns the line without its beginning, which needs the seq: see `writeLine`. Throws if JSON cannot express the
+ * draft.
+ */
 export function serialiseDraft(draft: EventDraft, at: { ms: number; conversationId: string }): LineWithoutSeq {
   const { type, source, ...fields } = draft
   const json = JSON.stringify({
@@ -41,7 +47,10 @@ export function serialiseDraft(draft: EventDraft, at: { ms: number; conversation
   return { type, json }
 }
 
-/** The line of an event that comes from another log: all of it stays but whose it is, and its id, which is another of the same time. */
+/**
+ * Returns the line of an event copied from another log: unchanged except for the conversation and the id, which is a
+ * new one with the same time.
+ */
 export function serialiseCopy(event: Event, conversationId: string): string {
   const { seq, type, id: _, timestamp, source, version, conversation_id: __, ...fields } = event
   const id = uuid7(Date.parse(timestamp))
@@ -58,7 +67,7 @@ export function lineEnding(isLastOfWrite: boolean): string {
   return isLastOfWrite ? '\n' : ' \n'
 }
 
-/** What stands at the beginning of the line at `start` of `bytes`; undefined when this is no line of ours. */
+/** Parses the header of the line at `start` of `bytes`; returns undefined if it is not an event line. */
 export function readHeader(bytes: Buffer, start: number, end: number): EventHeader | undefined {
   return parseHeader(bytes.toString('latin1', start, Math.min(end, start + HEADER_CHARS)))
 }
@@ -66,7 +75,7 @@ export function readHeader(bytes: Buffer, start: number, end: number): EventHead
 const BEFORE_SEQ = Buffer.from('{"seq":')
 const BEFORE_TYPE = Buffer.from(',"type":"')
 
-/** Undefined when no line of ours begins at `start`. */
+/** Returns undefined if no event line begins at `start`. */
 export function glance(bytes: Buffer, start: number): LineGlance | undefined {
   if (!standsAt(bytes, start, BEFORE_SEQ)) return undefined
   let at = start + BEFORE_SEQ.length
@@ -76,29 +85,32 @@ export function glance(bytes: Buffer, start: number): LineGlance | undefined {
   return seq > 0 && standsAt(bytes, at, BEFORE_TYPE) ? { seq, typeAt: at + BEFORE_TYPE.length } : undefined
 }
 
-/** Tells by the bytes of a line whether it is of one of these types. */
+/** Returns a function that checks the bytes of a line for one of these types. */
 export function matchTypes(types: ReadonlySet<string>): (bytes: Buffer, line: LineGlance) => boolean {
   const wanted = Array.from(types, (type) => Buffer.from(`${type}"`))
   return (bytes, { typeAt }) => wanted.some((type) => standsAt(bytes, typeAt, type))
 }
 
-/** In JavaScript: most comparisons end at the first byte, and a call into the runtime costs more than the others take. */
+/**
+ * Written in JavaScript: most comparisons end at the first byte, and a call into the runtime costs more than the others
+ * take.
+ */
 function standsAt(bytes: Buffer, at: number, wanted: Buffer): boolean {
   for (let i = 0; i < wanted.length; i++) if (bytes[at + i] !== wanted[i]) return false
   return true
 }
 
-/** Whether the line was written together with the next. `end` is where its LF is. */
+/** True if the line was written together with the next one. `end` is the offset of its LF. */
 export function goesOn(bytes: Buffer, end: number): boolean {
   return bytes[end - 1] === SPACE
 }
 
-/** Whether the line ends as an event does: a cheap sign that nothing of it is missing. */
+/** True if the line ends as an event does: a cheap check that it is complete. */
 export function endsWhole(bytes: Buffer, end: number): boolean {
   return bytes[goesOn(bytes, end) ? end - 2 : end - 1] === CLOSING_BRACE
 }
 
-/** The header of a line that is valid to its last byte, as only a full parse can tell. */
+/** Returns the header of a line after a full parse, which proves that all of it is valid. */
 export function verifyLine(bytes: Buffer, start: number, end: number): EventHeader | undefined {
   const header = readHeader(bytes, start, end)
   if (!header || !endsWhole(bytes, end)) return undefined
@@ -106,7 +118,7 @@ export function verifyLine(bytes: Buffer, start: number, end: number): EventHead
     JSON.parse(bytes.toString('utf8', start, end))
     return header
   } catch {
-    // Torn: that is what the caller wants to know.
+    // The line is torn, which is what the caller checks.
     return undefined
   }
 }
@@ -133,7 +145,9 @@ class StoredLine implements StoredEvent {
   }
 }
 
-/** Far more than this version lets in, and less than the stack takes: an event is searched, hashed and written again. */
+/**
+ * Far more than this version accepts, and less than the stack allows: an event is searched, hashed and written again.
+ */
 const STORED_JSON = { depth: 3000, values: Infinity }
 
 function parse(seq: number, json: string): Event {
@@ -147,7 +161,7 @@ function parse(seq: number, json: string): Event {
   }
 }
 
-/** One event a line, from seq 1 without gaps: the seq is also the line's number. */
+/** One event per line, from seq 1 without gaps: the seq is also the line number. */
 export function damagedAt(seq: number, what: string, cause?: unknown): Problem {
   return new Problem(
     'conversation_damaged',

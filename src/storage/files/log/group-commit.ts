@@ -1,16 +1,16 @@
-/** Collects what comes in while a commit is under way, and commits all of it at once when that is done. */
+/** Collects items during a commit, and then commits all of them together. */
 
-/** A group stops growing here: the memory of one write, and how long the first of a group waits for the last. */
+/** A group stops growing at this size, which limits the memory of one write and the wait of the group's first item. */
 const MAX_GROUP_BYTES = 8 * 1024 * 1024
 
 export type GroupCommit<T> = {
-  /** The first to come is committed at once, in this very tick: an append to a quiet log waits for nobody. */
+  /** The first item is committed immediately, within this tick: an append to an idle log does not wait. */
   add(item: T, bytes: number): void
-  /** Resolves when nothing is waiting or under way; whoever calls it sees to it that nothing more comes. */
+  /** Resolves when nothing is waiting or in progress; the caller makes sure that nothing more is added. */
   settled(): Promise<void>
 }
 
-/** `commit` settles each item of its group by itself and never rejects. Groups are committed one after another. */
+/** `commit` settles each item of its group and never rejects. Groups are committed one after another. */
 export function createGroupCommit<T>(commit: (group: readonly T[]) => Promise<void>): GroupCommit<T> {
   let waiting: { item: T; bytes: number }[] = []
   let running: Promise<void> | undefined

@@ -1,4 +1,4 @@
-/** One conversation's log in one JSONL file: decides what is durable. Where bytes are found again is for log-scan. */
+/** One conversation's log in one JSONL file: decides what is durable. `log-scan.ts` finds events in the file. */
 import type { EventDraft } from '../../../contract/events/event.ts'
 import { Problem } from '../../../contract/problem.ts'
 import { isOutOfRoom } from '../../../lib/error-code.ts'
@@ -47,14 +47,14 @@ export class JsonlLog implements StoredLog {
   readonly #onClosed: () => void
   readonly #commits = createGroupCommit<Append>((group) => this.#commit(group))
   #head: number
-  /** The durable offset: nobody reads beyond it, and the next write begins there. */
+  /** The durable offset: nothing is read beyond it, and the next write begins there. */
   #end: number
   #lastMs: number
-  /** The opening of the file that is known to be of the file that was left. */
+  /** The last `opening` for which the file was verified to be unchanged. */
   #checkedOpening: number | undefined
-  /** Why nothing is asked of this log any more. */
+  /** The reason why the log can no longer be used. */
   #over: Problem | undefined
-  /** Why nothing is written any more. Set once. */
+  /** The reason why nothing is written any more. Set once. */
   #failure: Problem | undefined
   #isFenced = false
 
@@ -75,12 +75,12 @@ export class JsonlLog implements StoredLog {
     return this.#head
   }
 
-  // Not async: a quiet log starts writing within this very call.
+  // Not async: an idle log starts writing within this very call.
   append(drafts: readonly EventDraft[], options: AppendOptions = {}): Promise<AppendOutcome> {
     if (this.#over) return Promise.reject(this.#over)
     return new Promise((resolve, reject) => {
-      // Now, not when its turn comes: the draft may have changed by then, and what can't be said in JSON is the
-      // fault of this caller, not of those it would be written with.
+      // Serialise now, not when the write begins: the draft may change until then, and a draft that JSON cannot express
+      // must fail only its own append, not the others of the group.
       const lines = this.#serialise(drafts)
       const bytes = lines.reduce((sum, { json }) => sum + json.length, 0)
       this.#commits.add({ lines, options, resolve, reject }, bytes)
@@ -107,7 +107,7 @@ export class JsonlLog implements StoredLog {
     this.#onClosed()
   }
 
-  /** Ends the log under its writer: what is being written is finished, what waits is refused. */
+  /** Ends the log under its writer: a write in progress finishes, waiting appends are refused. */
   async retire(why: 'fenced' | 'deleted'): Promise<void> {
     if (why === 'deleted') this.#over = this.#failure = deleted()
     this.#isFenced = true
@@ -115,7 +115,7 @@ export class JsonlLog implements StoredLog {
     await this.#file.close(this.#over ?? closed())
   }
 
-  /** The clock may jump back; the log's order by time, which lookups rely on, may not. */
+  /** The clock may jump back; the log's order by time, which lookups rely on, must not. */
   #serialise(drafts: readonly EventDraft[]): LineWithoutSeq[] {
     const ms = Math.max(this.#lastMs, this.#now())
     const lines = drafts.map((draft) => serialiseDraft(draft, { ms, conversationId: this.conversationId }))
@@ -143,7 +143,7 @@ export class JsonlLog implements StoredLog {
     for (const [i, { resolve }] of group.entries()) resolve(outcomes[i]!)
   }
 
-  /** The outcome of each append, if what is to be stored can be. */
+  /** Returns the outcome of each append, assuming that the write succeeds. */
   #decide(group: readonly Append[]): { outcomes: AppendOutcome[]; events: StoredEvent[] } {
     const events: StoredEvent[] = []
     const outcomes = group.map(({ lines, options }): AppendOutcome => {
@@ -158,9 +158,9 @@ export class JsonlLog implements StoredLog {
     return { outcomes, events }
   }
 
-  /** Rejects with a Problem. The head moves only when the events are durable. */
+  /** Rejects with a `Problem`. The head moves only when the events are durable. */
   async #store(events: readonly StoredEvent[]): Promise<void> {
-    // One write is valid as a whole or not at all, see tail-repair: so no append of the group is ever cut in two.
+    // One write is valid as a whole or not at all, see tail-repair: so no append of the group is ever split.
     const text = events.map(({ json }, i) => json + lineEnding(i === events.length - 1)).join('')
     const bytes = Buffer.from(text)
     await this.#requireUnchanged()
@@ -170,7 +170,7 @@ export class JsonlLog implements StoredLog {
     this.#end += bytes.length
   }
 
-  /** The file was closed while idle, and is opened by its name again. If it isn't what was left there, it isn't touched. */
+  /** The file was closed while idle, and is reopened by name. If it was changed meanwhile, it is not written. */
   async #requireUnchanged(): Promise<void> {
     if (this.#file.opening !== undefined && this.#file.opening === this.#checkedOpening) return
     const size = await this.#file.size().catch((cause: NodeJS.ErrnoException) => {
@@ -182,14 +182,17 @@ export class JsonlLog implements StoredLog {
     this.#checkedOpening = this.#file.opening
   }
 
-  /** A write that failed to reach the disk is never repeated: the kernel may have dropped its pages and marked them clean. */
+  /**
+   * A write that failed to reach the disk is never repeated: the kernel may have dropped its pages and marked them
+   * clean.
+   */
   async #write(bytes: Buffer): Promise<void> {
     try {
       await this.#file.write(bytes, this.#end)
     } catch (error) {
       if (isFailedOpen(error)) throw notOpened(error)
-      // First of all: a later, shorter write would else leave the end of this one behind it, as lines of the log; and
-      // what is not surely stored must not be taken for stored when the log is opened again.
+      // Truncate first: otherwise a later, shorter write would leave the end of this one behind it, as lines of the
+      // log; and bytes that are not certainly durable must not be read as events when the log is reopened.
       await this.#file.truncate(this.#end).catch((cause) => this.#failForGood(cause))
       if (!isOutOfRoom(error)) this.#failForGood(error)
       throw new Problem('storage_full', 'There is no room to store this. Free some disk space and try again.', {
@@ -201,14 +204,14 @@ export class JsonlLog implements StoredLog {
   #failForGood(cause: unknown): never {
     this.#failure ??= new Problem(
       'storage_failed',
-      'The event log could not be written and what was stored last is uncertain. The conversation must be opened again.',
+      'The event log could not be written, and it is uncertain which events were stored last. The conversation must be reopened.',
       { cause },
     )
     throw this.#failure
   }
 }
 
-/** Nothing was written, so the log is as good as before. */
+/** Nothing was written, so the log is still usable. */
 function notOpened(cause: NodeJS.ErrnoException): Problem {
   const message = `The event log could not be opened (${cause.code}), and nothing was stored. Try again in a moment.`
   return new Problem('unavailable', message, { cause })

@@ -1,4 +1,7 @@
-/** The embedded event store: one `<directory>/<id>/events.jsonl` per conversation. Owns which log is the current one. */
+/**
+ * The embedded event store: one `<directory>/<id>/events.jsonl` per conversation. Owns which log object is the current
+ * writer.
+ */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Problem } from '../../../contract/problem.ts'
@@ -15,24 +18,27 @@ import { cutTail, findTail } from './tail-repair.ts'
 import type { Tail } from './tail-repair.ts'
 
 const FILE = 'events.jsonl'
-/** A log that is not used holds neither a descriptor nor anything about its contents after this time. */
+/** After this time an unused log keeps neither a descriptor nor cached contents. */
 const IDLE_MS = 30_000
 
 export type JsonlStoreOptions = {
-  /** Holds one directory per conversation; made when it isn't there. */
+  /** Contains one directory per conversation; created if it does not exist. */
   readonly directory: string
   /** Unix time in milliseconds. */
   readonly now?: () => number
   readonly idleMs?: number
 }
 
-/** Where a store in this directory keeps the log of a conversation. Put together by hand, as a start needs it for each. */
+/**
+ * Returns the log path of a conversation in this directory. Concatenated by hand, because startup needs it for each
+ * conversation.
+ */
 export const logPathIn = (directory: string, conversationId: string): string => `${directory}/${conversationId}/${FILE}`
 
 export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogViews {
   const { directory, now = Date.now, idleMs = IDLE_MS } = options
-  // Two objects writing one file would each overwrite what the other stored. So whoever opens a log takes it over from
-  // the one who had it, and per conversation that happens strictly in turn.
+  // Two objects writing one file would overwrite each other's events. So opening a log takes it over from the previous
+  // holder, and per conversation that happens strictly in turn.
   const current = new Map<string, JsonlLog>()
   const turns = new Queue({ perKey: 1 })
   const inTurn = <T>(key: string, work: () => Promise<T>) => turns.run(work, { key })
@@ -107,7 +113,7 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
   }
 }
 
-/** Up to what is durable now; the writer's own bounds, for the file holds more while it writes. */
+/** Shows what is durable now, within the writer's own bounds, because the file contains more during a write. */
 function viewOf(writer: JsonlLog): LogView {
   const { head } = writer
   return {
@@ -132,7 +138,7 @@ async function viewFile({ file, index }: { file: LogFile; index: SeqIndex }): Pr
   }
 }
 
-/** What a killed server wrote may be readable and yet not on the disk: nobody is shown it before it is. */
+/** Bytes that a killed server wrote may be readable and yet not be on disk: sync before showing them. */
 async function syncedSize(file: LogFile): Promise<number> {
   const size = await file.size()
   await file.sync()
@@ -149,19 +155,19 @@ async function createFile(file: LogFile, path: string, beside: Beside | undefine
     topmost = await mkdir(directory, { recursive: true, mode: 0o700 })
     await file.create()
   }
-  // The parent in any case: others put files into the directory before us, and need not have synced its own name.
+  // Sync the parent in any case: others create files in the directory before us, and may not have synced its name.
   const depth = topmost === undefined ? 0 : relative(topmost, directory).split('/').filter(Boolean).length
   const parents = [directory]
   for (let up = 0, at = directory; up <= depth; up++) parents.push((at = dirname(at)))
   await beside?.written
-  // At once: a journal commits for all of them together.
+  // Sync concurrently: one journal commit covers all of them.
   await Promise.all([...parents.map(syncDirectory), beside?.sync()])
 }
 
 function refuseCreation(cause: unknown): never {
   if (isOutOfRoom(cause)) throw new Problem('storage_full', 'There is no room for another conversation.', { cause })
   if (codeOf(cause) !== 'EEXIST') throw cause
-  throw new Problem('conversation_exists', 'A conversation with this id exists already.', { cause })
+  throw new Problem('conversation_exists', 'A conversation with this id already exists.', { cause })
 }
 
 async function openFile(
@@ -176,7 +182,7 @@ async function openFile(
     : { tail, repaired: await cutTail(file, path, tail, size, now) }
 }
 
-/** What belongs to the log, and nothing else in the directory. Removing what isn't there is fine. */
+/** Removes the files of the log, and nothing else in the directory. Idempotent. */
 async function removeFiles(directory: string): Promise<void> {
   try {
     const names = await readdir(directory)
@@ -188,7 +194,7 @@ async function removeFiles(directory: string): Promise<void> {
   }
 }
 
-/** Ids become names of directories: nothing but a UUID may reach the file system. */
+/** Ids become directory names: only a UUID may reach the file system. */
 function requireUuid(conversationId: string): void {
   if (!/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(conversationId)) throw notFound()
 }
@@ -204,5 +210,5 @@ function isMissing(error: unknown): boolean {
 }
 
 function notFound(): Problem {
-  return new Problem('conversation_not_found', 'There is no conversation with this id.')
+  return new Problem('conversation_not_found', 'No conversation has this id.')
 }

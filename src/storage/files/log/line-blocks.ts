@@ -1,20 +1,20 @@
 /**
- * Reads a log's lines in blocks: a run of whole lines from one read of the file, forwards or backwards.
- * What is held in memory is one block, however long the log is.
+ * Reads a log's lines in blocks: complete lines from one read of the file, forwards or backwards. Only one block is in
+ * memory, however long the log is.
  */
 import { LF } from './event-line.ts'
 
 /** Reads bytes of the file; see LogFile. */
 export type Source = { read(position: number, length: number): Promise<Buffer> }
 
-/** The first read is small, for most readers want a page; those who read on get larger and fewer ones. */
+/** The first read is small, because most readers want one page; readers that continue get larger and fewer blocks. */
 const FIRST_BLOCK_BYTES = 64 * 1024
 const MAX_BLOCK_BYTES = 1024 * 1024
 
-/** Line `i` is `bytes[starts[i] … ends[i]]` without its LF; `offset` is where the block stands in the file. */
+/** Line `i` is `bytes[starts[i] … ends[i]]` without its LF; `offset` is the block's position in the file. */
 export type Block = { bytes: Buffer; offset: number; starts: readonly number[]; ends: readonly number[] }
 
-/** Blocks from `from`, which is where a line begins, up to `to`, which is where one has ended. */
+/** Yields blocks from `from`, where a line begins, to `to`, where one ends. */
 export async function* blocksForward(source: Source, from: number, to: number): AsyncGenerator<Block> {
   let size = FIRST_BLOCK_BYTES
   while (from < to) {
@@ -27,19 +27,19 @@ export async function* blocksForward(source: Source, from: number, to: number): 
     } else if (bytes.length === to - from) {
       return
     } else {
-      // One line larger than the block: take more until it fits. All that is read twice is once its size.
+      // One line is larger than the block: read more until it fits. At most its size is read twice.
       size *= 2
     }
   }
 }
 
-/** Blocks from the one that ends at `to`, where a line has ended, back to `from`, where one begins. */
+/** Yields blocks backwards from `to`, where a line ends, to `from`, where one begins. */
 export async function* blocksBackward(source: Source, from: number, to: number): AsyncGenerator<Block> {
   let size = FIRST_BLOCK_BYTES
   while (to > from) {
     const position = Math.max(from, to - size)
     const bytes = await source.read(position, to - position)
-    // Starting anywhere but at `from`, the first line may be the end of one: it belongs to the next block.
+    // Anywhere except at `from`, the first line may be incomplete: it belongs to the next block.
     const start = position === from ? 0 : bytes.indexOf(LF) + 1
     if (start < bytes.length && (start > 0 || position === from)) {
       yield block(bytes.subarray(start), position + start)

@@ -1,15 +1,15 @@
 /**
- * Owns the descriptor of one file: opens it when it's needed, closes it when nobody has used it for a while.
- * Knows bytes and offsets, nothing of events.
+ * Owns the descriptor of one file: opens it on demand, closes it when idle. Knows bytes and offsets, nothing about
+ * events.
  */
 import fs from 'node:fs'
 import { promisify } from 'node:util'
 import { Problem } from '../../../contract/problem.ts'
 
-// Asynchronous, on bare descriptors. A write and fdatasync of 500 bytes takes 39 µs at the median with the *Sync
-// calls, 50–66 µs through the thread pool and 69 µs through a FileHandle (Node 26, ext4). The Sync calls lose all the
-// same: they would stop every other conversation and stream while this disk flushes, which on a busy one is many ms.
-// O_DSYNC makes the two calls one: a fifth less time, and 25 instead of 52 µs of CPU.
+// Asynchronous, on bare descriptors. A write and fdatasync of 500 bytes takes 39 µs at the median with the *Sync calls,
+// 50–66 µs through the thread pool and 69 µs through a FileHandle (Node 26, ext4). The Sync calls are still worse: they
+// would stop every other conversation and stream while this disk flushes, which on a busy one is many ms. O_DSYNC makes
+// the two calls one: a fifth less time, and 25 instead of 52 µs of CPU.
 const open = promisify(fs.open)
 const close = promisify(fs.close)
 const fstat = promisify(fs.fstat)
@@ -25,24 +25,30 @@ export class LogFile {
   #descriptor: Promise<number> | undefined
   #openings = 0
   #users = 0
-  /** Resolved when nobody uses the descriptor any more. */
+  /** Resolves when nothing uses the descriptor any more. */
   #unused: PromiseWithResolvers<void> | undefined
   #closed: Error | undefined
   #idle: NodeJS.Timeout | undefined
 
-  /** The file is opened at first use, and must exist by then or be made by `create`. Idle for `idleMs`, it holds no descriptor. */
+  /**
+   * The file is opened at first use, and must exist by then or be created by `create`. After `idleMs` without use its
+   * descriptor is closed.
+   */
   constructor(path: string, { idleMs, onIdle }: { idleMs: number; onIdle: () => void }) {
     this.#path = path
     this.#idleMs = idleMs
     this.#onIdle = onIdle
   }
 
-  /** Which opening of the file is in use, the first being 0; undefined while it is closed. Another may be of another file. */
+  /**
+   * The number of the current opening of the file, from 0; undefined while it is closed. The file may have been
+   * replaced between two openings.
+   */
   get opening(): number | undefined {
     return this.#descriptor && this.#openings
   }
 
-  /** An empty file; its name is not synced. Throws the system's error, EEXIST when there is one. */
+  /** Creates an empty file; its name is not synced. Throws the system's error, EEXIST if the file exists. */
   async create(): Promise<void> {
     const { O_CREAT, O_EXCL } = fs.constants
     this.#descriptor = Promise.resolve(await open(this.#path, HOW_OPENED | O_CREAT | O_EXCL, 0o600))
@@ -53,7 +59,7 @@ export class LogFile {
     return this.#use(async (fd) => (await fstat(fd)).size)
   }
 
-  /** Exactly `length` bytes; a file that ends before is damaged, for nobody asks beyond what was made durable. */
+  /** Reads exactly `length` bytes; a file that ends earlier is damaged, because only durable bytes are read. */
   read(position: number, length: number): Promise<Buffer> {
     return this.#use(async (fd) => {
       const bytes = Buffer.allocUnsafeSlow(length)
@@ -67,17 +73,17 @@ export class LogFile {
     })
   }
 
-  /** Writes all of it, on the disk when this resolves, or throws having written some of it. */
+  /** Writes all bytes; they are on disk when this resolves. If it throws, some of them may have been written. */
   write(bytes: Buffer, position: number): Promise<void> {
     return this.#use(async (fd) => {
-      // A disk that fills up takes a part of the bytes first, and says ENOSPC only when asked to take the rest.
+      // A disk that is filling up first accepts a part of the bytes, and reports ENOSPC only for the rest.
       for (let done = 0; done < bytes.length;) done += await write(fd, bytes, done, position + done)
-      // A file removed meanwhile keeps nothing. Of an open file the kernel answers this from memory.
+      // Bytes written to a removed file are lost. For an open file the kernel answers this from memory.
       if (fs.fstatSync(fd).nlink === 0) throw new Error(`${this.#path} was removed`)
     })
   }
 
-  /** For what others wrote, and for `truncate`. */
+  /** Syncs what others wrote, and `truncate`. */
   sync(): Promise<void> {
     return this.#use((fd) => fdatasync(fd))
   }
@@ -86,10 +92,11 @@ export class LogFile {
     return this.#use((fd) => ftruncate(fd, length))
   }
 
-  /** For good: waits for what is under way; a later use throws `why`. */
+  /** Closes permanently, after operations in progress; a later use throws `why`. */
   async close(why: Error): Promise<void> {
     this.#closed ??= why
-    // A descriptor closed under a read may be given to another file, which then would be what is read.
+    // If a descriptor were closed during a read, its number could be reused for another file, which would be read
+    // instead.
     if (this.#users > 0) await (this.#unused ??= Promise.withResolvers()).promise
     await this.#release()
   }
@@ -111,7 +118,7 @@ export class LogFile {
     try {
       return await open(this.#path, HOW_OPENED)
     } catch (error) {
-      // Not kept: the next use tries again, out of descriptors (EMFILE) passes.
+      // Not cached: the next use retries, because running out of descriptors (EMFILE) is temporary.
       this.#descriptor = undefined
       throw error
     }
@@ -126,7 +133,7 @@ export class LogFile {
       this.#idle = undefined
       if (this.#users > 0) return this.#releaseWhenIdle()
       this.#onIdle()
-      // Nothing is lost when close fails: all that counts was synced before.
+      // Nothing is lost if close fails: all relevant bytes were synced before.
       this.#release().catch(() => undefined)
     }, this.#idleMs).unref()
   }
@@ -140,7 +147,7 @@ export class LogFile {
   }
 }
 
-/** The file could not be opened, so nothing of it was read or written. Another try may succeed. */
+/** The file could not be opened, so nothing was read or written. A retry may succeed. */
 export function isFailedOpen(error: unknown): error is Error & { readonly code?: string } {
   return error instanceof Error && 'syscall' in error && error.syscall === 'open'
 }

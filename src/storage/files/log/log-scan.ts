@@ -1,4 +1,4 @@
-/** Goes through a range of a log line by line, in either order, and turns what it meets into pages, counts and finds. */
+/** Scans a range of a log line by line, in either order, for pages, counts and lookups. */
 /* oxlint-disable typescript/no-non-null-assertion -- a block has a start and an end for each of its lines */
 import { uuid7Time } from '../../../lib/uuid7.ts'
 import type { EventHeader } from '../../../events/event-header.ts'
@@ -10,7 +10,7 @@ import type { Block, Source } from './line-blocks.ts'
 import type { SeqIndex } from './seq-index.ts'
 import { createTextSearch } from './text-search.ts'
 
-/** A log up to what was durable at some moment: what is appended meanwhile changes nothing for its readers. */
+/** A log up to its durable end at one moment: later appends change nothing for its readers. */
 export type Snapshot = {
   readonly source: Source
   readonly index: SeqIndex
@@ -19,8 +19,8 @@ export type Snapshot = {
 }
 
 /**
- * What one call looks at or gives back at most, be it filtered or of huge events: the memory and the time it takes.
- * One event is always given, whatever its size.
+ * The maximum that one call scans or returns, whether filtered or with huge events: it bounds memory and time. One
+ * event is always returned, whatever its size.
  */
 const MAX_READ_BYTES = 16 * 1024 * 1024
 
@@ -38,7 +38,7 @@ export async function readPage(log: Snapshot, options: ReadOptions): Promise<Eve
     bytes += line.end - line.start
     if (events.length < limit && bytes < maxBytes) return true
     scannedTo = line.seq
-    // Who goes on from here shall not have to search for it.
+    // The next page continues here and must not have to search for it.
     if (order === 'asc') log.index.learn(line.seq + 1, line.block.offset + line.end + 1)
     return false
   })
@@ -57,7 +57,7 @@ export async function countEvents(log: Snapshot, filter: EventFilter): Promise<n
   return count
 }
 
-/** An event's id carries the millisecond of its timestamp, and the log is sorted by that: only that one is searched. */
+/** An event's id contains the millisecond of its timestamp, by which the log is sorted: only that one is searched. */
 export async function findEvent(log: Snapshot, eventId: string): Promise<StoredEvent | undefined> {
   const time = uuid7Time(eventId)
   if (time === undefined) return undefined
@@ -72,7 +72,7 @@ export async function findEvent(log: Snapshot, eventId: string): Promise<StoredE
 
 type Range = { first: number; last: number; order: 'asc' | 'desc'; since: number; until: number }
 
-/** A line as it lies in its block. Only what is asked for is read: most lines of a long log are passed over. */
+/** A line in its block. Fields are read on demand: most lines of a long log are skipped. */
 class Line implements LineGlance {
   readonly block: Block
   readonly start: number
@@ -99,7 +99,7 @@ class Line implements LineGlance {
   }
 }
 
-/** Visits the lines of the range until `visit` returns false. Throws `conversation_damaged` at a line that isn't one. */
+/** Visits the lines of the range until `visit` returns false. Throws `conversation_damaged` at an invalid line. */
 async function scan(log: Snapshot, range: Range, visit: (line: Line) => boolean): Promise<void> {
   const { first, last, order, since, until } = range
   if (first > last || since >= until) return
@@ -124,12 +124,12 @@ async function scan(log: Snapshot, range: Range, visit: (line: Line) => boolean)
       if (!visit(line)) return
     }
   }
-  // Whoever comes this far has gone to the end of the file, or to its beginning: all lines up to there were due.
+  // The scan reached the end or the beginning of the file: it must have seen all lines up to there.
   if (isAscending && previous !== log.head) throw damagedAt((previous ?? 0) + 1, 'is missing')
   if (!isAscending && previous !== undefined && previous > 1) throw damagedAt(previous - 1, 'is missing')
 }
 
-/** A line at or before the first of the range. */
+/** Returns the offset of a line at or before the first of the range. */
 async function startOf(log: Snapshot, { first, since }: Range): Promise<number> {
   const end = { head: log.head, offset: log.end }
   const bySeq = first === 1 ? 0 : await log.index.seekSeq(log.source, first, end)
@@ -137,7 +137,7 @@ async function startOf(log: Snapshot, { first, since }: Range): Promise<number> 
   return Math.max(bySeq, await log.index.seekTime(log.source, since, end))
 }
 
-/** Where a line ends that is at or after the last of the range. */
+/** Returns the end of a line at or after the last of the range. */
 async function endOf(log: Snapshot, { last, until }: Range): Promise<number> {
   const end = { head: log.head, offset: log.end }
   const ends = [log.end]
@@ -169,7 +169,7 @@ function lineOf(block: Block, i: number, expectedSeq: number | undefined): Line 
   throw damagedAt(expectedSeq ?? seen?.seq ?? 0, NO_EVENT)
 }
 
-/** The event of a line, if the filter lets it through. */
+/** Returns the event of a line if it matches the filter. */
 function createMatch(filter: EventFilter): (line: Line) => StoredEvent | undefined {
   const hasFields = createFieldsMatch(filter)
   const hasText = createTextMatch(filter)
@@ -182,7 +182,7 @@ function createFieldsMatch({ types, source }: EventFilter): (line: Line) => bool
     (!hasType || hasType(line.block.bytes, line)) && (source === undefined || line.header.source === source)
 }
 
-/** The event of a line, if it has the text. */
+/** Returns the event of a line if it contains the text. */
 function createTextMatch({ q }: EventFilter): (line: Line) => StoredEvent | undefined {
   const contains = q === undefined ? () => true : createTextSearch(q)
   return (line) => {

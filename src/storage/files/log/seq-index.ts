@@ -1,29 +1,30 @@
 /**
- * Where in a log's file an event is, found without having read the file: a log is sorted, by seq and by time, and each
- * line carries both, so a few small reads close in on any place, in a log of a million events as in one of ten.
+ * Finds an event's position in a log file without reading the file: a log is sorted by seq and by time, and each line
+ * contains both, so a few small reads locate any event, in a log of a million events as in one of ten.
  *
  * An index of every event would cost a scan of the whole file at first use, and memory that grows with the log. This
- * one only keeps, of what reads come by, as many waypoints as `MAX_WAYPOINTS`; with none at all it still works.
+ * one
+ * keeps at most `MAX_WAYPOINTS` waypoints, learnt from reads; it also works without any.
  */
 import { Problem } from '../../../contract/problem.ts'
 import type { EventHeader } from '../../../events/event-header.ts'
 import { LF, readHeader } from './event-line.ts'
 import type { Source } from './line-blocks.ts'
 
-/** A line that starts at `offset`. `rank` is its place in the order searched by: its seq, or its time in ms. */
+/** A line that starts at `offset`. `rank` is its sort key: its seq, or its time in ms. */
 type Waypoint = { rank: number; offset: number }
 
 /** 16 KB of memory per log in use. */
 const MAX_WAYPOINTS = 1024
-/** Close enough: the reader skips the rest, having to read about as much anyway. */
+/** Close enough: the reader skips the rest, because it reads about as much anyway. */
 const NEAR_BYTES = 16 * 1024
-/** Holds the rest of one line of common size and the beginning of the next. */
+/** Room for the rest of one line of common size and the beginning of the next. */
 const PROBE_BYTES = 4 * 1024
 
 export class SeqIndex {
   #waypoints: Waypoint[] = []
 
-  /** Notes where the line with this seq starts. */
+  /** Records where the line with this seq starts. */
   learn(seq: number, offset: number): void {
     const at = this.#firstFrom(seq)
     const before = this.#waypoints[at - 1]
@@ -38,7 +39,7 @@ export class SeqIndex {
     this.#waypoints = []
   }
 
-  /** Where a line starts that is not after the one with this seq, and near it. `end` is where the log ends. */
+  /** Returns the offset of a line at or shortly before the one with this seq. `end` is the end of the log. */
   async seekSeq(source: Source, seq: number, end: { head: number; offset: number }): Promise<number> {
     const at = this.#firstFrom(seq)
     if (this.#waypoints[at]?.rank === seq) return this.#waypoints[at].offset
@@ -53,7 +54,7 @@ export class SeqIndex {
     })
   }
 
-  /** Where a line starts that is not after the first with this time (ms) or later, and near it. */
+  /** Returns the offset of a line at or shortly before the first with this time (ms) or later. */
   async seekTime(source: Source, time: number, end: { offset: number }): Promise<number> {
     return await closeIn({
       source,
@@ -66,7 +67,7 @@ export class SeqIndex {
     })
   }
 
-  /** Position of the first waypoint with this seq or a higher one. */
+  /** Returns the index of the first waypoint with this seq or a higher one. */
   #firstFrom(seq: number): number {
     let low = 0
     let high = this.#waypoints.length
@@ -86,21 +87,21 @@ type Search = {
   rankOf: (header: EventHeader) => number
   /** A line before the target, or the first of all. */
   low: Waypoint
-  /** No line that starts between here and the target's is of interest; not always the start of a line itself. */
+  /** No line between this offset and the target's is of interest; not necessarily the start of a line. */
   high: Waypoint
   end: number
   learn: (header: EventHeader, offset: number) => void
 }
 
 async function closeIn({ source, target, rankOf, low, high, end, learn }: Search): Promise<number> {
-  // Guessing by proportion hits at once when events are alike in size; every second step halves what is left,
-  // so that a log of one giant and a thousand dwarfs is found through as well.
+  // Interpolation succeeds immediately if events are of similar size; every second step bisects the rest, so that a log
+  // with one giant event and a thousand small ones is searched fast as well.
   for (let byProportion = true; high.offset - low.offset > NEAR_BYTES; byProportion = !byProportion) {
     const at = byProportion ? proportional(low, high, target) : middle(low, high)
     const line = await firstLineAfter(source, at, high.offset, end)
     if (line) learn(line.header, line.offset)
     const rank = line ? rankOf(line.header) : high.rank
-    // No line starts between `at` and the one found: when that is too far, so is everything behind `at`. Without this
+    // No line starts between `at` and the one found: if that is too far, so is everything after `at`. Without this,
     // each step inside a giant line would read to its end again.
     if (line && rank < target) low = { rank, offset: line.offset }
     else high = { rank, offset: at }
@@ -111,7 +112,7 @@ async function closeIn({ source, target, rankOf, low, high, end, learn }: Search
 function proportional(low: Waypoint, high: Waypoint, target: number): number {
   const share = (target - low.rank) / (high.rank - low.rank)
   if (!(share >= 0 && share <= 1)) return middle(low, high)
-  // A little before: to land just behind the target would take another step.
+  // Aim a little earlier: landing just after the target would take another step.
   const at = Math.floor(low.offset + share * (high.offset - low.offset)) - NEAR_BYTES / 2
   return Math.max(low.offset, at)
 }
@@ -120,7 +121,7 @@ function middle(low: Waypoint, high: Waypoint): number {
   return Math.floor((low.offset + high.offset) / 2)
 }
 
-/** The first line that starts after byte `at` and before `limit`. */
+/** Returns the first line that starts after byte `at` and before `limit`. */
 async function firstLineAfter(
   source: Source,
   at: number,

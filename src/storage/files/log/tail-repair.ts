@@ -1,4 +1,4 @@
-/** Finds where a log ends that may have been cut off in the middle of a write, and cuts what is left of that write. */
+/** Finds the valid end of a log whose last write may have been interrupted, and cuts off the rest. */
 import { Problem } from '../../../contract/problem.ts'
 import type { EventHeader } from '../../../events/event-header.ts'
 import { LF, goesOn, verifyLine } from './event-line.ts'
@@ -8,16 +8,18 @@ import type { Source } from './line-blocks.ts'
 import type { LogFile } from './log-file.ts'
 import { isOutOfRoom } from '../../../lib/error-code.ts'
 
-/** Where the valid part ends: its last event, and the byte after it. */
+/** The end of the valid part: its last event, and the byte after it. */
 export type Tail = { readonly last: EventHeader | undefined; readonly end: number }
 
 /**
- * The end of the last write that is on the disk as a whole.
+ * Finds the end of the last write that is completely on disk.
  *
- * Each write was synced before the next one began, so a crash can only have hurt the last one; but it may hurt it
- * anywhere: its pages reach the disk in any order, and a page that never did reads as zeros. So the last write counts
- * only if each of its lines is valid. A bad line before it was durable once: that is damage, not a torn tail, and it
- * is left alone, to be told by whoever reads it.
+ * Each write was synced before the next one began, so a crash can have damaged only the last one; but anywhere in it:
+ * its
+ * pages reach the disk in any order, and a page that never did reads as zeros. So the last write counts only if each of
+ * its lines is valid. An invalid line before it was durable once: that is damage, not a torn tail, and is left alone,
+ * to
+ * be reported when it is read.
  */
 export async function findTail(source: Source, size: number): Promise<Tail> {
   let found: (Tail & { last: EventHeader; firstSeq: number }) | undefined
@@ -29,13 +31,13 @@ export async function findTail(source: Source, size: number): Promise<Tail> {
       if (found && !goesOn(bytes, end) && !hasZeros(bytes, start, end)) break walk
       const header = verifyLine(bytes, start, end)
       if (found === undefined) {
-        // Without its last line a write isn't whole, whatever else of it is there.
+        // Without its last line a write is not complete, whatever else of it is present.
         const isLastOfWrite = header !== undefined && !goesOn(bytes, end)
         if (isLastOfWrite) found = { last: header, end: offset + end + 1, firstSeq: header.seq }
       } else if (header && header.seq === found.firstSeq - 1) {
         found.firstSeq = header.seq
       } else {
-        // A hole in it: go on looking for the write before.
+        // The write has a hole: continue with the write before it.
         found = undefined
       }
     }
@@ -45,7 +47,7 @@ export async function findTail(source: Source, size: number): Promise<Tail> {
   return { last: undefined, end: 0 }
 }
 
-/** Cuts the file at `end`, having copied the rest into a file beside it. Returns the sentence that tells of it. */
+/** Truncates the file at `end`, after copying the rest to another file. Returns a sentence that reports it. */
 export async function cutTail(file: LogFile, path: string, from: Tail, size: number, now: number): Promise<string> {
   const torn = `${path}.torn-${new Date(now).toISOString().replaceAll(':', '-')}`
   const isKept = await setAside(file, from.end, size, torn)
@@ -71,8 +73,9 @@ function hasZeros(bytes: Buffer, start: number, end: number): boolean {
 }
 
 /**
- * No valid write at all: fine if the very first one was torn. But a file that was something else must not become an
- * empty conversation, so it has to begin as the first line does, as far as it goes, or with a page never written.
+ * Without any valid write, the first write must have been torn. But a file that was something else must not become an
+ * empty conversation, so it must begin as the first line does, as far as it goes, or with a page that was never
+ * written.
  */
 async function refuseUnlessTornFirstWrite(source: Source, size: number): Promise<void> {
   const begin = '{"seq":1,'
@@ -87,7 +90,7 @@ async function refuseUnlessTornFirstWrite(source: Source, size: number): Promise
   )
 }
 
-/** False when the disk has no room for it: what nobody was told is stored is no reason to keep a log shut. */
+/** Returns false if the disk has no room for it: bytes that were never confirmed must not keep a log unavailable. */
 async function setAside(file: LogFile, from: number, to: number, path: string): Promise<boolean> {
   try {
     await replaceFile(path, bytesOf(file, from, to))

@@ -1,13 +1,13 @@
-/** Whether an event has a text in it: what a person would find who reads it, in any case. */
+/** Searches an event for a text as a human reader would: case-insensitive, in values only. */
 import { indexOfText } from '../../../lib/text/find-text.ts'
 import type { StoredEvent } from '../../../events/event-store.ts'
 
-/** Names of the event and its like, not words. */
+/** Envelope and similar fields, which contain no words. */
 const ENVELOPE = new Set(['id', 'seq', 'timestamp', 'conversation_id', 'source', 'type', 'version'])
 
 export function createTextSearch(text: string): (stored: StoredEvent) => boolean {
   const wanted = text.toLowerCase()
-  // As JSON writes it: where not even that is found, the event need not be parsed.
+  // The text as JSON encodes it: if not even that is found, the event need not be parsed.
   const written = JSON.stringify(wanted).slice(1, -1)
   return (stored) => {
     if (indexOfText(stored.json.toLowerCase(), written) < 0) return false
@@ -16,7 +16,7 @@ export function createTextSearch(text: string): (stored: StoredEvent) => boolean
 }
 
 function holds(value: unknown, wanted: string): boolean {
-  // Loops, not callbacks: one frame to a level, so that whatever could be stored can be searched.
+  // Loops instead of callbacks: one stack frame per level, so that everything that could be stored can be searched.
   if (typeof value === 'string') return indexOfText(value.toLowerCase(), wanted) >= 0
   if (typeof value !== 'object' || value === null) return false
   if ('type' in value && value.type === 'image') return false
