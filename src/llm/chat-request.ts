@@ -1,9 +1,9 @@
 /**
  * The body of a Chat Completions request, as JSON text.
  *
- * Providers cache a prompt by its longest known prefix, and a cached token costs a tenth. So what changes rarely comes
- * first, and the request of a step is the one before plus what was said since, byte for byte: model, tools, then the
- * messages. Each message is serialised once, so a step of a long conversation costs no walk through the whole history.
+ * Providers cache a prompt by its longest known prefix, and a cached token costs a tenth. So rarely changing parts come
+ * first, and each request extends the previous one byte for byte: model, tools, then the messages. Each message is
+ * serialised once, so a step of a long conversation does not process the whole history.
  */
 import type { LlmConfig } from '../contract/llm-config.ts'
 import type { UserPart } from '../contract/message.ts'
@@ -47,7 +47,7 @@ function settingsOf(config: LlmConfig, dialect: Dialect, hasTools: boolean) {
     stream: true,
     ...(dialect.streamOptions && { stream_options: { include_usage: true } }),
     ...(config.max_output_tokens !== undefined && { [dialect.maxTokensField]: config.max_output_tokens }),
-    // `undefined` is left out by JSON.stringify: what is unset is for the provider to decide.
+    // JSON.stringify omits `undefined`: the provider decides about unset values.
     temperature: config.temperature,
     top_p: config.top_p,
     top_k: config.top_k,
@@ -66,7 +66,9 @@ type Shown = { readonly withReasoning: boolean; readonly withImages: boolean }
 type MessagesWriter = (messages: readonly ModelMessage[]) => GrowingBytes
 type Written = { readonly list: GrowingBytes; readonly lastRole: ModelMessage['role'] | undefined }
 
-/** The messages as the inside of a JSON list. Only those that are new since the last request are written, and encoded. */
+/**
+ * Returns the messages as the inside of a JSON list. Only messages since the last request are serialised and encoded.
+ */
 function createMessagesWriter({ alternates, ...shown }: Shown & Pick<Dialect, 'alternates'>): MessagesWriter {
   const write = (list: GrowingBytes, body: object) => list.append(`${list.isEmpty ? '' : ','}${jsonOf(body)}`)
   const begin = (): Written => ({ list: createGrowingBytes(), lastRole: undefined })
@@ -88,7 +90,7 @@ function messageBody(message: ModelMessage, { withReasoning, withImages }: Shown
     case 'assistant':
       return {
         role: 'assistant',
-        // `null` is only allowed beside tool calls.
+        // `null` is only allowed with tool calls.
         content: message.text.trim() === '' && message.toolCalls.length > 0 ? null : message.text,
         ...(withReasoning && message.reasoning && { reasoning_content: message.reasoning }),
         ...(message.toolCalls.length > 0 && { tool_calls: message.toolCalls.map(callBody) }),
@@ -98,7 +100,7 @@ function messageBody(message: ModelMessage, { withReasoning, withImages }: Shown
   }
 }
 
-/** Text alone goes as a string: many compatible servers know no content parts. */
+/** Sends plain text as a string: many compatible servers do not support content parts. */
 function userContent(parts: readonly UserPart[]) {
   if (parts.every((part) => part.type === 'text')) return parts.map((part) => part.text).join('\n\n')
   return parts.map((part) =>
@@ -112,13 +114,14 @@ function withoutImage(part: UserPart): UserPart {
   if (part.type === 'text') return part
   return {
     type: 'text',
-    text: `[An image (${part.media_type}) was here; it is left out, as this model cannot be shown images.]`,
+    text: `[An image (${part.media_type}) was left out because this model does not support images.]`,
   }
 }
 
 /**
- * A call as the model made it, as far as the next request may repeat it: endpoints refuse a history with a name of
- * other characters or arguments that are no JSON object, and then every later request of the conversation would fail.
+ * Returns a call as the model made it, as far as a request may repeat it: endpoints refuse a history with a name of
+ * other characters or arguments that are not a JSON object, and then every later request of the conversation would
+ * fail.
  */
 function callBody({ id, name, arguments: text }: ModelToolCall) {
   return {

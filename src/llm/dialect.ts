@@ -1,19 +1,21 @@
-/** In what OpenAI-compatible endpoints differ: guessed from their names at first, then learnt from what they refuse. */
+/**
+ * The differences between OpenAI-compatible endpoints: first guessed from their names, then learnt from their refusals.
+ */
 import type { Endpoint } from './endpoint.ts'
 import { hasAlternatingRoles, isOpenAiReasoningModel } from './models.ts'
 
 export type Dialect = {
   readonly maxTokensField: 'max_tokens' | 'max_completion_tokens'
   readonly streamOptions: boolean
-  /** Without, a sentence stands in the place of each image. */
+  /** If false, a sentence replaces each image. */
   readonly images: boolean
-  /** A user's message may only follow an answer: where it does not, a short answer goes before it. */
+  /** If true, a user's message may only follow an answer: otherwise a short answer is inserted before it. */
   readonly alternates: boolean
 }
 
 /**
- * OpenAI deprecated `max_tokens` and its reasoning models refuse it, wherever they are hosted; most other servers know
- * nothing else, and some ignore the new name without a word, which would lift the limit.
+ * OpenAI deprecated `max_tokens` and its reasoning models refuse it, wherever they are hosted; most other servers
+ * support nothing else, and some silently ignore the new name, which would lift the limit.
  */
 export function firstDialect({ baseUrl, model }: Endpoint): Dialect {
   const isOpenAi = new URL(baseUrl).hostname === 'api.openai.com'
@@ -25,13 +27,13 @@ export function firstDialect({ baseUrl, model }: Endpoint): Dialect {
   }
 }
 
-/** The dialects to try next when an endpoint refused this one, by what it complained about; the likeliest first. */
+/** Returns the dialects to try next when an endpoint refused this one, by its error message; the most likely first. */
 export function dialectsAfterRefusal(dialect: Dialect, complaint: string): Dialect[] {
   const { streamOptions, images, alternates, maxTokensField } = dialect
   const others: Dialect[] = []
   if (streamOptions && complaint.includes('stream_options')) others.push({ ...dialect, streamOptions: false })
   if (!alternates && WANTS_ALTERNATION.test(complaint)) others.push({ ...dialect, alternates: true })
-  // An image stays in the history: were it not left out, no later request of the conversation would be taken.
+  // An image stays in the history: unless it were left out, every later request of the conversation would fail.
   if (images && NO_IMAGES.test(complaint)) others.push({ ...dialect, images: false })
   if (complaint.includes(maxTokensField) && UNKNOWN_FIELD.test(complaint)) {
     const other = maxTokensField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'
@@ -42,11 +44,11 @@ export function dialectsAfterRefusal(dialect: Dialect, complaint: string): Diale
 
 const UNKNOWN_FIELD = /unsupported|not supported|unrecognized|unknown|not permitted|unexpected|extra/i
 
-/** Mistral's API and the chat templates of its models, and of Gemma, whoever serves them. */
+/** Mistral's API and the chat templates of its models, and of Gemma, on any server. */
 const WANTS_ALTERNATION = /unexpected role 'user' after role|roles must alternate/i
 
 /**
- * How endpoints say that they, or their model, take no images, or not this one. The last two are what those say that
- * know nothing of content parts.
+ * How endpoints report that they, or their model, do not support images, or not this one. The last two are messages of
+ * servers that do not support content parts.
  */
 const NO_IMAGES = /image|\bvision\b|multi-?modal|content must be a string|content.{0,40}invalid type: sequence/i

@@ -1,10 +1,12 @@
 /**
- * Where a configuration's requests go, under which model name and with which headers.
+ * The URL, model name and headers of a configuration's requests.
  *
- * Model names may carry a provider in front, as LiteLLM writes them: `openai/gpt-4o`, `ollama/llama3`. It says how to
- * reach the model and is not part of the name, so it is stripped. But some hosts serve models of many vendors under
- * names that look the same (`openai/gpt-4o` on OpenRouter, `openai/gpt-oss-120b` on Groq): there a vendor stays, and
- * only the host's own prefix goes. A first part that is no known provider (`Qwen/Qwen3-32B`) belongs to the name.
+ * Model names may have a provider prefix, as in LiteLLM: `openai/gpt-4o`, `ollama/llama3`. It says how to reach the
+ * model
+ * and is not part of the name, so it is removed. But some hosts serve models of many vendors under names that look the
+ * same (`openai/gpt-4o` on OpenRouter, `openai/gpt-oss-120b` on Groq): there the vendor is kept, and only the host's
+ * own
+ * prefix is removed. A first part that is not a known provider (`Qwen/Qwen3-32B`) belongs to the name.
  */
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { faultOfHeaderName, faultOfHeaderValue } from '../contract/http-header.ts'
@@ -12,7 +14,7 @@ import { LlmError } from './llm.ts'
 
 export type Endpoint = {
   readonly baseUrl: string
-  /** The name the endpoint knows the model by. */
+  /** The model name that the endpoint expects. */
   readonly model: string
   readonly query: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
@@ -22,7 +24,7 @@ type Named = LlmConfig & { readonly model: string }
 
 const OPENAI_URL = 'https://api.openai.com/v1'
 
-/** LiteLLM's name of a provider -> its OpenAI-compatible endpoint; '' where only the user can know it. */
+/** LiteLLM's name of a provider -> its OpenAI-compatible endpoint; '' if only the user can know it. */
 const PROVIDERS: Readonly<Record<string, string>> = {
   openai: OPENAI_URL,
   azure: '',
@@ -53,7 +55,7 @@ const HOSTS_WITH_VENDOR_NAMES: Readonly<Record<string, string>> = {
   'models.github.ai': 'github',
 }
 
-/** Throws an `LlmError` of type `config` where the configuration does not say enough. */
+/** Throws an `LlmError` of type `config` if the configuration is incomplete. */
 export function endpointOf(settings: LlmConfig): Endpoint {
   if (!settings.model) throw new LlmError('config', 'No model is configured: set llm_config.model.')
   const config = { ...settings, model: settings.model }
@@ -75,7 +77,7 @@ function providerOf(config: Named): string | undefined {
 
 function baseUrlOf(config: Named, provider: string | undefined): string {
   if (config.base_url !== undefined) return config.base_url
-  // Without this check the key of some other provider would be sent to OpenAI.
+  // Without this check, another provider's key would be sent to OpenAI.
   const known = provider !== undefined ? PROVIDERS[provider] : config.model.includes('/') ? undefined : OPENAI_URL
   if (known) return known
   throw new LlmError('config', `Nothing says where the model "${config.model}" is served: set llm_config.base_url.`)
@@ -87,12 +89,12 @@ function withoutProvider(config: Named, host: string): string {
   if (prefix === config.custom_llm_provider) return name
   const own = HOSTS_WITH_VENDOR_NAMES[host]
   if (own !== undefined) return prefix === own ? name : config.model
-  // The open weights are published as `openai/gpt-oss-…`, and servers like vLLM know them by exactly that name.
+  // The open weights are published as `openai/gpt-oss-…`, and servers like vLLM use exactly that name.
   if (config.model.startsWith('openai/gpt-oss-')) return config.model
   return prefix in PROVIDERS ? name : config.model
 }
 
-/** LiteLLM's users give Azure and Ollama by their root; the OpenAI-compatible API is below it. */
+/** LiteLLM's users configure the root URL of Azure and Ollama; the OpenAI-compatible API is below it. */
 function completePath(baseUrl: string, provider: string | undefined, model: string): string {
   const url = new URL(baseUrl)
   if (url.pathname !== '/') return baseUrl
@@ -104,15 +106,15 @@ function completePath(baseUrl: string, provider: string | undefined, model: stri
 function headersOf(config: LlmConfig, provider: string | undefined): Record<string, string> {
   const key = config.api_key
   const auth: Record<string, string> =
-    // Local servers want no key; some refuse a made-up one, none misses the header.
+    // Local servers need no key; some refuse an invented one, and all accept a missing header.
     !key ? {} : provider === 'azure' ? { 'api-key': key } : { authorization: `Bearer ${key}` }
   const extra = Object.entries(config.extra_headers ?? {}).map(([name, value]) => [name.toLowerCase(), value] as const)
-  // The configuration was checked when it came in; one of an earlier version, or of the environment, was not.
+  // The configuration was checked when it was received; one of an earlier version, or of the environment, was not.
   const fault = [...Object.entries(auth), ...extra].find(([name, value]) => !isHeader(name, value))
   if (fault) throw new LlmError('config', UNSENDABLE)
   return {
     accept: 'text/event-stream, application/json',
-    // Compressed, some proxies hold a stream back until a block is full.
+    // With compression, some proxies delay a stream until a block is full.
     'accept-encoding': 'identity',
     'content-type': 'application/json',
     'user-agent': 'agent-server',
@@ -121,7 +123,7 @@ function headersOf(config: LlmConfig, provider: string | undefined): Record<stri
   }
 }
 
-/** Neither the name nor the value is shown: either may be the key. */
+/** Shows neither the name nor the value: either may be the key. */
 const UNSENDABLE =
   'A header of the request cannot be sent: check the characters in llm_config.api_key and llm_config.extra_headers.'
 

@@ -1,15 +1,15 @@
 /**
- * The table that turns a provider's refusal into one of the contract's error types.
+ * The table that maps a provider's refusal to one of the contract's error types.
  *
- * Providers agree on the status at best; the rest is known from the codes and words of OpenAI, Azure, OpenRouter,
- * Anthropic, Gemini, xAI, Copilot, Kimi, Ollama, vLLM and LiteLLM. Read from the top; the first rule that fits decides.
+ * Providers agree on the status at best; the rest is derived from the codes and messages of OpenAI, Azure, OpenRouter,
+ * Anthropic, Gemini, xAI, Copilot, Kimi, Ollama, vLLM and LiteLLM. The first rule that matches applies.
  *
- * The words are looked for in text that a foreign server chose: no pattern repeats anything without a limit.
+ * The patterns are matched against text of a foreign server: no pattern has an unlimited repetition.
  */
 import type { ErrorType } from '../contract/events/status.ts'
 
 export type ProviderRefusal = {
-  /** 0 where the failure came inside an answer that had begun well. */
+  /** 0 if the failure occurred inside an answer. */
   readonly status: number
   readonly code: string
   readonly message: string
@@ -18,11 +18,11 @@ export type ProviderRefusal = {
 export type ErrorClass = {
   readonly type: ErrorType
   readonly retryable: boolean
-  /** `{model}` and `{url}` stand for those of the endpoint. */
+  /** `{model}` and `{url}` are replaced by those of the endpoint. */
   readonly advice: string
 }
 
-/** A provider says what is wrong at the beginning; what follows is the echo of a request. */
+/** A provider reports the error at the beginning; the rest is the echo of a request. */
 const MAX_JUDGED_CHARS = 8192
 
 type Rule = ErrorClass & { readonly status?: readonly number[]; readonly words?: RegExp }
@@ -50,7 +50,7 @@ const NO_CREDIT = 'The provider account has no credit left: check its plan and b
 
 const RULES: readonly Rule[] = [
   { status: [401], type: 'auth', retryable: false, advice: CHECK_KEY },
-  // A 429 comes before the words about tokens: "too many tokens" is then a rate, and passes.
+  // A 429 is checked before messages about tokens: "too many tokens" is then a rate limit, which is temporary.
   { status: [402, 403, 429], words: QUOTA_WORDS, type: 'quota', retryable: false, advice: NO_CREDIT },
   { status: [402], type: 'quota', retryable: false, advice: NO_CREDIT },
   { status: [429, 529], type: 'rate_limit', retryable: true, advice: WAIT },
@@ -71,7 +71,7 @@ const RULES: readonly Rule[] = [
     status: [301, 302, 303, 307, 308, 404, 405],
     type: 'config',
     retryable: false,
-    advice: 'There is no Chat Completions endpoint below {url}: check llm_config.base_url.',
+    advice: 'No Chat Completions endpoint was found below {url}: check llm_config.base_url.',
   },
   { status: [408, 409], type: 'network', retryable: true, advice: 'The provider could not answer in time.' },
   { status: [0], words: REQUEST_WORDS, type: 'config', retryable: false, advice: CHECK_CONFIG },
@@ -89,7 +89,7 @@ export function judge(refusal: ProviderRefusal): ErrorClass {
   return { type: 'config', retryable: false, advice: CHECK_CONFIG }
 }
 
-/** How the same providers say that a model, or the server it runs on, cannot be given tools. */
+/** Returns true if the refusal says that the model or its server does not support tools. */
 export function refusesTools(refusal: ProviderRefusal): boolean {
   return (
     [0, 400, 404, 422, 500].includes(refusal.status) &&

@@ -1,9 +1,9 @@
-/** Text that grows at its end, kept as its UTF-8 bytes: what is there is neither joined nor encoded again. */
+/** Text that grows at its end, stored as UTF-8 bytes: existing text is neither joined nor encoded again. */
 
 export type GrowingBytes = {
   readonly isEmpty: boolean
   readonly append: (text: string) => void
-  /** All so far. Only good until more is appended. */
+  /** Returns all bytes so far. Valid only until more is appended. */
   readonly bytes: () => Buffer
 }
 
@@ -19,7 +19,7 @@ export function createGrowingBytes(): GrowingBytes {
     append(text) {
       const needed = length + Buffer.byteLength(text)
       if (needed > bytes.length) {
-        // Twice as much each time, so that a byte is copied twice at the most, over all.
+        // Double the size each time, so that on average a byte is copied at most twice.
         const larger = Buffer.allocUnsafeSlow(Math.max(FIRST_BYTES, 2 * needed))
         bytes.copy(larger, 0, 0, length)
         bytes = larger

@@ -1,6 +1,9 @@
-/** Folds a list that only grows, from where the last fold of it ended: what is asked again and again costs what is new. */
+/** Folds a list that only grows, continuing where the last fold ended: repeated calls only process new items. */
 
-/** `add` takes the items in order, each once for each list. The value of another list, or of one that shrank, begins anew. */
+/**
+ * `add` receives the items in order, each once per list. The fold starts over for another list, or one that became
+ * shorter.
+ */
 export function createIncrementalFold<T, S>(begin: () => S, add: (value: S, item: T) => S): (items: readonly T[]) => S {
   let known: readonly T[] | undefined
   let count = 0

@@ -1,4 +1,4 @@
-/** Every failure on the way to a model, as an `LlmError`: classified, saying what to do, and safe to show. */
+/** Converts every failure of a model request to an `LlmError`: classified, with advice, and safe to show. */
 import { MASK } from '../contract/llm-config.ts'
 import { EventTooLarge } from '../lib/sse-decoder.ts'
 import { CutShort, NotAnAnswer, UpstreamFailure } from './answer/answer-assembly.ts'
@@ -9,25 +9,25 @@ import type { ProviderRefusal } from './error-rules.ts'
 import { LlmError } from './llm.ts'
 import type { LlmAnswer } from './llm.ts'
 
-/** Upstream text that is shown; what is longer is a page of HTML or the echo of a request. */
+/** Upstream text shown; anything longer is a page of HTML or the echo of a request. */
 const MAX_UPSTREAM_CHARS = 500
 
-/** Upstream text that is looked at. Much longer than what is shown: a secret that is cut off is not found. */
+/** Upstream text examined. Much longer than what is shown: a secret that is cut off would not be redacted. */
 const MAX_READ_CHARS = 64 * 1024
 
 export type ErrorContext = {
   readonly endpoint: Endpoint
-  /** Takes secrets out of upstream text. */
+  /** Redacts secrets in upstream text. */
   readonly redact: (text: string) => string
   readonly partial: LlmAnswer | undefined
 }
 
 const MAX_CODE_CHARS = 200
 
-/** The request took longer, or was silent for longer, than it may; the message is ours and safe to show. */
+/** The request took too long, or the connection was silent for too long; the message is ours and safe to show. */
 export class TimedOut extends Error {}
 
-/** The time that a whole request may take is up. */
+/** The time limit of the whole request has passed. */
 export class OutOfTime extends TimedOut {}
 
 export function toLlmError(error: unknown, context: ErrorContext): LlmError {
@@ -41,12 +41,12 @@ export function toLlmError(error: unknown, context: ErrorContext): LlmError {
     return new LlmError('network', message, { retryable: true, partial, cause: error })
   }
   if (error instanceof AnswerTooLarge || error instanceof EventTooLarge) {
-    const message = `The answer of ${originOf(endpoint)} is beyond what this server reads: ${error.message}.`
-    // Nothing of it is kept: that is what the limit is for.
+    const message = `The answer of ${originOf(endpoint)} exceeds a limit of this server: ${error.message}.`
+    // Nothing of it is kept: that is the purpose of the limit.
     return new LlmError('network', message, { cause: error })
   }
   if (error instanceof NotAnAnswer) {
-    const message = `What answers at ${originOf(endpoint)} is no Chat Completions endpoint: check llm_config.base_url.`
+    const message = `${originOf(endpoint)} is not a Chat Completions endpoint: check llm_config.base_url.`
     return new LlmError('config', withUpstream(message, 200, error.message, context))
   }
   const refusal = refusalOf(error)
@@ -55,12 +55,12 @@ export function toLlmError(error: unknown, context: ErrorContext): LlmError {
   if (code !== '' || isWithoutReply(error)) {
     return fromConnection(error, code, context)
   }
-  // Nothing of the message is shown: it is not known what is in it.
+  // The message is not shown: its content is unknown.
   const name = error instanceof Error ? error.name : typeof error
   return new LlmError('internal', `The model's answer could not be read (${name}).`, { partial, cause: error })
 }
 
-/** What the provider said, where it said something. */
+/** Returns the provider's refusal, if there is one. */
 export function refusalOf(error: unknown): ProviderRefusal | undefined {
   if (error instanceof UpstreamFailure) return readRefusal(0, error.error)
   const { status, error: body, message } = fields(error)
@@ -82,7 +82,7 @@ function readRefusal(httpStatus: number, body: unknown): ProviderRefusal {
   }
 }
 
-/** Finds the sentence in an error body. OpenRouter wraps what the provider behind it said into `metadata.raw`. */
+/** Finds the message in an error body. OpenRouter wraps the upstream provider's message in `metadata.raw`. */
 function messageOf(body: unknown): string {
   if (typeof body === 'string') return body
   if (Array.isArray(body)) return body.map(messageOf).filter(Boolean).join('; ')
@@ -92,7 +92,7 @@ function messageOf(body: unknown): string {
   return typeof raw === 'string' && raw !== '' ? `${sentence}: ${raw}` : sentence
 }
 
-/** The SDK puts a body that is no JSON into its message, after the status. Of a page only the title says anything. */
+/** The SDK puts a body that is not JSON into its message, after the status. Only the title of a page is useful. */
 function plainText(message: string, status: number): string {
   const text = message.replace(new RegExp(`^${status} `), '').trim()
   if (text === 'status code (no body)') return ''
@@ -115,7 +115,7 @@ function withUpstream(sentence: string, status: number, upstream: string, contex
     : `${sentence} It said${where}: ${said}`
 }
 
-/** Validation errors repeat what they refuse, from `input` on; the headers are where the key is. */
+/** Validation errors repeat the refused request, from `input` on; the headers contain the key. */
 function safeText(text: string, { endpoint, redact }: ErrorContext): string {
   const own = Object.entries(endpoint.headers)
     .filter(([name]) => !['accept', 'content-type', 'user-agent'].includes(name))
@@ -126,7 +126,7 @@ function safeText(text: string, { endpoint, redact }: ErrorContext): string {
   return short.length > MAX_UPSTREAM_CHARS ? `${short.slice(0, MAX_UPSTREAM_CHARS)}…` : short
 }
 
-/** No pattern may begin with an optional part here: each place of a long run of spaces would be a start of its own. */
+/** No pattern here may begin with an optional part: each position in a long run of spaces would be a possible start. */
 function withoutInput(text: string): string {
   const at = text.search(/['"]input['"] ?:/)
   return at < 0 ? text : `${text.slice(0, at).trimEnd().replace(/,$/, '')} …`
@@ -139,21 +139,22 @@ function fromConnection(error: unknown, code: string, { endpoint, partial }: Err
     return new LlmError('network', message, { retryable: true, partial, cause: error })
   }
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
-    const message = `There is no host ${new URL(endpoint.baseUrl).hostname}: check llm_config.base_url and the network.`
+    const message = `The host ${new URL(endpoint.baseUrl).hostname} does not exist: check llm_config.base_url and the network.`
     return new LlmError('network', message, { retryable: true, partial, cause: error })
   }
-  // Of the connector that the operator's rules are kept by.
+  // Errors of the connector that enforces the operator's rules.
   if (code === 'ENDPOINT_REFUSED' || code === 'ADDRESS_REFUSED') {
     const message = `Nothing is sent to ${origin}: ${innermostMessage(error)}. Use another llm_config.base_url, or ask the operator to allow it with OPENHANDS_LLM_ALLOW.`
     return new LlmError('config', message, { cause: error })
   }
   if (/CERT|SSL|TLS|EPROTO|SELF_SIGNED|UNABLE_TO_/.test(code)) {
-    const message = `No secure connection to ${origin} (${code}): check llm_config.base_url and the certificate there.`
+    const message = `The secure connection to ${origin} failed (${code}): check llm_config.base_url and the certificate there.`
     return new LlmError('config', message, { cause: error })
   }
   const isUnsent = code === '' || code === 'UND_ERR_INVALID_ARG'
   if (isUnsent && /header|credentials|parse url|invalid url/i.test(innermostMessage(error))) {
-    // The message of such an error quotes the header or the URL, key and all: neither shown nor kept as the cause.
+    // The message of such an error quotes the header or the URL, including the key: neither show it nor keep it as the
+    // cause.
     const message =
       'The request cannot be written: check the characters in llm_config.api_key, extra_headers, base_url.'
     return new LlmError('config', message)
@@ -162,12 +163,12 @@ function fromConnection(error: unknown, code: string, { endpoint, partial }: Err
   return new LlmError('network', message, { retryable: true, partial, cause: error })
 }
 
-/** The SDK's error for a request that got no reply is the one that has no status; the names of its classes say nothing. */
+/** The SDK's error for a request without a response is the one that has no status; its class names are not reliable. */
 function isWithoutReply(error: unknown): boolean {
   return error instanceof Error && 'requestID' in error && fields(error)['status'] === undefined
 }
 
-/** The error code of the system or of a decoder (`ZSTD_error_…`), wherever in the chain of causes it is. */
+/** Returns the error code of the system or of a decoder (`ZSTD_error_…`), from anywhere in the chain of causes. */
 function codeOf(error: unknown): string {
   for (let at = fields(error), depth = 0; depth < 8; depth++) {
     const { code, cause, errors } = at
@@ -192,7 +193,7 @@ function withoutUser({ baseUrl }: Endpoint): string {
   return origin + pathname
 }
 
-/** Errors come from the SDK, from fetch and off the wire: nothing about their shape is certain. */
+/** Errors come from the SDK, from fetch and from servers: nothing about their shape is certain. */
 function fields(value: unknown): Readonly<Record<string, unknown>> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each field is checked where it is used
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}

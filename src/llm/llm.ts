@@ -1,4 +1,4 @@
-/** The seam to a language model: what the agent asks, what comes back, and how it fails. */
+/** The interface to a language model: the agent's request, the answer, and its errors. */
 import type { ErrorType } from '../contract/events/status.ts'
 import type { Usage, UserPart } from '../contract/message.ts'
 
@@ -9,7 +9,7 @@ export type ModelMessage =
       readonly role: 'assistant'
       readonly text: string
       readonly toolCalls: readonly ModelToolCall[]
-      /** Sent back only to the models that want it; leave it out and those lose their thread. */
+      /** Sent back only to models that need it; without it they lose their context. */
       readonly reasoning?: string
     }
   | { readonly role: 'tool'; readonly toolCallId: string; readonly content: string }
@@ -22,7 +22,7 @@ export type ModelTool = { readonly name: string; readonly description: string; r
 
 export type LlmRequest = {
   readonly system: string
-  /** Append-only within a conversation: an implementation may cache what it made of a message by its identity. */
+  /** Append-only within a conversation: an implementation may cache its form of a message by identity. */
   readonly messages: readonly ModelMessage[]
   readonly tools: readonly ModelTool[]
 }
@@ -30,7 +30,7 @@ export type LlmRequest = {
 /** A piece of the answer. `index` numbers the parts of one kind: 0 for text and reasoning, the call for tool input. */
 export type LlmPiece =
   | { readonly kind: 'text' | 'reasoning'; readonly text: string }
-  /** `id` is that of the call in the answer; `name` is empty until it is the name of a tool of the request. */
+  /** `id` is the call's id in the answer; `name` is empty until it is the name of a tool of the request. */
   | {
       readonly kind: 'tool_input'
       readonly index: number
@@ -39,18 +39,21 @@ export type LlmPiece =
       readonly text: string
     }
 
-/** Names the part of the answer that a piece belongs to. Pieces of one part come in order; between parts, order says nothing. */
+/**
+ * Returns the part of the answer that a piece belongs to. Pieces of one part arrive in order; the order between parts
+ * has no meaning.
+ */
 export function partOf(piece: LlmPiece): string {
   return piece.kind === 'tool_input' ? `${piece.kind} ${piece.index}` : piece.kind
 }
 
-/** The attempt failed and is repeated after a wait: forget the pieces so far. */
+/** The attempt failed and is retried after a wait: discard the pieces so far. */
 export type LlmRetry = {
   readonly kind: 'retry'
   /** Why it failed; `message` is safe to show. */
   readonly type: ErrorType
   readonly message: string
-  /** Which retry comes next, from 1, and how many there are at most. */
+  /** The number of the next retry, from 1, and the maximum. */
   readonly retry: number
   readonly maxRetries: number
   readonly waitMs: number
@@ -61,11 +64,11 @@ export type LlmDelta = LlmPiece | LlmRetry
 export type LlmAnswer = {
   readonly text: string
   readonly reasoning: string
-  /** Complete calls only: a call whose arguments were cut off is not here. Ids are unique within the answer. */
+  /** Complete calls only: a call with incomplete arguments is left out. Ids are unique within the answer. */
   readonly toolCalls: readonly ModelToolCall[]
   readonly usage: Usage
   readonly costUsd: number | undefined
-  /** The provider's finish reason, `unknown` where it gave none. */
+  /** The provider's finish reason; `unknown` if there was none. */
   readonly stopReason: string
   readonly model: string
 }
@@ -73,22 +76,23 @@ export type LlmAnswer = {
 /**
  * A language model behind one configuration.
  *
- * `stream` yields the deltas of each part in order and returns the whole answer. It throws an `LlmError` for everything that goes
- * wrong at the provider, and the signal's reason when aborted. It retries by itself what may pass, and yields an
- * `LlmRetry` before each wait. Ending the iteration early or aborting closes the connection. Calls are independent of each other.
+ * `stream` yields the deltas of each part in order and returns the whole answer. It throws an `LlmError` for every
+ * failure
+ * of the provider, and the signal's reason when aborted. It retries temporary failures itself, and yields an `LlmRetry`
+ * before each wait. Ending the iteration early or aborting closes the connection. Calls are independent of each other.
  */
 export interface Llm {
   readonly model: string
   stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmDelta, LlmAnswer>
 }
 
-/** A failure of the provider, classified; `message` is safe to show: it holds no key and no request body. */
+/** A failure of the provider, classified; `message` is safe to show: it contains no key and no request body. */
 export class LlmError extends Error {
   readonly type: ErrorType
   readonly retryable: boolean
-  /** What the last attempt had said when its stream broke; its tool calls never run. */
+  /** The text of the last attempt when its stream broke; its tool calls never run. */
   readonly partial: LlmAnswer | undefined
-  /** The model cannot be given tools: the same request without them may succeed. */
+  /** The model does not support tools: the same request without them may succeed. */
   readonly lacksTools: boolean
 
   constructor(

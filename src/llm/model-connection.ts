@@ -1,17 +1,19 @@
-/** One request on the wire: sends it, gives the text of the answer as it comes, and ends it when it takes too long. */
+/**
+ * One request on the network: sends it, yields the text of the answer as it arrives, and ends it after a time limit.
+ */
 import type { OpenAI } from 'openai'
 import { NotAnAnswer } from './answer/answer-assembly.ts'
 import { OutOfTime, TimedOut } from './llm-errors.ts'
 
-/** After the last byte of an answer that has not ended: longer than models think between two chunks. */
+/** Since the last byte of an unfinished answer: longer than models pause between two chunks. */
 export const IDLE_TIMEOUT_MS = 300_000
 
-/** After the model's last word: usage may follow, but some servers just keep the connection. */
+/** After the model's finish reason: usage may follow, but some servers only keep the connection open. */
 const AFTERWORD_MS = 5000
 
 const LOOK_EVERY_MS = 1000
 
-/** How long the few bytes behind the end of an answer are waited for, so that the connection can be used again. */
+/** How long to wait for the last bytes of an answer, so that the connection can be reused. */
 const DRAIN_MS = 1000
 
 export type Exchange = {
@@ -20,13 +22,13 @@ export type Exchange = {
   readonly timeoutMs: number
   readonly idleMs: number
   readonly signal: AbortSignal
-  /** Asked when the reader leaves: whether the answer was over, or is given up. */
+  /** Called when the reader leaves: returns true if the answer was complete, false if it is abandoned. */
   readonly isOver: () => boolean
 }
 
 /**
- * Yields decoded text. Throws the signal's reason when aborted, `TimedOut`, or what the SDK or the socket threw. A reader
- * that leaves early closes the connection, unless the answer was over.
+ * Yields decoded text. Throws the signal's reason when aborted, `TimedOut`, or the error of the SDK or the socket. A
+ * reader that leaves early closes the connection, unless the answer was complete.
  */
 export async function* exchange(options: Exchange): AsyncGenerator<string, void> {
   const { client, body, timeoutMs, idleMs, signal, isOver } = options
@@ -56,7 +58,7 @@ export async function* exchange(options: Exchange): AsyncGenerator<string, void>
     const rest = decoder.decode()
     if (rest !== '') yield rest
   } catch (error) {
-    // An aborted read fails in many ways; why it was aborted is known here.
+    // An aborted read fails in many ways; this code knows why it was aborted.
     throw line.signal.aborted ? line.signal.reason : error
   } finally {
     clearTimeout(deadline)
@@ -70,12 +72,12 @@ export async function* exchange(options: Exchange): AsyncGenerator<string, void>
 async function send(client: OpenAI, body: Buffer, timeoutMs: number, signal: AbortSignal) {
   const response = await client
     .post('/chat/completions', {
-      // Bytes go out as they are; of an object the SDK would make its own.
+      // Bytes are sent unchanged; the SDK would serialise an object itself.
       body,
       headers: { 'content-type': 'application/json' },
       stream: true,
       signal,
-      // Ours ends the request, and says so better.
+      // Our timeout ends the request, with a better message.
       timeout: Math.ceil(timeoutMs) + 60_000,
     })
     .asResponse()
@@ -83,21 +85,24 @@ async function send(client: OpenAI, body: Buffer, timeoutMs: number, signal: Abo
   return response.body[Symbol.asyncIterator]()
 }
 
-/** Cancelling at once would cost the connection, and the next step a handshake, for want of an empty last chunk. */
+/**
+ * Cancelling immediately would close the connection, and the next step would need a handshake, only because of an empty
+ * last chunk.
+ */
 function drain(chunks: AsyncIterator<Uint8Array>, line: AbortController): void {
   const timer = setTimeout(() => line.abort(), DRAIN_MS)
   const untilEnd = async () => {
     while (!(await chunks.next()).done);
   }
   void untilEnd()
-    // The answer is complete: what happens to its connection now concerns nobody.
+    // The answer is complete: errors of its connection no longer matter.
     .catch(() => undefined)
     .finally(() => clearTimeout(timer))
 }
 
 /**
- * Counts while the model is waited for: not before its first word, which may take as long as the request may, and not
- * while the reader is busy with what came. It looks now and then, because most reads take a millisecond.
+ * Runs while the model is awaited: not before its first chunk, which may take as long as the request may, and not while
+ * the reader is busy. It checks at intervals, because most reads take a millisecond.
  */
 function createSilenceTimer(limitMs: () => number, onSilence: () => void) {
   let waitingSince: number | undefined

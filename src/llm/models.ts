@@ -1,8 +1,8 @@
-/** What is known of models by their name alone: hints for what no endpoint tells in advance, never a gate. */
+/** What is known about models by their name alone: hints that no endpoint reports in advance, never a requirement. */
 
 /**
- * Families that predate function calling, or were made without it. Only a reason to warn: an endpoint may still teach
- * such a model to call tools, and an unknown model is taken to be able to.
+ * Families that predate function calling, or were made without it. Only a reason to warn: an endpoint may still support
+ * tool calls for such a model, and an unknown model is assumed to support them.
  */
 const WITHOUT_TOOLS = [
   /^(text-)?(davinci|curie|babbage|ada)\b/,
@@ -16,20 +16,21 @@ export function seemsToLackTools(model: string): boolean {
   return WITHOUT_TOOLS.some((family) => family.test(name))
 }
 
-/** OpenAI's own reasoning models refuse `max_tokens`; the family names are OpenAI's, whoever hosts them. */
+/** OpenAI's own reasoning models refuse `max_tokens`; the family names are OpenAI's, on any host. */
 export function isOpenAiReasoningModel(model: string): boolean {
   return /^(o[1-9]|gpt-([5-9]|[1-9]\d))(?![\db])/.test(baseName(model))
 }
 
 /**
- * Models that lose their thread, or whose endpoint answers 400, unless their reasoning comes back with the tool calls it
- * led to (DeepSeek since V3.2, Kimi K2 Thinking, MiniMax M2). Others refuse the field, so it is sent to these only.
+ * Models that lose their context, or whose endpoint answers 400, unless their reasoning is sent back with the tool
+ * calls it led to (DeepSeek since V3.2, Kimi K2 Thinking, MiniMax M2). Others refuse the field, so it is sent to these
+ * only.
  */
 export function wantsReasoningBack(model: string): boolean {
   return /deepseek|kimi|minimax-m/.test(baseName(model))
 }
 
-/** Mistral's models, whose API and chat templates refuse a user's message behind a tool's. */
+/** Mistral's models, whose API and chat templates refuse a user's message after a tool's. */
 export function hasAlternatingRoles(model: string): boolean {
   return /mistral|mixtral|codestral|devstral|magistral|ministral|pixtral/.test(baseName(model))
 }

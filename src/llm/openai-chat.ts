@@ -1,4 +1,7 @@
-/** A language model behind any endpoint that speaks OpenAI's Chat Completions: one request is one answer, or an `LlmError`. */
+/**
+ * A language model behind any endpoint that implements OpenAI's Chat Completions: one request yields one answer, or an
+ * `LlmError`.
+ */
 import type { OpenAI } from 'openai'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { MAX_COST_USD } from '../contract/message.ts'
@@ -23,23 +26,25 @@ import { RETRY_BASE_MS, retryWaitMs, waitFor } from './retry.ts'
 const DEFAULT_TIMEOUT_S = 600
 const DEFAULT_RETRIES = 4
 
-/** How often one request is sent again because its endpoint speaks another dialect: once for each way they differ in. */
+/** How often one request is sent again because its endpoint uses another dialect: once for each possible difference. */
 const MAX_LESSONS = 4
 
-/** What was learnt of endpoints, by URL and model. Whoever keeps it for longer than the `Llm` saves each lesson's request. */
+/**
+ * What was learnt about endpoints, by URL and model. Keeping it longer than the `Llm` saves repeating those requests.
+ */
 export type Dialects = Map<string, Dialect>
 
 export type OpenAiChatOptions = {
   readonly config: LlmConfig
-  /** Takes secrets out of what providers say in errors, and out of logged payloads. Deltas and answers are the caller's. */
+  /** Redacts secrets in providers' error messages, and in logged payloads. The caller redacts deltas and answers. */
   readonly redact?: (text: string) => string
-  /** The same for an answer that did not come to its end. */
+  /** Redacts an incomplete answer. */
   readonly redactCutOff?: (text: string) => string
-  /** Default: of this `Llm` alone. */
+  /** Default: separate for each `Llm`. */
   readonly dialects?: Dialects
-  /** Gets every body as it was sent, and what was understood of every answer, as JSON. */
+  /** Called with every body as sent, and the parsed content of every answer, as JSON. */
   readonly logPayload?: (payload: Payload) => void
-  /** How requests go out. Default: over a pool of its own. */
+  /** Sends requests. Default: a separate connection pool. */
   readonly fetch?: Fetch
   readonly retryBaseMs?: number
   readonly idleTimeoutMs?: number
@@ -47,10 +52,10 @@ export type OpenAiChatOptions = {
 
 export type Payload = { readonly direction: 'request' | 'response'; readonly body: string }
 
-/** What of an answer may have been cut off. */
+/** Fields of an answer that may be incomplete. */
 const SAID: ReadonlySet<string> = new Set(['text', 'reasoning', 'arguments'])
 
-/** Opens nothing and throws nothing: what is wrong with the configuration is thrown by `stream`, like all that fails. */
+/** Opens no connection and never throws: `stream` throws configuration errors, like all others. */
 export class OpenAiChat implements Llm {
   readonly model: string
   readonly #options: OpenAiChatOptions
@@ -66,7 +71,7 @@ export class OpenAiChat implements Llm {
     this.#dialects = options.dialects ?? new Map<string, Dialect>()
   }
 
-  /** One attempt after the other, until one is an answer or may not be repeated. */
+  /** Makes attempts until one yields an answer or must not be repeated. */
   async *stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmDelta, LlmAnswer> {
     const { config, fetch } = this.#options
     const maxRetries = config.num_retries ?? DEFAULT_RETRIES
@@ -96,7 +101,7 @@ export class OpenAiChat implements Llm {
         if (signal.aborted) throw signal.reason
         refused.add(JSON.stringify(dialect))
         const lesson = dialectsAfterRefusal(dialect, refusalOf(error)?.message ?? '').find(
-          // One that changes nothing in this request would be refused as well.
+          // A dialect that changes nothing in this request would be refused as well.
           (other) => !refused.has(JSON.stringify(other)) && !writeRequest(request, other).equals(body),
         )
         if (lesson && !wasShown && refused.size <= MAX_LESSONS) {
@@ -148,7 +153,8 @@ export class OpenAiChat implements Llm {
       failure = String(error)
       throw error
     } finally {
-      // Put together, not as it came: there a secret may be cut over several chunks, where nothing would find it.
+      // Log the assembled answer, not the chunks: a secret may be split over several chunks, where it would not be
+      // redacted.
       const redactPart = (name: string, text: string) =>
         failure !== undefined && SAID.has(name) ? redactCutOff(text) : redact(text)
       const response = JSON.stringify({ ...answer.soFar(), error: failure }, (name, value: unknown) =>
@@ -164,7 +170,7 @@ export class OpenAiChat implements Llm {
   }
 }
 
-/** What a configuration means, worked out when it is first used. */
+/** The resolved configuration, computed on first use. */
 type Target = {
   readonly endpoint: Endpoint
   readonly writeRequest: RequestWriter
@@ -181,7 +187,7 @@ function targetOf(config: LlmConfig, fetch: Fetch | undefined): Target {
   }
 }
 
-/** A model that was talking when its time was up would need as long again, and not be done either. */
+/** A model that was still answering at the time limit would need as long again, and not finish either. */
 function mayPass(error: unknown, failure: LlmError): boolean {
   return failure.retryable && !(error instanceof OutOfTime && failure.partial)
 }
@@ -191,13 +197,13 @@ function addIds(ids: Set<string>, message: ModelMessage): Set<string> {
   return ids
 }
 
-/** Without both prices there is none: half a price would pass for the whole. Cached tokens count in full. */
+/** Without both prices there is no cost: half a price would be mistaken for the whole. Cached tokens count in full. */
 function costOf({ input_cost_per_token: input, output_cost_per_token: output }: LlmConfig, usage: Usage) {
   if (input === undefined || output === undefined) return undefined
   return Math.min(usage.input_tokens * input + usage.output_tokens * output, MAX_COST_USD)
 }
 
-/** By what they can do: the headers of another `fetch` are of another class. */
+/** Checks for methods instead of the class: another `fetch` has another class of headers. */
 function headersOf(error: unknown): ReplyHeaders | undefined {
   const headers = error instanceof Error && 'headers' in error ? error.headers : undefined
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- any implementation of `Headers` has `get`

@@ -1,6 +1,6 @@
 /**
- * The `openai` package, loaded when the first request is made: it costs 50 ms and 20 MB that a server without a
- * running agent need not pay. Nothing else imports it.
+ * Loads the `openai` package with the first request: it costs 50 ms and 20 MB, which a server without a running agent
+ * saves. Nothing else imports it.
  */
 import type { OpenAI } from 'openai'
 import type { Endpoint } from './endpoint.ts'
@@ -13,7 +13,7 @@ export async function createOpenAiClient(endpoint: Endpoint, fetch: Fetch | unde
   return new OpenAI({
     baseURL: endpoint.baseUrl,
     defaultQuery: endpoint.query,
-    // Each of these, when left out, is taken from the environment of the server.
+    // Each of these, if omitted, would be read from the server's environment.
     apiKey: 'unused',
     adminAPIKey: null,
     organization: null,
@@ -21,8 +21,8 @@ export async function createOpenAiClient(endpoint: Endpoint, fetch: Fetch | unde
     webhookSecret: null,
     logLevel: 'off',
     maxRetries: 0,
-    // The headers are ours alone: the SDK adds those of OPENAI_CUSTOM_HEADERS, which no foreign endpoint should see.
-    // A redirect is not followed, because it would take the key with it.
+    // Send only our headers: the SDK adds those of OPENAI_CUSTOM_HEADERS, which no foreign endpoint should see. Do not
+    // follow redirects, because the key would go with them.
     fetch: (url, init) => send(url, { ...init, headers: endpoint.headers, redirect: 'manual' }),
   })
 }

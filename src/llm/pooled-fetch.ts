@@ -1,4 +1,4 @@
-/** How requests to models go out: over one pool of connections for every conversation, with no limit on time but the caller's. */
+/** Sends model requests over one connection pool for all conversations, with no time limit except the caller's. */
 import { pipeline } from 'node:stream'
 import type { Readable, Transform } from 'node:stream'
 import type { Dispatcher, buildConnector, request } from 'undici'
@@ -9,14 +9,16 @@ import { ERROR_BODY_TIMEOUT_MS, MAX_ERROR_BYTES } from './answer/answer-limits.t
 export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>
 
 export type PooledFetchOptions = {
-  /** Makes the connections; asked for once, with the first request. Default: undici's own, to any address. */
+  /**
+   * Creates the connector; called once, with the first request. Default: undici's own, which connects to any address.
+   */
   readonly connector?: () => Promise<buildConnector.connector>
 }
 
 /**
- * Node's own fetch gives up after 300 s without headers or data; a slow model may think for longer, and `timeout` is
- * what decides. undici's `request` takes half the CPU of its `fetch`, most of which goes into web streams. A redirect
- * is an answer like any other.
+ * Node's own fetch aborts after 300 s without headers or data; a slow model may think for longer, and `timeout`
+ * decides. undici's `request` takes half the CPU of its `fetch`, most of which goes into web streams. A redirect is
+ * returned like any other response.
  */
 export function createPooledFetch({ connector }: PooledFetchOptions = {}): Fetch {
   let client: Promise<Client> | undefined
@@ -26,28 +28,28 @@ export function createPooledFetch({ connector }: PooledFetchOptions = {}): Fetch
     const { method, body, headers, signal } = init as PlainInit
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the SDK gives its own text
     const sent = send(url as string, { method, body, headers, signal, dispatcher })
-    // undici looks at the signal once it is connected: a handshake that nobody answers would hold up whoever waits.
+    // undici checks the signal only after connecting: a handshake without a response would block the caller.
     return asResponse(await orAborted(sent, signal, discard))
   }
 }
 
 type Client = { readonly send: typeof request; readonly dispatcher: Dispatcher }
 
-/** undici is loaded when the first request is made. */
+/** Loads undici with the first request. */
 async function loadClient(connector: PooledFetchOptions['connector']): Promise<Client> {
   const { Agent, request } = await import('undici')
   const connect = await connector?.()
-  // Its probe for HTTP/2 never ends when the first request to an origin cannot be written, and every later one waits for it.
+  // Its HTTP/2 probe never ends if the first request to an origin cannot be written, and every later one waits for it.
   const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0, allowH2: false, ...(connect && { connect }) })
   return { send: request, dispatcher }
 }
 
-/** A stream that is destroyed before its end says so with an error, which here is no news. */
+/** Destroying a stream before its end emits an error, which is expected here. */
 function discard({ body }: Dispatcher.ResponseData): void {
   body.on('error', () => {}).destroy()
 }
 
-/** What the SDK asks with when it is given bytes and plain headers. */
+/** The SDK's options when it is given bytes and plain headers. */
 type PlainInit = {
   readonly method: Dispatcher.HttpMethod
   readonly body: Buffer
@@ -55,7 +57,10 @@ type PlainInit = {
   readonly signal: AbortSignal
 }
 
-/** As much of one as is read: status and headers, the body's bytes as an async iterable, or its text, which is that of an error. */
+/**
+ * The parts of a response that the SDK reads: status and headers, the body's bytes as an async iterable, or its text,
+ * which is an error message.
+ */
 async function asResponse({ statusCode: status, headers: received, body: sent }: Received): Promise<Response> {
   const ok = status >= 200 && status < 300
   const headers = headersOf(received)
@@ -67,20 +72,22 @@ async function asResponse({ statusCode: status, headers: received, body: sent }:
 
 type Received = Dispatcher.ResponseData
 
-/** 8 MiB for each answer, the most that RFC 9659 allows; zlib's own limit is 128 MiB. Brotli's large windows are off by default. */
+/**
+ * 8 MiB per answer, the maximum of RFC 9659; zlib's own limit is 128 MiB. Brotli's large windows are off by default.
+ */
 const MAX_ZSTD_WINDOW_LOG = 23
 
-/** We ask for `identity`, and some gateways compress all the same. An encoding of another name is read as it comes. */
+/** We request `identity`, and some gateways compress nevertheless. An unknown encoding is read unchanged. */
 async function decoded(body: Readable, encoding: string): Promise<Readable> {
   const decoder = await decoderOf(encoding.trim().toLowerCase())
-  // Whoever reads gets the error of either, from the decoder.
+  // The decoder reports the errors of both streams to the reader.
   return decoder ? pipeline(body, decoder, () => {}) : body
 }
 
 async function decoderOf(encoding: string): Promise<Transform | undefined> {
   if (encoding === '' || encoding === 'identity') return undefined
   const zlib = await import('node:zlib')
-  // What came of a stream that was cut off is read like that of any other.
+  // The part of an interrupted stream that arrived is read like any other.
   const lenient = { finishFlush: zlib.constants.Z_SYNC_FLUSH }
   switch (encoding) {
     case 'gzip':
@@ -100,7 +107,7 @@ async function decoderOf(encoding: string): Promise<Transform | undefined> {
   }
 }
 
-/** The beginning of the body, or all of it; a long one is not read to its end, which may never come. */
+/** Reads the beginning of the body; a long one is not read to its end, which may never come. */
 async function beginningOf(body: Readable): Promise<string> {
   const parts: Buffer[] = []
   let bytes = 0
@@ -113,7 +120,7 @@ async function beginningOf(body: Readable): Promise<string> {
       if (bytes >= MAX_ERROR_BYTES) break
     }
   } catch {
-    // Cut off: what came is what was said.
+    // The stream broke: return what arrived.
   } finally {
     clearTimeout(timer)
     body.destroy()
@@ -121,7 +128,7 @@ async function beginningOf(body: Readable): Promise<string> {
   return Buffer.concat(parts).toString('utf8', 0, MAX_ERROR_BYTES)
 }
 
-/** The SDK parses what it can, and writes it into its message: for that, JSON must not be deeper than its stack. */
+/** The SDK parses JSON and writes it into its message: it must not be nested deeper than the stack allows. */
 function plain(text: string): string {
   try {
     refuseComplexJson(text)

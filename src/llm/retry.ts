@@ -1,15 +1,15 @@
-/** When a failed request may be tried again: backoff with jitter, and what the provider asks for. */
+/** Decides when a failed request is retried: exponential backoff with jitter, and the provider's `Retry-After`. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ErrorType } from '../contract/events/status.ts'
 import { isCount, retryAfterMs } from '../lib/retry-after.ts'
 
-/** First wait in milliseconds; each further one doubles. */
+/** First wait in milliseconds; it doubles each time. */
 export const RETRY_BASE_MS = 1000
 
-/** Neither our own backoff nor a `Retry-After` makes anybody wait longer at once: some providers ask for a day. */
+/** The longest wait, for our own backoff and for a `Retry-After`: some providers request a day. */
 const MAX_WAIT_MS = 60_000
 
-/** Limits are counted by the minute: with the default of four retries the waits add up to one. */
+/** Rate limits are counted per minute: with the default of four retries, the waits add up to one. */
 const RATE_LIMIT_FACTOR = 4
 
 export type ReplyHeaders = { get(name: string): string | null }
@@ -18,7 +18,7 @@ export type RetryWait = {
   /** 0 for the first retry. */
   readonly attempt: number
   readonly type: ErrorType
-  /** Of the answer that failed, where there was one. */
+  /** Headers of the failed response, if there was one. */
   readonly headers: ReplyHeaders | undefined
   readonly baseMs: number
 }
@@ -26,12 +26,12 @@ export type RetryWait = {
 export function retryWaitMs({ attempt, type, headers, baseMs }: RetryWait): number {
   const asked = headers && askedWaitMs(headers)
   const backoff = baseMs * 2 ** attempt * (type === 'rate_limit' ? RATE_LIMIT_FACTOR : 1)
-  // Half of it is left to chance, so that runs which failed together do not come back together.
+  // Half of the wait is random, so that runs which failed together do not retry together.
   const own = backoff * (0.5 + Math.random() / 2)
   return Math.min(asked ?? own, MAX_WAIT_MS)
 }
 
-/** `retry-after-ms` as Azure and OpenAI send it, or `Retry-After`. */
+/** `retry-after-ms` of Azure and OpenAI, or `Retry-After`. */
 function askedWaitMs(headers: ReplyHeaders): number | undefined {
   const ms = headers.get('retry-after-ms')
   if (ms !== null && isCount(ms)) return Number(ms)

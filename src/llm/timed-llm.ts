@@ -1,4 +1,4 @@
-/** The same model, with what each answer took told to whoever counts. Changes nothing of what is said. */
+/** Wraps a model and reports the duration of each answer. The answers are unchanged. */
 import type { ErrorType } from '../contract/events/status.ts'
 import type { Llm } from './llm.ts'
 import { LlmError } from './llm.ts'
@@ -6,7 +6,7 @@ import { LlmError } from './llm.ts'
 export type LlmTiming = {
   readonly model: string
   readonly outcome: 'answered' | 'aborted' | ErrorType
-  /** From the request to the first piece of the answer; undefined when none came. */
+  /** From the request to the first piece of the answer; undefined if there was none. */
   readonly firstDeltaMs: number | undefined
   readonly ms: number
 }

@@ -1,7 +1,7 @@
 /**
- * The launcher with a sandbox: each shell runs under bwrap(1), in namespaces of its own. It sees no process but those it
- * started, and all of them die with it. What it sees of the files is in `sandbox-mounts.ts`, what it may ask of the
- * kernel in `seccomp-rules.ts`.
+ * The launcher with a sandbox: each shell runs under bwrap(1), in separate namespaces. It sees only the processes that
+ * it started, and all of them end with it. `sandbox-mounts.ts` defines which files it sees, `seccomp-rules.ts` which
+ * system calls it may use.
  */
 import { existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -20,44 +20,45 @@ import { FIRST_EXTRA_DESCRIPTOR, type Launch, type LaunchOptions, type ShellLaun
 import { networkLaunch } from './network-launch.ts'
 
 const NAMESPACES = [
-  // The shell's processes go with the shell, and the shell with the server, however that ends.
+  // The shell's processes end with the shell, and the shell with the server, however that ends.
   '--die-with-parent',
   '--unshare-pid',
   '--unshare-ipc',
   '--unshare-uts',
   '--unshare-cgroup-try',
-  // So that nothing can be typed into a terminal that the server was started from.
+  // Prevents input into the terminal that the server was started from.
   '--new-session',
 ]
 
 /**
- * What root keeps: enough to unpack an archive, to give files away and to become another user, as in a container.
- * Nothing that reaches mounts, devices, other processes or the kernel. Other users have none of it to begin with.
+ * The capabilities that root keeps: enough to unpack an archive, to change file owners and to become another user, as
+ * in a container. None that affects mounts, devices, other processes or the kernel. Other users have none of them
+ * anyway.
  */
 const ROOT_CAPABILITIES = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'NET_BIND_SERVICE', 'SETGID', 'SETUID']
 
-/** What the bwrap that was found can do, and may do here. */
+/** The features of the installed bwrap that work on this host. */
 export type SandboxFeatures = {
-  /** It mounts what it is given a descriptor of (`--bind-fd`). */
+  /** It can mount an open descriptor (`--bind-fd`). */
   readonly bindsDescriptors: boolean
-  /** It keeps user namespaces from being made, beside the seccomp filter that does so too (`--disable-userns`). */
+  /** It can forbid new user namespaces, in addition to the seccomp filter (`--disable-userns`). */
   readonly disablesUserNamespaces: boolean
-  /** It makes network namespaces. */
+  /** It can create network namespaces. */
   readonly isolatesNetwork: boolean
-  /** A descriptor that the compiled filter can be read from, by opening it again; undefined when there is no filter. */
+  /** A descriptor from which the compiled filter is read, by reopening it; undefined if there is no filter. */
   readonly filter: number | undefined
 }
 
-/** Which bubblewrap makes which sandbox. */
+/** A bubblewrap and the sandbox it creates. */
 type SandboxMaker = SandboxPlan & {
-  /** Absolute: what a search finds could change. */
+  /** Absolute, because the result of a search could change. */
   readonly bwrap: string
   readonly features: SandboxFeatures
 }
 
 export function createBubblewrapLauncher(sandbox: SandboxMaker): ShellLauncher {
   const shown = shownPlaces(sandbox)
-  // Of what is listed, nothing is in the home by itself.
+  // If files are listed, nothing is mounted over the home itself.
   const toolchains = sandbox.readable ? [] : TOOLCHAINS.filter((name) => existsSync(join(sandbox.home, name)))
   const prepared = { sandbox, shown, toolchains, turns: new Queue({ perKey: 1 }) }
   return {
@@ -71,7 +72,10 @@ export function createBubblewrapLauncher(sandbox: SandboxMaker): ShellLauncher {
   }
 }
 
-/** The same sandbox around no conversation: to find out whether there can be one. `filter` as bwrap counts. */
+/**
+ * Arguments for the same sandbox without a conversation, to test whether it works. `filter` is the descriptor as bwrap
+ * numbers it.
+ */
 export function trialArguments(plan: SandboxPlan, features: SandboxFeatures, filter: number | undefined): string[] {
   const network = features.isolatesNetwork ? ['--unshare-net'] : []
   return [...baseArguments(features), ...filterArguments(filter), ...mountArguments(plan), ...network, '--', 'true']
@@ -81,7 +85,10 @@ type Prepared = {
   readonly sandbox: SandboxMaker
   readonly shown: readonly ShownPlace[]
   readonly toolchains: readonly string[]
-  /** By private directory: one that was just made, and is open, must not be replaced by another shell's. */
+  /**
+   * One queue per private directory: a directory that was just created and is open must not be replaced by another
+   * shell's.
+   */
   readonly turns: Queue
 }
 
@@ -93,7 +100,7 @@ async function launchInSandbox(
   const { features } = sandbox
   if (network.mode !== 'open' && !features.isolatesNetwork)
     throw new Error(
-      `No shell is started in the network mode ${network.mode}: bubblewrap makes no network namespace here.`,
+      `No shell is started in the network mode ${network.mode}: bubblewrap cannot create network namespaces on this host.`,
     )
   if (!features.bindsDescriptors) refuseMovable(workdir, sandbox.workdirBase)
   await using opened = new AsyncDisposableStack()
@@ -124,17 +131,17 @@ async function launchInSandbox(
   }
 }
 
-/** A description of its own, that nobody has read from yet. */
+/** Opens a separate file description, with its own read offset. */
 const openAgain = (descriptor: number) => open(`/proc/self/fd/${descriptor}`, 'r')
 
 /**
- * Without `--bind-fd` bwrap looks for the workdir by its name again. Only directly in the base is no other conversation's
- * workdir above it, whose shells could have put a link there by then.
+ * Without `--bind-fd`, bwrap looks the workdir up by name again. Only a workdir directly in the base has no other
+ * conversation's workdir above it, whose shells could have put a link there meanwhile.
  */
 function refuseMovable(workdir: string, base: string): void {
   if (dirname(workdir) === base) return
   throw new Error(
-    `No shell is started in the workdir ${workdir}: this bubblewrap has no --bind-fd, and takes only workdirs directly in ${base} then. Install bubblewrap 0.10 or newer.`,
+    `No shell is started in the workdir ${workdir}: this bubblewrap has no --bind-fd, and then only workdirs directly in ${base} are allowed. Install bubblewrap 0.10 or newer.`,
   )
 }
 
@@ -143,14 +150,14 @@ function baseArguments({ disablesUserNamespaces }: SandboxFeatures): string[] {
     process.getuid?.() === 0
       ? ['--cap-drop', 'ALL', ...ROOT_CAPABILITIES.flatMap((name) => ['--cap-add', `CAP_${name}`])]
       : ['--unshare-user', ...(disablesUserNamespaces ? ['--disable-userns'] : [])]
-  // Its directory is out of sight.
+  // Its directory is not mounted.
   return [...NAMESPACES, ...rights, '--unsetenv', 'XDG_RUNTIME_DIR']
 }
 
 const filterArguments = (descriptor: number | undefined): string[] =>
   descriptor === undefined ? [] : ['--seccomp', String(descriptor)]
 
-/** Not at once: what is opened when another one has failed would be closed by nobody. */
+/** Sequential: if they were opened concurrently and one failed, nobody would close the others. */
 async function inOrder<T, R>(items: readonly T[], map: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = []
   for (const item of items) results.push(await map(item))

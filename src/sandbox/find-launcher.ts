@@ -1,4 +1,4 @@
-/** Finds out whether there can be a sandbox on this host, and what it can do, by making one around nothing. */
+/** Detects whether this host supports a sandbox, and which features, by creating an empty one. */
 import { execFile, spawn } from 'node:child_process'
 import { accessSync, closeSync, constants, openSync, rmSync, writeFileSync, mkdirSync } from 'node:fs'
 import { randomUUID } from 'node:crypto'
@@ -10,12 +10,12 @@ import type { ShellLauncher } from './launch.ts'
 
 const TRIAL_TIMEOUT_MS = 5000
 const MAX_REASON = 300
-/** Where a trial has its filter, after its streams. */
+/** The descriptor of the filter in a trial, after the standard streams. */
 const FILTER_DESCRIPTOR = 3
 
 export type LauncherSearch = { readonly launcher: ShellLauncher } | { readonly missing: string }
 
-/** `missing` is what stands in the way, as a clause. */
+/** `missing` is the obstacle, as a clause. */
 export async function findBubblewrap(plan: SandboxPlan): Promise<LauncherSearch> {
   if (process.platform !== 'linux') return { missing: 'bubblewrap exists on Linux only' }
   const bwrap = findProgram('bwrap', plan.path)
@@ -31,7 +31,7 @@ export async function findBubblewrap(plan: SandboxPlan): Promise<LauncherSearch>
   return { missing: `bubblewrap does not work here: ${oneLine(complaint ?? 'it did not answer')}` }
 }
 
-/** As its own help tells. Nothing where that fails: the trial then says why. */
+/** Parses the features from bwrap's own help. Returns none if that fails: the trial then reports why. */
 async function featuresOf(bwrap: string, plan: SandboxPlan): Promise<SandboxFeatures> {
   const { promise, resolve } = Promise.withResolvers<string>()
   execFile(bwrap, ['--help'], { env: { PATH: plan.path }, timeout: TRIAL_TIMEOUT_MS }, (_, stdout) => resolve(stdout))
@@ -46,9 +46,8 @@ async function featuresOf(bwrap: string, plan: SandboxPlan): Promise<SandboxFeat
 }
 
 /**
- * What to try: as much as there is, and less where this host does not have it. User namespaces cannot be disabled where
- * /proc/sys is read-only, a kernel may be built without seccomp, and some containers permit all namespaces but that of the
- * network.
+ * Returns the feature sets to try, the largest first. User namespaces cannot be disabled if /proc/sys is read-only, a
+ * kernel may be built without seccomp, and some containers permit all namespaces except the network's.
  */
 function lesserFeatures(wanted: SandboxFeatures): SandboxFeatures[] {
   const withFilter = { ...wanted, disablesUserNamespaces: false }
@@ -58,7 +57,7 @@ function lesserFeatures(wanted: SandboxFeatures): SandboxFeatures[] {
   return [...tries, ...tries.map((each) => ({ ...each, isolatesNetwork: false }))]
 }
 
-/** A file without a name, for as long as the server lives. */
+/** Opens a file without a name that lives as long as the server. */
 function holdFile(bytes: Uint8Array, directory: string): number {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const path = join(directory, `.seccomp-${randomUUID()}`)
@@ -70,7 +69,7 @@ function holdFile(bytes: Uint8Array, directory: string): number {
   }
 }
 
-/** What bwrap said that failed; undefined when it did not. */
+/** Returns the error output of a failed bwrap; undefined if it succeeded. */
 function complaintOf(bwrap: string, plan: SandboxPlan, features: SandboxFeatures): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>()
   const filter = features.filter === undefined ? undefined : openSync(`/proc/self/fd/${features.filter}`, 'r')
@@ -86,12 +85,12 @@ function complaintOf(bwrap: string, plan: SandboxPlan, features: SandboxFeatures
   child.once('error', (error) => resolve(error.message))
   child.once('close', (code, signal) => {
     if (code === 0) resolve(undefined)
-    else resolve(said.trim() || (signal ? 'it did not answer' : `it ended with code ${code}`))
+    else resolve(said.trim() || (signal ? 'it did not answer' : `it exited with code ${code}`))
   })
   return promise
 }
 
-/** Not among the programs of packages and projects (npm puts those first on PATH): agents write there. */
+/** Ignores program directories of packages and projects (npm puts those first on PATH): agents can write there. */
 export function findProgram(name: string, path: string): string | undefined {
   const isOfProject = (directory: string) =>
     /\/node_modules(\/|$)/.test(directory) || isInside(directory, process.cwd())

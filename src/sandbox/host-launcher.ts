@@ -7,14 +7,14 @@ export const hostLauncher: ShellLauncher = {
   async launch(argv, { workdir, network }) {
     if (network.mode !== 'open')
       throw new Error(`Without a sandbox no shell is started in the network mode ${network.mode}.`)
-    // One that was deleted is made again: no shell could start without it.
+    // Recreate it if it was deleted: no shell could start without it.
     await mkdir(workdir, { recursive: true })
     return launchOnHost(argv)
   },
 }
 
-/** Starts `argv` as it is. `generations` as in `Launch`. */
+/** Starts `argv` unchanged. `generations` as in `Launch`. */
 export function launchOnHost(argv: readonly string[], generations: Launch['generations'] = 0): Launch {
-  // Not in the workdir: to change there may never end, and Node waits for it.
+  // Do not start in the workdir: changing there may hang, and Node waits for it.
   return { argv, cwd: '/', env: {}, descriptors: [], generations, [Symbol.asyncDispose]: () => Promise.resolve() }
 }

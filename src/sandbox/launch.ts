@@ -1,51 +1,57 @@
-/** What a launcher of shells promises: how a shell's process is started, and in which sandbox. */
+/** The interface of shell launchers: how a shell's process is started, and in which sandbox. */
 import type { ChildProcess } from 'node:child_process'
 import type { Server } from 'node:net'
 import type { NetworkMode } from '../contract/network.ts'
 import type { Sandbox } from '../contract/sandbox.ts'
 
-/** How a shell reaches the network. */
+/** A shell's network access. */
 export type ShellNetwork = {
   readonly mode: NetworkMode
   /**
-   * For `allowlist`: takes over the socket that listens inside of the sandbox for the clients of the proxy. What it
-   * returns is called when the shell has ended. Must not throw.
+   * For `allowlist`: takes over the socket that listens inside the sandbox for clients of the proxy. The returned
+   * function is called when the shell has ended. Must not throw.
    */
   readonly adopt: (listener: Server) => () => void
 }
 
 export type LaunchOptions = {
   readonly workdir: string
-  /** Directories of the server that the shell reads. It need not, and in a sandbox cannot, write there. */
+  /** Server directories that the shell reads. It needs no write access, and has none in a sandbox. */
   readonly visible: readonly string[]
-  /** The conversation's own, for what a sandbox gives it in place of the host's; made when it is needed. */
+  /** The conversation's private directory, which replaces the host's in a sandbox; created on demand. */
   readonly privateDir: string
-  /** A launcher that cannot enforce it rejects: nothing ever falls back to the open network. */
+  /** A launcher that cannot enforce it rejects: it never falls back to the open network. */
   readonly network: ShellNetwork
 }
 
-/** The number that the first of a launch's `descriptors` has in the started program: after the streams and the reports. */
+/**
+ * The number of the first of a launch's `descriptors` in the started program: after the standard streams and the
+ * reports.
+ */
 export const FIRST_EXTRA_DESCRIPTOR = 4
 
 /**
- * What to start for one shell. The caller starts it once or not at all, and disposes it in both cases as soon as that is
- * decided: this closes `descriptors` in the server.
+ * How to start one shell. The caller starts it at most once, and disposes it in both cases as soon as that is decided:
+ * this closes `descriptors` in the server.
  */
 export type Launch = AsyncDisposable & {
   readonly argv: readonly string[]
-  /** Where the started program begins. The shell itself then changes to its workdir. */
+  /** The working directory of the started program. The shell itself then changes to its workdir. */
   readonly cwd: string
-  /** Variables that the shell has whatever its saved state says. */
+  /** Variables that override the shell's saved state. */
   readonly env: Readonly<Record<string, string>>
-  /** Variables that a saved state may hold from a shell in another network mode: those with these values are unset. */
+  /**
+   * Variables that a saved state may contain from a shell in another network mode: they are unset if they have these
+   * values.
+   */
   readonly stale?: Readonly<Record<string, string>>
-  /** When it is there, the program gets an IPC channel as its last descriptor. Called as soon as it is started. */
+  /** If present, the program gets an IPC channel as its last descriptor. Called as soon as it is started. */
   readonly onChannel?: (child: ChildProcess) => void
   /** Open in the server; the started program inherits them, numbered from `FIRST_EXTRA_DESCRIPTOR` in this order. */
   readonly descriptors: readonly number[]
   /**
-   * How many generations below the started program the shell is: 0 when it is that program, or what it becomes by
-   * exec. From 1 on, the child of the started program is the init of a PID namespace and its end is the end of all in it.
+   * How many generations below the started program the shell is: 0 if it is that program, or replaces it by exec. From
+   * 1 on, the child of the started program is the init of a PID namespace, and its end ends all processes in it.
    */
   readonly generations: 0 | 1 | 2
   /** Called with the started program's pid. The shell executes nothing before this has resolved. */
@@ -55,14 +61,14 @@ export type Launch = AsyncDisposable & {
 }
 
 /**
- * How a shell's process is started: on the host, or in a sandbox. `isolation` is what the sandbox honestly is. `launch`
- * gets the shell's argv, makes the directories that it needs, and rejects when there can be no sandbox.
+ * Starts a shell's process: on the host, or in a sandbox. `isolation` names the actual sandbox. `launch` receives the
+ * shell's argv, creates the directories it needs, and rejects if a sandbox is not possible.
  */
 export interface ShellLauncher {
   readonly isolation: 'bubblewrap' | 'none'
-  /** Whether shells can be started in other network modes than `open`. */
+  /** True if shells can be started in other network modes than `open`. */
   readonly isolatesNetwork?: boolean
-  /** Undefined when there is none. */
+  /** Undefined if there is none. */
   readonly sandbox?: Sandbox
   launch(argv: readonly string[], options: LaunchOptions): Promise<Launch>
 }

@@ -1,6 +1,6 @@
 /**
- * The files and directories that a sandbox mounts, held open by descriptors: found without following a link, so that
- * nothing which a shell puts in their place in the meantime is mounted, made or changed instead.
+ * Opens the files and directories that a sandbox mounts, as descriptors and without following links, so that nothing
+ * which a shell puts in their place meanwhile is mounted, created or changed instead.
  */
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -11,22 +11,22 @@ import { FileRefusal } from '../files/file-refusal.ts'
 import { codeOf } from '../lib/error-code.ts'
 import { makeDirectory, openAt, openUnmoved, within, type OpenedPath } from '../files/opened-path.ts'
 
-/** The workdir, made if it is missing. Throws when a link is on the way to it. */
+/** Opens the workdir, and creates it if it is missing. Throws if its path contains a link. */
 export async function openWorkdir(path: string): Promise<OpenedPath> {
   try {
     return await checked(await makeDirectory(path), path)
   } catch (error) {
     if (!(error instanceof FileRefusal) && codeOf(error) !== 'ELOOP' && codeOf(error) !== 'ENOTDIR') throw error
-    throw new Error(`The workdir ${path} has become a link to somewhere else; no shell is started there.`, {
+    throw new Error(`The workdir ${path} has become a link to another directory; no shell is started there.`, {
       cause: error,
     })
   }
 }
 
-/** A directory of the server's own, that exists. */
+/** Opens an existing directory of the server. */
 export const openOwnDirectory = (path: string): Promise<OpenedPath> => openUnmoved(path)
 
-/** A file or directory that led through no link when `path` was found; undefined when it has moved, or gone. */
+/** Opens a file or directory whose path had no link when it was found; returns undefined if it was moved or deleted. */
 export async function openVisible(path: string): Promise<OpenedPath | undefined> {
   const place = await openAt(path).catch(() => undefined)
   if (!place || place.path === path) return place
@@ -35,8 +35,8 @@ export async function openVisible(path: string): Promise<OpenedPath | undefined>
 }
 
 /**
- * The home of a conversation. Programs that look for their toolchain in the home find it, by links that are made before
- * the home has its name, and so before any shell could be in their way.
+ * Opens the home of a conversation. Programs that look for their toolchain in the home find it through links that are
+ * created before the home gets its name, and so before any shell could interfere.
  */
 export async function openHome(path: string, usersHome: string, toolchains: readonly string[]): Promise<OpenedPath> {
   return await openOrMake(path, 0o700, async (home) => {
@@ -47,10 +47,10 @@ export async function openHome(path: string, usersHome: string, toolchains: read
   })
 }
 
-/** What a conversation has for /tmp: with the same rights, whatever the umask is. */
+/** Opens the conversation's /tmp: with fixed permissions, independent of the umask. */
 export const openScratch = (path: string): Promise<OpenedPath> => openOrMake(path, 0o1777, () => Promise.resolve())
 
-/** Not for two callers at once: the directory of one would replace that of the other, if it is still empty. */
+/** Must not run concurrently: one caller's directory would replace another's that is still empty. */
 async function openOrMake(path: string, mode: number, fill: (place: OpenedPath) => Promise<void>): Promise<OpenedPath> {
   const existing = await openUnmoved(path).catch(unlessMissing)
   if (existing) return existing
@@ -71,12 +71,12 @@ async function openOrMake(path: string, mode: number, fill: (place: OpenedPath) 
   return await openUnmoved(path)
 }
 
-/** Directories above it may have been moved while it was made. */
+/** Directories above it may have been moved while it was created. */
 async function checked(place: OpenedPath, path: string): Promise<OpenedPath> {
   const real = await readlink(`/proc/self/fd/${place.handle.fd}`)
   if (real === path) return place
   await place.handle.close()
-  throw new FileRefusal(`${path} has been moved meanwhile.`)
+  throw new FileRefusal(`${path} was moved meanwhile.`)
 }
 
 function unlessMissing(error: unknown): undefined {

@@ -1,49 +1,53 @@
 /**
- * What a shell in the sandbox sees of the host's files, as arguments of bwrap(1): system files or all files read-only,
- * homes and the server's own files out of sight, and rights to write in the conversation's own places only.
+ * The mounts of a sandboxed shell, as arguments of bwrap(1): system files or all files read-only, homes and the
+ * server's own files hidden, and write access only in the conversation's own directories.
  */
 import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative, sep } from 'node:path'
 import type { OpenedPath } from '../files/opened-path.ts'
 import { SYSTEM_DIRECTORIES, SYSTEM_FILES, systemMounts } from './system-files.ts'
 
-/** What holds for all shells of a server. */
+/** The settings for all shells of a server. */
 export type SandboxPlan = {
-  /** The server's data, and where the workdirs of all conversations are. Made when they are not there. */
+  /** The server's data, and the base of all workdirs. Created if they do not exist. */
   readonly dataDir: string
   readonly workdirBase: string
-  /** Files that hold keys. They need not exist. */
+  /** Files that contain keys. They need not exist. */
   readonly keyFiles: readonly string[]
-  /** Of the server's user. */
+  /** The home of the server's user. */
   readonly home: string
-  /** Search path of programs; what of it lies in the home is shown. */
+  /** Search path of programs; its directories inside the home are visible. */
   readonly path: string
-  /** Other files and directories that a shell's environment names, such as certificates. */
+  /** Other files and directories named by a shell's environment, such as certificates. */
   readonly named: readonly string[]
-  /** Shown beside the system's files, and nothing else; undefined: all that is not hidden is shown. */
+  /** Visible in addition to system files, and nothing else; undefined: everything that is not hidden is visible. */
   readonly readable?: readonly string[] | undefined
 }
 
-/** A place of the host that is shown, under the name that programs have for it. `real` had no link in it at the start. */
+/** A visible place of the host, under the name that programs use for it. `real` contained no link at startup. */
 export type ShownPlace = { readonly at: string; readonly real: string }
 
-/** What is one conversation's own, held open. */
+/** The open directories of one conversation. */
 export type ShellPlaces = {
   readonly workdir: OpenedPath
   readonly visible: readonly OpenedPath[]
   readonly home: OpenedPath
-  /** What it sees as /tmp. */
+  /** Its /tmp. */
   readonly scratch: OpenedPath
-  /** `shownPlaces`, as far as they are where they were at the start. */
+  /** The `shownPlaces` that still are where they were at startup. */
   readonly shown: readonly { readonly at: string; readonly place: OpenedPath | undefined }[]
   /**
-   * Has bwrap inherit a place; answers the number of the descriptor there, which is good for one mount. Undefined for a
-   * bwrap that goes by paths. Only what is mounted is inherited: bwrap closes no other descriptor before the shell.
+   * Makes bwrap inherit a place; returns the number of the descriptor there, which is valid for one mount. Undefined
+   * for a bwrap that only supports paths. Only mounted places are inherited: bwrap closes no other descriptor before
+   * the shell.
    */
   readonly inherit: ((place: OpenedPath) => number) | undefined
 }
 
-/** What no shell sees, for who works for the agent in the server's own process; it has to keep to the same. */
+/**
+ * Paths hidden from all shells, for code that works for the agent in the server's process and must observe the same
+ * limits.
+ */
 export function hiddenFromShells({
   dataDir,
   workdirBase,
@@ -53,7 +57,7 @@ export function hiddenFromShells({
   return [dataDir, workdirBase, ...keyFiles, home, ...HOMES, SOCKETS, ...SCRATCH, '/proc', '/dev']
 }
 
-/** What a shell may read at most, for the same. */
+/** The most that a shell may read, for the same purpose. */
 export function readableByShells(readable: readonly string[]): string[] {
   return [...SYSTEM_DIRECTORIES, ...SYSTEM_FILES, ...readable]
 }
@@ -61,28 +65,28 @@ export function readableByShells(readable: readonly string[]): string[] {
 type Mount = {
   readonly at: string
   readonly args: () => readonly string[]
-  /** An empty directory, to be locked once everything in it has its place. */
+  /** An empty directory, made read-only after everything inside it is mounted. */
   readonly isCover?: true
 }
 
 /**
- * Of the home, only what programs on the search path are known to need: everything else there is somebody's, and who
- * knows which of it is a key.
+ * Of the home, only the directories that programs on the search path are known to need: everything else is private and
+ * may contain keys.
  */
 export const TOOLCHAINS = ['.asdf', '.nvm', '.pyenv', '.rbenv', '.rustup', '.sdkman', '.volta', '.local/share/mise']
 
-/** Sockets in here lead to whoever runs things for others: docker, systemd, the user's own session. */
+/** Contains sockets of services that run commands for others: docker, systemd, the user's own session. */
 const SOCKETS = '/run'
-/** Where NixOS keeps its programs. */
+/** The location of programs on NixOS. */
 const SYSTEM_PROGRAMS = '/run/current-system'
 /**
- * Root writes there without any capability, and what `core_pattern` names runs outside of every sandbox. bwrap covers
- * other parts of /proc, but misses these.
+ * Root can write there without any capability, and the program in `core_pattern` runs outside every sandbox. bwrap
+ * covers other parts of /proc, but not these.
  */
 const KERNEL_SETTINGS = ['acpi', 'asound', 'fs', 'scsi', 'sys'].map((name) => `/proc/${name}`)
 /**
- * Keys and addresses of the kernel's, and the memory of the sandbox's init: who writes there is no longer ended with the
- * server.
+ * Keys and addresses of the kernel, and the memory of the sandbox's init: a process that can write there could survive
+ * the server.
  */
 const KERNEL_SECRETS = [
   'keys',
@@ -101,31 +105,31 @@ const SCRATCH = ['/tmp', '/var/tmp']
 const HOMES = ['/home', '/root']
 
 /**
- * What is shown of the homes, or by the operator's list. Found once, before there is any shell: an agent that works where
- * one of them lies could else have a link there to what it wants to see.
+ * Returns the visible parts of the homes, or of the operator's list. Computed once, before there is any shell:
+ * otherwise an agent that works there could put a link to any other file in their place.
  */
 export function shownPlaces(plan: SandboxPlan): ShownPlace[] {
   if (plan.readable) return plan.readable.flatMap(shownAt)
   const homes = homesOf(plan)
   const programs = plan.path.split(':').filter((directory) => directory.startsWith(sep))
   const wanted = [...TOOLCHAINS.map((name) => join(plan.home, name)), ...programs, ...plan.named]
-  // A whole home on the search path is not shown for that.
+  // A search path that contains a whole home does not make it visible.
   return wanted
     .flatMap(shownAt)
     .filter(({ at }) => homes.some((each) => isBelow(at, each)) && !homes.some((each) => isAtOrBelow(each, at)))
 }
 
-/** By the name that programs have for it, as far as that leads through links. */
+/** Returns the name that programs use, including the links on its path. */
 function shownAt(path: string): ShownPlace[] {
   const [parent] = realpathIfAny(dirname(path))
   const [real] = realpathIfAny(path)
   return parent === undefined || real === undefined ? [] : [{ at: join(parent, basename(path)), real }]
 }
 
-/** Throws when the workdir is such that the sandbox would have a hole; nothing must be started then. */
+/** Throws if the workdir would leave a hole in the sandbox; nothing must be started then. */
 export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[] {
   const covered = [makeReal(plan.dataDir), makeReal(plan.workdirBase)] as const
-  // A pipe or a device (`/dev/fd/63`, `/dev/null`) is no place where a key lies.
+  // A pipe or a device (`/dev/fd/63`, `/dev/null`) cannot contain a key.
   const keyFiles = plan.keyFiles
     .flatMap(realpathIfAny)
     .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile())
@@ -138,13 +142,13 @@ export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[
     ),
     ...socketMounts(),
     ...covered.map(cover),
-    // No device can be opened on these mounts: who tries to read the file is told so.
+    // No device can be opened on these mounts: reading the file fails with an error.
     ...keyFiles.map((at) => ({ at, args: () => ['--ro-bind', '/dev/null', at] })),
     ...(places ? ownMounts(places, bind) : []),
   ]
   const mounts = [...scratchMounts(places, fixed, bind), ...fixed]
   const kept = places ? mounts.filter(({ at }) => mayMountAt(at, places.workdir.path, keyFiles)) : mounts
-  // The last at one place counts; what holds others comes before them.
+  // The last mount at one place counts; parent directories come before their contents.
   const ordered = [...new Map(kept.map((mount) => [mount.at, mount])).values()].sort(
     (a, b) => a.at.length - b.at.length,
   )
@@ -163,8 +167,8 @@ export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[
 }
 
 /**
- * A shell may move what is below its workdir. Whatever would have to be covered there could then be found under another
- * name by the next shell; only what lies directly in it can be held in its place.
+ * A shell may move everything below its workdir. A path that must be hidden there could then be found under another
+ * name by the next shell; only entries directly in it can be held in place.
  */
 function refuseHoles(workdir: string, [dataDir, base]: readonly [string, string], keyFiles: readonly string[]): void {
   const inside = [dataDir, base, ...keyFiles.map(dirname)].find((path) => isBelow(path, workdir))
@@ -177,7 +181,7 @@ function refuseHoles(workdir: string, [dataDir, base]: readonly [string, string]
     throw new Error(`The server’s own files are in the workdir ${workdir}; in a sandbox no shell is started there.`)
 }
 
-/** Nothing is put inside of the workdir, for the sake of the same links. */
+/** Nothing is mounted inside the workdir, because of the same links. */
 function mayMountAt(at: string, workdir: string, keyFiles: readonly string[]): boolean {
   return !isBelow(at, workdir) || (dirname(at) === workdir && keyFiles.includes(at))
 }
@@ -187,7 +191,7 @@ const homesOf = ({ home }: SandboxPlan): string[] => [...HOMES, home].flatMap(re
 function socketMounts(): Mount[] {
   const [sockets] = realpathIfAny(SOCKETS)
   if (sockets === undefined) return []
-  // With systemd the file that names the name servers is in there.
+  // With systemd this directory contains the file with the name servers.
   const [resolver] = realpathIfAny('/etc/resolv.conf')
   const shown = [SYSTEM_PROGRAMS, ...(resolver === undefined ? [] : [resolver])].filter((at) => isBelow(at, sockets))
   return [
@@ -197,8 +201,8 @@ function socketMounts(): Mount[] {
 }
 
 /**
- * On disk, and the same for all shells of the conversation; in memory, and of one shell, where other mounts have to lie in
- * it: bwrap would follow the links that an earlier shell has left on the way there.
+ * On disk and shared by all shells of the conversation; in memory and per shell if other mounts must be inside it:
+ * bwrap would follow links that an earlier shell has left on their path.
  */
 function scratchMounts(places: ShellPlaces | undefined, others: readonly Mount[], bind: Bind): Mount[] {
   return SCRATCH.flatMap(realpathIfAny).map((at) => {

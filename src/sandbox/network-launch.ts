@@ -1,4 +1,4 @@
-/** What a network mode adds to the start of a sandboxed shell: its namespace, its mounts, its variables and its proxy. */
+/** What a network mode adds to a sandboxed shell: its namespace, mounts, variables and proxy. */
 import type { ChildProcess } from 'node:child_process'
 import { realpathSync } from 'node:fs'
 import { afterListener, listenerMount, takeListener } from './network-listener.ts'
@@ -6,7 +6,7 @@ import { PROXY_VARIABLES } from './proxy-environment.ts'
 import type { ShellNetwork } from './launch.ts'
 
 export type NetworkLaunch = {
-  /** Of bwrap(1), behind all other mounts. */
+  /** Arguments of bwrap(1), after all other mounts. */
   readonly arguments: readonly string[]
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string>>
@@ -15,7 +15,7 @@ export type NetworkLaunch = {
   readonly onChannel?: (child: ChildProcess) => void
 }
 
-/** `isListed`: the sandbox shows listed files of the host only. */
+/** `isListed`: the sandbox shows only listed files of the host. */
 export function networkLaunch(
   { mode, adopt }: ShellNetwork,
   argv: readonly string[],
@@ -24,7 +24,7 @@ export function networkLaunch(
   if (mode === 'open') return { arguments: [], argv, env: {}, stale: PROXY_VARIABLES }
   const own = ['--unshare-net', ...withoutNameServers(isListed)]
   if (mode === 'none') {
-    // The proxies of the host are not reached either; a program that tries them waits for nothing.
+    // The host's proxies are unreachable as well; programs must not try them and wait.
     const unset = Object.keys(PROXY_VARIABLES).flatMap((name) => ['--unsetenv', name])
     return { arguments: [...own, ...unset], argv, env: {}, stale: PROXY_VARIABLES }
   }
@@ -39,11 +39,11 @@ export function networkLaunch(
 
 const NAME_SERVERS = '/etc/resolv.conf'
 
-/** No name server is reached from there, and their addresses say something about the host's network. */
+/** No name server is reachable from there, and their addresses reveal details of the host's network. */
 function withoutNameServers(isListed: boolean): string[] {
   const real = realpathIfAny(NAME_SERVERS)
   if (real === undefined) return [] // there are none
-  // Where all files are shown, a link is shown as one; where they are listed, what it leads to is shown in its place.
+  // If all files are visible, a link is shown as a link; if they are listed, its target is shown in its place.
   const shown = isListed
     ? [NAME_SERVERS, real].filter((path) => path === NAME_SERVERS || path.startsWith('/run/'))
     : [real]

@@ -1,6 +1,6 @@
 /**
- * Compiles the rules to the program (classic BPF, seccomp(2)) that the kernel runs at every system call in the sandbox.
- * Kernels from 5.11 on remember which calls the program allows whatever their arguments are, and do not run it for them.
+ * Compiles the rules to the program (classic BPF, seccomp(2)) that the kernel runs for every system call in the
+ * sandbox. Kernels from 5.11 on remember which calls the program allows with any arguments, and skip it for them.
  */
 import { RULES, type Condition, type Rule } from './seccomp-rules.ts'
 import { numberOf, type Architecture } from './seccomp-syscalls.ts'
@@ -19,7 +19,7 @@ const JUMP_IF_AT_LEAST = 0x35
 const JUMP_IF_ANY_BIT = 0x45
 const RETURN = 0x06
 
-/** Of `struct seccomp_data`. The lower half of an argument comes first on both architectures. */
+/** Offsets in `struct seccomp_data`. The lower half of an argument comes first on both architectures. */
 const CALL_OFFSET = 0
 const ARCHITECTURE_OFFSET = 4
 const ARGUMENTS_OFFSET = 16
@@ -34,11 +34,11 @@ const AUDIT: Readonly<Record<Architecture, number>> = { x64: 0xc000003e, arm64: 
 const X32_BIT = 0x40000000
 const ENOSYS = 38
 
-/** Undefined for an architecture whose system calls are not known here. */
+/** Returns undefined for an architecture whose system calls are not known here. */
 export function compileSeccompFilter(architecture: string): Buffer | undefined {
   if (architecture !== 'x64' && architecture !== 'arm64') return undefined
   return encode([
-    // A 32-bit program has other numbers for all calls.
+    // A 32-bit program has different numbers for all calls.
     { code: LOAD_WORD, value: ARCHITECTURE_OFFSET },
     { code: JUMP_IF_EQUAL, value: AUDIT[architecture], whenTrue: 1 },
     { code: RETURN, value: KILL_PROCESS },
@@ -50,7 +50,7 @@ export function compileSeccompFilter(architecture: string): Buffer | undefined {
   ])
 }
 
-/** A call may have several rules; the first that holds counts. */
+/** A call may have several rules; the first that matches applies. */
 function rulesByCall(architecture: Architecture): [number, Rule[]][] {
   const byCall = new Map<number, Rule[]>()
   for (const rule of RULES) {
@@ -67,7 +67,7 @@ function compileCall(call: number, rules: readonly Rule[]): Instruction[] {
   return [{ code: JUMP_IF_EQUAL, value: call, whenFalse: body.length }, ...body]
 }
 
-/** Goes on behind the rule as soon as one of its conditions does not hold. */
+/** Jumps past the rule as soon as one of its conditions is false. */
 function compileRule({ when = [], errno }: Rule): Instruction[] {
   return when.reduceRight<Instruction[]>(
     (rest, condition) => [...compileCondition(condition, rest.length), ...rest],
@@ -75,7 +75,7 @@ function compileRule({ when = [], errno }: Rule): Instruction[] {
   )
 }
 
-/** Goes on right behind it when it holds, and `skip` instructions later when not. */
+/** Continues directly after it if it is true, and `skip` instructions later otherwise. */
 function compileCondition(condition: Condition, skip: number): Instruction[] {
   const load = { code: LOAD_WORD, value: ARGUMENTS_OFFSET + 8 * condition.argument }
   if ('hasAnyOf' in condition) return [load, { code: JUMP_IF_ANY_BIT, value: condition.hasAnyOf, whenFalse: skip }]
@@ -98,7 +98,7 @@ function compileCondition(condition: Condition, skip: number): Instruction[] {
 
 const fail = (errno: number): Instruction => ({ code: RETURN, value: FAIL | errno })
 
-/** As an array of `struct sock_filter`, on machines that have the low byte first. */
+/** Encodes an array of `struct sock_filter`, for little-endian machines. */
 function encode(program: readonly Instruction[]): Buffer {
   const bytes = Buffer.alloc(program.length * 8)
   for (const [at, { code, value, whenTrue = 0, whenFalse = 0 }] of program.entries()) {

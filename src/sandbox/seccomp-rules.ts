@@ -1,14 +1,14 @@
-/** What programs in the sandbox may not ask of the kernel. Whatever is not listed here is allowed. */
+/** The system calls that programs in the sandbox may not use. Everything else is allowed. */
 import type { Syscall } from './seccomp-syscalls.ts'
 
-/** On the lower 32 bits of an argument: all that the kernel looks at in the arguments below. */
+/** Compares the lower 32 bits of an argument: the kernel ignores the rest of the arguments below. */
 export type Condition = { readonly argument: number } & (
   | { readonly hasAnyOf: number }
   | { readonly isOneOf: readonly number[] }
   | { readonly isNoneOf: readonly number[] }
 )
 
-/** The call fails with `errno` when all conditions hold; without conditions, always. */
+/** The call fails with `errno` if all conditions are true; without conditions, always. */
 export type Rule = { readonly calls: readonly Syscall[]; readonly errno: number; readonly when?: readonly Condition[] }
 
 const EPERM = 1
@@ -18,17 +18,17 @@ const EAFNOSUPPORT = 97
 
 const denied = (...calls: readonly Syscall[]): Rule => ({ calls, errno: EPERM })
 
-/** Programs then take the older call, whose arguments can be looked at. */
+/** Programs then use the older call, whose arguments can be inspected. */
 const unknown = (...calls: readonly Syscall[]): Rule => ({ calls, errno: ENOSYS })
 
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
 const NEW_NAMESPACE = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
-/** Only `unshare` knows it: for `clone` it is a part of the signal's number. */
+/** Only `unshare` supports it: for `clone` it is part of the signal number. */
 const CLONE_NEWTIME = 0x80
 
-/** S_ISUID, S_ISGID: a program with them has its owner's rights, also when another user of the host runs it. */
+/** S_ISUID, S_ISGID: a program with them runs with its owner's rights, even if another user of the host starts it. */
 const SET_ID = 0o6000
-/** O_CREAT, and the bit of O_TMPFILE that is its own: without them the mode is not looked at, and may be anything. */
+/** O_CREAT, and the distinguishing bit of O_TMPFILE: without them the mode is ignored, and may have any value. */
 const CREATES = 0o100 | 0o20000000
 
 /** PTRACE_ATTACH, PTRACE_SEIZE. */
@@ -40,21 +40,23 @@ const TERMINAL_INPUT = [0x5412, 0x541c]
 /** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Not AF_VSOCK (the hypervisor), AF_PACKET, AF_ALG, … */
 const FAMILIES = [1, 2, 10, 16]
 const AF_NETLINK = 16
-/** Which addresses and routes there are. The others are for auditing, devices and packet filters. */
+/** Lists addresses and routes. The other families are for auditing, devices and packet filters. */
 const NETLINK_ROUTE = 0
 
-/** PER_LINUX, PER_LINUX32, each also as UNAME26, ADDR_NO_RANDOMIZE (debuggers), and the question which it is. */
+/** PER_LINUX, PER_LINUX32, each also with UNAME26, ADDR_NO_RANDOMIZE (debuggers), and the query. */
 const PERSONALITIES = [0, 0x8, 0x20000, 0x20008, 0x40000, 0xffffffff]
 
-/** F_SETLEASE: whoever opens the file then waits, up to 45 seconds, also the server and other conversations' shells. */
+/**
+ * F_SETLEASE: opening the file then blocks for up to 45 seconds, also for the server and other conversations' shells.
+ */
 const SET_LEASE = [1024]
 
 export const RULES: readonly Rule[] = [
   // Keyrings belong to a user, not to a sandbox: all conversations would share them.
   denied('add_key', 'request_key', 'keyctl'),
-  // Large parts of the kernel that hardly a program needs, and that many an escape came through.
+  // Large parts of the kernel that hardly any program needs, and that many sandbox escapes used.
   denied('bpf', 'userfaultfd', 'perf_event_open', 'io_uring_setup', 'io_uring_enter', 'io_uring_register'),
-  // Mounts are what hides the host's files. `setns` and new namespaces give the rights to change them.
+  // Mounts hide the host's files. `setns` and new namespaces give the rights to change them.
   denied('mount', 'umount2', 'pivot_root', 'move_mount', 'open_tree', 'open_tree_attr'),
   denied('fsopen', 'fsconfig', 'fsmount', 'fspick', 'mount_setattr'),
   denied('setns'),
@@ -63,8 +65,8 @@ export const RULES: readonly Rule[] = [
   unknown('clone3'),
   // Handles reach files that no mount shows.
   denied('open_by_handle_at', 'name_to_handle_at', 'fanotify_init'),
-  // Into other processes: there are only those of the sandbox. Debuggers work, but not on its init, which ends the
-  // sandbox with the server.
+  // Access to other processes: only those of the sandbox are visible. Debuggers work, but not on its init, which ends
+  // the sandbox with the server.
   denied('process_vm_readv', 'process_vm_writev', 'process_madvise', 'pidfd_getfd'),
   {
     calls: ['ptrace'],
@@ -74,7 +76,7 @@ export const RULES: readonly Rule[] = [
       { argument: 1, isOneOf: [1] },
     ],
   },
-  // Of the whole machine.
+  // These affect the whole machine.
   denied('kexec_load', 'kexec_file_load', 'init_module', 'finit_module', 'delete_module'),
   denied('create_module', 'get_kernel_syms', 'query_module'),
   denied('reboot', 'swapon', 'swapoff', 'acct', 'syslog', 'quotactl', 'quotactl_fd', 'settimeofday', 'clock_settime'),
@@ -91,7 +93,7 @@ export const RULES: readonly Rule[] = [
       { argument: 2, isNoneOf: [NETLINK_ROUTE] },
     ],
   },
-  // Files with these bits would outlive the sandbox in the workdir.
+  // Files with these bits would remain in the workdir after the sandbox.
   { calls: ['chmod', 'fchmod', 'mknod', 'creat'], errno: EPERM, when: [{ argument: 1, hasAnyOf: SET_ID }] },
   { calls: ['fchmodat', 'fchmodat2', 'mknodat'], errno: EPERM, when: [{ argument: 2, hasAnyOf: SET_ID }] },
   {
@@ -110,6 +112,6 @@ export const RULES: readonly Rule[] = [
       { argument: 3, hasAnyOf: SET_ID },
     ],
   },
-  // Its mode lies in memory, where the filter cannot look.
+  // Its mode is in memory, where the filter cannot read it.
   unknown('openat2'),
 ]

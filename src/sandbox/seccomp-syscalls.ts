@@ -1,8 +1,8 @@
-/** The numbers of the system calls that the filter names, from the kernel's headers; each architecture counts its own. */
+/** The numbers of the system calls in the filter, from the kernel's headers; they differ between architectures. */
 
 export type Architecture = 'x64' | 'arm64'
 
-/** `x64`, `arm64`; undefined where the architecture has no such call. */
+/** `x64`, `arm64`; undefined if the architecture has no such call. */
 type Numbers = readonly [number | undefined, number | undefined]
 
 export const SYSCALLS = {

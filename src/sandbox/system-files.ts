@@ -1,4 +1,4 @@
-/** The files of the operating system that programs need: what a sandbox shows that begins with nothing. */
+/** The operating system's files that programs need, for a sandbox that starts with an empty root. */
 import { existsSync, lstatSync, readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -17,10 +17,10 @@ export const SYSTEM_FILES = `
   .split(/\s+/)
   .map((name) => `/etc/${name}`)
 
-/** Programs look for their own settings there, under names with a version. */
+/** Programs read their own settings there, under names with a version. */
 const SYSTEM_FILE_FAMILIES = /^(java|openjdk|python|php|node|maven|gradle|llvm|clang|chromium)/
 
-/** An empty root with the system's files, read-only. Links are made again, for they lead into the same. */
+/** Returns an empty root with the system's files, read-only. Links are recreated, because their targets are inside. */
 export function systemMounts(): string[] {
   return ['--tmpfs', '/', ...[...SYSTEM_DIRECTORIES, ...SYSTEM_FILES, ...familiesInEtc()].flatMap(mountOf)]
 }
@@ -33,7 +33,7 @@ function familiesInEtc(): string[] {
 
 function mountOf(path: string): string[] {
   if (!existsSync(path)) return []
-  // `/etc/resolv.conf` may lead out of what is shown: bwrap binds what a link leads to.
+  // `/etc/resolv.conf` may point outside: bwrap binds a link's target.
   const isLink = SYSTEM_DIRECTORIES.includes(path) && lstatSync(path).isSymbolicLink()
   return isLink ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path]
 }

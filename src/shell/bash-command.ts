@@ -1,4 +1,4 @@
-/** One command in a running bash, from its first byte to its end: its output, its time limit, what it leaves behind. */
+/** Runs one command in a bash: its output, its time limit, and its background processes. */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -19,26 +19,26 @@ export type BashCommand = {
   readonly pipes: OutputPipes
   readonly command: string
   readonly options: CommandOptions
-  /** A pipe to read from. */
+  /** The path of a pipe to read from. */
   readonly stdin: string | undefined
   readonly secrets: Readonly<Record<string, string>>
-  /** Where the whole of a long output goes, when `options` names no files. */
+  /** Directory for the complete version of a long output, unless `options` names files. */
   readonly outputDir: string
   readonly limits: BashCommandLimits
 }
 
-/** A child in the background has the pipes for a moment even when its own output goes elsewhere: until it gets to run. */
+/** A new background child holds the pipes for a moment, even if its own output is redirected: until it is scheduled. */
 const LETTING_GO_MS = [1, 5, 15]
 
 export type KillReason = 'timeout' | 'abort' | 'flood'
 
 export type FinishedCommand = {
-  /** Nothing when the shell ended with the command. */
+  /** Undefined if the shell ended with the command. */
   readonly report: Report | undefined
   readonly stopped: KillReason | undefined
   readonly stdout: FinishedOutput
   readonly stderr: FinishedOutput
-  /** Background processes still have the pipes, which are therefore of no further use. */
+  /** Background processes still hold the pipes, which therefore cannot be reused. */
   readonly pipesHeld: boolean
 }
 
@@ -71,7 +71,7 @@ export async function runBashCommand(run: BashCommand): Promise<FinishedCommand>
   }
 }
 
-/** The shell has ended the command: all that it wrote itself is in the pipes by now. */
+/** The shell has finished the command: everything that it wrote itself is in the pipes by now. */
 async function drain({ stdout, stderr }: OutputPipes): Promise<'free' | 'held'> {
   for (const patience of LETTING_GO_MS) {
     const states = [stdout.drain(), stderr.drain()]
@@ -113,7 +113,7 @@ function fileFor(
   return { path, toldAs: path, limit: limits.fullOutputBytes, from: 'overflow' }
 }
 
-/** Resolves when the command has ended: by itself (with nothing), or because it was made to (with why). */
+/** Resolves when the command has ended by itself (with undefined), or was ended (with the reason). */
 async function stopWhenNeeded(
   bash: BashProcess,
   ended: Promise<unknown>,

@@ -1,30 +1,29 @@
 /**
- * What bash says after each command, and how it is read from the stream that bash says it on. Programs cannot write
- * there: the descriptor is closed to them, and being a socket it cannot be opened through /proc. The shell itself and
- * its forks (`(…)`, `{ …; } &`) hold it while a command runs, so each report carries a token that the shell is told
- * only behind the command: what they say beforehand, or of a later command, counts for nothing. What remains: the text
- * of a command is the shell's own, and may redefine what reports or read the lines behind it. It can lie about itself.
+ * Reads the reports that bash sends after each command. Programs cannot write to their stream: the descriptor is closed
+ * for them, and as a socket it cannot be opened through /proc. The shell itself and its forks (`(…)`, `{ …; } &`) hold
+ * it while a command runs, so each report contains a token that the shell receives only after the command: earlier
+ * reports, and reports on later commands, are ignored. The remaining risk: a command is the shell's own code, and may
+ * redefine the reporting functions or read the lines after it. It can lie only about itself.
  */
 import { splitNulFields } from '../lib/text/nul-fields.ts'
 
-/** Nothing in it is to be relied on but for telling: which process is the shell, the kernel says. */
+/** For display only, not trusted: the kernel determines which process is the shell. */
 export type Report = {
-  /** 0 to 255; null when the shell told nothing that could be one. */
+  /** 0 to 255; null if the report was invalid. */
   readonly exitCode: number | null
-  /** Absolute; undefined when the shell told nothing that could be one. */
+  /** Absolute; undefined if the report was invalid. */
   readonly cwd: string | undefined
-  /** The working directory that vanished; the shell now stands in `cwd`. */
+  /** The deleted working directory; the shell is now in `cwd`. */
   readonly lostCwd: string | undefined
-  /** `$!`: the last process put into the background, ever; digits, or nothing. */
+  /** `$!`: the pid of the last background process ever; digits, or empty. */
   readonly lastBackgroundPid: string
-  /** Whether that one was started since the last report, and still runs. */
+  /** True if that process was started since the last report and still runs. */
   readonly isNewAndRunning: boolean
 }
 
 /**
- * NUL-separated fields: `REPORT` and the token, and its own; then `STATE` and the token, the state, `STATE_END` and the
- * token. An interrupt can cut any of it short: then the next `REPORT` begins anew, and a state without its end is not
- * used.
+ * NUL-separated fields: `REPORT`, the token and the report; then `STATE`, the token, the state, `STATE_END` and the
+ * token. An interrupt can truncate any of it: then the next `REPORT` starts over, and an incomplete state is ignored.
  */
 export const REPORT = '<agent-server:report>'
 export const STATE = '<agent-server:state>'
@@ -32,20 +31,20 @@ export const STATE_END = '<agent-server:state-end>'
 
 const REPORT_FIELDS = 5
 const MAX_EXIT_CODE = 255
-/** Linux takes no longer paths. */
+/** Linux supports no longer paths. */
 const MAX_PATH_CHARS = 4096
-/** More than this (a shell with megabytes of functions) is not kept; the state saved before it is. */
+/** A larger state (a shell with megabytes of functions) is not saved; the previous one is kept. */
 const MAX_STATE_BYTES = 1024 * 1024
 
 export type ReportHandlers = {
-  /** Whether a report with this token was asked for. */
+  /** Returns true if a report with this token was requested. */
   readonly isExpected: (token: string) => boolean
   readonly onReport: (report: Report, token: string) => void
-  /** A script that brings the state back. */
+  /** Receives a script that restores the state. */
   readonly onState: (state: Buffer) => void
 }
 
-/** Answers a function to be given each chunk of the stream. */
+/** Returns a function that receives each chunk of the stream. */
 export function readReports({ isExpected, onReport, onState }: ReportHandlers): (chunk: Uint8Array) => void {
   let token = ''
   let report: string[] | undefined
@@ -73,7 +72,7 @@ export function readReports({ isExpected, onReport, onState }: ReportHandlers): 
   })
 }
 
-/** A function of the agent's may have written it: whatever does not have the form of a report is left out. */
+/** A shell function of the agent may have written it: invalid fields are ignored. */
 function parseReport(fields: readonly string[]): Report {
   const [exitCode = '', cwd = '', lostCwd = '', lastBackgroundPid = '', running] = fields
   return {

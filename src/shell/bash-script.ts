@@ -1,19 +1,19 @@
-/** The texts that are sent to bash: how it is set up, how a command is run, and what it reports at the end of each. */
+/** The scripts that are sent to bash: set-up, running a command, and the report after each. */
 import { REPORT, STATE, STATE_END } from './bash-report.ts'
 
 /**
- * Where the shell reports to. Closed for every command, so that none can write there; a number that scripts do not
- * choose for themselves, and that leaves the low ones to them.
+ * The shell's descriptor for reports. Closed for every command, so that no program can write to it; a number that
+ * scripts do not use themselves, which leaves the low ones free.
  */
 const REPORT_FD = 99
 
 export const BASH_ARGV = ['bash', '--noprofile', '--norc', '--noediting', '-i'] as const
-/** The descriptor that bash is started with for its reports. */
+/** The number of the report descriptor when bash starts. */
 export const REPORT_STDIO_INDEX = 3
 
 /**
- * Comes first. What the server itself was started with may be open here too (`exec 5<key`; Node closes only what it
- * opened): closed before anything that an earlier shell has left is read.
+ * Runs first. Descriptors of the server itself may be inherited (`exec 5<key`; Node closes only those that it opened):
+ * they are closed before any state of an earlier shell is read.
  */
 export function beginScript(workdir: string): string {
   return `for __agent_server_fd in /proc/self/fd/*; do
@@ -28,10 +28,9 @@ unset __agent_server_fd OLDPWD
 }
 
 /**
- * Functions of the shell's own that restored state defines may be called as builtins are: `builtin`, `export`, `shopt`.
- * So the server's lines call builtins through `builtin`, and take away a function of that name first. Only in POSIX mode
- * is `unset` certain to be the builtin, and only an assignment is certain to switch that mode on. The options that it
- * changes are put back.
+ * Restored shell functions may have the names of builtins: `builtin`, `export`, `shopt`. So the server's lines call
+ * builtins through `builtin`, and remove a function of that name first. Only in POSIX mode is `unset` certain to be the
+ * builtin, and only an assignment is certain to enable that mode. The changed options are restored.
  */
 const OWN_BUILTIN = `__agent_server_own_builtin() {
   if [[ -o posix ]]; then
@@ -55,9 +54,9 @@ const OWN_BUILTIN = `__agent_server_own_builtin() {
 `
 
 /**
- * `-i` because a non-interactive bash dies with a foreground job that was interrupted; what else it brings (prompts,
- * history, mail checks) is switched off. `-m` gives each command a process group of its own, to be signalled alone.
- * `fixed`: variables that it has whatever its saved state says. `stale`: those that it loses if they have these values.
+ * `-i` because a non-interactive bash dies with a foreground job that was interrupted; its other effects (prompts,
+ * history, mail checks) are disabled. `-m` gives each command a separate process group, to be signalled alone.
+ * `fixed`: variables that override the saved state. `stale`: variables that are unset if they have these values.
  */
 export function setUpScript(
   workdir: string,
@@ -73,7 +72,7 @@ ${reportFunctions(workdir)}${unsetStaleScript(stale)}${exportScript(fixed)}built
 `
 }
 
-/** Sources a saved state; comes before the set-up, which has the last word. */
+/** Sources a saved state; runs before the set-up, which overrides it. */
 export function restoreScript(statePath: string, { withOptions }: { withOptions: boolean }): string {
   return `. ${quote(statePath)} ${withOptions ? 'options' : ''} </dev/null >/dev/null 2>&1 ${REPORT_FD}>&-\n`
 }
@@ -83,7 +82,7 @@ export function exportScript(variables: Readonly<Record<string, string>>): strin
   return assignments && `builtin export ${assignments} || [[ 1 ]]\n`
 }
 
-/** Another value is somebody's own. */
+/** A different value was set by a user and stays. */
 function unsetStaleScript(variables: Readonly<Record<string, string>>): string {
   return Object.entries(variables)
     .map(([name, value]) => `[[ \${${name}-} != ${quote(value)} ]] || builtin unset -v ${name} || [[ 1 ]]\n`)
@@ -92,32 +91,33 @@ function unsetStaleScript(variables: Readonly<Record<string, string>>): string {
 
 export type CommandFiles = {
   readonly script: string
-  /** Nothing to read when undefined. */
+  /** Undefined: no input. */
   readonly stdin: string | undefined
   readonly stdout: string
   readonly stderr: string
 }
 
 /**
- * Sources the command, so that everything it changes in the shell stays. `ownEnv` (its secrets) is in its environment and in
- * that of its processes, but not in the shell's own: they are always the current ones, and never in the saved state.
+ * Sources the command, so that all its changes to the shell persist. `ownEnv` (its secrets) is in the environment of
+ * the command and its processes, but not of the shell itself: they are always current, and never in the saved state.
  */
 export function commandScript(files: CommandFiles, ownEnv: Readonly<Record<string, string>>): string {
   const redirections = `<${quote(files.stdin ?? '/dev/null')} >${quote(files.stdout)} 2>${quote(files.stderr)} ${REPORT_FD}>&-`
   const assignments = assign(ownEnv)
-  // In POSIX mode what is assigned for a special builtin stays in the shell; called so, it is an ordinary one.
+  // In POSIX mode an assignment before a special builtin persists in the shell; called this way, it is an ordinary
+  // builtin.
   const source = assignments && `${assignments} `
   return `${source}builtin command . ${quote(files.script)} ${redirections}\n`
 }
 
-/** Must be the next line after what it reports on: `$?` is the exit code. */
+/** Must be the next line after the command: `$?` is its exit code. */
 export function reportScript(token: string, lastBackgroundPid: string): string {
   return `\\__agent_server_report "$?" ${quote(lastBackgroundPid)} ${token}\n`
 }
 
 /**
- * Of a saved state: switches off what options a new shell has on, and on those that are named. One line, and no `shopt -p`
- * or `set +o`, which would write a line for each option there is: bash takes a system call for each line that it writes.
+ * Restores options from a saved state: disables those that a new shell enables, and enables the saved ones. One line,
+ * and no `shopt -p` or `set +o`, which would write a line per option: bash needs a system call for each line.
  */
 const RESTORE_OPTIONS = `if [[ $1 ]]; then \
 eval "shopt -u \${BASHOPTS//:/ }; set +o \${SHELLOPTS//:/ +o }"; \
@@ -127,9 +127,9 @@ fi; \
 shopt -u expand_aliases`
 
 /**
- * Builtins only, and safe under `set -eu` and any IFS. First the report, for which the caller waits; then the state to
- * start another shell from, which costs the caller nothing. In the state, functions come last: those named like a
- * builtin would else run in its place, and their text is read with the options that it was written under.
+ * Uses only builtins, and is safe under `set -eu` and any IFS. Sends first the report, for which the caller waits; then
+ * the state for the next shell, which does not delay the caller. In the state, functions come last: those with the name
+ * of a builtin would otherwise run instead of it, and their text is parsed with the options under which it was written.
  */
 function reportFunctions(workdir: string): string {
   return `__agent_server_report() {
@@ -168,7 +168,7 @@ function assign(variables: Readonly<Record<string, string>>): string {
     .join(' ')
 }
 
-/** As one word, whatever it holds. NUL cannot be in a word, nor in anything that reaches a process. */
+/** Quotes any text as one word. NUL cannot be in a word, nor in anything that is passed to a process. */
 function quote(text: string): string {
   return `'${text.replaceAll('\0', '').replaceAll("'", String.raw`'\''`)}'`
 }

@@ -1,4 +1,4 @@
-/** One persistent shell session: commands in turn, each with its result, and a state that outlives the bash that holds it. */
+/** One persistent shell session: runs commands one at a time, and keeps a state that outlives the bash process. */
 import { Queue } from '../lib/queue.ts'
 import { BackgroundOutputs } from './output/background-output.ts'
 import { runBashCommand, type FinishedCommand } from './bash-command.ts'
@@ -18,11 +18,14 @@ export type BashSessionOptions = Omit<BashPlan, 'sessionId' | 'startMs'> & {
   readonly secrets: () => Readonly<Record<string, string>>
   readonly createFilter: () => OutputFilter
   readonly limits: ShellLimits
-  /** The end of a session that used the same directory. */
+  /** Resolves when an earlier session with the same directory has ended. */
   readonly after?: Promise<unknown> | undefined
-  /** It is for one command: it says nothing of how it came by its state, and ends with the last process of that command. */
+  /**
+   * A session for one command: its notes do not mention restored state, and it ends with the last process of the
+   * command.
+   */
   readonly isForOne?: boolean
-  /** Called when it has ended for good, with its files. */
+  /** Called when it has ended permanently, with its files. */
   readonly onEnd?: () => void
 }
 
@@ -38,12 +41,12 @@ export class BashSession implements Shell {
   readonly #turns = new Queue({ limit: 1 })
   #closing: Promise<void> | undefined
   #isClosed = false
-  /** Commands that run or wait for their turn. */
+  /** Number of commands that run or wait. */
   #commands = 0
   #isRunning = false
   #restartsAsked = 0
   #idleTimer: NodeJS.Timeout | undefined
-  /** What happened since the last result, for the note of the next. */
+  /** Events since the last result, for the note of the next one. */
   #news: string[] = []
 
   constructor(options: BashSessionOptions) {
@@ -73,12 +76,12 @@ export class BashSession implements Shell {
     return { id: this.id, status, cwd: this.#cwd, ...(pid !== undefined && { pid }) }
   }
 
-  /** The bash that holds the state now. */
+  /** The bash that currently has the state. */
   get bash(): BashProcess | undefined {
     return this.#bash?.exit ? undefined : this.#bash
   }
 
-  /** Once it is being closed: when that is done. */
+  /** While it is closing: resolves when it is closed. */
   get closing(): Promise<void> | undefined {
     return this.#closing
   }
@@ -99,7 +102,7 @@ export class BashSession implements Shell {
   async restart(): Promise<void> {
     this.#restartsAsked++
     const ended = this.#endProcesses()
-    // It is awaited below, but only in its turn.
+    // The result is awaited below, in turn.
     ended.catch(() => {})
     await this.#turns.run(async () => {
       try {
@@ -111,11 +114,11 @@ export class BashSession implements Shell {
     })
   }
 
-  /** Resolves when the state is on disk as the last command left it; of one that runs, as it was before. */
+  /** Resolves when the state after the last finished command is on disk. */
   async keepState(): Promise<void> {
     if (this.#commands > 0) return await this.#state.save(this.#bash)
     await this.#turns.run(async () => {
-      // The state comes after the report that ended the command: this one's comes after it.
+      // The state follows the report that ended the command, so another report comes after the state.
       await this.bash?.send('')
       await this.#state.save(this.#bash)
     })
@@ -126,7 +129,7 @@ export class BashSession implements Shell {
     return (this.#closing ??= this.#close())
   }
 
-  /** Ends the shell, but not what left its process tree. A session made anew goes on from the state. */
+  /** Ends the shell, but not processes that left its process tree. A later session continues from the state. */
   async suspend(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#idleTimer)
@@ -138,7 +141,7 @@ export class BashSession implements Shell {
     })
   }
 
-  /** Its shell and what the command runs, also of a shell that is being started. Never rejects. */
+  /** Kills its shell and the running command, and a shell that is being started. Never rejects. */
   async #kill(): Promise<void> {
     this.#starter.abort()
     await this.#bash?.kill()
@@ -185,7 +188,7 @@ export class BashSession implements Shell {
     const bash = await this.#start()
     const pipes = await this.#files.openPipes()
     const stdin = options.input && (await this.#files.makeInputPipe())
-    // From here to the first line sent there is no pause in which the session could be ended unseen.
+    // There is no `await` between this check and the first line sent, so the session cannot be ended unnoticed.
     if (!bash || this.#endedBy) return notStarted(this.#cwd)
     options.onStart?.(bash.pid)
     const { outputDir, secrets, limits } = this.#options
@@ -204,7 +207,7 @@ export class BashSession implements Shell {
     return { ...result, left: bash.takeNewBackground(), ...(isHeld && { outputsHeld: true }) }
   }
 
-  /** Takes over what the command made of the shell; answers what the reader should know of it. */
+  /** Applies the changes that the command made to the shell; returns notes for the result. */
   async #follow(
     finished: FinishedCommand,
     { bash, pipes, outputs }: { bash: BashProcess; pipes: OutputPipes; outputs: OutputFiles | undefined },
@@ -226,7 +229,7 @@ export class BashSession implements Shell {
     return { notes, isHeld }
   }
 
-  /** After a bash that ended by itself. */
+  /** Handles a bash that ended by itself. */
   async #tellEnd(bash: BashProcess): Promise<string> {
     const exit = await bash.ended
     await this.#endShell()
@@ -239,7 +242,7 @@ export class BashSession implements Shell {
     return this.#isClosed ? 'closed' : this.#restartsAsked > 0 ? 'restarted' : undefined
   }
 
-  /** Nothing when the session was ended meanwhile. */
+  /** Returns undefined if the session was ended meanwhile. */
   async #start(): Promise<BashProcess | undefined> {
     if (this.#bash?.exit) {
       this.#news.push(tellEndBetween(this.#bash.exit))
@@ -256,7 +259,7 @@ export class BashSession implements Shell {
     }
   }
 
-  /** Takes over where the shell says that it stands; answers what the reader should know of it. */
+  /** Takes over the shell's reported directory; returns notes for the result. */
   #stand({ cwd = this.#cwd, lostCwd }: Report): string[] {
     this.#cwd = cwd
     return lostCwd === undefined ? [] : [tellLostCwd(lostCwd, cwd)]
@@ -265,7 +268,7 @@ export class BashSession implements Shell {
   #closeWhenIdle(ms: number): void {
     clearTimeout(this.#idleTimer)
     if (this.#isClosed) return
-    // A state that cannot be saved is no reason to fail: the shell stays open, and the next command tries again.
+    // Do not fail if the state cannot be saved: the shell stays open, and the next command retries.
     const close = () => void this.#turns.run(() => this.#closeIdle()).catch(() => {})
     this.#idleTimer = setTimeout(close, ms).unref()
   }
@@ -274,18 +277,18 @@ export class BashSession implements Shell {
     const { isForOne, limits } = this.#options
     const isInUse = (this.bash?.descendants().length ?? 0) > 0 || !this.#background.isEmpty
     if (isInUse) return this.#closeWhenIdle(isForOne ? LAST_CHECK_MS : limits.idleMs)
-    if (isForOne) return void this.#retire().catch(() => {}) // not awaited: it is done in a turn of its own
+    if (isForOne) return void this.#retire().catch(() => {}) // not awaited: it runs in a later turn
     if (!this.bash) return
     await this.#state.save(this.#bash)
     await this.#endShell()
   }
 
-  /** The bash that holds the state, and what serves only while one runs. */
+  /** Ends the bash and releases what is needed only while one runs. */
   async #endShell(): Promise<void> {
     const bash = this.#bash
     if (bash) {
       await bash.end()
-      // The result of a command that was run must not be lost for this.
+      // The result of the executed command must not be lost because of this.
       const note = (error: unknown) => this.#news.push(`The shell's state could not be saved: ${String(error)}.`)
       await this.#state.save(bash).catch(note)
     }

@@ -1,4 +1,4 @@
-/** Starts the bash of a session: from the state that the last one left, or without it where it keeps a bash from starting. */
+/** Starts the bash of a session: with the saved state, or without it if the state prevents a bash from starting. */
 import type { BashProcess } from './bash-process.ts'
 import type { Report } from './bash-report.ts'
 import { RESTORED, STATE_UNUSABLE } from './command-result.ts'
@@ -8,11 +8,11 @@ import { startBash, type BashPlan, type StartedBash } from './start-bash.ts'
 export type BashStarterOptions = {
   readonly plan: BashPlan
   readonly state: SessionState
-  /** Whether a note says that the state was restored. */
+  /** True if a note should say that the state was restored. */
   readonly tellsRestored: boolean
-  /** Whether the session was ended meanwhile. */
+  /** Returns true if the session was ended meanwhile. */
   readonly isEnded: () => boolean
-  /** Called with each bash as it has started; undefined when it did not. */
+  /** Called with each started bash; with undefined if the start failed. */
   readonly onBash: (bash: BashProcess | undefined) => void
 }
 
@@ -30,7 +30,7 @@ export class BashStarter {
     this.#starting?.abort()
   }
 
-  /** Throws when no bash could be started; `notes` are for the next result. */
+  /** Throws if no bash could be started; `notes` are for the next result. */
   async start(): Promise<{ bash: BashProcess; report: Report; notes: string[] }> {
     const notes: string[] = []
     const { bash, report } = (await this.#startRestored(notes)) ?? (await this.#startWith(''))
@@ -39,7 +39,7 @@ export class BashStarter {
     return { bash, report, notes }
   }
 
-  /** Undefined when there is no state. A state that keeps a shell from starting is given up. */
+  /** Returns undefined if there is no state. A state that prevents a shell from starting is discarded. */
   async #startRestored(notes: string[]): Promise<StartedBash | undefined> {
     const { state, tellsRestored, isEnded } = this.#options
     const { script, isWhole } = await state.restore()

@@ -1,4 +1,4 @@
-/** What is told of a command: the result's fields, and the sentences of its note. */
+/** Builds the result of a command: its fields, and the sentences of its note. */
 import { constants } from 'node:os'
 import type { FinishedCommand } from './bash-command.ts'
 import type { BashExit } from './bash-process.ts'
@@ -11,7 +11,7 @@ export type Circumstances = {
   /** The session was closed or restarted meanwhile. */
   readonly wasEnded: boolean
   readonly notes: readonly string[]
-  /** The pid on this side of a sandbox of what the shell calls `ownPid`. */
+  /** Returns the host pid for a pid inside the sandbox. */
   readonly hostPidOf: (ownPid: string) => number | undefined
 }
 
@@ -42,7 +42,7 @@ export function toCommandResult(
   }
 }
 
-/** Of a command that was aborted, or whose session ended, before its turn. */
+/** The result of a command that was aborted, or whose session ended, before it could start. */
 export function notStarted(cwd: string): CommandResult {
   const nothing = { exitCode: null, stdout: '', stderr: '', durationMs: 0, timedOut: false, flooded: false }
   const outputBytes = { stdout: 0, stderr: 0 }
@@ -57,19 +57,19 @@ export function notStarted(cwd: string): CommandResult {
   }
 }
 
-export const FLOODED = 'The command was ended: it wrote more output than a file may hold.'
+export const FLOODED = 'The command was ended because it wrote more output than a file may hold.'
 
 export const RESTORED =
-  'The shell was started again, with its working directory, exports, functions, aliases and options; other variables are gone.'
+  'The shell was restarted, with its working directory, exports, functions, aliases and options; other variables are gone.'
 
 export const STATE_UNUSABLE =
-  'The shell was started again without its exports, functions and options: with them, it did not start.'
+  'The shell was restarted without its exports, functions and options, because it did not start with them.'
 
 export function tellEnd(exit: BashExit, { cwd, endedBackground }: { cwd: string; endedBackground: boolean }): string {
   if (exit.isStuck)
     return `The shell was killed, but the kernel has not ended it yet. The next command starts a new one in ${cwd}.`
   const how = exit.signal ? `was killed (${exit.signal})` : `ended (exit code ${exit.code})`
-  const what = endedBackground ? `${how}, and with it what it had in the background` : how
+  const what = endedBackground ? `${how}, and with it its background processes` : how
   return `The shell ${what}. The next command starts a new one in ${cwd}, with the exports and functions as they were before this command.`
 }
 
@@ -79,11 +79,11 @@ export function tellEndBetween({ code, signal }: BashExit): string {
 
 export function tellLostCwd(lost: string, cwd: string): string {
   return lost === cwd
-    ? `The working directory ${lost} was deleted, and so was the workdir; make it again.`
+    ? `The working directory ${lost} was deleted, and so was the workdir; create it again.`
     : `The working directory ${lost} was deleted; the shell is now in ${cwd}.`
 }
 
-/** As a shell would tell it: 128 and the signal's number. */
+/** As a shell reports it: 128 plus the signal number. */
 function exitCodeOf(exit: BashExit | undefined): number | null {
   if (!exit?.signal) return exit?.code ?? null
   return 128 + constants.signals[exit.signal]

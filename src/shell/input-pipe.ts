@@ -1,4 +1,4 @@
-/** Standard input of one command: what is written to it waits until the shell has opened the pipe it comes through. */
+/** Standard input of one command: buffers writes until the shell has opened the pipe. */
 import { constants, openSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { codeOf } from '../lib/error-code.ts'
 
 const MAX_WAITING_BYTES = 16 * 1024 ** 2
-/** The shell opens it as the first thing of the command. */
+/** The shell opens it at the very start of the command. */
 const OPEN_LOOKS_MS = [1, 2, 5, 10, 20]
 
 export class InputPipe {
@@ -15,12 +15,12 @@ export class InputPipe {
   #isEnded = false
   #isClosed = false
 
-  /** Whether anybody may still read what is written. */
+  /** True if something may still read the input. */
   get isOpen(): boolean {
     return !this.#isEnded && !this.#isClosed
   }
 
-  /** Answers false, and takes nothing, when too much waits already for the command to read it. */
+  /** Returns false, and discards the text, if too much unread input is already buffered. */
   write(text: string): boolean {
     const waiting = this.#socket?.writableLength ?? this.#waiting.reduce((sum, bytes) => sum + bytes.length, 0)
     const bytes = Buffer.from(text)
@@ -30,19 +30,21 @@ export class InputPipe {
     return true
   }
 
-  /** The command reads what was written, and then the end. */
+  /** The command reads the buffered input, and then the end of file. */
   end(): void {
     this.#isEnded = true
     this.#socket?.end()
   }
 
-  /** `path` is a fifo that the shell is about to open for reading. Resolves once it has, or the command has ended. */
+  /**
+   * `path` is a fifo that the shell is about to open for reading. Resolves when it has, or when the command has ended.
+   */
   async connect(path: string): Promise<void> {
     const fd = await this.#open(path)
     await rm(path, { force: true })
     if (fd === undefined) return
     const socket = new Socket({ fd, readable: false, writable: true })
-    // A command that does not read to the end, or ends, is nothing to be told of.
+    // A command need not read all of its input, so this error is ignored.
     socket.on('error', () => this.close())
     for (const bytes of this.#waiting.splice(0)) socket.write(bytes)
     this.#socket = socket
@@ -50,7 +52,7 @@ export class InputPipe {
     if (this.#isClosed) socket.destroy()
   }
 
-  /** The command has ended: nobody will read any more. */
+  /** The command has ended: nothing reads the input any more. */
   close(): void {
     this.#isClosed = true
     this.#waiting.length = 0
@@ -60,7 +62,7 @@ export class InputPipe {
   async #open(path: string): Promise<number | undefined> {
     for (let look = 0; !this.#isClosed; look++) {
       try {
-        // Not blocking: that fails as long as nobody has opened it for reading.
+        // Non-blocking: this fails until a reader has opened it.
         return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
       } catch (error) {
         if (codeOf(error) !== 'ENXIO') return undefined

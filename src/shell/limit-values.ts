@@ -1,21 +1,21 @@
-/** The limits of one conversation as numbers, and how two sets of them combine. */
+/** The resource limits of one conversation as numbers, and how to combine two sets. */
 import type { RequestedLimits } from '../contract/resource-limits.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 
-/** What is absent is not limited. */
+/** An absent resource is not limited. */
 export type LimitValues = {
   readonly memoryBytes?: number
-  /** Threads count as processes, as the kernel counts them. */
+  /** Threads count as processes, as in the kernel. */
   readonly processes?: number
   /** Cores. */
   readonly cpus?: number
   readonly diskBytes?: number
 }
 
-/** What a command ran into. */
+/** The limit that a command reached. */
 export type Exceeded = { readonly resource: 'memory' | 'processes' | 'disk'; readonly message: string }
 
-/** The lower of both, for each resource. */
+/** Returns the lower limit of each resource. */
 export function lowerLimits(server: LimitValues, requested: RequestedLimits = {}): LimitValues {
   return withoutUndefined({
     memoryBytes: lower(server.memoryBytes, requested.memory_bytes),
@@ -25,7 +25,7 @@ export function lowerLimits(server: LimitValues, requested: RequestedLimits = {}
   })
 }
 
-/** Names what is asked for above the limits of the server. */
+/** Names the requested limits above those of the server. */
 export function limitsAbove(server: LimitValues, requested: RequestedLimits): string[] {
   const pairs = [
     ['memory_bytes', requested.memory_bytes, server.memoryBytes],
@@ -38,7 +38,7 @@ export function limitsAbove(server: LimitValues, requested: RequestedLimits): st
   )
 }
 
-/** For sentences: in the unit that has few digits. */
+/** Formats bytes in the unit with few digits. */
 export function tellBytes(bytes: number): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
   const power = bytes < 1024 ? 0 : Math.min(Math.floor(Math.log2(bytes) / 10), units.length - 1)

@@ -1,4 +1,4 @@
-/** What of a session outlives its bash: when it is saved, and what brings it back. */
+/** The state of a session that outlives its bash: saves and restores it. */
 import type { BashProcess } from './bash-process.ts'
 import { restoreScript } from './bash-script.ts'
 import type { ShellFiles } from './shell-files.ts'
@@ -9,21 +9,24 @@ export class SessionState {
   readonly #files: ShellFiles
   #timer: NodeJS.Timeout | undefined
   #saved: Buffer | undefined
-  /** Whether `set` and `shopt` options come back too: not after a shell's end, of which one may be the cause (`-e`). */
+  /**
+   * True if `set` and `shopt` options are restored, too: not after the shell died, which an option may have caused
+   * (`-e`).
+   */
   #withOptions = true
 
   constructor(files: ShellFiles) {
     this.#files = files
   }
 
-  /** Lines for a new bash, none when nothing is kept. `isWhole`: options included. */
+  /** Returns lines for a new bash, none if no state is saved. `isWhole`: including options. */
   async restore(): Promise<{ script: string; isWhole: boolean }> {
     if (!(await this.#files.hasState())) return { script: '', isWhole: false }
     const withOptions = this.#withOptions
     return { script: restoreScript(this.#files.statePath, { withOptions }), isWhole: withOptions }
   }
 
-  /** It has come back: from now on the options are the new shell's own. */
+  /** Marks the state as restored: from now on the options are the new shell's own. */
   markRestored(): void {
     this.#withOptions = true
   }
@@ -35,7 +38,7 @@ export class SessionState {
   saveSoon(bash: () => BashProcess | undefined): void {
     const save = () => {
       this.#timer = undefined
-      // Tried again after the next command and at the end of the shell.
+      // Saving is retried after the next command and at the end of the shell.
       this.save(bash()).catch(() => {})
     }
     this.#timer ??= setTimeout(save, SAVE_AFTER_MS).unref()
@@ -48,7 +51,7 @@ export class SessionState {
     this.#saved = state
   }
 
-  /** No save is to come any more but by `save`. */
+  /** From now on only `save` saves the state. */
   stop(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined

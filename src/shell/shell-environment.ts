@@ -1,4 +1,4 @@
-/** What of the server's environment a shell gets to see: an allow-list, so that no key of the server is ever in it. */
+/** Filters the server's environment for shells by an allow-list, so that it never contains a key of the server. */
 import { isAbsolute } from 'node:path'
 
 const CERTIFICATES = ['SSL_CERT_FILE', 'SSL_CERT_DIR', 'NODE_EXTRA_CA_CERTS', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE']
@@ -10,7 +10,7 @@ const PASSED_ON = new Set(
   ),
 )
 
-/** Nobody sits at a terminal: what would page, prompt or draw is told so. */
+/** Disables paging, prompts and drawing, because there is no terminal. */
 const UNATTENDED = {
   TERM: 'dumb',
   PAGER: 'cat',
@@ -24,7 +24,7 @@ const UNATTENDED = {
 
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** The environment a shell starts with. The server's own variables never pass, whichever way they come in. */
+/** Returns the environment of a new shell. The server's own variables are never included, from any source. */
 export function shellEnvironment(
   serverEnv: Readonly<Record<string, string | undefined>>,
   extra: Readonly<Record<string, string>> = {},
@@ -37,7 +37,7 @@ export function shellEnvironment(
   return Object.fromEntries(own)
 }
 
-/** The files that it names, without which programs fail. */
+/** Returns the files named in it, without which programs fail. */
 export function pathsNamedIn(env: Readonly<Record<string, string>>): string[] {
   return CERTIFICATES.flatMap((name) => env[name]?.split(':') ?? []).filter(isAbsolute)
 }

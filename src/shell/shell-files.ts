@@ -1,4 +1,4 @@
-/** The server's own files of one shell session: the command to run, the output pipes, the saved state. */
+/** The server's files of one shell session: the command to run, the output pipes, the saved state. */
 import { execFile } from 'node:child_process'
 import { closeSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:fs'
 import { access, rm } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import type { OutputFilter } from './shell.ts'
 
 const SYSTEM_PATH = '/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin:/run/current-system/profile/bin'
 
-/** Name of the saved state, within a session's directory. */
+/** Name of the saved state in a session's directory. */
 export const STATE_FILE = 'state'
 
 const run = promisify(execFile)
@@ -25,7 +25,7 @@ export class ShellFiles {
   #pipes: OutputPipes | undefined
   #pipesMade = 0
 
-  /** What a shell says, and the state it is to come back with, pass a filter each. */
+  /** The shell's output and the saved state each pass through a filter. */
   constructor(directory: string, createFilter: () => OutputFilter) {
     this.#directory = directory
     this.#createFilter = createFilter
@@ -39,7 +39,7 @@ export class ShellFiles {
     return join(this.#directory, STATE_FILE)
   }
 
-  /** The same file is written over: to make or truncate one takes a millisecond on ext4, this takes a microsecond. */
+  /** Overwrites the same file: creating or truncating one takes a millisecond on ext4, this takes a microsecond. */
   writeScript(command: string): void {
     const fd = (this.#scriptFd ??= this.#openScript())
     const bytes = Buffer.from(command)
@@ -50,12 +50,12 @@ export class ShellFiles {
     this.#scriptBytes = bytes.length
   }
 
-  /** The same until they are released or closed. */
+  /** Returns the same pipes until they are released or closed. */
   async openPipes(): Promise<OutputPipes> {
     return (this.#pipes ??= await this.#makePipes())
   }
 
-  /** For a new owner, who closes them. */
+  /** Leaves the pipes to a new owner, who closes them. */
   releasePipes(): void {
     this.#pipes = undefined
   }
@@ -73,7 +73,7 @@ export class ShellFiles {
     }
   }
 
-  /** For a command to read from; whoever connects to it removes its name. */
+  /** Creates a pipe for a command to read from; connecting to it removes its name. */
   async makeInputPipe(): Promise<string> {
     mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
     const path = join(this.#directory, `stdin-${++this.#pipesMade}`)
@@ -82,7 +82,7 @@ export class ShellFiles {
     return path
   }
 
-  /** Filtered too: a command may have copied a secret into a variable of its own. */
+  /** Filtered too: a command may have copied a secret into one of its variables. */
   async saveState(state: Buffer): Promise<void> {
     const filter = this.#createFilter()
     const safe = Buffer.concat([filter.push(state), filter.flush()])
@@ -122,7 +122,7 @@ export class ShellFiles {
   }
 }
 
-/** Not by the search path of the shells, which may begin with a directory that agents write in. */
+/** Does not use the shells' search path, which may begin with a directory that agents can write to. */
 async function makeFifos(paths: readonly string[]): Promise<void> {
   await run('mkfifo', ['-m', '600', ...paths], { env: { PATH: SYSTEM_PATH } })
 }

@@ -1,36 +1,39 @@
-/** What a shell session promises: commands in, results out, one after the other, with state that outlives each. */
+/** The interface of shell sessions: runs commands one at a time, with state that outlives each. */
 import type { InputPipe } from './input-pipe.ts'
 import type { Exceeded } from './limit-values.ts'
 import type { ProcessEntry } from './processes/process-table.ts'
 import type { ShellProcess } from './processes/shell-processes.ts'
 
-/** `stdout` and `stderr` are bounded: head and tail are kept, `truncated` says so, and the whole is in `fullOutputPath`. */
+/**
+ * `stdout` and `stderr` are bounded: head and tail are kept, `truncated` says so, and the complete output is in
+ * `fullOutputPath`.
+ */
 export type CommandResult = {
   readonly exitCode: number | null
   readonly stdout: string
   readonly stderr: string
-  /** Where the shell stands after the command. */
+  /** The shell's working directory after the command. */
   readonly cwd: string
   readonly durationMs: number
   readonly timedOut: boolean
   readonly interrupted: boolean
   /** It wrote more than its `outputs` may hold, and was ended for that. */
   readonly flooded: boolean
-  /** Of a trailing `&`, as the shell counts. */
+  /** Pid of a trailing `&`, inside the sandbox. */
   readonly backgroundPid?: number
-  /** The same as the host counts; undefined also when it has ended by now. */
+  /** The same process's pid on the host; also undefined if it has already ended. */
   readonly backgroundHostPid?: number
   readonly truncated: boolean
   readonly fullOutputPath?: string
-  /** Bytes that came of each stream, whatever was kept of them. */
+  /** Total bytes of each stream, however many were kept. */
   readonly outputBytes: { readonly stdout: number; readonly stderr: number }
-  /** What it has put into the background, as far as the shell told. */
+  /** Its background processes, as far as the shell reported them. */
   readonly left: readonly ProcessEntry[]
-  /** Processes in the background still write to its `outputs`. */
+  /** Background processes still write to its `outputs`. */
   readonly outputsHeld?: true
-  /** The limit of its conversation that it ran into and did not come to a good end for. */
+  /** The limit of its conversation that made it fail. */
   readonly exceeded?: Exceeded
-  /** What the reader should know besides: the shell ended and was started again, the working directory vanished, … */
+  /** A note for the reader: the shell ended and was restarted, the working directory was deleted, … */
   readonly note?: string
 }
 
@@ -39,66 +42,69 @@ export type CommandOptions = {
   readonly timeout: number
   readonly signal: AbortSignal
   /**
-   * Output as it comes. `offset` counts the bytes of the stream that came before. Called in order and without gaps, for
-   * the first 16 MiB of each stream, never after the result. Must not throw.
+   * Receives output as it arrives. `offset` counts the preceding bytes of the stream. Called in order and without gaps,
+   * for the first 16 MiB of each stream, never after the result. Must not throw.
    */
   readonly onOutput?: (stream: 'stdout' | 'stderr', text: string, offset: number) => void
-  /** Extra variables exported before this command; they stay. */
+  /** Extra variables exported before this command; they persist. */
   readonly env?: Readonly<Record<string, string>>
-  /** Variables of this command and its processes alone. */
+  /** Variables of this command and its processes only. */
   readonly ownEnv?: Readonly<Record<string, string>>
-  /** What it reads; without it, nothing. */
+  /** Its standard input; without it, empty. */
   readonly input?: InputPipe
-  /** Where all of its output goes; without it, only what is too long for the result, to a file of the server's choice. */
+  /**
+   * Files for all of its output; without it, only output that is too long for the result, in a file that the server
+   * chooses.
+   */
   readonly outputs?: OutputFiles
-  /** Called when it is its turn and there is a shell: it begins now. `pid` is the shell's, as the host counts. */
+  /** Called when the command begins in its shell. `pid` is the shell's pid on the host. */
   readonly onStart?: (pid: number | undefined) => void
 }
 
-/** `toldAs` is what readers of the result are told of where the file is. */
+/** `toldAs` is the path that the result shows to its readers. */
 export type OutputPlace = { readonly path: string; readonly toldAs: string }
 
-/** Files that take the whole output of one command, also what its processes write after its end. */
+/** Files for the complete output of one command, including its processes after its end. */
 export type OutputFiles = {
   readonly stdout: OutputPlace
   readonly stderr: OutputPlace
-  /** Bytes each of them holds. */
+  /** Maximum bytes of each file. */
   readonly limit: number
-  /** What comes of a command that writes more: it is ended, or the rest is dropped. */
+  /** What happens to a command that writes more: it is ended, or the rest is dropped. */
   readonly whenFull: 'end' | 'drop'
-  /** More can be read of one of them. */
+  /** More of a file can be read. */
   readonly onWritten: () => void
-  /** After the result, and once: nothing more will come, as nobody holds them any longer. */
+  /** Called once, after the result: nothing more will be written, because no process holds them any longer. */
   readonly onClosed: () => void
 }
 
 /**
- * What an output stream passes before anything of it is shown or kept. It may hold bytes back until more come, or until
- * it is flushed: then the stream is over, and another may begin. `release` gives out what is held and goes on.
+ * Filters an output stream before anything of it is shown or stored. It may buffer bytes until more arrive, or until it
+ * is flushed: then the stream ends, and another may begin. `release` returns the buffered bytes and continues.
  */
 export interface OutputFilter {
-  /** The answer is only valid until the argument changes. */
+  /** The result is valid only until the argument changes. */
   push(bytes: Uint8Array): Uint8Array
   flush(): Uint8Array
   release(): Uint8Array
-  /** Bytes held back. */
+  /** Number of buffered bytes. */
   readonly held: number
 }
 
 /**
- * A persistent bash. Commands run one at a time in the order of the calls. `run` does not reject for anything the
- * command does; it rejects only when no shell can be started. `close` ends every process the session started.
+ * A persistent bash. Commands run one at a time in the order of the calls. `run` never rejects because of what the
+ * command does; it rejects only if no shell can be started. `close` ends every process that the session started.
  */
 export interface Shell extends AsyncDisposable {
   readonly id: string
   readonly cwd: string
   run(command: string, options: CommandOptions): Promise<CommandResult>
-  /** Kills what runs and starts a fresh shell in the workdir, its exports and functions forgotten. */
+  /** Kills what runs and starts a new shell in the workdir, without the previous exports and functions. */
   restart(): Promise<void>
   close(): Promise<void>
 }
 
-/** `suspended`: no process holds it, but the state that its next one begins with is kept. */
+/** `suspended`: it has no process, but its saved state is kept for the next one. */
 export type SessionFacts = {
   readonly id: string
   readonly status: 'busy' | 'idle' | 'suspended'
@@ -107,22 +113,23 @@ export type SessionFacts = {
 }
 
 /**
- * The shell sessions of one conversation. `get` makes the session when it is new (up to a limit: throws a `Problem`).
- * `close` ends all of the conversation's processes, those that called `setsid` too, and resolves when they are dead.
+ * The shell sessions of one conversation. `get` creates a new session on demand (up to a limit: throws a `Problem`).
+ * `close` ends all of the conversation's processes, including those that called `setsid`, and resolves when they are
+ * dead.
  */
 export interface Shells extends AsyncDisposable {
   get(sessionId: string): Shell
   /**
-   * A shell for one command alone, that begins as the session stands now: directory, exports, functions, options. It
-   * ends by itself when nothing of the command is left in it. `id` is its own, and no session's.
+   * Starts a shell for one command, with the session's current directory, exports, functions and options. It ends by
+   * itself when no process of the command is left. `id` must not be a session's.
    */
   fork(sessionId: string, id: string): Promise<Shell>
-  /** Ends such a shell with its processes, if there is one still. */
+  /** Ends such a shell with its processes, if it still exists. */
   endFork(id: string): Promise<void>
   list(): Promise<SessionFacts[]>
-  /** Ends a session, its processes and its state; answers whether there was one. */
+  /** Ends a session, its processes and its state; returns true if it existed. */
   end(sessionId: string): Promise<boolean>
-  /** What runs in the conversation, but for the shells of its sessions. */
+  /** Returns the processes of the conversation, except the shells of its sessions. */
   processes(): Promise<ShellProcess[]>
   close(): Promise<void>
 }

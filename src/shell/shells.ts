@@ -1,4 +1,4 @@
-/** The shell sessions of one conversation: made when asked for, bounded in number, ended together. */
+/** The shell sessions of one conversation: created on demand, limited in number, ended together. */
 import { copyFile, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Problem } from '../contract/problem.ts'
@@ -15,20 +15,23 @@ import { commandIdOf, forkIdOf, listShellProcesses } from './processes/shell-pro
 export type ShellsOptions = {
   readonly conversationId: string
   readonly workdir: string
-  /** The server's own directory for these shells: their pipes, and the state that outlives them. */
+  /** The server's directory for these shells: their pipes, and their saved state. */
   readonly stateDir: string
-  /** Where the agent can read: full outputs (kept) and outputs of background processes (removed at the end). */
+  /** Readable by the agent: complete outputs (kept) and outputs of background processes (removed at the end). */
   readonly outputDir: string
-  /** The conversation's own, beside the workdir: its home and temporary files, when there is a sandbox. */
+  /**
+   * The conversation's private directory, separate from the workdir: its home and temporary files, if there is a
+   * sandbox.
+   */
   readonly privateDir: string
-  /** The whole environment of a new shell; see `shellEnvironment`. */
+  /** The complete environment of a new shell; see `shellEnvironment`. */
   readonly env: Readonly<Record<string, string>>
   readonly launcher: ShellLauncher
-  /** Asked for at each start of a bash. Default: the open network. */
+  /** Called at each start of a bash. Default: the open network. */
   readonly network?: () => ShellNetwork
-  /** Asked for at each command: variables that commands see, but that the saved state never holds. */
+  /** Called for each command: variables that commands see, but that the saved state never contains. */
   readonly secretsEnv?: () => Readonly<Record<string, string>>
-  /** One for each stream of output, and for each state that is saved. */
+  /** Creates a filter for each stream of output, and for each saved state. */
   readonly createFilter?: () => OutputFilter
   readonly limits?: Partial<ShellLimits>
 }
@@ -46,11 +49,11 @@ export class BashShells implements Shells {
   readonly #options: ShellsOptions
   readonly #limits: ShellLimits
   readonly #sessions = new Map<string, BashSession>()
-  /** Shells that are for one command; by that. */
+  /** Shells of single commands, by command. */
   readonly #forks = new Map<string, BashSession>()
   #swept: Promise<void> | undefined
   #isClosed = false
-  /** What a session leaves can have left its process tree, so it is looked for also when the session is gone. */
+  /** Processes can have left their session's process tree, so they are searched even if the session is gone. */
   #hadSessions = false
 
   constructor(options: ShellsOptions) {
@@ -80,7 +83,7 @@ export class BashShells implements Shells {
     const directory = join(stateDir, forkId)
     await mkdir(directory, { recursive: true, mode: 0o700 })
     await copyFile(join(stateDir, sessionId, STATE_FILE), join(directory, STATE_FILE)).catch(ignoreMissing)
-    // Only now: what is opened after the end would be ended by nobody.
+    // Check again here: a shell that opens after the end would never be ended.
     this.#refuseWhenClosed()
     const fork = this.#openSession(forkId, { isForOne: true, onEnd: () => this.#forks.delete(id) })
     this.#forks.set(id, fork)
@@ -122,7 +125,7 @@ export class BashShells implements Shells {
     try {
       await Promise.all(this.#all().map((session) => session.suspend()))
     } finally {
-      // What left the shells' process trees.
+      // These left the shells' process trees.
       if (this.#hadSessions) await endMarkedProcesses(conversationId)
     }
     for (const fork of this.#forks.keys()) await rm(join(stateDir, forkIdOf(fork)), { recursive: true, force: true })
@@ -160,7 +163,7 @@ export class BashShells implements Shells {
   }
 }
 
-/** Those that have a state to begin with; the shells of single commands are no sessions. */
+/** Returns the sessions with a saved state; shells of single commands are not sessions. */
 async function keptSessions(stateDir: string): Promise<string[]> {
   const paths = await readdir(stateDir, { recursive: true }).catch(() => [])
   return paths
@@ -169,7 +172,7 @@ async function keptSessions(stateDir: string): Promise<string[]> {
     .filter((id) => commandIdOf(id) === undefined)
 }
 
-/** What a server that was killed has left. */
+/** Removes what a killed server has left. */
 async function removeOldForks(stateDir: string): Promise<void> {
   const names = await readdir(stateDir).catch(() => [])
   const forks = names.filter((name) => commandIdOf(name) !== undefined)
@@ -182,17 +185,17 @@ function ignoreMissing(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error
 }
 
-/** It names a directory. */
+/** The id names a directory. */
 function checkSessionId(id: string): void {
   if (/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/.test(id)) return
   throw new Problem(
     'invalid_request',
-    'A session id has 1 to 64 letters, digits, "_", "." or "-", and begins with none of the last two.',
+    'A session id has 1 to 64 letters, digits, "_", "." or "-", and does not begin with "." or "-".',
   )
 }
 
 function tooManySessions(limit: number): Problem {
-  return new Problem('limit_reached', `A conversation has at most ${limit} shell sessions: use or close one of them.`, {
+  return new Problem('limit_reached', `A conversation has at most ${limit} shell sessions: use or end one of them.`, {
     details: { limit, retry_after: 1 },
   })
 }

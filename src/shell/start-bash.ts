@@ -1,4 +1,4 @@
-/** Starts the bash of a session: where it stands, in which sandbox, with which variables, set up and with its state back. */
+/** Starts the bash of a session: with its directory, sandbox, variables, set-up and restored state. */
 import { mkdir } from 'node:fs/promises'
 import { BashProcess } from './bash-process.ts'
 import type { Report } from './bash-report.ts'
@@ -10,29 +10,29 @@ export type BashPlan = {
   readonly sessionId: string
   readonly conversationId: string
   readonly workdir: string
-  /** The session's own directory for pipes, the command and the saved state. */
+  /** The session's directory for pipes, the command and the saved state. */
   readonly stateDir: string
-  /** Full and background outputs, where the agent can read them. */
+  /** Complete and background outputs, readable by the agent. */
   readonly outputDir: string
   /** See `LaunchOptions`. */
   readonly privateDir: string
   readonly env: Readonly<Record<string, string>>
   readonly launcher: ShellLauncher
-  /** Asked for at each start of a bash. */
+  /** Called at each start of a bash. */
   readonly network: () => ShellNetwork
-  /** Of the launch, and then of the shell until its first report. */
+  /** Time limit for the launch, and then for the shell's first report. */
   readonly startMs: number
 }
 
 export type StartedBash = {
   readonly bash: BashProcess
-  /** Its first; nothing when it has ended instead, or did not answer and was ended. */
+  /** Its first report; undefined if it ended, or did not respond and was ended. */
   readonly report: Report | undefined
 }
 
 /**
- * `restoreScript` brings a saved state back. Rejects when there can be no sandbox, a file system does not answer, or
- * `signal` was aborted before the shell's process was there; from then on it ends that.
+ * `restoreScript` restores a saved state. Rejects if a sandbox is not possible, a file system does not respond, or
+ * `signal` was aborted before the shell's process existed; later, the signal ends the process.
  */
 export async function startBash(plan: BashPlan, restoreScript: string, signal: AbortSignal): Promise<StartedBash> {
   const { bash, fixed, stale } = await launchBash(plan, signal)
@@ -46,7 +46,7 @@ export async function startBash(plan: BashPlan, restoreScript: string, signal: A
   return { bash, report }
 }
 
-/** `fixed`: variables that it has whatever its saved state says. */
+/** `fixed`: variables that override the saved state. */
 async function launchBash(
   plan: BashPlan,
   signal: AbortSignal,
@@ -61,11 +61,11 @@ async function launchBash(
   return { bash, fixed, stale: launch.stale }
 }
 
-/** A launch looks at files in the workdir, whose file system may not answer. What comes too late is given up. */
+/** A launch reads files in the workdir, whose file system may not respond. A late result is discarded. */
 async function launchInTime(plan: BashPlan, signal: AbortSignal): Promise<Launch> {
   const { workdir, outputDir, stateDir, privateDir, launcher } = plan
   const { promise: givenUp, reject } = Promise.withResolvers<never>()
-  givenUp.catch(() => {}) // who races it is told
+  givenUp.catch(() => {}) // the race reports it
   const onAbort = () => reject(new Error('The shell was not started: its session has ended.'))
   const onTimeout = () =>
     reject(new Error('The shell was not started: the file system of the workdir does not answer.'))
@@ -77,7 +77,7 @@ async function launchInTime(plan: BashPlan, signal: AbortSignal): Promise<Launch
   try {
     return await Promise.race([launching, givenUp])
   } catch (error) {
-    void launching.then((launch) => launch[Symbol.asyncDispose]()).catch(() => {}) // it failed, and that is told
+    void launching.then((launch) => launch[Symbol.asyncDispose]()).catch(() => {}) // the failure is already reported
     throw error
   } finally {
     clearTimeout(timer)

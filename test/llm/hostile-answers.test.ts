@@ -52,7 +52,7 @@ test.each<readonly [what: string, turn: ScriptedTurn, why: RegExp]>([
 test('a page without an end that is no answer is given up', async () => {
   const page = Array.from({ length: 1000 }, () => `<p>${'hello '.repeat(1000)}</p>\n`)
   const { error } = await askScript([{ raw: page, hang: true }])
-  expect(error?.message).toMatch(/no Chat Completions endpoint/)
+  expect(error?.message).toMatch(/Chat Completions endpoint/)
 })
 
 test('arguments too deep for anyone are the text they are; the call is answered with a fault', async () => {

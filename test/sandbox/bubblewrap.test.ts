@@ -326,7 +326,7 @@ describe('what a shell leaves behind', () => {
   test('dies with the shell, and the result says so', async () => {
     const { run, id } = await (await setPlace()).open()
     await run('sleep 30 >/dev/null 2>&1 &')
-    expect((await run('exit 3')).note).toMatch(/ended \(exit code 3\), and with it what it had in the background/)
+    expect((await run('exit 3')).note).toMatch(/ended \(exit code 3\), and with it its background processes/)
     expect(processesOf(id)).toBe(0)
     expect((await run('exit 3')).note).not.toMatch(/background/)
   })

@@ -1,4 +1,4 @@
-/** Makes one answer of a model's chunks, and says whether it is all the model had to say. */
+/** Assembles one answer from a model's chunks, and determines whether it is complete. */
 import { NO_USAGE } from '../../contract/message.ts'
 import type { Usage } from '../../contract/message.ts'
 import { AnswerTooLarge, MAX_ANSWER_CHARS } from './answer-limits.ts'
@@ -9,7 +9,7 @@ import type { LlmAnswer, LlmPiece } from '../llm.ts'
 import type { ToolCallAssembly } from './tool-call-assembly.ts'
 import { createToolCallAssembly } from './tool-call-assembly.ts'
 
-/** The provider reported a failure inside an answer; `error` is what it said. */
+/** The provider reported a failure inside an answer; `error` is its error object. */
 export class UpstreamFailure extends Error {
   readonly error: unknown
   constructor(error: unknown) {
@@ -18,15 +18,15 @@ export class UpstreamFailure extends Error {
   }
 }
 
-/** The answer ended before the model did. */
+/** The stream ended before the model did. */
 export class CutShort extends Error {}
 
-/** What answered is no Chat Completions endpoint; the message is how its answer began. */
+/** The response did not come from a Chat Completions endpoint; the message quotes its beginning. */
 export class NotAnAnswer extends Error {}
 
 export type AnswerOptions = {
   readonly model: string
-  /** Ids of earlier calls. Some vendors count from `call_0` in every answer; a conversation needs each id once. */
+  /** Ids of earlier calls. Some vendors count from `call_0` in every answer; ids must be unique in a conversation. */
   readonly takenIds: ReadonlySet<string>
   readonly costOf: (usage: Usage) => number | undefined
 }
@@ -34,7 +34,7 @@ export type AnswerOptions = {
 export class AnswerAssembly {
   readonly #options: AnswerOptions
   readonly #calls: ToolCallAssembly
-  /** Halves of characters that wait for the other half; by part. */
+  /** First halves of surrogate pairs that wait for the second half, by part. */
   readonly #halves = new Map<string, LlmPiece>()
   #text = ''
   #reasoning = ''
@@ -52,7 +52,10 @@ export class AnswerAssembly {
     this.#calls = createToolCallAssembly(options.takenIds)
   }
 
-  /** The deltas a chunk adds. One never ends inside a character: the half of a pair waits for the other. Throws `AnswerTooLarge`. */
+  /**
+   * Returns the deltas that a chunk adds. A delta never ends inside a character: the first half of a pair waits for the
+   * other. Throws `AnswerTooLarge`.
+   */
   add(chunk: Chunk): LlmPiece[] {
     this.#sawAnswer ||= chunk.isAnswer
     this.#sawOther ||= !chunk.isAnswer
@@ -64,7 +67,7 @@ export class AnswerAssembly {
     this.#reasoning += added.reasoning
     const inputs = added.calls.map((fragment) => this.#calls.add(fragment))
     this.#size += added.text.length + added.reasoning.length + inputs.reduce((sum, input) => sum + input.text.length, 0)
-    // Usage may also come first; it is the end only when nothing follows.
+    // Usage may also come first; it ends the answer only if nothing follows.
     this.#sawEnd = chunk.isLast && this.#size > 0
     if (this.#size > MAX_ANSWER_CHARS) throw new AnswerTooLarge(`it is longer than ${MAX_ANSWER_CHARS} characters`)
     return [
@@ -76,43 +79,43 @@ export class AnswerAssembly {
     ]
   }
 
-  /** The server said that there is no more. */
+  /** The server reported the end of the stream. */
   end(): void {
     this.#sawEnd = true
   }
 
-  /** The connection broke, though the answer seemed to have ended. */
+  /** The connection broke, although the answer seemed to have ended. */
   breakOff(): void {
     this.#isBroken = true
   }
 
-  /** What still waited for its other half. */
+  /** Returns the text that still waited for its other half. */
   flush(): LlmPiece[] {
     const left = [...this.#halves.values()].map((half) => ({ ...half, text: half.text.toWellFormed() }))
     this.#halves.clear()
     return left
   }
 
-  /** Whether the model is known to have come to its end; what breaks after that costs nothing. */
+  /** True if the model is known to have finished; later errors do not matter. */
   get hasEnded(): boolean {
     return this.#sawEnd || this.#stopReason !== ''
   }
 
-  /** Throws `CutShort` or `NotAnAnswer` when this is not an answer in full. */
+  /** Throws `CutShort` or `NotAnAnswer` if the answer is not complete. */
   finish(): LlmAnswer {
     const stopReason = this.#stopReason
     if (this.#sawOther && !this.#sawAnswer) throw new NotAnAnswer('')
-    // Some vendors give a finish reason with every chunk: where the connection broke it proves nothing.
+    // Some vendors send a finish reason with every chunk: if the connection broke, it proves nothing.
     const isCertain = stopReason !== '' && !this.#isBroken && cutReasonOf(stopReason) === undefined
     const { calls, incomplete } = this.#calls.finish({ isCertain })
     const isEmpty = this.#text === '' && calls.length === 0
     const isCut = stopReason === '' ? !this.#sawEnd || incomplete > 0 || isEmpty : this.#isBroken && incomplete > 0
-    // OpenRouter's finish reason for a provider that failed behind it.
+    // OpenRouter's finish reason for a failed upstream provider.
     if (isCut || stopReason === 'error') throw new CutShort('the answer ended before the model did')
     return this.#answerWith(this.#text, calls)
   }
 
-  /** All that was understood so far, for a log: a secret that comes in pieces is whole in it. */
+  /** Returns everything parsed so far, for the log: joined, so that a secret that was split over chunks is found. */
   soFar(): object {
     return {
       model: this.#servedModel || this.#options.model,
@@ -124,13 +127,13 @@ export class AnswerAssembly {
     }
   }
 
-  /** What was said, for an answer that never comes to its end; undefined when nothing was. It has no calls. */
+  /** Returns the text of an answer that never finished; undefined if there is none. It has no calls. */
   partial(): LlmAnswer | undefined {
     const said = this.#text.slice(0, this.#text.length - (this.#halves.get('text')?.text.length ?? 0))
     return said.trim() === '' ? undefined : this.#answerWith(said, [])
   }
 
-  /** What the chunk adds. Its `message` may repeat what was said, and then counts for what goes beyond that. */
+  /** Returns what the chunk adds. Its `message` may repeat earlier text; only the text beyond that counts. */
   #newIn(chunk: Chunk): Pick<Chunk, 'text' | 'reasoning' | 'calls'> {
     if (chunk.extent === 'piece') return chunk
     const rest = (said: string, whole: string) => {

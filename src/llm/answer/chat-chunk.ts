@@ -1,4 +1,4 @@
-/** What one chunk of a Chat Completions stream says, whichever vendor's field it stands in. Nothing here throws. */
+/** Parses one chunk of a Chat Completions stream, whichever vendor's fields it uses. Nothing here throws. */
 import { MAX_TOKENS } from '../../contract/message.ts'
 import type { Usage } from '../../contract/message.ts'
 import { MAX_WORD_CHARS } from './answer-limits.ts'
@@ -9,25 +9,25 @@ export type Chunk = {
   readonly reasoning: string
   readonly calls: readonly CallFragment[]
   /**
-   * Whether these words are a piece of the answer, the answer so far (a `message` beside an empty `delta`), or all that
-   * the chunk has (a `message` alone).
+   * Whether the text is a piece of the answer, the answer so far (a `message` with an empty `delta`), or the whole text
+   * of the chunk (a `message` alone).
    */
   readonly extent: 'piece' | 'so_far' | 'message'
-  /** '' while the model goes on. */
+  /** '' while the model continues. */
   readonly finishReason: string
   readonly usage: Usage | undefined
   readonly model: string
-  /** The provider failed in mid-stream; its error object. */
+  /** The provider failed during the stream; its error object. */
   readonly error: unknown
-  /** Whether this is a chunk of an answer at all. */
+  /** True if this is a chunk of an answer at all. */
   readonly isAnswer: boolean
-  /** The usage that follows the last choice, as `include_usage` asks for it. */
+  /** True for the usage chunk after the last choice, as `include_usage` requests it. */
   readonly isLast: boolean
 }
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Reads a chunk, or a whole answer: a server that does not stream sends `message` where a stream has `delta`. */
+/** Parses a chunk, or a whole answer: a server that does not stream sends `message` instead of `delta`. */
 export function readChunk(json: unknown): Chunk {
   const chunk = fields(json)
   const choices = list(chunk['choices'])
@@ -36,7 +36,7 @@ export function readChunk(json: unknown): Chunk {
   return {
     ...readChoice(choice),
     finishReason: string(choice['finish_reason']).slice(0, MAX_WORD_CHARS),
-    // Groq's own place is the only one in its streams that were not asked for usage.
+    // Groq's own field is the only usage in its streams if none was requested.
     usage: readUsage(chunk['usage'] ?? choice['usage'] ?? groq['usage']),
     model: string(chunk['model']).slice(0, MAX_WORD_CHARS),
     error: errorIn(json) ?? groq['error'],
@@ -59,13 +59,16 @@ function readWords(words: Fields, indexAt: (place: number) => number | undefined
   const content = readContent(words['content'])
   return {
     text: content.text + string(words['refusal']),
-    // DeepSeek and vLLM say `reasoning_content`, OpenRouter and Ollama `reasoning`; some send both, with the same text.
+    // DeepSeek and vLLM use `reasoning_content`, OpenRouter and Ollama `reasoning`; some send both, with the same text.
     reasoning: string(words['reasoning_content']) || string(words['reasoning']) || content.reasoning,
     calls: list(words['tool_calls']).map((call, place) => readCall(call, indexAt(place))),
   }
 }
 
-/** The error of a document that may be a list around it, or the error itself: Gemini, FastAPI and older vLLM send these. */
+/**
+ * Returns the error of a document, which may be inside a list, or be the error itself: Gemini, FastAPI and older vLLM
+ * send these.
+ */
 function errorIn(json: unknown): unknown {
   const body = fields(Array.isArray(json) ? json[0] : json)
   if (body['error']) return body['error']
@@ -73,7 +76,7 @@ function errorIn(json: unknown): unknown {
   return isError && !Array.isArray(body['choices']) ? body : undefined
 }
 
-/** Mistral's reasoning models send parts in the place of a string. */
+/** Mistral's reasoning models send parts instead of a string. */
 function readContent(content: unknown): { text: string; reasoning: string } {
   if (!Array.isArray(content)) return { text: string(content), reasoning: '' }
   const parts = content.map(fields)
@@ -108,7 +111,7 @@ function readUsage(value: unknown): Usage | undefined {
   const input = count(usage['prompt_tokens'])
   const reasoning = count(fields(usage['completion_tokens_details'])['reasoning_tokens'])
   const cached = fields(usage['prompt_tokens_details'])['cached_tokens'] ?? usage['prompt_cache_hit_tokens']
-  // xAI and Gemini leave reasoning out of `completion_tokens`, but not out of the total.
+  // xAI and Gemini exclude reasoning from `completion_tokens`, but not from the total.
   const output = Math.max(count(usage['completion_tokens']), count(usage['total_tokens']) - input)
   return {
     input_tokens: input,
@@ -134,7 +137,7 @@ function string(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** A number that no model reaches says nothing. */
+/** Ignores a number that no model reaches. */
 function count(value: unknown): number {
   return typeof value === 'number' && value > 0 && value <= MAX_TOKENS ? Math.trunc(value) : 0
 }

@@ -1,4 +1,4 @@
-/** From the text of an answer to its deltas: knows the framings an answer comes in, and nothing of what it means. */
+/** Parses the text of an answer into deltas: knows the framings of answers, and nothing about their meaning. */
 import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
 import { EventTooLarge, createSseDecoder } from '../../lib/sse-decoder.ts'
 import { createSlices } from '../../lib/time-slices.ts'
@@ -9,25 +9,29 @@ import { readChunk } from './chat-chunk.ts'
 import { partOf } from '../llm.ts'
 import type { LlmPiece } from '../llm.ts'
 
-/** Of what is no answer, for the error to quote the beginning of. Much longer than the quotation: a secret that is cut off is not found. */
+/**
+ * Kept of a response that is not an answer, for the error message to quote. Much longer than the quotation: a secret
+ * that is cut off would not be redacted.
+ */
 const MAX_HEAD_CHARS = 64 * 1024
 
-/** One message of the server: the JSON of a chunk, or the word that there are no more. */
+/** One message of the server: the JSON of a chunk, or the end marker. */
 type ServerMessage = { readonly json: unknown; readonly isError: boolean } | 'done'
 
 /**
- * Feeds the answer and yields its deltas: at most one for each part of the answer from one read. Returns when the answer
- * is over, which may be before the server closes. What breaks after the model's end is no failure.
+ * Parses the answer and yields its deltas: at most one for each part of the answer per read. Returns when the answer
+ * has ended, which may be before the server closes. An error after the model's end is ignored.
  *
- * One loop from the text to the delta: each further async generator, and each `yield*` in one, would make every piece
- * of text some microseconds older.
+ * One loop from the text to the delta: each further async generator, and each `yield*` in one, would delay every piece
+ * of text by some microseconds.
  */
 export async function* readAnswer(
   texts: AsyncIterable<string>,
   answer: AnswerAssembly,
 ): AsyncGenerator<LlmPiece, void> {
   const reader = createMessageReader()
-  // What has arrived already is read without a turn of the loop; what a delta costs is mostly what its reader does with it.
+  // Text that has already arrived is read without a turn of the event loop; most of a delta's cost is its reader's
+  // work.
   const slices = createSlices()
   let isDone = false
   const take = (messages: readonly ServerMessage[]) => {
@@ -42,7 +46,7 @@ export async function* readAnswer(
         if (turn) await turn
       }
       if (isDone) break
-      // A read may also be long work that comes to nothing, such as comments.
+      // A read may also be long work without a result, such as comments.
       const turn = slices.rest()
       if (turn) await turn
     }
@@ -52,7 +56,7 @@ export async function* readAnswer(
     if (!answer.hasEnded || isRefused) throw error
     answer.breakOff()
   }
-  // Of an answer that was cut off, half a character says nothing.
+  // Half a character of an interrupted answer is dropped.
   if (answer.hasEnded) for (const delta of answer.flush()) yield delta
 }
 
@@ -67,8 +71,8 @@ function* takeMessages(messages: readonly ServerMessage[], answer: AnswerAssembl
 }
 
 /**
- * Events as they arrive; a server that does not stream, though asked to, sends one JSON document. Gateways write such a
- * document also behind events or comments, without a field name, mostly to say what failed.
+ * Reads events as they arrive; a server that ignores the request to stream sends one JSON document. Gateways also send
+ * such a document after events or comments, without a field name, mostly to report an error.
  */
 function createMessageReader() {
   const sse = createSseDecoder({ maxEventChars: MAX_EVENT_CHARS })
@@ -82,7 +86,7 @@ function createMessageReader() {
       if (plain === undefined) {
         const messages = sse.push(text).flatMap(parseMessage)
         sawMessage ||= messages.length > 0
-        // Not to its end, which such a page may never come to.
+        // Do not read to the end, which such a page may never reach.
         if (!sawMessage && head.length === MAX_HEAD_CHARS && !isEventStream(head)) throw new NotAnAnswer(head)
         return messages
       }
@@ -103,7 +107,7 @@ const isEventStream = (head: string) => /^(data|event|id|retry)?:/.test(head)
 
 const tooLarge = () => new AnswerTooLarge(`a message of it is longer than ${MAX_EVENT_CHARS} characters`)
 
-/** One message, or none: gateways keep a connection alive with events whose data is empty. */
+/** Returns one message or none: gateways keep a connection alive with events whose data is empty. */
 function parseMessage({ event, data }: { event: string; data: string }): ServerMessage[] {
   const text = data.trim()
   const isError = event === 'error'
@@ -114,11 +118,11 @@ function parseMessage({ event, data }: { event: string; data: string }): ServerM
   } catch (error) {
     if (error instanceof ComplexJson) throw new AnswerTooLarge(`a message of it ${error.message}`)
     if (isError && !/^[{[]/.test(text)) return [{ json: text, isError }]
-    throw new CutShort('the provider sent half a chunk', { cause: error })
+    throw new CutShort('the provider sent an incomplete chunk', { cause: error })
   }
 }
 
-/** What is no whole document is what is left of one, or a text that says nothing to a program. */
+/** An incomplete document is the rest of one, or a text that is not meant for programs. */
 function documentIn(lines: string): ServerMessage[] {
   try {
     return /^\s*[{[]/.test(lines) ? [{ json: parseUntrustedJson(lines), isError: false }] : []
@@ -128,8 +132,8 @@ function documentIn(lines: string): ServerMessage[] {
 }
 
 /**
- * One delta for each part. A server may cut an answer into single characters and mix the parts: each delta that is passed
- * on costs a frame for every reader, much larger than its text.
+ * Joins deltas to one per part. A server may split an answer into single characters and mix the parts: each delta costs
+ * a frame for every reader, much larger than its text.
  */
 function* joinDeltas(deltas: Iterable<LlmPiece>): Generator<LlmPiece> {
   const joined = new Map<string, LlmPiece>()
@@ -139,7 +143,7 @@ function* joinDeltas(deltas: Iterable<LlmPiece>): Generator<LlmPiece> {
       joined.set(part, { ...delta, text: (joined.get(part)?.text ?? '') + delta.text })
     }
   } finally {
-    // Also what came before a failure was said.
+    // Text before a failure also counts.
     yield* joined.values()
   }
 }

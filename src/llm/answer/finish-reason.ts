@@ -1,4 +1,4 @@
-/** What a vendor's finish reason says of an answer that did not end where the model chose to end it. */
+/** Interprets a vendor's finish reason for an answer that the model did not end itself. */
 
 export type CutReason = 'output_limit' | 'content_filter' | 'context_window'
 
@@ -13,7 +13,7 @@ const REASONS: Readonly<Record<CutReason, RegExp>> = {
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
 const CUT_REASONS = Object.keys(REASONS) as CutReason[]
 
-/** Undefined for an answer that the model ended itself. */
+/** Returns undefined for an answer that the model ended itself. */
 export function cutReasonOf(finishReason: string): CutReason | undefined {
   return CUT_REASONS.find((reason) => REASONS[reason].test(finishReason))
 }

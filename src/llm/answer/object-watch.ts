@@ -1,8 +1,13 @@
-/** Follows JSON text as it comes, and says when it is one whole object. Each character is looked at once, however often one asks. */
+/**
+ * Follows JSON text as it arrives, and detects when it is one complete object. Scans each character once, however often
+ * it is asked.
+ */
 
 export type ObjectWatch = {
   add(piece: string): void
-  /** An object began, was closed, and nothing but whitespace stands around it. The parser may still refuse what is in it. */
+  /**
+   * True if an object began and was closed, with only whitespace around it. The parser may still refuse its content.
+   */
   readonly isClosed: boolean
 }
 

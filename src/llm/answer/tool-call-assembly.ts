@@ -1,9 +1,11 @@
 /**
- * Puts tool calls together from the fragments they are streamed in, and says which of them are whole.
+ * Assembles tool calls from streamed fragments, and determines which are complete.
  *
- * The plain case is a fragment with an index, the first of a call bringing id and name. What vendors really send also
- * has no index, or index 0 for every parallel call, the id or the name in each fragment or in none, arguments as one
- * object or not at all, and the whole call once more at the end.
+ * In the standard form a fragment has an index, and the first of a call brings id and name. Some vendors send no index,
+ * or
+ * index 0 for every parallel call, the id or the name in each fragment or in none, arguments as one object or not at
+ * all,
+ * and the whole call once more at the end.
  */
 import { randomBytes } from 'node:crypto'
 import { parseJsonObject } from '../../lib/json/untrusted-json.ts'
@@ -15,25 +17,28 @@ export type CallFragment = {
   readonly index: number | undefined
   readonly id: string
   readonly name: string
-  /** A piece of the JSON text, or the whole of it as a value. */
+  /** A piece of the JSON text, or all of it as a value. */
   readonly arguments: unknown
 }
 
 type OpenCall = {
   index: number | undefined
   id: string
-  /** The id that the call gets, once its input was shown under it. */
+  /** The id that the call gets, once its input was shown with it. */
   finalId?: string
   name: string
   text: string
 }
-/** Whether the text is a whole object, without reading all of it again for each fragment. */
+/** Detects whether the text is a complete object, without scanning all of it again for each fragment. */
 type WatchedCall = OpenCall & { readonly add: (piece: string) => void; readonly isWhole: () => boolean }
 
 export type ToolCallAssembly = {
-  /** What there is so far, whole or not. */
+  /** The calls so far, complete or not. */
   readonly calls: readonly Readonly<OpenCall>[]
-  /** Which call the fragment belongs to, with its final id, and the piece of input it adds. Throws `AnswerTooLarge`. */
+  /**
+   * Returns the call that the fragment belongs to, with its final id, and the piece of input it adds. Throws
+   * `AnswerTooLarge`.
+   */
   add(fragment: CallFragment): {
     readonly call: number
     readonly id: string
@@ -41,8 +46,9 @@ export type ToolCallAssembly = {
     readonly text: string
   }
   /**
-   * The calls, in order, each with an id that no other call of the conversation has. With `isCertain`, the model is known to have
-   * ended them: they stand as they are, and no arguments mean `{}`. Without it only those with complete arguments do.
+   * Returns the calls in order, each with an id that is unique in the conversation. With `isCertain`, the model is
+   * known to have ended them: all are returned, and missing arguments mean `{}`. Without it, only calls with complete
+   * arguments are.
    */
   finish(options: { isCertain: boolean }): {
     readonly calls: ModelToolCall[]
@@ -50,7 +56,7 @@ export type ToolCallAssembly = {
   }
 }
 
-/** `takenIds`: those of earlier calls of the conversation. */
+/** `takenIds`: the ids of earlier calls of the conversation. */
 export function createToolCallAssembly(takenIds: ReadonlySet<string>): ToolCallAssembly {
   const calls: WatchedCall[] = []
   const own = new Set<string>()
@@ -112,7 +118,7 @@ function createCall({ index, id }: CallFragment): WatchedCall {
       this.text += piece
       watch.add(piece)
     },
-    // Once closed, the object stays what it is: what could follow is whitespace, or leaves it open for good.
+    // A closed object is final: anything after it is whitespace or makes it invalid.
     isWhole() {
       return watch.isClosed && (isValid ??= parseJsonObject(this.text) !== undefined)
     },
@@ -127,13 +133,13 @@ function belongsTo(call: WatchedCall, fragment: CallFragment, isLast: boolean): 
   return hasItsPlace && !beginsAnother(call, fragment)
 }
 
-/** Whether the fragment, though it stands at the place of this call, can only be the next one. */
+/** True if the fragment, although it has the place of this call, can only belong to the next one. */
 function beginsAnother(call: WatchedCall, fragment: CallFragment): boolean {
   if (fragment.name === '') return false
   const piece = pieceOf(fragment.arguments)
   if (piece !== call.text && piece.trimStart().startsWith('{') && call.isWhole()) return true
   const hasOtherId = fragment.id !== '' && call.id !== '' && fragment.id !== call.id
-  // Some give one call a new id in every fragment; then only the text can tell.
+  // Some vendors send a new id for one call in every fragment; then only the text can decide.
   return hasOtherId && (fragment.index === undefined || call.text === '' || call.isWhole())
 }
 

@@ -1,4 +1,4 @@
-/** What a scripted model says: turns, how they are chosen for a request, and how a script is read from a file. */
+/** The script of a scripted model: turns, their selection for a request, and reading a script from a file. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 
@@ -19,7 +19,7 @@ export const ScriptedTurn = z.strictObject({
   status: z.int().min(200).max(599).optional().describe('With `error`, an answer that fails from the start.'),
   headers: z.record(z.string(), z.string()).optional(),
   error: z.unknown().optional().describe('Without `status`, sent in the stream after what was said.'),
-  cut_after: z.int().nonnegative().optional().describe('The connection breaks after so many chunks.'),
+  cut_after: z.int().nonnegative().optional().describe('The connection breaks after this many chunks.'),
   hang: z.boolean().optional().describe('After the last chunk, neither an end nor a close.'),
   plain: z.boolean().optional().describe('One JSON document, as from a server that cannot stream.'),
   raw: z
@@ -37,23 +37,24 @@ const Replies = z.strictObject({
     .min(1),
 })
 
-/** As a file holds it: the turns of a whole conversation, or turns in reply to what the user said last. */
+/** The contents of a script file: the turns of a whole conversation, or turns in reply to the user's last message. */
 export type ScriptFile = z.infer<typeof Turns> | z.infer<typeof Replies>
 
-/** What of a request decides the turn. */
+/** The parts of a request that select the turn. */
 export type ScriptedQuestion = {
   readonly body: { readonly messages: readonly ScriptedMessage[]; readonly [key: string]: unknown }
-  /** The body byte for byte. */
+  /** The exact body. */
   readonly text: string
-  /** How many requests with the very same body came before: 0, unless the client tries again. */
+  /** How many requests with the same body came before: 0, unless the client retries. */
   readonly attempt: number
 }
 export type ScriptedMessage = { readonly role: string; readonly content?: unknown; readonly [key: string]: unknown }
 
 /**
- * Turns are chosen by what the request says and not by a count of requests, so that several conversations can play one
- * script, and one that was interrupted goes on where it stood: by the number of answers in the conversation, or, with
- * `replies`, since the user's last message. Failing turns before a turn are what it meets first: one for each attempt.
+ * Turns are selected by the content of the request, not by counting requests, so that several conversations can use one
+ * script, and an interrupted one continues where it was: by the number of answers in the conversation, or, with
+ * `replies`,
+ * since the user's last message. Failing turns before a turn are played first: one for each attempt.
  */
 export type Script = ScriptFile | ((question: ScriptedQuestion) => ScriptedTurn | Promise<ScriptedTurn>)
 
@@ -64,11 +65,11 @@ export async function loadScript(path: string): Promise<ScriptFile> {
     return Array.isArray(script) ? Turns.parse(script) : Replies.parse(script)
   } catch (error) {
     const why = error instanceof z.ZodError ? z.prettifyError(error) : String(error)
-    throw new Error(`${path} is no script for a model:\n${why}`, { cause: error })
+    throw new Error(`${path} is not a valid model script:\n${why}`, { cause: error })
   }
 }
 
-/** Plays one turn per request, whatever the request says; for tests in which only the order matters. */
+/** Plays one turn per request, whatever its content; for tests in which only the order matters. */
 export function inOrder(turns: readonly ScriptedTurn[]): Script {
   let next = 0
   return () => turns[next++] ?? endOfScript(next - 1)
@@ -96,7 +97,7 @@ function fails(turn: ScriptedTurn): boolean {
   return (turn.status ?? 200) >= 400 || turn.error !== undefined || turn.cut_after !== undefined
 }
 
-/** Loud on purpose: a script that is too short is a mistake in the test that has it. */
+/** Fails visibly: a script that is too short is an error in its test. */
 function endOfScript(step: number): ScriptedTurn {
   return { status: 400, error: { message: `the script has no turn ${step} for this request` } }
 }

@@ -1,7 +1,7 @@
-/** A scripted turn as a Chat Completions server would send it: in chunks, or as one document. */
+/** Sends a scripted turn as a Chat Completions server would: in chunks, or as one document. */
 import type { ScriptedQuestion, ScriptedTurn } from './script.ts'
 
-/** Arguments are streamed in pieces of this many characters, much as a model's tokens cut them. */
+/** Arguments are streamed in pieces of this many characters, similar to a model's tokens. */
 const ARGUMENT_PIECE = 16
 
 export function* chunksOf(turn: ScriptedTurn, question: ScriptedQuestion): Generator<string> {
@@ -49,7 +49,7 @@ function words(text = ''): string[] {
   return text.match(/\s*\S+|\s+$/g) ?? []
 }
 
-/** Ids count the answers of the conversation: no two calls of one have the same, before and after a restart. */
+/** Ids count the answers of the conversation: ids are unique in a conversation, also across a restart. */
 function callsOf(turn: ScriptedTurn, { body }: ScriptedQuestion) {
   const answers = body.messages.filter(({ role }) => role === 'assistant').length
   return (turn.calls ?? []).map((call, index) => ({
@@ -67,7 +67,7 @@ function finishReason(turn: ScriptedTurn): string | null {
   return turn.calls?.length ? 'tool_calls' : 'stop'
 }
 
-/** Four characters to the token, as English has it. */
+/** Four characters per token, as in English. */
 function estimateUsage(turn: ScriptedTurn, { text }: ScriptedQuestion) {
   const prompt_tokens = Math.ceil(text.length / 4)
   const said = `${turn.reasoning ?? ''}${turn.text ?? ''}${JSON.stringify(turn.calls ?? '')}`

@@ -1,4 +1,4 @@
-/** A model server that says what a script tells it to: Chat Completions over real HTTP on loopback, for the demo and tests. */
+/** A model server that follows a script: Chat Completions over real HTTP on loopback, for the demo and tests. */
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
@@ -8,20 +8,20 @@ import { pickTurn } from './script.ts'
 import type { Script, ScriptedQuestion, ScriptedTurn } from './script.ts'
 import { chunksOf, wholeAnswer } from './scripted-answer.ts'
 
-/** Requests kept for who looks; a demo may run for weeks. */
+/** Requests kept for inspection; a demo may run for weeks. */
 const MAX_KEPT_REQUESTS = 1000
 
 export type ScriptedRequest = ScriptedQuestion & {
   readonly path: string
   readonly headers: IncomingHttpHeaders
-  /** Tells one connection from another. */
+  /** Identifies the connection. */
   readonly clientPort: number | undefined
-  /** Whether the client closed before the answer was out; false until then. */
+  /** True if the client closed before the answer was complete; false until then. */
   readonly closedEarly: boolean
 }
 
 export type ScriptedModel = {
-  /** What an `llm_config.base_url` takes. */
+  /** A value for `llm_config.base_url`. */
   readonly baseUrl: string
   /** The latest requests, oldest first. */
   readonly requests: readonly ScriptedRequest[]
@@ -60,7 +60,8 @@ export async function startScriptedModel(script: Script, { port = 0 } = {}): Pro
     const path = request.url?.replace(/\?.*/, '') ?? ''
     if (path.endsWith('/models'))
       return sendJson(response, 200, { object: 'list', data: [{ id: 'scripted', object: 'model' }] })
-    if (!path.endsWith('/chat/completions')) return sendJson(response, 404, { error: { message: `no ${path} here` } })
+    if (!path.endsWith('/chat/completions'))
+      return sendJson(response, 404, { error: { message: `${path} does not exist` } })
     complete(request, response).catch((error: unknown) => {
       if (!response.headersSent) sendJson(response, 400, { error: { message: String(error) } })
       else response.destroy()
@@ -97,7 +98,7 @@ async function play(
   closed: AbortController,
 ): Promise<void> {
   const { signal } = closed
-  // Small chunks are the point: they must not wait for each other.
+  // The small chunks are intended: send each without delay.
   response.socket?.setNoDelay(true)
   await pause(turn.delay_ms, signal)
   if (turn.status !== undefined && turn.raw === undefined) {
@@ -137,9 +138,9 @@ function drained(response: ServerResponse): Promise<void> {
 }
 
 async function pause(ms: number | undefined, signal: AbortSignal): Promise<void> {
-  // Without a delay still one chunk a tick, or all of them would reach the client as one.
+  // Without a delay still send one chunk per tick, otherwise all of them would reach the client as one.
   if (!ms) return nextTick()
-  // When the client has gone, nobody waits for the rest of the turn.
+  // If the client has disconnected, do not send the rest of the turn.
   await sleep(ms, undefined, { signal }).catch(() => undefined)
 }
 

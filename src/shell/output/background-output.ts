@@ -1,4 +1,4 @@
-/** What background processes write after their command has ended, to files of bounded size. */
+/** Writes the output of background processes after their command has ended, to files of limited size. */
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,17 +11,17 @@ import type { OutputPipes } from '../shell-files.ts'
 /** Within the output directory. */
 export const BACKGROUND_DIRECTORY = 'background'
 
-/** Of one shell. Each costs up to two pipes and a file. */
+/** Per shell. Each uses up to two pipes and a file. */
 const MAX_BACKGROUND_OUTPUTS = 64
 const SLOW_READ_MS = 100
 
 export type BackgroundOptions = {
   readonly outputDir: string
-  /** Bytes of a file that a command had not asked for. */
+  /** Maximum bytes of a file that no command requested. */
   readonly limits: { readonly backgroundBytes: number }
 }
 
-/** The files that a command had asked for, and what is in them by now. */
+/** The files that a command requested, and their current contents. */
 export type BegunFiles = {
   readonly outputs: OutputFiles
   readonly finished: { readonly stdout: FinishedOutput; readonly stderr: FinishedOutput }
@@ -40,13 +40,13 @@ export class BackgroundOutputs {
   }
 
   /**
-   * Takes over pipes that are still held, until nobody holds them. What comes goes on in the command's own files, or to
-   * one for both streams. Answers a sentence for the reader of the result, unless there is nothing to tell.
+   * Takes over pipes until no process holds them. Further output goes to the command's own files, or to one for both
+   * streams. Returns a sentence for the result, if there is something to report.
    */
   adopt({ stdout, stderr }: OutputPipes, begun: BegunFiles | undefined): string | undefined {
     if (this.#open.size >= MAX_BACKGROUND_OUTPUTS) {
       for (const pipe of [stdout, stderr]) pipe.close()
-      return 'Too many background processes write to their shell: the output of this one is closed. Redirect it to a file.'
+      return 'Too many background processes write to their shell: this one has no output. Redirect it to a file.'
     }
     if (begun) {
       this.#goOn({ stdout, stderr }, begun)
@@ -93,7 +93,7 @@ export class BackgroundOutputs {
   }
 }
 
-/** Beyond its file a process may go on writing, but not so fast that it costs the server anything. */
+/** A process may write more than its file can hold, but only at a rate that costs the server little. */
 export function readSlowly(fifo: OutputFifo): false {
   setTimeout(() => fifo.resume(), SLOW_READ_MS).unref()
   return false

@@ -12,7 +12,7 @@ export type CappedFileOptions = {
   readonly onWritten?: () => void
 }
 
-/** A file that cannot be written (a full disk) does not throw: what follows is dropped, and `error` says why. */
+/** A write error (a full disk) is not thrown: later data is dropped, and `error` says why. */
 export class CappedFile {
   readonly path: string
   error: Error | undefined
@@ -22,8 +22,8 @@ export class CappedFile {
   #length = 0
 
   /**
-   * Makes the file at once, or goes on behind what it holds: that counts for `limit` only as `length`. `onDrain` is
-   * called when writing may go on after `write` answered false, `onWritten` when more of it can be read.
+   * Creates the file immediately, or appends to it: existing data counts for `limit` only as `length`. `onDrain` is
+   * called when writing can continue after `write` returned false, `onWritten` when more of it can be read.
    */
   constructor({ path, limit, length = 0, onDrain, onWritten = () => {} }: CappedFileOptions) {
     this.path = path
@@ -42,7 +42,7 @@ export class CappedFile {
     return this.#length >= this.#limit
   }
 
-  /** Copies `bytes`. Answers false when the caller should wait for `onDrain`. */
+  /** Copies `bytes`. Returns false if the caller should wait for `onDrain`. */
   write(bytes: Uint8Array): boolean {
     const room = Math.min(bytes.length, this.#limit - this.#length)
     if (room <= 0 || this.error || !this.#stream) return true
@@ -50,7 +50,7 @@ export class CappedFile {
     return this.#stream.write(Buffer.from(bytes.subarray(0, room)), this.#onWritten)
   }
 
-  /** Resolves when all is written, or failed. */
+  /** Resolves when everything is written, or writing failed. */
   async end(): Promise<void> {
     const stream = this.#stream
     if (!stream || stream.closed) return

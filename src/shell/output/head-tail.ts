@@ -5,9 +5,9 @@ export class HeadTail {
   readonly #tailLimit: number
   readonly #head: Buffer[] = []
   #headLength = 0
-  /** A ring, allocated when the head is full: most streams never need it. */
+  /** A ring buffer, allocated when the head is full: most streams never need it. */
   #ring: Buffer | undefined
-  /** Bytes ever written to the ring. */
+  /** Total bytes written to the ring. */
   #ringTotal = 0
 
   constructor({ headLimit, tailLimit }: { headLimit: number; tailLimit: number }) {
@@ -19,12 +19,12 @@ export class HeadTail {
     return this.#headLength + this.#ringTotal
   }
 
-  /** Bytes that are neither in the head nor in the tail. */
+  /** Number of bytes in neither the head nor the tail. */
   get omitted(): number {
     return Math.max(0, this.#ringTotal - this.#tailLimit)
   }
 
-  /** Copies `bytes`, so the caller may use its buffer again. */
+  /** Copies `bytes`, so the caller may reuse its buffer. */
   push(bytes: Uint8Array): void {
     const toHead = Math.min(bytes.length, this.#headLimit - this.#headLength)
     if (toHead > 0) {

@@ -1,13 +1,16 @@
-/** One output stream of one command: shown live, kept bounded for the result, and whole in a file when that is asked for or it is long. */
+/**
+ * Captures one output stream of one command: shows it live, keeps a bounded part for the result, and writes all of it
+ * to a file if requested or if it is long.
+ */
 import { CappedFile } from './capped-file.ts'
 import { HeadTail } from './head-tail.ts'
 import { completeUtf8Length, firstUtf8Start } from '../../lib/text/utf8-border.ts'
 
 export type FinishedOutput = {
   readonly text: string
-  /** What came of the stream. */
+  /** Size of the whole stream. */
   readonly bytes: number
-  /** Not all of it is in `text`, but here. */
+  /** The file with the complete output, if `text` is shortened. */
   readonly fullOutputPath?: string
   readonly note?: string
 }
@@ -15,31 +18,31 @@ export type FinishedOutput = {
 export type CommandOutputOptions = {
   /** Bytes kept for the result, half of them from the end. */
   readonly keptBytes: number
-  /** Where the whole goes: from the first byte on, or when the result cannot keep all. */
+  /** The file for the complete output: from the first byte, or when the result cannot hold all of it. */
   readonly file: {
     readonly path: string
-    /** What readers of the result are told of where it is. */
+    /** The path that the result shows to its readers. */
     readonly toldAs: string
     readonly limit: number
     readonly from: 'first-byte' | 'overflow'
   }
   readonly onText: ((text: string, offset: number) => void) | undefined
-  /** The file has caught up after `write` answered false. */
+  /** The file can continue after `write` returned false. */
   readonly onDrain: () => void
   /** More of the file can be read. */
   readonly onWritten?: () => void
-  /** The file is full: nothing more of this stream is kept in it. Answers whether more is taken at once all the same. */
+  /** The file is full: the rest of this stream is not written. Returns true if it is still read immediately. */
   readonly onFull: () => boolean
 }
 
-/** Who watches live has seen enough after this; the rest is in the result and its file. */
+/** Limit of the live output; the rest is in the result and its file. */
 const MAX_LIVE_BYTES = 16 * 1024 ** 2
 
 export class OutputCapture {
   readonly #options: CommandOutputOptions
   readonly #kept: HeadTail
   #file: CappedFile | undefined
-  /** The first bytes of a character whose others have not come yet. */
+  /** The first bytes of an incomplete character. */
   #partial: Buffer = Buffer.alloc(0)
   #shown = 0
 
@@ -49,7 +52,7 @@ export class OutputCapture {
     this.#kept = new HeadTail({ headLimit: options.keptBytes - tailLimit, tailLimit })
   }
 
-  /** Answers false when the writer should wait for `onDrain`. */
+  /** Returns false if the writer should wait for `onDrain`. */
   write(bytes: Uint8Array): boolean {
     this.#show(bytes)
     const file = this.#needsFile(bytes.length) ? this.#openFile() : undefined

@@ -1,31 +1,31 @@
 /**
- * A named pipe that carries one output stream of the commands, one command after the other, without a thread waiting
- * on it: who writes, when all of it has been read, and whether a background child still holds it.
+ * A named pipe for one output stream, used by one command after the other and read without blocking a thread: detects
+ * when everything was read, and whether a background child still holds it.
  */
 import { closeSync, constants, openSync, readSync, unlinkSync } from 'node:fs'
 import { Socket } from 'node:net'
 import type { OutputFilter } from '../shell.ts'
 
-/** Takes the bytes, filtered (only valid during the call); answers false to be given no more until `resume`. */
+/** Receives filtered bytes, valid only during the call; returns false to pause until `resume`. */
 export type OutputSink = (bytes: Uint8Array) => boolean
 
 const READ_BYTES = 64 * 1024
-/** The most that a pipe can hold (`/proc/sys/fs/pipe-max-size`): more than that was written after the drain began. */
+/** Maximum capacity of a pipe (`/proc/sys/fs/pipe-max-size`): bytes beyond it were written after the drain began. */
 const MAX_DRAIN_BYTES = 1024 * 1024
 
 /**
- * After so long a silence, what the filter holds back is given out: a prompt, whose answer is what its program waits
- * for, or the end of a line that is not ended. It is the same time whatever is held back.
+ * After this long without output, the filter's buffered bytes are released: for example a prompt whose program waits
+ * for the answer, or an unfinished line. The time is the same whatever is buffered.
  */
 const SILENCE_MS = 2000
 
-/** Shared by all pipes: every read is handled before the next one begins. */
+/** Shared by all pipes: every read is processed before the next one begins. */
 const scratch = Buffer.allocUnsafe(READ_BYTES)
 
 export class OutputFifo {
   readonly path: string
   readonly #readEnd: number
-  /** Held while the pipe is in use, so that the end of one writer is not the end of the stream. */
+  /** Held while the pipe is in use, so that the end of one writer does not end the stream. */
   #writeEnd: number | undefined
   readonly #socket: Socket
   readonly #filter: OutputFilter
@@ -33,7 +33,7 @@ export class OutputFifo {
   #onEnd: () => void = () => {}
   #silence: NodeJS.Timeout | undefined
 
-  /** `path` is a fifo that nobody has opened. Everything that comes out of it passes `filter`. */
+  /** `path` is a fifo that nothing has opened. All its bytes pass through `filter`. */
   constructor(path: string, filter: OutputFilter) {
     this.path = path
     this.#filter = filter
@@ -48,7 +48,7 @@ export class OutputFifo {
         callback: (length, bytes) => this.#filtered(bytes.subarray(0, length)),
       },
     })
-    // An error on a pipe of our own leaves nothing to read; 'close' follows it.
+    // An error on our own pipe means that nothing can be read; 'close' follows it.
     this.#socket.on('error', () => {})
     this.#socket.on('close', () => {
       this.#endSilence()
@@ -59,7 +59,7 @@ export class OutputFifo {
 
   receive(sink: OutputSink): void {
     this.#sink = sink
-    // The sink before may have stopped the reading and never come round to go on.
+    // The previous sink may have paused the pipe without resuming it.
     this.#socket.resume()
   }
 
@@ -68,28 +68,28 @@ export class OutputFifo {
   }
 
   /**
-   * Reads all that was written before the call. `held` means that some process still has the pipe open; as long as it
-   * has, the pipe is of no use to the next command.
+   * Reads everything written before the call. `held` means that a process still has the pipe open; until it closes it,
+   * the next command cannot use the pipe.
    */
   drain(): 'free' | 'held' {
-    // Without our own writer, the pipe itself tells whether there are others: end of file, or "try again".
+    // Without our own writer, the pipe reports whether there are others: end of file, or "try again".
     this.#closeWriteEnd()
     const state = this.#readAll()
-    // Before the event loop can see the end of file.
+    // This must run before the event loop sees the end of file.
     this.#writeEnd = openWriteEnd(this.path)
     return state
   }
 
   /**
-   * After a command's end: gives its sink what the filter still holds. When processes in the background hold the pipe,
-   * it goes with what they write: the end of the command may be in the middle of it.
+   * After the end of a command: releases the filter's buffered bytes. If background processes hold the pipe, they stay
+   * with their output: the command's output may have ended in the middle of it.
    */
   endText(state: 'free' | 'held'): void {
     this.#endSilence()
     if (state === 'free') this.#give(this.#filter.flush())
   }
 
-  /** Leaves the pipe to those who hold it; what they write goes to `sink` until the last of them ends. */
+  /** Leaves the pipe to the processes that hold it; their output goes to `sink` until the last of them ends. */
   retire(sink: OutputSink, onEnd: () => void): void {
     this.#sink = sink
     this.#onEnd = onEnd
@@ -147,12 +147,12 @@ export class OutputFifo {
     try {
       unlinkSync(this.path)
     } catch {
-      // It has no name any more, or the command removed it.
+      // It was already unlinked, or the command removed it.
     }
   }
 }
 
-/** `undefined` when nothing is there now but may come, 0 when nobody can write any more. */
+/** Returns undefined if nothing is available yet, 0 if there are no writers any more. */
 function readAvailable(fd: number): number | undefined {
   try {
     return readSync(fd, scratch, 0, READ_BYTES, null)

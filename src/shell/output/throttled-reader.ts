@@ -1,10 +1,10 @@
-/** Reads a pipe in few large pieces: pauses the reading for a moment while many small pieces are written to it. */
+/** Reads a pipe in few large pieces: pauses briefly while many small pieces are written to it. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Readable } from 'node:stream'
 
 const HOLD_MS = 20
 
-/** Of a stream over a pipe. `pause` would go on reading until much is buffered. */
+/** The handle of a pipe's stream. The stream's `pause` would continue reading until much is buffered. */
 type Handle = { readStart(): unknown; readStop(): unknown }
 
 export class ThrottledReader {
@@ -15,7 +15,7 @@ export class ThrottledReader {
     this.#stream = stream
   }
 
-  /** Until `resume`, or for a short time. */
+  /** Pauses until `resume`, or for a short time. */
   pause(): void {
     if (this.#stream.destroyed) return
     this.#stream._handle?.readStop?.()
@@ -29,10 +29,10 @@ export class ThrottledReader {
     if (!this.#stream.destroyed) this.#stream._handle?.readStart?.()
   }
 
-  /** Resolves when all has been read that was written before the call. */
+  /** Resolves when everything written before the call has been read. */
   async catchUp(): Promise<void> {
     this.resume()
-    // The event loop looks at the pipe between two turns.
+    // The event loop polls the pipe between two turns.
     await nextTurn()
     await nextTurn()
   }

@@ -1,6 +1,7 @@
 /**
- * Finds and ends the processes of a conversation by a mark in their environment: those that left the shell's process
- * tree (`setsid`, daemons) keep it. Exact only in a sandbox with a PID namespace: a process can start without it.
+ * Finds and ends the processes of a conversation by a mark in their environment: processes that left the shell's
+ * process tree (`setsid`, daemons) keep it. Reliable only in a sandbox with a PID namespace: a process can be started
+ * without it.
  */
 import { sep } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -10,18 +11,18 @@ import { findDescendants, isAlive, signalProcess, type ProcessEntry } from './pr
 const MARK = 'AGENT_SERVER_SHELL'
 const STATE_MARK = 'AGENT_SERVER_STATE_DIR'
 const COMMAND_MARK = 'AGENT_SERVER_COMMAND'
-/** Of one search for processes to end, until none is found any more: those that the kernel does not end are given up. */
+/** Time limit of one search for processes to end; processes that the kernel does not end are abandoned. */
 const END_TIMEOUT_MS = 2500
 const ROUND_MS = 5
-/** One look can miss a process: while it executes a program it has no environment, and its child may be too new. */
+/** One scan can miss a process: during exec it has no environment, and its child may be too new. */
 const EMPTY_ROUNDS = 3
 
-/** The variables that every process of a shell session is started with. */
+/** Returns the variables that every process of a shell session is started with. */
 export function shellMark(conversationId: string, sessionId: string, stateDir: string): Record<string, string> {
   return { [MARK]: `${conversationId}/${sessionId}`, [STATE_MARK]: stateDir }
 }
 
-/** The variables that every process of one command is started with, beside those of its shell. */
+/** Returns the variables that every process of one command is started with, in addition to those of its shell. */
 export function commandMark(commandId: string): Record<string, string> {
   return { [COMMAND_MARK]: commandId }
 }
@@ -44,13 +45,13 @@ type MarkedCensus = {
   readonly byConversation: ReadonlyMap<string, readonly Counted<Marks>[]>
 }
 
-/** One for this whole process, as there is one /proc: what conversations look for at the same time is one look. */
+/** One for the whole server, because there is one /proc: concurrent searches of conversations share one scan. */
 const census = new ProcessCensus<Marks, MarkedCensus>(readMarks, (all) => ({
   all,
   byConversation: Map.groupBy(all, ({ marks }) => marks.conversationId),
 }))
 
-/** Of one conversation, as far as its shells have their directories in `stateDir`. */
+/** Returns the processes of one conversation whose shells have their directories in `stateDir`. */
 export async function findMarkedProcesses(conversationId: string, stateDir: string): Promise<MarkedProcess[]> {
   const found = await markedWith(conversationId)
   return found.flatMap(({ entry, marks }) => {
@@ -59,12 +60,12 @@ export async function findMarkedProcesses(conversationId: string, stateDir: stri
   })
 }
 
-/** Ends those very processes and all below them; resolves when none of them lives. Answers which they were. */
+/** Ends exactly these processes and all their descendants; resolves when all are dead. Returns the ended processes. */
 export async function endTrees(roots: readonly ProcessEntry[]): Promise<ProcessEntry[]> {
   const ended = new Map<string, ProcessEntry>()
   await endAll(() => {
     const alive = roots.filter(isAlive).flatMap((root) => [root, ...findDescendants(root.pid)])
-    // What was below a root may outlive it, and have children of its own by now.
+    // Descendants may outlive their root, and have new children by now.
     const orphans = [...ended.values()].filter(isAlive).flatMap((one) => [one, ...findDescendants(one.pid)])
     const found = [...alive, ...orphans].filter(({ isZombie }) => !isZombie)
     for (const process of found) ended.set(keyOf(process), process)
@@ -73,7 +74,7 @@ export async function endTrees(roots: readonly ProcessEntry[]): Promise<ProcessE
   return [...ended.values()]
 }
 
-/** Ends all processes of a command, also those that have left the tree of its shell. */
+/** Ends all processes of a command, including those that left the process tree of its shell. */
 export async function endMarkedCommand(commandId: string): Promise<void> {
   await endAll(async () => entriesOf((await census.take()).all.filter(({ marks }) => marks.commandId === commandId)))
 }
@@ -87,9 +88,10 @@ export async function endMarkedProcesses(conversationId: string, sessionId?: str
 }
 
 /**
- * Ends what a server that was killed has left running, of all the conversations that `isOurs` knows. For who holds the
- * lock on `dataDir`: none of these belongs to a server that lives. Those of a server on a copy of the data are spared.
- * Answers the ids of the conversations that had some. When there are none, as nearly always, it looks only once.
+ * Ends the processes that a killed server left running, of all conversations for which `isOurs` is true. Call it only
+ * with the lock on `dataDir`: none of these processes belongs to a running server. Processes of a server on a copy of
+ * the data are not ended. Returns the ids of the conversations that had some. If there are none, as usual, it scans
+ * only once.
  */
 export async function endOrphans(dataDir: string, isOurs: (conversationId: string) => boolean): Promise<string[]> {
   const ids = new Set<string>()
@@ -106,7 +108,7 @@ export async function endOrphans(dataDir: string, isOurs: (conversationId: strin
   return [...ids]
 }
 
-/** Ends whatever shells with their directories in `dataDir` have started. Answers what is still there. */
+/** Ends everything that shells with directories in `dataDir` have started. Returns the processes that are left. */
 export async function endAllMarked(dataDir: string): Promise<ProcessEntry[]> {
   const find = async () => {
     const { all } = await census.take()
@@ -122,7 +124,7 @@ const markedWith = async (conversationId: string) => (await census.take()).byCon
 const entriesOf = (counted: readonly Counted<Marks>[]) => counted.map(({ entry }) => entry)
 
 function readMarks(environment: string): Marks | undefined {
-  // Without it, as most are: nothing has to be taken apart.
+  // Most processes have no mark and need no parsing.
   if (!environment.includes(`${MARK}=`)) return undefined
   const [conversationId, sessionId] = valueIn(environment, MARK)?.split('/') ?? []
   if (conversationId === undefined || sessionId === undefined) return undefined
@@ -147,10 +149,10 @@ function valueIn(environment: string, name: string): string | undefined {
   return entry?.slice(name.length + 1)
 }
 
-/** Stops all before any is killed: else one could start another while its parent dies, for as long as it is quicker. */
+/** Stops all processes before killing any: otherwise one could keep starting others while its parent dies. */
 async function freezeAll(find: () => Promise<ProcessEntry[]>, deadline: number): Promise<ProcessEntry[]> {
   const frozen = new Map<string, ProcessEntry>()
-  // Once at least: what is found late is killed all the same.
+  // Run at least once: processes found late are killed, too.
   for (let round = 0; round === 0 || performance.now() < deadline; round++) {
     const found = (await find()).map((process) => [keyOf(process), process] as const)
     const running = found.filter(([key]) => !frozen.has(key))

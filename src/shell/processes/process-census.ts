@@ -1,6 +1,6 @@
 /**
- * Looks at the environments of all processes, once for everybody who asks at the same time: a thousand conversations that
- * end together cost one look at /proc per round, not a thousand. Processes without marks are remembered.
+ * Scans the environments of all processes, once for all concurrent callers: a thousand conversations that end together
+ * cost one scan of /proc per round, not a thousand. Remembers processes without marks.
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -8,33 +8,33 @@ import { mapBounded } from '../../lib/map-bounded.ts'
 import { settlesWithin } from '../../lib/bounded-wait.ts'
 import { findProcess, type ProcessEntry } from './process-table.ts'
 
-/** Environments read at the same time. */
+/** Environments read concurrently. */
 const READ_CONCURRENCY = 4
-/** Of one environment: the read can hang while its process is stuck in the kernel. */
+/** Per environment: the read can hang while its process is blocked in the kernel. */
 const READ_TIMEOUT_MS = 500
-/** Processes looked at before others get a turn. */
+/** Processes scanned before other work gets a turn. */
 const SLICE = 100
 /**
- * For so long a pid is taken for the process that it was. Before it can be used again, the kernel has to hand out all
- * others, at least 32,768.
+ * How long a pid is assumed to be the same process. Before it can be reused, the kernel has to assign all others, at
+ * least 32,768.
  */
 const TRUST_MS = 250
 
 export type Counted<Marks> = { readonly entry: ProcessEntry; readonly marks: Marks }
 
 type Unmarked = {
-  /** Absent when its environment could not be read: it is read again. */
+  /** Absent if its environment could not be read: it is read again. */
   readonly startTime?: string
   seenAt: number
 }
 
-/** `read` finds the marks in an environment (`NAME=value`, NUL); `arrange` prepares a census for those who search in it. */
+/** `read` parses the marks in an environment (`NAME=value`, NUL); `arrange` prepares a census for searches. */
 export class ProcessCensus<Marks, Arranged> {
   readonly #read: (environment: string) => Marks | undefined
   readonly #arrange: (counted: readonly Counted<Marks>[]) => Arranged
-  /** By pid. A process without marks gets none later: only our own shells set them, before their first program. */
+  /** By pid. A process without marks never gets any: only our own shells set them, before their first program. */
   #unmarked = new Map<number, Unmarked>()
-  /** Reads that hang: a second one of the same process would hang too, and take another thread. */
+  /** Pending reads: a second one of the same process would hang too, and block another thread. */
   readonly #hanging = new Set<number>()
   #underWay: Promise<unknown> = Promise.resolve()
   #next: Promise<Arranged> | undefined
@@ -47,13 +47,13 @@ export class ProcessCensus<Marks, Arranged> {
     this.#arrange = arrange
   }
 
-  /** Of a moment after the call, without zombies and processes that we may not look into. */
+  /** Returns a scan that began after the call, without zombies and inaccessible processes. */
   take(): Promise<Arranged> {
-    // Not the one that is under way: it may have passed what the caller looks for.
+    // Do not use the scan in progress: it may have passed the process already.
     this.#next ??= this.#underWay.then(() => {
       this.#next = undefined
       const taken = this.#count().then(this.#arrange)
-      this.#underWay = taken.catch(() => {}) // who asked for it is told
+      this.#underWay = taken.catch(() => {}) // its caller handles the error
       return taken
     })
     return this.#next
@@ -85,7 +85,7 @@ export class ProcessCensus<Marks, Arranged> {
       .catch(() => undefined)
       .finally(() => this.#hanging.delete(pid))
     const environment = (await settlesWithin(READ_TIMEOUT_MS, reading)) ? await reading : undefined
-    // While it executes a program it has an empty one for a moment.
+    // During exec its environment is empty for a moment.
     if (environment === '') return undefined
     const marks = environment === undefined ? undefined : this.#read(environment)
     const seenAt = performance.now()

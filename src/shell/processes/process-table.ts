@@ -1,28 +1,28 @@
-/** Reads one process or one tree of /proc: what it is, who started it, and how to signal exactly the one that was meant. */
+/** Reads one process or one process tree from /proc, and signals exactly the intended process. */
 import { readFileSync, readdirSync } from 'node:fs'
 
-/** In the flags of proc(5): a thread of the kernel, which was not started by a program. */
+/** In the flags of proc(5): a kernel thread, which was not started by a program. */
 const PF_KTHREAD = 0x0020_0000
 
 export type ProcessEntry = {
   readonly pid: number
-  /** Of its executable; after a fork still that of its parent. */
+  /** Name of its executable; after a fork still the parent's. */
   readonly name: string
   readonly parentId: number
   readonly groupId: number
-  /** As proc(5) has it: `R`, `S`, `D`, … */
+  /** As in proc(5): `R`, `S`, `D`, … */
   readonly state: string
   readonly isZombie: boolean
   readonly isKernelThread: boolean
-  /** Clock ticks since boot. With the pid it names one process for ever; a pid alone is used again. */
+  /** Clock ticks since boot. Together with the pid it identifies one process permanently; a pid alone is reused. */
   readonly startTime: string
 }
 
-/** `undefined` when there is no such process. */
+/** Returns `undefined` if there is no such process. */
 export function findProcess(pid: number): ProcessEntry | undefined {
   const stat = readProc(`/proc/${pid}/stat`)
   if (stat === undefined) return undefined
-  // proc(5): `pid (comm) state ppid pgrp …`; comm may hold spaces and parentheses, so count from its last one.
+  // proc(5): `pid (comm) state ppid pgrp …`; comm may contain spaces and parentheses, so count from the last one.
   const nameEnd = stat.lastIndexOf(')')
   const name = stat.slice(stat.indexOf('(') + 1, nameEnd)
   const fields = stat.slice(nameEnd + 2).split(' ')
@@ -40,21 +40,21 @@ export function findProcess(pid: number): ProcessEntry | undefined {
   }
 }
 
-/** What it was started with, arguments separated by spaces; its name, of one that has none. */
+/** Returns its arguments, separated by spaces; its name if it has none. */
 export function commandLineOf({ pid, name }: ProcessEntry): string {
   return readProc(`/proc/${pid}/cmdline`)?.replace(/\0+$/, '').replaceAll('\0', ' ') || `[${name}]`
 }
 
-/** Linux tells user space all times in hundredths of a second. */
+/** Linux reports all times to user space in hundredths of a second. */
 const TICKS_PER_SECOND = 100
 
-/** Unix time, milliseconds. */
+/** Unix time in milliseconds. */
 export function startedAt({ startTime }: ProcessEntry): number {
   const bootedAt = Number(/^btime (\d+)$/m.exec(readProc('/proc/stat') ?? '')?.[1] ?? 0)
   return (bootedAt + Number(startTime) / TICKS_PER_SECOND) * 1000
 }
 
-/** All processes below `pid`, parents first, without those for which `skip` holds and what is below them. */
+/** Returns all descendants of `pid`, parents first, except those for which `skip` is true and their descendants. */
 export function findDescendants(pid: number, skip: (entry: ProcessEntry) => boolean = () => false): ProcessEntry[] {
   const found: ProcessEntry[] = []
   const pending = childPids(pid)
@@ -67,36 +67,39 @@ export function findDescendants(pid: number, skip: (entry: ProcessEntry) => bool
   return found
 }
 
-/** Whether that very process runs still; one that nobody has waited for does not. */
+/** True if exactly that process still runs; a zombie does not. */
 export function isAlive(entry: ProcessEntry): boolean {
   const now = findProcess(entry.pid)
   return now !== undefined && now.startTime === entry.startTime && !now.isZombie
 }
 
-/** Signals that very process; one that took over its pid is left alone. Answers whether there was one to signal. */
+/** Signals exactly that process; never another one that reuses its pid. Returns true if it existed. */
 export function signalProcess(entry: ProcessEntry, signal: NodeJS.Signals): boolean {
   return isAlive(entry) && sendSignal(entry.pid, signal)
 }
 
 /** Signals the whole group that `member` is in. */
 export function signalGroup(member: ProcessEntry, signal: NodeJS.Signals): boolean {
-  // 0 is a group outside of our PID namespace, and as an argument of kill(2) it would be our own.
+  // 0 is a group outside our PID namespace, and as an argument of kill(2) it would be our own.
   if (member.groupId <= 1) return signalProcess(member, signal)
   return isAlive(member) && sendSignal(-member.groupId, signal)
 }
 
-/** The process so many generations below `pid`, each time the first child; undefined when there is none (yet). */
+/**
+ * Returns the process this many generations below `pid`, each time the first child; undefined if there is none (yet).
+ */
 export function findFirstborn(pid: number, generations: number): ProcessEntry | undefined {
   if (generations === 0) return findProcess(pid)
-  // proc(5): in the order of their start; what comes in from a process that has ended is put behind them.
+  // proc(5): in order of start; children inherited from an ended process come last.
   const [first] = childPids(pid)
   return first === undefined ? undefined : findFirstborn(first, generations - 1)
 }
 
-/** The process at or below `pid` that calls itself `ownPid`: in a sandbox it counts in a PID namespace of its own. */
+/** Returns the process at or below `pid` with the pid `ownPid` inside its sandbox's PID namespace. */
 export function findByOwnPid(pid: number, ownPid: string): number | undefined {
   const candidates = [pid, ...findDescendants(pid).map((entry) => entry.pid)]
-  // proc_pid_status(5): the pid in each namespace, the innermost last. A kernel without PID namespaces has no such line.
+  // proc_pid_status(5): the pid in each namespace, the innermost last. A kernel without PID namespaces has no such
+  // line.
   return candidates.find((candidate) => {
     const status = readProc(`/proc/${candidate}/status`)
     return status !== undefined && (/^NSpid:.*?(\d+)$/m.exec(status)?.[1] ?? String(candidate)) === ownPid
@@ -114,11 +117,11 @@ function taskIds(pid: number): string[] {
   try {
     return readdirSync(`/proc/${pid}/task`)
   } catch {
-    return [] // The process is gone.
+    return [] // the process is gone
   }
 }
 
-/** `undefined` also when the process vanishes while it is read (ESRCH). */
+/** Returns `undefined` also if the process vanishes during the read (ESRCH). */
 function readProc(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
@@ -132,6 +135,6 @@ function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
     process.kill(pid, signal)
     return true
   } catch {
-    return false // It ended in between, or is not ours to signal.
+    return false // it ended meanwhile, or we may not signal it
   }
 }

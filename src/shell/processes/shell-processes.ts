@@ -1,16 +1,19 @@
-/** What runs in a conversation: all that its shells started and what has left their trees, but not the shells of its sessions. */
+/**
+ * Lists the processes of a conversation: everything its shells started, including processes that left their trees, but
+ * not the shells of its sessions.
+ */
 import type { BashProcess } from '../bash-process.ts'
 import { findMarkedProcesses } from './marked-processes.ts'
 import type { ProcessEntry } from './process-table.ts'
 
 export type ShellProcess = {
   readonly entry: ProcessEntry
-  /** Undefined of a shell that is for one command. */
+  /** Undefined for a shell of a single command. */
   readonly sessionId: string | undefined
   readonly commandId: string | undefined
 }
 
-/** A shell that runs. `commandId`: it is for that command alone. */
+/** A running shell. `commandId`: it belongs to that command alone. */
 export type RunningShell = {
   readonly sessionId: string
   readonly commandId: string | undefined
@@ -31,7 +34,7 @@ export async function listShellProcesses({
 }: ShellProcessesOptions): Promise<ShellProcess[]> {
   const found = new Map<number, ShellProcess>()
   const add = (process: ShellProcess) => found.set(process.entry.pid, process)
-  // By their trees first: a program may have been started without our mark.
+  // Search by process trees first: a program may have been started without our mark.
   for (const { sessionId, commandId, bash } of shells)
     for (const entry of bash.descendants())
       add({ entry, sessionId: commandId === undefined ? sessionId : undefined, commandId })
@@ -46,12 +49,12 @@ export async function listShellProcesses({
     .sort((a, b) => Number(a.entry.startTime) - Number(b.entry.startTime) || a.entry.pid - b.entry.pid)
 }
 
-/** What a command in the background runs in is the command's own. */
+/** The shell of a background command belongs to the command. */
 function addShell({ commandId, bash }: RunningShell, add: (process: ShellProcess) => void): void {
   if (bash.entry) add({ entry: bash.entry, sessionId: undefined, commandId })
 }
 
-/** Sets the id of a shell that is for one command apart from all ids that sessions can have. */
+/** Distinguishes the id of a single command's shell from all possible session ids. */
 const FORK_PREFIX = '@'
 
 export const forkIdOf = (commandId: string): string => FORK_PREFIX + commandId

@@ -184,7 +184,7 @@ describe('the firehose', () => {
     {
       using reader = await life.firehose.open()
       for (const cursor of ['1', 'x', '', '00', 'AAAAAAAAAAAAAAAAAAA'])
-        expect(() => reader.positionOf(cursor), cursor).toThrow(/gave no such cursor/)
+        expect(() => reader.positionOf(cursor), cursor).toThrow(/did not issue this cursor/)
     }
     await life.stop()
     await truncate(indexOf(directory.path), 48)
@@ -197,7 +197,7 @@ describe('the firehose', () => {
     await truncate(indexOf(directory.path), 5)
     life = startLife(directory.path, ids)
     using reader = await life.firehose.open()
-    expect(() => reader.positionOf(last!.cursor)).toThrow(/gave no such cursor/)
+    expect(() => reader.positionOf(last!.cursor)).toThrow(/did not issue this cursor/)
   })
 
   test('passes over conversations that are gone and those it cannot read, and says so of the latter', async () => {
