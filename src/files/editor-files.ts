@@ -10,6 +10,7 @@ import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
 import { access, lstat, open, rename, unlink } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import type { Listing } from './directory-listing.ts'
 import { listTwoLevels } from './directory-listing.ts'
@@ -19,7 +20,6 @@ import { FileRefusal, told } from './file-refusal.ts'
 import { codeOf } from '../lib/error-code.ts'
 import type { OpenedPath } from './opened-path.ts'
 import { findMissing, makeDirectory, openAt, openDirectory, openUnmoved, within } from './opened-path.ts'
-import type { Ownership } from './publish-file.ts'
 import { makeAlike, publishNew } from './publish-file.ts'
 
 /** What is at a path. `path` is the real one: absolute, and free of links. */
@@ -37,6 +37,8 @@ export type FoundFile = {
   readonly path: string
   readonly bytes: Buffer
   readonly version: FileVersion
+  /** Its permissions. */
+  readonly mode: number
 }
 
 /** Where a file can be made, together with the directories that are missing before it. */
@@ -53,8 +55,8 @@ export interface EditorFiles {
   /** Reads all of a file of at most `maxBytes`. Links are followed. */
   look(path: string, maxBytes: number): Promise<FoundEntry>
   list(directory: string): Promise<Listing>
-  /** Refuses when something is there by now. */
-  create(missing: Missing, bytes: Buffer): Promise<void>
+  /** Refuses when something is there by now. `mode`: the permissions; by default those of any new file. */
+  create(missing: Missing, bytes: Buffer, mode?: number): Promise<void>
   /** Keeps mode and, where it may, owner. Refuses when the file is not the one that was found any more. */
   replace(file: FoundFile, bytes: Buffer): Promise<void>
   remove(file: FoundFile): Promise<void>
@@ -81,12 +83,13 @@ export function createEditorFiles(rules: () => FileRules): EditorFiles {
         return await listTwoLevels(place, gate)
       }),
 
-    create: (missing, bytes) =>
+    create: (missing, bytes, mode) =>
       told(missing.path, async () => {
         await gate.check(missing.path, 'write')
         await using directory = await makeDirectory(dirname(missing.path))
         const target = within(directory, basename(missing.path))
-        await withTemporary(directory, bytes, undefined, (temporary) => publishNew(temporary, target))
+        const prepare = async (file: FileHandle) => void (mode !== undefined && (await file.chmod(mode)))
+        await withTemporary(directory, bytes, { mode: 0o666, prepare }, (temporary) => publishNew(temporary, target))
       }),
 
     replace: (file, bytes) =>
@@ -97,7 +100,8 @@ export function createEditorFiles(rules: () => FileRules): EditorFiles {
         const { mode, uid, gid } = await refuseChanged(target, file)
         // The directory's permission would do; but who takes the right to write from a file means the file.
         await access(target, constants.W_OK)
-        await withTemporary(directory, bytes, { mode, uid, gid }, async (temporary) => {
+        const prepare = (file: FileHandle) => makeAlike(file, { mode, uid, gid })
+        await withTemporary(directory, bytes, { mode: 0o600, prepare }, async (temporary) => {
           await refuseChanged(target, file)
           await rename(temporary, target)
         })
@@ -138,7 +142,7 @@ async function readFile({ handle, path }: OpenedPath, maxBytes: number): Promise
   await using reading = await open(`/proc/self/fd/${handle.fd}`, constants.O_RDONLY)
   const version = await reading.stat({ bigint: true })
   if (version.size > maxBytes) return { kind: 'large', path, size: Number(version.size) }
-  return { kind: 'file', path, bytes: await reading.readFile(), version }
+  return { kind: 'file', path, bytes: await reading.readFile(), version, mode: Number(version.mode) & 0o777 }
 }
 
 async function refuseChanged(target: string, { path, version }: FoundFile): Promise<BigIntStats> {
@@ -159,14 +163,14 @@ async function refuseChanged(target: string, { path, version }: FoundFile): Prom
 async function withTemporary(
   directory: OpenedPath,
   bytes: Buffer,
-  like: Ownership | undefined,
+  { mode, prepare }: { readonly mode: number; readonly prepare: (file: FileHandle) => Promise<void> },
   publish: (temporary: string) => Promise<void>,
 ): Promise<void> {
   const temporary = within(directory, `.edit-${randomBytes(8).toString('hex')}.tmp`)
   try {
-    await using file = await open(temporary, 'wx', like ? 0o600 : 0o666)
+    await using file = await open(temporary, 'wx', mode)
     await file.writeFile(bytes)
-    if (like) await makeAlike(file, like)
+    await prepare(file)
     // Before it takes the name of the old file, or a power cut could leave an empty one in its place.
     await file.sync()
     await publish(temporary)

@@ -11,10 +11,10 @@ export function limitEditor(files: EditorFiles, quota: DiskQuota): EditorFiles {
   return {
     look: (path, maxBytes) => files.look(path, maxBytes),
     list: (directory) => files.list(directory),
-    async create(missing, bytes) {
+    async create(missing, bytes, mode) {
       // An empty file takes its place too.
       await refuseBeyond(Math.max(bytes.length, 1))
-      await files.create(missing, bytes)
+      await files.create(missing, bytes, mode)
       quota.add(bytes.length)
     },
     async replace(file, bytes) {

@@ -7,7 +7,10 @@ import { findMatches, lineAt } from './text-edit.ts'
 /** Longer texts are quoted in part. */
 const MAX_QUOTED = 200
 
-export async function explainNoMatch(path: string, text: string, wanted: string): Promise<string> {
+/** Which file, and what the tool calls the text that is looked for. */
+export type Looked = { readonly path: string; readonly parameter: string }
+
+export async function explainNoMatch({ path, parameter }: Looked, text: string, wanted: string): Promise<string> {
   const quoted = wanted.length > MAX_QUOTED ? `${wanted.slice(0, MAX_QUOTED).toWellFormed()}…` : wanted
   const slices = createSlices()
   let hint: string | undefined
@@ -16,7 +19,7 @@ export async function explainNoMatch(path: string, text: string, wanted: string)
     await slices.rest()
     hint ??= await find(text, wanted)
   }
-  return `No replacement was performed, old_str \`${quoted}\` did not appear verbatim in ${path}. ${hint ?? 'View the file to see what it has.'}`
+  return `No replacement was performed, ${parameter} \`${quoted}\` did not appear verbatim in ${path}. ${hint ?? 'View the file to see what it has.'}`
 }
 
 type Hint = (text: string, wanted: string) => Promise<string | undefined> | string | undefined

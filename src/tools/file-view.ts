@@ -4,6 +4,7 @@ import { MAX_LISTED } from '../files/directory-listing.ts'
 import { EditorError } from './editor-faults.ts'
 import type { Edit } from './text-edit.ts'
 import { countLines, lineAt, lineStart } from './text-edit.ts'
+import type { ToolOutcome } from './tool.ts'
 
 /** A view shows at most so many characters of a file; the next call can ask for the lines after. */
 export const MAX_VIEW_CHARS = 32_000
@@ -19,7 +20,12 @@ const SNIPPET_CONTEXT = 4
 
 export type View = { readonly text: string; readonly isCut: boolean }
 
-type Redact = (text: string) => Promise<string>
+export type Redact = (text: string) => Promise<string>
+
+/** How much is shown: of one line, and of all lines by `sizeOf`. */
+type ViewBounds = { readonly lineChars: number; readonly size: number; readonly sizeOf: (line: string) => number }
+
+const VIEW_BOUNDS: ViewBounds = { lineChars: MAX_LINE_CHARS, size: MAX_VIEW_CHARS, sizeOf: (line) => line.length }
 
 /** A file, or the lines of it that are asked for: both ends count, -1 is the last line. Throws an `EditorError` for lines that it has not. */
 export async function showText(
@@ -34,6 +40,8 @@ export async function showText(
   const view = await showLines(`Here's the result of running \`cat -n\` on ${path}:`, text, { first, last }, redact)
   return { ...view, text: note + view.text }
 }
+
+export const viewOutcome = ({ text, isCut }: View): ToolOutcome => ({ output: text, ...(isCut && { truncated: true }) })
 
 type Lines = { readonly first: number; readonly last: number }
 
@@ -101,23 +109,24 @@ function linesToShow(
   return { first, last: wanted === -1 ? count : Math.min(wanted, count), note }
 }
 
-async function numberLines(
+export async function numberLines(
   text: string,
   { first, last }: Lines,
   redact: Redact,
+  { lineChars, size, sizeOf }: ViewBounds = VIEW_BOUNDS,
 ): Promise<{ lines: string[]; isCut: boolean }> {
   const lines: string[] = []
-  let room = MAX_VIEW_CHARS
+  let room = size
   let isCut = false
   let at = lineStart(text, first - 1)
   for (let number = first; number <= last; number++) {
     const end = text.indexOf('\n', at)
     const line = withoutReturn(text.slice(at, end === -1 ? undefined : end))
-    const shown = `${String(number).padStart(6)}\t${await shorten(line, redact)}`
-    room -= shown.length + 1
+    const shown = `${String(number).padStart(6)}\t${await shorten(line, lineChars, redact)}`
+    room -= sizeOf(shown) + 1
     // At least one line, however long: a view that shows nothing leads nowhere.
     if (room < 0 && lines.length > 0) return { lines, isCut: true }
-    isCut ||= line.length > MAX_LINE_CHARS
+    isCut ||= line.length > lineChars
     lines.push(shown)
     at = end + 1
   }
@@ -126,9 +135,9 @@ async function numberLines(
 
 const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line)
 
-async function shorten(line: string, redact: Redact): Promise<string> {
-  if (line.length <= MAX_LINE_CHARS) return line
-  const redacted = await redact(line.slice(0, MAX_LINE_CHARS + MAX_SECRET_CHARS))
-  const shown = redacted.slice(0, MAX_LINE_CHARS).toWellFormed()
-  return `${shown} [… ${line.length - MAX_LINE_CHARS} more characters in this line]`
+async function shorten(line: string, most: number, redact: Redact): Promise<string> {
+  if (line.length <= most) return line
+  const redacted = await redact(line.slice(0, most + MAX_SECRET_CHARS))
+  const shown = redacted.slice(0, most).toWellFormed()
+  return `${shown} [… ${line.length - most} more characters in this line]`
 }

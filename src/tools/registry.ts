@@ -1,11 +1,13 @@
 /** Which tools there are: how each is made, and by which names clients may ask for it. */
-import { join } from 'node:path'
 import { Problem } from '../contract/problem.ts'
-import type { EditorFiles } from '../files/editor-files.ts'
 import type { Shells } from '../shell/shell.ts'
 import { createBashTool } from './bash.ts'
 import { createFileEditor } from './file-editor.ts'
-import type { FileEditorDeps } from './file-editor.ts'
+import { AgentFiles } from './files/agent-files.ts'
+import type { AgentFilesDeps } from './files/agent-files.ts'
+import { createEdit, createMultiEdit } from './files/edit.ts'
+import { createRead } from './files/read.ts'
+import { createWrite } from './files/write.ts'
 import { createFinish } from './finish.ts'
 import { createTaskTracker } from './task-tracker.ts'
 import { createThink } from './think.ts'
@@ -14,22 +16,25 @@ import type { Tool } from './tool.ts'
 /** What the tools of one conversation may work with. */
 export type ToolDeps = {
   readonly shells: Pick<Shells, 'get'>
-  readonly files: EditorFiles
-  /** The conversation's own directory, among the server's files. */
-  readonly stateDirectory: string
   /** Output of the last successful call of a tool in `TOOLS_KEPT_IN_LOG`, undefined when there was none. */
   readonly lastOutput: (toolName: string) => unknown
-} & Pick<FileEditorDeps, 'sealer' | 'redact'>
+} & AgentFilesDeps
+
+/** The same, with what the tools of one conversation share. */
+type SharedDeps = Omit<ToolDeps, keyof AgentFilesDeps> & { readonly files: AgentFiles }
 
 /** A new tool is a file of its own and a line here. */
 const TOOLS = {
   Bash: ({ shells }) => createBashTool(shells),
-  FileEditor: ({ stateDirectory, ...deps }) =>
-    createFileEditor({ ...deps, historyDirectory: join(stateDirectory, 'edits') }),
+  FileEditor: ({ files }) => createFileEditor(files),
   TaskTracker: ({ lastOutput }) => createTaskTracker(() => lastOutput('TaskTracker')),
   Finish: () => createFinish(),
   Think: () => createThink(),
-} satisfies Record<string, (deps: ToolDeps) => Tool>
+  Read: ({ files }) => createRead(files),
+  Write: ({ files }) => createWrite(files),
+  Edit: ({ files }) => createEdit(files),
+  MultiEdit: ({ files }) => createMultiEdit(files),
+} satisfies Record<string, (deps: SharedDeps) => Tool>
 
 export type ToolName = keyof typeof TOOLS
 
@@ -67,7 +72,8 @@ export function resolveToolNames(names: readonly string[]): ToolName[] {
 
 /** Names that a log has and this version does not know are passed over. */
 export function createTools(names: readonly string[], deps: ToolDeps): Tool[] {
-  return names.filter(isToolName).map((name) => TOOLS[name](deps))
+  const shared = { ...deps, files: new AgentFiles(deps) }
+  return names.filter(isToolName).map((name) => TOOLS[name](shared))
 }
 
 function resolveToolName(name: string, at: number): ToolName {

@@ -33,6 +33,8 @@ export interface Tool<Input = unknown> {
   readonly output?: z.ZodType
   /** It touches nothing but the conversation's own log: nobody is asked about it. */
   readonly harmless?: boolean
+  /** It changes nothing, and its calls do not depend on each other: those of one turn may run at the same time. */
+  readonly readOnly?: boolean
   /** Calling it says that the work is done: the run ends after the turn, and its output, as the model reads it, is what the run says at its end. */
   readonly finishes?: boolean
   run(input: Input, context: ToolContext): Promise<ToolOutcome>

@@ -23,6 +23,7 @@ import { toLlmError } from '../../src/llm/llm-errors.ts'
 import { createToolCallAssembly } from '../../src/llm/answer/tool-call-assembly.ts'
 import { explainNoMatch } from '../../src/tools/edit-hints.ts'
 import { showEdit, showText } from '../../src/tools/file-view.ts'
+import { replaceEvery } from '../../src/tools/files/replace-text.ts'
 import { withPlainLineEnds, withReturns } from '../../src/tools/line-ends.ts'
 import {
   countLines,
@@ -47,6 +48,7 @@ const upstream = (message: string) =>
   toLlmError(new UpstreamFailure({ message }), { endpoint: ENDPOINT, redact: same, partial: undefined })
 
 const SPACES = (size: number) => `${' '.repeat(size)}x`
+const LOOKED = { path: '/f', parameter: 'old_str' }
 const FILLED = (size: number) => 'a'.repeat(size)
 /** Found nowhere in a text of `a`, but nearly, everywhere. */
 const NEARLY = (size: number) => `${'a'.repeat(size / 4)}b${'a'.repeat(size / 4)}`
@@ -112,16 +114,19 @@ const WORK: readonly (readonly [what: string, work: (size: number) => unknown])[
   ['a pattern of brackets', (size) => namesMatched('['.repeat(999), size)],
   ['a pattern of classes', (size) => namesMatched('*[a-b]'.repeat(166), size)],
   ['a pattern of gaps', (size) => namesMatched(`${'*a'.repeat(499)}b`, size)],
-  ['an edit: the text is nowhere', (size) => explainNoMatch('/f', FILLED(size), NEARLY(size))],
-  ['an edit: spaces', (size) => explainNoMatch('/f', ' '.repeat(size), SPACES(size / 2))],
+  ['an edit: the text is nowhere', (size) => explainNoMatch(LOOKED, FILLED(size), NEARLY(size))],
+  ['an edit: spaces', (size) => explainNoMatch(LOOKED, ' '.repeat(size), SPACES(size / 2))],
   [
     'an edit: line numbers',
-    (size) => explainNoMatch('/f', FILLED(size), ' '.repeat(size / 2).concat('1'.repeat(size / 2))),
+    (size) => explainNoMatch(LOOKED, FILLED(size), ' '.repeat(size / 2).concat('1'.repeat(size / 2))),
   ],
   [
     'an edit: the text is everywhere',
     async (size) => linesAt(FILLED(size), (await findMatches(FILLED(size), 'a')).starts),
   ],
+  ['an edit of all: much is found', (size) => replaceEvery(FILLED(size), ['a', 'b'], LOOKED)],
+  ['an edit of all: line ends', (size) => replaceEvery('a\r\n'.repeat(size / 3), ['a\n', 'b\n'], LOOKED)],
+  ['an edit of all: one line', (size) => replaceEvery(`\r\n${FILLED(size)}`, ['a', '\n'], LOOKED)],
   ['an edit: line ends', (size) => replacementAt('\r\n'.repeat(size / 2), size / 2 - 1, '\n', '\n\n')],
   ['an edit: lines put in', (size) => insertionAfter('\r\n'.repeat(size / 2), size / 2, '\n'.repeat(size))],
   [

@@ -1,26 +1,32 @@
-/** An editor on a directory of its own, as a conversation has it. */
+/** A tool for files on a directory of its own, as a conversation has it. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { AgentFiles } from '../../src/tools/files/agent-files.ts'
 import { createFileEditor } from '../../src/tools/file-editor.ts'
-import type { ToolOutcome } from '../../src/tools/tool.ts'
+import type { Tool, ToolOutcome } from '../../src/tools/tool.ts'
 import { createEditorFiles } from '../../src/files/editor-files.ts'
 import { makeDirectory } from '../files/editor-fixture.ts'
 import { contextIn } from './tool-fixture.ts'
 
-export async function openEditor() {
+/** The editor alone. */
+export const openEditor = () => openFiles(createFileEditor)
+
+/** `make` makes the tool that is called unless another is named; all tools work with the same files. */
+export async function openFiles(make: (files: AgentFiles) => Tool) {
   const root = await makeDirectory()
   const [workdir, server] = [join(root, 'work'), join(root, 'server')]
   await mkdir(workdir)
   await mkdir(server)
   const open = () =>
-    createFileEditor({
+    new AgentFiles({
       files: createEditorFiles(() => ({ forbidden: [server, '/proc'] })),
-      historyDirectory: join(server, 'edits'),
+      stateDirectory: server,
       // Plain, so that tests can look at it and make some of it up.
       sealer: { seal: (content) => content, unseal: (sealed) => sealed },
       redact: async (text) => text.replaceAll('hunter2-hunter2', '<secret:PIN>'),
     })
-  let tool = open()
+  let files = open()
+  let tool = make(files)
   const at = (name: string) => join(workdir, name)
   const call = (input: object): Promise<ToolOutcome> => tool.run(tool.input.parse(input), contextIn(workdir))
   return {
@@ -31,8 +37,16 @@ export async function openEditor() {
     get tool() {
       return tool
     },
+    /** Calls another tool. */
+    callWith: (other: (files: AgentFiles) => Tool, input: object): Promise<ToolOutcome> => {
+      const called = other(files)
+      return called.run(called.input.parse(input), contextIn(workdir))
+    },
     /** As after a restart of the server. */
-    reopen: () => void (tool = open()),
+    reopen: () => {
+      files = open()
+      tool = make(files)
+    },
     write: (name: string, content: string | Buffer) => writeFile(at(name), content),
     read: (name: string) => readFile(at(name), 'utf8'),
     bytes: (name: string) => readFile(at(name)),

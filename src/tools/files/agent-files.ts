@@ -1,0 +1,155 @@
+/**
+ * The files of one conversation as all of its tools work with them: what was read is remembered, changes are made one at
+ * a time, and each is noted so that it can be undone. The tools decide what to show and what to write.
+ */
+import { isAbsolute, join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { EditorFiles, FoundEntry, FoundFile, Missing } from '../../files/editor-files.ts'
+import { FileRefusal } from '../../files/file-refusal.ts'
+import { Queue } from '../../lib/queue.ts'
+import { createEditHistory } from '../edit-history.ts'
+import type { Content, ContentSealer, EditHistory, PastEdit } from '../edit-history.ts'
+import { MAX_FILE_BYTES, asFile, decode, encode } from '../editor-content.ts'
+import { EditorError, mebibytes } from '../editor-faults.ts'
+import type { DecodedText } from '../text-encoding.ts'
+import type { ToolOutcome } from '../tool.ts'
+import { SeenFiles } from './seen-files.ts'
+
+export type AgentFilesDeps = {
+  readonly files: EditorFiles
+  /** The conversation's own directory among the server's files: past edits and what was read are kept there. */
+  readonly stateDirectory: string
+  readonly sealer: ContentSealer
+  /** Takes secrets out of what is shown in part only: cut off, they would not be found later. */
+  readonly redact: (text: string) => Promise<string>
+}
+
+/** A file as it was found, and its text. */
+export type OpenText = { readonly file: FoundFile; readonly decoded: DecodedText }
+
+/** Where something is to be written: over a file, or where there is none. */
+export type EditPlace = FoundFile | Missing
+
+export class AgentFiles {
+  readonly redact: AgentFilesDeps['redact']
+  readonly #files: EditorFiles
+  readonly #history: EditHistory
+  readonly #seen: SeenFiles
+  readonly #turns = new Queue({ limit: 1 })
+
+  constructor({ files, stateDirectory, sealer, redact }: AgentFilesDeps) {
+    this.redact = redact
+    this.#files = files
+    this.#history = createEditHistory({ directory: join(stateDirectory, 'edits'), sealer })
+    this.#seen = new SeenFiles(join(stateDirectory, 'read-files'))
+  }
+
+  /** Runs work that changes files, after the work that was given before it. See `toOutcome`. */
+  change(work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
+    return this.#turns.run(() => toOutcome(work))
+  }
+
+  look(path: string, maxBytes: number = MAX_FILE_BYTES): Promise<FoundEntry> {
+    refuseNul(path)
+    return this.#files.look(path, maxBytes)
+  }
+
+  list(directory: string): ReturnType<EditorFiles['list']> {
+    return this.#files.list(directory)
+  }
+
+  /** Throws an `EditorError` if it is not a text file. */
+  async openText(path: string): Promise<OpenText> {
+    const file = asFile(path, await this.look(path))
+    const decoded = decode(path, file.bytes)
+    // A file of many megabytes takes a while in each step: between two of them others have a turn.
+    await nextTurn()
+    return { file, decoded }
+  }
+
+  /** The model has been shown this file, or a part of it. */
+  noteRead({ path, bytes }: FoundFile): Promise<void> {
+    return this.#seen.note(path, bytes)
+  }
+
+  /** Throws an `EditorError` unless the model knows the file as it is. `shown` is the path that the model has given. */
+  async requireRead(shown: string, { path, bytes }: FoundFile): Promise<void> {
+    const seen = await this.#seen.state(path, bytes)
+    if (seen === 'never')
+      throw new EditorError(`${shown} has not been read in this conversation. Read it first, then change it.`)
+    if (seen === 'changed')
+      throw new EditorError(`${shown} has changed on disk since it was read. Read it again, then change it.`)
+  }
+
+  /** Writes a text in the encoding of the old one. Throws an `EditorError` if it would be too large. */
+  async writeText(shown: string, place: EditPlace, decoded: DecodedText): Promise<void> {
+    await this.write(place, boundedBytes(shown, decoded))
+  }
+
+  /** Replaces, creates or removes. The edit is noted first: an edit that cannot be undone must not be made. */
+  async write(place: EditPlace, content: Content): Promise<void> {
+    const note = await this.#history.note(place.path, contentOf(place), content)
+    try {
+      await this.put(place, content)
+    } catch (error) {
+      await note.forget()
+      throw error
+    }
+  }
+
+  /** As `write`, without a note: for what takes back an edit. */
+  async put(place: EditPlace, content: Content, mode?: number): Promise<void> {
+    if (place.kind !== 'missing') await (content ? this.#files.replace(place, content) : this.#files.remove(place))
+    else if (content) await this.#files.create(place, content, mode)
+    if (content) await this.#seen.note(place.path, content)
+  }
+
+  /** The newest edit of that file; those that a crash prevented are forgotten. */
+  async lastEdit(place: EditPlace): Promise<PastEdit | undefined> {
+    const now = contentOf(place)
+    let last = await this.#history.last(place.path)
+    while (last && !last.left(now) && last.isMoot(now)) {
+      await last.forget()
+      last = await this.#history.last(place.path)
+    }
+    return last
+  }
+}
+
+/** Turns what a call may not do, or what the file system refuses, into an outcome that the model can act on. */
+export async function toOutcome(work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof EditorError) return failure('invalid_input', error.message)
+    if (error instanceof FileRefusal) return failure(error.isForbidden ? 'denied' : 'failed', error.message)
+    throw error
+  }
+}
+
+const failure = (type: 'invalid_input' | 'failed' | 'denied', message: string): ToolOutcome => ({
+  output: message,
+  error: { type, message },
+})
+
+/** A path as the model gives it; a relative one begins at the workdir. */
+export function absolutePath(workdir: string, path: string): string {
+  const whole = isAbsolute(path) ? path : `${workdir}/${path}`
+  // Where `..` leads after a link is for the file system to say.
+  return whole.split('/').includes('..') ? whole : join(whole)
+}
+
+export const contentOf = (place: EditPlace): Content => (place.kind === 'file' ? place.bytes : undefined)
+
+/** The bytes of a text. Throws an `EditorError` for more than can be edited. */
+function boundedBytes(shown: string, decoded: DecodedText): Buffer {
+  const bytes = encode(shown, decoded)
+  if (bytes.length <= MAX_FILE_BYTES) return bytes
+  throw new EditorError(
+    `${shown} would be larger than the ${mebibytes(MAX_FILE_BYTES)} that can be edited; nothing was changed.`,
+  )
+}
+
+function refuseNul(path: string): void {
+  if (path.includes('\0')) throw new EditorError('The path contains a NUL character.')
+}

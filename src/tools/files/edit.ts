@@ -1,0 +1,129 @@
+/** The `Edit` and `MultiEdit` tools: replace texts in a file that the model knows. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { z } from 'zod'
+import { EditorError } from '../editor-faults.ts'
+import { showEdit, viewOutcome } from '../file-view.ts'
+import type { Edit } from '../text-edit.ts'
+import { applyEdit, difference } from '../text-edit.ts'
+import type { Tool, ToolOutcome } from '../tool.ts'
+import type { AgentFiles } from './agent-files.ts'
+import { absolutePath } from './agent-files.ts'
+import { replaceEvery, replaceOnce } from './replace-text.ts'
+
+const FilePath = z.string().min(1).describe('Absolute path of the file.')
+
+const Replacement = {
+  old_string: z
+    .string()
+    .describe(
+      'The text to replace, exactly as in the file, without line numbers. Empty: create a file that is missing.',
+    ),
+  new_string: z.string().describe('The text to put in its place.'),
+  replace_all: z.boolean().default(false).describe('Replace every occurrence; otherwise there must be exactly one.'),
+}
+
+const EditInput = z.object({ file_path: FilePath, ...Replacement })
+type EditInput = z.infer<typeof EditInput>
+
+/** More would be a new file. */
+const MAX_EDITS = 200
+
+const MultiEditInput = z.object({
+  file_path: FilePath,
+  edits: z
+    .array(z.object(Replacement))
+    .min(1)
+    .max(MAX_EDITS)
+    .describe('Applied in order, each to the result of the one before.'),
+})
+type MultiEditInput = z.infer<typeof MultiEditInput>
+
+const RULES = `- The file must have been read in this conversation, and must not have changed since.
+- \`old_string\` must match the file exactly, with all whitespace, and must occur once: include lines around it to make it unique, or set \`replace_all\`.
+- Encoding and line endings of the file are kept: write line endings as newlines.`
+
+export function createEdit(files: AgentFiles): Tool<EditInput> {
+  return {
+    name: 'Edit',
+    description: `Replaces a text in a file.\n\n${RULES}`,
+    input: EditInput,
+    output: z.string(),
+    run: ({ file_path, ...wanted }, { workdir }) =>
+      files.change(() => edit(files, absolutePath(workdir, file_path), wanted)),
+  }
+}
+
+export function createMultiEdit(files: AgentFiles): Tool<MultiEditInput> {
+  return {
+    name: 'MultiEdit',
+    description: `Makes several replacements in one file: all of them, or none if one fails.\n\n${RULES}`,
+    input: MultiEditInput,
+    output: z.string(),
+    run: ({ file_path, edits }, { workdir }) =>
+      files.change(() => multiEdit(files, absolutePath(workdir, file_path), edits)),
+  }
+}
+
+type Wanted = Omit<EditInput, 'file_path'>
+
+async function edit(files: AgentFiles, path: string, wanted: Wanted): Promise<ToolOutcome> {
+  if (wanted.old_string === '') return await create(files, path, wanted.new_string)
+  const { file, decoded } = await openKnown(files, path)
+  const { text, change, count } = await replace(path, decoded.text, wanted)
+  await files.writeText(path, file, { ...decoded, text })
+  await nextTurn()
+  const snippet = await showEdit(path, text, change, files.redact)
+  const times = wanted.replace_all ? ` ${count} occurrences were replaced.` : ''
+  return viewOutcome({ ...snippet, text: `The file ${path} has been edited.${times} ${snippet.text}` })
+}
+
+async function multiEdit(files: AgentFiles, path: string, edits: readonly Wanted[]): Promise<ToolOutcome> {
+  const [first, ...others] = edits
+  const isNew = first?.old_string === '' && (await files.look(path)).kind === 'missing'
+  const opened = isNew ? undefined : await openKnown(files, path)
+  let text = opened?.decoded.text ?? first?.new_string ?? ''
+  const done: string[] = isNew ? ['created the file'] : []
+  for (const wanted of isNew ? others : edits) {
+    const number = done.length + 1
+    const replaced = await replace(path, text, wanted).catch((error: unknown) => {
+      if (!(error instanceof EditorError)) throw error
+      throw new EditorError(`Edit ${number} of ${edits.length} failed, and none was made. ${error.message}`)
+    })
+    text = replaced.text
+    done.push(`replaced ${replaced.count === 1 ? 'one occurrence' : `${replaced.count} occurrences`}`)
+  }
+  if (opened) await files.writeText(path, opened.file, { ...opened.decoded, text })
+  else await create(files, path, text)
+  const list = done.map((what, at) => `${at + 1}. ${what}`).join('\n')
+  return { output: `Made ${edits.length} edits in ${path}:\n${list}` }
+}
+
+async function create(files: AgentFiles, path: string, text: string): Promise<ToolOutcome> {
+  const found = await files.look(path, 0)
+  if (found.kind !== 'missing')
+    throw new EditorError(`${path} exists. Give the text to replace in \`old_string\`, or use Write.`)
+  await files.writeText(path, found, { text, encoding: 'utf-8', hasBom: false })
+  return { output: `File created successfully at: ${path}` }
+}
+
+async function openKnown(files: AgentFiles, path: string) {
+  const opened = await files.openText(path)
+  await files.requireRead(path, opened.file)
+  return opened
+}
+
+type Replaced = { readonly text: string; readonly change: Edit; readonly count: number }
+
+async function replace(path: string, text: string, wanted: Wanted): Promise<Replaced> {
+  const { old_string, new_string, replace_all } = wanted
+  if (old_string === '') throw new EditorError('`old_string` is empty. Give the text to be replaced.')
+  if (old_string === new_string)
+    throw new EditorError('No replacement was performed: `old_string` and `new_string` are the same.')
+  const looked = { path, parameter: 'old_string' }
+  if (replace_all) {
+    const all = await replaceEvery(text, [old_string, new_string], looked)
+    return { ...all, change: difference(text, all.text) }
+  }
+  const change = await replaceOnce(text, [old_string, new_string], looked, ', or set replace_all')
+  return { text: applyEdit(text, change), change, count: 1 }
+}

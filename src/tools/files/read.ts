@@ -1,0 +1,94 @@
+/** The `Read` tool: shows a text file with line numbers, an image as an image, and a notebook as text. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { z } from 'zod'
+import { UserPart } from '../../contract/message.ts'
+import { asFile, decode, showImage } from '../editor-content.ts'
+import { EditorError } from '../editor-faults.ts'
+import type { View } from '../file-view.ts'
+import { numberLines, viewOutcome } from '../file-view.ts'
+import type { FoundFile } from '../../files/editor-files.ts'
+import { imageType } from '../image-type.ts'
+import { countLines } from '../text-edit.ts'
+import type { Tool, ToolOutcome } from '../tool.ts'
+import type { AgentFiles } from './agent-files.ts'
+import { absolutePath, toOutcome } from './agent-files.ts'
+import { notebookText } from './notebook.ts'
+
+/** Lines that one call shows at most. */
+export const MAX_READ_LINES = 2000
+
+/** Characters of one line that are shown. */
+export const MAX_READ_LINE_CHARS = 2000
+
+/** Bytes of UTF-8 that one call shows at most: about 25,000 tokens. */
+export const MAX_READ_BYTES = 100_000
+
+const ReadInput = z.object({
+  file_path: z.string().min(1).describe('Absolute path of the file.'),
+  offset: z.int().nonnegative().optional().describe('The line to start at, counted from 1.'),
+  limit: z.int().positive().optional().describe(`How many lines to show; at most ${MAX_READ_LINES}.`),
+})
+type ReadInput = z.infer<typeof ReadInput>
+
+const DESCRIPTION = `Reads a file.
+
+- Text is shown with line numbers as \`cat -n\` does: up to ${MAX_READ_LINES} lines, ${MAX_READ_LINE_CHARS} characters of each. Use \`offset\` and \`limit\` for the other parts of a long file.
+- PNG, JPEG, GIF and WebP files are shown as images, Jupyter notebooks as text. PDF and other binary files are not supported.
+- It reads files, not directories: use Bash (\`ls\`) for those.
+- Read a file before you change it. Several files can be read in one turn.`
+
+export function createRead(files: AgentFiles): Tool<ReadInput> {
+  return {
+    name: 'Read',
+    description: DESCRIPTION,
+    input: ReadInput,
+    output: z.union([z.string(), z.array(UserPart)]),
+    readOnly: true,
+    run: ({ file_path, offset = 1, limit = MAX_READ_LINES }, { workdir }) =>
+      toOutcome(() => read(files, absolutePath(workdir, file_path), { first: Math.max(offset, 1), limit })),
+  }
+}
+
+type Wanted = { readonly first: number; readonly limit: number }
+
+/** Also for other tools that show files by lines. Throws what `toOutcome` turns into an outcome. */
+export async function read(files: AgentFiles, path: string, wanted: Wanted): Promise<ToolOutcome> {
+  const found = await files.look(path)
+  if (found.kind === 'directory') throw new EditorError(`${path} is a directory. Use Bash (\`ls\`) to list it.`)
+  const file = asFile(path, found)
+  const type = imageType(file.bytes)
+  const outcome = type ? showImage(path, type, file.bytes) : viewOutcome(await show(files, path, file, wanted))
+  await files.noteRead(file)
+  return outcome
+}
+
+async function show(files: AgentFiles, path: string, { bytes }: FoundFile, { first, limit }: Wanted): Promise<View> {
+  if (bytes.subarray(0, PDF_HEAD.length).equals(PDF_HEAD))
+    throw new EditorError(`${path} is a PDF, which this tool cannot show. Use Bash: \`pdftotext -layout FILE -\`.`)
+  const { text: written, encoding } = decode(path, bytes)
+  await nextTurn()
+  const notebook = path.endsWith('.ipynb') ? notebookText(written) : undefined
+  const text = notebook ?? written
+  const count = countLines(text)
+  if (count === 0) return { text: `The file ${path} is empty.`, isCut: false }
+  if (first > count) throw new EditorError(`${path} has ${count} lines; \`offset\` ${first} is behind its end.`)
+  const last = Math.min(count, first - 1 + Math.min(limit, MAX_READ_LINES))
+  const { lines, isCut } = await numberLines(text, { first, last }, files.redact, READ_BOUNDS)
+  const shownTo = first - 1 + lines.length
+  const notes = [
+    encoding === 'latin-1' && '[The file is not UTF-8; its bytes are shown as Latin-1.]',
+    notebook !== undefined && '[This is a notebook, shown as text. In the file itself it is JSON.]',
+    shownTo < count && `[Lines ${shownTo + 1} to ${count} are not shown. Continue with offset ${shownTo + 1}.]`,
+  ].filter((note) => note !== false)
+  // A part that was asked for is not cut.
+  const isShort = isCut || (shownTo < count && lines.length < limit)
+  return { text: [...lines, ...notes].join('\n'), isCut: isShort }
+}
+
+const PDF_HEAD = Buffer.from('%PDF-')
+
+const READ_BOUNDS = {
+  lineChars: MAX_READ_LINE_CHARS,
+  size: MAX_READ_BYTES,
+  sizeOf: (line: string) => Buffer.byteLength(line),
+}

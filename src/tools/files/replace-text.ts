@@ -1,0 +1,97 @@
+/** Replaces a text in a text as a model asks for it: where it is the only one, or everywhere. */
+import { createPatientFinder } from '../../lib/text/find-text.ts'
+import { createSlices } from '../../lib/time-slices.ts'
+import { MAX_FILE_BYTES } from '../editor-content.ts'
+import { EditorError, mebibytes } from '../editor-faults.ts'
+import type { Looked } from '../edit-hints.ts'
+import { explainNoMatch } from '../edit-hints.ts'
+import { withPlainLineEnds, withReturns } from '../line-ends.ts'
+import type { Edit } from '../text-edit.ts'
+import { findMatches, linesAt, replacementAt } from '../text-edit.ts'
+
+/** Throws an `EditorError` if the old text is not there, or more than once. */
+export async function replaceOnce(
+  text: string,
+  [oldText, newText]: readonly [string, string],
+  looked: Looked,
+  advice = '',
+): Promise<Edit> {
+  const { searched, starts } = await findMatches(text, oldText)
+  const [start] = starts
+  if (start === undefined) throw new EditorError(await explainNoMatch(looked, text, oldText))
+  if (starts.length > 1) {
+    const lines = linesAt(searched, starts).join(', ')
+    const { path, parameter } = looked
+    throw new EditorError(
+      `No replacement was performed. Multiple occurrences of ${parameter} in lines [${lines}] of ${path}. Please ensure it is unique: include more of the lines around it${advice}.`,
+    )
+  }
+  return replacementAt(text, start, oldText, newText)
+}
+
+export type Replaced = { readonly text: string; readonly count: number }
+
+/**
+ * Replaces all occurrences that do not overlap, from the beginning. Line ends are as in `replaceOnce`: each replacement
+ * gets those of the line where it begins. Takes time linear to the texts.
+ */
+export async function replaceEvery(
+  text: string,
+  [oldText, newText]: readonly [string, string],
+  looked: Looked,
+): Promise<Replaced> {
+  const isPlain = oldText.includes('\r') || !text.includes('\r\n')
+  const searched = isPlain ? text : withPlainLineEnds(text)
+  const starts = await findEvery(searched, oldText)
+  if (starts.length === 0) throw new EditorError(await explainNoMatch(looked, text, oldText))
+  if (text.length + starts.length * (newText.length - oldText.length) > MAX_FILE_BYTES)
+    throw new EditorError(
+      `${looked.path} would be larger than the ${mebibytes(MAX_FILE_BYTES)} that can be edited; nothing was changed.`,
+    )
+  const places = isPlain ? starts.map((start) => [start, start + oldText.length] as const) : undefined
+  const originals = places ?? originalPlaces(text, starts, oldText.length)
+  const withEnds = isPlain || newText.includes('\r') ? () => newText : endsLike(text, newText)
+  const pieces: string[] = []
+  let from = 0
+  for (const [start, end] of originals) {
+    pieces.push(text.slice(from, start), withEnds(start))
+    from = end
+  }
+  return { text: pieces.join('') + text.slice(from), count: starts.length }
+}
+
+async function findEvery(searched: string, wanted: string): Promise<number[]> {
+  const slices = createSlices()
+  const find = createPatientFinder(searched, wanted, slices)
+  const starts: number[] = []
+  for (let at = await find(0); at !== -1; at = await find(at + wanted.length)) {
+    starts.push(at)
+    await slices.rest()
+  }
+  return starts
+}
+
+/** Ascending offsets in the text with plain line ends -> those in the text as it is, in one pass. */
+function originalPlaces(text: string, starts: readonly number[], length: number): (readonly [number, number])[] {
+  let at = 0
+  let plain = 0
+  const advanceTo = (offset: number) => {
+    for (; plain < offset; plain++) at += text[at] === '\r' && text[at + 1] === '\n' ? 2 : 1
+    return at
+  }
+  return starts.map((start) => [advanceTo(start), advanceTo(start + length)] as const)
+}
+
+/** The new text with the line ends of the line at an offset; the offsets must ascend. */
+function endsLike(text: string, newText: string): (offset: number) => string {
+  const withReturn = withReturns(newText)
+  let end = text.indexOf('\n')
+  let isReturn = text[end - 1] === '\r'
+  return (offset) => {
+    while (end !== -1 && end < offset) {
+      isReturn = text[end - 1] === '\r'
+      end = text.indexOf('\n', end + 1)
+    }
+    return (end === -1 ? isReturn : text[end - 1] === '\r') ? withReturn : newText
+  }
+}

@@ -1,0 +1,61 @@
+/** The `Write` tool: creates a file, or replaces all of one that the model knows. */
+import { z } from 'zod'
+import { asFile } from '../editor-content.ts'
+import { EditorError } from '../editor-faults.ts'
+import { withReturns } from '../line-ends.ts'
+import type { DecodedText } from '../text-encoding.ts'
+import { decodeText, encodeText } from '../text-encoding.ts'
+import type { Tool, ToolOutcome } from '../tool.ts'
+import type { AgentFiles } from './agent-files.ts'
+import { absolutePath } from './agent-files.ts'
+
+const WriteInput = z.object({
+  file_path: z.string().min(1).describe('Absolute path of the file.'),
+  content: z.string().describe('The whole content of the file.'),
+})
+type WriteInput = z.infer<typeof WriteInput>
+
+const DESCRIPTION = `Writes a whole file. It creates the file and missing directories, or replaces the file.
+
+- An existing file must have been read in this conversation, and must not have changed since. To change a part of it, use an edit tool.
+- The encoding and the line endings of an existing file are kept: write line endings as newlines.`
+
+export function createWrite(files: AgentFiles): Tool<WriteInput> {
+  return {
+    name: 'Write',
+    description: DESCRIPTION,
+    input: WriteInput,
+    output: z.string(),
+    run: ({ file_path, content }, { workdir }) =>
+      files.change(() => write(files, absolutePath(workdir, file_path), content)),
+  }
+}
+
+/** Also for other tools that write whole files. Runs within `AgentFiles.change`. */
+export async function write(files: AgentFiles, path: string, text: string): Promise<ToolOutcome> {
+  const found = await files.look(path)
+  if (found.kind === 'directory') throw new EditorError(`${path} is a directory; give the path of a file.`)
+  if (found.kind === 'missing') {
+    await files.writeText(path, found, { text, encoding: 'utf-8', hasBom: false })
+    return { output: `File created successfully at: ${path}` }
+  }
+  const file = asFile(path, found)
+  await files.requireRead(path, file)
+  const decoded = withFormOf(file.bytes, text)
+  await files.writeText(path, file, decoded)
+  return { output: `The file ${path} has been replaced.${changeOfEncoding(file.bytes, decoded)}` }
+}
+
+/** The new text in the encoding of the old bytes, if it can be written so, and with their line endings, if they are all alike. */
+function withFormOf(bytes: Buffer, text: string): DecodedText {
+  const old = decodeText(bytes)
+  if (!old) return { text, encoding: 'utf-8', hasBom: false }
+  const usesReturns = old.text.includes('\r\n') && !/(^|[^\r])\n/.test(old.text) && !text.includes('\r')
+  const decoded = { ...old, text: usesReturns ? withReturns(text) : text }
+  return encodeText(decoded) ? decoded : { ...decoded, encoding: 'utf-8', hasBom: false }
+}
+
+function changeOfEncoding(bytes: Buffer, { encoding }: DecodedText): string {
+  const before = decodeText(bytes)?.encoding
+  return before === undefined || before === encoding ? '' : ` It was ${before} and is now ${encoding}.`
+}

@@ -1,0 +1,18 @@
+/** Prints what Read says about a file that nobody may open. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createEditorFiles } from '../../../../src/files/editor-files.ts'
+import { AgentFiles } from '../../../../src/tools/files/agent-files.ts'
+import { createRead } from '../../../../src/tools/files/read.ts'
+import { contextIn } from '../../tool-fixture.ts'
+
+const [directory] = process.argv.slice(2) as [string]
+writeFileSync(join(directory, 'a'), 'x', { mode: 0 })
+const files = new AgentFiles({
+  files: createEditorFiles(() => ({ forbidden: [] })),
+  stateDirectory: directory,
+  sealer: { seal: (content) => content, unseal: (sealed) => sealed },
+  redact: async (text) => text,
+})
+const { error } = await createRead(files).run({ file_path: 'a' }, contextIn(directory))
+console.log(JSON.stringify(error))
