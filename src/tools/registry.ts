@@ -11,6 +11,7 @@ import { createWrite } from './files/write.ts'
 import { createFinish } from './finish.ts'
 import { createTaskTracker } from './task-tracker.ts'
 import { createThink } from './think.ts'
+import { createApplyPatch } from './patch/apply-patch.ts'
 import type { Tool } from './tool.ts'
 
 /** What the tools of one conversation may work with. */
@@ -34,6 +35,7 @@ const TOOLS = {
   Write: ({ files }) => createWrite(files),
   Edit: ({ files }) => createEdit(files),
   MultiEdit: ({ files }) => createMultiEdit(files),
+  apply_patch: ({ files }) => createApplyPatch(files),
 } satisfies Record<string, (deps: SharedDeps) => Tool>
 
 export type ToolName = keyof typeof TOOLS

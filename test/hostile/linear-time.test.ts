@@ -24,6 +24,8 @@ import { createToolCallAssembly } from '../../src/llm/answer/tool-call-assembly.
 import { explainNoMatch } from '../../src/tools/edit-hints.ts'
 import { showEdit, showText } from '../../src/tools/file-view.ts'
 import { replaceEvery } from '../../src/tools/files/replace-text.ts'
+import { parsePatch } from '../../src/tools/patch/parse-patch.ts'
+import { patchText } from '../../src/tools/patch/patch-text.ts'
 import { withPlainLineEnds, withReturns } from '../../src/tools/line-ends.ts'
 import {
   countLines,
@@ -49,6 +51,11 @@ const upstream = (message: string) =>
 
 const SPACES = (size: number) => `${' '.repeat(size)}x`
 const LOOKED = { path: '/f', parameter: 'old_str' }
+const NEARLY_LINES = (size: number) => `@@\n${' a\n'.repeat(size / 8)}-b\n`
+const patched = (text: string, hunks: string) => {
+  const [file] = parsePatch(`*** Begin Patch\n*** Update File: a\n${hunks}*** End Patch`)
+  return patchText('a', text, file?.kind === 'update' ? file.hunks : [])
+}
 const FILLED = (size: number) => 'a'.repeat(size)
 /** Found nowhere in a text of `a`, but nearly, everywhere. */
 const NEARLY = (size: number) => `${'a'.repeat(size / 4)}b${'a'.repeat(size / 4)}`
@@ -124,6 +131,8 @@ const WORK: readonly (readonly [what: string, work: (size: number) => unknown])[
     'an edit: the text is everywhere',
     async (size) => linesAt(FILLED(size), (await findMatches(FILLED(size), 'a')).starts),
   ],
+  ['a patch: the lines are nowhere', (size) => patched('a\n'.repeat(size / 2), NEARLY_LINES(size)).catch(() => {})],
+  ['a patch: many hunks', (size) => patched('a\n'.repeat(size / 2), '@@\n-a\n+b\n'.repeat(Math.min(size / 10, 200)))],
   ['an edit of all: much is found', (size) => replaceEvery(FILLED(size), ['a', 'b'], LOOKED)],
   ['an edit of all: line ends', (size) => replaceEvery('a\r\n'.repeat(size / 3), ['a\n', 'b\n'], LOOKED)],
   ['an edit of all: one line', (size) => replaceEvery(`\r\n${FILLED(size)}`, ['a', '\n'], LOOKED)],

@@ -14,12 +14,11 @@ export const openEditor = () => openFiles(createFileEditor)
 /** `make` makes the tool that is called unless another is named; all tools work with the same files. */
 export async function openFiles(make: (files: AgentFiles) => Tool) {
   const root = await makeDirectory()
-  const [workdir, server] = [join(root, 'work'), join(root, 'server')]
-  await mkdir(workdir)
-  await mkdir(server)
+  const [workdir, server, readonly] = [join(root, 'work'), join(root, 'server'), join(root, 'readonly')]
+  for (const directory of [workdir, server, readonly]) await mkdir(directory)
   const open = () =>
     new AgentFiles({
-      files: createEditorFiles(() => ({ forbidden: [server, '/proc'] })),
+      files: createEditorFiles(() => ({ forbidden: [server, '/proc'], readable: [readonly] })),
       stateDirectory: server,
       // Plain, so that tests can look at it and make some of it up.
       sealer: { seal: (content) => content, unseal: (sealed) => sealed },
@@ -32,6 +31,8 @@ export async function openFiles(make: (files: AgentFiles) => Tool) {
   return {
     workdir,
     server,
+    /** What is in there can be read, but not changed. */
+    readonly,
     at,
     call,
     get tool() {

@@ -30,6 +30,13 @@ export type OpenText = { readonly file: FoundFile; readonly decoded: DecodedText
 /** Where something is to be written: over a file, or where there is none. */
 export type EditPlace = FoundFile | Missing
 
+/** `content`: undefined removes the file. `mode`: the permissions of a file that is created. */
+export type FileChange = {
+  readonly place: EditPlace
+  readonly content: Content
+  readonly mode: number | undefined
+}
+
 export class AgentFiles {
   readonly redact: AgentFilesDeps['redact']
   readonly #files: EditorFiles
@@ -83,18 +90,50 @@ export class AgentFiles {
 
   /** Writes a text in the encoding of the old one. Throws an `EditorError` if it would be too large. */
   async writeText(shown: string, place: EditPlace, decoded: DecodedText): Promise<void> {
-    await this.write(place, boundedBytes(shown, decoded))
+    await this.write(place, encode(shown, decoded))
   }
 
-  /** Replaces, creates or removes. The edit is noted first: an edit that cannot be undone must not be made. */
+  /** Replaces, creates or removes a file. */
   async write(place: EditPlace, content: Content): Promise<void> {
-    const note = await this.#history.note(place.path, contentOf(place), content)
+    await this.writeAll([{ place, content, mode: undefined }])
+  }
+
+  /**
+   * Makes all of the changes, or none: if one fails, those before it are taken back. Each is atomic, but not all together:
+   * a crash can leave the first of them. A change is noted before it is made: what cannot be undone must not be made.
+   */
+  async writeAll(changes: readonly FileChange[]): Promise<void> {
+    const done: (readonly [FileChange, PastEdit])[] = []
     try {
-      await this.put(place, content)
+      for (const change of changes) {
+        refuseTooLarge(change)
+        const note = await this.#history.note(change.place.path, contentOf(change.place), change.content)
+        done.push([change, note])
+        await this.put(change.place, change.content, change.mode)
+      }
     } catch (error) {
-      await note.forget()
+      await this.#takeBack(done, error)
       throw error
     }
+  }
+
+  /** The last change may have failed, and then has left the file as it was. */
+  async #takeBack(done: readonly (readonly [FileChange, PastEdit])[], cause: unknown): Promise<void> {
+    const left: string[] = []
+    for (const [{ place }, note] of done.toReversed()) {
+      const now = await this.#files.look(place.path, MAX_FILE_BYTES).catch(() => undefined)
+      const isChanged = (now?.kind === 'file' || now?.kind === 'missing') && note.left(contentOf(now))
+      const before = contentOf(place)
+      const mode = place.kind === 'file' ? place.mode : undefined
+      const isBack = !isChanged || (await this.put(now, before, mode).then(...SUCCEEDED))
+      if (isBack) await note.forget()
+      else left.push(place.path)
+    }
+    if (left.length > 0)
+      throw new FileRefusal(
+        `${cause instanceof Error ? cause.message : String(cause)} The changes of ${left.join(', ')} could not be taken back.`,
+        { cause },
+      )
   }
 
   /** As `write`, without a note: for what takes back an edit. */
@@ -141,12 +180,13 @@ export function absolutePath(workdir: string, path: string): string {
 
 export const contentOf = (place: EditPlace): Content => (place.kind === 'file' ? place.bytes : undefined)
 
-/** The bytes of a text. Throws an `EditorError` for more than can be edited. */
-function boundedBytes(shown: string, decoded: DecodedText): Buffer {
-  const bytes = encode(shown, decoded)
-  if (bytes.length <= MAX_FILE_BYTES) return bytes
+/** For `then`: whether it succeeded. */
+const SUCCEEDED = [() => true, () => false] as const
+
+function refuseTooLarge({ place, content }: FileChange): void {
+  if (!content || content.length <= MAX_FILE_BYTES) return
   throw new EditorError(
-    `${shown} would be larger than the ${mebibytes(MAX_FILE_BYTES)} that can be edited; nothing was changed.`,
+    `${place.path} would be larger than the ${mebibytes(MAX_FILE_BYTES)} that can be edited; nothing was changed.`,
   )
 }
 

@@ -1,0 +1,123 @@
+/** The `apply_patch` tool: changes several files by one patch, all of them or none. */
+import { z } from 'zod'
+import { asFile, decode, encode } from '../editor-content.ts'
+import { EditorError, doesNotExist } from '../editor-faults.ts'
+import type { Content } from '../edit-history.ts'
+import type { AgentFiles, EditPlace } from '../files/agent-files.ts'
+import { absolutePath, contentOf } from '../files/agent-files.ts'
+import type { Tool, ToolOutcome } from '../tool.ts'
+import type { FilePatch } from './parse-patch.ts'
+import { parsePatch } from './parse-patch.ts'
+import { patchText } from './patch-text.ts'
+
+const ApplyPatchInput = z.object({ input: z.string().describe('The whole patch.') })
+type ApplyPatchInput = z.infer<typeof ApplyPatchInput>
+
+const DESCRIPTION = `Changes files by a patch: all of it, or nothing if a part does not fit.
+
+*** Begin Patch
+*** Add File: path
++each line of the new file
+*** Update File: path
+*** Move to: new path (optional)
+@@ a line to find first, such as a class or function (optional)
+ a line that is kept
+-a line that is removed
++a line that is added
+*** Delete File: path
+*** End Patch
+
+- Give about 3 kept lines before and after each change; the changes of a file must be in its order.
+- Paths are relative to the working directory, or absolute.
+- "*** End of File" behind a hunk says that its lines are the last ones.`
+
+export function createApplyPatch(files: AgentFiles): Tool<ApplyPatchInput> {
+  return {
+    name: 'apply_patch',
+    description: DESCRIPTION,
+    input: ApplyPatchInput,
+    output: z.string(),
+    run: ({ input }, { workdir }) => files.change(() => applyPatch(files, workdir, input)),
+  }
+}
+
+async function applyPatch(files: AgentFiles, workdir: string, input: string): Promise<ToolOutcome> {
+  const patched = new PatchedFiles(files, workdir)
+  const done: string[] = []
+  for (const part of parsePatch(input)) done.push(await patched.apply(part))
+  await files.writeAll(patched.changes())
+  return { output: ['The patch was applied:', ...done].join('\n') }
+}
+
+/** A file as it was, and as the patch leaves it. */
+type PatchedFile = { readonly place: EditPlace; now: Content; mode: number | undefined }
+
+/** The files of a patch, in memory: nothing is written before all of it fits. */
+class PatchedFiles {
+  readonly #files: AgentFiles
+  readonly #workdir: string
+  /** By their real paths: two names can mean one file. */
+  readonly #open = new Map<string, PatchedFile>()
+
+  constructor(files: AgentFiles, workdir: string) {
+    this.#files = files
+    this.#workdir = workdir
+  }
+
+  /** Returns a line for the result, such as `M src/a.ts`. */
+  async apply(part: FilePatch): Promise<string> {
+    const file = await this.#at(part.path)
+    switch (part.kind) {
+      case 'add':
+        if (file.now) throw new EditorError(`${part.path} exists already; use "*** Update File".`)
+        file.now = encodeNew(part.path, part.lines)
+        return `A ${part.path}`
+      case 'delete':
+        if (!file.now) throw doesNotExist(part.path)
+        file.now = undefined
+        return `D ${part.path}`
+      case 'update':
+        return await this.#update(file, part)
+    }
+  }
+
+  /** Removals last: if something fails, as much as possible is still there. */
+  changes() {
+    const changed = [...this.#open.values()].filter(({ place, now }) => now !== contentOf(place))
+    return changed
+      .map(({ place, now, mode }) => ({ place, content: now, mode }))
+      .toSorted((a, b) => Number(!a.content) - Number(!b.content))
+  }
+
+  async #update(file: PatchedFile, { path, moveTo, hunks }: Extract<FilePatch, { kind: 'update' }>): Promise<string> {
+    if (!file.now) throw doesNotExist(path)
+    const decoded = decode(path, file.now)
+    const text = await patchText(path, decoded.text, hunks)
+    const bytes = encode(path, { ...decoded, text })
+    if (moveTo === undefined) {
+      file.now = bytes
+      return `M ${path}`
+    }
+    const target = await this.#at(moveTo)
+    if (target.now) throw new EditorError(`${moveTo} exists already; ${path} cannot be moved there.`)
+    target.now = bytes
+    target.mode = file.mode
+    file.now = undefined
+    return `M ${path} -> ${moveTo}`
+  }
+
+  async #at(path: string): Promise<PatchedFile> {
+    const found = await this.#files.look(absolutePath(this.#workdir, path))
+    const place = found.kind === 'missing' ? found : asFile(path, found)
+    let file = this.#open.get(place.path)
+    if (!file) {
+      file = { place, now: contentOf(place), mode: place.kind === 'file' ? place.mode : undefined }
+      this.#open.set(place.path, file)
+    }
+    return file
+  }
+}
+
+function encodeNew(path: string, lines: readonly string[]): Buffer {
+  return encode(path, { text: lines.map((line) => `${line}\n`).join(''), encoding: 'utf-8', hasBom: false })
+}
