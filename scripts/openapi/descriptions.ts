@@ -82,6 +82,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'Creates a callback. The response contains the signing secret, which is returned only once. Deliveries begin with the next event.',
   listCallbacks: 'Returns the callbacks in the order of their creation. Header values are masked.',
   getCallback: 'Returns one callback with the position that it has reached.',
+  rotateCallbackSecret:
+    'Returns a new signing secret. Until the overlap is over, deliveries have a signature by each of the two.',
   updateCallback: 'Changes the fields that are sent and keeps the others.',
   deleteCallback: 'Deletes the callback and waits for a delivery that is in progress.',
   listDeliveries: 'Returns the last deliveries of one callback with their outcome, newest first.',

@@ -79,6 +79,10 @@ export const Callback = z
       .int()
       .nonnegative()
       .describe('All events up to this seq were delivered, skipped, or do not match this callback.'),
+    previous_secret_until: z.iso
+      .datetime()
+      .optional()
+      .describe('After a rotation: until then deliveries are also signed with the previous secret.'),
     failing_since: z.iso.datetime().optional().describe('All attempts have failed since this time.'),
     next_attempt_at: z.iso.datetime().optional(),
     created_at: z.iso.datetime(),
@@ -91,6 +95,20 @@ export const CreatedCallback = Callback.extend({
   secret: z.string().describe('Signing secret of the deliveries (`whsec_…`). It is returned only once.'),
 }).meta({ id: 'CreatedCallback' })
 export type CreatedCallback = z.infer<typeof CreatedCallback>
+
+const MAX_OVERLAP_SECONDS = 30 * 24 * 3600
+
+export const RotateCallbackSecret = z
+  .strictObject({
+    overlap_seconds: z
+      .int()
+      .min(0)
+      .max(MAX_OVERLAP_SECONDS)
+      .default(24 * 3600)
+      .describe('How long deliveries are also signed with the previous secret.'),
+  })
+  .meta({ id: 'RotateCallbackSecret', examples: [{ overlap_seconds: 86_400 }] })
+export type RotateCallbackSecret = z.infer<typeof RotateCallbackSecret>
 
 export const UpdatedCallback = Callback.extend({
   secret: z
@@ -187,7 +205,9 @@ export const WebhookHeaders = z.object({
   'webhook-timestamp': z.string().describe('Time of this attempt, Unix time in seconds.'),
   'webhook-signature': z
     .string()
-    .describe('`v1,` followed by the base64 of HMAC-SHA256 of `id.timestamp.body`, keyed with the decoded secret.'),
+    .describe(
+      '`v1,` followed by the base64 of HMAC-SHA256 of `id.timestamp.body`, keyed with the decoded secret. After a rotation of the secret: one for each secret, separated by a space.',
+    ),
 })
 
 /** The configured headers as they may be shown. */

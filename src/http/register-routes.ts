@@ -10,6 +10,7 @@ import { documentRoutes } from './docs.ts'
 import type { Authorize } from './guards/authorize.ts'
 import type { ReadinessProbe } from './readiness.ts'
 import { agentConfigRoutes } from './routes/agent-config.ts'
+import { callbackSecretRoutes } from './routes/callback-secrets.ts'
 import { callbackRoutes } from './routes/callbacks.ts'
 import { commandIoRoutes } from './routes/command-io.ts'
 import { commandRoutes } from './routes/commands.ts'
@@ -82,6 +83,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await app.register(eventRoutes, { manager })
   await app.register(eventStreamRoutes, { manager, metrics, streamSlots, streamBufferBytes })
   await app.register(callbackRoutes, { manager })
+  await app.register(callbackSecretRoutes, { manager })
   await app.register(deliveryRoutes, { manager })
   const streams = { firstFrameKey: createFirstFrameKey(deps.checkKey), metrics, streamBufferBytes }
   await app.register(socketRoutes, { manager, streamSlots, ...streams })

@@ -10,13 +10,15 @@ export function createWebhookSecret(): string {
   return PREFIX + randomBytes(SECRET_BYTES).toString('base64')
 }
 
-/** The three headers of one attempt. `id` is the same on each attempt, the time is not: old ones cannot be replayed. */
+/** Returns the three headers of one attempt, with one signature for each secret. `id` is the same on each attempt, the time is not: old ones cannot be replayed. */
 export function signWebhook(
-  secret: string,
+  secrets: readonly string[],
   { id, body, now }: { id: string; body: string; now: number },
 ): Record<string, string> {
   const timestamp = String(Math.floor(now / 1000))
-  const key = Buffer.from(secret.slice(PREFIX.length), 'base64')
-  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
-  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` }
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(PREFIX.length), 'base64')
+    return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`
+  })
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') }
 }

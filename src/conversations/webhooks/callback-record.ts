@@ -40,7 +40,12 @@ export type CallbackFile = z.infer<typeof CallbackFile>
 export const NO_CALLBACKS: CallbackFile = { format: FILE_FORMAT, callbacks: [], goneKeys: [] }
 
 /** The encrypted part of a callback. */
-export const Credentials = z.object({ secret: z.string(), headers: z.record(z.string(), z.string()) })
+export const Credentials = z.object({
+  secret: z.string(),
+  headers: z.record(z.string(), z.string()),
+  /** After a rotation, the secret before. */
+  previous: z.object({ secret: z.string(), until: z.iso.datetime() }).optional(),
+})
 export type Credentials = z.infer<typeof Credentials>
 
 /** Shown while no key of the server decrypts its credentials. */
@@ -63,9 +68,17 @@ export function viewOf(
     enabled: record.enabled && !isLocked,
     disabled_reason: isLocked ? SEALED_WITH_ANOTHER_KEY : record.disabled_reason,
     cursor: record.cursor,
+    previous_secret_until: isCurrent(credentials?.previous) ? credentials?.previous?.until : undefined,
     failing_since: record.failing?.since,
     next_attempt_at: nextAttemptAt,
     created_at: record.created_at,
     updated_at: record.updated_at,
   })
 }
+
+const isCurrent = (previous: Credentials['previous']): boolean =>
+  previous !== undefined && Date.parse(previous.until) > Date.now()
+
+/** The secrets that sign a delivery now. */
+export const signingSecrets = ({ secret, previous }: Credentials): readonly string[] =>
+  previous && isCurrent(previous) ? [secret, previous.secret] : [secret]

@@ -168,9 +168,11 @@ export class CallbackSet {
   }
 
   /** Redacts the credentials everywhere: only the receiver may see them. */
-  #hide(id: string, { secret, headers }: Credentials): void {
+  #hide(id: string, { secret, previous, headers }: Credentials): void {
     const parts = Object.entries(headers).flatMap(([name, value]) => secretsInHeader(name, value))
-    this.#deps.redactor.setServerKey(nameOf(id), secret, secret.slice(secret.indexOf('_') + 1), ...parts)
+    const secrets = [secret, ...(previous ? [previous.secret] : [])]
+    const bare = secrets.map((each) => each.slice(each.indexOf('_') + 1))
+    this.#deps.redactor.setServerKey(nameOf(id), ...secrets, ...bare, ...parts)
   }
 
   #set(id: string, entry: Entry | undefined): void {

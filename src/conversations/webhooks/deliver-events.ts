@@ -94,7 +94,7 @@ async function deliverOne(
   const { id, type, timestamp } = headerOf(stored)
   state.waitingSince = Date.parse(timestamp)
   const body = `{"conversation_id":"${log.conversationId}","event":${stored.json}}`
-  const attempt = await dispatcher.send({ url, ...credentials, id, body }, signal)
+  const attempt = await dispatcher.send({ url, credentials, id, body }, signal)
   const noted = { event_id: id, seq, type, ...toldOf(attempt) }
   if (attempt.outcome === 'delivered') {
     state.waitingSince = state.lastFailureAt = undefined

@@ -10,6 +10,8 @@ import type { SafeFetch } from '../../security/safe-fetch.ts'
 import { signWebhook } from '../../security/webhook-signature.ts'
 import type { BackoffTiming } from './backoff.ts'
 import { BACKOFF } from './backoff.ts'
+import type { Credentials } from './callback-record.ts'
+import { signingSecrets } from './callback-record.ts'
 
 export type Outcome = 'delivered' | 'refused' | 'timeout' | 'network' | 'address'
 
@@ -26,8 +28,7 @@ export type Attempt = {
 
 export type Message = {
   readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly secret: string
+  readonly credentials: Credentials
   /** The id of the event. */
   readonly id: string
   readonly body: string
@@ -82,11 +83,11 @@ export function createCallbackDispatcher({ fetch, userAgent, timing: given }: Di
   const attempts: Record<Outcome, number> = { delivered: 0, refused: 0, timeout: 0, network: 0, address: 0 }
   const watched = new Set<() => number | undefined>()
 
-  const tryOnce = async ({ url, headers, secret, id, body }: Message, signal: AbortSignal): Promise<Attempt> => {
+  const tryOnce = async ({ url, credentials, id, body }: Message, signal: AbortSignal): Promise<Attempt> => {
     const at = Date.now()
     const began = performance.now()
-    const signed = signWebhook(secret, { id, body, now: at })
-    const sent = { 'content-type': 'application/json', 'user-agent': userAgent, ...headers, ...signed }
+    const signed = signWebhook(signingSecrets(credentials), { id, body, now: at })
+    const sent = { 'content-type': 'application/json', 'user-agent': userAgent, ...credentials.headers, ...signed }
     const post = (inTime: AbortSignal) => fetch.post(url, { headers: sent, body, signal: inTime })
     const outcome = await withinTime(timing.timeoutMs, signal, post).then(tellAnswer, (error: unknown) => {
       signal.throwIfAborted()

@@ -8,6 +8,7 @@ import type {
   CreatedCallback,
   DeliveryPage,
   ListDeliveries,
+  RotateCallbackSecret,
   TestOutcome,
   UpdateCallback,
   UpdatedCallback,
@@ -81,6 +82,20 @@ export class Webhooks {
     return { ...callback, ...reported }
   }
 
+  /** Deliveries are signed with both secrets until the overlap is over. The response contains the new one. */
+  async rotateSecret(id: string, { overlap_seconds }: RotateCallbackSecret): Promise<CreatedCallback> {
+    this.#find(id)
+    const until = new Date(Date.now() + overlap_seconds * 1000).toISOString()
+    await this.#change(id, (before) => {
+      const { secret, headers } = requireCredentials(before.credentials)
+      const previous = overlap_seconds > 0 ? { previous: { secret, until } } : {}
+      const credentials = { secret: createWebhookSecret(), headers, ...previous }
+      const updated = { sealed: this.#set.seal(credentials), updated_at: new Date().toISOString() }
+      return { ...before, credentials, record: { ...before.record, ...updated } }
+    })
+    return createdViewOf(this.#find(id))
+  }
+
   async remove(id: string): Promise<void> {
     await this.#set.put(id, (before) => {
       if (!before) throw notFound()
@@ -98,7 +113,7 @@ export class Webhooks {
     const { record, credentials } = this.#find(id)
     const event = testEvent(conversationId)
     const body = JSON.stringify({ conversation_id: conversationId, event })
-    const message = { url: record.url, ...requireCredentials(credentials), id: event.id, body }
+    const message = { url: record.url, credentials: requireCredentials(credentials), id: event.id, body }
     const attempt = await dispatcher.send(message, AbortSignal.any([signal, this.#set.signal])).catch(refuseBrokenOff)
     const { at: _, ...reported } = toldOf(attempt)
     return { event_id: event.id, status: attempt.outcome === 'delivered' ? 'delivered' : 'failed', ...reported }

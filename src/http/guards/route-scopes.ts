@@ -41,6 +41,7 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'DELETE /conversations/:id/tasks/:task_id',
     'POST /conversations/:id/callbacks',
     'PUT /conversations/:id/callbacks/:callback_id',
+    'POST /conversations/:id/callbacks/:callback_id/rotate-secret',
     'DELETE /conversations/:id/callbacks/:callback_id',
     'POST /conversations/:id/callbacks/:callback_id/test',
     'POST /conversations/:id/callbacks/:callback_id/redeliver',
