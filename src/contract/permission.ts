@@ -18,6 +18,35 @@ export const AskedToolUse = z
   .meta({ id: 'AskedToolUse' })
 export type AskedToolUse = z.infer<typeof AskedToolUse>
 
+const PERMISSION_MODES = ['default', 'accept_edits', 'plan', 'bypass', 'deny', 'callback'] as const
+
+export const PermissionMode = z
+  .enum(PERMISSION_MODES)
+  .describe(
+    '`default`: ask before what can change something. `accept_edits`: do not ask about edits in the workdir. `plan`: deny what can change something. `bypass`: do not ask. `deny`: deny what `default` would ask about. `callback`: an approver decides; without one, as `deny`.',
+  )
+export type PermissionMode = z.infer<typeof PermissionMode>
+
+export const PermissionModeInput = z
+  .enum([...PERMISSION_MODES, 'prompt'])
+  .transform((mode): PermissionMode => (mode === 'prompt' ? 'default' : mode))
+  .describe(`${PermissionMode.description} \`prompt\` is another name of \`default\`.`)
+
+const MAX_RULES = 500
+const RuleTexts = z.array(z.string().min(1).max(1000)).max(MAX_RULES).default([])
+
+export const PermissionRules = z
+  .strictObject({
+    allow: RuleTexts.describe('Calls that run without a question.'),
+    ask: RuleTexts.describe('Calls that need a decision in every mode.'),
+    deny: RuleTexts.describe('Calls that never run.'),
+  })
+  .meta({
+    id: 'PermissionRules',
+    examples: [{ allow: ['Bash(git status:*)', 'Edit(src/**)'], ask: ['Bash(git push:*)'], deny: ['Read(~/.ssh/**)'] }],
+  })
+export type PermissionRules = z.infer<typeof PermissionRules>
+
 const Behavior = z.enum(['allow', 'deny'])
 type Behavior = z.infer<typeof Behavior>
 

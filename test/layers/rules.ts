@@ -6,10 +6,10 @@ import type { SourceFile } from './imports.ts'
 export const LEVELS = [
   ['contract', 'lib'],
   ['telemetry', 'security', 'files', 'events', 'llm'],
-  ['sandbox', 'access', 'storage'],
+  ['sandbox', 'access', 'storage', 'policy'],
   ['shell'],
   ['limits'],
-  ['policy', 'tools', 'network'],
+  ['tools', 'network'],
   ['agent'],
   ['conversations'],
   ['http'],
@@ -36,6 +36,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   execa: 'limits',
   undici: ['llm', 'security'],
   'ipaddr.js': 'security',
+  unbash: 'policy',
   pino: 'telemetry',
   'node:sqlite': 'storage',
 }

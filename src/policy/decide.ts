@@ -1,0 +1,70 @@
+/**
+ * The decision about one call. The only file that orders modes and rules: deny rules, ask rules, the mode, allow rules.
+ * The strictest wins. Pure, but for the links that `Places` follows.
+ */
+import type { Question, Rules } from './gated-call.ts'
+import { matchRule } from './match-rule.ts'
+import { needsOf } from './needs.ts'
+import type { Rule } from './rules/rule.ts'
+
+/** `rules` would allow it the next time; absent when rules cannot say so. */
+export type Verdict =
+  | { readonly behavior: 'allow' }
+  | { readonly behavior: 'deny'; readonly reason: string }
+  | { readonly behavior: 'ask'; readonly reason: string; readonly rules?: readonly string[] }
+
+const ALLOW: Verdict = { behavior: 'allow' }
+
+/** `isApproved`: somebody has allowed this call with this input. Only a deny rule stops it then. */
+export function decide(question: Question, rules: Rules, isApproved: boolean): Verdict {
+  const denied = findMatch(rules.rules.deny, question)
+  if (denied.certain) return { behavior: 'deny', reason: `The rule ${denied.certain.text} denies it.` }
+  if (isApproved) return ALLOW
+  const asked = denied.possible
+    ? `it is not certain that the deny rule ${denied.possible.text} does not hold for it`
+    : reasonToAsk(question, rules)
+  if (rules.mode === 'bypass' && !rules.confirmation) return asked === undefined ? ALLOW : ask(asked)
+  const needs = rules.mode === 'bypass' ? [] : needsOf(question, rules)
+  const change = rules.mode === 'plan' ? needs.find(({ changes }) => changes) : undefined
+  if (change)
+    return {
+      behavior: 'deny',
+      reason: `The mode is plan, and it ${change.reason}. Only reading is possible in this mode.`,
+    }
+  const isFree = question.deed.kind === 'none'
+  const reason =
+    asked ??
+    (rules.confirmation && !isFree ? 'confirmation_mode is on' : undefined) ??
+    (needs[0] && `it ${needs[0].reason}`)
+  if (reason === undefined) return ALLOW
+  if (rules.mode === 'deny' || rules.mode === 'callback')
+    return { behavior: 'deny', reason: denialIn(rules.mode, reason) }
+  return ask(reason, asked === undefined && !rules.confirmation ? needs.map(({ rule }) => rule) : undefined)
+}
+
+function denialIn(mode: 'deny' | 'callback', reason: string): string {
+  const why = mode === 'deny' ? 'The mode is deny' : 'The mode is callback and there is no approver'
+  return `${why}, and the call needs a permission: ${reason}.`
+}
+
+function ask(reason: string, rules?: readonly (string | undefined)[]): Verdict {
+  const known = rules?.filter((rule) => rule !== undefined) ?? []
+  const isWhole = rules !== undefined && known.length === rules.length && known.length > 0
+  return { behavior: 'ask', reason, ...(isWhole && { rules: [...new Set(known)] }) }
+}
+
+function reasonToAsk(question: Question, { rules }: Rules): string | undefined {
+  const { certain, possible } = findMatch(rules.ask, question)
+  if (certain) return `the rule ${certain.text} asks about it`
+  return possible && `it is not certain that the ask rule ${possible.text} does not hold for it`
+}
+
+function findMatch(rules: readonly Rule[], question: Question): { readonly certain?: Rule; readonly possible?: Rule } {
+  let possible: Rule | undefined
+  for (const rule of rules) {
+    const match = matchRule(rule, question)
+    if (match === 'yes') return { certain: rule }
+    if (match === 'maybe') possible ??= rule
+  }
+  return possible ? { possible } : {}
+}

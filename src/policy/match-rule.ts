@@ -1,0 +1,96 @@
+/** Whether a rule that denies or asks matches a call. In doubt `maybe`: such a call needs a decision. */
+import { pathsOf } from './command-paths.ts'
+import type { Question } from './gated-call.ts'
+import type { Places } from './places.ts'
+import type { Certainty } from './rules/certainty.ts'
+import { strongest } from './rules/certainty.ts'
+import { matchCommand } from './rules/command-pattern.ts'
+import { matchUrl } from './rules/domain-pattern.ts'
+import type { PathPattern } from './rules/path-pattern.ts'
+import { matchPath } from './rules/path-pattern.ts'
+import type { Rule } from './rules/rule.ts'
+import { isToolOf } from './rules/rule.ts'
+import type { CommandLine, Redirection, SimpleCommand } from './shell/command-line.ts'
+import { allCommands } from './shell/command-line.ts'
+import { isStream } from './shell/streams.ts'
+import { readingOf } from './shell/read-only.ts'
+import type { ShellWord } from './shell/shell-word.ts'
+import { literalWord } from './shell/shell-word.ts'
+
+export function matchRule(rule: Rule, { tool, deed, places }: Question): Certainty {
+  if (rule.kind === 'tool') return isToolOf(rule, tool) ? 'yes' : 'no'
+  switch (deed.kind) {
+    case 'none':
+    case 'other':
+      return 'no'
+    case 'fetch':
+      return rule.kind === 'fetch' && deed.url !== undefined ? matchUrl(rule.domain, deed.url) : 'no'
+    case 'read':
+    case 'edit':
+      return matchFiles(rule, deed.kind, deed.paths.map(literalWord), places)
+    case 'command':
+      return matchLine(rule, deed.line, places)
+    default:
+      return deed satisfies never
+  }
+}
+
+/** What may not be read may not be edited either: an edit shows what is there. */
+function matchFiles(rule: Rule, access: 'read' | 'edit', words: readonly ShellWord[], places: Places): Certainty {
+  if (rule.kind === 'reads') return 'yes'
+  if (rule.kind === 'edits') return access === 'edit' ? 'yes' : 'no'
+  if (rule.kind !== 'read' && !(rule.kind === 'edit' && access === 'edit')) return 'no'
+  const cwds = places.bases.workdirs.slice(0, 1)
+  return strongest(words.map((word) => matchWord(rule.path, word, cwds, places, false)))
+}
+
+function matchLine(rule: Rule, line: CommandLine, places: Places): Certainty {
+  if (rule.kind === 'tool' || rule.kind === 'fetch') return 'no'
+  const commands = [...allCommands(line.commands)]
+  const found = strongest([
+    ...commands.map((command) => matchSimple(rule, command, places)),
+    ...line.redirections.map((redirection) => matchRedirection(rule, redirection, places)),
+  ])
+  return found === 'no' && line.hidden !== undefined ? 'maybe' : found
+}
+
+function matchSimple(rule: Rule, command: SimpleCommand, places: Places): Certainty {
+  switch (rule.kind) {
+    case 'command':
+      return matchCommand(rule.command, command.words)
+    case 'reads': {
+      const reading = readingOf(command.words)
+      return reading && (reading.paths.length > 0 || reading.readsDirectory) ? 'yes' : 'no'
+    }
+    case 'read':
+      return matchArguments(rule.path, command, places)
+    case 'edit':
+      return readingOf(command.words) ? 'no' : matchArguments(rule.path, command, places)
+    default:
+      return 'no'
+  }
+}
+
+function matchArguments(path: PathPattern, command: SimpleCommand, places: Places): Certainty {
+  return strongest(pathsOf(command).map(({ word, isDeep }) => matchWord(path, word, command.cwds, places, isDeep)))
+}
+
+function matchRedirection(rule: Rule, { kind, target, cwds }: Redirection, places: Places): Certainty {
+  if (isStream(target)) return 'no'
+  if (rule.kind === 'reads') return 'yes'
+  if (rule.kind === 'edits') return kind === 'edit' ? 'yes' : 'no'
+  if (rule.kind !== 'read' && !(rule.kind === 'edit' && kind === 'edit')) return 'no'
+  return matchWord(rule.path, target, cwds, places, false)
+}
+
+function matchWord(
+  pattern: PathPattern,
+  word: ShellWord,
+  cwds: readonly string[] | undefined,
+  places: Places,
+  isDeep: boolean,
+): Certainty {
+  const found = places.partsOf(word, cwds).map((parts) => matchPath(pattern, parts, places.bases))
+  const match = strongest(found.map((each) => each.match))
+  return match === 'no' && isDeep && found.some((each) => each.isAbove) ? 'maybe' : match
+}

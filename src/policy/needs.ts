@@ -1,0 +1,138 @@
+/** What of a call needs a permission: what its mode does not let run by itself and no `allow` rule covers. */
+import type { Question, Rules } from './gated-call.ts'
+import type { Places } from './places.ts'
+import { exactPattern, matchesCertainly } from './rules/command-pattern.ts'
+import { matchUrl } from './rules/domain-pattern.ts'
+import { matchPath } from './rules/path-pattern.ts'
+import type { Rule } from './rules/rule.ts'
+import { isToolOf } from './rules/rule.ts'
+import type { CommandLine, Redirection, SimpleCommand } from './shell/command-line.ts'
+import { readingOf } from './shell/read-only.ts'
+import type { ShellWord } from './shell/shell-word.ts'
+import { literalOf, literalWord } from './shell/shell-word.ts'
+import { isStream } from './shell/streams.ts'
+
+export type Need = {
+  /** The end of a sentence that begins with "it". */
+  readonly reason: string
+  /** Whether it may change something; if not, it only reads. */
+  readonly changes: boolean
+  /** The rule that would allow exactly this; absent when no rule can say so. */
+  readonly rule?: string
+}
+
+export function needsOf({ tool, deed, places }: Question, rules: Rules): Need[] {
+  const allow = rules.rules.allow
+  if (deed.kind === 'none' || allow.some((rule) => rule.kind === 'tool' && isToolOf(rule, tool))) return []
+  switch (deed.kind) {
+    case 'read':
+    case 'edit': {
+      const cwds = places.bases.workdirs.slice(0, 1)
+      return deed.paths.flatMap((path) => fileNeeds(deed.kind, literalWord(path), cwds, { places, rules }))
+    }
+    case 'command':
+      return lineNeeds(deed.line, { places, rules })
+    case 'fetch': {
+      const { url } = deed
+      if (url !== undefined && allow.some((rule) => rule.kind === 'fetch' && matchUrl(rule.domain, url) === 'yes'))
+        return []
+      const host = url === undefined ? undefined : URL.parse(url)?.hostname
+      const rule = url === undefined ? tool : host && `WebFetch(domain:${host})`
+      return [{ reason: `reaches ${host ?? 'the network'}`, changes: false, ...(rule && { rule }) }]
+    }
+    case 'other':
+      return [{ reason: `calls ${tool}, which may change something`, changes: true, rule: tool }]
+    default:
+      return deed satisfies never
+  }
+}
+
+type Given = { readonly places: Places; readonly rules: Rules }
+
+function fileNeeds(kind: 'read' | 'edit', word: ShellWord, cwds: Redirection['cwds'], given: Given): Need[] {
+  const { places, rules } = given
+  const isInside = places.isInside(word, cwds)
+  const isFree = kind === 'read' || (rules.mode === 'accept_edits' && !places.isProtected(word, cwds))
+  if ((isInside && isFree) || isAllowedPath(kind, word, cwds, given)) return []
+  const path = literalOf(word)
+  const shown = path === undefined ? 'a path that is not known' : path
+  const reason = kind === 'edit' ? `changes ${shown}` : `reads ${shown}, which is outside the workdir`
+  const rule = path === undefined ? undefined : exactPathRule(kind, path, places)
+  return [{ reason, changes: kind === 'edit', ...(rule !== undefined && { rule }) }]
+}
+
+/** An `Edit` rule does not allow reading, and a `Read` rule does not allow edits. */
+function isAllowedPath(
+  kind: 'read' | 'edit',
+  word: ShellWord,
+  cwds: Redirection['cwds'],
+  { places, rules }: Given,
+): boolean {
+  const paths = places.partsOf(word, cwds)
+  return rules.rules.allow.some((rule) => {
+    if (rule.kind === (kind === 'read' ? 'reads' : 'edits')) return true
+    return rule.kind === kind && paths.every((path) => matchPath(rule.path, path, places.bases).match === 'yes')
+  })
+}
+
+function exactPathRule(kind: 'read' | 'edit', path: string, places: Places): string | undefined {
+  if (/[*?\0]/.test(path) || path.split('/').includes('..')) return undefined
+  const name = kind === 'read' ? 'Read' : 'Edit'
+  const workdir = places.bases.workdirs.find((each) => path.startsWith(`${each}/`))
+  if (workdir !== undefined) return `${name}(${path.slice(workdir.length + 1)})`
+  if (path.startsWith('/')) return `${name}(/${path})`
+  return path.startsWith('~') ? undefined : `${name}(${path})`
+}
+
+function lineNeeds(line: CommandLine, given: Given): Need[] {
+  const odd = line.hidden ?? line.unusual
+  const needs = odd === undefined ? [] : [{ reason: `cannot be decided by rules: ${odd}`, changes: true }]
+  const ofFiles = line.redirections
+    .filter(({ target }) => !isStream(target))
+    .flatMap(({ kind, target, cwds }) => fileNeeds(kind, target, cwds, given))
+  return [...needs, ...line.commands.flatMap((command) => commandNeeds(command, given)), ...ofFiles]
+}
+
+function commandNeeds(command: SimpleCommand, given: Given): Need[] {
+  const { words, wraps, unsafeVariable } = command
+  if (unsafeVariable !== undefined)
+    return [{ reason: `runs ${shownCommand(words)} with another ${unsafeVariable}`, changes: true }]
+  const rule = given.rules.rules.allow.find((each) => isAllowedBy(each, command))
+  const isExact = rule?.kind === 'command' && rule.command.isExact
+  if (isExact) return []
+  const inner = wraps?.commands ?? []
+  if (wraps?.kind === 'constant') return inner.flatMap((each) => commandNeeds(each, given))
+  if (rule) return wraps?.kind === 'also' ? inner.flatMap((each) => commandNeeds(each, given)) : []
+  const outside = wraps ? undefined : readingNeeds(command, given)
+  if (outside) return outside
+  const pattern = exactPattern(words)
+  const named = pattern === undefined ? {} : { rule: `Bash(${pattern})` }
+  return [{ reason: `runs ${shownCommand(words)}, which may change something`, changes: true, ...named }]
+}
+
+function isAllowedBy(rule: Rule, { words, wraps }: SimpleCommand): boolean {
+  if (rule.kind !== 'command' || !matchesCertainly(rule.command, words)) return false
+  // `Bash(sudo:*)` says nothing about what sudo runs.
+  return wraps?.kind !== 'launcher' || rule.command.literalWords.slice(1).some((word) => !word.startsWith('-'))
+}
+
+/** Undefined for a command that does more than read. */
+function readingNeeds({ words, cwds }: SimpleCommand, given: Given): Need[] | undefined {
+  const reading = readingOf(words)
+  if (!reading) return undefined
+  const { places } = given
+  const pattern = exactPattern(words)
+  const named = pattern === undefined ? {} : { rule: `Bash(${pattern})` }
+  const needs = reading.paths.flatMap((word) => fileNeeds('read', word, cwds, given))
+  if (needs.length) return needs.map(({ reason }) => ({ reason, changes: false, ...named }))
+  const isIn = reading.isGit ? places.isWorkdir(cwds) : places.isDirectoryInside(cwds)
+  if (!reading.readsDirectory || isIn) return []
+  return [{ reason: `runs ${shownCommand(words)} outside the workdir`, changes: Boolean(reading.isGit), ...named }]
+}
+
+const MAX_SHOWN = 80
+
+function shownCommand(words: readonly ShellWord[]): string {
+  const text = words.map((word) => word.pieces.map((piece) => ('text' in piece ? piece.text : '…')).join('')).join(' ')
+  return JSON.stringify(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text)
+}

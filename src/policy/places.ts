@@ -1,0 +1,145 @@
+/** Where paths lead: from what is written to where the file system finds it. The only file that follows links for rules. */
+import { normalize } from 'node:path'
+import type { Symbols } from './rules/globs.ts'
+import { STAR } from './rules/globs.ts'
+import type { Bases, PathParts } from './rules/path-pattern.ts'
+import { partsOf } from './rules/path-pattern.ts'
+import { placesOf } from './shell/directories.ts'
+import type { ShellWord } from './shell/shell-word.ts'
+import { literalOf, startOf } from './shell/shell-word.ts'
+
+export type PlacesOptions = {
+  readonly workdir: string
+  /** What `~` may stand for: the home of the shell, and that of the server. */
+  readonly homes: readonly string[]
+  /** Follows links as the kernel does, also of a path that does not exist in whole; undefined when that fails. */
+  readonly realPath: (path: string) => string | undefined
+}
+
+/** Looking at more would hold up the server. */
+const MAX_LOOKUPS = 500
+
+const ANYWHERE: PathParts = [undefined]
+
+/** Files that programs run or take commands from, besides the sources of the project. Compared without case. */
+const PROTECTED = new Set(
+  `.git .hg .svn .ssh .gnupg .husky .vscode .idea .devcontainer .gitconfig .gitmodules .bashrc .bash_profile .bash_login
+  .bash_logout .bash_aliases .profile .zshrc .zprofile .zshenv .npmrc .yarnrc .yarnrc.yml .envrc .netrc .ripgreprc
+  .mcp.json head`.split(/\s+/),
+)
+
+/** For one decision: what it has looked up is kept. */
+export class Places {
+  readonly homes: readonly string[]
+  readonly bases: Bases
+  readonly #workdir: string
+  readonly #options: PlacesOptions
+  readonly #looked = new Map<string, string | undefined>()
+
+  constructor(options: PlacesOptions) {
+    this.#options = options
+    this.#workdir = this.#real(options.workdir) ?? options.workdir
+    this.homes = options.homes
+    this.bases = {
+      workdirs: [...new Set([options.workdir, this.#workdir])],
+      homes: [...new Set(options.homes.flatMap((home) => [home, this.#real(home) ?? home]))],
+    }
+  }
+
+  /** The path as it is written and as the file system finds it; what is not known is `undefined` in it. */
+  partsOf(word: ShellWord, cwds: readonly string[] | undefined): PathParts[] {
+    const places = this.#placesOf(word, cwds)
+    if (!places) return [ANYWHERE]
+    return places.flatMap((place): PathParts[] => {
+      const real = this.#real(place.directory)
+      const rest = place.rest
+      const written = [...partsOf(normalize(place.directory)), ...rest]
+      return [written, real === undefined ? ANYWHERE : [...partsOf(real), ...rest]]
+    })
+  }
+
+  /** Whether it is certainly below the workdir, or the workdir itself. */
+  isInside(word: ShellWord, cwds: readonly string[] | undefined): boolean {
+    const places = this.#placesOf(word, cwds)
+    return places !== undefined && places.every(({ directory }) => this.#isInside(directory))
+  }
+
+  isDirectoryInside(cwds: readonly string[] | undefined): boolean {
+    return cwds !== undefined && cwds.every((cwd) => this.#isInside(cwd))
+  }
+
+  /** Whether that is where all commands run: in the workdir itself. */
+  isWorkdir(cwds: readonly string[] | undefined): boolean {
+    return cwds !== undefined && cwds.every((cwd) => this.#real(cwd) === this.#workdir)
+  }
+
+  /** Whether an edit of it could make another program run something. */
+  isProtected(word: ShellWord, cwds: readonly string[] | undefined): boolean {
+    const isListed = (part: Symbols | undefined) =>
+      part === undefined || part.includes(STAR) || PROTECTED.has(textOf(part).toLowerCase())
+    return this.partsOf(word, cwds).some((parts) => parts.slice(this.#depth).some(isListed))
+  }
+
+  get #depth(): number {
+    return Math.min(...this.bases.workdirs.map((workdir) => partsOf(workdir).length))
+  }
+
+  /** The path up to its first hole, and what comes after it; undefined when it may be anywhere. */
+  #placesOf(
+    word: ShellWord,
+    cwds: readonly string[] | undefined,
+  ): { readonly directory: string; readonly rest: PathParts }[] | undefined {
+    const path = literalOf(word)
+    const start = path ?? startOf(word)
+    const isRelative = !start.startsWith('/') && !word.hasTilde
+    if (isRelative && (cwds === undefined || (path === undefined && start === '' && startsAnywhere(word))))
+      return undefined
+    if (path !== undefined)
+      return placesOf(path, word.hasTilde, cwds ?? [], this.homes).map((directory) => ({ directory, rest: [] }))
+    const rest = restOf(word)
+    if (!rest) return undefined
+    const known = start.slice(0, start.lastIndexOf('/') + 1)
+    return placesOf(known, word.hasTilde, cwds ?? [], this.homes).map((directory) => ({ directory, rest }))
+  }
+
+  #isInside(place: string): boolean {
+    const real = this.#real(place)
+    const isBelow = (path: string) =>
+      this.bases.workdirs.some((workdir) => path === workdir || path.startsWith(`${workdir}/`))
+    return real !== undefined && isBelow(real) && isBelow(normalize(place).replace(/(?<=.)\/$/, ''))
+  }
+
+  #real(path: string): string | undefined {
+    if (!this.#looked.has(path)) {
+      if (this.#looked.size >= MAX_LOOKUPS) return undefined
+      this.#looked.set(path, this.#options.realPath(path))
+    }
+    return this.#looked.get(path)
+  }
+}
+
+const textOf = (part: Symbols): string => part.map((symbol) => (typeof symbol === 'string' ? symbol : '*')).join('')
+
+const startsAnywhere = ({ pieces }: ShellWord): boolean => {
+  const [first] = pieces
+  return first !== undefined && 'hole' in first && first.hole === 'any'
+}
+
+/** The components from the first one with a hole; undefined when one of them may be anything. */
+function restOf({ pieces }: ShellWord): PathParts | undefined {
+  const text: Symbols[number][] = []
+  for (const piece of pieces) {
+    if ('text' in piece) text.push(...piece.text)
+    else if (piece.hole === 'name') text.push(STAR)
+    else return undefined
+  }
+  const known = text.indexOf(STAR)
+  const from = text.lastIndexOf('/', known) + 1
+  const parts: Symbols[number][][] = [[]]
+  for (const symbol of text.slice(from)) {
+    if (symbol === '/') parts.push([])
+    else parts.at(-1)?.push(symbol)
+  }
+  const named = parts.filter((part) => part.length > 0)
+  return named.some((part) => textOf(part) === '..') ? undefined : named
+}

@@ -1,0 +1,11 @@
+/** Whether a rule matches something that is not wholly known: `maybe` if it depends on what is not known. */
+export type Certainty = 'yes' | 'maybe' | 'no'
+
+export function strongest(each: Iterable<Certainty>): Certainty {
+  let found: Certainty = 'no'
+  for (const one of each) {
+    if (one === 'yes') return 'yes'
+    if (one === 'maybe') found = 'maybe'
+  }
+  return found
+}

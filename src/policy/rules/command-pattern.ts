@@ -1,0 +1,90 @@
+/** What is between the parentheses of a `Bash(…)` rule, and which commands it matches. */
+import type { ShellWord } from '../shell/shell-word.ts'
+import { literalOf, startOf, wordAfter } from '../shell/shell-word.ts'
+import type { Certainty } from './certainty.ts'
+import type { Symbols } from './globs.ts'
+import { canMeet, coversAll, STAR } from './globs.ts'
+
+export type CommandPattern = {
+  readonly symbols: Symbols
+  /** It ends with `:*` or ` *`: any arguments may follow, or none. */
+  readonly isOpen: boolean
+  /** The words up to the first `*`. */
+  readonly literalWords: readonly string[]
+  readonly isExact: boolean
+}
+
+/** Between words. No command holds it: NUL characters are refused before. */
+const GAP = '\0'
+
+/** Returns what is wrong as a string. */
+export function parseCommandPattern(text: string): CommandPattern | string {
+  const trimmed = text.trim()
+  if (/["'`\\$]/.test(trimmed)) return 'quotes, backslashes and `$` are not needed: words are compared without quotes'
+  if (/[\n\0]/.test(trimmed)) return 'it must be one line'
+  // A rule for `a && b` could never match: the two are decided one by one.
+  if (/[;&|<>]/.test(trimmed)) return 'a rule is about one command; write one rule for each part'
+  const isOpen = /(:| )\*$/.test(trimmed)
+  const start = isOpen ? trimmed.slice(0, -2).trim() : trimmed
+  if (start === '') return 'it names no command'
+  const known = start.split('*', 1)[0] ?? ''
+  const literalWords = known.split(/\s+/).filter(Boolean)
+  // `npm run te*`: the last word is not whole.
+  if (known.length < start.length && !/\s$/.test(known)) literalWords.pop()
+  const symbols = symbolsOf(isOpen ? `${start} *` : start)
+  return { symbols, isOpen, literalWords, isExact: !isOpen && !start.includes('*') }
+}
+
+function symbolsOf(text: string): Symbols {
+  return Array.from(text.replaceAll(/[ \t]+/g, GAP), (character) => (character === '*' ? STAR : character))
+}
+
+/** For a rule that allows: the command as it is written, word by word. */
+export function matchesCertainly(pattern: CommandPattern, words: readonly ShellWord[]): boolean {
+  return coversAll(pattern.symbols, ended(pattern, textOf(words, [GAP, STAR])))
+}
+
+/** For a rule that denies or asks: also under its full path, and with its words in one pair of quotes. */
+export function matchCommand(pattern: CommandPattern, words: readonly ShellWord[]): Certainty {
+  const variants = [words, withoutDirectory(words)]
+  const known = variants.flatMap((variant) => withSpaces(textOf(variant, [GAP, STAR])))
+  if (known.some((text) => coversAll(pattern.symbols, ended(pattern, text)))) return 'yes'
+  if (!known[0]?.includes(STAR)) return 'no'
+  const possible = variants.flatMap((variant) => withSpaces(textOf(variant, [STAR])))
+  return possible.some((text) => canMeet(pattern.symbols, ended(pattern, text))) ? 'maybe' : 'no'
+}
+
+/** A pattern with arguments also matches none: they all end with a gap. */
+const ended = ({ isOpen }: CommandPattern, text: Symbols): Symbols => (isOpen ? [...text, GAP] : text)
+
+/** `many` is what comes before a word that may be none or several. */
+function textOf(words: readonly ShellWord[], many: Symbols): Symbols {
+  const text: Symbols[number][] = []
+  for (const [at, word] of words.entries()) {
+    if (at > 0) text.push(...(word.isMany ? many : [GAP]))
+    for (const piece of word.pieces) {
+      if ('hole' in piece) text.push(STAR)
+      else text.push(...piece.text)
+    }
+  }
+  return text
+}
+
+const withSpaces = (text: Symbols): Symbols[] => (text.includes(' ') ? [text, spacesAsGaps(text)] : [text])
+
+function withoutDirectory(words: readonly ShellWord[]): readonly ShellWord[] {
+  const [name, ...rest] = words
+  if (!name) return words
+  const length = startOf(name).lastIndexOf('/') + 1
+  return length === 0 ? words : [wordAfter(name, length), ...rest]
+}
+
+const spacesAsGaps = (text: Symbols): Symbols =>
+  text.map((symbol) => (symbol === ' ' || symbol === '\t' || symbol === '\n' ? GAP : symbol))
+
+/** A rule for exactly these words; undefined when no rule can say that. */
+export function exactPattern(words: readonly ShellWord[]): string | undefined {
+  const texts = words.map((word) => (word.isMany ? undefined : literalOf(word)))
+  if (!texts.every((text) => text !== undefined && text !== '' && !/[\s*"'`\\$;&|<>]/.test(text))) return undefined
+  return texts.join(' ')
+}

@@ -1,0 +1,27 @@
+/** What is between the parentheses of a `WebFetch(domain:…)` rule, and which URLs it matches. */
+import type { Certainty } from './certainty.ts'
+
+export type DomainPattern = { readonly host: string; readonly below: boolean }
+
+/** Returns what is wrong as a string. */
+export function parseDomainPattern(text: string): DomainPattern | string {
+  const name = /^domain:(.+)$/.exec(text)?.[1]
+  if (name === undefined) return 'write it as WebFetch(domain:example.org)'
+  const below = name.startsWith('*.')
+  const host = hostOf(`http://${below ? name.slice(2) : name}/`)
+  if (host === undefined || /[/:@?#*]/.test(below ? name.slice(2) : name)) return `${JSON.stringify(name)} is no domain`
+  return { host, below }
+}
+
+/** `*.example.org`: all names below it, but not `example.org` itself. */
+export function matchUrl({ host, below }: DomainPattern, url: string | undefined): Certainty {
+  const given = url === undefined ? undefined : hostOf(url)
+  if (given === undefined) return 'maybe'
+  return (below ? given.endsWith(`.${host}`) : given === host) ? 'yes' : 'no'
+}
+
+/** In lower case and ASCII, as it is looked up. */
+function hostOf(url: string): string | undefined {
+  const host = URL.parse(url)?.hostname.replace(/\.$/, '')
+  return host === '' ? undefined : host
+}

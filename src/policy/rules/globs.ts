@@ -1,0 +1,73 @@
+/** Compares two texts with wildcards: a pattern, and a text that is only partly known. Linear or bounded, whatever they are. */
+
+/** A character, or a wildcard. */
+export type Symbols = readonly (string | typeof STAR | typeof ONE)[]
+
+/** Any characters, also none. */
+export const STAR = Symbol('*')
+/** Exactly one character. */
+export const ONE = Symbol('?')
+
+/** Whether the pattern matches whatever the wildcards of the text stand for: only a `*` of its own covers them. */
+export function coversAll(pattern: Symbols, text: Symbols): boolean {
+  let [at, from, star, resume] = [0, 0, -1, 0]
+  while (from < text.length) {
+    if (at < pattern.length && pattern[at] === STAR) {
+      star = at
+      resume = from
+      at += 1
+    } else if (at < pattern.length && matchesOne(pattern[at], text[from])) {
+      at += 1
+      from += 1
+    } else if (star >= 0) {
+      at = star + 1
+      resume += 1
+      from = resume
+    } else return false
+  }
+  while (pattern[at] === STAR) at += 1
+  return at === pattern.length
+}
+
+const matchesOne = (pattern: Symbols[number] | undefined, text: Symbols[number] | undefined): boolean =>
+  pattern === ONE ? text !== STAR : pattern === text && text !== STAR
+
+/** Above this product the answer is that they may. */
+const MAX_CELLS = 1_000_000
+
+/** Whether some text fits both. */
+export function canMeet(pattern: Symbols, text: Symbols): boolean {
+  if (!prefixesMeet(pattern, text)) return false
+  if (pattern.length * text.length > MAX_CELLS) return true
+  let row = new Uint8Array(text.length + 1)
+  row[0] = 1
+  for (let from = 0; from < text.length && text[from] === STAR; from += 1) row[from + 1] = 1
+  for (const symbol of pattern) {
+    const next = new Uint8Array(text.length + 1)
+    next[0] = symbol === STAR && row[0] ? 1 : 0
+    for (let from = 0; from < text.length; from += 1) next[from + 1] = meetsAt(symbol, text[from], from, row, next)
+    row = next
+  }
+  return row[text.length] === 1
+}
+
+function meetsAt(
+  symbol: Symbols[number],
+  other: Symbols[number] | undefined,
+  from: number,
+  row: Uint8Array,
+  next: Uint8Array,
+): 0 | 1 {
+  const isSkipped = symbol === STAR || other === STAR
+  if (isSkipped) return row[from + 1] || next[from] || row[from] ? 1 : 0
+  return row[from] && (symbol === other || symbol === ONE || other === ONE) ? 1 : 0
+}
+
+function prefixesMeet(pattern: Symbols, text: Symbols): boolean {
+  for (let at = 0; at < pattern.length && at < text.length; at += 1) {
+    const [a, b] = [pattern[at], text[at]]
+    if (a === STAR || b === STAR) return true
+    if (a !== b && a !== ONE && b !== ONE) return false
+  }
+  return true
+}

@@ -1,0 +1,111 @@
+/** What is between the parentheses of a `Read(…)` or `Edit(…)` rule, and which paths it matches. */
+import type { Certainty } from './certainty.ts'
+import type { Symbols } from './globs.ts'
+import { canMeet, coversAll, ONE, STAR } from './globs.ts'
+
+/** Where relative and home paths start. */
+export type Bases = { readonly workdirs: readonly string[]; readonly homes: readonly string[] }
+
+export type PathPattern = {
+  readonly base: 'workdir' | 'home' | 'root'
+  readonly parts: readonly PatternPart[]
+}
+
+/** `**`: any number of directories. */
+type PatternPart = typeof ANY_DEPTH | Symbols
+const ANY_DEPTH = Symbol('**')
+
+/** A path by its components; `undefined` stands for anything, also several of them and `..`. */
+export type PathParts = readonly (Symbols | undefined)[]
+
+/** Returns what is wrong as a string. */
+export function parsePathPattern(text: string): PathPattern | string {
+  if (text.includes('\0')) return 'it has a NUL character'
+  if (/^~[^/]/.test(text))
+    return '`~` is the home directory of the shell; that of another user needs its whole path after `//`'
+  if (/^\/(?!\/)/.test(text))
+    return 'write `//` before an absolute path, and nothing before one that starts at the workdir'
+  const base = text.startsWith('//') ? 'root' : text.startsWith('~') ? 'home' : 'workdir'
+  const names = text
+    .replace(/^~/, '')
+    .split('/')
+    .filter((name) => name !== '' && name !== '.')
+  if (names.includes('..')) return '`..` is not possible; write an absolute path after `//`'
+  const parts = names.map((name): PatternPart => (name === '**' ? ANY_DEPTH : symbolsOf(name)))
+  return { base, parts }
+}
+
+const symbolsOf = (name: string): Symbols =>
+  Array.from(name.replaceAll(/\*+/g, '*'), (character) =>
+    character === '*' ? STAR : character === '?' ? ONE : character,
+  )
+
+export type PathMatch = {
+  readonly match: Certainty
+  /** The path is a directory above something that the pattern matches. */
+  readonly isAbove: boolean
+}
+
+/** What the pattern matches, and all below it. */
+export function matchPath({ base, parts }: PathPattern, path: PathParts, { workdirs, homes }: Bases): PathMatch {
+  const starts = base === 'root' ? ['/'] : base === 'home' ? homes : workdirs
+  let best: PathMatch = { match: 'no', isAbove: false }
+  for (const start of starts) {
+    const whole = [...partsOf(start), ...parts]
+    const match = matchFrom(whole, path)
+    const isAbove = best.isAbove || isAboveOf(whole, path)
+    best = { match: match === 'yes' || best.match === 'no' ? match : best.match, isAbove }
+    if (match === 'yes') return best
+  }
+  return best
+}
+
+/** The components of an absolute path in its normal form. */
+export const partsOf = (path: string): Symbols[] =>
+  path
+    .split('/')
+    .filter(Boolean)
+    .map((name) => [...name])
+
+function matchFrom(pattern: readonly PatternPart[], path: PathParts): Certainty {
+  const isKnown = path.every((part) => part !== undefined && !part.includes(STAR))
+  if (fits(pattern, path, coversAll, false)) return 'yes'
+  return !isKnown && fits(pattern, path, canMeet, true) ? 'maybe' : 'no'
+}
+
+/** Whether the pattern ends at or before the end of the path. Row by row: time is the product of their lengths. */
+function fits(
+  pattern: readonly PatternPart[],
+  path: PathParts,
+  accepts: (pattern: Symbols, text: Symbols) => boolean,
+  acceptsUnknown: boolean,
+): boolean {
+  let reached = new Set([0])
+  for (const part of pattern) {
+    const next = new Set<number>()
+    for (const from of reached) {
+      if (part === ANY_DEPTH) for (let to = from; to <= path.length; to += 1) next.add(to)
+      else if (from < path.length) {
+        const name = path[from]
+        if (name === undefined) {
+          if (acceptsUnknown) for (let to = from; to <= path.length; to += 1) next.add(to)
+        } else if (accepts(part, name)) next.add(from + 1)
+      }
+    }
+    reached = next
+    if (reached.size === 0) return false
+  }
+  return true
+}
+
+/** All of the path fits, and some of the pattern is left. */
+function isAboveOf(pattern: readonly PatternPart[], path: PathParts): boolean {
+  for (const [at, part] of pattern.entries()) {
+    if (at >= path.length) return true
+    if (part === ANY_DEPTH) return true
+    const name = path[at]
+    if (name === undefined) return true
+    if (!canMeet(part, name)) return false
+  }
+  return false
+}

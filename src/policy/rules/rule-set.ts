@@ -1,0 +1,30 @@
+/** The rules of a conversation, parsed once. */
+import type { PermissionRules } from '../../contract/permission.ts'
+import type { Rule } from './rule.ts'
+import { parseRule } from './rule.ts'
+
+export type RuleSet = { readonly allow: readonly Rule[]; readonly ask: readonly Rule[]; readonly deny: readonly Rule[] }
+
+const NO_RULES: RuleSet = { allow: [], ask: [], deny: [] }
+
+const parsed = new WeakMap<PermissionRules, RuleSet>()
+
+/** Throws for a text that is no rule: a rule that cannot be read must not be skipped. */
+export function ruleSetOf(rules: PermissionRules | undefined): RuleSet {
+  if (!rules) return NO_RULES
+  let set = parsed.get(rules)
+  if (!set)
+    parsed.set(rules, (set = { allow: rules.allow.map(parse), ask: rules.ask.map(parse), deny: rules.deny.map(parse) }))
+  return set
+}
+
+/** A sentence for each text that is no rule. */
+export function faultsOf(rules: PermissionRules): string[] {
+  return [...rules.allow, ...rules.ask, ...rules.deny].map(parseRule).filter((each) => typeof each === 'string')
+}
+
+function parse(text: string): Rule {
+  const rule = parseRule(text)
+  if (typeof rule === 'string') throw new TypeError(rule)
+  return rule
+}

@@ -1,0 +1,66 @@
+/** A permission rule: how it is written, and the only file that reads it. */
+import type { CommandPattern } from './command-pattern.ts'
+import { parseCommandPattern } from './command-pattern.ts'
+import type { DomainPattern } from './domain-pattern.ts'
+import { parseDomainPattern } from './domain-pattern.ts'
+import type { PathPattern } from './path-pattern.ts'
+import { parsePathPattern } from './path-pattern.ts'
+
+/** `text` is the rule as it was written. `tool`: every call of a tool; `reads` and `edits`: every call that does so. */
+export type Rule = { readonly text: string } & (
+  | { readonly kind: 'tool'; readonly name: string }
+  | { readonly kind: 'reads' | 'edits' }
+  | { readonly kind: 'read' | 'edit'; readonly path: PathPattern }
+  | { readonly kind: 'command'; readonly command: CommandPattern }
+  | { readonly kind: 'fetch'; readonly domain: DomainPattern }
+)
+
+const RULE = /^([A-Za-z_][\w-]*)(?:\((.*)\))?$/s
+
+/** Returns what is wrong, as a sentence, for what is no rule. */
+export function parseRule(text: string): Rule | string {
+  const [, name, given] = RULE.exec(text.trim()) ?? []
+  if (name === undefined)
+    return `${quoted(text)} is no rule; write Tool or Tool(pattern), for example Bash(git status:*).`
+  const pattern = given?.trim()
+  if (pattern === undefined || pattern === '*') return wholeTool(text, name)
+  const parsed = parsePattern(text, name, pattern)
+  return typeof parsed === 'string' ? `${quoted(text)}: ${parsed}.` : parsed
+}
+
+/** `mcp__server` and `mcp__server__*` stand for all tools of an MCP server. */
+export function isToolOf(rule: Extract<Rule, { kind: 'tool' }>, name: string): boolean {
+  if (rule.name === name) return true
+  return /^mcp__(?:(?!__).)+$/.test(rule.name) && name.startsWith(`${rule.name}__`)
+}
+
+function wholeTool(text: string, name: string): Rule {
+  if (name === 'Read') return { text, kind: 'reads' }
+  if (name === 'Edit') return { text, kind: 'edits' }
+  return { text, kind: 'tool', name }
+}
+
+function parsePattern(text: string, name: string, pattern: string): Rule | string {
+  switch (name) {
+    case 'Bash': {
+      const command = parseCommandPattern(pattern)
+      return typeof command === 'string' ? command : { text, kind: 'command', command }
+    }
+    case 'Read':
+    case 'Edit': {
+      const path = parsePathPattern(pattern)
+      return typeof path === 'string' ? path : { text, kind: name === 'Read' ? 'read' : 'edit', path }
+    }
+    case 'WebFetch': {
+      const domain = parseDomainPattern(pattern)
+      return typeof domain === 'string' ? domain : { text, kind: 'fetch', domain }
+    }
+    default:
+      return 'only Bash, Read, Edit and WebFetch take a pattern; Read(…) and Edit(…) hold for every tool that reads or changes files'
+  }
+}
+
+const MAX_QUOTED = 100
+
+const quoted = (text: string): string =>
+  JSON.stringify(text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text)

@@ -1,0 +1,43 @@
+/** What a command line would do, as far as its text tells: the result of `readCommandLine`. */
+import type { ShellWord } from './shell-word.ts'
+
+/**
+ * `constant` wrappers (`env`, `timeout`, `bash -c`) change nothing about what they run: only that needs a permission.
+ * `also` (`find -exec`): it needs one itself, and so does what it runs. A `launcher` (`sudo`, `ssh`) needs a rule that
+ * names more than the launcher; its `commands` are guesses of what it may run.
+ */
+export type Wrapping = { readonly kind: 'constant' | 'also' | 'launcher'; readonly commands: readonly SimpleCommand[] }
+
+/** One command with its arguments, without its redirections and its assignments. */
+export type SimpleCommand = {
+  /** The name first. */
+  readonly words: readonly ShellWord[]
+  /** Where it may run; undefined: anywhere. */
+  readonly cwds: readonly string[] | undefined
+  /** A variable set for it that can change which program runs or what it does. */
+  readonly unsafeVariable: string | undefined
+  readonly wraps: Wrapping | undefined
+}
+
+export type Redirection = {
+  readonly kind: 'read' | 'edit'
+  readonly target: ShellWord
+  readonly cwds: readonly string[] | undefined
+}
+
+export type CommandLine = {
+  readonly commands: readonly SimpleCommand[]
+  readonly redirections: readonly Redirection[]
+  /** Why there may be commands that are not in `commands`. */
+  readonly hidden: string | undefined
+  /** Why it has to be asked about, although all its commands are known. */
+  readonly unusual: string | undefined
+}
+
+/** Each command, and those that they wrap. */
+export function* allCommands(commands: readonly SimpleCommand[]): Generator<SimpleCommand> {
+  for (const command of commands) {
+    yield command
+    if (command.wraps) yield* allCommands(command.wraps.commands)
+  }
+}

@@ -1,0 +1,58 @@
+/** `xargs` and `find`: they run a command with arguments that are found while they run. */
+import { unwrapLauncher } from './launchers.ts'
+import type { ShellWord } from './shell-word.ts'
+import { literalOf, startOf, UNKNOWN_WORD } from './shell-word.ts'
+import type { Options } from './skip-options.ts'
+import { skipOptions } from './skip-options.ts'
+import type { Unwrapped, WrappedText } from './unwrapped.ts'
+import { PLAIN } from './unwrapped.ts'
+
+const XARGS: Pick<Options, 'flags' | 'valued'> = {
+  flags: /^(-[0rtxo]+|--null|--no-run-if-empty|--verbose|--exit|--open-tty)$/,
+  valued: /^(-[nPLsdEI]|--max-args|--max-procs|--max-lines|--max-chars|--delimiter|--eof|--replace)/,
+}
+
+/** What it reads is added to the arguments, or takes the place of a text in them. */
+export function unwrapXargs(words: readonly ShellWord[]): Unwrapped {
+  const after = skipOptions(words, XARGS)
+  if (after === undefined) return { ...unwrapLauncher(words), hidden: 'the options of xargs are not known' }
+  const options = words.slice(0, after)
+  const replaces = options.some((word) => /^(-I|--replace)/.test(startOf(word)))
+  const [name, ...rest] = words.slice(after)
+  if (!name) return PLAIN
+  // With a replaced text, nothing of the command is certain, its name included.
+  const inner = replaces
+    ? [replaced(name, options), ...rest.map((word) => replaced(word, options))]
+    : [name, ...rest, UNKNOWN_WORD]
+  return { kind: 'constant', runs: [{ words: inner }], variables: [] }
+}
+
+function replaced(word: ShellWord, options: readonly ShellWord[]): ShellWord {
+  const text = literalOf(word)
+  const at = options.findIndex((option) => /^(-I|--replace)/.test(startOf(option)))
+  const option = (options[at] && literalOf(options[at])) ?? ''
+  const attached = option.replace(/^(-I|--replace=?)/, '')
+  const mark = attached || (option === '-I' ? options[at + 1] && literalOf(options[at + 1] ?? UNKNOWN_WORD) : '{}')
+  return mark && text !== undefined && !text.includes(mark) ? word : UNKNOWN_WORD
+}
+
+/** The words after `-exec` up to `;` or `+`; without an end, all of them. */
+export function unwrapFind(words: readonly ShellWord[]): Unwrapped {
+  const runs: WrappedText[] = []
+  let at = 0
+  while (at < words.length) {
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- within the list
+    const word = words[at]!
+    const text = literalOf(word)
+    at += 1
+    if (text === undefined && !/^[^-]/.test(startOf(word)))
+      return { ...PLAIN, runs, hidden: 'an unknown argument of find may run a command' }
+    if (!/^(-exec|-execdir|-ok|-okdir|-x|-X|--exec|--exec-batch)$/.test(text ?? '')) continue
+    const length = words.slice(at).findIndex((next) => [';', '+'].includes(literalOf(next) ?? ''))
+    const inner = words.slice(at, length < 0 ? undefined : at + length)
+    const filled = inner.map((next) => (/[{}]/.test(literalOf(next) ?? '{') ? UNKNOWN_WORD : next))
+    runs.push({ words: [...filled, UNKNOWN_WORD], elsewhere: text !== '-exec' && text !== '-ok' })
+    at += inner.length
+  }
+  return { kind: runs.length ? 'also' : undefined, runs, variables: [] }
+}

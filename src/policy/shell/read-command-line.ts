@@ -1,0 +1,274 @@
+/** Reads a command line into its commands and redirections, without running anything. Never throws. */
+import type { CommandArgument, Redirection as RedirectionNode, SyntaxNode, Word } from 'unbash'
+import type { CommandLine, Redirection, SimpleCommand } from './command-line.ts'
+import { isSafeVariable } from './safe-variables.ts'
+import type { ShellWord } from './shell-word.ts'
+import { literalOf, UNKNOWN_WORD } from './shell-word.ts'
+import type { Directories } from './directories.ts'
+import { directoriesAfter } from './directories.ts'
+import { readWord } from './words.ts'
+import type { Unwrapped } from './unwrapped.ts'
+import { unwrap } from './wrappers.ts'
+
+/** The parser, loaded when a command line is first read: most servers never need it. */
+export type ShellParser = typeof import('unbash')
+
+export type CommandContext = {
+  readonly parser: ShellParser
+  /** Where the shell stands; undefined: anywhere. */
+  readonly cwd: string | undefined
+  readonly homes: readonly string[]
+}
+
+/** Reading takes time quadratic in these for some inputs: within both bounds at most some 20 ms, measured. */
+const MAX_COMMAND_CHARS = 64 * 1024
+const MAX_SUBSTITUTIONS = 500
+/** `bash -c "bash -c '…'"`. */
+const MAX_NESTED_SCRIPTS = 8
+const MAX_COMMANDS = 1000
+
+const SUBSTITUTION = /[$<>]\(|`|<<|\$\{/g
+/** Bash and a reader may disagree about these: all but tab and newline of the controls, and spaces beyond ASCII. */
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
+const ODD_CHARACTER = /[\0-\x08\x0b-\x1f\x7f-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]/
+
+export function readCommandLine(text: string, context: CommandContext): CommandLine {
+  const reader = new CommandLineReader(context)
+  reader.readText(text)
+  return reader.result
+}
+
+class CommandLineReader {
+  readonly #context: CommandContext
+  readonly #redirections: Redirection[] = []
+  #commands: SimpleCommand[] = []
+  #directories: Directories
+  #hidden: string | undefined
+  #unusual: string | undefined
+  #depth = 0
+  /** Inside something that may run later, or again: a `cd` anywhere in it counts from its start. */
+  #repeats = 0
+  #isAnywhere = false
+  /** Inside a launcher, whose guesses include those of the launchers that it runs. */
+  #isLaunched = false
+  #count = 0
+
+  constructor(context: CommandContext) {
+    this.#context = context
+    this.#directories = context.cwd === undefined ? undefined : [context.cwd]
+  }
+
+  get result(): CommandLine {
+    const line = { hidden: this.#hidden, unusual: this.#unusual }
+    if (!this.#isAnywhere) return { commands: this.#commands, redirections: this.#redirections, ...line }
+    const redirections = this.#redirections.map((each) => ({ ...each, cwds: undefined }))
+    return { commands: this.#commands.map(anywhere), redirections, ...line }
+  }
+
+  readText(text: string): void {
+    const refusal = refuseText(text)
+    if (refusal !== undefined) return this.#hide(refusal)
+    if (this.#depth >= MAX_NESTED_SCRIPTS) return this.#hide('it nests too many scripts')
+    this.#depth += 1
+    const isLaunched = this.#isLaunched
+    this.#isLaunched = false
+    try {
+      this.#readScript(this.#context.parser.parse(text))
+    } catch {
+      // Input that nests so deeply that the parser runs out of stack.
+      this.#hide('it cannot be parsed')
+    }
+    this.#isLaunched = isLaunched
+    this.#depth -= 1
+  }
+
+  #readScript(script: ParsedScript): void {
+    if (script.errors?.length) this.#hide('it cannot be parsed with certainty')
+    this.#readChildren(script)
+  }
+
+  #readChildren(node: SyntaxNode): void {
+    this.#context.parser.forEachChild(node, (child) => this.#read(child))
+  }
+
+  #read(node: SyntaxNode): void {
+    switch (node.type) {
+      case 'Script':
+        return this.#readScript(node)
+      case 'Command':
+        return this.#readCommand(node.name, node.args, node)
+      case 'Redirect':
+        return this.#readRedirect(node)
+      case 'For':
+      case 'While':
+        if (node.type === 'For') this.#setVariable(readWord(node.name))
+        return this.#readRepeated(node)
+      case 'Function':
+        this.#unusual ??= 'it defines a function'
+        return this.#readRepeated(node)
+      default:
+        this.#checkConstruct(node)
+        this.#readChildren(node)
+    }
+  }
+
+  #checkConstruct(node: SyntaxNode): void {
+    switch (node.type) {
+      case 'Coproc':
+      case 'Select':
+      case 'LocaleString':
+        this.#unusual ??= `it has a construct that is not looked into (${node.type})`
+        return
+      case 'ArithmeticFor':
+      case 'ArithmeticCommand':
+        return this.#hide('its arithmetic may run commands')
+      // An arithmetic expression evaluates the text of variables, which may run commands: `a[$(command)]`.
+      case 'ArithmeticExpansion':
+      case 'ArithmeticCommandExpansion':
+        if (!/^\$\(\([\d\s+*/%()-]*\)\)$/.test(node.text)) this.#hide('its arithmetic may run commands')
+        return
+      case 'ExtendedGlob':
+        return this.#hide('it has an extended glob, which bash parses only if an option is on')
+      case 'ParameterExpansion':
+        if (
+          node.prefix === '!' ||
+          node.index ||
+          node.operation?.type === 'Transform' ||
+          node.operation?.type === 'Unknown'
+        )
+          this.#hide('it has an expansion that may run commands')
+        else if (node.operation) this.#unusual ??= 'it has an expansion that may set a variable'
+        return
+      case 'TestUnary':
+        if (['-v', '-R'].includes(node.operator)) this.#hide('its test may run commands')
+        return
+      case 'TestBinary':
+        if (/^-(eq|ne|lt|le|gt|ge)$/.test(node.operator)) this.#hide('its test may run commands')
+        return
+      case 'Assignment':
+        if (node.index) this.#hide('the index of an array may run commands')
+        if (EVALUATED.test(node.name)) this.#hide(`${node.name} may run commands`)
+        return
+      case 'HereDoc':
+        if (!node.closing) this.#hide('a here-document has no end')
+        return
+      case 'CommandExpansion':
+      case 'ProcessSubstitution':
+        if (!node.script) this.#hide('it has a substitution that cannot be parsed')
+        return
+      default:
+    }
+  }
+
+  #readRepeated(node: SyntaxNode): void {
+    this.#repeats += 1
+    this.#readChildren(node)
+    this.#repeats -= 1
+  }
+
+  /** What it substitutes runs before the command itself. */
+  #readCommand(name: Word | undefined, args: readonly CommandArgument[], node: SyntaxNode): void {
+    const unsafe: string[] = []
+    this.#context.parser.forEachChild(node, (child) => {
+      if (child.type === 'Assignment' && child.pos < (name?.pos ?? Infinity) && !isSafeVariable(child.name))
+        unsafe.push(child.name)
+      this.#read(child)
+    })
+    if (!name) {
+      if (unsafe.length) this.#unusual ??= `it sets ${unsafe[0]}`
+      return
+    }
+    this.#addCommand([readWord(name), ...args.map(readArgument)], unsafe[0])
+  }
+
+  #addCommand(words: readonly ShellWord[], unsafeVariable: string | undefined): void {
+    const cwds = this.#directories
+    this.#count += 1
+    if (this.#count > MAX_COMMANDS) return this.#hide(`it has more than ${MAX_COMMANDS} commands`)
+    const unwrapped = unwrap(words)
+    if (unwrapped.hidden !== undefined) this.#hide(unwrapped.hidden)
+    const unsafe = unsafeVariable ?? unwrapped.variables.find((variable) => !isSafeVariable(variable))
+    const wraps = unwrapped.kind && { kind: unwrapped.kind, commands: this.#readWrapped(unwrapped, unsafe) }
+    this.#commands.push({ words, cwds, unsafeVariable: unsafe, wraps })
+    this.#enterBy(words)
+  }
+
+  #readWrapped({ kind, runs }: Unwrapped, unsafe: string | undefined): readonly SimpleCommand[] {
+    const outer = { commands: this.#commands, isLaunched: this.#isLaunched }
+    if (kind === 'launcher' && outer.isLaunched) return []
+    const inner: SimpleCommand[] = []
+    this.#commands = inner
+    this.#isLaunched ||= kind === 'launcher'
+    for (const run of runs) {
+      const before = this.#directories
+      if (run.elsewhere) this.#directories = undefined
+      if ('script' in run) this.readText(run.script)
+      else if (this.#depth >= MAX_NESTED_SCRIPTS) this.#hide('it nests too many commands')
+      else {
+        this.#depth += 1
+        this.#addCommand(run.words, unsafe)
+        this.#depth -= 1
+      }
+      if (run.elsewhere) this.#directories = before
+    }
+    this.#commands = outer.commands
+    this.#isLaunched = outer.isLaunched
+    return unsafe === undefined ? inner : inner.map((command) => ({ ...command, unsafeVariable: unsafe }))
+  }
+
+  #enterBy(words: readonly ShellWord[]): void {
+    this.#directories = directoriesAfter(words, this.#directories, this.#context.homes)
+    const isChange = CHANGES_DIRECTORY.has(literalOf(words[0] ?? UNKNOWN_WORD) ?? '')
+    // What came before it in a loop runs after it too.
+    this.#isAnywhere ||= isChange && this.#repeats > 0
+  }
+
+  #readRedirect(node: Extract<RedirectionNode, { type: 'Redirect' }>): void {
+    const { descriptor, target, operator } = node
+    if (descriptor?.type === 'FileDescriptorVariable' && !isSafeVariable(descriptor.name))
+      this.#unusual ??= `it sets ${descriptor.name}`
+    this.#readChildren(node)
+    if (!target) return this.#hide('it has a redirection without a target')
+    const word = readWord(target)
+    // `2>&1`, `>&-`, `<&3-`: no file.
+    if (operator.includes('&') && /^(\d+-?|-)$/.test(literalOf(word) ?? '')) return
+    if (operator === '<&') return this.#hide('it has a redirection to an unknown descriptor')
+    const kind = operator === '<' ? 'read' : 'edit'
+    this.#redirections.push({ kind, target: word, cwds: this.#directories })
+  }
+
+  #setVariable(name: ShellWord): void {
+    const text = literalOf(name) ?? ''
+    if (!isSafeVariable(text)) this.#unusual ??= `it sets ${text}`
+  }
+
+  #hide(why: string): void {
+    this.#hidden ??= why
+  }
+}
+
+/** Bash runs what these hold. */
+type ParsedScript = Extract<SyntaxNode, { type: 'Script' }>
+
+const EVALUATED = /^(PS\d|PROMPT_COMMAND|BASH_ENV|ENV)$/
+const CHANGES_DIRECTORY = new Set(['cd', 'pushd', 'popd'])
+
+function anywhere(command: SimpleCommand): SimpleCommand {
+  const { wraps } = command
+  return { ...command, cwds: undefined, wraps: wraps && { ...wraps, commands: wraps.commands.map(anywhere) } }
+}
+
+function readArgument(argument: CommandArgument): ShellWord {
+  if (argument.type === 'Word') return readWord(argument)
+  const { name, value, index, append } = argument
+  const isPlain = value.type === 'Word' && !index && !append
+  const pieces = isPlain ? readWord(value).pieces : [{ hole: 'any' as const }]
+  return { pieces: [{ text: `${name}=` }, ...pieces], isMany: false, hasTilde: false }
+}
+
+function refuseText(text: string): string | undefined {
+  if (text.length > MAX_COMMAND_CHARS) return `it has more than ${MAX_COMMAND_CHARS} characters`
+  if (ODD_CHARACTER.test(text)) return 'it has control characters or spaces that bash does not take as spaces'
+  if ((text.match(SUBSTITUTION)?.length ?? 0) > MAX_SUBSTITUTIONS) return 'it has too many substitutions'
+  return undefined
+}

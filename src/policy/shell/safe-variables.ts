@@ -1,0 +1,27 @@
+/** The only file that says which variables a command line may set without changing what its commands do. */
+
+/** They change how a program writes its output or how much it tells, never which program or file it uses. */
+const SAFE = new Set([
+  'CI',
+  'COLUMNS',
+  'DEBUG',
+  'FORCE_COLOR',
+  'GOARCH',
+  'GOOS',
+  'LANG',
+  'LANGUAGE',
+  'LINES',
+  'NODE_ENV',
+  'NO_COLOR',
+  'PYTHONDONTWRITEBYTECODE',
+  'PYTHONHASHSEED',
+  'PYTHONUNBUFFERED',
+  'RUST_BACKTRACE',
+  'RUST_LOG',
+  'TERM',
+  'TZ',
+])
+
+/** Variables of the operating system, of bash and of programs have capitals or underscores in their names. */
+export const isSafeVariable = (name: string): boolean =>
+  SAFE.has(name) || /^LC_[A-Z]+$/.test(name) || (/^[a-z][a-z0-9]*$/.test(name) && name !== 'histchars')

@@ -1,0 +1,38 @@
+/** Calls of a shell: `bash -c '…'`, `bash file`, or commands on its standard input. */
+import type { ShellWord } from './shell-word.ts'
+import { literalOf, startOf } from './shell-word.ts'
+import type { Unwrapped } from './unwrapped.ts'
+import { hides, PLAIN, readsFile } from './unwrapped.ts'
+
+const VALUED = /^(-[a-zA-Z]*[oO]|\+[oO]|--rcfile|--init-file)$/
+const LONG = /^--(login|norc|noprofile|posix|noediting|restricted|verbose)$/
+
+/** `words` are those after the name. */
+export function readShellCall(words: readonly ShellWord[]): Unwrapped {
+  let runsText = false
+  for (let at = 0; at < words.length; at += 1) {
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- within the list
+    const word = words[at]!
+    const text = literalOf(word)
+    if (text === undefined && /^$|^[-+]/.test(startOf(word))) return HIDDEN
+    if (text === undefined || !/^[-+]./.test(text)) return readOperand(word, runsText)
+    if (text === '--') return at + 1 < words.length ? readOperand(words[at + 1], runsText) : HIDDEN
+    if (text.startsWith('--')) {
+      if (/^--(version|help)$/.test(text)) return PLAIN
+      if (!LONG.test(text)) return HIDDEN
+    } else {
+      if (text.includes('s')) return HIDDEN
+      runsText ||= text.startsWith('-') && text.includes('c')
+    }
+    if (VALUED.test(text)) at += 1
+  }
+  return HIDDEN
+}
+
+const HIDDEN = hides('it runs a shell whose commands cannot be seen')
+
+function readOperand(word: ShellWord | undefined, runsText: boolean): Unwrapped {
+  if (!runsText) return readsFile(word) ? PLAIN : HIDDEN
+  const script = word && literalOf(word)
+  return script === undefined ? HIDDEN : { kind: 'constant', runs: [{ script }], variables: [] }
+}

@@ -1,0 +1,29 @@
+/** What a command that runs other commands comes to. */
+import type { Wrapping } from './command-line.ts'
+import type { ShellWord } from './shell-word.ts'
+import { literalOf } from './shell-word.ts'
+
+/** `elsewhere`: it may run in another directory, or later. */
+export type WrappedText = { readonly elsewhere?: boolean } & (
+  | { readonly script: string }
+  | { readonly words: readonly ShellWord[] }
+)
+
+export type Unwrapped = {
+  /** Undefined: it runs nothing else. */
+  readonly kind: Wrapping['kind'] | undefined
+  readonly runs: readonly WrappedText[]
+  /** Names of the variables that it sets or unsets for what it runs. */
+  readonly variables: readonly string[]
+  /** Why it may run something that is not in `runs`. */
+  readonly hidden?: string
+}
+
+export const PLAIN: Unwrapped = { kind: undefined, runs: [], variables: [] }
+export const hides = (hidden: string): Unwrapped => ({ ...PLAIN, hidden })
+
+/** A file of its own, not a pipe with what another command writes. */
+export function readsFile(word: ShellWord | undefined): boolean {
+  const text = word && literalOf(word)
+  return text !== undefined && !/^\/(dev|proc)\//.test(text) && !text.startsWith('-')
+}

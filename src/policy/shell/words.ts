@@ -1,0 +1,60 @@
+/** From a word of the parser to what is known of it. */
+import type { DoubleQuotedChild, Word, WordPart } from 'unbash'
+import type { Piece, ShellWord } from './shell-word.ts'
+
+type Read = { readonly pieces: Piece[]; isMany: boolean }
+
+export function readWord(word: Word): ShellWord {
+  if (!word.parts) return withTilde({ pieces: [{ text: word.value }], isMany: false }, word.text)
+  const read: Read = { pieces: [], isMany: false }
+  for (const part of word.parts) readPart(part, read)
+  // Empty quotes are a word of no characters.
+  if (read.pieces.length === 0) read.pieces.push({ text: '' })
+  return withTilde(read, word.text)
+}
+
+function withTilde({ pieces, isMany }: Read, text: string): ShellWord {
+  // `~name`, `~+` and `~-` stand for directories that are not known here.
+  if (/^~[^/]/.test(text)) return { pieces: [{ hole: 'any' }], isMany, hasTilde: false }
+  return { pieces, isMany, hasTilde: text.startsWith('~') }
+}
+
+function readPart(part: WordPart, read: Read): void {
+  switch (part.type) {
+    case 'Literal':
+    case 'SingleQuoted':
+    case 'AnsiCQuoted':
+      read.pieces.push({ text: part.value })
+      return
+    case 'DoubleQuoted':
+      for (const child of part.parts) readQuoted(child, read)
+      return
+    case 'Glob':
+      addGlob(part.text, read)
+      read.isMany = true
+      return
+    case 'ProcessSubstitution':
+      // A pipe, not a file of anybody's.
+      read.pieces.push({ text: '/dev/fd/63' })
+      return
+    default:
+      read.pieces.push({ hole: 'any' })
+      read.isMany = true
+  }
+}
+
+/** `**` crosses directories where `globstar` is on. */
+function addGlob(text: string, { pieces }: Read): void {
+  const last = pieces.at(-1)
+  const follows = last !== undefined && 'hole' in last
+  if (follows) pieces.pop()
+  pieces.push({ hole: follows || text.includes('/') ? 'any' : 'name' })
+}
+
+function readQuoted(child: DoubleQuotedChild, read: Read): void {
+  if (child.type === 'Literal') return void read.pieces.push({ text: child.value })
+  read.pieces.push({ hole: 'any' })
+  // `"$@"` and `"${a[@]}"` are many words even in quotes.
+  if (child.type !== 'CommandExpansion' && child.type !== 'ArithmeticExpansion' && child.text.includes('@'))
+    read.isMany = true
+}

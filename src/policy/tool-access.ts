@@ -1,0 +1,14 @@
+/** What a tool tells the permission gate about one call: what it would read, change, run or fetch. */
+
+/**
+ * `none`: nothing outside the conversation's own log. `read` and `edit`: files; a relative path starts at the workdir.
+ * `command`: a bash command line; `cwd` is where the shell stands, undefined if that is not known.
+ * `fetch`: a URL, undefined for a search. `other`: anything; rules can name the tool only.
+ */
+export type ToolAccess =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'read'; readonly paths: readonly string[] }
+  | { readonly kind: 'edit'; readonly paths: readonly string[] }
+  | { readonly kind: 'command'; readonly command: string; readonly cwd: string | undefined }
+  | { readonly kind: 'fetch'; readonly url: string | undefined }
+  | { readonly kind: 'other' }

@@ -1,0 +1,48 @@
+/** Decisions of the policy alone, with the parser and no disk: links are given by name. */
+import * as parser from 'unbash'
+import { PermissionRules } from '../../src/contract/permission.ts'
+import type { PermissionMode } from '../../src/contract/permission.ts'
+import { decide } from '../../src/policy/decide.ts'
+import type { Verdict } from '../../src/policy/decide.ts'
+import { Places } from '../../src/policy/places.ts'
+import { ruleSetOf } from '../../src/policy/rules/rule-set.ts'
+import { readCommandLine } from '../../src/policy/shell/read-command-line.ts'
+import type { ToolAccess } from '../../src/policy/tool-access.ts'
+
+export type Given = {
+  readonly mode?: PermissionMode
+  readonly confirmation?: boolean
+  readonly allow?: readonly string[]
+  readonly ask?: readonly string[]
+  readonly deny?: readonly string[]
+  readonly cwd?: string
+  readonly links?: Readonly<Record<string, string>>
+  readonly approved?: boolean
+}
+
+export const WORKDIR = '/work/project'
+export const HOME = '/home/user'
+
+export function decideAccess(tool: string, access: ToolAccess, given: Given = {}): Verdict {
+  const { mode = 'default', confirmation = false, cwd, approved = false, links = {}, ...lists } = given
+  const realPath = (path: string) => follow(path, links)
+  const places = new Places({ workdir: WORKDIR, homes: [HOME], realPath })
+  const line = (command: string) => readCommandLine(command, { parser, cwd: cwd ?? WORKDIR, homes: [HOME] })
+  const deed = access.kind === 'command' ? { kind: 'command' as const, line: line(access.command) } : access
+  const rules = ruleSetOf(PermissionRules.parse(lists))
+  return decide({ tool, deed, places }, { mode, confirmation, rules }, approved)
+}
+
+export const decideCommand = (command: string, given: Given = {}): Verdict =>
+  decideAccess('Bash', { kind: 'command', command, cwd: WORKDIR }, given)
+
+/** Component by component, as the kernel does. */
+function follow(path: string, links: Readonly<Record<string, string>>): string {
+  let at = ''
+  for (const name of path.split('/')) {
+    if (name === '' || name === '.') continue
+    at = name === '..' ? at.slice(0, Math.max(at.lastIndexOf('/'), 0)) : `${at}/${name}`
+    at = links[at] ?? at
+  }
+  return at || '/'
+}
