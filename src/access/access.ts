@@ -1,4 +1,7 @@
-/** What the credential of a request may do: its scopes, and the conversations that exist for it. Decides; looks nothing up. */
+/**
+ * The permissions of a request's credential: its scopes, and the conversations it can see. Pure decisions without
+ * lookups.
+ */
 import type { Scope } from '../contract/key.ts'
 import { Problem } from '../contract/problem.ts'
 
@@ -7,10 +10,10 @@ export type AccessLimits = {
   readonly userId?: string | undefined
 }
 
-/** What decides whether a key sees a conversation. */
+/** The fields of a conversation that decide whether a key can see it. */
 export type Owned = { readonly id: string; readonly userId: string | undefined }
 
-/** Which credential it was, for the audit log. */
+/** Identifies the credential in the audit log. */
 export type KeyName = { readonly id: string; readonly name: string }
 
 export class Access {
@@ -18,7 +21,7 @@ export class Access {
   readonly key: KeyName | undefined
   readonly #scopes: ReadonlySet<Scope>
   readonly limits: AccessLimits
-  /** Aborted when the credential is revoked, or has expired: streams that it opened end then. */
+  /** Aborted when the credential is revoked or expires: its streams end then. */
   readonly ended: AbortSignal
 
   constructor(key: KeyName | undefined, scopes: Iterable<Scope>, limits: AccessLimits, ended: AbortSignal) {
@@ -54,7 +57,7 @@ export class Access {
     return (conversations === undefined || conversations.has(id)) && (own === undefined || userId === own)
   }
 
-  /** The same credential, for less: what a stream ticket allows. */
+  /** Returns the same credential with fewer permissions, for a stream ticket. */
   narrowedTo(scopes: readonly Scope[], conversationId: string | undefined): Access {
     const conversations = conversationId === undefined ? this.limits.conversations : new Set([conversationId])
     return new Access(this.key, scopes, { ...this.limits, conversations }, this.ended)

@@ -1,6 +1,6 @@
 /**
- * API keys: made, found, rotated and revoked. Keeps them in `keys.json`, as hashes. Everything is in memory; the file is
- * written, durably, before a change holds.
+ * API keys: creates, finds, rotates and revokes them. Stores them in `keys.json`, as hashes. All keys are in memory;
+ * the file is written, durably, before a change takes effect.
  */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
@@ -16,9 +16,9 @@ import { codeOf } from '../lib/error-code.ts'
 
 const MAX_KEYS = 10_000
 const PREFIX_CHARS = 'ask_'.length + 4
-/** `last_used_at` is exact to this, so that requests do not write. */
+/** The resolution of `last_used_at`, so that requests do not write to disk. */
 const USE_RESOLUTION_MS = 60_000
-/** The longest that a timer of Node waits. */
+/** The longest timer of Node. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 const Credential = z.object({ hash: z.string(), expires_at: z.iso.datetime().optional() })
@@ -33,7 +33,7 @@ const StoredKey = z.object({
   created_at: z.iso.datetime(),
   expires_at: z.iso.datetime().optional(),
   last_used_at: z.iso.datetime().optional(),
-  /** The one that holds, and during a rotation the one before. */
+  /** The current credential, and during a rotation the previous one. */
   credentials: z.array(Credential).min(1),
 })
 type StoredKey = z.infer<typeof StoredKey>
@@ -47,7 +47,7 @@ export class ApiKeys implements AsyncDisposable {
   readonly #now: () => number
   readonly #changes = new Queue({ limit: 1 })
   #keys: ReadonlyMap<string, StoredKey>
-  /** By hash of the credential: those that are valid, or will expire. */
+  /** By hash of the credential: those that are valid until revoked or expired. */
   #known = new Map<string, Known>()
   readonly #lastUsed = new Map<string, number>()
   #areUsesUnwritten = false
@@ -61,7 +61,10 @@ export class ApiKeys implements AsyncDisposable {
     this.#learn()
   }
 
-  /** Throws when the file is there and cannot be read: keys that were revoked must not come back, nor others be lost. */
+  /**
+   * Throws if the file exists and cannot be read: revoked keys must not become valid again, and other keys must not be
+   * lost.
+   */
   static async open(path: string, now: () => number = Date.now): Promise<ApiKeys> {
     let text: string
     try {
@@ -77,7 +80,7 @@ export class ApiKeys implements AsyncDisposable {
     }
   }
 
-  /** Undefined if it is not a valid key. */
+  /** Returns undefined for an invalid key. */
   find(credential: string): Access | undefined {
     const known = this.#known.get(hashCredential(credential))
     if (!known || known.until <= this.#now()) return undefined
@@ -97,7 +100,7 @@ export class ApiKeys implements AsyncDisposable {
   async create(request: CreateKey): Promise<CreatedKey> {
     return await this.#changes.run(async () => {
       if (this.#keys.size >= MAX_KEYS)
-        throw new Problem('limit_reached', `There are ${MAX_KEYS} keys already. Delete some that are not used.`)
+        throw new Problem('limit_reached', `There are already ${MAX_KEYS} keys. Delete unused ones.`)
       const { expires_at: expiresAt, conversations, ...rest } = request
       const key = makeCredential('ask_')
       const stored: StoredKey = {
@@ -115,7 +118,10 @@ export class ApiKeys implements AsyncDisposable {
     })
   }
 
-  /** Makes a new credential for the same key; the one before is valid for `overlap_seconds` more. Throws `key_not_found`. */
+  /**
+   * Creates a new credential for the same key; the previous one stays valid for `overlap_seconds`. Throws
+   * `key_not_found`.
+   */
   async rotate(id: string, { overlap_seconds }: RotateKey): Promise<CreatedKey> {
     return await this.#changes.run(async () => {
       const stored = this.#stored(id)
@@ -133,7 +139,7 @@ export class ApiKeys implements AsyncDisposable {
     })
   }
 
-  /** Streams that it opened end at once. Throws `key_not_found`. */
+  /** Ends its streams immediately. Throws `key_not_found`. */
   async revoke(id: string): Promise<void> {
     await this.#changes.run(async () => {
       this.#stored(id)
@@ -147,7 +153,7 @@ export class ApiKeys implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#expiry)
-    // Not worth failing a stop of the server.
+    // This must not make a shutdown fail.
     if (this.#areUsesUnwritten) await this.#changes.run(() => this.#write(this.#keys)).catch(() => {})
   }
 
@@ -159,7 +165,7 @@ export class ApiKeys implements AsyncDisposable {
     this.#learn()
   }
 
-  /** Brings `#known` in line with `#keys`; what is no longer valid ends. */
+  /** Updates `#known` from `#keys`; ends what is no longer valid. */
   #learn(): void {
     const before = this.#known
     this.#known = new Map()
@@ -212,7 +218,7 @@ export class ApiKeys implements AsyncDisposable {
     }
   }
 
-  /** Throws `invalid_request` for a time that has passed. */
+  /** Throws `invalid_request` for a time in the past. */
   #future(time: string): string {
     if (timeOf(time) > this.#now()) return new Date(time).toISOString()
     throw new Problem('invalid_request', 'expires_at is in the past. Use a time in the future.')

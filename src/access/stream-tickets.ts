@@ -1,7 +1,7 @@
 /**
- * Stream tickets: credentials for one stream, for browsers, which cannot send a header with `EventSource` or `WebSocket`.
- * They stand in URLs, which end up in logs and histories: so a ticket works once, and only for a short time. In memory
- * only: after a restart clients ask for new ones.
+ * Stream tickets: credentials for one stream, for browsers, which cannot send a header with `EventSource` or
+ * `WebSocket`. They are part of URLs, which end up in logs and histories: so a ticket works once, and only for a short
+ * time. Kept in memory only: after a restart clients request new ones.
  */
 import type { CreateStreamTicket, StreamTicket } from '../contract/key.ts'
 import { Problem } from '../contract/problem.ts'
@@ -9,7 +9,7 @@ import type { Access } from './access.ts'
 import { hashCredential, makeCredential } from './credential.ts'
 
 const TICKET_LIFETIME_MS = 30_000
-/** Of unused tickets; then the oldest is removed. */
+/** Maximum number of unused tickets; above it the oldest is removed. */
 const MAX_TICKETS = 10_000
 
 type Issued = {
@@ -20,7 +20,7 @@ type Issued = {
 }
 
 export class StreamTickets {
-  /** By hash, the oldest first. */
+  /** By hash, oldest first. */
   readonly #issued = new Map<string, Issued>()
   readonly #now: () => number
 
@@ -39,7 +39,7 @@ export class StreamTickets {
     return { ticket, expires_at: new Date(expiresAt).toISOString() }
   }
 
-  /** Uses it up. Throws `unauthorized` for a ticket that is used, expired, or for another stream. */
+  /** Uses the ticket up. Throws `unauthorized` for a ticket that is used, expired, or for another stream. */
   redeem(ticket: string, conversationId: string | undefined): Access {
     const hash = hashCredential(ticket)
     const issued = this.#issued.get(hash)

@@ -1,4 +1,4 @@
-/** What the editor shows of a directory: two levels, without what is hidden, bounded. */
+/** Lists a directory for the editor: two levels, without hidden entries, limited in size. */
 import { constants } from 'node:fs'
 import type { Dirent } from 'node:fs'
 import { opendir } from 'node:fs/promises'
@@ -7,21 +7,21 @@ import type { OpenedPath } from './opened-path.ts'
 import { openAt, within } from './opened-path.ts'
 
 export type Listing = {
-  /** Paths relative to the directory, those of directories with a `/` at the end, in order. */
+  /** Paths relative to the directory, in order; directories have a trailing `/`. */
   readonly entries: readonly string[]
-  /** Hidden ones of the directory itself. */
+  /** Number of hidden entries in the directory itself. */
   readonly hidden: number
-  /** Whether there are more than could be listed. */
+  /** True if there are more entries than could be listed. */
   readonly isCut: boolean
 }
 
-/** How many entries a listing has at most. */
+/** Maximum number of entries in a listing. */
 export const MAX_LISTED = 1000
 
 export async function listTwoLevels(directory: OpenedPath, gate: Gate): Promise<Listing> {
   const top = await readVisible(directory, MAX_LISTED)
   const entries: string[] = []
-  // The first level is listed before all: one large directory must not push the others out.
+  // List the first level first: one large directory must not displace the others.
   let room = MAX_LISTED - top.visible.length
   let isCut = top.isCut
   for (const entry of top.visible) {
@@ -37,7 +37,7 @@ export async function listTwoLevels(directory: OpenedPath, gate: Gate): Promise<
 
 type Names = { readonly visible: readonly Dirent[]; readonly hidden: number; readonly isCut: boolean }
 
-/** What may not be looked into is listed by its name alone. */
+/** An unreadable directory is listed by name only. */
 async function readInner(directory: OpenedPath, name: string, limit: number, gate: Gate): Promise<Names> {
   try {
     await using inner = await openAt(within(directory, name), constants.O_DIRECTORY | constants.O_NOFOLLOW)

@@ -1,10 +1,11 @@
 /**
- * The file operations of the editor: look, list, make, replace, remove, and nothing else of the file system.
+ * The file operations of the editor: read, list, create, replace and remove.
  *
- * It works on the host, as the agent's shell does, and so it has no root that it must stay in. But it runs inside the
- * server's own process, which must not be talked into showing its own files. Names can be swapped for links at any
- * moment, so nothing is decided by a name: a path is first opened without any effect (`O_PATH`), the kernel then tells
- * where that really is, and all that follows goes through the open descriptor. Linux only.
+ * They access the host, as the agent's shell does, and so they are not restricted to one root. But they run inside the
+ * server's process, which must not expose its own files. Names can be swapped for links at any moment, so nothing is
+ * decided by name: a path is first opened without side effects (`O_PATH`), the kernel then reports its real location,
+ * and
+ * all further steps use the open descriptor. Linux only.
  */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -22,13 +23,13 @@ import type { OpenedPath } from './opened-path.ts'
 import { findMissing, makeDirectory, openAt, openDirectory, openUnmoved, within } from './opened-path.ts'
 import { makeAlike, publishNew } from './publish-file.ts'
 
-/** What is at a path. `path` is the real one: absolute, and free of links. */
+/** What exists at a path. `path` is the real one: absolute, without links. */
 export type FoundEntry =
   | FoundFile
-  /** A file of more bytes than were asked for; it is not read. */
+  /** A file larger than requested; it is not read. */
   | { readonly kind: 'large'; readonly path: string; readonly size: number }
   | { readonly kind: 'directory'; readonly path: string }
-  /** Neither file nor directory; it is not opened. `what` says what, as in "a named pipe". */
+  /** Neither file nor directory; it is not opened. `what` describes it, as in "a named pipe". */
   | { readonly kind: 'special'; readonly path: string; readonly what: string }
   | Missing
 
@@ -41,23 +42,23 @@ export type FoundFile = {
   readonly mode: number
 }
 
-/** Where a file can be made, together with the directories that are missing before it. */
+/** Where a file can be created, together with its missing parent directories. */
 export type Missing = { readonly kind: 'missing'; readonly path: string }
 
-/** What tells that a file is still the one that was read, and unchanged: the time that nobody can set back. */
+/** Identifies an unchanged file: includes the change time, which nobody can set back. */
 type FileVersion = Pick<BigIntStats, 'dev' | 'ino' | 'size' | 'ctimeNs'>
 
 /**
- * Every operation throws a `FileRefusal` for what the file system, or a rule, does not allow, having changed nothing.
- * A change is atomic: a reader sees the file before or the file after, also when the process is killed in between.
+ * Every operation throws a `FileRefusal` for what the file system or a rule does not allow, without any change. A
+ * change is atomic: a reader sees the file before or after it, even if the process is killed in between.
  */
 export interface EditorFiles {
-  /** Reads all of a file of at most `maxBytes`. Links are followed. */
+  /** Reads a whole file of at most `maxBytes`. Follows links. */
   look(path: string, maxBytes: number): Promise<FoundEntry>
   list(directory: string): Promise<Listing>
-  /** Refuses when something is there by now. `mode`: the permissions; by default those of any new file. */
+  /** Refuses if something exists there by now. `mode`: the permissions; by default those of any new file. */
   create(missing: Missing, bytes: Buffer, mode?: number): Promise<void>
-  /** Keeps mode and, where it may, owner. Refuses when the file is not the one that was found any more. */
+  /** Keeps the mode and, if permitted, the owner. Refuses if the file has changed since it was found. */
   replace(file: FoundFile, bytes: Buffer): Promise<void>
   remove(file: FoundFile): Promise<void>
 }
@@ -98,7 +99,7 @@ export function createEditorFiles(rules: () => FileRules): EditorFiles {
         await using directory = await openUnmoved(dirname(file.path))
         const target = within(directory, basename(file.path))
         const { mode, uid, gid } = await refuseChanged(target, file)
-        // The directory's permission would do; but who takes the right to write from a file means the file.
+        // The directory's permission would be enough; but a file without write permission is meant to be protected.
         await access(target, constants.W_OK)
         const prepare = (file: FileHandle) => makeAlike(file, { mode, uid, gid })
         await withTemporary(directory, bytes, { mode: 0o600, prepare }, async (temporary) => {
@@ -138,7 +139,7 @@ async function openPlace(
 }
 
 async function readFile({ handle, path }: OpenedPath, maxBytes: number): Promise<FoundEntry> {
-  // Through the descriptor: what is opened now is what was looked at.
+  // Open it through the descriptor: the opened file is the one that was checked.
   await using reading = await open(`/proc/self/fd/${handle.fd}`, constants.O_RDONLY)
   const version = await reading.stat({ bigint: true })
   if (version.size > maxBytes) return { kind: 'large', path, size: Number(version.size) }
@@ -151,14 +152,14 @@ async function refuseChanged(target: string, { path, version }: FoundFile): Prom
     now.dev === version.dev && now.ino === version.ino && now.size === version.size && now.ctimeNs === version.ctimeNs
   if (!isSame)
     throw new FileRefusal(
-      `${path} was changed by something else in this very moment; nothing was written. View it and try again.`,
+      `${path} was changed by something else at the same moment; nothing was written. View it and try again.`,
     )
   return now
 }
 
 /**
- * Has the bytes on disk under a name of their own, and hands it to `publish`; whatever happens, the name is gone
- * afterwards. Not `replaceFile`: it works on open descriptors, and keeps the mode and owner of the old file.
+ * Writes the bytes to disk under a temporary name, and passes it to `publish`; always removes that name afterwards. Not
+ * `replaceFile`: this works on open descriptors, and keeps the mode and owner of the old file.
  */
 async function withTemporary(
   directory: OpenedPath,
@@ -171,11 +172,11 @@ async function withTemporary(
     await using file = await open(temporary, 'wx', mode)
     await file.writeFile(bytes)
     await prepare(file)
-    // Before it takes the name of the old file, or a power cut could leave an empty one in its place.
+    // Sync before it replaces the old file, or a power failure could leave an empty one in its place.
     await file.sync()
     await publish(temporary)
   } finally {
-    await unlink(temporary).catch(() => {}) // after a rename there is none
+    await unlink(temporary).catch(() => {}) // after a rename it does not exist
   }
 }
 

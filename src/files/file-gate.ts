@@ -1,19 +1,22 @@
-/** The only file that decides which paths the editor, or a client of the API, may touch: the server's own are not for them. */
+/**
+ * The only file that decides which paths the editor, or a client of the API, may access: the server's own files are
+ * excluded.
+ */
 import { FileRefusal } from './file-refusal.ts'
 import { openAt } from './opened-path.ts'
 
 export type FileRules = {
-  /** Files and directories that are neither shown nor changed, with all they hold. */
+  /** Files and directories that are neither shown nor changed, with everything inside. */
   readonly forbidden: readonly string[]
-  /** Directories that are open again, although they lie in a forbidden one. Of those that hold a path the innermost decides. */
+  /** Exceptions inside forbidden directories. For each path, the innermost rule applies. */
   readonly permitted?: readonly string[]
-  /** As `permitted`, but nothing in there is changed. */
+  /** Like `permitted`, but read-only. */
   readonly readable?: readonly string[]
 }
 
 export type Gate = { check(realPath: string, access: 'read' | 'write'): Promise<void> }
 
-/** Throws a `FileRefusal` for what the rules do not allow. They are asked for each time: the workdir may change. */
+/** Throws a `FileRefusal` if the rules do not allow it. Calls `rules` each time: the workdir may change. */
 export function createGate(rules: () => FileRules): Gate {
   return {
     async check(realPath, access) {
@@ -21,7 +24,7 @@ export function createGate(rules: () => FileRules): Gate {
       if (judged[access]) return
       const why = judged.read
         ? 'can be viewed, but not changed'
-        : 'is not open to this tool, as it belongs to the server'
+        : 'is not accessible to this tool, because it belongs to the server'
       throw new FileRefusal(`${realPath} ${why}; work in your own directory.`, { isForbidden: true })
     },
   }
@@ -29,15 +32,15 @@ export function createGate(rules: () => FileRules): Gate {
 
 export type FileAccess = { readonly read: boolean; readonly write: boolean }
 
-/** The rules as they are at one moment; for many paths at once. */
+/** The rules at one moment; for many paths at once. */
 export type Judge = {
   readonly judge: (realPath: string) => FileAccess
-  /** Whether there is anything in a directory that must not be changed. */
+  /** Returns true if the directory contains anything that must not be changed. */
   readonly holdsForbidden: (realPath: string) => boolean
 }
 
 export async function readRules(rules: FileRules): Promise<Judge> {
-  // The roots' real paths each time: they too can be made, or come to be links, at any moment.
+  // Resolve the roots' real paths each time: they can also be created, or become links, at any moment.
   const real = await Promise.all(listRules(rules).map(async (rule) => ({ ...rule, root: await realRoot(rule.root) })))
   return {
     judge(realPath) {
@@ -54,7 +57,7 @@ export async function readRules(rules: FileRules): Promise<Judge> {
   }
 }
 
-/** What no rule is about. */
+/** The access outside all rules. */
 const OPEN: FileAccess = { read: true, write: true }
 
 type Rule = FileAccess & { readonly root: string }
@@ -63,7 +66,7 @@ function listRules({ forbidden, permitted = [], readable = [] }: FileRules): Rul
   return [
     ...permitted.map((root) => ({ root, read: true, write: true })),
     ...readable.map((root) => ({ root, read: true, write: false })),
-    // Last, so that it wins over another rule for the same root.
+    // Last, so that it overrides another rule for the same root.
     ...forbidden.map((root) => ({ root, read: false, write: false })),
   ]
 }

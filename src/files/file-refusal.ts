@@ -1,10 +1,10 @@
-/** How the editor's file operations say no: what the system refused, turned into what the model can act on. */
+/** Refusals of the editor's file operations: turns system errors into messages that the model can act on. */
 import { codeOf } from '../lib/error-code.ts'
 
-/** What cannot be done, and what to do instead, in words for the model. */
+/** What is not possible, and what to do instead, worded for the model. */
 export class FileRefusal extends Error {
   override readonly name = 'FileRefusal'
-  /** By a rule of the server, not by the file system. */
+  /** True if a rule of the server refused it, not the file system. */
   readonly isForbidden: boolean
 
   constructor(message: string, { isForbidden = false, cause }: { isForbidden?: boolean; cause?: unknown } = {}) {
@@ -13,7 +13,7 @@ export class FileRefusal extends Error {
   }
 }
 
-/** Turns what the system says into what the model can act on. */
+/** Runs the work and turns system errors into a `FileRefusal`. */
 export async function told<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

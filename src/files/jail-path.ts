@@ -1,37 +1,37 @@
 /**
- * What a client may call a path: its text, decoded once, into names that cannot leave the workdir. Each name that a file
- * can have on disk is one, so that what is listed can be asked for; names that could mean two things are not made.
+ * Parses a client's path: decodes its text once, into names that cannot leave the workdir. Every name that can exist on
+ * disk is accepted, so that each listed file can be requested; new files with ambiguous names are refused.
  */
 import { Problem } from '../contract/problem.ts'
 
-/** Of one name, bytes: what Linux takes. */
+/** Bytes of one name: the limit of Linux. */
 const MAX_NAME_BYTES = 255
-/** Of a whole path, bytes. */
+/** Bytes of a whole path. */
 const MAX_PATH_BYTES = 4096
 
 export type JailPath = {
-  /** From the workdir on; none for the workdir itself. */
+  /** Relative to the workdir; empty for the workdir itself. */
   readonly names: readonly string[]
-  /** The names with slashes between them. */
+  /** The names joined by slashes. */
   readonly text: string
-  /** Whether it was written as a directory's, with a slash at its end. */
+  /** True if it was written as a directory, with a trailing slash. */
   readonly endsInSlash: boolean
 }
 
-/** Who decodes twice makes another path of it. */
+/** Decoding these twice would result in another path. */
 const ENCODED_AGAIN = /%(25)*(00|2e|2f|5c)/i
 
-/** `text` as it is meant, not encoded any more. `.` is nothing; a slash at the end is fine. Throws a `Problem`. */
+/** Parses decoded text. `.` is ignored; a trailing slash is allowed. Throws a `Problem`. */
 export function parseJailPath(text: string): JailPath {
   if (text.includes('\0')) throw unsafePath('it contains a NUL character')
-  if (!text.isWellFormed()) throw unsafePath('it is no valid Unicode')
-  if (text.startsWith('/')) throw unsafePath('it is absolute; paths begin at the workdir')
+  if (!text.isWellFormed()) throw unsafePath('it is not valid Unicode')
+  if (text.startsWith('/')) throw unsafePath('it is absolute; paths are relative to the workdir')
   if (Buffer.byteLength(text) > MAX_PATH_BYTES) throw unsafePath(`it has more than ${MAX_PATH_BYTES} bytes`)
   const endsInSlash = text.endsWith('/')
   const parts = text === '' ? [] : text.slice(0, endsInSlash ? -1 : undefined).split('/')
   for (const part of parts) {
-    if (part === '') throw unsafePath('it has an empty name in it')
-    if (part === '..') throw unsafePath('it has .. in it')
+    if (part === '') throw unsafePath('it contains an empty name')
+    if (part === '..') throw unsafePath('it contains ..')
     if (Buffer.byteLength(part) > MAX_NAME_BYTES) throw unsafePath(`a name in it has more than ${MAX_NAME_BYTES} bytes`)
   }
   const names = parts.filter((part) => part !== '.')
@@ -39,22 +39,22 @@ export function parseJailPath(text: string): JailPath {
 }
 
 /**
- * The path in a URL as the client sent it, behind so many of its parts. An encoded slash parts names as one that is not
- * does: generated clients encode those of a parameter. What the router made of the URL is not looked at.
+ * Returns the path in a URL as the client sent it, after `partsBefore` parts. An encoded slash separates names like a
+ * plain one: generated clients encode the slashes of a parameter. The router's own decoding is not used.
  */
 export function jailPathOfUrl(url: string, partsBefore: number): JailPath {
-  // A target may be a whole URL; what comes before its path is not ours.
+  // The request target may be an absolute URL; skip everything before its path.
   const [path = ''] = url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)
   const parts = path.split('/').slice(partsBefore + 1)
   return parseJailPath(decodeOnce(parts.join('/')))
 }
 
 /**
- * Refuses to make something of this name: the client has encoded the path twice, or parts its names by backslashes, and
- * means another one. A command may well have made one; that is found by its name.
+ * Refuses to create a file with this name: the client has encoded the path twice, or separates names by backslashes,
+ * and means another one. Commands may have created such files; these can be read by name.
  */
 export function refuseToMake(name: string): void {
-  if (name.includes('\\')) throw unsafePath('a new name in it holds a backslash; names are parted by /')
+  if (name.includes('\\')) throw unsafePath('a new name in it contains a backslash; names are separated by /')
   if (ENCODED_AGAIN.test(name)) throw unsafePath('a new name in it is encoded twice')
 }
 
@@ -62,7 +62,7 @@ function decodeOnce(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch (cause) {
-    throw new Problem('unsafe_path', 'The path is refused: it is not encoded as paths in URLs are.', { cause })
+    throw new Problem('unsafe_path', 'The path is refused: it is not valid percent-encoding.', { cause })
   }
 }
 

@@ -1,4 +1,4 @@
-/** What is told of the files in a workdir: pages of a listing, one entry, how many there are. */
+/** Describes the files in a workdir: pages of a listing, single entries, and counts. */
 import type { BigIntStats } from 'node:fs'
 import type { FileCount, FileEntry, FilePage, ListFiles } from '../contract/files.ts'
 import { Problem } from '../contract/problem.ts'
@@ -10,7 +10,7 @@ import { fileNotFound, look, openDirectoryIn } from './path-jail.ts'
 import type { Met } from './trees/tree-walk.ts'
 import { walk } from './trees/tree-walk.ts'
 
-/** In the order of the walk, which stays as it is while files come and go. */
+/** Lists in the order of the walk, which is stable while files are added and removed. */
 export async function listFiles(
   jail: Jail,
   path: JailPath,
@@ -22,7 +22,7 @@ export async function listFiles(
   const items: FileEntry[] = []
   let last: Met | undefined
   for await (const met of walk(jail, directory, { recursive, after, window: limit + 1 })) {
-    // Only now it is known that there is another page.
+    // Only this entry shows that there is another page.
     if (last && items.length === limit) return { items, next_page_id: cursorAt(last, listed) }
     await using entry = await lookAt(jail, met)
     last = met
@@ -52,7 +52,7 @@ export async function countFiles(jail: Jail, path: JailPath, deadline: number): 
   return { count, directories, symlinks, others, truncated }
 }
 
-/** Of what the walk met, from the workdir on. */
+/** Returns the path of an entry, relative to the workdir. */
 export function pathOfMet(base: JailPath, { names }: Pick<Met, 'names'>): string {
   return [...base.names, ...names.map((name) => name.toString())].join('/')
 }
@@ -67,7 +67,7 @@ function entryOf({ kind, stats }: Pick<JailEntry, 'kind' | 'stats'>, path: strin
   }
 }
 
-/** Undefined when it has gone since it was met. */
+/** Returns undefined if it was removed meanwhile. */
 export async function lookAt(jail: Jail, { directory, name }: { directory: OpenedPath; name: Buffer }) {
   return await look(jail, directory, name).catch((error: unknown) => {
     if (error instanceof Problem) return undefined
@@ -75,7 +75,7 @@ export async function lookAt(jail: Jail, { directory, name }: { directory: Opene
   })
 }
 
-/** Bytes as characters of one byte each: a cursor is JSON, and names need not be text. */
+/** Encodes bytes as characters of one byte each: a cursor is JSON, and names need not be text. */
 const cursorAt = ({ names }: Met, listed: string) =>
   encodePageId([names.map((name) => name.toString('latin1')).join('/'), listed])
 
@@ -84,7 +84,7 @@ function positionOf(pageId: string, listed: string): Buffer[] {
   if (position?.[1] !== listed) {
     throw new Problem(
       'invalid_cursor',
-      'page_id is none that a page of this listing gave; leave it out to start from the first page.',
+      'page_id was not issued for this listing; leave it out to start from the first page.',
     )
   }
   return position[0].split('/').map((name) => Buffer.from(name, 'latin1'))

@@ -6,10 +6,10 @@ import { basename, dirname, join } from 'node:path'
 import { FileRefusal } from './file-refusal.ts'
 import { codeOf } from '../lib/error-code.ts'
 
-/** Opens a path without opening its content; Linux's number, which Node has no name for. */
+/** Opens a path without opening its content; Linux's number, for which Node has no constant. */
 export const O_PATH = 0o10000000
 
-/** An open file or directory, and where the kernel says it is. */
+/** An open file or directory, and its real path according to the kernel. */
 export type OpenedPath = AsyncDisposable & { readonly handle: FileHandle; readonly path: string }
 
 export async function openAt(path: string | Buffer, flags = 0): Promise<OpenedPath> {
@@ -25,15 +25,15 @@ export async function openAt(path: string | Buffer, flags = 0): Promise<OpenedPa
 
 export const openDirectory = (path: string) => openAt(path, constants.O_DIRECTORY)
 
-/** A name in an open directory, whatever the directory's own name has come to mean. */
+/** Returns the path of a name in an open directory, even if the directory's own name has changed its meaning. */
 export const within = ({ handle }: Pick<OpenedPath, 'handle'>, name: string) => `/proc/self/fd/${handle.fd}/${name}`
 
-/** The real path of what does not exist: its nearest directory that does, and the rest as given. */
+/** Returns the real path of something that does not exist: its nearest existing directory, and the rest as given. */
 export async function findMissing(path: string): Promise<string> {
   const target = await readlink(path).catch(() => undefined)
   if (target !== undefined) {
     throw new FileRefusal(
-      `${path} is a symbolic link to ${target}, which does not exist; give the path of the file itself.`,
+      `${path} is a symbolic link to ${target}, which does not exist; use the path of the file itself.`,
     )
   }
   const parent = dirname(path)
@@ -46,7 +46,7 @@ export async function findMissing(path: string): Promise<string> {
   }
 }
 
-/** Opens the directory at a path that had no links when it was found, making what is missing of it. */
+/** Opens the directory at a path that had no links when it was found, and creates missing directories. */
 export async function makeDirectory(path: string): Promise<OpenedPath> {
   try {
     return await openUnmoved(path)
@@ -61,10 +61,10 @@ export async function makeDirectory(path: string): Promise<OpenedPath> {
   return await openAt(child, constants.O_DIRECTORY | constants.O_NOFOLLOW)
 }
 
-/** Refuses when the directory is not where it was when something in it was found: a name on the way now leads elsewhere. */
+/** Refuses if the directory was moved since something in it was found: its path now leads elsewhere. */
 export async function openUnmoved(path: string): Promise<OpenedPath> {
   const place = await openDirectory(path)
   if (place.path === path) return place
   await place.handle.close()
-  throw new FileRefusal(`${path} has been moved meanwhile; view it and try again.`)
+  throw new FileRefusal(`${path} was moved meanwhile; view it and try again.`)
 }

@@ -1,10 +1,10 @@
 /**
- * The only file that decides whether what a client names is inside the workdir.
+ * The only file that decides whether a client's path is inside the workdir.
  *
- * Nothing is decided by a name: names can be swapped for links at any moment. From the workdir on, each directory is
- * opened in the one before it, and never through a link; what is done last is done in the directory that is open then.
- * Links are therefore never followed, wherever they lead. Linux only. Own code: Node has no `openat`, and libraries check
- * names before they open them.
+ * Nothing is decided by name: names can be swapped for links at any moment. Starting at the workdir, each directory is
+ * opened relative to the previous one, and never through a link; the final operation uses the last open directory. So
+ * links are never followed, wherever they lead. Linux only. Own code: Node has no `openat`, and libraries check names
+ * before they open them.
  */
 import { constants } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
@@ -23,10 +23,10 @@ import { O_PATH, openDirectory, within } from './opened-path.ts'
 export type FileName = string | Buffer
 
 export type JailOptions = {
-  /** Absolute and free of links. */
+  /** Absolute, without links. */
   readonly workdir: string
   readonly rules: FileRules
-  /** Every wait for the file system goes through it. */
+  /** Runs every file system operation. */
   readonly io: <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>
   readonly signal: AbortSignal
 }
@@ -40,17 +40,17 @@ export type Jail = AsyncDisposable & {
 
 export type Kind = 'file' | 'directory' | 'symlink' | 'other'
 
-/** What is at a name, held without being opened: looking at a pipe or a device has no effect on it. */
+/** An entry, held without opening its content: this has no effect on pipes and devices. */
 export type JailEntry = OpenedPath & { readonly kind: Kind; readonly stats: BigIntStats }
 
-/** Every operation throws a `Problem` for what is not inside, not there, or not allowed. */
+/** Every operation throws a `Problem` if the path is outside, does not exist, or is not allowed. */
 export async function openJail({ workdir, rules, io: waitFor, signal }: JailOptions): Promise<Jail> {
   const io: Jail['io'] = (work) => waitFor(work, signal)
   const judge = await io(() => readRules(rules))
   const root = await io(() => openDirectory(workdir)).catch((cause: unknown) => {
     throw new Problem('workdir_missing', WORKDIR_MISSING, { cause })
   })
-  // A name on the way was swapped for a link, or the directory has been moved or removed.
+  // A name in its path was swapped for a link, or the directory was moved or removed.
   if (root.path !== workdir) {
     await root.handle.close()
     throw new Problem('workdir_missing', WORKDIR_MISSING)
@@ -59,9 +59,9 @@ export async function openJail({ workdir, rules, io: waitFor, signal }: JailOpti
 }
 
 const WORKDIR_MISSING =
-  'The working directory of the conversation is not there any more; make it again, or give the conversation another one.'
+  'The working directory of the conversation no longer exists; create it again, or configure another one.'
 
-/** The directory at the path; all of it has to be there. */
+/** Opens the directory at the path; all of it must exist. */
 export async function openDirectoryIn(jail: Jail, names: readonly FileName[]): Promise<OpenedPath> {
   const { place, missing } = await walkAsFarAs(jail, names)
   if (missing.length === 0) return place
@@ -69,7 +69,7 @@ export async function openDirectoryIn(jail: Jail, names: readonly FileName[]): P
   throw fileNotFound()
 }
 
-/** As far as there are directories; `missing` are the names that are not there. */
+/** Opens as many directories of the path as exist; `missing` are the other names. */
 export async function walkAsFarAs(
   jail: Jail,
   names: readonly FileName[],
@@ -85,7 +85,7 @@ export async function walkAsFarAs(
   return { place, missing: [] }
 }
 
-/** Opens the directory at the path, making what is missing of it; `made` says whether that was anything. */
+/** Opens the directory at the path, and creates missing directories; `made` is true if there were any. */
 export async function makeDirectoriesIn(
   jail: Jail,
   names: readonly FileName[],
@@ -107,7 +107,7 @@ export async function makeDirectoriesIn(
   return { place, made: missing.length > 0 }
 }
 
-/** A directory in an open one; undefined when there is none of that name. */
+/** Opens a directory inside an open one; returns undefined if it does not exist. */
 export async function enter(jail: Jail, directory: OpenedPath, name: FileName): Promise<OpenedPath | undefined> {
   const path = pathOf(directory, name)
   refuseForbidden(jail, path, 'read')
@@ -123,7 +123,7 @@ export async function enter(jail: Jail, directory: OpenedPath, name: FileName): 
   }
 }
 
-/** What is at a name of an open directory, links themselves included; undefined when nothing is. */
+/** Returns the entry at a name of an open directory, including links themselves; undefined if there is none. */
 export async function look(jail: Jail, directory: OpenedPath, name: FileName): Promise<JailEntry | undefined> {
   const path = pathOf(directory, name)
   refuseForbidden(jail, path, 'read')
@@ -138,7 +138,7 @@ export async function look(jail: Jail, directory: OpenedPath, name: FileName): P
   }
 }
 
-/** Opens for reading what was looked at, whatever its name leads to by now. Throws for all but files. */
+/** Opens the checked entry for reading, whatever its name refers to by now. Throws unless it is a file. */
 export async function openToRead(jail: Jail, entry: JailEntry): Promise<FileHandle> {
   requireFile(entry)
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY
@@ -149,10 +149,10 @@ export function requireFile({ kind }: Pick<JailEntry, 'kind'>): void {
   if (kind === 'symlink') throw isLink()
   if (kind === 'directory')
     throw new Problem('not_a_file', 'This is a directory; list it, or get it with ?format=tar.gz.')
-  if (kind === 'other') throw new Problem('not_a_file', 'This is a pipe, a socket or a device; such are not opened.')
+  if (kind === 'other') throw new Problem('not_a_file', 'This is a pipe, a socket or a device, which cannot be opened.')
 }
 
-/** Has the names of what is in there on the disk. */
+/** Syncs the names in this directory to disk. */
 export async function syncOpened(jail: Jail, directory: OpenedPath): Promise<void> {
   await jail.io(() => syncDirectory(entryPath(directory, '.')))
 }
@@ -161,12 +161,12 @@ export async function readLink(jail: Jail, directory: OpenedPath, name: FileName
   return await told(() => jail.io(() => readlink(entryPath(directory, name), { encoding: 'buffer' })))
 }
 
-/** Refuses what belongs to the server, also where it lies in the workdir. */
+/** Refuses the server's own files, even inside the workdir. */
 export function refuseForbidden({ rules }: Pick<Jail, 'rules'>, path: string, access: 'read' | 'write'): void {
-  if (!rules.judge(path)[access]) throw unsafePath('what is there belongs to the server')
+  if (!rules.judge(path)[access]) throw unsafePath('it belongs to the server')
 }
 
-/** A name in an open directory, whatever the directory's own name has come to mean. */
+/** Returns the path of a name in an open directory, even if the directory's own name has changed its meaning. */
 export function entryPath(directory: OpenedPath, name: FileName): FileName {
   return typeof name === 'string' ? within(directory, name) : Buffer.concat([Buffer.from(within(directory, '')), name])
 }
@@ -195,7 +195,7 @@ async function closingOnFailure<T>({ handle }: Pick<OpenedPath, 'handle'>, work:
   }
 }
 
-/** What the system refuses, as a `Problem`. */
+/** Runs the work and turns system errors into a `Problem`. */
 export async function told<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -209,24 +209,27 @@ function problemOf(cause: unknown): unknown {
   return make && !(cause instanceof Problem) ? Object.assign(make(), { cause }) : cause
 }
 
-export const fileNotFound = () => new Problem('file_not_found', 'There is nothing at this path in the workdir.')
-const isLink = () => unsafePath('a symbolic link is on it, and links are not followed')
+export const fileNotFound = () => new Problem('file_not_found', 'Nothing exists at this path in the workdir.')
+const isLink = () => unsafePath('it contains a symbolic link, and links are not followed')
 const notADirectory = () => new Problem('not_a_directory', 'A part of this path is a file and not a directory.')
 const forbidden = () =>
-  new Problem('file_forbidden', 'The server’s user may not do this here; see to the owner and the rights of the file.')
+  new Problem(
+    'file_forbidden',
+    'The server’s user is not permitted to do this; check the owner and the permissions of the file.',
+  )
 
 const PROBLEM_OF_CODE: Readonly<Record<string, () => Problem>> = {
   ENOENT: fileNotFound,
   ENOTDIR: notADirectory,
   ELOOP: isLink,
-  ENAMETOOLONG: () => unsafePath('it is longer than the file system takes'),
+  ENAMETOOLONG: () => unsafePath('it is longer than the file system allows'),
   EACCES: forbidden,
   EPERM: forbidden,
   EROFS: forbidden,
   ETXTBSY: forbidden,
 }
 
-/** For an error that `told` has passed on as it is. */
+/** Ignores an error that `told` has rethrown unchanged. */
 function passOver(code: string): (error: unknown) => void {
   return (error) => {
     if (codeOf(error) !== code) throw error

@@ -1,13 +1,13 @@
 /**
- * How a file that was written under a name of its own takes its place: whole, or not at all. Not `replaceFile`, which
- * goes by paths: a command could put a link in the way.
+ * Moves a temporary file to its final name atomically. Not `replaceFile`, which works by paths: a command could put a
+ * link there.
  */
 import type { PathLike } from 'node:fs'
 import { link, lstat, rename } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { codeOf } from '../lib/error-code.ts'
 
-/** By a link and not a rename, which would replace what has come to be there meanwhile. */
+/** Uses a link instead of a rename, which would replace a file that was created meanwhile. */
 export async function publishNew(temporary: PathLike, target: PathLike): Promise<void> {
   try {
     await link(temporary, target)
@@ -22,16 +22,16 @@ export async function publishNew(temporary: PathLike, target: PathLike): Promise
   }
 }
 
-/** What file systems without hard links answer, FAT and shared folders of virtual machines among them. */
+/** The errors of file systems without hard links, such as FAT and shared folders of virtual machines. */
 const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
 
 export type Ownership = { readonly mode: bigint; readonly uid: bigint; readonly gid: bigint }
 
-/** Gives a new file the rights, and where it may the owner, of the one whose place it takes. */
+/** Gives a new file the permissions, and if possible the owner, of the file it replaces. */
 export async function makeAlike(file: FileHandle, { mode, uid, gid }: Ownership): Promise<void> {
   const own = await file.stat({ bigint: true })
-  // Only root may give files away; for others the new file stays theirs.
+  // Only root may change owners; for other users the new file is their own.
   if (own.uid !== uid || own.gid !== gid) await file.chown(Number(uid), Number(gid)).catch(() => {})
-  // Last: a change of owner takes the set-user-id bit away.
+  // Set it last: a change of owner clears the set-user-id bit.
   await file.chmod(Number(mode & 0o7777n))
 }

@@ -1,4 +1,4 @@
-/** Reads a file of the workdir, whole or a part of it, in bounded memory. */
+/** Reads a file of the workdir, completely or in part, in bounded memory. */
 import type { BigIntStats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { Readable } from 'node:stream'
@@ -6,13 +6,13 @@ import type { JailPath } from './jail-path.ts'
 import type { Jail } from './path-jail.ts'
 import { fileNotFound, look, openDirectoryIn, openToRead } from './path-jail.ts'
 
-/** How much is read at a time. */
+/** Bytes per read. */
 const CHUNK_BYTES = 256 * 1024
 
-/** Open until it is disposed of, or its content has been read. Deleting or replacing the file changes nothing for it. */
+/** Open until it is disposed, or its content has been read. Deleting or replacing the file does not affect it. */
 export type OpenedFile = AsyncDisposable & {
   readonly stats: BigIntStats
-  /** `end` is exclusive. Ends with an error when the file has become shorter; closes the file at its end. */
+  /** `end` is exclusive. Fails if the file has become shorter; closes the file at the end. */
   readonly content: (start: number, end: number) => Readable
 }
 
@@ -32,24 +32,24 @@ export async function openFile(jail: Jail, path: JailPath): Promise<OpenedFile> 
     content(start, end) {
       const pieces = wholeRange(jail, file, start, end)
       const stream = Readable.from(pieces, { objectMode: false, highWaterMark: CHUNK_BYTES })
-      // Also when nobody has begun to read it.
+      // Also if reading has never begun.
       return stream.once('close', () => void file.close())
     },
     [Symbol.asyncDispose]: () => file.close(),
   }
 }
 
-/** What was promised to the reader has to come; an end that is too early must not look like one that is right. */
+/** Yields exactly the promised bytes; a premature end must be an error, so that it cannot look complete. */
 async function* wholeRange(jail: Jail, file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
   let at = start
   for await (const piece of readRange(jail, file, start, end)) {
     at += piece.length
     yield piece
   }
-  if (at < end) throw new Error('the file has become shorter while it was read')
+  if (at < end) throw new Error('the file became shorter during the read')
 }
 
-/** Pieces of the file, up to its own end where that comes before `end`. */
+/** Yields pieces of the file, up to its own end if that comes before `end`. */
 export async function* readRange(
   { io }: Pick<Jail, 'io'>,
   file: FileHandle,

@@ -1,4 +1,4 @@
-/** Files that come in together: each to a name of its own first, none to its place before all of them are there. */
+/** Receives several files: writes each to a temporary name first, and publishes none before all are complete. */
 import { createHash } from 'node:crypto'
 import { Problem } from '../contract/problem.ts'
 import type { JailPath } from './jail-path.ts'
@@ -9,35 +9,35 @@ import type { UnfinishedFiles } from './unfinished-files.ts'
 import type { Staged } from './write-file.ts'
 import { ANY_FILE, checkTarget, publish, stage } from './write-file.ts'
 
-/** A file as its sender names it: a path of several names, too. */
+/** A file as its sender names it, possibly a path. */
 export type IncomingFile = { readonly filename: string | undefined; readonly content: AsyncIterable<Uint8Array> }
 
 export type ReceivedFile = {
   readonly path: string
   readonly size: number
   readonly sha256: string | undefined
-  /** Takes its place; durable when it resolves. */
+  /** Publishes the file; it is durable when this resolves. */
   readonly publish: () => Promise<void>
 }
 
-/** Disposing removes those that were not published. */
+/** Disposing removes unpublished files. */
 export type Received = AsyncDisposable & { readonly files: readonly ReceivedFile[] }
 
 export type ReceiveOptions = {
-  /** Told of each piece before it is kept; throws to stop. */
+  /** Called with each piece before it is stored; throws to stop. */
   readonly count: (bytes: number) => void
   readonly withHash: boolean
   readonly unfinished: UnfinishedFiles
-  /** Else they are only looked at, and cannot be published. */
+  /** If false, files are only read, and cannot be published. */
   readonly isKept: boolean
 }
 
-/** Each is held open until it takes its place. */
+/** Each is held open until it is published. */
 const MAX_FILES = 100
 
 /**
- * One file goes to `path`, or into it where that is a directory or written as one; several go into it.
- * Throws a `Problem`, having left nothing behind.
+ * One file is written to `path`, or into it if that is a directory or has a trailing slash; several are written into
+ * it. Throws a `Problem`, having left nothing behind.
  */
 export async function receiveFiles(
   jail: Jail,
@@ -60,7 +60,7 @@ export async function receiveFiles(
   const targets = targeted.map(({ target }) => target)
   if (new Set(targets.map((names) => names.join('/'))).size < targets.length)
     throw new Problem('invalid_request', 'Two of the files have the same name.')
-  // All of them before the first takes its place.
+  // Check all of them before the first is published.
   if (options.isKept) for (const names of targets) await checkTarget(jail, names, ANY_FILE)
   const files = targeted.map(({ content: { size, sha256, staged: own }, target }) => ({
     path: target.join('/'),
@@ -83,7 +83,8 @@ async function isDirectory(jail: Jail, { names, endsInSlash }: JailPath): Promis
 }
 
 function insideOf({ names }: JailPath, own: readonly string[]): string[] {
-  if (own.length === 0) throw new Problem('invalid_request', 'Each file needs a filename, or the only one a path.')
+  if (own.length === 0)
+    throw new Problem('invalid_request', 'Each file needs a filename; a single file may have a path instead.')
   return [...names, ...own]
 }
 

@@ -1,4 +1,4 @@
-/** Removes files, links and directories of the workdir; never what a link leads to. */
+/** Removes files, links and directories of the workdir; never a link's target. */
 import { chmod, opendir, rmdir, unlink } from 'node:fs/promises'
 import { Problem } from '../contract/problem.ts'
 import { codeOf } from '../lib/error-code.ts'
@@ -19,7 +19,7 @@ import {
 import { etagOf } from './file-version.ts'
 import type { Precondition } from './write-file.ts'
 
-/** Levels of directories: each is held open while the next one is emptied. */
+/** Maximum directory depth: each level is held open while the next one is emptied. */
 export const MAX_DEPTH = 256
 
 export async function remove(
@@ -29,7 +29,10 @@ export async function remove(
 ): Promise<void> {
   const name = names.at(-1)
   if (name === undefined)
-    throw new Problem('invalid_request', 'The working directory itself stays; name something in it.')
+    throw new Problem(
+      'invalid_request',
+      'The working directory itself cannot be deleted; use the path of something inside it.',
+    )
   await using parent = await openDirectoryIn(jail, names.slice(0, -1))
   await using entry = await look(jail, parent, name)
   if (!entry) throw fileNotFound()
@@ -54,7 +57,7 @@ async function removeEmpty(jail: Jail, parent: OpenedPath, name: FileName): Prom
 
 async function removeDirectory(jail: Jail, parent: OpenedPath, name: FileName, depth: number): Promise<void> {
   if (depth > MAX_DEPTH) throw unsafePath(`it has more than ${MAX_DEPTH} levels`)
-  if (jail.rules.holdsForbidden(pathOf(parent, name))) throw unsafePath('what is in there belongs to the server')
+  if (jail.rules.holdsForbidden(pathOf(parent, name))) throw unsafePath('it contains files of the server')
   {
     await using directory = await enter(jail, parent, name)
     if (!directory) return
@@ -64,7 +67,7 @@ async function removeDirectory(jail: Jail, parent: OpenedPath, name: FileName, d
   await removeEmpty(jail, parent, name)
 }
 
-/** Its owner may have taken the right away, as the module cache of Go does. */
+/** The owner may have removed the write permission, as the module cache of Go does. */
 async function makeWritable(jail: Jail, directory: OpenedPath): Promise<void> {
   const { mode } = await jail.io(() => directory.handle.stat())
   if ((mode & 0o700) !== 0o700) await told(() => jail.io(() => chmod(entryPath(directory, '.'), mode | 0o700)))
@@ -84,7 +87,7 @@ async function emptyDirectory(jail: Jail, directory: OpenedPath, depth: number):
   }
 }
 
-/** What it is, the system says at the removal itself. */
+/** The system reports the kind of entry at the removal itself. */
 async function removeEntry(jail: Jail, directory: OpenedPath, name: FileName, depth: number): Promise<void> {
   try {
     await jail.io(() => unlink(entryPath(directory, name)))

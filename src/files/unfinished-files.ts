@@ -1,4 +1,7 @@
-/** Which files are on their way in: what a killed server has left of them is found again, for nobody else sees it. */
+/**
+ * Tracks files that are being received, so that the remains of a killed server are found: they are hidden from everyone
+ * else.
+ */
 import { mkdir, readFile, readdir, rm, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Problem } from '../contract/problem.ts'
@@ -9,18 +12,18 @@ import { entryPath, openDirectoryIn } from './path-jail.ts'
 
 const TEMPORARY_NAME = /^\.upload-[0-9a-f]{16}\.tmp$/
 
-/** Whether this is the name of what has not come in whole yet. */
+/** Returns true for the name of a file that is not complete yet. */
 export const isTemporaryName = (name: string): boolean => TEMPORARY_NAME.test(name)
 
 export interface UnfinishedFiles {
-  /** Before there is anything of that name in that directory of the workdir. */
+  /** Call it before the file is created in that directory of the workdir. */
   readonly note: (directory: readonly string[], name: string) => Promise<void>
   readonly forget: (name: string) => Promise<void>
-  /** Removes what an earlier server has left. Comes before anything is noted. */
+  /** Removes what an earlier server has left. Call it before the first `note`. */
   readonly sweep: (jail: Jail) => Promise<void>
 }
 
-/** `directory` is the server's own, for one conversation; it is made when it is needed. */
+/** `directory` is the server's own directory for one conversation; created on demand. */
 export function createUnfinishedFiles(directory: string): UnfinishedFiles {
   return {
     async note(names, name) {
@@ -37,7 +40,7 @@ export function createUnfinishedFiles(directory: string): UnfinishedFiles {
   }
 }
 
-/** Not what is above it: that of a conversation which is being deleted must not come back. */
+/** Does not create its parents: the directory of a conversation that is being deleted must not reappear. */
 async function makeDirectory(path: string): Promise<void> {
   await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
     if (codeOf(error) !== 'EEXIST') throw error

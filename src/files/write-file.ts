@@ -1,4 +1,7 @@
-/** Writes a file as it comes in: to a name of its own first, so that nobody ever sees a half of it, then to the one it is for. */
+/**
+ * Writes a file as it arrives: to a temporary name first, so that nobody ever sees a part of it, then to its final
+ * name.
+ */
 import { createHash, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, open, rename, unlink, utimes } from 'node:fs/promises'
@@ -24,13 +27,13 @@ import {
 import { makeAlike, publishNew } from './publish-file.ts'
 import type { UnfinishedFiles } from './unfinished-files.ts'
 
-/** Content on disk, all of it, under a name of its own. Disposing removes what was not published. */
+/** The complete content on disk, under a temporary name. Disposing removes it unless it was published. */
 export type Staged = AsyncDisposable & {
   readonly directory: OpenedPath
   readonly name: string
   readonly file: FileHandle
   readonly size: number
-  /** Of the content, when it was asked for. */
+  /** Hash of the content, if requested. */
   readonly sha256: string | undefined
 }
 
@@ -40,16 +43,19 @@ export type StageOptions = {
   readonly withHash: boolean
 }
 
-/** What a file has to be before it is replaced, by its entity tag; undefined when there is none. Throws to refuse. */
+/** Checks the existing file's entity tag before it is replaced; undefined if there is none. Throws to refuse. */
 export type Precondition = (etag: string | undefined) => void
 
-/** `isNew`: only where nothing is. */
+/** `isNew`: only if nothing exists there. */
 export type Publishing = { readonly precondition: Precondition; readonly isNew: boolean }
 
-/** Whatever is there or not. */
+/** Writes whether or not a file exists. */
 export const ANY_FILE: Publishing = { precondition: () => {}, isNew: false }
 
-/** Beside the target, or in the nearest directory above it that exists: what is missing is made when all is there. */
+/**
+ * Writes next to the target, or in the nearest existing parent directory: missing directories are created after
+ * everything was received.
+ */
 export async function stage(jail: Jail, parent: readonly string[], options: StageOptions): Promise<Staged> {
   const { unfinished } = options
   const { place: directory, missing } = await walkAsFarAs(jail, parent)
@@ -57,7 +63,7 @@ export async function stage(jail: Jail, parent: readonly string[], options: Stag
   let file: FileHandle | undefined
   const discard = async () => {
     await file?.close()
-    // After a rename there is none of this name.
+    // After a rename this name does not exist.
     if (file) await unlink(entryPath(directory, name)).catch(() => {})
     await directory.handle.close()
     await unfinished.forget(name)
@@ -69,7 +75,7 @@ export async function stage(jail: Jail, parent: readonly string[], options: Stag
     const target = await told(() => jail.io(() => open(entryPath(directory, name), 'wx', 0o666)))
     file = target
     const { size, sha256 } = await writeAll(jail, target, options)
-    // Before it takes its name, or a power cut could leave an empty file there.
+    // Sync before the rename, or a power failure could leave an empty file there.
     await told(() => jail.io(() => target.sync()))
     return { directory, name, file: target, size, sha256, [Symbol.asyncDispose]: discard }
   } catch (error) {
@@ -92,7 +98,7 @@ async function writeAll(jail: Jail, file: FileHandle, { content, withHash }: Sta
   return { size, sha256: hash?.digest('hex') }
 }
 
-/** Throws, before anything is written, what would be thrown at the end. */
+/** Throws early, before anything is written, what `publish` would throw. */
 export async function checkTarget(jail: Jail, names: readonly string[], publishing: Publishing): Promise<void> {
   const { place, missing } = await walkAsFarAs(jail, names.slice(0, -1))
   await using parent = place
@@ -102,7 +108,7 @@ export async function checkTarget(jail: Jail, names: readonly string[], publishi
   judgeTarget(existing, publishing)
 }
 
-/** The staged content becomes the file at the path, with what is missing of the way to it; durable when this resolves. */
+/** Moves the staged content to the path, and creates missing directories; durable when this resolves. */
 export async function publish(
   jail: Jail,
   staged: Staged,
@@ -127,7 +133,7 @@ export async function publish(
   return { created: !existing, etag }
 }
 
-/** Makes an empty file, or says of the one that is there that it was changed now; what it holds stays. */
+/** Creates an empty file, or updates the time of the existing one; its content is kept. */
 export async function touch(jail: Jail, names: readonly string[], { precondition }: Publishing) {
   await using parent = await openParent(jail, names)
   await using existing = parent && (await look(jail, parent, lastOf(names)))
@@ -135,7 +141,7 @@ export async function touch(jail: Jail, names: readonly string[], { precondition
   refuseForbidden(jail, existing.path, 'write')
   judgeTarget(existing, { precondition, isNew: false })
   const now = new Date()
-  // Through the descriptor: it is that very file, and never where a link leads.
+  // Use the descriptor: it is exactly that file, and never a link's target.
   await told(() => jail.io(() => utimes(`/proc/self/fd/${existing.handle.fd}`, now, now)))
   const stats = await jail.io(() => existing.handle.stat({ bigint: true }))
   return { size: Number(stats.size), etag: etagOf(stats) }
@@ -154,13 +160,16 @@ function judgeTarget(existing: JailEntry | undefined, { precondition, isNew }: P
   precondition(existing && etagOf(existing.stats))
 }
 
-/** Keeps mode and, where it may, owner. Who takes the right to write from a file means the file, not its directory. */
+/**
+ * Keeps the mode and, if permitted, the owner. A file without write permission is meant to be protected itself,
+ * whatever its directory allows.
+ */
 async function takeAfter(jail: Jail, file: FileHandle, existing: JailEntry): Promise<void> {
   await told(() => jail.io(() => access(`/proc/self/fd/${existing.handle.fd}`, constants.W_OK)))
   await told(() => jail.io(() => makeAlike(file, existing.stats)))
 }
 
-/** What has come to be there since it was looked at. */
+/** Reports a file that was created since the check. */
 function toldConflict(error: unknown): unknown {
   const code = codeOf(error)
   if (code === 'EEXIST') return fileExists()
@@ -169,7 +178,7 @@ function toldConflict(error: unknown): unknown {
 }
 
 const fileExists = () =>
-  new Problem('precondition_failed', 'There is something at this path already; nothing was written.')
+  new Problem('precondition_failed', 'Something already exists at this path; nothing was written.')
 
 /** A file has a name: routes refuse the workdir itself before. */
 const lastOf = (names: readonly string[]): string => names.at(-1) ?? '.'

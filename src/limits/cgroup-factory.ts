@@ -1,4 +1,7 @@
-/** Makes the control groups of conversations, once it has proved at start that it can, and removes those of earlier servers. */
+/**
+ * Creates the control groups of conversations, after a test at startup that it can, and removes those of earlier
+ * servers.
+ */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
@@ -11,25 +14,31 @@ import { findRootsV1, findRootV2, readIfAny, SERVER_LEAF } from './cgroup-roots.
 import { SHELL, enterArguments } from './enter-limits.ts'
 import type { LimitValues } from '../shell/limit-values.ts'
 
-/** In the data directory: where groups of this data were made, one directory a line. The next server may have other places. */
+/**
+ * In the data directory: where groups for this data were created, one directory per line. The next server may use other
+ * places.
+ */
 const RECORD = 'cgroups'
-/** The server's weight beside its conversations. */
+/** The server's weight relative to its conversations. */
 const SERVER_WEIGHT = '1000'
 const TRIAL_TIMEOUT_MS = 5000
-/** Of a group that nothing has entered since it was made, or that is empty again. */
+/** Age of a group that is still or again empty. */
 const ABANDONED_AFTER_MS = 10 * 60_000
 const MOVE_TRIES = 5
 const MOVE_PAUSE_MS = 20
 
 export interface CgroupFactory {
   readonly enforcedBy: (controller: Controller) => Exclude<Bound, 'watchdog'>
-  /** The ids of conversations of which an earlier server had left processes in their groups; those are dead. */
+  /** The ids of conversations whose groups still had processes of an earlier server; those have been killed. */
   readonly ended: readonly string[]
-  /** A group of its own, for one conversation; nothing where none can be made at all. Throws when this one cannot. */
+  /**
+   * Creates a group for one conversation; returns undefined if groups are not available. Throws if this one cannot be
+   * created.
+   */
   make(conversationId: string, limits: LimitValues): Cgroup | undefined
 }
 
-/** For who holds the lock on `dataDir`: no group of this data belongs to a server that lives. */
+/** Call it only with the lock on `dataDir`: no group of this data belongs to a running server. */
 export async function createCgroupFactory(dataDir: string): Promise<CgroupFactory> {
   const prefix = `${SERVER_LEAF}-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}-`
   const places = await choosePlaces(prefix)
@@ -50,7 +59,7 @@ export async function createCgroupFactory(dataDir: string): Promise<CgroupFactor
   }
 }
 
-/** Version 2 decides for what it has; version 1 is for the rest. */
+/** Version 2 is used for the controllers it has; version 1 for the rest. */
 async function choosePlaces(prefix: string): Promise<CgroupRoot[]> {
   const unified = await enablePlaceV2()
   const taken = unified?.controllers ?? new Set()
@@ -58,35 +67,35 @@ async function choosePlaces(prefix: string): Promise<CgroupRoot[]> {
     .map((place) => ({ ...place, controllers: place.controllers.difference(taken) }))
     .filter(({ controllers }) => controllers.size > 0)
   const found = [...(unified ? [unified] : []), ...others]
-  // Nearly always all or none; only else is it worth a process for each.
+  // Nearly always all or none work; otherwise each is tested with a process.
   if (found.length === 0 || (await canEnter(found, prefix))) return found
   const proved = await Promise.all(found.map((place, at) => canEnter([place], `${prefix}${at}-`)))
   return found.filter((_, at) => proved[at])
 }
 
-/** With the controllers that groups below it can use: enabled now, where they were not. */
+/** Returns the place with the controllers that groups below it can use, and enables missing ones. */
 async function enablePlaceV2(): Promise<CgroupRoot | undefined> {
   const place = findRootV2()
   if (!place) return undefined
   const control = join(place.directory, 'cgroup.subtree_control')
   const enabled = () => place.controllers.intersection(new Set(readIfAny(control).trim().split(' ')))
   const before = enabled()
-  // First of all: with processes in it, some controllers could be enabled, but no group below could be entered then.
+  // Move first: while it has processes, some controllers could be enabled, but no group below could be entered.
   if (before.size < place.controllers.size && isBelowRoot(place.directory) && !(await moveToLeaf(place.directory))) {
     moveBack(place.directory)
     return before.size > 0 ? { ...place, controllers: before } : undefined
   }
-  // One by one: a kernel refuses all of a line for one that it cannot enable.
+  // Enable them one by one: the kernel refuses a whole line if it cannot enable one of them.
   for (const controller of place.controllers) writeIfPossible(control, `+${controller}`)
   return enabled().size > 0 ? { ...place, controllers: enabled() } : undefined
 }
 
-/** The root of all groups may have processes, and groups with limits beside them. It has no type. */
+/** The root group may contain processes in addition to groups with limits. It has no type. */
 const isBelowRoot = (directory: string) => readIfAny(join(directory, 'cgroup.type')) !== ''
 
 /**
- * Moves the server, who started it and what it has started. Not when others are in the group: it was not made for the
- * server then. Answers whether the group is empty.
+ * Moves the server, its parents and its children. Does nothing if the group contains other processes: it was not
+ * created for the server then. Returns true if the group is empty.
  */
 async function moveToLeaf(directory: string): Promise<boolean> {
   const leaf = join(directory, SERVER_LEAF)
@@ -98,7 +107,7 @@ async function moveToLeaf(directory: string): Promise<boolean> {
     mkdirSync(leaf, { recursive: true })
     for (const pid of pids) writeIfPossible(join(leaf, 'cgroup.procs'), String(pid))
     writeIfPossible(join(leaf, 'cpu.weight'), SERVER_WEIGHT)
-    // One of them may have started another meanwhile.
+    // One of them may have started another process meanwhile.
     await delay(MOVE_PAUSE_MS)
   }
   return pidsIn(directory).length === 0
@@ -112,7 +121,7 @@ function moveBack(directory: string): void {
 
 const pidsIn = (directory: string) => readIfAny(join(directory, 'cgroup.procs')).split('\n').filter(Boolean).map(Number)
 
-/** With itself. */
+/** Includes the process itself. */
 function ancestorsOf(pid: number): Set<number> {
   const found = new Set<number>()
   for (let next = pid; next > 0 && !found.has(next);) {
@@ -122,14 +131,14 @@ function ancestorsOf(pid: number): Set<number> {
   return found
 }
 
-/** Makes a group with limits, has a process enter it, and removes it. */
+/** Creates a group with limits, lets a process enter it, and removes it. */
 async function canEnter(places: readonly CgroupRoot[], prefix: string): Promise<boolean> {
   const group = new Cgroup(places, `${prefix}trial`, { memoryBytes: 64 * 1024 ** 2, processes: 16 })
   try {
     group.make()
     return await succeeds(enterArguments({ doors: group.doors }, ['true']))
   } catch {
-    return false // There are rights to the directory, but not to what is in it.
+    return false // the directory is writable, but its files are not
   } finally {
     await group.end()
   }
@@ -141,7 +150,10 @@ function succeeds(args: readonly string[]): Promise<boolean> {
   return promise
 }
 
-/** What a server that was killed has left, here and where it made its groups. Answers whose processes there were. */
+/**
+ * Removes the groups of a killed server, here and where it created them. Returns the conversations that still had
+ * processes.
+ */
 async function sweep(dataDir: string, prefix: string, places: readonly CgroupRoot[]): Promise<string[]> {
   const record = join(dataDir, RECORD)
   const now = places.map(({ version, directory }) => `${version} ${directory}`)
@@ -153,7 +165,7 @@ async function sweep(dataDir: string, prefix: string, places: readonly CgroupRoo
   return [...new Set(found.flat())]
 }
 
-/** Empty groups of servers that were killed, and whose data is gone. One of a server that lives is made again when needed. */
+/** Removes empty groups of killed servers whose data is gone. A group of a running server is recreated on demand. */
 function removeAbandoned(directory: string): void {
   const isOurs = (name: string) => /^agent-server-[0-9a-f]{12}-/.test(name)
   for (const path of namesIn(directory)
@@ -179,7 +191,7 @@ function namesIn(directory: string): string[] {
   try {
     return readdirSync(directory)
   } catch {
-    return [] // It is gone, with all that was in it.
+    return [] // it is gone, with everything in it
   }
 }
 
@@ -187,7 +199,7 @@ function writeIfPossible(path: string, text: string): void {
   try {
     writeFileSync(path, text)
   } catch {
-    // Whoever needs it to have happened looks.
+    // The caller checks the result.
   }
 }
 
@@ -195,6 +207,6 @@ function removeIfPossible(directory: string): void {
   try {
     rmdirSync(directory)
   } catch {
-    // It was never made.
+    // It was never created.
   }
 }

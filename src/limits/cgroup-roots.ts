@@ -1,6 +1,6 @@
 /**
- * Where the server may make control groups: below its own, in the hierarchy of version 2, or in those of version 1. Reads
- * what the kernel says of this process; changes nothing.
+ * Finds where the server may create control groups: below its own, in the hierarchy of version 2, or in those of
+ * version 1. Reads what the kernel reports about this process; changes nothing.
  */
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
@@ -8,32 +8,34 @@ import { basename, dirname, join, relative } from 'node:path'
 export const CONTROLLERS = ['memory', 'pids', 'cpu', 'io'] as const
 export type Controller = (typeof CONTROLLERS)[number]
 
-/** A directory in which a group can be made, and what can be limited there. */
+/** A directory in which groups can be created, and the resources that can be limited there. */
 export type CgroupRoot = {
   readonly version: 1 | 2
   readonly directory: string
   readonly controllers: ReadonlySet<Controller>
 }
 
-/** The group that the server moves itself to where its own must hold no process. */
+/** The group that the server moves itself to if its original group must contain no process. */
 export const SERVER_LEAF = 'agent-server'
 
 type Files = { readonly cgroup: string; readonly mountinfo: string }
 
-/** The place in version 2, if the server's own group is writable there. Its controllers may not be enabled yet. */
+/**
+ * Returns the place in version 2, if the server's own group is writable there. Its controllers may not be enabled yet.
+ */
 export function findRootV2(files: Files = readFiles()): CgroupRoot | undefined {
   const own = /^0::(.*)$/m.exec(files.cgroup)?.[1]
   const mount = mountsIn(files.mountinfo).find(({ type }) => type === 'cgroup2')
   const directory = own === undefined || !mount ? undefined : locate(mount, own)
   if (directory === undefined) return undefined
-  // A server that was started by one that had moved is in that one's leaf.
+  // A server started by a server that had moved is in that one's leaf group.
   const place = basename(directory) === SERVER_LEAF ? dirname(directory) : directory
   const controllers = new Set(namesIn(readIfAny(join(place, 'cgroup.controllers'))))
   const isOurs = isWritable(place) && isWritable(join(place, 'cgroup.procs'))
   return isOurs && controllers.size > 0 ? { version: 2, directory: place, controllers } : undefined
 }
 
-/** One place for each hierarchy of version 1 whose directory for this process is writable. */
+/** Returns one place for each hierarchy of version 1 whose directory for this process is writable. */
 export function findRootsV1(files: Files = readFiles()): CgroupRoot[] {
   const mounts = mountsIn(files.mountinfo).filter(({ type }) => type === 'cgroup')
   return files.cgroup.split('\n').flatMap((line): CgroupRoot[] => {
@@ -71,13 +73,13 @@ function mountsIn(mountinfo: string): Mount[] {
   })
 }
 
-/** The directory of the group `own`; nothing when what is mounted does not hold it. */
+/** Returns the directory of the group `own`; undefined if the mount does not contain it. */
 function locate({ root, at }: Mount, own: string): string | undefined {
   const way = relative(root, own)
   return way === '..' || way.startsWith('../') ? undefined : join(at, way)
 }
 
-/** Those that mean something here. */
+/** Returns the controllers that are relevant here. */
 function namesIn(text: string): Controller[] {
   const names = new Set(text.trim().split(/[\s,]+/))
   return CONTROLLERS.filter((name) => names.has(name))

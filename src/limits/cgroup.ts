@@ -1,4 +1,7 @@
-/** The control groups of one conversation: made with their limits, looked at, emptied and removed. */
+/**
+ * The control groups of one conversation: creates them with their limits, reads their counters, kills their processes
+ * and removes them.
+ */
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -8,19 +11,19 @@ import { CounterFile } from './counter-file.ts'
 import type { LimitValues } from '../shell/limit-values.ts'
 
 const PERIOD_US = 100_000
-/** The share of a conversation beside others, where 100 is what a group gets that says nothing. */
+/** The weight of a conversation; 100 is the kernel's default. */
 const WEIGHT = 25
-/** The same for processors in version 1, where a process outside of all groups counts 1024. */
+/** The processor weight in version 1, where a process outside all groups has 1024. */
 const SHARES = 256
-/** Processes end soon after their SIGKILL; one that is stuck in the kernel is not waited for. */
+/** Processes end soon after SIGKILL; a process that is blocked in the kernel is not waited for. */
 const END_TIMEOUT_MS = 1000
 const LOOK_MS = 10
 
-/** What has happened in it since it was made. */
+/** Event counters since its creation. */
 export type CgroupEvents = {
-  /** Processes that the kernel killed because memory was used up. */
+  /** Processes that the kernel killed because the memory limit was reached. */
   readonly memoryKills: number
-  /** Forks refused because of the number of processes. */
+  /** Forks refused because of the process limit. */
   readonly forksRefused: number
 }
 
@@ -31,7 +34,7 @@ export class Cgroup {
   readonly #memoryEvents: CounterFile | undefined
   readonly #pidsEvents: CounterFile | undefined
 
-  /** Without effect: `make` makes it. */
+  /** Has no effect; `make` creates the groups. */
   constructor(places: readonly CgroupRoot[], name: string, limits: LimitValues = {}) {
     this.#places = places
     this.#name = name
@@ -42,7 +45,7 @@ export class Cgroup {
     this.#pidsEvents = pids && new CounterFile(join(this.#in(pids), 'pids.events'))
   }
 
-  /** Makes the directories and sets the limits; throws when it cannot, and then leaves nothing behind. */
+  /** Creates the directories and sets the limits; throws if that fails, and then leaves nothing behind. */
   make(): void {
     try {
       for (const place of this.#places) {
@@ -56,7 +59,7 @@ export class Cgroup {
     }
   }
 
-  /** Makes what of it is missing: another server takes an empty one that is old for one that was left behind. */
+  /** Creates what is missing: another server removes an old empty group as abandoned. */
   makeAgain(): void {
     if (this.doors.every((door) => existsSync(door))) return
     this.#memoryEvents?.close()
@@ -64,12 +67,12 @@ export class Cgroup {
     this.make()
   }
 
-  /** Whoever writes `0` to each of them is in the group, and so is all that it starts. */
+  /** A process that writes `0` to each of them enters the group, with everything it starts. */
   get doors(): string[] {
     return this.#places.map((place) => join(this.#in(place), 'cgroup.procs'))
   }
 
-  /** Processes and threads; 0 where nobody counts them. */
+  /** Number of processes and threads; 0 if they are not counted. */
   get count(): number {
     const pids = this.#find('pids')
     return Number((pids && this.#read(pids, 'pids.current')) ?? 0)
@@ -82,16 +85,16 @@ export class Cgroup {
     }
   }
 
-  /** As the host counts. */
+  /** Pids on the host. */
   get pids(): number[] {
     const all = this.#places.flatMap((place) => this.#read(place, 'cgroup.procs').split('\n').filter(Boolean))
     return [...new Set(all.map(Number))]
   }
 
-  /** Kills all that is in it; resolves when nothing is left, or after a time. */
+  /** Kills all processes in it; resolves when none is left, or after a time limit. */
   async killAll(): Promise<void> {
     const pids = this.#find('pids')
-    // Nothing can start another meanwhile.
+    // A frozen process cannot start another.
     if (pids) this.#set(pids, 'pids.max', '0', true)
     const unified = this.#places.find(({ version }) => version === 2)
     for (const deadline = performance.now() + END_TIMEOUT_MS; performance.now() < deadline; await delay(LOOK_MS)) {
@@ -103,7 +106,10 @@ export class Cgroup {
     if (pids) this.#set(pids, 'pids.max', String(this.#limits.processes ?? 'max'), true)
   }
 
-  /** Kills all that is in it and removes it. Resolves also when the kernel is not done with it: the next start sweeps. */
+  /**
+   * Kills all processes in it and removes it. Also resolves if the kernel is not finished with it: the next start
+   * cleans up.
+   */
   async end(): Promise<void> {
     await this.killAll()
     for (const deadline = performance.now() + END_TIMEOUT_MS; !this.#removeNow(); await delay(LOOK_MS))
@@ -132,7 +138,7 @@ export class Cgroup {
     }
   }
 
-  /** Answers whether nothing of it is left. */
+  /** Returns true if nothing of it is left. */
   #removeNow(): boolean {
     this.#memoryEvents?.close()
     this.#pidsEvents?.close()
@@ -140,7 +146,7 @@ export class Cgroup {
   }
 }
 
-/** An optional one is passed over where the kernel has no such file. */
+/** An optional one is skipped if the kernel has no such file. */
 type Setting = readonly [file: string, value: string | number, isOptional: boolean]
 
 function settingsFor({ version, controllers }: CgroupRoot, limits: LimitValues): Setting[] {
@@ -152,7 +158,7 @@ type Settings = Readonly<Record<Controller, readonly Setting[]>>
 
 function settingsV2({ memoryBytes, processes, cpus }: LimitValues): Settings {
   return {
-    // Without swap: what does not fit would go to the disk, and take the time of all.
+    // No swap: otherwise the excess would go to disk and slow everything down.
     memory: given(memoryBytes, (bytes) => [
       ['memory.max', bytes, false],
       ['memory.swap.max', 0, true],
@@ -168,7 +174,7 @@ function settingsV2({ memoryBytes, processes, cpus }: LimitValues): Settings {
 
 function settingsV1({ memoryBytes, processes, cpus }: LimitValues): Settings {
   return {
-    // The second is for memory and swap together.
+    // The second limit is for memory and swap together.
     memory: given(memoryBytes, (bytes) => [
       ['memory.limit_in_bytes', bytes, false],
       ['memory.memsw.limit_in_bytes', bytes, true],
@@ -196,7 +202,7 @@ const quotaOf = (cpus: number) => Math.round(cpus * PERIOD_US)
 
 const numberIn = (text: string | undefined, pattern: RegExp) => Number(pattern.exec(text ?? '')?.[1] ?? 0)
 
-/** Answers whether it is gone; one with processes in it stays. */
+/** Returns true if it is gone; a group with processes stays. */
 export function removeGroup(directory: string): boolean {
   try {
     rmdirSync(directory)

@@ -1,6 +1,6 @@
 /**
- * The limits of one conversation while it lives: its shells start in its control group, its commands are told which limit
- * they ran into, and what the kernel does not bound by itself is looked at and ended.
+ * The limits of one conversation while it is open: starts its shells in its control group, tells its commands which
+ * limit they reached, and checks and ends what the kernel does not limit by itself.
  */
 import { constants } from 'node:os'
 import type { Launch, ShellLauncher } from '../sandbox/launch.ts'
@@ -18,47 +18,50 @@ import { memoryOf, sampleProcesses } from './process-usage.ts'
 import { RunningCommands } from './running-commands.ts'
 import { ShellTrees } from './shell-trees.ts'
 
-/** What holds for all conversations of a server. */
+/** The means that all conversations of a server share. */
 export type LimitMeans = {
   readonly factory: CgroupFactory
   readonly watch: LimitWatch
-  /** Absent: the disk cannot be accounted. */
+  /** Absent: disk usage cannot be measured. */
   readonly programs: Programs | undefined
   /** Path of nice(1). */
   readonly nice: string | undefined
-  /** The most that a process of the server may have open. */
+  /** Maximum number of open files of a process. */
   readonly maxOpenFiles: number
 }
 
 export type ConversationLimitsOptions = LimitMeans & {
   readonly conversationId: string
   readonly limits: LimitValues
-  /** Where its shells have their state. */
+  /** Where its shells store their state. */
   readonly stateDir: string
-  /** What counts as its disk usage: the workdir that holds now, and directories of its own. */
+  /** The directories that count as its disk usage: the current workdir, and its private directories. */
   readonly roots: () => readonly string[]
 }
 
-/** Looks, one after the other, at which it was as full as it may be. Then what fills it is ended. */
+/** After this many consecutive checks at the limit, the processes that cause it are ended. */
 const PATIENCE_LOOKS = 8
-/** A conversation is full from this part of its processes on: some always end while others start. */
+/** A conversation is at its process limit from this fraction on: some processes always end while others start. */
 const FULL = 0.95
-/** Processes that the kernel may kill within a time, because of memory, before all are ended. */
+/** Memory kills by the kernel within a period, before all processes are ended. */
 const MAX_KILLS = 20
 const KILLS_WINDOW_MS = 10_000
-/** What more is written, over the disk limit, by what no running command answers for. */
+/** Bytes written over the disk limit without a running command. */
 const SLACK_BYTES = 1024 ** 2
-/** For commands that were told to stop, before all that runs is ended. */
+/** How long stopped commands may take before all processes are ended. */
 const STOP_MS = 1000
 /** Exit code of a program that wrote a file as large as RLIMIT_FSIZE. */
 const FILE_TOO_LARGE = 128 + constants.signals.SIGXFSZ
 const NO_EVENTS: CgroupEvents = { memoryKills: 0, forksRefused: 0 }
 
-/** A process may have so much whatever the limit is: the program that opens the proxy's socket in a sandbox reserves up to 800 MB. */
+/**
+ * Minimum per process, whatever the limit: the program that opens the proxy's socket in a sandbox reserves up to 800
+ * MB.
+ */
 const MIN_DATA_BYTES = 1024 ** 3
 
 export class ConversationLimits {
-  /** Undefined without a limit. */
+  /** Undefined if there is no limit. */
   readonly quota: DiskQuota | undefined
   readonly #options: ConversationLimitsOptions
   readonly #trees: ShellTrees
@@ -68,7 +71,7 @@ export class ConversationLimits {
   #fullLooks = 0
   #kills = { since: 0, count: 0 }
   #overBytes = Infinity
-  /** When commands were last told to stop because of what they wrote. */
+  /** When commands were last stopped because of what they wrote. */
   #stoppedAt = -Infinity
 
   constructor(options: ConversationLimitsOptions) {
@@ -91,12 +94,14 @@ export class ConversationLimits {
     })
   }
 
-  /** Shells that are started by it have the limits from their first instruction on. It rejects when they cannot be set. */
+  /**
+   * Returns a launcher whose shells have the limits from their first instruction on. It rejects if they cannot be set.
+   */
   limitLauncher(launcher: ShellLauncher): ShellLauncher {
     return {
       ...launcher,
       launch: async (argv, options) => {
-        // Nothing can start in a group that is being emptied, and what did would be ended too.
+        // Nothing can start in a group that is being emptied, and anything that did would be ended too.
         await this.#ending
         const doors = this.#openGroup()?.doors ?? []
         const { inside, outside } = this.#rlimits(launcher)
@@ -109,7 +114,10 @@ export class ConversationLimits {
     }
   }
 
-  /** The same shells; what they run is stopped and told when it exceeds a limit. Their end removes the control group. */
+  /**
+   * Returns the same shells; their commands are stopped and informed when they exceed a limit. Closing them removes the
+   * control group.
+   */
   limitShells(shells: Shells): Shells {
     const close = async () => {
       const group = this.#group
@@ -151,7 +159,7 @@ export class ConversationLimits {
     return this.#options.factory.enforcedBy(controller) !== 'none'
   }
 
-  /** `inside` of a user namespace, where the kernel counts the processes of that alone. Root's it never bounds. */
+  /** `inside` applies in a user namespace, where the kernel counts only its processes. It never limits root's. */
   #rlimits({ isolation }: ShellLauncher): { inside: Rlimits | undefined; outside: Rlimits } {
     const { limits, maxOpenFiles } = this.#options
     const { memoryBytes, processes, diskBytes } = limits
@@ -207,7 +215,7 @@ export class ConversationLimits {
       options.onStart?.(pid)
     }
     const result = await shell.run(command, { ...options, signal: running.signal, onStart })
-    // From here on it does not run: what it has left over the limit is told, and not ended, with it.
+    // The command has finished: exceeding the limit is reported, but no longer ends it.
     const told = running.finish(result)
     if (this.quota) {
       await this.quota.settle({ isNeeded: result.exitCode === FILE_TOO_LARGE })
@@ -219,7 +227,7 @@ export class ConversationLimits {
   #withDisk(result: CommandResult): CommandResult {
     if (!this.quota?.isOver) return result
     const state = this.quota.tell({ withNames: true })
-    // One that wrote a file as large as the limit was ended by the kernel, and nobody else knows.
+    // The kernel ended a command that wrote a file as large as the limit, and nothing else reports it.
     const own: Exceeded | undefined = result.exitCode === 0 ? undefined : { resource: 'disk', message: '' }
     const exceeded = result.exceeded ?? own
     const advice = 'Delete files; commands that write more are ended.'
@@ -230,10 +238,10 @@ export class ConversationLimits {
     }
   }
 
-  /** What the kernel has refused or killed for so long that there is no end to it. */
+  /** Returns a limit for which the kernel has refused or killed for too long. */
   #eventsOf({ load }: Look): Exceeded | undefined {
     const { processes = Infinity, memoryBytes = Infinity } = this.#options.limits
-    // The machine as a whole has less: so has this conversation.
+    // If the whole machine is below the limit, so is this conversation.
     const isFull = this.#group !== undefined && load.threads >= processes && this.#group.count >= processes * FULL
     this.#fullLooks = isFull ? this.#fullLooks + 1 : 0
     if (this.#fullLooks >= PATIENCE_LOOKS) return tellEnded('processes', `at its limit of ${processes} processes`)
@@ -245,7 +253,7 @@ export class ConversationLimits {
     return tellEnded('memory', `at its memory limit of ${tellBytes(memoryBytes)}`)
   }
 
-  /** What is used of resources that no control group bounds. */
+  /** Returns a limit that is exceeded for resources that no control group limits. */
   async #usageOf({ load, processes: sample }: Look): Promise<Exceeded | undefined> {
     const { processes = Infinity, memoryBytes = Infinity } = this.#options.limits
     const mayBeMany = !this.#isEnforced('pids') && load.threads >= processes
@@ -260,7 +268,7 @@ export class ConversationLimits {
     return tellEnded('memory', `over its memory limit of ${tellBytes(memoryBytes)}`)
   }
 
-  /** Stops commands that write beyond the limit; and when more is written without one, all. */
+  /** Stops commands that write beyond the limit; if more is written without a command, stops all processes. */
   async #followDisk(): Promise<void> {
     const { quota } = this
     if (!quota?.isOver) return void (this.#overBytes = Infinity)

@@ -1,7 +1,7 @@
-/** A small file of the kernel that is read again and again: it stays open, which makes a read one system call, not four. */
+/** A small kernel file that is read repeatedly: it stays open, so that a read is one system call instead of four. */
 import { closeSync, openSync, readSync } from 'node:fs'
 
-/** Shared: every read is handled before the next one begins. */
+/** Shared: every read is processed before the next one begins. */
 const scratch = Buffer.allocUnsafe(4096)
 
 export class CounterFile {
@@ -12,7 +12,7 @@ export class CounterFile {
     this.#path = path
   }
 
-  /** As it is now; nothing when it cannot be read. */
+  /** Returns its current content; an empty text if it cannot be read. */
   read(): string {
     try {
       this.#fd ??= openSync(this.#path, 'r')
@@ -23,7 +23,7 @@ export class CounterFile {
     }
   }
 
-  /** The next read opens it again. */
+  /** The next read reopens it. */
   close(): void {
     const fd = this.#fd
     this.#fd = undefined

@@ -1,6 +1,6 @@
 /**
- * How much disk one conversation uses, and whether that is more than it may. Measured again only once the free space of
- * its disks has shrunk enough to matter, or after a while; between two measurements what the server writes is added.
+ * Measures how much disk one conversation uses, and whether that exceeds its limit. Measures again only when the free
+ * space of its disks has shrunk enough to matter, or after a while; bytes written by the server are added in between.
  */
 import { statfs } from 'node:fs/promises'
 import { settlesWithin } from '../lib/bounded-wait.ts'
@@ -8,35 +8,38 @@ import type { Programs } from './disk-usage.ts'
 import { ENTRY_BYTES, findLargest, measureDisk, measureNameless } from './disk-usage.ts'
 import { tellBytes } from '../shell/limit-values.ts'
 
-/** The free space may stay the same while one conversation writes what another deletes. */
+/**
+ * Maximum age of a measurement, because the free space may not change while one conversation writes what another
+ * deletes.
+ */
 const MAX_AGE_MS = { whenIdle: 30_000, whenBusy: 2000 }
-/** Measuring without that reason takes at most this part of the time. */
+/** Maximum fraction of the time spent on such measurements. */
 const IDLE_DUTY = 0.05
-/** The part of what is left that may be used up before it is measured again. */
+/** The fraction of the remaining space that may be used before the next measurement. */
 const PART = 0.25
-/** Measuring takes at most this part of the time, however long it takes. */
+/** Maximum fraction of the time spent measuring. */
 const DUTY = 0.25
 const MIN_PAUSE_MS = 50
-/** Less than this is not looked for among files without a name. */
+/** Below this, deleted open files are not searched. */
 const UNEXPLAINED_BYTES = 16 * 1024 ** 2
-/** A result does not wait longer for the measurement after its command. */
+/** The longest that a result waits for the measurement after its command. */
 const PATIENCE_MS = 2000
 
 export type DiskQuotaOptions = {
   readonly limitBytes: number
-  /** The workdir that holds now, and the conversation's own directories. They need not exist. */
+  /** The current workdir and the conversation's private directories. They need not exist. */
   readonly roots: () => readonly string[]
   readonly programs: Programs
-  /** Of all that runs in the conversation. */
+  /** Pids of all processes in the conversation. */
   readonly pids: () => Promise<readonly number[]>
-  /** Whether a command runs. */
+  /** Returns true if a command runs. */
   readonly isBusy: () => boolean
 }
 
 export class DiskQuota {
   readonly limitBytes: number
   readonly #options: DiskQuotaOptions
-  /** Undefined until it was measured. */
+  /** Undefined before the first measurement. */
   #usedBytes: number | undefined
   #why: string | undefined
   /** By root, at the last measurement. */
@@ -46,9 +49,9 @@ export class DiskQuota {
   #lookedAt = -Infinity
   #measuring: Promise<void> | undefined
   #largest = ''
-  /** A command has ended since, and may have written. */
+  /** True if a command has ended since, and may have written. */
   #isOwed = false
-  /** Files without a name were found, the last time. */
+  /** True if deleted open files were found the last time. */
   #hasNameless = false
 
   constructor(options: DiskQuotaOptions) {
@@ -64,14 +67,17 @@ export class DiskQuota {
     return this.usedBytes > this.limitBytes || this.#why !== undefined
   }
 
-  /** What is used and what may be, as a sentence. Names of files are the agent's own: only for who sees them anyway. */
+  /**
+   * Describes usage and limit in a sentence. File names come from the agent: include them only for readers who see them
+   * anyway.
+   */
   tell({ withNames }: { withNames: boolean }): string {
     const used = this.#why ?? `it uses ${tellBytes(this.usedBytes)}`
     const sentence = `The disk limit of this conversation is ${tellBytes(this.limitBytes)}, and ${used}.`
     return withNames && this.#largest ? `${sentence} Largest: ${this.#largest}.` : sentence
   }
 
-  /** Measures when there is reason to. Answers whether it has. */
+  /** Measures if there is a reason to. Returns true if it has. */
   async look(): Promise<boolean> {
     if (this.#measuring) {
       await this.#measuring
@@ -84,36 +90,36 @@ export class DiskQuota {
     return true
   }
 
-  /** A command is to begin. Where another has just ended, what it left was looked at. */
+  /** Call it before a command begins: measures what an earlier one left, if it has just ended. */
   async lookBefore(): Promise<void> {
     if (!this.isOver && performance.now() - this.#lookedAt < MIN_PAUSE_MS) return
     await this.lookBriefly({ isNeeded: false })
   }
 
-  /** Measures when there is reason to, or when it is said to be needed, but returns in time; the measurement goes on. */
+  /** Measures if there is a reason to, or if `isNeeded`, but returns in time; the measurement continues. */
   async lookBriefly({ isNeeded }: { isNeeded: boolean }): Promise<void> {
     await settlesWithin(PATIENCE_MS, isNeeded ? this.#lookNow() : this.look())
   }
 
-  /** Bytes that may still be written. */
+  /** Returns the bytes that may still be written. */
   async room(): Promise<number> {
     await this.lookBriefly({ isNeeded: this.isOver || this.#isOwed })
     return this.isOver ? 0 : this.limitBytes - this.usedBytes
   }
 
-  /** A command has ended: what it wrote is measured, now or soon. */
+  /** Call it after a command: what it wrote is measured, now or soon. */
   async settle({ isNeeded }: { isNeeded: boolean }): Promise<void> {
     this.#isOwed = true
     await this.lookBriefly({ isNeeded: isNeeded || this.isOver })
   }
 
-  /** What the server itself has written. */
+  /** Adds bytes that the server itself has written. */
   add(bytes: number): void {
     if (this.#usedBytes !== undefined) this.#usedBytes += bytes + ENTRY_BYTES
   }
 
   async #lookNow(): Promise<void> {
-    // What is under way may have begun before.
+    // The measurement in progress may have begun before.
     await this.#measuring
     await this.#measure()
   }
@@ -155,7 +161,7 @@ export class DiskQuota {
 
   async #namelessWhen(isLikely: boolean): Promise<number> {
     const { pids, roots } = this.#options
-    // Once there are some they stay counted, though the free space does not shrink for them any more.
+    // Once found, they are counted each time, although the free space does not shrink for them any more.
     this.#hasNameless ||= isLikely
     if (!this.#hasNameless) return 0
     const bytes = await measureNameless(await pids(), roots())
@@ -168,7 +174,7 @@ export class DiskQuota {
     return largest.map(([path, bytes]) => `${JSON.stringify(path)} (${tellBytes(bytes)})`).join(', ')
   }
 
-  /** Where several roots are on one disk it counts for each, which measures too often at worst. */
+  /** If several roots are on one disk, it counts for each, which at worst measures too often. */
   #shrunkBy(free: ReadonlyMap<string, number>): number {
     const changes = [...free].map(([root, bytes]) => Math.max((this.#freeBytes.get(root) ?? bytes) - bytes, 0))
     return changes.reduce((sum, change) => sum + change, 0)
@@ -180,7 +186,7 @@ export class DiskQuota {
       const { bavail, bsize } = await statfs(root)
       free.set(root, bavail * bsize)
     }
-    // Those that do not exist yet hold nothing.
+    // Directories that do not exist yet contain nothing.
     await Promise.allSettled(this.#options.roots().map(read))
     return free
   }

@@ -1,6 +1,6 @@
 /**
- * Measures what directories take on disk, by du(1): blocks and not lengths, hard links once, links not followed, other
- * file systems left out. In a process of its own, which may take long without holding up anything.
+ * Measures the disk usage of directories by du(1): blocks instead of lengths, hard links once, symbolic links not
+ * followed, other file systems excluded. Runs in a separate process, which may take long without blocking anything.
  */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,22 +8,22 @@ import { mapBounded } from '../lib/map-bounded.ts'
 
 const TIMEOUT_MS = 60_000
 const MAX_OUTPUT_BYTES = 8 * 1024 ** 2
-/** What a file or directory counts besides its blocks: an empty one has none, and still takes its place. */
+/** Bytes that count per file or directory in addition to its blocks: an empty file has none, but uses an inode. */
 export const ENTRY_BYTES = 1024
 const LARGEST = 3
-/** Parts of the largest. */
+/** Fraction of the largest. */
 const WORTH_NAMING = 0.05
 const READ_CONCURRENCY = 8
 
 export type DiskUsage = {
   readonly bytes: number
-  /** Directories that their owner, the server's user, cannot read: what is in them is not counted. */
+  /** Directories that the server's user, their owner, cannot read: their content is not counted. */
   readonly hasUnreadable: boolean
 }
 
 export type Programs = { readonly du: string; readonly find: string }
 
-/** Rejects when it takes too long, or the program fails otherwise. */
+/** Rejects if it takes too long, or the program fails otherwise. */
 export async function measureDisk({ du, find }: Programs, roots: readonly string[]): Promise<DiskUsage> {
   const [blocks, entries] = await Promise.all([
     run(du, ['-s', '-x', '-k', '--', ...roots]),
@@ -34,7 +34,9 @@ export async function measureDisk({ du, find }: Programs, roots: readonly string
   return { bytes, hasUnreadable: isIncomplete && (await hasUnreadable(find, roots)) }
 }
 
-/** The largest that lie directly in one of the roots, with their sizes in bytes. None when there are too many to tell. */
+/**
+ * Returns the largest direct entries of the roots, with their sizes in bytes. Empty if there are too many to measure.
+ */
 export async function findLargest(
   { du }: Programs,
   roots: readonly string[],
@@ -49,7 +51,10 @@ export async function findLargest(
   return sorted.slice(0, LARGEST).filter(([, bytes]) => bytes > 0 && bytes >= most * WORTH_NAMING)
 }
 
-/** Bytes of files without a name that these processes hold open on the same disks as the roots: du(1) cannot see them. */
+/**
+ * Returns the bytes of deleted files that these processes hold open on the same disks as the roots: du(1) cannot see
+ * them.
+ */
 export async function measureNameless(pids: readonly number[], roots: readonly string[]): Promise<number> {
   const devices = new Set(
     (await Promise.all(roots.map((root) => stat(root).catch(() => undefined)))).map((s) => s?.dev),
@@ -66,15 +71,15 @@ export async function measureNameless(pids: readonly number[], roots: readonly s
   return sizes.values().reduce((sum, size) => sum + size, 0)
 }
 
-/** Others' directories are none of the agent's: it cannot write there either. */
+/** Directories of other users do not count: the agent cannot write there either. */
 async function hasUnreadable(find: string, roots: readonly string[]): Promise<boolean> {
   const own = ['-type', 'd', '-uid', String(process.getuid?.() ?? 0), '!', '-perm', '-500', '-print', '-quit']
   return (await run(find, [...roots, '-xdev', ...own])).stdout !== ''
 }
 
-/** Files vanish while they are counted, so the exit code says little. What is missing says so in `stderr`. */
+/** Files vanish during the count, so the exit code is unreliable. Missing data is reported in `stderr`. */
 async function run(file: string, args: readonly string[]): Promise<{ stdout: string; stderr: string }> {
-  // At the first use: a server starts faster without it, and few have a limit of the disk.
+  // Loaded on first use: a server starts faster without it, and few have a disk limit.
   const { execa } = await import('execa')
   const options = {
     env: { LC_ALL: 'C' },

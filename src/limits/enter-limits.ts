@@ -1,35 +1,35 @@
 /**
- * The command that a shell is started by, so that its limits hold before it can start anything: it enters the control
- * groups, takes its rlimits and its place in front of the out-of-memory killer, and becomes what it was told to start.
+ * The command that starts a shell with its limits, so that they apply before it can start anything: it enters the
+ * control groups, sets its rlimits and its out-of-memory score, and execs the actual program.
  */
 
-/** By its whole name: the search path of the shells may begin with a directory that agents write in. */
+/** An absolute path: the shells' search path may begin with a directory that agents can write to. */
 export const SHELL = '/bin/sh'
 
 export type EnterOptions = {
   /** Files to write a `0` to. A process that cannot enter does not start. */
   readonly doors?: readonly string[]
   readonly rlimits?: Rlimits
-  /** Absolute path of nice(1), to give way to the server where no group does that. */
+  /** Absolute path of nice(1), for a lower priority than the server's if there is no control group. */
   readonly nice?: string | undefined
 }
 
-/** Soft and hard alike. What is absent stays as the server has it. */
+/** Soft and hard limits. Missing ones are inherited from the server. */
 export type Rlimits = {
-  /** Of what a process has of its own and can write to, bytes. */
+  /** Private writable memory of a process, in bytes. */
   readonly data?: number
-  /** Of one file, bytes. */
+  /** Size of one file, in bytes. */
   readonly fileSize?: number
   readonly openFiles?: number
   readonly processes?: number
 }
 
-/** Before the server's own 0, after which the kernel would choose by size alone. */
+/** Higher than the server's 0, so that the kernel does not choose by size alone. */
 const OOM_SCORE = 500
 const NICENESS = '10'
 const BLOCK = 512
 
-/** The letters are those of POSIX, but for that of processes: `u` in bash and busybox, `p` in dash. */
+/** The option letters are those of POSIX, except for processes: `u` in bash and busybox, `p` in dash. */
 const SCRIPT = `ulimit -c 0
 while [ "$1" != -- ]; do
   case $1 in
@@ -43,7 +43,7 @@ shift
 { echo ${OOM_SCORE} >/proc/self/oom_score_adj; } 2>/dev/null
 exec "$@"`
 
-/** The arguments of `SHELL`. */
+/** Returns the arguments of `SHELL`. */
 export function enterArguments({ doors = [], rlimits = {}, nice }: EnterOptions, argv: readonly string[]): string[] {
   const { data, fileSize, openFiles, processes } = rlimits
   const limits = [

@@ -1,14 +1,17 @@
-/** Looks at all conversations with a running shell, four times a second, for what the kernel does not bound by itself. */
+/**
+ * Checks all conversations with a running shell, four times a second, for limits that the kernel does not enforce by
+ * itself.
+ */
 import { lazily } from '../lib/lazily.ts'
 import type { ProcessSamples, SystemLoad } from './process-usage.ts'
 import { readSystemLoad, sampleProcesses } from './process-usage.ts'
 
 const INTERVAL_MS = 250
 
-/** What one look at the machine found, for all that look at the same time. */
+/** The results of one check of the machine, shared by all conversations. */
 export type Look = {
   readonly load: SystemLoad
-  /** Taken when it is first asked for. */
+  /** Read on first use. */
   readonly processes: () => Promise<ProcessSamples>
 }
 

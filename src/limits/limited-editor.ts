@@ -1,4 +1,4 @@
-/** The editor's files within the disk limit of their conversation. Nothing is in the way of removing some. */
+/** The editor's files within the disk limit of their conversation. Removing files is always allowed. */
 import type { EditorFiles } from '../files/editor-files.ts'
 import { FileRefusal } from '../files/file-refusal.ts'
 import type { DiskQuota } from './disk-quota.ts'
@@ -12,7 +12,7 @@ export function limitEditor(files: EditorFiles, quota: DiskQuota): EditorFiles {
     look: (path, maxBytes) => files.look(path, maxBytes),
     list: (directory) => files.list(directory),
     async create(missing, bytes, mode) {
-      // An empty file takes its place too.
+      // An empty file uses space, too.
       await refuseBeyond(Math.max(bytes.length, 1))
       await files.create(missing, bytes, mode)
       quota.add(bytes.length)

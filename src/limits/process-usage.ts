@@ -1,6 +1,6 @@
 /**
- * How many processes there are below a shell and how much memory they have, where no control group counts them: one look
- * at all of /proc for all conversations, in slices, and none at all while the machine as a whole is below every limit.
+ * Counts the processes below a shell and their memory, if no control group does: one scan of /proc for all
+ * conversations, in slices, and none while the machine as a whole is below every limit.
  */
 import { readdir, statfs } from 'node:fs/promises'
 import { readFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { lazily } from '../lib/lazily.ts'
 import { readIfAny } from './cgroup-roots.ts'
 
-/** Processes looked at before others get their turn. */
+/** Processes read before other work gets a turn. */
 const SLICE = 200
 const TMPFS = 0x01021994
 /** Where a sandbox may have file systems in memory. */
@@ -25,7 +25,7 @@ export type ProcessSample = {
 
 export type ProcessSamples = ReadonlyMap<number, ProcessSample>
 
-/** Of the whole machine; an upper bound of what any conversation has. */
+/** Of the whole machine; an upper bound for every conversation. */
 export type SystemLoad = { readonly threads: number; readonly usedMemoryBytes: number }
 
 export function readSystemLoad(): SystemLoad {
@@ -49,7 +49,7 @@ export async function sampleProcesses(): Promise<ProcessSamples> {
   return samples
 }
 
-/** Those below `roots`, the roots included, and those in a session that one of them leads. */
+/** Returns the descendants of `roots`, the roots themselves, and the processes in a session that one of them leads. */
 export function membersOf(samples: ProcessSamples, roots: readonly number[]): ProcessSample[] {
   const children = Map.groupBy(samples.values(), ({ parentId }) => parentId)
   const leaders = new Set(roots)
@@ -65,7 +65,7 @@ export function membersOf(samples: ProcessSamples, roots: readonly number[]): Pr
 }
 
 /**
- * What they have together, shared pages counted once where that is needed to tell whether it is more than `limit`: it
+ * Returns their total memory. Counts shared pages only once if that decides whether it exceeds `limit`, because it
  * takes longer.
  */
 export async function memoryOf(members: readonly ProcessSample[], limit: number): Promise<number> {
@@ -80,7 +80,7 @@ export async function memoryOf(members: readonly ProcessSample[], limit: number)
   return exact
 }
 
-/** Bytes of files in memory that the sandbox of `pid` has; they belong to no process. */
+/** Returns the bytes of files in memory in the sandbox of `pid`; they belong to no process. */
 export async function memoryFilesOf(pid: number): Promise<number> {
   const sizes = MEMORY_DIRECTORIES.map(async (directory) => {
     const { type, blocks, bfree, bsize } = await statfs(`/proc/${pid}/root/${directory}`)
@@ -93,7 +93,7 @@ export async function memoryFilesOf(pid: number): Promise<number> {
 function sampleOf(pid: number): ProcessSample | undefined {
   const stat = readIfAny(`/proc/${pid}/stat`)
   if (stat === '') return undefined
-  // proc_pid_stat(5): the name, which may hold anything, ends at the last parenthesis.
+  // proc_pid_stat(5): the name, which may contain anything, ends at the last parenthesis.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return {
     pid,

@@ -1,4 +1,7 @@
-/** The limits of a server: what a conversation may be given, by which means they hold here, and one object for each conversation. */
+/**
+ * The limits of a server: the maximum for conversations, the means by which they are enforced here, and an object for
+ * each conversation.
+ */
 import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
 import type { RequestedLimits, ResourceLimits } from '../contract/resource-limits.ts'
@@ -12,17 +15,17 @@ import { LimitWatch } from './limit-watch.ts'
 import type { LimitValues } from '../shell/limit-values.ts'
 import { limitsAbove, lowerLimits } from '../shell/limit-values.ts'
 
-/** More than this no process may have open, whatever the server may. */
+/** Maximum open files of a process, whatever the server's own limit. */
 const MAX_OPEN_FILES = 65_536
-/** Not the search path of the shells, which may begin with a directory that agents write in. */
+/** Instead of the shells' search path, which may begin with a directory that agents can write to. */
 const SYSTEM_DIRECTORIES = ['/usr/local/bin', '/usr/bin', '/bin', '/run/current-system/sw/bin']
 
 export interface ResourceLimiter {
-  /** The conversations of which an earlier server had left processes in control groups; they were ended at start. */
+  /** The conversations whose control groups still had processes of an earlier server; they were killed at startup. */
   readonly ended: readonly string[]
-  /** Throws a `Problem` for more than the server allows. */
+  /** Throws a `Problem` if more is requested than the server allows. */
   check(requested: RequestedLimits): void
-  /** What holds for a conversation that was made with these, and by which means. */
+  /** Returns the effective limits of a conversation with this request, and how they are enforced. */
   inForce(requested?: RequestedLimits): ResourceLimits
   limit(options: LimitedConversation): ConversationLimits
 }
@@ -32,14 +35,14 @@ export type LimitedConversation = Pick<ConversationLimitsOptions, 'conversationI
 }
 
 export type ResourceLimiterOptions = {
-  /** Of each conversation, at most. */
+  /** Maximum for each conversation. */
   readonly limits: LimitValues
   /** Locked by this server. */
   readonly dataDir: string
   readonly onError: (error: unknown) => void
 }
 
-/** Finds out what can be limited here, and by what; removes what a server that was killed has left. */
+/** Detects what can be limited on this host, and how; removes what a killed server has left. */
 export async function createResourceLimiter({
   limits,
   dataDir,
@@ -104,7 +107,7 @@ function findSystemProgram(name: string): string | undefined {
   })
 }
 
-/** The soft limit, which Node has raised to the hard one. */
+/** Returns the soft limit, which Node has raised to the hard one. */
 function ownOpenFiles(): number {
   const limit = Number(/^Max open files\s+(\d+)/m.exec(readIfAny('/proc/self/limits'))?.[1])
   return Number.isInteger(limit) ? limit : MAX_OPEN_FILES

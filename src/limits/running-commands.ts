@@ -1,24 +1,24 @@
-/** The commands of one conversation that run now, and what each of them, or the next one, has to be told of its limits. */
+/** The running commands of one conversation, and the limit messages for each of them or the next one. */
 import type { CommandResult } from '../shell/shell.ts'
 import type { CgroupEvents } from './cgroup.ts'
 import type { Exceeded, LimitValues } from '../shell/limit-values.ts'
 import { tellBytes } from '../shell/limit-values.ts'
 
-/** What a command may write that finds the disk limit exceeded already, as it begins: enough for one that deletes. */
+/** What a command may write if the disk limit is already exceeded when it begins: enough for one that deletes files. */
 const SLACK_BYTES = 1024 ** 2
 
 export type RunningCommand = {
   readonly signal: AbortSignal
-  /** To be called when its turn has come. */
+  /** Call it when the command begins. */
   readonly begin: () => void
-  /** To be called with its result, and once: it does not run any more. */
+  /** Call it once, with its result: it does not run any more. */
   readonly finish: (result: CommandResult) => CommandResult
   readonly [Symbol.dispose]: () => void
 }
 
 type Running = {
   readonly stop: AbortController
-  /** Undefined until its turn has come. */
+  /** Undefined before it begins. */
   before: CgroupEvents | undefined
   diskBytes: number
   exceeded: Exceeded | undefined
@@ -33,14 +33,14 @@ export type RunningCommandsOptions = {
 export class RunningCommands {
   readonly #options: RunningCommandsOptions
   readonly #running = new Set<Running>()
-  /** For the next result: what happened while no command ran. */
+  /** For the next result: events while no command ran. */
   #news: Exceeded[] = []
 
   constructor(options: RunningCommandsOptions) {
     this.#options = options
   }
 
-  /** Whether any runs that was not told to stop. */
+  /** True if any command runs that was not stopped. */
   get areAny(): boolean {
     return this.#running.values().some(({ exceeded }) => !exceeded)
   }
@@ -67,13 +67,13 @@ export class RunningCommands {
     }
   }
 
-  /** Tells those that run what has ended them; when none runs, the next. */
+  /** Reports the cause to the running commands; if there are none, to the next one. */
   tellAll(exceeded: Exceeded): void {
     if (this.#running.size === 0) this.#news.push(exceeded)
     for (const running of this.#running) running.exceeded ??= exceeded
   }
 
-  /** Ends those during which the disk came to hold too much. Answers whether there were any. */
+  /** Stops the commands during which the disk limit was exceeded. Returns true if there were any. */
   stopWriters(usedBytes: number, exceeded: Exceeded): boolean {
     const { diskBytes: limit = Infinity } = this.#options.limits
     const isWriter = (one: Running) => !one.exceeded && usedBytes > Math.max(limit, one.diskBytes + SLACK_BYTES)
@@ -89,7 +89,7 @@ export class RunningCommands {
     this.#running.delete(running)
     const met = this.#eventsSince(running.before)
     const [first] = met
-    // One that came to a good end all the same has no error, but a note.
+    // A command that succeeded nevertheless gets a note instead of an error.
     const exceeded = running.exceeded ?? (first && result.exitCode !== 0 ? first : undefined)
     const told = [...this.#news.splice(0), ...(running.exceeded ? [running.exceeded] : []), ...met]
     const note = [...new Set(told.map(({ message }) => message)), result.note].filter(Boolean).join(' ')

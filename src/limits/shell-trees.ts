@@ -1,4 +1,7 @@
-/** The shells of one conversation that run now, by the processes they were started as: what is below them, and their end. */
+/**
+ * The running shells of one conversation, identified by the processes they were started as: lists their descendants and
+ * kills them.
+ */
 import { endMarkedProcesses, findMarkedProcesses } from '../shell/processes/marked-processes.ts'
 import { findDescendants, findProcess, signalProcess } from '../shell/processes/process-table.ts'
 import type { Launch } from '../sandbox/launch.ts'
@@ -10,7 +13,7 @@ type Generations = Launch['generations']
 export class ShellTrees {
   readonly #conversationId: string
   readonly #stateDir: string
-  /** By the pid of the program that was started. */
+  /** By the pid of the started program. */
   readonly #started = new Map<number, Generations>()
 
   constructor(conversationId: string, stateDir: string) {
@@ -30,7 +33,7 @@ export class ShellTrees {
     this.#started.delete(pid)
   }
 
-  /** With those that have left their tree, which they can only without a PID namespace. */
+  /** Includes processes that have left the tree, which is possible only without a PID namespace. */
   async members(samples: ProcessSamples): Promise<ProcessSample[]> {
     const roots = [...this.#started.keys()]
     if (!this.#hasOpenTrees) return membersOf(samples, roots)
@@ -38,18 +41,18 @@ export class ShellTrees {
     return membersOf(samples, [...roots, ...marked.map(({ entry }) => entry.pid)])
   }
 
-  /** Bytes of the files in memory that only these shells see. */
+  /** Returns the bytes of files in memory that only these shells see. */
   async memoryFiles(): Promise<number> {
     const inside = [...this.#started].filter(([, generations]) => generations > 0).flatMap(([pid]) => firstsOf(pid))
     const sizes = await Promise.all(inside.map((entry) => memoryFilesOf(entry.pid)))
     return sizes.reduce((sum, size) => sum + size, 0)
   }
 
-  /** Kills all of them with all that they have started. */
+  /** Kills all shells with all their descendants. */
   async killAll(): Promise<void> {
     for (const [pid, generations] of this.#started) {
       const started = findProcess(pid)
-      // The first process of a PID namespace takes all others with it.
+      // Killing the first process of a PID namespace kills all others.
       const killed = [...(generations > 0 ? firstsOf(pid) : []), ...(started ? [started] : [])]
       for (const entry of killed) signalProcess(entry, 'SIGKILL')
     }

@@ -1,8 +1,10 @@
-/** Counts decisions and tells of them now and then, so that ten thousand connections do not become ten thousand events. */
+/**
+ * Counts decisions and reports them at intervals, so that ten thousand connections do not become ten thousand events.
+ */
 import { formatHost } from './host.ts'
 import type { ProxyAccess } from './proxy.ts'
 
-/** `port` undefined: of several hosts that there was no room for. */
+/** `port` is undefined for the combined row of several hosts for which there was no room. */
 export type AccessRow = {
   readonly host: string
   readonly port: number | undefined
@@ -13,7 +15,7 @@ export type AccessRow = {
 
 export const OTHER_HOSTS = '*'
 
-/** After the first decision, and as long as more come. */
+/** Starts with the first decision, and repeats as long as more follow. */
 const WINDOW_MS = 2000
 const MAX_ROWS = 20
 
@@ -23,7 +25,7 @@ export class AccessLog {
   #rows = new Map<string, AccessRow>()
   #timer: NodeJS.Timeout | undefined
 
-  /** `write` gets at most 22 rows at a time, at most once in two seconds. It must not throw. */
+  /** `write` receives at most 22 rows at a time, at most once in two seconds. It must not throw. */
   constructor(write: (rows: readonly AccessRow[]) => void, windowMs = WINDOW_MS) {
     this.#write = write
     this.#windowMs = windowMs

@@ -1,4 +1,4 @@
-/** One entry of an allow or deny list: how it is written, what it matches, and which entries it includes. */
+/** One entry of an allow or deny list: parses it, matches hosts, and compares entries. */
 import type { Host } from './host.ts'
 import { parseHost, parsePort, splitPort } from './host.ts'
 
@@ -13,7 +13,7 @@ export type AllowEntry = {
 
 const WEB_PORTS = [80, 443]
 
-/** Returns undefined for what is no entry. */
+/** Returns undefined for an invalid entry. */
 export function parseEntry(text: string): AllowEntry | undefined {
   // A bare IPv6 address has colons, but no port.
   const { host, port } = (parseHost(text) ? { host: text, port: undefined } : splitPort(text)) ?? {}
@@ -33,7 +33,7 @@ export function matches({ hosts, ports }: AllowEntry, host: Host, port: number):
   return isOneOf(hosts, host) && (ports === 'all' || (ports === 'web' ? WEB_PORTS.includes(port) : ports === port))
 }
 
-/** Whether `wide` matches all that `narrow` matches. */
+/** Returns true if `wide` matches everything that `narrow` matches. */
 export function includes(wide: AllowEntry, narrow: AllowEntry): boolean {
   return includesHosts(wide.hosts, narrow.hosts) && includesPorts(wide.ports, narrow.ports)
 }

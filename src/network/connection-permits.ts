@@ -1,16 +1,16 @@
-/** How many connections sandboxes may have through the server: each conversation, and all of them together. */
+/** Limits how many connections sandboxes may have through the server: per conversation, and in total. */
 import { Slots } from '../lib/slots.ts'
 
 export interface ConnectionPermits {
-  /** Returns an idempotent release function; undefined when there are too many. */
+  /** Returns an idempotent release function; undefined if there are too many. */
   take(): (() => void) | undefined
 }
 
 const MAX_CONNECTIONS = 256
-/** Each takes two descriptors, of which the server's other work needs some too. */
+/** Each uses two descriptors, of which the server's other work needs some too. */
 const MAX_CONNECTIONS_OF_ALL = 4096
 
-/** Returns a function that makes the permits of one more conversation. */
+/** Returns a function that creates the permits of one conversation. */
 export function createConnectionPermits(
   ofEach = MAX_CONNECTIONS,
   ofAll = MAX_CONNECTIONS_OF_ALL,

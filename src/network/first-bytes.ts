@@ -1,4 +1,4 @@
-/** The bytes that one side sends before its connection is passed on, read as far as they are needed and not further. */
+/** Reads the first bytes of a connection before it is forwarded, as far as needed and no further. */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { MAX_HANDSHAKE_BYTES } from './handshake.ts'
@@ -11,7 +11,10 @@ export class FirstBytes {
     this.#socket = socket
   }
 
-  /** All that has come and was not used, as soon as `parse` makes something of it. Undefined when the client has ended. */
+  /**
+   * Resolves with the first result of `parse` that is defined; `parse` receives all unused bytes. Undefined if the
+   * client has ended.
+   */
   async read<T>(parse: (bytes: Buffer) => T | undefined, signal: AbortSignal): Promise<T | undefined> {
     for (;;) {
       const parsed = parse(this.#unused)
@@ -24,7 +27,7 @@ export class FirstBytes {
     this.#unused = this.#unused.subarray(count)
   }
 
-  /** What came and is not used. The socket, which may have ended by now, has only what comes next. */
+  /** The unused bytes. The socket, which may have ended by now, has only later ones. */
   get rest(): Uint8Array {
     return this.#unused
   }
@@ -33,14 +36,14 @@ export class FirstBytes {
     for (;;) {
       const room = MAX_HANDSHAKE_BYTES + 1 - this.#unused.length
       const { readableLength } = this.#socket
-      // Not more than fits: what is behind a handshake can be long.
+      // Never read more than fits: a lot of data can follow a handshake.
       const bytes: unknown = readableLength > 0 ? this.#socket.read(Math.min(readableLength, room)) : null
       if (bytes instanceof Buffer) {
         this.#unused = Buffer.concat([this.#unused, bytes])
         return true
       }
       if (this.#socket.readableEnded || this.#socket.destroyed) return false
-      // It makes the socket say that it has ended.
+      // Reading makes the socket report its end.
       this.#socket.read(0)
       await once(this.#socket, 'readable', { signal })
       if (this.#socket.readableLength === 0) return false

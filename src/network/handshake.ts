@@ -1,14 +1,14 @@
-/** Finds out which protocol a client of the proxy speaks, and reads its request in that. */
+/** Detects which protocol a client of the proxy uses, and reads its request. */
 import { parseHttp } from './http-request.ts'
 import type { Step } from './proxy-request.ts'
 import { parseSocks, SOCKS_VERSION } from './socks.ts'
 
-/** More than this is no handshake. */
+/** Anything larger is not a handshake. */
 export const MAX_HANDSHAKE_BYTES = 16 * 1024
 
 /**
- * One connection speaks one protocol, which its first byte tells. The function is called with all bytes that are not used
- * yet, each time more have come.
+ * One connection uses one protocol, which its first byte identifies. The function is called with all unused bytes
+ * whenever more have arrived.
  */
 export function createHandshake(): (bytes: Buffer) => Step | undefined {
   let isGreeted = false

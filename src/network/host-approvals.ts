@@ -1,4 +1,7 @@
-/** The hosts of one conversation that wait for the approval of a user: one request for each, whatever number of connections wait for it. */
+/**
+ * The hosts of one conversation that wait for a user's approval: one request per host, whatever number of connections
+ * wait for it.
+ */
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Host } from './host.ts'
 import { formatHost, formatTarget } from './host.ts'
@@ -7,12 +10,12 @@ export type ApprovalRequest = { readonly id: string; readonly host: Host; readon
 
 export type ApprovalDecision = {
   readonly behavior: 'allow' | 'deny'
-  /** `policy`: a change of the policy has decided. `closing`: nobody will. */
+  /** `policy`: a change of the policy has decided. `closing`: it will never be decided. */
   readonly by: 'user' | 'timeout' | 'policy' | 'closing'
 }
 
 export type HostApprovalsDeps = {
-  /** Resolves when the request is stored, so that it can be shown; when that fails, nobody is asked. */
+  /** Resolves when the request is stored, so that it can be shown; if that fails, the user is not asked. */
   readonly onAsked: (ask: ApprovalRequest) => Promise<void>
   /** Must not throw. */
   readonly onAnswered: (ask: ApprovalRequest, answer: ApprovalDecision) => void
@@ -26,7 +29,7 @@ type Waiting = {
 }
 
 const DEADLINE_MS = 60_000
-/** An agent that tries names at random must not fill the log, nor the screen of a user. */
+/** An agent that tries random names must not flood the log, nor a user's screen. */
 const MAX_PENDING = 20
 
 export class HostApprovals {
@@ -45,7 +48,7 @@ export class HostApprovals {
     return this.pending.find((ask) => ask.id === id)
   }
 
-  /** Resolves when it is decided, at the latest after the deadline; undefined when too many wait already. */
+  /** Resolves when it is decided, at the latest after the deadline; undefined if too many wait already. */
   async ask(host: Host, port: number): Promise<ApprovalDecision | undefined> {
     const known = this.#byTarget.get(formatTarget(host, port))
     if (known) return await known.answer.promise
@@ -67,7 +70,7 @@ export class HostApprovals {
     this.#settle(ask, { behavior, by: 'user' })
   }
 
-  /** `decide` says what a changed policy makes of a host; undefined leaves it waiting. */
+  /** `decide` applies a changed policy to a host; undefined leaves it waiting. */
   recheck(decide: (host: Host, port: number) => ApprovalDecision['behavior'] | undefined): void {
     for (const ask of this.pending) {
       const behavior = decide(ask.host, ask.port)

@@ -1,8 +1,11 @@
-/** Reads the name or address of a host in every notation that clients use. The only file that decides what a host is called. */
+/**
+ * Parses the name or address of a host in every notation that clients use. The only file that decides a host's
+ * canonical name.
+ */
 import { isIP } from 'node:net'
 import { canonicalAddress } from '../security/public-address.ts'
 
-/** `name` is in lower case and ASCII, without a dot at its end; `address` is in its shortest form. */
+/** `name` is in lower case and ASCII, without a trailing dot; `address` is in its shortest form. */
 export type Host =
   | { readonly kind: 'name'; readonly name: string }
   | { readonly kind: 'address'; readonly address: string }
@@ -10,7 +13,10 @@ export type Host =
 const MAX_NAME = 253
 /** Underscores occur in real names, such as those of services. */
 const NAME = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/
-/** A URL parser would decode, cut off or skip these; `%` also begins the zone of an address, which is of one machine only. */
+/**
+ * A URL parser would decode, cut off or skip these; `%` also begins the zone of an address, which is valid on one
+ * machine only.
+ */
 const FORBIDDEN = /[\0-\x20\x7f%/?#@\\<>^|`{}"',;]/
 
 /** Returns undefined for what is no host. An address in an odd notation (decimal, octal, hexadecimal) is that address. */
@@ -27,13 +33,13 @@ export function parseHost(text: string): Host | undefined {
 
 export const formatHost = (host: Host): string => (host.kind === 'name' ? host.name : host.address)
 
-/** As in a URL: an IPv6 address has brackets. */
+/** Formats as in a URL: an IPv6 address has brackets. */
 export function formatTarget(host: Host, port: number): string {
   const text = formatHost(host)
   return `${text.includes(':') ? `[${text}]` : text}:${port}`
 }
 
-/** Splits `host:port`, `[address]:port` or `host`. Returns undefined for what is neither. */
+/** Splits `host:port`, `[address]:port` or `host`. Returns undefined for other text. */
 export function splitPort(text: string): { readonly host: string; readonly port: string | undefined } | undefined {
   const [, bracketed, plain, port] = /^(?:(\[[^\]]*\])|([^:[\]]*))(?::([^:]*))?$/.exec(text) ?? []
   const host = bracketed ?? plain

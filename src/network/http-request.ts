@@ -1,6 +1,6 @@
 /**
- * The HTTP side of the proxy: CONNECT, and requests with a whole `http://` URL, one per connection. Only the head is read;
- * what follows it is passed on as it is, where something can follow.
+ * The HTTP side of the proxy: CONNECT, and requests with an absolute `http://` URL, one per connection. Only the head
+ * is read; what follows it is forwarded unchanged, if anything may follow.
  */
 import type { ProxyRefusal, Request, Step } from './proxy-request.ts'
 import type { Host } from './host.ts'
@@ -10,24 +10,24 @@ const END = '\r\n\r\n'
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e\x80-\xff]+) HTTP\/1\.[01]$/
 const HEADER_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t\x20-\x7e\x80-\xff]*$/
 const ABSOLUTE = /^http:\/\/([^/?#@]*)([/?][^#]*)?$/i
-/** They are for the proxy, or are written anew. */
+/** They are for the proxy, or are replaced. */
 const NOT_PASSED_ON = new Set(['host', 'connection', 'keep-alive', 'proxy-connection', 'proxy-authorization'])
 
 export function parseHttp(bytes: Buffer): Step | undefined {
   const end = bytes.indexOf(END)
-  // Something else than HTTP, such as TLS, would else be waited for to its timeout.
+  // Otherwise a different protocol, such as TLS, would be waited for until the timeout.
   if (end < 0)
-    return /^[!-~]+( |$)/.test(bytes.toString('latin1', 0, 32)) ? undefined : fault('this is no HTTP request')
+    return /^[!-~]+( |$)/.test(bytes.toString('latin1', 0, 32)) ? undefined : fault('this is not an HTTP request')
   const [first = '', ...headers] = bytes.toString('latin1', 0, end).split('\r\n')
   const [, method = '', target = ''] = REQUEST_LINE.exec(first) ?? []
-  if (!method || !headers.every((line) => HEADER_LINE.test(line))) return fault('this is no valid HTTP request')
+  if (!method || !headers.every((line) => HEADER_LINE.test(line))) return fault('this is not a valid HTTP request')
   const request = method === 'CONNECT' ? connect(target) : forward(method, target, headers)
   if (!request) return fault(HOW_TO_ASK)
   return { kind: 'request', used: end + END.length, request }
 }
 
 const HOW_TO_ASK =
-  'this is the network proxy of the sandbox; it takes CONNECT host:port, and requests for a whole http:// URL'
+  'this is the network proxy of the sandbox; it accepts CONNECT host:port, and requests with an absolute http:// URL'
 
 function connect(target: string): Request | undefined {
   const at = targetOf(target)
@@ -43,11 +43,11 @@ function forward(method: string, url: string, headers: readonly string[]): Reque
   const nameOf = (line: string) => line.slice(0, line.indexOf(':')).toLowerCase()
   const names = new Set(headers.map(nameOf))
   const hasBody = ['content-length', 'transfer-encoding'].some((name) => names.has(name))
-  // With a body the server would wait for it, and the proxy for the server's consent: such a request is not upgraded.
+  // With a body, the server would wait for it, and the proxy for the server's consent: such a request is not upgraded.
   const upgrades = names.has('upgrade') && !hasBody
   const lines = [
     `${method} ${path.startsWith('/') ? path : `/${path}`} HTTP/1.1`,
-    // That of the URL, which was judged: the server behind it must not be told of another one.
+    // Use the URL's host, which was checked: the server behind it must not receive another one.
     `Host: ${authority}`,
     ...headers.filter((line) => !NOT_PASSED_ON.has(nameOf(line)) && (upgrades || nameOf(line) !== 'upgrade')),
     // The next request on this connection could be for another host.

@@ -1,6 +1,6 @@
 /**
- * Connects to hosts on behalf of sandboxes. The only file of this folder that opens connections: a name is resolved once,
- * each of its addresses is judged, and what was connected to is judged again.
+ * Connects to hosts on behalf of sandboxes. The only file of this folder that opens connections: a name is resolved
+ * once, each of its addresses is checked, and the address actually connected to is checked again.
  */
 import { Resolver } from 'node:dns/promises'
 import { connect, type LookupFunction, type Socket } from 'node:net'
@@ -10,19 +10,22 @@ import { formatHost } from './host.ts'
 import type { PrivateRule } from './private-hosts.ts'
 import { addressesOf, createPrivateHosts, isMetadata, isOwnAddress } from './private-hosts.ts'
 
-/** The host was found, and nothing may connect to where it is. The message is a clause. */
+/** The host was found, but connections to its address are not allowed. The message is a clause. */
 export class AddressDenied extends Error {
   override readonly name = 'AddressDenied'
 }
 
 export interface OutboundConnector {
-  /** Rejects with `AddressDenied`, with the reason of the signal, or with what the network says. The caller owns the socket. */
+  /**
+   * Rejects with `AddressDenied`, with the reason of the signal, or with the network's error. The caller owns the
+   * socket.
+   */
   connect(host: Host, port: number, signal: AbortSignal): Promise<Socket>
 }
 
 export type OutboundConnectorOptions = {
   readonly privateRules: readonly PrivateRule[]
-  /** Every address of a name. Default: what the name servers of the host say. */
+  /** Returns every address of a name. Default: from the host's name servers. */
   readonly resolve?: (name: string, signal: AbortSignal) => Promise<readonly string[]>
 }
 
@@ -39,9 +42,9 @@ export function createOutboundConnector({
   const rules = createAddressRules([])
 
   const refusal = (address: string, port: number, host: Host): string | undefined => {
-    if (isMetadata(address)) return 'its address is one where machines get credentials from'
+    if (isMetadata(address)) return 'its address serves credentials of the machine'
     if (isPrivateAllowed(address, port, host)) return undefined
-    if (isOwnAddress(address)) return 'its address is that of the server’s own machine'
+    if (isOwnAddress(address)) return 'its address belongs to the server’s own machine'
     return rules.refusal(address, formatHost(host))
   }
 
@@ -56,7 +59,7 @@ export function createOutboundConnector({
   const addressesOfName = async (name: string, signal: AbortSignal): Promise<readonly string[]> => {
     const given = addressesOf(privateRules, name)
     if (given.length > 0) return given
-    // That is what these names mean, whatever a name server says (RFC 6761).
+    // These names are defined by RFC 6761, whatever a name server returns.
     return LOCAL_NAME.test(name) ? ['127.0.0.1', '::1'] : await resolve(name, signal)
   }
 
@@ -76,7 +79,7 @@ export function createOutboundConnector({
 async function open(addresses: readonly string[], port: number, signal: AbortSignal): Promise<Socket> {
   signal.throwIfAborted()
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
-  // The name is never resolved again: this is all it leads to.
+  // The name is never resolved again: these are all of its addresses.
   const socket = connect({
     host: 'judged',
     port,
@@ -92,7 +95,7 @@ async function open(addresses: readonly string[], port: number, signal: AbortSig
   } finally {
     signal.removeEventListener('abort', abort)
     socket.off('error', reject)
-    // Until the caller listens.
+    // Keep an error until the caller listens.
     socket.on('error', () => {})
   }
 }
@@ -101,12 +104,12 @@ const answerWith =
   (addresses: readonly string[]): LookupFunction =>
   (_name, { all }, callback) => {
     const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
-    // As Node's own lookup does, after this turn.
+    // Asynchronous, as Node's own lookup is.
     const [{ address, family } = { address: '', family: 0 }] = found
     queueMicrotask(() => (all ? callback(null, found) : callback(null, address, family)))
   }
 
-/** Not `lookup`, as the system has it: that takes a thread for each name, and names that are slow would hold up the models'. */
+/** Not the system's `lookup`: that uses a thread for each name, and slow names would delay the models'. */
 async function askNameServers(name: string, signal: AbortSignal): Promise<readonly string[]> {
   signal.throwIfAborted()
   const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES })

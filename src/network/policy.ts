@@ -1,10 +1,10 @@
-/** What a network policy permits: pure decisions about one host and port, and about one policy beneath another. */
+/** Network policies: pure decisions about one host and port, and about one policy under another. */
 import type { NetworkMode, NetworkPolicy } from '../contract/network.ts'
 import type { AllowEntry } from './allow-entry.ts'
 import { includes, matches, parseEntry } from './allow-entry.ts'
 import type { Host } from './host.ts'
 
-/** A policy whose entries are parsed. */
+/** A policy with parsed entries. */
 export type Rules = {
   readonly mode: NetworkMode
   readonly allow: readonly AllowEntry[]
@@ -19,7 +19,7 @@ export type PolicyDecision =
 
 const STRICTEST_FIRST: readonly NetworkMode[] = ['none', 'allowlist', 'open']
 
-/** Returns the first entry that is none, for a message, in place of rules. */
+/** Returns rules, or the first invalid entry, for a message. */
 export function parseRules(policy: NetworkPolicy): Rules | { readonly wrong: string } {
   const { mode, allow = [], deny = [], ask = false } = policy
   const wrong = [...allow, ...deny].find((text) => !parseEntry(text))
@@ -28,12 +28,15 @@ export function parseRules(policy: NetworkPolicy): Rules | { readonly wrong: str
   return { mode, allow: parse(allow), deny: parse(deny), ask }
 }
 
-/** The mode that holds where both policies do. */
+/** Returns the stricter of two modes. */
 export function stricterMode(a: NetworkMode, b: NetworkMode): NetworkMode {
   return STRICTEST_FIRST.indexOf(a) < STRICTEST_FIRST.indexOf(b) ? a : b
 }
 
-/** What is permitted of `own` beneath `ceiling`. A denial of either holds, and the ceiling is never asked about. */
+/**
+ * Decides about a host under `own` and `ceiling`. A denial by either applies, and users are never asked to exceed the
+ * ceiling.
+ */
 export function decide(own: Rules, ceiling: Rules, host: Host, port: number): PolicyDecision {
   const above = decideBy(ceiling, host, port)
   if (above.decision !== 'allow')
@@ -50,7 +53,7 @@ function decideBy({ mode, allow, deny, ask }: Rules, host: Host, port: number): 
   return ask ? { decision: 'ask' } : { decision: 'deny', reason: 'it is not on the allow list', isFinal: false }
 }
 
-/** What of `own` is more than `ceiling` permits, as a clause; undefined when nothing is. */
+/** Returns how `own` exceeds `ceiling`, as a clause; undefined if it does not. */
 export function findExcess(own: NetworkPolicy, ceiling: NetworkPolicy): string | undefined {
   if (stricterMode(own.mode, ceiling.mode) !== own.mode)
     return `the mode ${own.mode} is more than ${ceiling.mode}, which is the most that this server permits`

@@ -1,4 +1,4 @@
-/** Addresses that are not public and that the operator opens for conversations: how they are written, and which they are. */
+/** Private addresses that the operator opens for conversations: parses and matches them. */
 import { BlockList, isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { canonicalAddress } from '../security/public-address.ts'
@@ -6,7 +6,7 @@ import { parseHost, parsePort, splitPort } from './host.ts'
 import type { Host } from './host.ts'
 
 export type PrivateRule = {
-  /** The rule is for this name only, and the name leads here. */
+  /** The rule applies to this name only, and the name resolves to the address. */
   readonly name: string | undefined
   readonly address: string
   readonly prefix: number
@@ -16,7 +16,7 @@ export type PrivateRule = {
 
 const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
-/** They hand out credentials of the machine to whoever asks. Nothing opens these. */
+/** These return the machine's credentials to any client. No rule opens them. */
 const METADATA = listOf([
   ['169.254.0.0', 16],
   ['fe80::', 10],
@@ -37,10 +37,10 @@ let own: { readonly addresses: ReadonlySet<string>; readonly at: number } | unde
 
 export const isMetadata = (address: string): boolean => METADATA.check(address, familyOf(address))
 
-/** Whether it leads to this machine, whose services may trust what comes from there. */
+/** Returns true if the address belongs to this machine, whose services may trust local connections. */
 export function isOwnAddress(address: string): boolean {
   if (LOOPBACK.check(address, familyOf(address))) return true
-  // Asking takes longer than everything else about a connection.
+  // Reading the interfaces takes longer than everything else about a connection.
   if (own === undefined || performance.now() - own.at > OWN_ADDRESSES_AGE_MS) {
     const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
     own = { addresses: new Set(all.map((each) => canonicalAddress(each.address))), at: performance.now() }
@@ -48,19 +48,22 @@ export function isOwnAddress(address: string): boolean {
   return own.addresses.has(address)
 }
 
-/** `address`, `network/bits` or `name=address`, each with `:port`. Returns a clause about what is wrong in place of a rule. */
+/**
+ * Parses `address`, `network/bits` or `name=address`, each optionally with `:port`. Returns a rule, or a clause about
+ * the error.
+ */
 export function parsePrivateRule(text: string): PrivateRule | { readonly wrong: string } {
   const [name, target] = text.includes('=') ? text.split('=', 2) : [undefined, text]
   const host = name === undefined ? undefined : parseHost(name)
-  if (name !== undefined && host?.kind !== 'name') return { wrong: `${name} is no host name` }
+  if (name !== undefined && host?.kind !== 'name') return { wrong: `${name} is not a host name` }
   const place = parsePlace(target ?? '')
   if (!place) return { wrong: `${text} is neither address:port nor name=address:port` }
   if (METADATA.check(place.address, familyOf(place.address)))
-    return { wrong: `${place.address} is link-local, where machines get credentials from; it is never opened` }
+    return { wrong: `${place.address} is link-local, which serves credentials of the machine; it is never opened` }
   if (LOOPBACK.check(place.address, familyOf(place.address)) && place.port === undefined)
     return { wrong: `${place.address} needs a port: it would open all services of this machine` }
   if (host && place.prefix !== (isIP(place.address) === 6 ? 128 : 32))
-    return { wrong: `${text} names no single address` }
+    return { wrong: `${text} is not a single address` }
   return { ...place, name: host?.kind === 'name' ? host.name : undefined }
 }
 
@@ -76,14 +79,14 @@ function parsePlace(text: string): Omit<PrivateRule, 'name'> | undefined {
   return { address: canonicalAddress(address), prefix, port }
 }
 
-/** Where the operator has a name lead. */
+/** Returns the addresses that the operator configured for a name. */
 export function addressesOf(rules: readonly PrivateRule[], name: string): string[] {
   return rules.filter((rule) => rule.name === name).map(({ address }) => address)
 }
 
 /**
- * Returns a function that tells whether the operator opens this address, as that of this host. A rule without a port
- * opens no address of this machine itself.
+ * Returns a function that decides whether the operator opens this address for this host. A rule without a port opens no
+ * address of this machine itself.
  */
 export function createPrivateHosts(
   rules: readonly PrivateRule[],

@@ -1,6 +1,6 @@
 /**
- * The proxy of one conversation: takes the connections of its sandboxes, asks for each whether it is permitted, and passes
- * it on. Whoever is connected here is this conversation, so there is nothing to authenticate.
+ * The proxy of one conversation: accepts connections from its sandboxes, checks whether each is permitted, and forwards
+ * it. Only this conversation can connect, so no authentication is needed.
  */
 import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
@@ -15,7 +15,7 @@ import { AddressDenied } from './outbound-connector.ts'
 import { splice } from './splice.ts'
 import { readUpgradeAnswer } from './upgrade.ts'
 
-/** `asked`: a user has allowed this connection. `advice` is a sentence for whoever reads the refusal. */
+/** `asked`: a user has allowed this connection. `advice` is a sentence for the reader of the refusal. */
 export type Judgement =
   | { readonly allowed: true; readonly asked: boolean }
   | { readonly allowed: false; readonly reason: string; readonly advice: string }
@@ -29,20 +29,20 @@ export type ProxyAccess = {
 export type ProxyOutcome = 'allowed' | 'denied' | 'failed'
 
 export type ProxyDeps = {
-  /** May wait for somebody. The signal aborts when the connection is over. Must not reject for anything else. */
+  /** May wait for a user. The signal aborts when the connection ends. Must not reject for any other reason. */
   readonly judge: (host: Host, port: number, signal: AbortSignal) => Promise<Judgement>
-  /** Whether a connection that was permitted is so still. */
+  /** Returns true if a permitted connection is still permitted. */
   readonly isStillAllowed: (target: Target) => boolean
   readonly reach: OutboundConnector
   readonly permits: ConnectionPermits
-  /** Told once of each request. Must not throw. */
+  /** Called once per request. Must not throw. */
   readonly onAccess: (access: ProxyAccess) => void
 }
 
 const HANDSHAKE_MS = 30_000
 const IDLE_MS = 30 * 60_000
 const HALF_OPEN_MS = 60_000
-/** For a client to take in why it was refused. */
+/** Gives a client time to read why it was refused. */
 const LINGER_MS = 2000
 
 export type Target = { readonly host: Host; readonly port: number; readonly asked: boolean }
@@ -63,7 +63,7 @@ export class NetworkProxy {
     return this.#live.size
   }
 
-  /** Takes over a socket that listens in a sandbox. The function that is returned ends it with its connections. */
+  /** Takes over a socket that listens in a sandbox. The returned function closes it with its connections. */
   adopt(listener: Server): () => void {
     const clients = new Set<Socket>()
     const server = createServer({ allowHalfOpen: true }, (client) => {
@@ -83,7 +83,7 @@ export class NetworkProxy {
     return end
   }
 
-  /** Ends the connections that are not permitted any more. */
+  /** Ends connections that are not permitted any more. */
   recheck(): void {
     for (const { client, target } of this.#live)
       if (target && !this.#deps.isStillAllowed(target)) client.resetAndDestroy()
@@ -108,7 +108,7 @@ export class NetworkProxy {
     try {
       await this.#talk(live, over.signal)
     } catch {
-      client.destroy() // it has gone, or took too long to say what it wants
+      client.destroy() // it disconnected, or took too long to send its request
     } finally {
       client.off('close', abort)
       this.#live.delete(live)
@@ -125,7 +125,7 @@ export class NetworkProxy {
     if ('refusal' in connected) return await sayGoodbye(client, connected.refusal)
     const { socket, target } = connected
     live.target = target
-    // Between the decision and now the policy may have changed.
+    // The policy may have changed since the decision.
     if (client.destroyed || !this.#deps.isStillAllowed(target)) {
       socket.destroy()
       return void client.destroy()
@@ -166,7 +166,7 @@ const sentences: Readonly<Record<ProxyRefusal, string>> = {
   unreachable: 'The network proxy could not connect to',
 }
 
-/** Resolves when both sides are closed, and rejects when one fails before they are connected. */
+/** Resolves when both sides are closed, and rejects if one fails before they are connected. */
 async function passOn(request: Request, client: Socket, rest: Uint8Array, socket: Socket, over: AbortSignal) {
   socket.on('error', () => {})
   let isAllPassedOn = request.more === 'all'
@@ -181,7 +181,7 @@ async function passOn(request: Request, client: Socket, rest: Uint8Array, socket
   await splice(client, socket, { idleMs: IDLE_MS, halfOpenMs: HALF_OPEN_MS }, isAllPassedOn ? 'both' : 'answer')
 }
 
-/** Undefined when the client has ended, or was told what is wrong with what it sent. */
+/** Returns undefined if the client has ended, or was sent an error about its request. */
 async function readRequest(client: Socket, bytes: FirstBytes, signal: AbortSignal): Promise<Request | undefined> {
   const parse = createHandshake()
   for (;;) {
@@ -196,7 +196,10 @@ async function readRequest(client: Socket, bytes: FirstBytes, signal: AbortSigna
   }
 }
 
-/** Takes in what still comes: closing at once would take the answer away from a client that is sending. */
+/**
+ * Reads the remaining input: closing immediately would discard the reply before a client that is still sending reads
+ * it.
+ */
 async function sayGoodbye(client: Socket, words?: Uint8Array): Promise<void> {
   if (client.destroyed) return
   if (words) client.write(words)

@@ -1,4 +1,4 @@
-/** The operator's side of network policies: how settings are written, and what a conversation's policy has to keep to. */
+/** The operator's network policies: parses settings, and checks conversations' policies against them. */
 import type { NetworkMode, NetworkPolicy, ServerNetwork } from '../contract/network.ts'
 import { NetworkMode as Mode } from '../contract/network.ts'
 import { Problem } from '../contract/problem.ts'
@@ -6,13 +6,13 @@ import { parseEntry } from './allow-entry.ts'
 import type { Rules } from './policy.ts'
 import { findExcess, parseRules, stricterMode } from './policy.ts'
 
-/** `open`, `none`, or `allowlist:host,host`. Returns a clause about what is wrong in place of a policy. */
+/** Parses `open`, `none`, or `allowlist:host,host`. Returns a policy, or a clause about the error. */
 export function parsePolicySetting(text: string): NetworkPolicy | { readonly wrong: string } {
   const [name = '', ...rest] = text.split(':')
   const mode = Mode.safeParse(name.trim())
-  if (!mode.success) return { wrong: 'it is open, none, or allowlist:host,host' }
+  if (!mode.success) return { wrong: 'it must be open, none, or allowlist:host,host' }
   const list = rest.join(':')
-  if (mode.data !== 'allowlist') return list === '' ? { mode: mode.data } : { wrong: 'only allowlist takes hosts' }
+  if (mode.data !== 'allowlist') return list === '' ? { mode: mode.data } : { wrong: 'only allowlist can have hosts' }
   const allow = list
     .split(',')
     .map((entry) => entry.trim())
@@ -21,9 +21,9 @@ export function parsePolicySetting(text: string): NetworkPolicy | { readonly wro
   return wrong === undefined ? { mode: 'allowlist', allow } : { wrong: `${wrong} ${ENTRY_FORM}` }
 }
 
-const ENTRY_FORM = 'is no host: write a name, *.name, *, or an address, and where needed a port after a colon'
+const ENTRY_FORM = 'is not a host: write a name, *.name, *, or an address, optionally with a port after a colon'
 
-/** Throws a `Problem` when a conversation may not have the policy here. */
+/** Throws a `Problem` if the policy is not allowed on this server. */
 export function checkPolicy(policy: NetworkPolicy, server: ServerNetwork): void {
   const rules = parseRules(policy)
   if ('wrong' in rules) throw new Problem('invalid_request', `network: ${rules.wrong} ${ENTRY_FORM}.`)
@@ -37,10 +37,10 @@ export function checkPolicy(policy: NetworkPolicy, server: ServerNetwork): void 
   )
 }
 
-/** What holds in a conversation now. */
+/** The effective policy of a conversation. */
 export type Effective = { readonly mode: NetworkMode; readonly own: Rules; readonly ceiling: Rules }
 
-/** `own` undefined: the conversation has none, and the server's default holds. */
+/** `own` undefined: the conversation has no policy, and the server's default applies. */
 export function effectivePolicy(own: NetworkPolicy | undefined, server: ServerNetwork): Effective {
   const [below, above] = [rulesOf(own ?? server.default), rulesOf(server.ceiling)]
   return { mode: stricterMode(below.mode, above.mode), own: below, ceiling: above }
@@ -48,7 +48,7 @@ export function effectivePolicy(own: NetworkPolicy | undefined, server: ServerNe
 
 const NOTHING: Rules = { mode: 'none', allow: [], deny: [], ask: false }
 
-/** What was stored was checked before; should it be damaged, it permits nothing. */
+/** Stored policies were checked before; a damaged one permits nothing. */
 function rulesOf(policy: NetworkPolicy): Rules {
   const rules = parseRules(policy)
   return 'wrong' in rules ? NOTHING : rules

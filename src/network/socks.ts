@@ -1,4 +1,4 @@
-/** SOCKS 5 (RFC 1928) as far as the proxy speaks it: no authentication, CONNECT only, names are resolved by the server. */
+/** SOCKS 5 (RFC 1928) as far as the proxy supports it: no authentication, CONNECT only, the server resolves names. */
 import type { ProxyRefusal, Step } from './proxy-request.ts'
 import type { Host } from './host.ts'
 import { parseHost } from './host.ts'
@@ -26,7 +26,7 @@ function parseGreeting(bytes: Buffer): Step | undefined {
 function parseRequest(bytes: Buffer): Step | undefined {
   const [version, command, , type = 0, nameLength = 0] = bytes
   if (version !== SOCKS_VERSION) return { kind: 'fault', bytes: reply(REPLY.failed) }
-  // The least that every request has, with the length of a name.
+  // The minimum length of a request, including the length of a name.
   if (bytes.length < 5) return undefined
   const length = type === IPV4 ? 4 : type === IPV6 ? 16 : type === NAME ? 1 + nameLength : undefined
   if (length === undefined) return { kind: 'fault', bytes: reply(REPLY.address) }
@@ -49,5 +49,5 @@ function hostOf(bytes: Buffer, type: number): Host | undefined {
   return parseHost(Array.from({ length: 8 }, (_, at) => bytes.readUInt16BE(2 * at).toString(16)).join(':'))
 }
 
-/** The address that the connection was made from is nobody's business. */
+/** Does not reveal the local address of the connection. */
 const reply = (code: number) => Buffer.of(SOCKS_VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0)

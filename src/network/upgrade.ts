@@ -1,11 +1,11 @@
-/** A request that asks to change the protocol: whether the server agrees, which the beginning of its answer says. */
+/** Reads the beginning of a server's response to a protocol upgrade, to see whether it agrees. */
 import type { Socket } from 'node:net'
 import { FirstBytes } from './first-bytes.ts'
 
 const AGREED = /^HTTP\/1\.[01] 101 /
 const STATUS_LENGTH = 'HTTP/1.1 101 '.length
 
-/** `bytes` is what was read of the answer. Rejects when the connection breaks, and with the signal's reason. */
+/** `bytes` is what was read of the response. Rejects if the connection breaks, and with the signal's reason. */
 export async function readUpgradeAnswer(
   target: Socket,
   signal: AbortSignal,

@@ -1,23 +1,26 @@
-/** The permission gate: the one place that decides whether a tool call runs, or is asked about first. Pure. */
+/** The permission gate: the one place that decides whether a tool call runs or needs an approval first. Pure. */
 import { createHash } from 'node:crypto'
 import type { AskedToolUse } from '../contract/permission.ts'
 import { canonicalJson } from '../lib/json/canonical-json.ts'
 
 export type PermissionMode = { readonly confirmation: boolean }
 
-/** What the gate has to know of a call. */
+/** The properties of a call that the gate needs. */
 export type GatedCall = {
   readonly toolUseId: string
   readonly name: string
   readonly input: unknown
-  /** A decision, made about this very input. */
+  /** True if exactly this input was approved. */
   readonly approved: boolean
 }
 
-/** `isHarmless`: touches nothing outside the conversation, or will be refused anyhow. */
+/** `isHarmless`: affects nothing outside the conversation, or will be refused anyway. */
 export type IsHarmless = (call: GatedCall) => boolean
 
-/** Of calls that have not begun, those that must be decided before any of them begins; empty: all may run. The answer holds for the mode as given, so ask again before each call. */
+/**
+ * Returns the calls that must be decided before any call begins; empty: all may run. The result is valid for the given
+ * mode, so check again before each call.
+ */
 export function callsToAsk(calls: readonly GatedCall[], mode: PermissionMode, isHarmless: IsHarmless): AskedToolUse[] {
   if (!mode.confirmation) return []
   return calls
@@ -33,7 +36,7 @@ export function callsToAsk(calls: readonly GatedCall[], mode: PermissionMode, is
     })
 }
 
-/** What an approval is bound to: the call as it was shown. */
+/** Hashes the call as shown, to which an approval is bound. */
 export function hashInput(name: string, input: unknown): string {
   return createHash('sha256').update(canonicalJson({ name, input })).digest('hex')
 }

@@ -1,18 +1,21 @@
-/** What an `Idempotency-Key` remembers of its request. Keyed, for the log shows it to readers, and a body may hold a credential that could be guessed from a plain hash. */
+/**
+ * Hashes a request body for its `Idempotency-Key`. Keyed, because readers of the log see the hash, and a body may
+ * contain a credential that could be guessed from a plain hash.
+ */
 import { createHmac, hkdfSync } from 'node:crypto'
 import { canonicalJson } from '../lib/json/canonical-json.ts'
 
 export type BodyHash = {
   /** HMAC-SHA-256, hexadecimal. */
   readonly bodyHash: string
-  /** As it was under the keys before, while they change. */
+  /** The hashes under the former keys, during a key change. */
   readonly formerHashes: readonly string[]
 }
 
-/** The same body is the same value, however it was written, sent to the same route. */
+/** Equal bodies on the same route have equal hashes, however they were formatted. */
 export type HashBody = (route: string, body: unknown) => BodyHash
 
-/** `keyMaterial` as the secret store has it: the first is used, the others are those of before. */
+/** `keyMaterial` as in the secret store: the first key is used, the others are former ones. */
 export function createBodyHash(keyMaterial: readonly [string, ...string[]]): HashBody {
   let keys: Buffer[] | undefined
   return (route, body) => {

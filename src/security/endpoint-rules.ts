@@ -1,12 +1,16 @@
-/** Which origins model requests may go to, as the operator listed them. The only file that judges a model's endpoint. */
+/**
+ * Decides which origins model requests may go to, by the operator's list. The only file that judges a model's endpoint.
+ */
 import type { Connector, Lookup } from './guarded-connector.ts'
 import { createConnector, createGuardedConnector, foreseeRefusal, lookupAll } from './guarded-connector.ts'
 import { createAddressRules } from './public-address.ts'
 
 export interface EndpointRules {
-  /** Why no request would go there now, as a clause; undefined when it may, and when the name leads nowhere yet. */
+  /**
+   * Returns why no request would go there now, as a clause; undefined if it may, or if the name does not resolve yet.
+   */
   refusal(url: string): Promise<string | undefined>
-  /** Makes the connections, and refuses those that may not be: with `EndpointRefused`, or `AddressRefused`. */
+  /** Returns a connector that refuses forbidden connections: with `EndpointRefused`, or `AddressRefused`. */
   connector(): Promise<Connector>
 }
 
@@ -15,7 +19,7 @@ class EndpointRefused extends Error {
   readonly code = 'ENDPOINT_REFUSED'
 }
 
-/** Stands for every origin at a public address. */
+/** Allows every origin at a public address. */
 const PUBLIC = 'public'
 
 const NOT_LISTED = 'it is not in OPENHANDS_LLM_ALLOW'
@@ -42,12 +46,12 @@ export function createEndpointRules(allowed: readonly string[], lookup: Lookup =
   }
 }
 
-/** Whether it can stand in the list. */
+/** Returns true for a valid entry of the list. */
 export function isEndpointRule(entry: string): boolean {
   if (entry === PUBLIC) return true
   if (entry.startsWith('*.')) return WILDCARD.test(entry)
   const url = URL.parse(entry)
-  // Nothing behind the host, and nobody before it: what would be ignored was meant to limit something.
+  // Refuse a path, a query and user information: they would be ignored, although they were meant to limit something.
   return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` && !entry.includes('*')
 }
 

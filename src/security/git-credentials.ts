@@ -1,8 +1,11 @@
-/** Has git use a conversation's tokens for their hosts, by configuration that is nowhere but in the environment of commands. */
+/**
+ * Makes git use a conversation's tokens for their hosts, by configuration that exists only in the environment of
+ * commands.
+ */
 
 type Host = { readonly token: string; readonly host: string; readonly user: string }
 
-/** Each host's own name for "whoever has this token". */
+/** The user name for token access on each host. */
 const HOSTS: readonly Host[] = [
   { token: 'GITHUB_TOKEN', host: 'github.com', user: 'x-access-token' },
   { token: 'GITLAB_TOKEN', host: 'gitlab.com', user: 'oauth2' },
@@ -10,14 +13,15 @@ const HOSTS: readonly Host[] = [
 ]
 
 /**
- * Variables for `git` (GIT_CONFIG_COUNT and what belongs to it). They name the token's variable, never the token: git's
- * helper reads it when it is asked. Other configuration of the user goes on to count, other helpers for other hosts too.
+ * Returns variables for `git` (GIT_CONFIG_COUNT and related ones). They name the token's variable, never the token:
+ * git's helper reads it on demand. The user's other configuration stays in effect, including other helpers for other
+ * hosts.
  */
 export function gitCredentialEnv(secrets: Readonly<Record<string, string>>): Record<string, string> {
   const settings = HOSTS.filter(({ token }) => isOneLine(secrets[token])).flatMap(({ token, host, user }) => {
     const key = `credential.https://${host}.helper`
     return [
-      // Empty: forgets the helpers that were configured before. One that stores would write the token to its file.
+      // Empty: removes the helpers that were configured before. A storing helper would write the token to its file.
       [key, ''],
       [key, `!f() { test "$1" = get && printf 'username=%s\\npassword=%s\\n' ${user} "$${token}"; }; f`],
     ]
@@ -30,5 +34,5 @@ export function gitCredentialEnv(secrets: Readonly<Record<string, string>>): Rec
   return Object.fromEntries<string>([['GIT_CONFIG_COUNT', String(settings.length)], ...entries])
 }
 
-/** Git's protocol has a line for each value; another line would be another value. */
+/** Git's protocol has one line per value; a second line would be another value. */
 const isOneLine = (value: string | undefined) => value !== undefined && !/[\r\n]/.test(value)

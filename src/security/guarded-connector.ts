@@ -1,6 +1,6 @@
 /**
- * Connections to places that somebody else named. Which address a name leads to is asked once per connection, judged, and
- * that very address is connected to: a name that leads elsewhere a moment later leads nowhere.
+ * Connects to places that a client named. A name is resolved once per connection, its address is checked, and exactly
+ * that address is connected to: a name that resolves differently a moment later has no effect.
  */
 import { lookup as askSystem } from 'node:dns/promises'
 import { isIP } from 'node:net'
@@ -11,25 +11,28 @@ import type { AddressRules } from './public-address.ts'
 
 export type Connector = buildConnector.connector
 
-/** Every address of a name. */
+/** Returns every address of a name. */
 export type Lookup = (hostname: string) => Promise<{ address: string; family: number }[]>
 
-/** As the system resolves it, `/etc/hosts` and all. libuv keeps half of its threads from lookups: a name server that is silent cannot hold up the files of the logs. */
+/**
+ * Resolves like the system, including `/etc/hosts`. libuv reserves half of its threads for other work: an unresponsive
+ * name server cannot delay the files of the logs.
+ */
 export const lookupAll: Lookup = (hostname) => askSystem(hostname, { all: true })
 
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
-  /** As the system's errors have one: what it is wrapped into keeps it. */
+  /** System errors have a code, too, and wrapping keeps it. */
   readonly code = 'ADDRESS_REFUSED'
 }
 
-/** Longer than handshakes take, milliseconds. */
+/** Longer than handshakes take, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 10_000
 
-/** What may be asked before there is a request, milliseconds; the request has its own limit. */
+/** Time limit of the check before a request, in milliseconds; the request has its own limit. */
 const FORESEE_TIMEOUT_MS = 3000
 
-/** Those that may be connected to, at least one. Throws `AddressRefused` when there is none. */
+/** Returns the permitted addresses, at least one. Throws `AddressRefused` if there is none. */
 async function permittedAddresses(rules: AddressRules, lookup: Lookup, hostname: string) {
   const addresses = await lookup(hostname)
   const refusals = addresses.map(({ address }) => rules.refusal(address, hostname))
@@ -38,7 +41,7 @@ async function permittedAddresses(rules: AddressRules, lookup: Lookup, hostname:
   return open
 }
 
-/** Why nothing would be connected to there now, as a clause; undefined also when the name leads nowhere yet. */
+/** Returns why no connection would be made now, as a clause; undefined also if the name does not resolve yet. */
 export async function foreseeRefusal(rules: AddressRules, lookup: Lookup, url: string): Promise<string | undefined> {
   const hostname = new URL(url).hostname.replace(/^\[|\]$/g, '')
   if (isIP(hostname)) return rules.refusal(hostname, hostname)
@@ -48,22 +51,22 @@ export async function foreseeRefusal(rules: AddressRules, lookup: Lookup, url: s
     await Promise.race([permittedAddresses(rules, lookup, hostname), late.promise])
     return undefined
   } catch (error) {
-    // A name that leads nowhere may do so tomorrow.
+    // A name that does not resolve now may do so tomorrow.
     return error instanceof AddressRefused ? error.message : undefined
   } finally {
     clearTimeout(timer)
   }
 }
 
-/** To any address. */
+/** Connects to any address. */
 export async function createConnector(): Promise<Connector> {
   const { buildConnector } = await import('undici')
   return buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false })
 }
 
 /**
- * HTTP/1.1 only, as `allowH2: false` of the dispatcher asks for too. Nothing is looked up for an address in the URL, so it
- * is judged here; and once more what the system says is at the other end.
+ * HTTP/1.1 only, as with the dispatcher's `allowH2: false`. An address in the URL is not looked up, so it is checked
+ * here; and the system's remote address is checked once more.
  */
 export async function createGuardedConnector(rules: AddressRules, lookup: Lookup): Promise<Connector> {
   const { buildConnector } = await import('undici')

@@ -1,22 +1,25 @@
-/** Which addresses the server may be made to call: public ones, and what the operator allowed. The only file that judges an address. */
+/**
+ * Decides which addresses the server may connect to on behalf of clients: public ones, and those that the operator
+ * allowed. The only file that judges an address.
+ */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 export type AddressRules = {
-  /** Why nothing is sent to this address of that host, as a clause; undefined when it may be called. */
+  /** Returns why the address of that host may not be used, as a clause; undefined if it may. */
   readonly refusal: (address: string, host: string) => string | undefined
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** `allowed`: addresses, CIDR ranges, and names of hosts, which may then be at any address. */
+/** `allowed`: addresses, CIDR ranges, and names of hosts, which may then have any address. */
 export function createAddressRules(allowed: readonly string[]): AddressRules {
   const ranges = allowed.filter(isRange).map(parseRange)
   const hosts = new Set(allowed.filter((entry) => !isRange(entry)).map(plainHost))
 
   return {
     refusal(address, host) {
-      // An IPv4 address that is written as an IPv6 one is what it means.
+      // Convert an IPv4-mapped IPv6 address to IPv4.
       const meant = ipaddr.process(address)
       const range = rangeOf(meant)
       if (range === 'unicast' || hosts.has(plainHost(host)) || ranges.some((one) => isIn(meant, one))) return undefined
@@ -25,15 +28,15 @@ export function createAddressRules(allowed: readonly string[]): AddressRules {
   }
 }
 
-/** Whether it can stand in a list of what is allowed. */
+/** Returns true for a valid entry of an allow list. */
 export function isAddressRule(entry: string): boolean {
   return entry.includes('/') ? isRange(entry) : isRange(entry) || HOST.test(entry)
 }
 
-/** The one way to write an address: an IPv4 address that is written as an IPv6 one is what it means. */
+/** Returns the canonical form of an address: an IPv4-mapped IPv6 address becomes IPv4. */
 export const canonicalAddress = (address: string): string => ipaddr.process(address).toString()
 
-/** Not of digits alone: that would be an address that somebody wrote wrongly. */
+/** Not digits alone: that would be a mistyped address. */
 const HOST = /^(?=.{1,253}$)(?!.*(^|\.)\d+$)[a-z\d]([a-z\d_-]*[a-z\d])?(\.[a-z\d]([a-z\d_-]*[a-z\d])?)*$/i
 
 function isRange(entry: string): boolean {
@@ -51,10 +54,10 @@ function isIn(address: Address, [base, bits]: [Address, number]): boolean {
   return address.kind() === base.kind() && address.match(base, bits)
 }
 
-/** Public by its number, but the host's own platform answers there: Azure gives virtual machines their settings at it. */
+/** A public number, but served by the host's own platform: Azure gives virtual machines their settings there. */
 const PLATFORM_ADDRESSES = new Set(['168.63.129.16'])
 
-/** The library takes what nobody has assigned for unicast too; all that is public in IPv6 is in 2000::/3 (RFC 4291). */
+/** The library also treats unassigned addresses as unicast; all public IPv6 addresses are in 2000::/3 (RFC 4291). */
 function rangeOf(address: Address): string {
   if (PLATFORM_ADDRESSES.has(address.toString())) return 'platform'
   const range = address.range()

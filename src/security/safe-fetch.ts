@@ -1,4 +1,7 @@
-/** Requests to places that a client named: only to addresses that are public or allowed. Redirects are not followed. */
+/**
+ * Sends requests to URLs that a client specified: only to addresses that are public or allowed. Does not follow
+ * redirects.
+ */
 import type { Agent, request } from 'undici'
 import { orAborted } from '../lib/bounded-wait.ts'
 import type { Lookup } from './guarded-connector.ts'
@@ -16,28 +19,28 @@ export type PostAnswer = { readonly status: number; readonly retryAfter: string 
 
 export interface SafeFetch {
   /**
-   * Resolves when the answer is there whole, or as much of it as is looked at; none of it is given out. Throws
-   * `AddressRefused`, the reason of the signal, or what the network says. The signal alone bounds the time.
+   * Resolves when the response is complete, or as much of it as is read; its body is discarded. Throws
+   * `AddressRefused`, the reason of the signal, or the network's error. Only the signal limits the time.
    */
   post(url: string, options: PostOptions): Promise<PostAnswer>
-  /** Why nothing would be sent there now, as a clause; undefined also when the name leads nowhere yet. */
+  /** Returns why nothing would be sent there now, as a clause; undefined also if the name does not resolve yet. */
   refusal(url: string): Promise<string | undefined>
-  /** Breaks off what is under way. */
+  /** Aborts requests in progress. */
   close(): Promise<void>
 }
 
 export type SafeFetchOptions = {
-  /** As `createAddressRules` takes it. */
+  /** As in `createAddressRules`. */
   readonly allow: readonly string[]
   readonly lookup?: Lookup
 }
 
-/** More of an answer is not read; its connection is ended instead. */
+/** Longer responses are not read completely; their connection is closed instead. */
 const MAX_ANSWER_BYTES = 64 * 1024
 
 export function createSafeFetch({ allow, lookup = lookupAll }: SafeFetchOptions): SafeFetch {
   const rules = createAddressRules(allow)
-  // Loaded for the first request: it costs memory that a server without callbacks need not pay.
+  // Loaded with the first request: it costs memory that a server without callbacks saves.
   let client: Promise<Client> | undefined
   const load = () => (client ??= loadClient(rules, lookup))
 
@@ -46,7 +49,7 @@ export function createSafeFetch({ allow, lookup = lookupAll }: SafeFetchOptions)
       signal.throwIfAborted()
       const { agent, send } = await load()
       const sent = send(url, { dispatcher: agent, method: 'POST', headers, body, signal })
-      // undici looks at the signal once it is connected: a handshake that nobody answers would hold up whoever waits.
+      // undici checks the signal only after connecting: a handshake without a response would block the caller.
       const answer = await orAborted(sent, signal, ({ body }) => body.on('error', () => {}).destroy())
       await readSome(answer.body)
       const retryAfter = answer.headers['retry-after']
@@ -66,11 +69,14 @@ type Client = { readonly agent: Agent; readonly send: typeof request }
 async function loadClient(rules: AddressRules, lookup: Lookup): Promise<Client> {
   const { Agent, request } = await import('undici')
   const connect = await createGuardedConnector(rules, lookup)
-  // Its probe for HTTP/2 never ends when the first request to an origin cannot be written.
+  // Its HTTP/2 probe never ends if the first request to an origin cannot be written.
   return { agent: new Agent({ connect, headersTimeout: 0, bodyTimeout: 0, allowH2: false }), send: request }
 }
 
-/** To its end, so that the connection can be used again, but not without end. Throws when it is cut off. */
+/**
+ * Reads to the end, so that the connection can be reused, but only up to a limit. Throws if the response is
+ * interrupted.
+ */
 async function readSome(body: AsyncIterable<Uint8Array>): Promise<void> {
   let bytes = 0
   for await (const chunk of body) {

@@ -1,7 +1,7 @@
-/** Encryption at rest: AES-256-GCM. The only file that knows the cipher and how its keys are derived. */
+/** Encryption at rest: AES-256-GCM. The only file that knows the cipher and its key derivation. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 
-/** `unseal` returns undefined when no key decrypts it, or it was changed. */
+/** `unseal` returns undefined if no key decrypts the data, or it was modified. */
 export type Sealer = {
   readonly seal: (content: Buffer) => Buffer
   readonly unseal: (sealed: Buffer) => Buffer | undefined
@@ -15,8 +15,8 @@ const TAG_BYTES = 16
 const FORMAT = 1
 
 /**
- * Makes sealers that share their keys: what is sealed for one owner is opened for no other. The keys are derived once, at
- * the first use: HKDF is cheap, but not free, and creates are many.
+ * Creates sealers that share their keys: data sealed for one owner cannot be decrypted for another. Derives the keys
+ * once, on first use: HKDF is cheap, but not free, and creates are frequent.
  */
 export function createSealers(keyMaterial: KeyMaterial): (owner: string) => Sealer {
   let derived: Buffer[] | undefined
@@ -30,7 +30,7 @@ export function createSealers(keyMaterial: KeyMaterial): (owner: string) => Seal
 
 const deriveKey = (material: string) => Buffer.from(hkdfSync('sha256', material, '', 'agent-server secrets v1', 32))
 
-/** format byte, nonce, tag, ciphertext; bound to its owner, so that files cannot be swapped between two. */
+/** Format byte, nonce, tag, ciphertext; bound to its owner, so that files cannot be swapped between two. */
 function seal(content: Buffer, key: Buffer, owner: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(owner))
@@ -54,6 +54,6 @@ function unseal(sealed: Buffer, key: Buffer, owner: string): Buffer | undefined 
   try {
     return Buffer.concat([decipher.update(sealed.subarray(1 + NONCE_BYTES + TAG_BYTES)), decipher.final()])
   } catch {
-    return undefined // another key, or the file was changed
+    return undefined // another key, or the file was modified
   }
 }

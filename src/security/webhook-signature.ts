@@ -1,9 +1,9 @@
-/** Signatures of what is delivered, as the Standard Webhooks specification (standardwebhooks.com) has them. */
+/** Signs deliveries as specified by Standard Webhooks (standardwebhooks.com). */
 import { createHmac, randomBytes } from 'node:crypto'
 
 const PREFIX = 'whsec_'
 
-/** The specification asks for 24 to 64. */
+/** The specification requires 24 to 64. */
 const SECRET_BYTES = 32
 
 export function createWebhookSecret(): string {

@@ -20,10 +20,7 @@ export type BashSessionOptions = Omit<BashPlan, 'sessionId' | 'startMs'> & {
   readonly limits: ShellLimits
   /** Resolves when an earlier session with the same directory has ended. */
   readonly after?: Promise<unknown> | undefined
-  /**
-   * A session for one command: its notes do not mention restored state, and it ends with the last process of the
-   * command.
-   */
+  /** True for the session of a single command: it ends with its last process, and mentions no restored state. */
   readonly isForOne?: boolean
   /** Called when it has ended permanently, with its files. */
   readonly onEnd?: () => void

@@ -1,6 +1,8 @@
-/** What is counted, kept as plain numbers: adding costs next to nothing, and nothing is put into words before somebody asks. */
+/**
+ * Metric instruments, stored as plain numbers: updating costs almost nothing, and formatting happens only on a scrape.
+ */
 
-/** As Prometheus has them: `suffix` is what a histogram's lines add to its name. */
+/** As in Prometheus: `suffix` is what a histogram's lines add to its name. */
 export type Sample = {
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
@@ -22,7 +24,7 @@ type Description = {
   readonly name: string
   readonly help: string
   readonly labels?: readonly string[]
-  /** Sets of label values that are kept apart. Whatever comes after them is `other`: names that clients choose are endless. */
+  /** Maximum number of label sets. Further ones are counted as `other`: clients can choose any number of names. */
   readonly maxSeries?: number
 }
 
@@ -38,14 +40,14 @@ export function createCounter(description: Description): Counter {
     type: 'counter',
     add: (labels, amount = 1) => void (series.of(labels).value += amount),
     samples() {
-      // One without labels is there from the start, so that its first increase is seen as one.
+      // A counter without labels exists from the start, so that its first increase is visible as one.
       if (names.length === 0) series.of([])
       return series.all().map(({ labels, kept }) => ({ labels, value: kept.value }))
     },
   }
 }
 
-/** Takes milliseconds and tells seconds. `bounds` are in seconds, ascending. */
+/** Takes milliseconds and reports seconds. `bounds` are in seconds, ascending. */
 export function createTimer(description: Description & { readonly bounds: readonly number[] }): Timer {
   const { name, help, bounds, labels: names = [] } = description
   const series = createSeries(description, () => ({ sum: 0, counts: new Float64Array(bounds.length + 1) }))
@@ -70,7 +72,7 @@ export function createTimer(description: Description & { readonly bounds: readon
   }
 }
 
-/** For what is counted elsewhere already: asked for when somebody looks. */
+/** For values that are counted elsewhere: read with each scrape. */
 export function createReadout(
   { name, help, type }: Pick<Instrument, 'name' | 'help' | 'type'>,
   read: () => number | Sample[],

@@ -1,4 +1,4 @@
-/** The server's own log: JSON lines on stdout, with bearer tokens and keys kept out of every line. */
+/** The server's own log: JSON lines on stdout, with bearer tokens and keys redacted in every line. */
 import { pino } from 'pino'
 import type { Logger } from 'pino'
 
@@ -31,12 +31,15 @@ export function createLogger({ level, redact }: { level: LogLevel; redact: (text
 
 type Lines = { write(line: string): void }
 
-/** The same log for what may hold more secrets than the server's own; costs nothing until something is logged. */
+/**
+ * Returns the same log for content that may contain more secrets than the server's own; costs nothing until something
+ * is logged.
+ */
 export function withRedaction<T extends object>(logger: T, redact: (text: string) => string): T {
   const { streamSym } = pino.symbols
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- every pino logger has its stream there
   const lines = (logger as Record<typeof streamSym, Lines | undefined>)[streamSym]
-  // As pino's own children do: the rest is the parent's. Lines pass here when they are whole.
+  // As pino's own children do: everything else is the parent's. Lines are complete here.
   const write = (line: string) => {
     if (!lines) throw new Error('Only a logger of pino can be redacted.')
     lines.write(redact(line))

@@ -1,4 +1,4 @@
-/** The metrics of this server, and the plain functions that others report with. `exposition.ts` formats them. */
+/** The metrics of this server, and the functions that report them. `exposition.ts` formats them. */
 import type { Instrument, Sample } from './instruments.ts'
 import { createCounter, createReadout, createTimer } from './instruments.ts'
 
@@ -7,7 +7,7 @@ export type StreamKind = 'sse' | 'websocket'
 export type ModelAnswered = {
   readonly model: string
   readonly outcome: string
-  /** Undefined when the model said nothing. */
+  /** Undefined if the model sent nothing. */
   readonly firstDeltaMs: number | undefined
   readonly ms: number
 }
@@ -23,21 +23,21 @@ export type Sources = {
   readonly conversationsByStatus: () => Readonly<Record<string, number>>
   readonly activeRuns: () => number
   readonly queuedRuns: () => number
-  /** Attempts to deliver so far, by outcome. */
+  /** Delivery attempts so far, by outcome. */
   readonly callbackAttempts: () => Readonly<Record<string, number>>
   readonly callbacksUnderWay: () => number
-  /** Age of the oldest event that a callback could not be given yet, milliseconds; 0 without one. */
+  /** Age of the oldest event not yet delivered to a callback, in milliseconds; 0 if there is none. */
   readonly callbackWaitMs: () => number
 }
 
-/** Seconds. What a server does by itself takes milliseconds at most; what a model does, seconds to minutes. */
+/** In seconds. The server's own work takes milliseconds at most; a model's, seconds to minutes. */
 const OWN_WORK = [0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
 const MODEL_WORK = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640]
 
-/** Names of models are the clients' choice: so many are told apart. */
+/** Clients choose the names of models: only this many are distinguished. */
 const MAX_MODELS = 50
 
-/** Called by what does the work. Each call costs an addition or two, and none of them throws. */
+/** Called by the code that does the work. Each call costs an addition or two, and never throws. */
 export class Metrics {
   readonly #runsStarted = createCounter({ name: 'agent_server_runs_started_total', help: 'Runs that began.' })
   readonly #runsEnded = createCounter({
@@ -146,7 +146,7 @@ export class Metrics {
   /** Adds sources that are read with each scrape; a source of the same name is replaced. */
   readonly watch = (more: Partial<Sources>): void => void (this.#sources = { ...this.#sources, ...more })
 
-  /** In the order in which they are shown. */
+  /** In the order of the output. */
   get instruments(): readonly Instrument[] {
     return [
       gauge('agent_server_conversations', 'Conversations there are, by status.', () =>

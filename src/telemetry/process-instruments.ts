@@ -1,4 +1,4 @@
-/** What the process tells of itself, under the names that dashboards for Node know from `prom-client`. */
+/** Metrics of the process, with the names that dashboards for Node know from `prom-client`. */
 import { readFileSync, readdirSync } from 'node:fs'
 import type { PerformanceEntry } from 'node:perf_hooks'
 import { PerformanceObserver, constants, monitorEventLoopDelay } from 'node:perf_hooks'
@@ -6,7 +6,7 @@ import { getHeapSpaceStatistics } from 'node:v8'
 import type { Instrument, Sample } from './instruments.ts'
 import { createReadout, createTimer } from './instruments.ts'
 
-/** What is measured over time is measured from this call on. */
+/** Measurements over time start with this call. */
 export function createProcessInstruments(): Instrument[] {
   return [
     ...cpu(),
@@ -60,7 +60,7 @@ function descriptors(): Instrument[] {
   if (process.platform !== 'linux') return []
   const limit = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1]
   return [
-    // Without the one that reads the directory.
+    // Exclude the descriptor that reads the directory.
     gauge('process_open_fds', 'Number of open file descriptors.', () => readdirSync('/proc/self/fd').length - 1),
     gauge('process_max_fds', 'Maximum number of open file descriptors.', Number(limit)),
   ]
@@ -70,7 +70,7 @@ function eventLoopLag(): Instrument[] {
   const histogram = monitorEventLoopDelay({ resolution: 10 })
   histogram.enable()
   let lag = 0
-  // The first of them is read first: it takes what the others tell, and begins the next interval.
+  // This instrument is read first: it takes the values of the others, and begins the next interval.
   let seen = { min: 0, max: 0, mean: 0, stddev: 0, p50: 0, p90: 0, p99: 0 }
   const look = () => {
     const { min, max, mean, stddev } = histogram
@@ -95,7 +95,7 @@ function eventLoopLag(): Instrument[] {
   ]
 }
 
-/** Not in the documentation of Node, and so not in its types: the objects behind `getActiveResourcesInfo`. */
+/** Undocumented in Node, and so not in its types: the objects behind `getActiveResourcesInfo`. */
 type Internals = { readonly _getActiveHandles: () => object[]; readonly _getActiveRequests: () => object[] }
 
 function active(): Instrument[] {
@@ -195,7 +195,7 @@ function garbageCollection(): Instrument {
   return { ...timer, samples: () => timer.samples().map(boundFirst) }
 }
 
-/** As the page always had it. */
+/** Puts `le` first, as it always was on the page. */
 function boundFirst({ labels: { le, ...labels }, ...sample }: Sample): Sample {
   return { ...sample, labels: le === undefined ? labels : { le, ...labels } }
 }

@@ -1,4 +1,4 @@
-/** Where each conversation keeps its files, and which files its editor and the routes for files may reach. */
+/** Decides where each conversation stores its files, and which files its editor and the file routes may access. */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
@@ -13,10 +13,11 @@ export const outputsOf = (conversationDirectory: string): string => join(convers
 type Places = { readonly stateDirectory: string; readonly workdir: () => string }
 
 /**
- * The editor and the routes for files work in this process, so they must not reach `/proc`, where `self` is the server and
- * `environ` its secrets, nor the server's files, except the workdirs among them and the full outputs that results name.
- * With a sandbox they reach what the shells reach: else they could write where shells cannot, and what they wrote there
- * would run.
+ * The editor and the file routes run in this process, so they must not access `/proc`, where `self` is the server and
+ * `environ` has its secrets, nor the server's files, except the workdirs among them and the complete outputs that
+ * results name.
+ * With a sandbox they access only what the shells can: otherwise they could write files where shells cannot, and these
+ * files would be executed.
  */
 export function fileRules(config: Config, { isolation }: ShellLauncher, conversation: Places): FileRules {
   const { dataDir, workdirBase, secretFiles, sandboxReadable } = config

@@ -1,4 +1,4 @@
-/** Wires the conversations of the server: their storage, the firehose, what they share, and the manager. */
+/** Wires the conversations of the server: their storage, the firehose, shared dependencies, and the manager. */
 import { mkdir, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config/config.ts'
@@ -30,7 +30,7 @@ import { serverNetwork } from './sandbox.ts'
 import { createServerRedactor } from './server-redactor.ts'
 import { VERSION } from './version.ts'
 
-/** Waits for the file system on behalf of clients' file requests at a time; of the threads there are, the others are for the logs. */
+/** Concurrent file operations of clients; the remaining threads are for the logs. */
 const FILE_OPERATIONS = 8
 
 export type ManagerParts = Pick<ConversationDeps, 'storage' | 'logger' | 'metrics' | 'slots' | 'dispatcher'> & {
@@ -44,7 +44,7 @@ export async function createManager(
   parts: ManagerParts,
 ): Promise<{ manager: ConversationManager; firehose: Firehose }> {
   const { storage, logger, resources } = parts
-  // Shells know it by this name, also where a link that leads there is out of their sight.
+  // Use the real path: shells know it by this name, even if they cannot see a link that points to it.
   const dataDir = await realpath(config.dataDir)
   await mkdir(config.workdirBase, { recursive: true, mode: 0o700 })
   const endLeftProcesses = async (isOurs: (id: string) => boolean) => [
@@ -60,14 +60,14 @@ export async function createManager(
     path: join(dataDir, 'firehose'),
     store: storage,
     heads: () => known.heads(),
-    onFault: (error, id) => logger.error({ err: error, conversation_id: id }, 'the firehose cannot tell all events'),
+    onFault: (error, id) => logger.error({ err: error, conversation_id: id }, 'the firehose cannot deliver all events'),
   })
   const manager = new ConversationManager({
     conversations: {
       ...conversationDeps(config, { ...parts, dataDir }),
       onLogOpened(log) {
         known.attach(log)
-        // After it: the firehose asks how far the logs are.
+        // Created after it: the firehose reads the heads of the logs.
         firehose.attach(log)
       },
     },

@@ -1,4 +1,4 @@
-/** Finds the sandbox that commands run in, as the operator wants it, and says what the network can be there. */
+/** Sets up the sandbox for commands as the operator configured it, and the network modes that it supports. */
 import { homedir } from 'node:os'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/environment.ts'
@@ -8,10 +8,10 @@ import { hostLauncher } from '../sandbox/host-launcher.ts'
 import type { ShellLauncher } from '../sandbox/launch.ts'
 import { pathsNamedIn, shellEnvironment } from '../shell/shell-environment.ts'
 
-/** `missing` says why there is no sandbox, as a clause; undefined when there is one. */
+/** `missing` says why there is no sandbox, as a clause; undefined if there is one. */
 export type FoundSandbox = { readonly launcher: ShellLauncher; readonly missing?: string }
 
-/** Throws a `ConfigError` when there must be a sandbox and there cannot be one. */
+/** Throws a `ConfigError` if a sandbox is required but not possible. */
 export async function findSandbox(config: Config): Promise<FoundSandbox> {
   if (config.isolation === 'none') return { launcher: hostLauncher, missing: 'OPENHANDS_ISOLATION is none' }
   const env = shellEnvironment(config.environment)
@@ -27,16 +27,16 @@ export async function findSandbox(config: Config): Promise<FoundSandbox> {
   })
   if ('launcher' in found) return found
   if (config.isolation === 'bubblewrap')
-    throw new ConfigError(`OPENHANDS_ISOLATION=bubblewrap cannot be had: ${found.missing}.`)
+    throw new ConfigError(`OPENHANDS_ISOLATION=bubblewrap is not available: ${found.missing}.`)
   return { launcher: hostLauncher, missing: found.missing }
 }
 
-/** Throws a `ConfigError` when shells cannot be started in the mode that the operator wants: the network would be open. */
+/** Throws a `ConfigError` if the configured network mode cannot be enforced: the network would be open. */
 export function serverNetwork({ network }: Config, { isolation, isolatesNetwork }: ShellLauncher): ServerNetwork {
   if (isolatesNetwork) return { ...network, modes: ['none', 'allowlist', 'open'] }
   if (network.default.mode === 'open' && network.ceiling.mode === 'open') return { ...network, modes: ['open'] }
-  const why = isolation === 'none' ? 'there is no sandbox' : 'sandboxes have no network of their own here'
+  const why = isolation === 'none' ? 'there is no sandbox' : 'sandboxes cannot have a separate network on this host'
   throw new ConfigError(
-    `OPENHANDS_NETWORK and OPENHANDS_NETWORK_CEILING can only be open: ${why}. Install bubblewrap, or give the container the right to make network namespaces.`,
+    `OPENHANDS_NETWORK and OPENHANDS_NETWORK_CEILING can only be open: ${why}. Install bubblewrap, or allow the container to create network namespaces.`,
   )
 }

@@ -1,4 +1,4 @@
-/** What the server says about itself: `GET /info` and the number of conversations by status. */
+/** Information about the server: `GET /info` and the number of conversations by status. */
 import type { Config } from '../config/config.ts'
 import { Status } from '../contract/events/status.ts'
 import type { Info } from '../contract/server.ts'
@@ -36,7 +36,7 @@ export function infoOf(config: Config, launcher: ShellLauncher, resources: Resou
   }
 }
 
-/** All of them, also those that no conversation has now: a line that comes and goes is hard to watch. */
+/** Includes statuses without conversations: a metric that disappears is hard to monitor. */
 export function countByStatus(manager: ConversationManager): Record<string, number> {
   return Object.fromEntries(Status.options.map((status) => [status, manager.count({ status })]))
 }

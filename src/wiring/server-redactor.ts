@@ -1,4 +1,4 @@
-/** The redactor of the server's own secrets, and the warning about those that can be guessed. */
+/** The redactor of the server's own secrets, and the warning about guessable ones. */
 import type { Config } from '../config/config.ts'
 import { findWeakness } from '../security/redaction/guessable-key.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
@@ -6,7 +6,7 @@ import { createRedactor } from '../security/redaction/redactor.ts'
 import type { AutomataOf } from '../security/redaction/shared-automata.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
-/** Each conversation gets its own, and adds its secrets to it. */
+/** Creates a redactor for each conversation, which adds its own secrets. */
 export function createServerRedactor({ masterKeys, secretKeys, defaultLlm }: Config, automataOf: AutomataOf): Redactor {
   const redactor = createRedactor(automataOf)
   redactor.setServerKey('OPENHANDS_MASTER_KEY', ...masterKeys)
@@ -15,7 +15,7 @@ export function createServerRedactor({ masterKeys, secretKeys, defaultLlm }: Con
   return redactor
 }
 
-/** What an agent has said is redacted where it holds a server key, and so an agent can try keys. */
+/** The agent's output is redacted if it contains a server key, which lets an agent test guesses. */
 export function warnOfGuessableKeys({ masterKeys, secretKeys }: Config, logger: Logger): void {
   const own = secretKeys.filter((key) => !masterKeys.includes(key))
   const named = [

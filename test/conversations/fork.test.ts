@@ -286,7 +286,7 @@ describe('the workdir', () => {
     const to = view.workdir
     expect(to).toBe(join(bench.workdirBase, view.id))
     expect((await readdir(to)).toSorted()).toEqual(['dangling', 'deep', 'inside', 'large', 'outside', 'setuid'])
-    expect(view.warnings).toEqual(['fifo was not copied: it is no file, link or directory'])
+    expect(view.warnings).toEqual(['fifo was not copied: it is not a file, link or directory'])
     expect(await readFile(join(to, 'deep/er/run.sh'), 'utf8')).toBe('#!/bin/sh\n')
     expect((await stat(join(to, 'deep/er/run.sh'))).mode & 0o7777).toBe(0o755)
     expect((await stat(join(to, 'deep'))).mode & 0o7777).toBe(0o500)
@@ -368,8 +368,8 @@ describe('the workdir', () => {
     const { view } = await forkOf(bench, original.id)
     expect(await readdir(view.workdir)).toEqual(['mine'])
     expect(view.warnings?.toSorted()).toEqual([
-      'data was not copied: it is the server’s own',
-      'work was not copied: it is the server’s own',
+      'data was not copied: it belongs to the server',
+      'work was not copied: it belongs to the server',
     ])
   })
 

@@ -112,7 +112,7 @@ describe('a request', () => {
       expect((await ask(llm, request)).answer?.text).toBe('I cannot see it.')
       expect(model.requests.at(-1)!.body.messages[1]).toEqual({
         role: 'user',
-        content: expect.stringMatching(/^See:\n\n\[An image \(image\/png\) was here/),
+        content: expect.stringMatching(/^See:\n\n\[An image \(image\/png\) was left out/),
       })
       const count = model.requests.length
       await ask(llm, request)

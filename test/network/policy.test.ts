@@ -137,7 +137,7 @@ describe('beneath a ceiling', () => {
     expect(codeOf(allowlist('a.example'))).toBeUndefined()
     expect(codeOf(OPEN)).toMatch(/^network_not_permitted: .*mode open is more than allowlist/)
     expect(codeOf(allowlist('b.example'))).toMatch(/^network_not_permitted: .*b\.example is not among/)
-    expect(codeOf(allowlist('http://a.example'))).toMatch(/^invalid_request: .*http:\/\/a\.example is no host/)
+    expect(codeOf(allowlist('http://a.example'))).toMatch(/^invalid_request: .*http:\/\/a\.example is not a host/)
     expect(codeOf(allowlist('a.example'), { ...server, modes: ['open'] })).toMatch(/^network_mode_unavailable/)
   })
 })

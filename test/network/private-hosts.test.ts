@@ -56,7 +56,7 @@ describe('what the operator opens', () => {
 })
 
 test.each(['169.254.169.254', 'fe80::1', 'fd00:ec2::254', '100.100.100.200', '168.63.129.16'])(
-  '%s, where machines get credentials from, is never connected to',
+  '%s, which serves credentials of the machine, is never connected to',
   async (address) => {
     expect(isMetadata(address)).toBe(true)
     const reach = createOutboundConnector({ privateRules: [rule('1.0.0.0/0'), rule('[1::]/0')] })

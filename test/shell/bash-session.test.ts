@@ -251,7 +251,7 @@ describe('a state outlives its shell', () => {
     await eventually(() => processesOf(conversationId) === 0)
     const next = await run(LOOK)
     expect(next.stdout).toBe(SEEN)
-    expect(next.note).toMatch(/started again/)
+    expect(next.note).toMatch(/was restarted/)
   })
 
   test('that ended with the server', async () => {

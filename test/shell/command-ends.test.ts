@@ -38,7 +38,7 @@ describe('a function with the name of something that the server calls', () => {
       const next = reopen().get('agent')
       const first = await runIn(next, '/bin/echo $A')
       expect(first, name).toMatchObject({ exitCode: 0, cwd: '/usr', stdout: '1\n' })
-      expect(first.note, name).toMatch(/was started again, with its/)
+      expect(first.note, name).toMatch(/was restarted, with its/)
       const ended = { timedOut: true, exitCode: 130 }
       expect(await runIn(next, '/bin/sleep 20', { timeout: 0.2 }), name).toMatchObject(ended)
       // Of this name there is no function any more: else nothing could be told of the shell.

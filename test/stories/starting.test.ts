@@ -64,7 +64,7 @@ test.for([
   [
     'a wall that cannot be had',
     { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_ISOLATION: 'bubblewrap', PATH: '/nowhere' },
-    /OPENHANDS_ISOLATION=bubblewrap cannot be had: bubblewrap is not installed/,
+    /OPENHANDS_ISOLATION=bubblewrap is not available: bubblewrap is not installed/,
   ],
   ['a key and a key file', { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_MASTER_KEY_FILE: '/dev/null' }, /not both/],
 ] as const)('with %s it says so in one line and exits with 1', async ([, env, sentence]) => {

@@ -1,16 +1,19 @@
-/** Finds the lines of a file that hold a text, in bounded memory and linear time however long the file or its lines are. */
+/**
+ * Finds the lines of a file that contain a text, in bounded memory and linear time however long the file or its lines
+ * are.
+ */
 import { createByteSearch } from '../../lib/text/find-text.ts'
 
 export type FoundLine = {
   /** From 1. */
   readonly line: number
-  /** Undefined for one longer than `MAX_LINE_BYTES`. */
+  /** Undefined for a line longer than `MAX_LINE_BYTES`. */
   readonly bytes: Buffer | undefined
 }
 
 const MAX_LINE_BYTES = 256 * 1024
 
-/** A NUL in so many first bytes makes a file binary, as git has it. */
+/** A NUL in the first bytes makes a file binary, as in git. */
 const BINARY_CHECK_BYTES = 8000
 
 const NEWLINE = 0x0a
@@ -18,22 +21,22 @@ const NEWLINE = 0x0a
 export type Needle = {
   readonly bytes: Buffer
   readonly ignoreCase: boolean
-  /** Where it is in bytes of the same case. */
+  /** Finds it in bytes of the same case. */
   readonly indexIn: (bytes: Buffer, from: number) => number
 }
 
-/** `ignoreCase` is of ASCII letters: of others it would depend on the language. */
+/** `ignoreCase` applies to ASCII letters: for others it would depend on the language. */
 export function needleOf(text: string, ignoreCase: boolean): Needle {
   const written = Buffer.from(text)
   const bytes = ignoreCase ? lowerCase(written) : written
   return { bytes, ignoreCase, indexIn: createByteSearch(bytes) }
 }
 
-/** Each line once. Nothing for a binary file. */
+/** Yields each line once. Nothing for a binary file. */
 export async function* findLines(pieces: AsyncIterable<Buffer>, needle: Needle): AsyncGenerator<FoundLine> {
   let line = 1
   let rest: Buffer = Buffer.alloc(0)
-  // Whether `rest` is only the end of its line, and whether the line has been told already.
+  // Whether `rest` is only the end of its line, and whether the line has been yielded already.
   let isCut = false
   let isTold = false
   let isFirst = true
@@ -57,7 +60,7 @@ export async function* findLines(pieces: AsyncIterable<Buffer>, needle: Needle):
       yield { line, bytes: undefined }
       isTold = true
     }
-    // So much of it that a text which begins in it can be found with what follows.
+    // Keep enough to find a text that begins here and continues in the next piece.
     rest = rest.subarray(rest.length - needle.bytes.length + 1)
     isCut = true
   }

@@ -1,4 +1,7 @@
-/** Asks programs which files may hold a text. They follow names, which can be swapped under them: what they say is a hint, and is looked at again. */
+/**
+ * Lets external programs find files that may contain a text. They work by name, and names can be swapped: their results
+ * are hints, and are verified.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
@@ -7,50 +10,55 @@ import type { Needle } from './find-lines.ts'
 import type { OpenedPath } from '../opened-path.ts'
 import { within } from '../opened-path.ts'
 
-/** Longer paths are passed over. */
+/** Longer paths are skipped. */
 const MAX_PATH_BYTES = 64 * 1024
 
-/** ripgrep holds a line in memory whole, and a file can be one line. Larger files are read by us, in bounded memory. */
+/**
+ * ripgrep keeps a whole line in memory, and a file can be one line. Larger files are searched by our code, in bounded
+ * memory.
+ */
 export const MAX_RIPGREP_FILE_BYTES = 16 * 1024 * 1024
 
-/** A file can grow after its size was looked at, and a directory can hold any number of names. */
+/** A file can grow after its size was checked, and a directory can contain any number of names. */
 const MAX_MEMORY_KIB = 512 * 1024
 
-/** Every file that our own search would find, in the same order, and perhaps more. */
+/** Finds every file that our own search would find, in the same order, and perhaps more. */
 const OPTIONS = [
   '--no-config',
   '--files-with-matches',
   '--null',
   '--fixed-strings',
-  // What is binary, and what is text in which encoding, is decided once: in find-lines.ts.
+  // Binary files and text encodings are decided in one place: find-lines.ts.
   '--text',
   '--encoding=none',
   '--hidden',
   '--no-ignore',
   '--no-follow',
   '--no-messages',
-  // A file that shrinks while it is mapped would kill it.
+  // A file that shrinks while it is mapped would crash it.
   '--no-mmap',
   `--max-filesize=${MAX_RIPGREP_FILE_BYTES}`,
   '--sort=path',
-  // The text comes over its input: arguments are seen by everybody on the host.
+  // Pass the text through its standard input: arguments are visible to everybody on the host.
   '--file=-',
 ]
 
 export type RipgrepQuery = {
   readonly directory: OpenedPath
   readonly signal: AbortSignal
-  /** The program did not come to its end, or could not be started. */
+  /** Called if the program did not finish, or could not be started. */
   readonly onCutShort: () => void
 }
 
-/** Names from the directory on, of files up to `MAX_RIPGREP_FILE_BYTES`. Ends early when `signal` is aborted. */
+/**
+ * Yields names relative to the directory, of files up to `MAX_RIPGREP_FILE_BYTES`. Ends early when `signal` is aborted.
+ */
 export function filesWith(ripgrep: string, needle: Needle, asked: RipgrepQuery): AsyncGenerator<readonly Buffer[]> {
   const caseOption = needle.ignoreCase ? '--ignore-case' : '--case-sensitive'
   return pathsFrom([ripgrep, ...OPTIONS, caseOption, '--', './'], needle.bytes, asked)
 }
 
-/** The others, in any order. */
+/** Yields the larger files, in any order. */
 export function largeFiles(asked: RipgrepQuery): AsyncGenerator<readonly Buffer[]> {
   const size = `+${MAX_RIPGREP_FILE_BYTES}c`
   return pathsFrom(['find', './', '-type', 'f', '-size', size, '-print0'], undefined, asked)
@@ -69,14 +77,14 @@ async function* pathsFrom(
     signal,
     killSignal: 'SIGKILL',
   })
-  // An abort ends its output, and that is all there is to know of it.
+  // An abort ends its output; that is expected.
   child.on('error', () => {})
   child.stdin.on('error', () => {}).end(input)
   const exited = once(child, 'exit').catch(() => [null])
   try {
     yield* pathsIn(child.stdout)
     const [code] = await exited
-    // 1 is nothing found, 2 that something could not be read, from 126 on that the shell could not start it.
+    // 1: nothing found; 2: something could not be read; from 126 on: the shell could not start it.
     if (typeof code !== 'number' || code > MAX_EXIT_CODE) onCutShort()
   } finally {
     child.kill('SIGKILL')

@@ -1,7 +1,8 @@
 /**
- * Searches a workdir by name and by content. What is shown was read through the jail, whoever found it. Both engines are
- * needed: ripgrep follows names, which can be swapped for links, so our own search confirms what it finds; and ours
- * alone, which opens each file inside the jail, takes 4.8 s for 5,000 files of 4 KB, with ripgrep 0.15 s.
+ * Searches a workdir by name and by content. Every result was read through the jail, whichever engine found it. Both
+ * engines are needed: ripgrep works by name, and names can be swapped for links, so our own search verifies its
+ * results; and our own search alone, which opens each file inside the jail, takes 4.8 s for 5,000 files of 4 KB, with
+ * ripgrep 0.15 s.
  */
 import type { FileMatch, FileMatches, SearchFiles } from '../../contract/files.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -22,36 +23,36 @@ import { walk } from '../trees/tree-walk.ts'
 import { isTemporaryName } from '../unfinished-files.ts'
 
 export type SearchDeps = {
-  /** The program; undefined where there is none. */
+  /** Path of the program; undefined if it is not installed. */
   readonly ripgrep: string | undefined
   readonly redact: (text: string) => string
-  /** When it gives up. */
+  /** Aborted at the time limit. */
   readonly signal: AbortSignal
 }
 
 /** Characters of a line that are shown. */
 const MAX_SHOWN = 500
-/** Of those, how many before what was found. */
+/** How many of these are before the match. */
 const SHOWN_BEFORE = 100
 
-/** Large files are kept for the end, so that none keeps the others from being searched; more of them are not. */
+/** Large files are searched last, so that they do not delay the others; more of them are skipped. */
 const MAX_LARGE_FILES = 1000
 
-/** Of the files that there was no time for, so many are named. */
+/** Maximum number of files named that were skipped for lack of time. */
 const MAX_SKIPPED = 20
 
-/** One search: what it asks for, and what it has found out about itself. */
+/** One search: its request and its state. */
 type Search = SearchDeps & {
   readonly jail: Jail
   readonly base: JailPath
   readonly fits: (path: string) => boolean
   readonly slices: Slices
   readonly skipped: string[]
-  /** Something was left out, which the items do not show. */
+  /** True if something was left out that the items do not show. */
   isCut: boolean
 }
 
-/** In the order of the walk, which is also that of a listing; with `content`, files above 16 MiB come last. */
+/** Results in the order of the walk, which is also that of a listing; with `content`, files above 16 MiB come last. */
 export async function searchFiles(
   jail: Jail,
   path: JailPath,
@@ -77,7 +78,7 @@ export async function searchFiles(
   return { items, truncated, ...(skipped.length > 0 && { skipped: skipped.slice(0, MAX_SKIPPED) }) }
 }
 
-/** Whether there is time for another step; gives everybody else a turn when this has taken its share. */
+/** Returns true if there is time for another step; yields to other work after its time slice. */
 async function goesOn({ slices, signal }: Search): Promise<boolean> {
   await slices.rest()
   return !signal.aborted
@@ -137,7 +138,8 @@ type Candidate = { readonly names: readonly Buffer[]; readonly open: () => Promi
 async function* allFiles({ jail, signal }: Search, directory: OpenedPath): AsyncGenerator<Candidate> {
   for await (const met of walk(jail, directory, { recursive: true, isOver: () => signal.aborted })) {
     if (signal.aborted) return
-    // By its place, which is open until the next is asked for; a large file is opened later, and so by its names.
+    // Open it by its directory, which is open until the next entry is requested; a large file is opened later, and so
+    // by its names.
     if (met.kind === 'file') yield { names: met.names, open: () => lookAt(jail, met) }
   }
 }
@@ -159,7 +161,7 @@ function foundCandidate({ jail, base }: Search, names: readonly Buffer[]): Candi
   return { names, open: () => openAnew(jail, [...base.names, ...names.slice(0, -1)], names.at(-1)!) }
 }
 
-/** As the walk goes: a directory comes before what it holds. */
+/** In the order of the walk: a directory comes before its content. */
 function compareNames(a: readonly Buffer[], b: readonly Buffer[]): number {
   const at = a.findIndex((name, place) => b[place] === undefined || !name.equals(b[place]))
   if (at < 0) return a.length - b.length
@@ -167,7 +169,7 @@ function compareNames(a: readonly Buffer[], b: readonly Buffer[]): number {
   return b[at] === undefined ? 1 : Buffer.compare(a[at]!, b[at])
 }
 
-/** Undefined for what is not in the workdir, or not for clients, whatever ripgrep saw there. */
+/** Returns undefined if it is not in the workdir, or not accessible to clients, whatever ripgrep saw there. */
 async function openAnew(
   jail: Jail,
   parent: readonly (string | Buffer)[],
@@ -197,7 +199,7 @@ async function* linesOf(search: Search, entry: JailEntry, path: string, needle: 
   }
 }
 
-/** A file can be endless: it is not read on when there is no more time. */
+/** A file can be endless: stop reading when the time is over. */
 async function* inTime(search: Search, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const piece of pieces) {
     if (!(await goesOn(search))) return
@@ -207,7 +209,7 @@ async function* inTime(search: Search, pieces: AsyncIterable<Buffer>): AsyncGene
 
 const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line)
 
-/** Of a long line, what is around the text. */
+/** Returns the part of a long line around the match. */
 function shownPart(text: string, { bytes, ignoreCase }: Needle): string {
   if (text.length <= MAX_SHOWN) return text
   const at = indexOfText(ignoreCase ? text.toLowerCase() : text, bytes.toString())

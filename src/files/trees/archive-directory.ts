@@ -1,4 +1,7 @@
-/** A directory of the workdir as a stream of tar, compressed; links are told of as links, pipes and devices left out. */
+/**
+ * Archives a directory of the workdir as a compressed tar stream; links are stored as links, pipes and devices are left
+ * out.
+ */
 import { Readable, pipeline } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import { TAR_END, tarHeader, tarPadding } from './tar.ts'
@@ -11,22 +14,23 @@ import { readRange } from '../read-file.ts'
 import type { Met } from './tree-walk.ts'
 import { walk } from './tree-walk.ts'
 
-/** Owns the jail from here on. Throws when there is no such directory; what cannot be read later on is left out. */
+/** Owns the jail from here on. Throws if there is no such directory; entries that cannot be read later are left out. */
 export async function archiveDirectory(jail: Jail, path: JailPath): Promise<Readable> {
   const blocks = tarOf(jail, path)
-  // Here, so that what is wrong with the path is told before the first byte; and only what has begun cleans up.
+  // Check here, so that an error in the path is reported before the first byte; and only a generator that has begun
+  // cleans up.
   const first = await blocks.next()
   const all = async function* () {
     if (!first.done) yield first.value
     yield* blocks
   }
   const archive = createGzip()
-  // What goes wrong is told to whoever reads the archive: it ends before its end.
+  // The reader of the archive receives the error: the stream ends early.
   pipeline(Readable.from(all(), { objectMode: false }), archive, () => void blocks.return())
   return archive
 }
 
-/** Directories are closed here and nowhere else: never while something is on its way through them. */
+/** Directories are closed only here: never while an entry is being read through them. */
 async function* tarOf(jail: Jail, path: JailPath): AsyncGenerator<Buffer, void, void> {
   await using _jail = jail
   await using directory = await openDirectoryIn(jail, path.names)
@@ -49,7 +53,7 @@ async function* tarOfEntry(jail: Jail, met: Met, entry: JailEntry): AsyncGenerat
   }
 }
 
-/** The header has promised a size: what a file grows by meanwhile is left out, what it loses is zeros. */
+/** The header has promised a size: bytes added meanwhile are left out, missing ones become zeros. */
 async function* tarOfFile(jail: Jail, entry: JailEntry, header: TarEntry): AsyncGenerator<Buffer> {
   const file = await openToRead(jail, entry).catch(() => undefined)
   if (!file) return

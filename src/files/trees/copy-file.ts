@@ -1,7 +1,6 @@
 /**
- * Copies the content of one open file: its blocks are shared where the file system can, and else its bytes are read, up to
- * a size that was counted before. What is zero is left out, so that a hole in the file stays one. The file may be changing
- * meanwhile.
+ * Copies the content of one open file: shares its blocks if the file system can, otherwise reads its bytes, up to a
+ * size that was counted before. Skips zeros, so that a hole in the file stays one. The file may change meanwhile.
  */
 import { constants } from 'node:fs'
 import { copyFile, open } from 'node:fs/promises'
@@ -10,24 +9,24 @@ import { codeOf } from '../../lib/error-code.ts'
 
 export type FileCopy = {
   readonly source: FileHandle
-  /** Bytes that are read at most. */
+  /** Maximum number of bytes to read. */
   readonly size: number
-  /** Nothing is there yet. */
+  /** Must not exist yet. */
   readonly target: string
-  /** Throws to end the copy; asked before each piece. */
+  /** Called before each piece; throws to end the copy. */
   readonly check: () => void
 }
 
-/** What is read at a time, bytes. */
+/** Bytes per read. */
 const CHUNK_BYTES = 1024 * 1024
-/** File systems keep holes in units of their blocks, of which this is the usual size. */
+/** File systems store holes in units of their blocks; this is the usual size. */
 const BLOCK_BYTES = 4096
 const ZEROS = Buffer.alloc(CHUNK_BYTES)
 
-/** What file systems say that cannot share blocks, or not between these two places. */
+/** The errors of file systems that cannot share blocks, or not between these two places. */
 const CANNOT_SHARE: ReadonlySet<string> = new Set(['ENOTSUP', 'EOPNOTSUPP', 'ENOTTY', 'EXDEV', 'EINVAL', 'ENOSYS'])
 
-/** For the files of one tree: whether blocks can be shared is found out once. */
+/** For the files of one tree: detects once whether blocks can be shared. */
 export function createFileCopier(): (copy: FileCopy) => Promise<void> {
   let canShare = true
   return async (copy) => {
@@ -36,7 +35,7 @@ export function createFileCopier(): (copy: FileCopy) => Promise<void> {
   }
 }
 
-/** Returns whether it could; if not, nothing is at the target. */
+/** Returns true if it succeeded; otherwise nothing is at the target. */
 async function shareBlocks({ source, target }: FileCopy): Promise<boolean> {
   try {
     const flags = constants.COPYFILE_FICLONE_FORCE | constants.COPYFILE_EXCL
@@ -67,12 +66,12 @@ async function copyBytes({ source, size, target, check }: FileCopy): Promise<voi
 
 type Run = { readonly from: number; readonly to: number }
 
-/** The parts that are not zero, in whole blocks. */
+/** Yields the parts that are not zero, in whole blocks. */
 function* dataIn(bytes: Buffer): Generator<Run> {
   if (isZero(bytes)) return
   let from: number | undefined
   for (let at = 0; at < bytes.length; at += BLOCK_BYTES) {
-    // Its first byte tells most blocks from a hole, without the rest.
+    // The first byte distinguishes most blocks from a hole, without checking the rest.
     const isHole = bytes[at] === 0 && isZero(bytes.subarray(at, at + BLOCK_BYTES))
     if (isHole && from !== undefined) yield { from, to: at }
     from = isHole ? undefined : (from ?? at)

@@ -1,6 +1,6 @@
 /**
- * Copies a directory that somebody may be changing meanwhile. Each name is opened in its open parent and never followed,
- * so nothing from outside comes along, whatever a name is swapped for.
+ * Copies a directory that may be changing meanwhile. Opens each name relative to its open parent and never follows
+ * links, so nothing from outside is copied, whatever a name is swapped for.
  */
 import { constants } from 'node:fs'
 import { chmod, lstat, mkdir, open, opendir, readlink, symlink, utimes } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import type { OpenedPath } from '../opened-path.ts'
 import { openAt, openDirectory, within } from '../opened-path.ts'
 
 export type CopyOptions = {
-  /** Real paths of directories that are left out. */
+  /** Real paths of directories to leave out. */
   readonly without: readonly string[]
   readonly signal: AbortSignal
   readonly limits?: CopyLimits
@@ -21,35 +21,35 @@ export type CopyOptions = {
 
 export type CopyLimits = {
   readonly entries: number
-  /** With what is a hole in a file: finding that out takes as long as reading it. */
+  /** Includes holes in files: finding them takes as long as reading. */
   readonly bytes: number
 }
 
 const LIMITS: CopyLimits = { entries: 1_000_000, bytes: 50 * 1024 ** 3 }
 
-/** Files of one directory that are copied at the same time. */
+/** Files of one directory that are copied concurrently. */
 const CONCURRENCY = 8
-/** Names that the system is asked for at a time. */
+/** Names per read of a directory. */
 const READ_AHEAD = 256
-/** Each level holds a descriptor while what is below it is copied. */
+/** Each level holds a descriptor while the levels below are copied. */
 const MAX_DEPTH = 256
-/** More would help nobody to see what is missing. */
+/** More warnings would not help to see what is missing. */
 const MAX_WARNINGS = 20
 
-/** Who may do what, without what a copy with another owner would turn into a way to become that owner. */
+/** Permission bits, without those that would let users of a copy with another owner become that owner. */
 const MODE_BITS = 0o1777
 
 /**
- * Into `to`, which has to be there. Links are copied as they are, files share their blocks where the file system can, and keep their holes;
- * what is no file, link or directory is left out, as is what may not be read. Answers what was, in words.
- * Throws a `Problem` when it is too much, and when the signal ends it; what was copied by then is left to the caller,
- * and nothing more is written once it has thrown.
+ * Copies into `to`, which must exist. Links are copied as links, files share their blocks if the file system can, and
+ * keep their holes; other kinds of entries and unreadable ones are left out. Returns what was left out, in words.
+ * Throws a `Problem` if it exceeds the limits, and when the signal ends it; the caller removes what was copied by then,
+ * and nothing more is written after it has thrown.
  */
 export async function copyTree(from: string, to: string, options: CopyOptions): Promise<string[]> {
   return await new TreeCopy(from, to, options).run()
 }
 
-/** One copy, with what was counted and what was left out so far. */
+/** One copy, with its counters and warnings so far. */
 class TreeCopy {
   readonly #from: string
   readonly #to: string
@@ -84,7 +84,7 @@ class TreeCopy {
       const entry: Entry = { source, name, path: join(path, name), target: join(this.#to, path, name) }
       if ((await this.#orPassedOver(entry, () => this.#copyFlat(entry))) === 'directory') directories.push(entry)
     })
-    // One after another: side by side, each level would multiply what is open at the same time.
+    // One after another: concurrently, each level would multiply the open descriptors.
     for (const entry of directories) await this.#orPassedOver(entry, () => this.#descend(entry, depth))
   }
 
@@ -95,16 +95,16 @@ class TreeCopy {
     if (facts.isDirectory()) return 'directory'
     if (facts.isSymbolicLink()) return await symlink(await readlink(within(source, name)), target)
     if (facts.isFile()) return await this.#copyContent(entry, facts.size)
-    this.#warn(path, 'it is no file, link or directory')
+    this.#warn(path, 'it is not a file, link or directory')
   }
 
   async #copyContent({ source, name, target }: Entry, size: number): Promise<void> {
-    // Not held up by a fifo that has come in the file's place.
+    // Do not block on a fifo that has replaced the file.
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
     await using file = await open(within(source, name), flags)
     const facts = await file.stat()
     if (!facts.isFile()) return
-    // No more than was counted, whatever it has grown by since.
+    // Never more than was counted, however much it has grown since.
     const check = () => this.#check()
     await this.#copyFile({ source: file, size: Math.min(size, facts.size), target, check })
     await keepFacts(target, facts)
@@ -113,7 +113,7 @@ class TreeCopy {
   async #descend({ source, name, path, target }: Entry, depth: number): Promise<void> {
     if (depth === MAX_DEPTH) return this.#warn(path, 'it is nested too deeply')
     await using inner = await openAt(within(source, name), constants.O_DIRECTORY | constants.O_NOFOLLOW)
-    if (this.#without.includes(inner.path)) return this.#warn(path, 'it is the server’s own')
+    if (this.#without.includes(inner.path)) return this.#warn(path, 'it belongs to the server')
     await mkdir(target, { mode: 0o700 })
     await this.#copyDirectory(inner, path, depth + 1)
     await keepFacts(target, await inner.handle.stat())
@@ -125,7 +125,7 @@ class TreeCopy {
     } catch (error) {
       const code = codeOf(error)
       if (error instanceof Problem || code === undefined || !PASSED_OVER.has(code)) throw error
-      // Gone meanwhile, unless it was its name that could not be read.
+      // It was removed meanwhile, unless its name is not valid UTF-8.
       const isUnreadable = code !== 'ENOENT' || name.includes(NOT_UTF8) || path === this.#from
       if (isUnreadable) this.#warn(path, `it cannot be read (${code})`)
       return undefined
@@ -151,7 +151,7 @@ class TreeCopy {
 
 type Entry = { readonly source: OpenedPath; readonly name: string; readonly path: string; readonly target: string }
 
-/** Of what is gone, was swapped for something else, or is not for us. */
+/** Errors of entries that were removed, replaced, or are not accessible. */
 const PASSED_OVER: ReadonlySet<string> = new Set([
   'ENOENT',
   'EACCES',
@@ -164,7 +164,7 @@ const PASSED_OVER: ReadonlySet<string> = new Set([
   'ENAMETOOLONG',
 ])
 
-/** What stands in a name for bytes that are no UTF-8. */
+/** Replaces bytes of a name that are not UTF-8. */
 const NOT_UTF8 = '\uFFFD'
 
 async function keepFacts(target: string, { mode, atime, mtime }: Stats): Promise<void> {
@@ -172,7 +172,7 @@ async function keepFacts(target: string, { mode, atime, mtime }: Stats): Promise
   await utimes(target, atime, mtime)
 }
 
-/** Reads names as they are needed, because a directory can have millions. No work continues after this has thrown. */
+/** Reads names on demand, because a directory can have millions. No work continues after this has thrown. */
 async function forEachName({ handle }: OpenedPath, work: (name: string) => Promise<void>): Promise<void> {
   const listing = await opendir(`/proc/self/fd/${handle.fd}`, { bufferSize: READ_AHEAD })
   let hasFailed = false

@@ -1,12 +1,15 @@
-/** Keeps the first N of items that arrive in any order. It sorts in batches: no single step is slower than one merge of N items. */
+/**
+ * Keeps the first N of items that arrive in any order. It sorts in batches: no single step is slower than one merge of
+ * N items.
+ */
 /* oxlint-disable typescript/no-non-null-assertion -- indexes are checked against the lengths on the same line */
 
-/** Items that are sorted at a time. */
+/** Items sorted at a time. */
 const BATCH = 1000
 
 export type FirstInOrder<T> = {
   readonly add: (item: T) => void
-  /** The first of all that was added, in order. */
+  /** Returns the first of all added items, in order. */
   readonly items: () => readonly T[]
 }
 
@@ -19,7 +22,7 @@ export function createFirstInOrder<T>(count: number, compare: (a: T, b: T) => nu
   }
   return {
     add(item) {
-      // What comes behind the last of them is never one of the first.
+      // An item after the last of them can never be among the first.
       if (kept.length === count && compare(item, kept.at(-1)!) > 0) return
       batch.push(item)
       if (batch.length === BATCH) sortIn()

@@ -1,7 +1,7 @@
 /**
- * Removes a directory with all that is in it, also while somebody works there: each name is removed in its open directory
- * and never followed, so no link leads the removal elsewhere. A directory of millions of names costs no more memory than
- * one of a few.
+ * Removes a directory with everything in it, even while it is in use: removes each name relative to its open directory
+ * and never follows links, so no link leads the removal elsewhere. A directory of millions of names needs no more
+ * memory than a small one.
  */
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -13,20 +13,20 @@ import { codeOf } from '../../lib/error-code.ts'
 import type { OpenedPath } from '../opened-path.ts'
 import { openAt, openDirectory, within } from '../opened-path.ts'
 
-/** Names of one directory that are removed at the same time: the threads are for the logs, too. */
+/** Names of one directory that are removed concurrently: the logs share the threads. */
 const CONCURRENCY = 4
 
-/** Levels that are held open. What lies deeper is moved up, to the top of the tree. */
+/** Levels held open. Deeper directories are moved up, to the top of the tree. */
 const MAX_DEPTH = 32
 
-/** How often a directory is gone through again when there is something in it after all. */
+/** How often a directory is read again if new entries appeared. */
 const MAX_PASSES = 10_000
 
 const READ_AHEAD = 256
 
-/** That there is nothing is fine. */
+/** Does nothing if the path does not exist. */
 export async function removeTree(path: string): Promise<void> {
-  // Elsewhere there are no names for open directories.
+  // Other systems have no paths for open directories.
   if (process.platform !== 'linux') return await rm(path, { recursive: true, force: true })
   const parent = await openDirectory(dirname(path)).catch(unlessGone)
   if (!parent) return
@@ -43,10 +43,10 @@ async function removeName(parent: OpenedPath, name: Buffer, top: OpenedPath | un
     if (await rmdirUnlessFull(parent, name)) return
     if (removed === 0) break
   }
-  await rmdir(entryIn(parent, name)) // says why it cannot be removed
+  await rmdir(entryIn(parent, name)) // reports why it cannot be removed
 }
 
-/** Whether it is a directory. What the name stands for, the system says at the removal itself. */
+/** Returns true if it is a directory. The system reports the kind of entry at the removal itself. */
 async function unlinkUnlessDirectory(parent: OpenedPath, name: Buffer): Promise<boolean> {
   try {
     await unlink(entryIn(parent, name))
@@ -59,7 +59,7 @@ async function unlinkUnlessDirectory(parent: OpenedPath, name: Buffer): Promise<
   }
 }
 
-/** Whether it is gone, or no directory any more. */
+/** Returns true if it is gone, or not a directory any more. */
 async function rmdirUnlessFull(parent: OpenedPath, name: Buffer): Promise<boolean> {
   try {
     await rmdir(entryIn(parent, name))
@@ -72,10 +72,10 @@ async function rmdirUnlessFull(parent: OpenedPath, name: Buffer): Promise<boolea
   }
 }
 
-/** The number of names that were found in it. */
+/** Returns the number of names found in it. */
 async function emptyAt(parent: OpenedPath, name: Buffer, top: OpenedPath | undefined, depth: number): Promise<number> {
   const opened = await openAt(entryIn(parent, name), constants.O_DIRECTORY | constants.O_NOFOLLOW).catch(unlessGone)
-  // Swapped for something else meanwhile, that counts as one.
+  // If it was replaced meanwhile, that counts as one.
   if (!opened) return 1
   await using directory = opened
   await makeWritable(directory)
@@ -86,7 +86,7 @@ async function emptyAt(parent: OpenedPath, name: Buffer, top: OpenedPath | undef
   return await emptyDirectory(directory, top ?? directory, depth)
 }
 
-/** Its owner may have taken the right away, as the module cache of Go does. */
+/** The owner may have removed the write permission, as the module cache of Go does. */
 async function makeWritable(directory: OpenedPath): Promise<void> {
   const { mode } = await directory.handle.stat()
   if ((mode & 0o700) !== 0o700) await chmod(`/proc/self/fd/${directory.handle.fd}`, (mode & 0o7777) | 0o700)
@@ -99,7 +99,7 @@ async function emptyDirectory(directory: OpenedPath, top: OpenedPath, depth: num
     bufferSize: READ_AHEAD,
   })
   let found = 0
-  // One directory at a time: side by side, each level would multiply what is held open.
+  // One directory at a time: concurrently, each level would multiply the open descriptors.
   const directories = new Queue({ limit: 1 })
   const remove = async () => {
     for (let entry = await read(listing); entry; entry = await read(listing)) {
@@ -121,10 +121,10 @@ async function emptyDirectory(directory: OpenedPath, top: OpenedPath, depth: num
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types know of text only
 const read = async (listing: Dir) => (await listing.read()) as unknown as { readonly name: Buffer } | null
 
-/** The bytes of a name, which need not be UTF-8. */
+/** Returns the path as bytes, because a name need not be UTF-8. */
 const entryIn = (place: OpenedPath, name: Buffer): Buffer => Buffer.concat([Buffer.from(within(place, '')), name])
 
-/** Gone, or replaced by something that is not a directory. */
+/** Ignores entries that were removed or replaced by something that is not a directory. */
 function unlessGone(error: unknown): undefined {
   const code = codeOf(error)
   if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'ELOOP') throw error

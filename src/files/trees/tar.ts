@@ -1,17 +1,17 @@
 /**
- * The tar format: the blocks before and after what is archived, in POSIX.1-2001 (pax) where the old form has no room. Own
- * code, as `tar-stream` takes names for UTF-8 text: here they are bytes, and another encoding survives.
+ * The tar format: the blocks before and after an entry's content, in POSIX.1-2001 (pax) if the old format has no room.
+ * Own code, because `tar-stream` treats names as UTF-8 text: here they are bytes, and another encoding is preserved.
  */
 
 export type TarEntry = {
-  /** Relative; of a directory without a slash at its end. Bytes, as names are. */
+  /** Relative; a directory has no trailing slash. Bytes, as names are. */
   readonly path: Buffer
   readonly kind: 'file' | 'directory' | 'symlink'
   readonly size: number
   readonly mode: number
-  /** Unix time, seconds. */
+  /** Unix time in seconds. */
   readonly mtime: number
-  /** Where a symbolic link leads. */
+  /** Target of a symbolic link. */
   readonly target?: Buffer
 }
 
@@ -25,7 +25,7 @@ const TYPES: Readonly<Record<TarEntry['kind'], string>> = { file: '0', symlink: 
 /** The end of an archive. */
 export const TAR_END = Buffer.alloc(2 * BLOCK_BYTES)
 
-/** What comes before the content of the entry. */
+/** Returns the blocks before the entry's content. */
 export function tarHeader(entry: TarEntry): Buffer {
   const path = entry.kind === 'directory' ? Buffer.concat([entry.path, Buffer.from('/')]) : entry.path
   const { target = Buffer.alloc(0), size } = entry
@@ -47,7 +47,7 @@ export function tarHeader(entry: TarEntry): Buffer {
   return Buffer.concat([before, pax, tarPadding(pax.length), header])
 }
 
-/** What fills the last block of so much content. */
+/** Returns the padding after this much content. */
 export const tarPadding = (size: number): Buffer => Buffer.alloc((BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES)
 
 type Fields = Omit<TarEntry, 'kind'> & { readonly type: string; readonly target: Buffer }
@@ -56,7 +56,7 @@ function block({ path, target, size, mode, mtime, type }: Fields): Buffer {
   const bytes = Buffer.alloc(BLOCK_BYTES)
   path.copy(bytes, 0, 0, NAME_BYTES)
   bytes.write(octal(mode & 0o7777, 7), 100)
-  // Owners mean nothing on another machine: whoever unpacks it owns it.
+  // Owners have no meaning on another machine: the user who extracts the files owns them.
   bytes.write(octal(0, 7), 108)
   bytes.write(octal(0, 7), 116)
   bytes.write(octal(Math.min(size, MAX_OCTAL_SIZE), 11), 124)
@@ -72,7 +72,7 @@ function block({ path, target, size, mode, mtime, type }: Fields): Buffer {
 
 const octal = (value: number, digits: number) => Math.floor(value).toString(8).padStart(digits, '0').slice(-digits)
 
-/** `length key=value\n`, the length counting itself. */
+/** `length key=value\n`; the length includes itself. */
 function paxRecord(key: string, value: Buffer): Buffer {
   const rest = Buffer.concat([Buffer.from(` ${key}=`), value, Buffer.from('\n')])
   let length = rest.length

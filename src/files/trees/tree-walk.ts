@@ -1,4 +1,4 @@
-/** Walks the tree of a directory in order, name by name, in bounded memory; links are told of and never followed. */
+/** Walks the tree of a directory in order, name by name, in bounded memory; reports links and never follows them. */
 import { opendir } from 'node:fs/promises'
 import { Problem } from '../../contract/problem.ts'
 import { createFirstInOrder } from './first-in-order.ts'
@@ -8,29 +8,29 @@ import type { OpenedPath } from '../opened-path.ts'
 import { isTemporaryName } from '../unfinished-files.ts'
 import { MAX_DEPTH } from '../remove-file.ts'
 
-/** What is met on the way; `directory` is open until the next one is asked for. */
+/** An entry of the walk; `directory` is open until the next one is requested. */
 export type Met = {
   readonly directory: OpenedPath
   readonly name: Buffer
-  /** From the start of the walk, its own name last. */
+  /** Relative to the start of the walk, its own name last. */
   readonly names: readonly Buffer[]
   readonly kind: Kind
 }
 
 export type WalkOptions = {
   readonly recursive: boolean
-  /** Goes on after what had these names; it need not be there any more. */
+  /** Continues after the entry with these names; it need not exist any more. */
   readonly after?: readonly Buffer[]
-  /** How many names of a directory are held at a time: as many as will be asked for, where that is known. */
+  /** How many names of a directory are kept at a time: as many as will be requested, if known. */
   readonly window?: number
-  /** Asked while a directory is read, which can have millions of names: whether the walk is given up. */
+  /** Called while a directory is read, which can have millions of names: returns true to stop the walk. */
   readonly isOver?: () => boolean
 }
 
-/** A directory of more names is read again for the next so many. */
+/** A directory with more names is read again for each further window. */
 const WINDOW = 20_000
 
-/** A directory comes before what it holds; names come in the order of their bytes. What cannot be looked into is passed over. */
+/** A directory comes before its content; names are ordered by their bytes. Unreadable directories are skipped. */
 export async function* walk(jail: Jail, start: OpenedPath, options: WalkOptions): AsyncGenerator<Met> {
   yield* walkDirectory(jail, start, [], { window: WINDOW, after: [], isOver: () => false, ...options })
 }
@@ -42,12 +42,12 @@ async function* walkDirectory(
   options: Required<WalkOptions>,
 ): AsyncGenerator<Met> {
   const [first, ...inner] = options.after
-  // What was met last is not met again, but the rest of what it holds.
+  // Skip the last entry of the previous page, but not the rest of its content.
   if (first && options.recursive) yield* descend(jail, directory, [...names, first], { ...options, after: inner })
   let last = first
   for (;;) {
     const found = await namesAfter(jail, directory, last, options).catch((error: unknown) => {
-      // Only the directory that was asked for has to be readable.
+      // Only the requested directory must be readable.
       if (names.length > 0 && error instanceof Problem) return []
       throw error
     })
@@ -78,7 +78,7 @@ async function* descend(
 
 type Named = { readonly name: Buffer; readonly kind: Kind }
 
-/** The first `count` names after `last`, without those of the server and of what has not come in whole. */
+/** Returns the first `count` names after `last`, without the server's files and unfinished uploads. */
 async function namesAfter(
   jail: Jail,
   directory: OpenedPath,
@@ -106,7 +106,7 @@ async function namesAfter(
   return found.items()
 }
 
-/** Names that the system is asked for at a time. */
+/** Names per read of a directory. */
 const READ_AHEAD = 256
 
 const isHidden = (jail: Jail, directory: OpenedPath, name: FileName) => !jail.rules.judge(pathOf(directory, name)).read

@@ -1,7 +1,10 @@
-/** Undoes one level of escapes in a stream of bytes: those of JSON, shells and other languages, or those of URLs. Knows no secret. */
+/**
+ * Decodes one level of escapes in a stream of bytes: those of JSON, shells and other languages, or those of URLs. Knows
+ * no secret.
+ */
 /* oxlint-disable typescript/no-non-null-assertion -- indexes are within bounds, and this runs for each byte of all output */
 
-/** Takes the bytes of a text one by one; `start` and `end` are where in the text the byte is written. */
+/** Receives the bytes of a text one by one; `start` and `end` are the position of the byte in the text. */
 export interface ByteSink {
   take(byte: number, start: number, end: number): void
 }
@@ -11,23 +14,23 @@ const PERCENT = 0x25
 const QUOTE = 0x27
 const REPLACEMENT = 0xfffd
 
-/** Those that begin with a backslash (or a quote, as shells have it), or with a percent sign. */
+/** Escapes that begin with a backslash (or a quote, as in shells), or with a percent sign. */
 export type EscapeKind = 'backslash' | 'percent'
 
-/** The longest escape: two `\uXXXX` that are one character. */
+/** The longest escape: two `\uXXXX` that form one character. */
 const MAX_ESCAPE = 12
 
-/** What the bytes so far are, where they are not one of these: a byte, or a character and `CHARACTER`. */
+/** Results of decoding that are not a byte, nor a character plus `CHARACTER`. */
 const NO_ESCAPE = -1
 const BEGUN = -2
-/** The first half of a character, and no second one behind it. */
+/** A high surrogate without a low surrogate after it. */
 const HALF = -3
 const CHARACTER = 0x1000000
 const HALF_LENGTH = 6
 
 /**
- * Answers for each escape the bytes it means, and everything else as it is. Holds back only what may still become an
- * escape, at most `MAX_ESCAPE` bytes, whatever they are.
+ * Yields the bytes that each escape stands for, and everything else unchanged. Buffers only bytes that may still become
+ * an escape, at most `MAX_ESCAPE`.
  */
 export class EscapeDecoder implements ByteSink {
   readonly #isPercent: boolean
@@ -45,7 +48,7 @@ export class EscapeDecoder implements ByteSink {
     return this.#length === 0
   }
 
-  /** Whether it gives this byte out at once, as it is. */
+  /** Returns true if it passes this byte on immediately and unchanged. */
   passes(byte: number): boolean {
     return this.#length === 0 && !this.#isIntroducer(byte)
   }
@@ -71,7 +74,7 @@ export class EscapeDecoder implements ByteSink {
     else this.#readAgain(end)
   }
 
-  /** What `readAgain` would come to, in the case that floods of backslashes, percent signs or quotes are made of. */
+  /** The result of `readAgain` for the case that floods of backslashes, percent signs or quotes consist of. */
   #passFirst(byte: number, start: number, end: number): void {
     const [first, begin] = [this.#pending[0]!, this.#starts[0]!]
     this.#length = this.#isIntroducer(byte) ? 1 : 0
@@ -81,7 +84,7 @@ export class EscapeDecoder implements ByteSink {
     if (this.#length === 0) this.#next.take(byte, start, end)
   }
 
-  /** The text is over: what is held back is no escape. */
+  /** The text has ended: the buffered bytes are not an escape. */
   flush(end: number): void {
     while (this.#length > 0) {
       this.#give(isHalf(this.#pending, this.#length) ? HALF : NO_ESCAPE, this.#length, end)
@@ -89,7 +92,7 @@ export class EscapeDecoder implements ByteSink {
     }
   }
 
-  /** The bytes so far are another escape than they seemed, or none: what is behind their first ones may be one. */
+  /** The buffered bytes are a different escape than expected, or none: an escape may begin after the first of them. */
   #readAgain(end: number): void {
     while (this.#length > 0) {
       let meaning = this.#isIntroducer(this.#pending[0]!) ? BEGUN : NO_ESCAPE
@@ -104,14 +107,14 @@ export class EscapeDecoder implements ByteSink {
     return this.#isPercent ? byte === PERCENT : byte === BACKSLASH || byte === QUOTE
   }
 
-  /** Gives out what the first `length` bytes mean, and keeps those behind them. `end` is where the last one of all ends. */
+  /** Passes on the meaning of the first `length` bytes, and keeps the rest. `end` is the end of the last of all. */
   #give(meaning: number, length: number, end: number): void {
     const used = meaning === HALF ? HALF_LENGTH : meaning === NO_ESCAPE ? 1 : length
     const byte = meaning === NO_ESCAPE ? this.#pending[0]! : meaning
     const start = this.#starts[0]!
     const until = used < this.#length ? this.#starts[used]! : end
     this.#length -= used
-    // Not `copyWithin`, which for so few takes longer than all the rest.
+    // Not `copyWithin`, which is slower than all the rest for so few bytes.
     for (let at = 0; at < this.#length; at++) {
       this.#pending[at] = this.#pending[at + used]!
       this.#starts[at] = this.#starts[at + used]!
@@ -121,7 +124,7 @@ export class EscapeDecoder implements ByteSink {
   }
 }
 
-/** The same for a whole text. */
+/** Decodes a whole text. */
 export function decodeEscapes(kind: EscapeKind, bytes: Uint8Array): Uint8Array {
   const out: number[] = []
   const decoder = new EscapeDecoder(kind, { take: (byte) => void out.push(byte) })
@@ -130,10 +133,10 @@ export function decodeEscapes(kind: EscapeKind, bytes: Uint8Array): Uint8Array {
   return Uint8Array.from(out)
 }
 
-/** `\n` and its like. Shells and languages know more of them than JSON. */
+/** `\n` and similar. Shells and languages have more of them than JSON. */
 const LETTERS: Readonly<Record<string, number>> = { a: 7, b: 8, t: 9, n: 10, v: 11, f: 12, r: 13, e: 27, E: 27 }
 
-/** What each byte after a backslash means by itself; -1 where more must be read, or where it is no escape. */
+/** The meaning of each byte after a backslash; -1 if more bytes are needed, or if it is not an escape. */
 const MEANS = Int8Array.from({ length: 256 }, (_, byte) => {
   const character = String.fromCharCode(byte)
   if (/[ -/:-@[-`{-~]/.test(character)) return byte
@@ -217,7 +220,7 @@ function readLongUnicode(bytes: Uint8Array, length: number): number {
 
 const readCharacter = (code: number) => (code > 0x10ffff ? NO_ESCAPE : CHARACTER + code)
 
-/** Whether this begins with the first half of a character. */
+/** Returns true if this begins with a high surrogate. */
 function isHalf(bytes: Uint8Array, length: number): boolean {
   if (length < HALF_LENGTH || bytes[0] !== BACKSLASH || bytes[1] !== 0x75 || bytes[2] === 0x7b) return false
   return (hexNumber(bytes, 2, 6) & 0xfc00) === 0xd800

@@ -1,21 +1,23 @@
-/** Whether a key can be guessed. Pure; what it answers never holds any of the key. */
+/** Detects guessable keys. Pure; the result never contains any part of the key. */
 
-/** Of a key that only `openssl rand` or the like can have made. A billion guesses a second take centuries for these. */
+/**
+ * For a key that only `openssl rand` or similar can have created. A billion guesses a second take centuries for these.
+ */
 const MIN_BITS = 64
 const MIN_LENGTH = 16
 const MIN_DIFFERENT = 8
 
-/** In words and names there is so much choice for each letter, one with the other. */
+/** The average entropy per letter in words and names. */
 const BITS_PER_SPOKEN_LETTER = 2.5
 const MIN_SPOKEN_LETTERS = 4
 /** For one of the words below, in any case and spelling. */
 const BITS_PER_KNOWN_WORD = 8
-/** Where it begins, which way it goes, and how long it is. */
+/** For its start, direction and length. */
 const BITS_PER_SEQUENCE = 6
 const MIN_SEQUENCE = 4
 const BITS_PER_SEPARATOR = 1
 
-/** Parts of passwords and keys that people think of. */
+/** Common parts of passwords and keys. */
 const WORDS = [
   'password passwort passwd pass admin administrator root user login welcome letmein hello dragon monkey master shadow',
   'sunshine princess football baseball superman batman trustno iloveyou secret geheim private public key keys token auth',
@@ -45,7 +47,7 @@ const LOOKALIKES: Readonly<Record<string, string>> = {
   $: 's',
 }
 
-/** Why a key can be guessed, in the middle of a sentence; nothing when it cannot. */
+/** Returns why a key can be guessed, as a clause; undefined if it cannot. */
 export function findWeakness(key: string): string | undefined {
   if (key.length < MIN_LENGTH) return `it has fewer than ${MIN_LENGTH} characters`
   if (new Set(key).size < MIN_DIFFERENT) return `it is made of fewer than ${MIN_DIFFERENT} different characters`
@@ -54,13 +56,16 @@ export function findWeakness(key: string): string | undefined {
   return bitsIn(key) < MIN_BITS ? 'it is made of words, sequences or repetition' : undefined
 }
 
-/** The length of what the key is a repetition of, the last one perhaps cut off: all of it where it is none. */
+/**
+ * Returns the length of the repeated part, whose last repetition may be incomplete; the whole length if nothing is
+ * repeated.
+ */
 function periodOf(key: string): number {
   for (let period = 1; period <= key.length / 2; period++) if (key.startsWith(key.slice(period))) return period
   return key.length
 }
 
-/** How much choice there was, at most, when somebody thought of the key part by part. */
+/** Returns the maximum entropy, assuming that somebody invented the key part by part. */
 function bitsIn(key: string): number {
   const spelled = Array.from(key.toLowerCase(), (character) => LOOKALIKES[character] ?? character).join('')
   const perCharacter = Math.log2(alphabetOf(key))
@@ -85,7 +90,7 @@ function partAt(key: string, spelled: string, at: number, perCharacter: number):
   return { length: 1, bits: /[-_. ]/.test(key.charAt(at)) ? BITS_PER_SEPARATOR : perCharacter }
 }
 
-/** The length of `aaaa`, `abcd`, `4321` or `qwer` here. */
+/** Returns the length of a sequence such as `aaaa`, `abcd`, `4321` or `qwer` here. */
 function sequenceAt(key: string, at: number): number {
   const steps = [-1, 0, 1].map((step) => {
     let end = at + 1
@@ -96,14 +101,14 @@ function sequenceAt(key: string, at: number): number {
   return Math.max(...steps, ...rows)
 }
 
-/** How many characters both begin with. */
+/** Returns the length of the common beginning. */
 function commonLength(one: string, other: string): number {
   let length = 0
   while (length < one.length && one[length] === other[length]) length++
   return length
 }
 
-/** Characters that a key of this look is chosen from. */
+/** Returns the size of the alphabet that a key like this is chosen from. */
 function alphabetOf(key: string): number {
   if (/^[0-9]+$/.test(key)) return 10
   if (/^[0-9a-f-]+$/i.test(key)) return 16

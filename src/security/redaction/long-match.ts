@@ -1,12 +1,12 @@
-/** Follows a secret that is longer than what an automaton looks for, from the place where its beginning was found. */
+/** Follows a secret that is longer than the automaton's patterns, from the place where its beginning was found. */
 /* oxlint-disable typescript/no-non-null-assertion -- indexes are within bounds, and this runs for each byte of all output */
 import type { LongPattern, PatternAutomaton } from './pattern-automaton.ts'
 
-/** Beside the pattern, so that it is worked out once: for each length, the longest beginning that is also an end of it. */
+/** Cached per pattern: for each length, the longest beginning that is also a suffix of it. */
 type Prepared = { readonly bytes: Uint8Array; readonly borders: Int32Array }
 const prepared = new WeakMap<LongPattern, Prepared>()
 
-/** `grown` by the next byte of the secret; `moved`: it is where the match began later that this one fits; or neither. */
+/** `grown`: matches the next byte of the secret; `moved`: the match began later; or neither. */
 export type MatchState = 'grown' | 'moved' | 'over'
 
 export class LongMatch {
@@ -19,7 +19,10 @@ export class LongMatch {
   readonly #borders: Int32Array
   #matched: number
 
-  /** The first `least` bytes were found, and the match lasts as long as so many of its beginning are the last ones read. */
+  /**
+   * The first `least` bytes were found, and the match lasts as long as at least that much of the beginning matches the
+   * last bytes read.
+   */
   constructor(pattern: LongPattern, least: number, start: number) {
     const { bytes, borders } = prepare(pattern)
     this.pattern = pattern
@@ -54,7 +57,7 @@ function prepare(pattern: LongPattern): Prepared {
   return made
 }
 
-/** As Knuth, Morris and Pratt have it. */
+/** The failure function of Knuth, Morris and Pratt. */
 function bordersOf(bytes: Uint8Array): Int32Array {
   const borders = new Int32Array(bytes.length + 1)
   for (let length = 2, border = 0; length <= bytes.length; length++) {

@@ -1,27 +1,27 @@
 /**
- * Takes out keys that a provider has masked only in part (`sk-abc*****wxyz`), which error messages repeat. Every text of
- * that form goes, whatever key it is of: a rule that compared it with a key would tell whoever can have a text repeated
- * how the key begins.
+ * Redacts keys that a provider has masked only in part (`sk-abc*****wxyz`), which error messages repeat. Redacts every
+ * text of that form, whichever key it is: a rule that compared it with a key would reveal the key's beginning to
+ * anybody who can have a text repeated.
  */
 /* oxlint-disable typescript/no-non-null-assertion -- indexes are within bounds, and this runs for each byte of all output */
 
 const PLACEHOLDER = '<secret:masked>'
 
-/** What stands in place of hidden characters. */
+/** Characters used to mask others. */
 const MASK = new Set('*•●·∙xX')
 const DOTS = new Set('.…')
 
-/** Fewer are punctuation, or emphasis as Markdown has it. */
+/** Fewer are punctuation, or emphasis in Markdown. */
 const MIN_MASK_CHARS = 3
-/** Letters are hidden behind more of them than words have in a row. */
+/** More repeated letters than words contain. */
 const MIN_CROSSES = 4
-/** Dots hide something only where so much of a key is left beside them. */
+/** Dots are a mask only next to this many characters of a key. */
 const MIN_SHOWN_BESIDE_DOTS = 2
 
-/** Of a message that says nothing of keys, dots are only dots. */
+/** In a message that does not mention keys, dots are only dots. */
 const ABOUT_KEYS = /key|token|credential|secret|bearer|authoriz|authentic|unauthor|password|permission|denied/i
 
-/** For the message of an error. Takes time in proportion to its length. */
+/** For error messages. Runs in linear time. */
 export function redactMaskedKeys(message: string): string {
   const hasDots = ABOUT_KEYS.test(message)
   return message
@@ -48,7 +48,7 @@ function redactWord(word: string, hasDots: boolean): string {
   return written + word.slice(done)
 }
 
-/** The end of what belongs to the same key: what is shown of it, and other masks. */
+/** Returns the end of the same key: its visible parts and other masks. */
 function endOfShown(word: string, from: number, hasDots: boolean): number {
   let to = from
   while (to < word.length) {
@@ -59,7 +59,7 @@ function endOfShown(word: string, from: number, hasDots: boolean): number {
   return to
 }
 
-/** The end of a run of one mask that begins here; `at` itself where none does. */
+/** Returns the end of a run of one mask that begins here; `at` itself if none does. */
 function endOfMask(word: string, at: number, hasDots: boolean): number {
   const mask = word[at]!
   const isDot = DOTS.has(mask)

@@ -1,23 +1,26 @@
-/** The places of a text that are taken out of it, as they are found; of those that overlap, the fewest that cover them. */
+/** The places of a text to redact, as they are found; of overlapping ones, the fewest that cover them. */
 
 export type Occurrence = {
   name: string
   start: number
   end: number
-  /** Those with the same one are the same secret, found a little longer each time. */
+  /** Occurrences with the same value are one secret, found a little longer each time. */
   of: object | undefined
 }
 
 export class Occurrences {
   #list: Occurrence[] = []
-  /** The text before is written. */
+  /** The text before this position is written. */
   #done = -1
 
   get isEmpty(): boolean {
     return this.#list.length === 0
   }
 
-  /** Keeps few of many that overlap: a text of one character could otherwise hold as many as it is long. */
+  /**
+   * Keeps only few of many overlapping ones: a text of one repeated character could otherwise have as many as its
+   * length.
+   */
   add(name: string, start: number, end: number, of?: object): void {
     const list = this.#list
     const latest = list[list.length - 1]
@@ -27,7 +30,7 @@ export class Occurrences {
     const last = list[list.length - 1]
     const before = list[list.length - 2]
     const isAfter = last && start >= last.start && end >= last.end
-    // With the one before, or what is written, it covers the last one.
+    // The previous one, or the written text, together with this one covers the last one.
     const bridges = isAfter && (before ? before.start <= last.start && start <= before.end : start <= this.#done)
     if (!bridges) {
       list.push({ name, start, end, of })
@@ -49,12 +52,15 @@ export class Occurrences {
     this.#done = -1
   }
 
-  /** By their beginning, the longest first. */
+  /** Sorted by start, the longest first. */
   sorted(): readonly Occurrence[] {
     return this.#list.sort((a, b) => a.start - b.start || b.end - a.end)
   }
 
-  /** The text before `upTo` is written: what ends there is done with, and of what began there, the longest counts. */
+  /**
+   * The text before `upTo` is written: removes occurrences that end there, and of those that began there, keeps the
+   * longest.
+   */
   forget(upTo: number): void {
     this.#done = upTo
     if (this.#list.length === 0) return

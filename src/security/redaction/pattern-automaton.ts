@@ -1,10 +1,10 @@
 /**
- * Finds many byte sequences in one pass over a text (Aho-Corasick). All of its states are made from the sequences before
- * any text is read: no text can make it grow, and a byte of a text costs a constant on average.
+ * Finds many byte sequences in one pass over a text (Aho-Corasick). All states are built from the sequences before any
+ * text is read: no text can make it grow, and a byte of text has constant cost on average.
  */
 /* oxlint-disable typescript/no-non-null-assertion -- indexes are within bounds, and this runs for each byte of all output */
 
-/** A sequence of which an automaton knows the beginning; the rest is compared, see `long-match.ts`. */
+/** A sequence of which the automaton knows the beginning; `long-match.ts` compares the rest. */
 export interface LongPattern {
   readonly name: string
   readonly bytes: () => Uint8Array
@@ -20,30 +20,30 @@ export type Pattern = {
 /** The longest pattern that ends in a state: it covers the others. `longs` are those whose beginning ends there. */
 export type Hit = { readonly name: string; readonly length: number; readonly longs: readonly LongPattern[] }
 
-/** Bytes with the same number are the same to the patterns. */
+/** Bytes with the same number are equal for the patterns. */
 export type Folding = (byte: number) => number
 
 export const ROOT = 0
 
 export class PatternAutomaton {
-  /** By byte; 0 for those that are in no pattern. */
+  /** By byte; 0 for bytes that occur in no pattern. */
   readonly #columnOf = new Uint8Array(256)
   #columns = 1
-  /** Of the longest pattern. */
+  /** Length of the longest pattern. */
   readonly depth: number
   readonly size: number
-  /** By state: the column that leads to it, its first child, its next sibling, and where it goes on when no child fits. */
+  /** By state: the column that leads to it, its first child, its next sibling, and its fallback if no child matches. */
   #via: Uint8Array
   #child: Int32Array
   #sibling: Int32Array
   readonly #fallback: Int32Array
   readonly #hits: Hit[] = []
-  /** By state: the number of what ends there in `#hits`, from 1 on; 0 for nothing. */
+  /** By state: the index of its match in `#hits`, from 1; 0 for none. */
   #hitOf: Int32Array
   readonly #dense: Int32Array
   readonly #denseStates: number
 
-  /** The first `denseStates` next to the root have a row for all bytes: a step from there takes the same time for each. */
+  /** The `denseStates` states nearest to the root have a row for all bytes: a step from there takes constant time. */
   constructor(patterns: readonly Pattern[], fold: Folding, denseStates: number) {
     const bytes = 1 + patterns.reduce((sum, pattern) => sum + pattern.bytes.length, 0)
     this.depth = patterns.reduce((longest, pattern) => Math.max(longest, pattern.bytes.length), 0)
@@ -62,7 +62,7 @@ export class PatternAutomaton {
     this.#link()
   }
 
-  /** Calls `mark` with the first two bytes of every pattern, in each way that folding leaves open. */
+  /** Calls `mark` with the first two bytes of every pattern, in each form that folding allows. */
   eachBeginning(mark: (first: number, second: number) => void): void {
     const bytesBy = Map.groupBy(this.#columnOf.keys(), (byte) => this.#columnOf[byte]!)
     const children = (state: number) => {
@@ -144,7 +144,7 @@ export class PatternAutomaton {
     this.#hitOf[state] = this.#hits.push(hit)
   }
 
-  /** Numbers the states anew, by their distance from the root. */
+  /** Renumbers the states by their distance from the root. */
   #orderByBreadth(): void {
     const order = new Int32Array(this.size)
     const place = new Int32Array(this.size)
@@ -161,7 +161,7 @@ export class PatternAutomaton {
     this.#hitOf = Int32Array.from(order, (state) => hitOf[state]!)
   }
 
-  /** By breadth, so that what a state falls back to is done before it. */
+  /** In breadth-first order, so that a state's fallback is complete before it. */
   #link(): void {
     for (let state = ROOT; state < this.size; state++) {
       const fallback = this.#fallback[state]!

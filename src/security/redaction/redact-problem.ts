@@ -1,4 +1,4 @@
-/** An expected failure in words without secrets. */
+/** Redacts secrets in an expected failure. */
 import { Problem } from '../../contract/problem.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
 

@@ -1,4 +1,4 @@
-/** The one place that takes secret values out of text: each becomes `<secret:NAME>`, however it is written or cut. */
+/** The one place that redacts secret values in text: each becomes `<secret:NAME>`, however it is written or split. */
 import { MIN_SECRET_LENGTH } from '../../contract/secret.ts'
 import type { SecretAutomata } from './secret-automata.ts'
 import type { Secret } from './shared-automata.ts'
@@ -7,39 +7,39 @@ import type { StreamRedactor } from './stream-redactor.ts'
 import { createStreamRedactor, SLICE_CHARS, TextRedactor } from './stream-redactor.ts'
 
 /**
- * Knows secrets of two kinds. Those that the agent itself has are found everywhere. Keys that it must not learn are
- * found in whole texts only, and only when all of one is there: who watches a stream, or where a text is cut, sees
- * nothing that depends on them.
+ * Handles two kinds of secrets. Those that the agent itself has are found everywhere. Keys that it must not learn are
+ * found only in whole texts, and only if they are complete: nothing that a reader of a stream sees, and no place where
+ * a text is cut, depends on them.
  */
 export interface Redactor {
-  /** These are the values of `name` from now on. Those under the minimal length, white space not counted, are not looked for. */
+  /** Sets the values of `name`. Values shorter than the minimum, not counting white space, are not redacted. */
   readonly set: (name: string, ...values: readonly string[]) => void
   /** The same for keys that the agent must not learn. */
   readonly setServerKey: (name: string, ...values: readonly string[]) => void
   readonly delete: (name: string) => void
   readonly redact: (text: string) => string
-  /** The same for a text that may be long: other work has its turn in between. */
+  /** Redacts a text that may be long; yields to other work in between. */
   readonly redactInSlices: (text: string) => Promise<string>
-  /** For text that was cut off where it could be in the middle of a secret: its end is left out, whatever it is. */
+  /** For text that may have been cut in the middle of a secret: leaves out its end, whatever it is. */
   readonly redactCutOff: (text: string) => string
-  /** For one text that comes in pieces. Changes of the values hold from the next piece on. */
+  /** For one text that arrives in pieces. Changes of the values apply from the next piece on. */
   readonly stream: () => StreamRedactor
-  /** The same for bytes; those that are no part of a secret stay as they are, UTF-8 or not. */
+  /** The same for bytes; bytes outside secrets are unchanged, UTF-8 or not. */
   readonly byteStream: () => ByteRedactor
 }
 
-/** As `StreamRedactor`. What `push` answers is only valid until its argument changes. */
+/** Like `StreamRedactor`. The result of `push` is valid only until its argument changes. */
 export interface ByteRedactor {
   push(bytes: Uint8Array): Uint8Array
   flush(): Uint8Array
   release(): Uint8Array
-  /** Bytes held back. */
+  /** Number of buffered bytes. */
   readonly held: number
 }
 
 export function createRedactor(automataOf = createSharedAutomata()): Redactor {
   const secrets = new Map<string, Secret>()
-  // Weakly: they are larger than all else of a conversation that rests, and soon made again.
+  // Weak references: they are larger than everything else in an idle conversation, and quickly rebuilt.
   let streams: WeakRef<SecretAutomata> | undefined
   let texts: WeakRef<TextRedactor> | undefined
 

@@ -1,4 +1,4 @@
-/** What is looked for in a text, made ready once for any number of texts, and what follows from the lengths of it. */
+/** The search structures for a set of secrets, built once for any number of texts, and the lengths derived from it. */
 import { PatternAutomaton } from './pattern-automaton.ts'
 import type { SecretPatterns } from './secret-patterns.ts'
 import { foldEncoded, foldSpelled } from './secret-patterns.ts'
@@ -6,35 +6,35 @@ import { foldEncoded, foldSpelled } from './secret-patterns.ts'
 export const LINE_FEED = 0x0a
 export const CARRIAGE_RETURN = 0x0d
 
-/** Units that may begin an escape, or end what was begun: they are read with care. */
+/** Units that may begin an escape, or end what has begun: they are processed on the slow path. */
 const SPECIAL = Array.from(`\\%'\r\n`, (character) => character.charCodeAt(0))
 
 export const ASCII = 128
 
-/** Most text never leads further. */
+/** Most text never gets beyond these. */
 const DENSE_STATES = 128
-/** Of server keys all states, as far as they are no longer than keys are. */
+/** For server keys all states, provided that they are no longer than keys are. */
 const EVEN_DENSE_STATES = 4096
 
 export class SecretAutomata {
   /**
-   * Whether each unit of a text takes as long as any other: what may begin a secret is not passed over. With keys that an
-   * agent must not learn it is so, as the time that its text takes would else tell how they begin.
+   * True if each unit of a text takes equally long: possible beginnings of a secret are not skipped faster than others.
+   * Set for keys that an agent must not learn, because the time for its text would otherwise reveal how they begin.
    */
   readonly isEven: boolean
   readonly spelled: PatternAutomaton
   readonly encoded: PatternAutomaton
-  /** By unit: 1 for those that are to be read with care. */
+  /** By unit: 1 for those on the slow path. */
   readonly isSpecial = new Uint8Array(256)
-  /** By two units of ASCII, one behind the other: 1 where something may begin with them, or the first one is special. */
+  /** By two consecutive ASCII units: 1 if a pattern may begin with them, or the first one is special. */
   readonly mayBegin = new Uint8Array(ASCII * ASCII)
-  /** Whether there is more in it than ASCII. */
+  /** True if a secret has non-ASCII characters. */
   readonly isWide: boolean
-  /** Whether a secret goes on after a line break. */
+  /** True if a secret continues after a line break. */
   readonly spansLines: boolean
-  /** Bytes of the longest secret, less one: about the last ones of a text it cannot be said whether they begin one. */
+  /** Bytes of the longest secret, minus one: the last bytes of a text, which may begin one. */
   readonly undecided: number
-  /** Units. A shorter text holds no secret. */
+  /** In units. A shorter text contains no secret. */
   readonly shortest: number
 
   constructor({ spelled, encoded }: SecretPatterns, isEven: boolean) {
@@ -56,7 +56,7 @@ export class SecretAutomata {
   #markBeginnings(): void {
     const mark = (first: number, second: number) => {
       if (first < ASCII && second < ASCII) this.mayBegin[first * ASCII + second] = 1
-      // What is special may be the second one in another form, or stand between the two.
+      // A special unit may be the second one in another form, or be between the two.
       if (first < ASCII) for (const unit of SPECIAL) this.mayBegin[first * ASCII + unit] = 1
     }
     this.spelled.eachBeginning(mark)

@@ -1,28 +1,33 @@
-/** What to look for of a secret's value. The only file that knows how values are written, beside `escape-decoder.ts`. */
+/**
+ * The patterns to search for a secret's value. Together with `escape-decoder.ts`, the only file that knows how values
+ * are written.
+ */
 import { MIN_SECRET_LENGTH } from '../../contract/secret.ts'
 import type { EscapeKind } from './escape-decoder.ts'
 import { decodeEscapes } from './escape-decoder.ts'
 import type { Folding, LongPattern, Pattern } from './pattern-automaton.ts'
 
-/** `spelled` is looked for in text, and in text whose escapes are undone; `encoded` is base64, in the latter. */
+/** `spelled` is searched in text, and in text with decoded escapes; `encoded` is base64, in the latter. */
 export type SecretPatterns = { readonly spelled: readonly Pattern[]; readonly encoded: readonly Pattern[] }
 
 /**
- * The levels of escapes that are undone, one after the other: those of JSON inside JSON inside JSON (a file of JSON, in the
- * arguments of a call, in the body of a request), and of URLs between them. By themselves, as what is written in one kind
- * may hold what looks like the other.
+ * The levels of escapes that are decoded one after the other: JSON inside JSON inside JSON (a JSON file, in the
+ * arguments of a call, in the body of a request), and URLs in between. Separate, because text in one kind may contain
+ * what looks like the other.
  */
 export const ESCAPE_LEVELS: readonly EscapeKind[] = ['backslash', 'percent', 'backslash', 'percent', 'backslash']
 
-/** So many bytes of the beginning of a longer secret are taken for it: what a stream holds back is shorter than this. */
+/** Only the beginning of a longer secret is in the automaton: a stream buffers less than this. */
 export const MAX_PATTERN_BYTES = 256
 
-/** A value may itself hold what looks like escapes; of what these mean, less than this would be found in innocent text. */
+/**
+ * A value may itself contain what looks like escapes; decoded values shorter than this would be found in innocent text.
+ */
 const MIN_DECODED_BYTES = 4
 
 /**
- * Patterns for one value: as it is, and inside base64. Of a value of several lines also each line alone, because
- * listings and searches show lines. `isWhole`: nothing less than all of it counts.
+ * Returns patterns for one value: as it is, and inside base64. For a multi-line value also each line alone, because
+ * listings and searches show lines. `isWhole`: only the complete value counts.
  */
 export function patternsOf(name: string, value: string, isWhole: boolean): SecretPatterns {
   const whole = value.trim()
@@ -42,7 +47,7 @@ export function patternsOf(name: string, value: string, isWhole: boolean): Secre
 /** In a form, a plus sign is a space. */
 export const foldSpelled: Folding = (byte) => (byte === 0x2b ? 0x20 : byte)
 
-/** Both alphabets of base64. */
+/** Folds both alphabets of base64. */
 export const foldEncoded: Folding = (byte) => (byte === 0x2d ? 0x2b : byte === 0x5f ? 0x2f : byte)
 
 const isLongEnough = (text: string) => text.length >= MIN_SECRET_LENGTH
@@ -53,7 +58,7 @@ function toPattern(name: string, bytes: Uint8Array, isWhole: boolean): Pattern {
   return { name, bytes: bytes.subarray(0, MAX_PATTERN_BYTES), long }
 }
 
-/** As it is, and as it is read where escapes are undone: what looks like one in a value is undone with the others. */
+/** Returns the value itself, and as it reads after decoding: what looks like an escape in a value is decoded, too. */
 function spellings(text: string): Uint8Array[] {
   const asWritten: Uint8Array = Buffer.from(text)
   const all = [asWritten]
@@ -71,15 +76,15 @@ function spellings(text: string): Uint8Array[] {
 
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
-/** The value inside base64 when `lead` bytes of its first group of three come before it. */
+/** Returns the value inside base64 if `lead` bytes of its first group of three precede it. */
 function base64Of(text: string, lead: number): Uint8Array[] {
   const bytes = Buffer.from(text)
   const all = Buffer.concat([Buffer.alloc(lead), bytes])
     .toString('base64')
     .replace(/=+$/, '')
-  // The first characters mix in what stands before. They are left: a few bits of one character.
+  // The first characters depend on the preceding bytes. They are left unredacted: a few bits of one character.
   const own = all.slice(lead === 0 ? 0 : lead + 1)
-  // The last one mixes in what follows, or zeros where nothing does.
+  // The last character depends on the following bytes, or zeros.
   const sharedBits = (6 - (((lead + bytes.length) * 8) % 6)) % 6
   if (sharedBits === 0) return [new Uint8Array(Buffer.from(own))]
   const sure = own.slice(0, -1)

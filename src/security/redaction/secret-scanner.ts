@@ -1,7 +1,7 @@
 /**
- * Reads a text for secrets, piece by piece: as it is, with its escapes undone, and for base64 in it. What it keeps of
- * the text, and how much of the end is undecided, follows from the lengths of the secrets and from the text. It never
- * depends on whether the text is like a secret.
+ * Scans a text for secrets, piece by piece: as it is, with decoded escapes, and for base64 in it. How much of the text
+ * it keeps, and how much of the end is undecided, depends on the lengths of the secrets and on the text. It never
+ * depends on whether the text resembles a secret.
  */
 /* oxlint-disable typescript/no-non-null-assertion -- there is one reading for each level of escapes, and one of the plain text */
 import { EscapeDecoder, utf8 } from './escape-decoder.ts'
@@ -12,39 +12,39 @@ import { ASCII, CARRIAGE_RETURN, LINE_FEED } from './secret-automata.ts'
 import { ESCAPE_LEVELS } from './secret-patterns.ts'
 import { TextReading } from './text-reading.ts'
 
-/** What text is made of: UTF-16 units, or the bytes of UTF-8 (each as the character of that number). */
+/** The units of text: UTF-16 units, or the bytes of UTF-8 (each as the character of that number). */
 export type TextUnit = 'char' | 'byte'
 
-/** Wrapped base64 goes on after a line break only behind so many characters of it: programs write 60 to 76 a line. */
+/** Wrapped base64 continues after a line break only after this many characters: programs write 60 to 76 per line. */
 const MIN_WRAPPED_CHARS = 48
-/** Line breaks in a row that base64 goes on after. */
+/** Consecutive line breaks that base64 may contain. */
 const MAX_LINE_BREAKS = 4
 
 const REPLACEMENT = 0xfffd
-/** In no secret. */
+/** Occurs in no secret. */
 const NO_BYTE = 0xff
 
 export class SecretScanner {
   readonly #automata: SecretAutomata
   readonly #unit: TextUnit
-  /** As it is, and with one level of escapes undone after the other. */
+  /** One without decoding, and one per decoded level of escapes. */
   readonly #spelled: readonly TextReading[]
-  /** Of the last of these. */
+  /** Reads the last of these levels. */
   readonly #encoded: TextReading
   readonly #readings: readonly TextReading[]
-  /** What leads from each reading to the next one. */
+  /** Each decoder leads from one reading to the next one. */
   readonly #decoders: readonly EscapeDecoder[]
-  /** Where the next unit is. */
+  /** Position of the next unit. */
   #at = 0
-  /** What begins before is decided. */
+  /** Everything that begins before is decided. */
   #floor = 0
-  /** The first half of a character that the last piece was cut in; 0 for none. */
+  /** The high surrogate at the end of the last piece; 0 for none. */
   #half = 0
-  /** Characters of base64 at the end of the last piece. */
+  /** Number of base64 characters at the end of the last piece. */
   #carriedRun = 0
   #lineBreaks = 0
 
-  /** What is found is added to `found`, in units from where it began. */
+  /** Adds matches to `found`, with positions in units from the start. */
   constructor(automata: SecretAutomata, unit: TextUnit, found: Occurrences) {
     const { spelled, encoded, undecided } = automata
     this.#automata = automata
@@ -58,7 +58,7 @@ export class SecretScanner {
     )
   }
 
-  /** Another text begins, or a part of it that is written at `at`. */
+  /** Begins another text, or a part of it, at position `at`. */
   begin(at: number): void {
     for (const reading of this.#readings) reading.begin(at)
     for (const decoder of this.#decoders) decoder.reset()
@@ -69,7 +69,7 @@ export class SecretScanner {
     this.#lineBreaks = 0
   }
 
-  /** Every secret that begins before is found. */
+  /** Every secret that begins before this position has been found. */
   get settled(): number {
     const { undecided } = this.#automata
     const read = this.#spelled.at(-1)!.positions.startOf(undecided)
@@ -89,13 +89,13 @@ export class SecretScanner {
     this.#carriedRun = this.#base64Before(text, text.length)
   }
 
-  /** The text is over: what may have become an escape is none. */
+  /** The text has ended: a pending escape is not one. */
   finish(): void {
     this.#endHalf(this.#at)
     for (const decoder of this.#decoders) decoder.flush(this.#at)
   }
 
-  /** No escape is begun, and with and without escapes the same is read. */
+  /** True if no escape is pending, and all readings see the same bytes. */
   get #isInStep(): boolean {
     for (const decoder of this.#decoders) if (!decoder.isIdle) return false
     const { state } = this.#spelled[0]!
@@ -103,7 +103,10 @@ export class SecretScanner {
     return this.#half === 0 && !this.#encoded.followsLong
   }
 
-  /** Reads on while each unit is one byte and begins no escape, which is most text; answers where something else is. */
+  /**
+   * Scans while each unit is one byte and begins no escape, which is most text; returns the position of the first other
+   * unit.
+   */
   #scanInStep(text: string, from: number, begin: number): number {
     const { spelled, encoded, isSpecial, isWide, isEven } = this.#automata
     let word = this.#spelled[0]!.state
@@ -129,7 +132,10 @@ export class SecretScanner {
     return text.length
   }
 
-  /** Answers the first unit from `from` on that may begin something. Most text is read here, at a look-up for each unit. */
+  /**
+   * Returns the first unit from `from` on that may begin something. Most text is scanned here, with one lookup per
+   * unit.
+   */
   #skip(text: string, from: number): number {
     const { mayBegin } = this.#automata
     let at = from
@@ -166,7 +172,7 @@ export class SecretScanner {
     else this.#takeWide(unit, start)
   }
 
-  /** Two units may be one character, also where a piece ends between them. */
+  /** Two units may be one character, even if a piece ends between them. */
   #takeWide(unit: number, start: number): void {
     const half = this.#half
     this.#half = (unit & 0xfc00) === 0xd800 ? unit : 0
@@ -184,7 +190,7 @@ export class SecretScanner {
     for (const byte of bytes) this.#takeByte(0, byte, start, end)
   }
 
-  /** `from`: of so many levels of escapes the byte is free. */
+  /** `from`: the byte has already passed this many levels of escapes. */
   #takeByte(from: number, byte: number, start: number, end: number): void {
     for (let level = from; level < this.#spelled.length; level++) {
       this.#spelled[level]!.take(byte, start, end)
@@ -203,7 +209,7 @@ export class SecretScanner {
     else this.#encoded.take(byte, start, end)
   }
 
-  /** Most lines end all that is begun, so that a stream can show them at once. */
+  /** Most lines end everything that has begun, so that a stream can show them immediately. */
   #takeLineFeed(text: string, at: number, begin: number): void {
     const [start, next] = [begin + at, begin + at + 1]
     const end = text.charCodeAt(at - 1) === CARRIAGE_RETURN ? at - 1 : at

@@ -1,4 +1,7 @@
-/** Makes what redactors look for secrets with. Redactors with the same secrets share it, as most conversations have the same. */
+/**
+ * Builds the search structures of redactors. Redactors with the same secrets share them, which is the case for most
+ * conversations.
+ */
 import { SecretAutomata } from './secret-automata.ts'
 import { patternsOf } from './secret-patterns.ts'
 
@@ -6,11 +9,11 @@ export type Secret = { readonly values: readonly string[]; readonly isServerKey:
 export type NamedSecret = readonly [name: string, secret: Secret]
 export type AutomataOf = (secrets: readonly NamedSecret[]) => SecretAutomata
 
-/** Returns a function that keeps nothing alive: automata are made again when no redactor has used them for a while. */
+/** Returns a function that keeps nothing alive: automata are rebuilt if no redactor has used them for a while. */
 export function createSharedAutomata(): AutomataOf {
   const known = new Map<string, WeakRef<SecretAutomata>>()
   const collected = new FinalizationRegistry<string>((key) => {
-    // They may have been made again meanwhile.
+    // It may have been rebuilt meanwhile.
     if (!known.get(key)?.deref()) known.delete(key)
   })
   return (secrets) => {

@@ -1,4 +1,4 @@
-/** Takes what was found out of text, also out of text that comes in pieces cut anywhere. */
+/** Redacts the found secrets in text, including text in pieces that are split anywhere. */
 import { createSlices } from '../../lib/time-slices.ts'
 import type { Occurrence } from './occurrences.ts'
 import { Occurrences } from './occurrences.ts'
@@ -7,28 +7,30 @@ import type { TextUnit } from './secret-scanner.ts'
 import { SecretScanner } from './secret-scanner.ts'
 
 /**
- * Text in, the same text without secrets out: all that was pushed and flushed, joined, is what the whole text would have
- * become at once, however it was cut. It holds back the last bytes of what was pushed, as many as the longest secret has
- * less one, and no more than to the line break before them where no secret goes on behind one. So what is shown, and
- * when, is the same for any text of that length and form, whether or not it begins like a secret.
+ * Redacts a text in pieces: all results of push and flush, joined, equal the redacted whole text, however it was split.
+ * It buffers the last bytes pushed, as many as the longest secret minus one, or fewer: only back to the last line break
+ * if no secret continues after one. So what is shown, and when, is the same for any text of that length and form,
+ * whether or not it begins like a secret.
  */
 export interface StreamRedactor {
   push(text: string): string
-  /** The end: what was held back is no secret. Afterwards a new text may begin. */
+  /** The end of the text: the buffered part is not a secret. Afterwards a new text may begin. */
   flush(): string
-  /** What is held back, given out for good; should it turn out to begin a secret, the rest of that is still taken out. */
+  /** Returns the buffered part permanently; if it turns out to begin a secret, the rest of that is still redacted. */
   release(): string
-  /** Units held back. */
+  /** Number of buffered units. */
   readonly held: number
 }
 
-/** `automata` is asked at each push for what holds now; with others, what is held back is read once more. */
+/**
+ * `automata` is called at each push for the current secrets; if they have changed, the buffered part is scanned again.
+ */
 export function createStreamRedactor(automata: () => SecretAutomata | undefined, unit: TextUnit): StreamRedactor {
   let using: SecretAutomata | undefined
   let scanner: SecretScanner | undefined
   const found = new Occurrences()
   const writer = new Writer(found)
-  /** Not yet given out; the text before it is. */
+  /** Not yet returned; the text before it is written. */
   let held = ''
   /** Where `held` begins, in units of the whole text. */
   let start = 0
@@ -72,7 +74,7 @@ export function createStreamRedactor(automata: () => SecretAutomata | undefined,
       scanner?.begin(0)
       return rest
     },
-    // What is begun goes on, though its beginning is out.
+    // A secret that has begun continues, although its beginning is already out.
     release: () => giveOut('', Infinity),
     get held() {
       return held.length
@@ -80,10 +82,10 @@ export function createStreamRedactor(automata: () => SecretAutomata | undefined,
   }
 }
 
-/** Scanned at a time, characters: some milliseconds, whatever the text is. */
+/** Characters scanned at a time: some milliseconds, whatever the text. */
 export const SLICE_CHARS = 16 * 1024
 
-/** Takes secrets out of whole texts, one after the other. */
+/** Redacts whole texts, one after the other. */
 export class TextRedactor {
   readonly automata: SecretAutomata
   readonly #found = new Occurrences()
@@ -95,7 +97,7 @@ export class TextRedactor {
     this.#scanner = new SecretScanner(automata, 'char', this.#found)
   }
 
-  /** Without the end of the text, about which it cannot be said whether it begins a secret. */
+  /** Leaves out the end of the text, which may begin a secret. */
   redactCutOff(text: string): string {
     this.#scanner.begin(0)
     this.#scanner.scan(text)
@@ -113,7 +115,7 @@ export class TextRedactor {
     return this.#finish(text)
   }
 
-  /** The same for a long text: other work has its turn in between. Not for two texts at a time. */
+  /** Redacts a long text; yields to other work in between. Not for two texts at a time. */
   async redactInSlices(text: string): Promise<string> {
     const slices = createSlices()
     this.#scanner.begin(0)
@@ -136,7 +138,7 @@ export class TextRedactor {
 
 class Writer {
   readonly #found: Occurrences
-  /** The latest that was written. */
+  /** The latest written occurrence. */
   #latest: Occurrence | undefined
 
   constructor(found: Occurrences) {
@@ -148,8 +150,8 @@ class Writer {
   }
 
   /**
-   * Writes `text`, which begins at `start`, as far as it is decided: every occurrence that begins before `settled` is
-   * known. All that belongs to any occurrence goes; where some overlap, the fewest that cover them are named.
+   * Writes the decided part of `text`, which begins at `start`: every occurrence that begins before `settled` is known.
+   * Redacts everything that belongs to any occurrence; of overlapping ones, the fewest that cover them are named.
    */
   write(text: string, start: number, settled: number): { written: string; upTo: number } {
     const found = this.#found.sorted()
@@ -165,7 +167,7 @@ class Writer {
       }
       if (furthest) {
         const goesOn = furthest.of !== undefined && furthest.of === this.#latest?.of && furthest.start < at
-        // Another that has begun by now may reach further still.
+        // Another one that has begun by now may extend further.
         if (at >= settled && !goesOn) break
         if (!goesOn) written += `<secret:${furthest.name}>`
         this.#latest = { ...furthest }

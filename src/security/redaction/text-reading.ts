@@ -1,4 +1,4 @@
-/** One way to read a text, byte by byte: what has been begun in it, and where its latest bytes are written. */
+/** One reading of a text, byte by byte: what has begun in it, and the positions of its latest bytes. */
 import { LongMatch } from './long-match.ts'
 import type { Occurrences } from './occurrences.ts'
 import type { PatternAutomaton } from './pattern-automaton.ts'
@@ -9,26 +9,26 @@ import { UnitPositions } from './unit-positions.ts'
 export class TextReading {
   readonly automaton: PatternAutomaton
   readonly positions: UnitPositions
-  /** Where the automaton stands. */
+  /** The automaton's current state. */
   state = ROOT
   readonly #found: Occurrences
   #longs: LongMatch[] = []
 
-  /** `depth`: of so many of the latest bytes it is known where they are written; at least those of the longest pattern. */
+  /** `depth`: the number of latest bytes whose position is known; at least the length of the longest pattern. */
   constructor(automaton: PatternAutomaton, depth: number, found: Occurrences) {
     this.automaton = automaton
     this.positions = new UnitPositions(Math.max(depth, automaton.depth))
     this.#found = found
   }
 
-  /** Nothing is begun, and the next byte is written at `at`. */
+  /** Nothing has begun, and the next byte is at position `at`. */
   begin(at: number): void {
     this.state = ROOT
     if (this.#longs.length > 0) this.#longs = []
     this.positions.reset(at)
   }
 
-  /** Whether one is begun that the automaton does not know to its end. */
+  /** True if a secret has begun that is longer than the automaton's patterns. */
   get followsLong(): boolean {
     return this.#longs.length > 0
   }
@@ -40,7 +40,7 @@ export class TextReading {
     if (this.state !== ROOT && this.automaton.hasHit(this.state)) this.report(end)
   }
 
-  /** Something ends where the automaton stands. */
+  /** A pattern ends in the automaton's current state. */
   report(end: number): void {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- called only where there is one
     const { name, length, longs } = this.automaton.hitAt(this.state)!
@@ -57,7 +57,7 @@ export class TextReading {
     for (const match of this.#longs) {
       const verdict = match.take(byte, this.automaton)
       if (verdict === 'over') isOver = true
-      // What it covered before is found already.
+      // What it covered before has already been found.
       if (verdict === 'moved') match.start = this.positions.startOf(MAX_PATTERN_BYTES)
       if (verdict !== 'over') this.#found.add(match.pattern.name, match.start, end, match.pattern)
     }

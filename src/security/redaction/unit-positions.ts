@@ -1,16 +1,16 @@
-/** Where in a text the latest bytes of a reading of it are written. Costs nothing where each byte is one unit of the text. */
+/** The positions in a text of the latest bytes of a reading. Free of cost while each byte is one unit of the text. */
 /* oxlint-disable typescript/no-non-null-assertion -- indexes are within bounds, and this runs for each byte of all output */
 
 export class UnitPositions {
   readonly #mask: number
-  /** By number of the byte; made when it is first needed. */
+  /** By byte number; allocated on first use. */
   #starts: Float64Array | undefined
   #count = 0
-  /** From this byte on, which is written at `#runStart`, one follows the other, each one unit long. */
+  /** From this byte on, at position `#runStart`, bytes are consecutive, each one unit long. */
   #run = 0
   #runStart = 0
 
-  /** The latest `depth` bytes can be asked for. */
+  /** The positions of the latest `depth` bytes are available. */
   constructor(depth: number) {
     this.#mask = 2 ** Math.ceil(Math.log2(depth + 1)) - 1
   }
@@ -21,7 +21,7 @@ export class UnitPositions {
     this.#runStart = start
   }
 
-  /** Bytes of one unit each, behind what came before. */
+  /** Adds bytes of one unit each. */
   advance(bytes: number): void {
     this.#count += bytes
   }
@@ -37,14 +37,14 @@ export class UnitPositions {
     this.#runStart = end
   }
 
-  /** Units that are no bytes of this reading. */
+  /** Skips units that have no bytes in this reading. */
   skip(end: number): void {
     this.#keepRun()
     this.#run = this.#count
     this.#runStart = end
   }
 
-  /** Of the byte that so many were read after, itself counted; of the first one where there are fewer. */
+  /** Returns the start of the byte this many back, itself included; of the first one if there are fewer. */
   startOf(back: number): number {
     const at = Math.max(0, this.#count - back)
     return at >= this.#run ? this.#runStart + at - this.#run : this.#starts![at & this.#mask]!
