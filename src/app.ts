@@ -1,4 +1,6 @@
-/** The composition root: builds every long-lived object in the order in which they need each other, and closes them in reverse. */
+/**
+ * The composition root: builds every long-lived object in the order of their dependencies, and closes them in reverse.
+ */
 import { join } from 'node:path'
 import { ApiKeys } from './access/api-keys.ts'
 import { StreamTickets } from './access/stream-tickets.ts'
@@ -31,30 +33,36 @@ import { createServerRedactor, warnOfGuessableKeys } from './wiring/server-redac
 import { VERSION } from './wiring/version.ts'
 
 export type App = {
-  /** Where it listens, for instance `http://127.0.0.1:8000`. */
+  /** Where it listens, for example `http://127.0.0.1:8000`. */
   readonly url: string
   readonly logger: Logger
-  /** Why commands run without a sandbox, as a clause; undefined when they run in one. */
+  /** Why commands run without a sandbox, as a clause; undefined if they run in one. */
   readonly missingSandbox: string | undefined
-  /** Resolves when it is known which conversations there are; until then only requests that need none are answered. Rejects when that cannot be found out. */
+  /**
+   * Resolves when the existing conversations are known; until then only requests that need none are answered. Rejects
+   * if they cannot be read.
+   */
   readonly ready: Promise<void>
   /**
-   * Stops taking requests, ends streams and runs, flushes, and releases the data directory. May be called twice. Returns whether
-   * all of it has ended: else conversations were cut off, or processes are still running.
+   * Stops accepting requests, ends streams and runs, flushes, and releases the data directory. Idempotent. Returns true
+   * if everything has ended; otherwise conversations were interrupted, or processes are still running.
    */
   readonly close: () => Promise<boolean>
 }
 
-/** How long connections that do not end by themselves are waited for at a stop, milliseconds. */
+/** How long a shutdown waits for connections to end by themselves, in milliseconds. */
 const DRAIN_TIMEOUT_MS = 1000
 
 const SECRETS_WITHOUT_KEY =
   'some stored secrets were encrypted with a key that is not configured now and cannot be decrypted; add that key to OPENHANDS_MASTER_KEY after a comma, or set OPENHANDS_SECRET_KEY to the value it had then'
 
-/** Resolves when the server listens, and starts from there: see `ready`. Closes what was started when a later step fails. */
+/**
+ * Resolves when the server listens, and continues to start in the background: see `ready`. Closes everything that was
+ * started if a later step fails.
+ */
 export async function startApp(config: Config): Promise<App> {
   const started = new AsyncDisposableStack()
-  // It takes as long as the next steps together, in its own process.
+  // It takes as long as the next steps together, in a separate process.
   const sandbox = findSandbox(config)
   sandbox.catch(() => {}) // reported where it is awaited
   try {
@@ -66,7 +74,7 @@ export async function startApp(config: Config): Promise<App> {
   }
 }
 
-/** What conversations and the HTTP server are built on. */
+/** The dependencies of conversations and of the HTTP server. */
 type Services = ManagerParts & { readonly apiKeys: ApiKeys; readonly missingSandbox: string | undefined }
 
 async function startServices(
@@ -104,7 +112,7 @@ async function startServices(
   return { ...shared, apiKeys, missingSandbox }
 }
 
-/** How far the server is. Conversations can be asked for once it `isLoaded`. */
+/** The server's progress. Conversations are available when it `isLoaded`. */
 type Progress = {
   phase: 'starting' | 'running' | 'stopping'
   isLoaded: boolean
@@ -117,7 +125,7 @@ async function startServer(config: Config, started: AsyncDisposableStack, servic
   const progress: Progress = { phase: 'starting', isLoaded: false, loading: Promise.withResolvers() }
   watchMetrics(services, manager, progress)
   const http = await createHttp(config, services, { manager, firehose, progress })
-  // After the conversations: their last events are on it too.
+  // Close it after the conversations: it also receives their last events.
   started.defer(() => firehose.close())
   let isComplete = true
   started.defer(async () => {
@@ -130,7 +138,8 @@ async function startServer(config: Config, started: AsyncDisposableStack, servic
 
   const close = async () => {
     progress.phase = 'stopping'
-    // It stops listening at once and resolves when every connection is gone; the streams end as the manager closes.
+    // It stops listening immediately and resolves when every connection is closed; the streams end when the manager
+    // closes.
     const drained = listening.close()
     await started.disposeAsync()
     const timer = setTimeout(() => cutConnections(http), DRAIN_TIMEOUT_MS)
@@ -188,6 +197,6 @@ async function loadConversations(manager: ConversationManager, progress: Progres
   progress.isLoaded = true
   progress.loading.resolve()
   if (progress.phase === 'starting') progress.phase = 'running'
-  // Beside the first requests: what is due may be in many conversations.
+  // Runs while the first requests are served: many conversations may have due deliveries.
   manager.resumeDeliveries().catch((error: unknown) => logger.error({ err: error }, 'deliveries could not be resumed'))
 }

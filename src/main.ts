@@ -29,8 +29,8 @@ const OPTIONS = {
 
 prepareProcess()
 
-// A limit on the size of files is answered like a full disk: the write fails, and the conversation says so. Unhandled,
-// the signal would end the server.
+// Handle a file size limit like a full disk: the write fails, and the conversation reports it. By default the signal
+// would end the server.
 process.on('SIGXFSZ', () => {})
 
 await main(process.argv.slice(2)).then(
@@ -70,7 +70,7 @@ async function main(args: string[]): Promise<void> {
   }
 }
 
-/** The causes that operators meet, in a sentence; whatever else it is, its message. A stack only for our own mistakes. */
+/** Describes the errors that operators encounter in a sentence; for any other, its message. A stack only for bugs. */
 function tell(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number }

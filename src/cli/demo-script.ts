@@ -1,4 +1,4 @@
-/** What the demo asks, and the lines of its stand-in model. The commands in them are really run. */
+/** The demo's request, and the script of its stand-in model. Its commands are really executed. */
 import type { ScriptFile } from '../llm/scripted/script.ts'
 
 export const DEMO_REQUEST =

@@ -1,4 +1,4 @@
-/** `agent-server demo`: a real server, a scripted model, and one small job, shown as its events come. */
+/** `agent-server demo`: a real server, a scripted model, and one small job, with its events printed live. */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** Events as a person at a terminal likes to read them, while they come. */
+/** Prints events live, for a person at a terminal. */
 import { describeEvent, inputText } from '../contract/events/describe-event.ts'
 import type { Event, EventOf } from '../contract/events/event.ts'
 import type { TransientEvent } from '../contract/events/transient-event.ts'
@@ -9,14 +9,14 @@ export type EventPrinter = {
   readonly note: (text: string) => void
 }
 
-/** More of one result than this is left out, lines: it is for following, the log has all of it. */
+/** Maximum lines printed of one result: the log has all of it. */
 const MAX_LINES = 20
 
 const STYLES = { dim: '\x1b[2m', bold: '\x1b[1m', red: '\x1b[31m', cyan: '\x1b[36m', reset: '\x1b[0m' } as const
 
 export function createEventPrinter({ write, color }: { write: (text: string) => void; color: boolean }): EventPrinter {
   const style = (name: keyof typeof STYLES, text: string) => (color ? `${STYLES[name]}${text}${STYLES.reset}` : text)
-  /** The message whose text has been shown as it came, and need not be shown again. */
+  /** The message whose text was already printed while it was streamed. */
   let streamed: string | undefined
 
   const show = (event: Event | TransientEvent): void => {

@@ -1,4 +1,4 @@
-/** `agent-server scripted-model`: a stand-in for a model, until a signal ends it. */
+/** `agent-server scripted-model`: runs a stand-in for a model until a signal stops it. */
 import { once } from 'node:events'
 import { loadScript } from '../llm/scripted/script.ts'
 import { startScriptedModel } from '../llm/scripted/scripted-model.ts'

@@ -1,4 +1,4 @@
-/** `agent-server serve`: the server from its first line of output to its exit code. */
+/** `agent-server serve`: runs the server from its first line of output to its exit code. */
 import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,16 +11,19 @@ import { ensureWritable, hasMasterKey, readConfig, readDataDir } from '../config
 import { ConfigError } from '../config/environment.ts'
 
 export type ServeOptions = {
-  /** Make a key at first use and keep it in the data directory; listen on this machine only. */
+  /** Create a key on first use and store it in the data directory; listen on this machine only. */
   readonly generateKey: boolean
   readonly host: string | undefined
   readonly port: string | undefined
 }
 
-/** Longer than a close may take; then the process goes whatever is left. */
+/** Longer than a close may take; after that the process exits in any case. */
 const EXIT_TIMEOUT_MS = 10_000
 
-/** Resolves when a signal has stopped the server; the exit code is 1 when it could not end everything. Throws a `ConfigError`, or what kept it from listening. */
+/**
+ * Resolves when a signal has stopped the server; the exit code is 1 if it could not end everything. Throws a
+ * `ConfigError`, or the error that prevented it from listening.
+ */
 export async function serve(options: ServeOptions): Promise<void> {
   const kept = options.generateKey && !hasMasterKey() ? await keepKey(readDataDir()) : undefined
   const host = options.host ?? (options.generateKey ? 'localhost' : undefined)
@@ -46,7 +49,7 @@ export async function serve(options: ServeOptions): Promise<void> {
 
 type KeptKey = { readonly key: string; readonly path: string; readonly isNew: boolean }
 
-/** The key kept in the data directory; made at first use, readable by its owner only. */
+/** Returns the key in the data directory; creates it on first use, readable by its owner only. */
 async function keepKey(dataDir: string): Promise<KeptKey> {
   const path = join(dataDir, 'master-key')
   try {
@@ -99,7 +102,7 @@ function tellStart({ url, logger, missingSandbox }: App, config: Config, kept: K
   )
 }
 
-/** The first of the signals that ask a process to stop; a second one of them ends it at once. */
+/** Resolves with the first stop signal; a second one ends the process immediately. */
 function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     for (const name of ['SIGTERM', 'SIGINT'] as const) {

@@ -28,16 +28,16 @@ export type Config = {
   readonly dataDir: string
   readonly workdirBase: string
   readonly workdirRoots: readonly string[]
-  /** What shells in a sandbox see beside the system's files; undefined: all that is not hidden. */
+  /** What sandboxed shells see in addition to system files; undefined: everything that is not hidden. */
   readonly sandboxReadable: readonly string[] | undefined
   readonly isolation: Isolation
-  /** Of each conversation. */
+  /** Limits of each conversation. */
   readonly limits: LimitValues
   /** The first encrypts. */
   readonly masterKeys: readonly [string, ...string[]]
-  /** What secrets at rest are encrypted with; the first encrypts, each is tried to decrypt. */
+  /** Keys for stored secrets; the first encrypts, each is tried to decrypt. */
   readonly secretKeys: readonly [string, ...string[]]
-  /** Files that secrets are read from: the agent's tools keep away from them. */
+  /** Files that secrets are read from: hidden from the agent's tools. */
   readonly secretFiles: readonly string[]
   /** Exact origins, or `*`. */
   readonly corsOrigins: readonly string[]
@@ -54,19 +54,19 @@ export type Config = {
   readonly logLlmPayloads: boolean
   /** Addresses, CIDR ranges and host names. */
   readonly callbackAllow: readonly string[]
-  /** Of conversations that bring no policy, and the most that any may have. */
+  /** The default policy of conversations, and the maximum for any of them. */
   readonly network: NetworkSettings
-  /** Addresses that are not public and that the network proxy may connect to. */
+  /** Private addresses that the network proxy may connect to. */
   readonly networkPrivateRules: readonly PrivateRule[]
-  /** Origins, wildcard hosts and `public`; empty is anywhere. */
+  /** Origins, wildcard hosts and `public`; empty allows any. */
   readonly llmAllow: readonly string[]
-  /** For conversations that bring none. */
+  /** The model of conversations without one. */
   readonly defaultLlm: { readonly model?: string; readonly api_key?: string; readonly base_url?: string }
-  /** The server's own environment, from which the workspace takes what a shell may see. */
+  /** The server's own environment, from which shells get the allowed variables. */
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
-/** `masterKey` and `overrides` come from the command line; they win over the environment. Throws a `ConfigError`. */
+/** `overrides` come from the command line and take precedence over the environment. Throws a `ConfigError`. */
 export function readConfig(overrides: Partial<Record<Name, string>> = {}): Config {
   const read = createReader(overrides)
   const dataDir = resolve(read('OPENHANDS_DATA_DIR') ?? defaultDataDir())
@@ -114,14 +114,14 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
   }
 }
 
-/** The data directory, where a generated key is looked for before there is a `Config`. */
+/** Returns the data directory, which may contain a generated key that is needed for the `Config`. */
 export function readDataDir(overrides: Partial<Record<Name, string>> = {}): string {
   return resolve(createReader(overrides)('OPENHANDS_DATA_DIR') ?? defaultDataDir())
 }
 
 export const hasMasterKey = (): boolean => createReader({})('OPENHANDS_MASTER_KEY') !== undefined
 
-/** Makes the directory and proves that it can be written to. */
+/** Creates the directory and checks that it is writable. */
 export async function ensureWritable(path: string, name: Name): Promise<void> {
   try {
     await makeDirectories(path, 0o700)
@@ -134,5 +134,5 @@ export async function ensureWritable(path: string, name: Name): Promise<void> {
   }
 }
 
-/** How the terminal wants its text: NO_COLOR (no-color.org) and pipes get none. */
+/** True if the terminal output should be coloured: not with NO_COLOR (no-color.org), nor into a pipe. */
 export const wantsColor = (): boolean => process.stdout.isTTY && !process.env.NO_COLOR

@@ -5,7 +5,7 @@ import type { z } from 'zod'
 import type { Name, Variable } from './variables.ts'
 import { VARIABLES } from './variables.ts'
 
-/** A setting that is wrong or missing: one sentence for the operator, no stack. */
+/** An invalid or missing setting: one sentence for the operator, no stack. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
@@ -14,7 +14,7 @@ export const DOT_ENV = '.env'
 
 export type Read = (name: Name) => string | undefined
 
-/** Command line, then environment, then `.env`, then default; an empty value counts as not set. */
+/** Precedence: command line, environment, `.env`, default; an empty value counts as not set. */
 export function createReader(overrides: Partial<Record<Name, string>>): Read {
   const given = Object.entries(process.env).filter(([, value]) => value)
   const env: Record<string, string | undefined> = { ...readDotEnv(), ...Object.fromEntries(given) }
@@ -59,7 +59,7 @@ function readSecretFile(name: Name, path: string): string {
   throw new ConfigError(`${name}_FILE: ${path} is empty.`)
 }
 
-/** The message names the variable and never the value: it may be a secret pasted into the wrong place. */
+/** The message names the variable and never the value: it may be a secret in the wrong place. */
 export function checked<T>(name: Name, schema: z.ZodType<T>, read: Read): T {
   const parsed = schema.safeParse(read(name))
   if (parsed.success) return parsed.data

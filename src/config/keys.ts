@@ -3,7 +3,7 @@ import { faultOfHeaderValue } from '../contract/http-header.ts'
 
 import { ConfigError } from './environment.ts'
 
-/** Below this a key can be guessed. */
+/** A shorter key can be guessed. */
 const MIN_KEY_LENGTH = 16
 
 export function readMasterKeys(value: string | undefined): [string, ...string[]] {
@@ -19,13 +19,13 @@ export function readMasterKeys(value: string | undefined): [string, ...string[]]
       `OPENHANDS_MASTER_KEY must have at least ${MIN_KEY_LENGTH} characters; make one with \`openssl rand -hex 32\`.`,
     )
   }
-  // Anything else cannot be sent in a header as it is, and would be refused forever.
+  // A key with other characters cannot be sent in a header, so every request would be refused.
   if (keys.some((key) => !/^[\x21-\x7e]+$/.test(key)))
     throw new ConfigError('OPENHANDS_MASTER_KEY may hold visible ASCII characters only.')
   return [first, ...others]
 }
 
-/** It is sent in a header. */
+/** The key is sent in a header. */
 export function readLlmKey(key: string | undefined): string | undefined {
   if (key === undefined || faultOfHeaderValue(key) === undefined) return key
   throw new ConfigError('LLM_API_KEY holds a character that cannot be sent in an HTTP header.')

@@ -7,7 +7,7 @@ import type { LimitValues } from '../shell/limit-values.ts'
 import type { Read } from './environment.ts'
 import { ConfigError } from './environment.ts'
 
-/** The value that switches a limit off. */
+/** The value that disables a limit. */
 const UNLIMITED = 'none'
 /** A shell does not start with less. */
 const MIN_LIMITS = { bytes: 32 * 1024 ** 2, processes: 16, cpus: 0.05 }
@@ -29,7 +29,7 @@ function readLimit(name: Name, read: Read, parse: (text: string) => number, leas
   throw new ConfigError(`${name} is not valid: give a number of at least ${least}, or none.`)
 }
 
-/** Of what the machine has, or the container. */
+/** Percentages refer to the memory of the machine or the container. */
 function parseMemory(text: string): number {
   const percent = /^(\d{1,2}|100)%$/.exec(text)?.[1]
   if (percent === undefined) return parseBytes(text)

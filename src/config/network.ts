@@ -1,4 +1,4 @@
-/** Reads which hosts may be reached: by browsers, proxies, callbacks, commands and model requests. */
+/** Reads the settings for hosts: of browsers, proxies, callbacks, commands and model requests. */
 import { isIP } from 'node:net'
 import type { Name } from './variables.ts'
 import type { NetworkPolicy } from '../contract/network.ts'
@@ -12,7 +12,7 @@ import { isAddressRule } from '../security/public-address.ts'
 import type { Read } from './environment.ts'
 import { ConfigError } from './environment.ts'
 
-/** As browsers send them: scheme, host and port, and nothing behind. Another form would never match. */
+/** As browsers send them: scheme, host and port only. Any other form would never match. */
 export function readOrigins(value: string | undefined): string[] {
   const origins = listOf(value)
   const wrong = origins.find((origin) => origin !== '*' && !isOrigin(origin))
@@ -25,7 +25,9 @@ function isOrigin(text: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && url.origin === text
 }
 
-/** Neither all proxies nor a number of hops: a client that reaches the server directly could then claim any address. */
+/**
+ * Neither all proxies nor a number of hops is accepted: a client that connects directly could then claim any address.
+ */
 export function readProxies(value: string | undefined): string[] {
   const proxies = listOf(value)
   if (proxies.every(isNetwork)) return proxies
@@ -53,7 +55,7 @@ export function readCallbackAllow(value: string | undefined): string[] {
   throw new ConfigError(`OPENHANDS_CALLBACK_ALLOW: ${wrong} is not an address, CIDR range or host name.`)
 }
 
-/** For conversations without a policy, and the most that any may have. */
+/** The default policy of conversations, and the maximum for any of them. */
 export type NetworkSettings = { readonly default: NetworkPolicy; readonly ceiling: NetworkPolicy }
 
 export function readNetwork(read: Read): NetworkSettings {
@@ -79,7 +81,7 @@ export function readPrivateRules(value: string | undefined): PrivateRule[] {
   })
 }
 
-/** The server's own endpoint need not be named again. */
+/** The server's own endpoint is always included. */
 export function readLlmAllow(value: string | undefined, ownUrl: string | undefined): string[] {
   const allowed = listOf(value)
   if (!allowed.every(isEndpointRule)) {

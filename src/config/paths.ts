@@ -8,7 +8,7 @@ import { ConfigError } from './environment.ts'
 
 export function readWorkdirBase(value: string | undefined, dataDir: string): string {
   const base = resolve(value ?? join(dataDir, 'work'))
-  // No workdir lies among the server's own files, so there would be none at all.
+  // No workdir may be inside the server's own files, so none would be possible.
   if (base === dataDir)
     throw new ConfigError('OPENHANDS_WORKDIR_BASE must be another directory than OPENHANDS_DATA_DIR.')
   return base

@@ -1,10 +1,10 @@
-/** Every variable of the environment there is, what it is for, and its default. What its values mean is in `config.ts`. */
+/** All environment variables, with their descriptions and defaults. `config.ts` parses their values. */
 
 const MIB = 1024 * 1024
 
 export type Variable = { readonly about: string; readonly default?: string; readonly secret?: true }
 
-/** Every variable there is. A `secret` one may also be given as `NAME_FILE`, the path of a file that holds it. */
+/** All variables. A `secret` one may also be set as `NAME_FILE`, the path of a file that contains it. */
 export const VARIABLES = {
   OPENHANDS_MASTER_KEY: {
     about:

@@ -1,4 +1,4 @@
-/** What the agent of a conversation is made of. */
+/** The description of a conversation's agent. */
 import { z } from 'zod'
 import { ResourceLimits } from './resource-limits.ts'
 import { NetworkPolicy } from './network.ts'

@@ -1,18 +1,20 @@
-/** Callbacks on the wire: where the events of a conversation are delivered, what is delivered, and with which outcome. */
+/**
+ * Callbacks on the wire: where the events of a conversation are delivered, what is delivered, and with which outcome.
+ */
 import { z } from 'zod'
 import { Event, EventTypeName } from './events/event.ts'
 import { HEADER_NAMES, faultOfHeaderName } from './http-header.ts'
 import { MASK } from './llm-config.ts'
 import { OnlyPage, PageLimit } from './page.ts'
 
-/** Of one conversation. */
+/** Per conversation. */
 export const MAX_CALLBACKS = 20
 const MAX_URL_LENGTH = 2048
 const MAX_HEADERS = 20
 const MAX_HEADER_LENGTH = 4096
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/
 
-/** What the server says itself, or what belongs to the connection and not to the message. */
+/** Headers that the server sets itself, or that belong to the connection and not to the message. */
 const RESERVED_HEADER =
   /^(webhook-.*|content-.*|proxy-.*|host|user-agent|connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|http2-settings)$/i
 
@@ -24,7 +26,7 @@ const CallbackUrl = z
 
 const EventTypes = z.array(EventTypeName).min(1).describe('Event types to deliver. Default: all.')
 
-/** Faults are reported by position: a name may contain a value by mistake. */
+/** Errors are reported by position: a name may contain a value by mistake. */
 const CallbackHeaders = z
   .record(z.string(), z.string())
   .check(({ value, issues }) => {
@@ -49,7 +51,7 @@ export const CreateCallback = z
   .meta({ id: 'CreateCallback' })
 export type CreateCallback = z.infer<typeof CreateCallback>
 
-/** What is absent stays. */
+/** Absent fields are unchanged. */
 export const UpdateCallback = z
   .strictObject({
     url: CallbackUrl.optional().describe(
@@ -122,7 +124,7 @@ export const UpdatedCallback = Callback.extend({
 }).meta({ id: 'UpdatedCallback' })
 export type UpdatedCallback = z.infer<typeof UpdatedCallback>
 
-/** A list like any other; there is only one page of it. */
+/** A list like any other, with only one page. */
 export const CallbackPage = z
   .object({ items: z.array(Callback).describe('In order of creation.'), next_page_id: OnlyPage })
   .meta({ id: 'CallbackPage' })
@@ -176,7 +178,7 @@ export const TestOutcome = z
   .meta({ id: 'TestOutcome' })
 export type TestOutcome = z.infer<typeof TestOutcome>
 
-/** In no log, and so without a `seq`. */
+/** Not in the log, and so without a `seq`. */
 export const CallbackTest = z
   .object({
     id: z.uuid(),
@@ -210,7 +212,7 @@ export const WebhookHeaders = z.object({
     ),
 })
 
-/** The configured headers as they may be shown. */
+/** Returns the configured headers with masked values. */
 export const maskHeaders = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, MASK]))
 
 function hasCredentials(url: string): boolean {

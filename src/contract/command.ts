@@ -1,4 +1,7 @@
-/** Commands that a client runs in a conversation, its shell sessions and processes: requests, answers and limits on the wire. */
+/**
+ * Commands that a client runs in a conversation, its shell sessions and processes: requests, responses and limits on
+ * the wire.
+ */
 import { z } from 'zod'
 import { OnlyPage, PageLimit } from './page.ts'
 
@@ -86,7 +89,7 @@ const Outcome = {
   note: z.string().optional().describe('Additional information, for example that the shell ended.'),
 }
 
-/** What a command came to. */
+/** The outcome of a command. */
 export const CommandOutcome = z
   .object({
     command_id: z.uuid(),
@@ -113,7 +116,7 @@ export const CommandOutcome = z
   })
 export type CommandOutcome = z.infer<typeof CommandOutcome>
 
-/** The answer for a command in the background. */
+/** The response for a background command. */
 export const CommandStarted = z
   .object({
     command_id: z.uuid(),

@@ -1,4 +1,4 @@
-/** Conversations on the wire: how one is created and configured, and how it is shown. */
+/** Conversations on the wire: creation, configuration and views. */
 import { z } from 'zod'
 import { Status } from './events/status.ts'
 import { DroppedCredential, LlmConfig, LlmConfigInput } from './llm-config.ts'
@@ -84,7 +84,7 @@ export const CreateConversation = z
   })
 export type CreateConversation = z.infer<typeof CreateConversation>
 
-/** Fields of `POST /conversations` that the agreed API has and this version of the server has not: refused by name. */
+/** Fields of `POST /conversations` that the agreed API has but this version does not support: refused by name. */
 export const LATER_FIELDS: ReadonlySet<string> = new Set([
   'permission_mode',
   'allowed_tools',
@@ -117,7 +117,7 @@ export const ForkConversation = z
   .meta({ id: 'ForkConversation' })
 export type ForkConversation = z.infer<typeof ForkConversation>
 
-/** `PUT config` merges: what is absent stays. */
+/** `PUT config` merges: absent fields are unchanged. */
 export const UpdateConfig = z
   .strictObject({
     title: Title.optional(),

@@ -45,7 +45,7 @@ export const FileInfo = FileEntry.extend({
 }).meta({ id: 'FileInfo' })
 export type FileInfo = z.infer<typeof FileInfo>
 
-/** `tar.gz` is the only form there is of a directory as one file. */
+/** `tar.gz` is the only format of a directory as one file. */
 const ArchiveFormat = z.literal('tar.gz').optional().describe('Return the directory with its content as one archive.')
 
 export const ListFiles = z.strictObject({
@@ -88,7 +88,7 @@ export const SearchFiles = z.strictObject({
     .min(1)
     .max(1000)
     .regex(/^[^\n\r\0]*$/, 'must be one line of text')
-    // The same in a form that other languages read.
+    // The same as a pattern that other languages support.
     .meta({ pattern: String.raw`^[^\n\r\u0000]*$` })
     .optional()
     .describe(

@@ -1,14 +1,16 @@
-/** Which names and values can be sent in an HTTP header (RFC 9110, 5.1 and 5.5). The messages repeat neither. */
+/** Validates names and values of HTTP headers (RFC 9110, 5.1 and 5.5). The messages quote neither. */
 
 const MAX_NAME_LENGTH = 128
 
-/** The same for the description of the API, which cannot say that some names belong to the connection. */
+/** The same for the API description, which cannot express that some names belong to the connection. */
 export const HEADER_NAMES = { type: 'string', pattern: "^[\\w!#$%&'*+.^`|~-]+$", maxLength: MAX_NAME_LENGTH }
 
-/** Longer ones are refused by most servers, and would be by ours. */
+/** Longer values are refused by most servers, including ours. */
 const MAX_HEADER_VALUE_LENGTH = 8192
 
-/** What belongs to the connection and not to the message: the HTTP client refuses them, or the request breaks. */
+/**
+ * Headers that belong to the connection and not to the message: the HTTP client refuses them, or the request breaks.
+ */
 const CONNECTION_HEADER =
   /^(connection|content-length|expect|http2-settings|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$/i
 
@@ -18,7 +20,10 @@ export function faultOfHeaderName(name: string): string | undefined {
   return undefined
 }
 
-/** Latin-1 without control characters. White space around a value would be dropped in transit, so it does not belong to the value. */
+/**
+ * Accepts Latin-1 without control characters. White space around a value would be dropped in transit, so it does not
+ * belong to the value.
+ */
 export function faultOfHeaderValue(value: string): string | undefined {
   if (value.length > MAX_HEADER_VALUE_LENGTH) return `a value can have at most ${MAX_HEADER_VALUE_LENGTH} characters`
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))

@@ -1,4 +1,4 @@
-/** API keys and stream tickets on the wire: credentials that may do less than the master key. */
+/** API keys and stream tickets on the wire: credentials with fewer permissions than the master key. */
 import { z } from 'zod'
 import { ConversationId } from './conversation.ts'
 
@@ -15,7 +15,7 @@ const KeyUserId = z.string().min(1).max(200)
 
 const MAX_CONVERSATIONS = 1000
 
-/** What a key is limited to. Absent: all conversations. */
+/** The restrictions of a key. Absent: all conversations. */
 const Limits = {
   conversations: z
     .array(ConversationId)

@@ -1,11 +1,11 @@
-/** How a conversation reaches its model: `llm_config` as clients send it and as it is returned. */
+/** The model configuration of a conversation: `llm_config` in requests and responses. */
 import { z } from 'zod'
 import { HEADER_NAMES, faultOfHeaderName, faultOfHeaderValue } from './http-header.ts'
 
-/** What is shown in the place of a secret value; sent back, it means "unchanged". */
+/** Shown in place of a secret value; sent back, it means "unchanged". */
 export const MASK = '**********'
 
-/** It is sent in a header; one that cannot be would fail each request of the conversation. */
+/** It is sent in a header; an invalid one would fail each request of the conversation. */
 const ApiKey = z
   .string()
   .min(1)
@@ -17,7 +17,7 @@ const ApiKey = z
 
 const MAX_EXTRA_HEADERS = 50
 
-/** Faults are reported by position: a name may contain a value by mistake. */
+/** Errors are reported by position: a name may contain a value by mistake. */
 const ExtraHeaders = z
   .record(z.string(), z.string())
   .check(({ value, issues }) => {
@@ -32,7 +32,7 @@ const ExtraHeaders = z
   .meta({ propertyNames: HEADER_NAMES, maxProperties: MAX_EXTRA_HEADERS })
   .describe('Encrypted at rest and returned masked.')
 
-/** It is read, searched for secrets and sent in one piece with each request. */
+/** It is parsed, searched for secrets and sent as a whole with each request. */
 const MAX_EXTRA_BODY_BYTES = 256 * 1024
 
 const ExtraBody = z
@@ -67,7 +67,7 @@ export const LlmConfig = z
   .meta({ id: 'LlmConfig' })
 export type LlmConfig = z.infer<typeof LlmConfig>
 
-// Measured before its fields are read: of a large one that takes longest.
+// Check the size before the fields: parsing a large one takes longest.
 const NewExtraBody = z
   .unknown()
   .refine((body) => Buffer.byteLength(JSON.stringify(body)) <= MAX_EXTRA_BODY_BYTES, {
@@ -75,14 +75,14 @@ const NewExtraBody = z
   })
   .pipe(ExtraBody)
 
-/** The same as a client may send it. What is stored already stays readable, whatever its size. */
+/** The configuration in a request. Stored ones stay readable, whatever their size. */
 export const NewLlmConfig = LlmConfig.extend({
   extra_body: NewExtraBody.optional(),
   api_version: z.string().max(200).optional(),
   custom_llm_provider: z.string().max(200).optional(),
 })
 
-/** What of a configuration is secret, and is dropped when the configuration leads to another origin. */
+/** The secret parts of a configuration, which are dropped when it points to another origin. */
 export const DROPPED_CREDENTIALS = ['api_key', 'extra_headers'] as const
 export const DroppedCredential = z.enum(DROPPED_CREDENTIALS)
 export type DroppedCredential = z.infer<typeof DroppedCredential>
@@ -125,13 +125,16 @@ const UNUSED_FIELDS = new Set([
   'usage_id',
 ])
 
-/** `llm_config` of a request: a dump as it is. A null is a field that is not set. */
+/** `llm_config` of a request: an unmodified dump. A null is an unset field. */
 export const LlmConfigInput = z.record(z.string(), z.unknown()).meta({
   id: 'LlmConfigInput',
   description: 'The fields of LlmConfig, or an unchanged dump of an OpenHands LLM object.',
 })
 
-/** Splits a dump into what is used and the names of what is not; unknown fields stay in `used`, where `LlmConfig` refuses them. */
+/**
+ * Splits a dump into used fields and the names of unused ones; unknown fields stay in `used`, where `LlmConfig` refuses
+ * them.
+ */
 export function splitDump(dump: Record<string, unknown>): { used: Record<string, unknown>; unused: string[] } {
   const set = Object.entries(dump).filter(([, value]) => value !== null)
   return {
@@ -140,7 +143,7 @@ export function splitDump(dump: Record<string, unknown>): { used: Record<string,
   }
 }
 
-/** The configuration as it may be shown and logged. */
+/** Returns the configuration with masked secrets, for responses and logs. */
 export function maskLlmConfig(config: LlmConfig): LlmConfig {
   return {
     ...config,

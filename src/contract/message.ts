@@ -1,4 +1,4 @@
-/** What a user says and what a model costs: the content of messages and the usage of answers. */
+/** User messages and model usage: the content of messages and the cost of answers. */
 import { z } from 'zod'
 
 /**
@@ -29,12 +29,12 @@ export type ImagePart = z.infer<typeof ImagePart>
 export const AssistantPart = z.discriminatedUnion('type', [TextPart, ReasoningPart]).meta({ id: 'AssistantPart' })
 export type AssistantPart = z.infer<typeof AssistantPart>
 
-/** The parts that a tool's output is made of; undefined for an output of another form. */
+/** Returns the parts of a tool's output; undefined for an output of another form. */
 export function partsOfOutput(output: unknown): readonly UserPart[] | undefined {
   return Array.isArray(output) && output.length > 0 && output.every(isPart) ? output : undefined
 }
 
-/** By form alone: to check megabytes of base64 each time that they are looked at would cost too much. */
+/** Checks the form only: validating megabytes of base64 on each read would cost too much. */
 function isPart(value: unknown): value is UserPart {
   if (typeof value !== 'object' || value === null) return false
   const { type, text, media_type, data }: Readonly<Record<string, unknown>> = { ...value }
@@ -43,7 +43,7 @@ function isPart(value: unknown): value is UserPart {
     : type === 'image' && typeof media_type === 'string' && typeof data === 'string'
 }
 
-/** Parts where only text can be shown: images are named. */
+/** Returns the parts as text: images are named. */
 export function textOfParts(parts: readonly UserPart[]): string {
   return parts.map((part) => (part.type === 'text' ? part.text : `[image: ${part.media_type}]`)).join('\n')
 }
@@ -82,10 +82,10 @@ export type Usage = z.infer<typeof Usage>
 
 export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, reasoning_tokens: 0 }
 
-/** The most tokens that one answer counts for: thousands of times what models can do. Providers send any number. */
+/** Maximum tokens counted per answer: thousands of times what models can produce. Providers may send any number. */
 export const MAX_TOKENS = 1e12
 
-/** No sum leaves the safe integers, whatever an older log holds. */
+/** No sum exceeds the safe integers, whatever an older log contains. */
 export function addUsage(a: Usage, b: Usage): Usage {
   const add = (name: keyof Usage) => Math.min(a[name] + tokensOf(b[name]), Number.MAX_SAFE_INTEGER)
   return {
@@ -98,10 +98,10 @@ export function addUsage(a: Usage, b: Usage): Usage {
 
 const tokensOf = (logged: number) => Math.min(Math.max(logged, 0), MAX_TOKENS)
 
-/** USD. It is a number whatever the prices are: JSON has no infinity. */
+/** USD. Keeps the cost a finite number whatever the prices are: JSON has no infinity. */
 export const MAX_COST_USD = 1e12
 
-/** Undefined where neither has a price. */
+/** Returns undefined if neither has a price. */
 export function addCost(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined && b === undefined ? undefined : Math.min((a ?? 0) + (b ?? 0), MAX_COST_USD)
 }

@@ -1,4 +1,4 @@
-/** The network policy of a conversation on the wire, and the requests for hosts that wait for a user. */
+/** The network policy of a conversation on the wire, and its pending network requests. */
 import { z } from 'zod'
 
 export const NetworkMode = z

@@ -1,4 +1,4 @@
-/** What lists and filters have in common. */
+/** What lists and filters share. */
 import { z } from 'zod'
 
 export const PageLimit = z.coerce.number().int().min(1).max(1000).default(100)
@@ -15,11 +15,14 @@ export function listOf<T extends z.ZodType<unknown, string>>(item: T, max: numbe
     .transform((names): ReadonlySet<z.output<T>> => new Set(names))
 }
 
-/** Anything else stays as it is, for the schema to refuse. */
+/** Returns any other value unchanged, for the schema to refuse. */
 function splitNames(value: unknown): unknown {
   const texts: readonly unknown[] = Array.isArray(value) ? value : [value]
   return texts.flatMap((text) => (typeof text === 'string' ? text.split(',').map((name) => name.trim()) : [text]))
 }
 
-/** `next_page_id` of a list that has one page only. Described as the text that it is in other lists, so that all lists have one type. */
+/**
+ * `next_page_id` of a list with only one page. Described as a string, as in other lists, so that all lists have one
+ * type.
+ */
 export const OnlyPage = z.null().meta({ type: ['string', 'null'], description: 'Always null: there is one page only.' })

@@ -1,4 +1,4 @@
-/** Approvals on the wire: what waits for a decision, and how it is decided: by id and by content. */
+/** Approvals on the wire: pending requests, and decisions by id and content. */
 import { z } from 'zod'
 import { Status } from './events/status.ts'
 
@@ -62,7 +62,7 @@ export const PendingPermissions = z
   .meta({ id: 'PendingPermissions' })
 export type PendingPermissions = z.infer<typeof PendingPermissions>
 
-/** What is decided of one call. */
+/** The decision about one call. */
 export const Decision = z.strictObject({
   behavior: Behavior,
   updated_input: z

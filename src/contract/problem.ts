@@ -1,7 +1,9 @@
-/** The error catalogue: every code a client can meet, its HTTP status, and how an error is thrown and returned. */
+/**
+ * The error catalogue: every code that a client can receive, its HTTP status, and how an error is thrown and returned.
+ */
 import { z } from 'zod'
 
-/** Code -> HTTP status. A code is never renamed; the sentence that goes with it says what to do. */
+/** Code -> HTTP status. A code is never renamed; its message says what to do. */
 export const PROBLEMS = {
   invalid_request: 400,
   invalid_cursor: 400,
@@ -76,7 +78,7 @@ export type ProblemCode = keyof typeof PROBLEMS
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
 const PROBLEM_CODES = Object.keys(PROBLEMS) as ProblemCode[]
 
-/** The body of every error answer. `error` is a code of the catalogue; a request's body is never echoed. */
+/** The body of every error response. `error` is a code of the catalogue; a request's body is never echoed. */
 export const ErrorBody = z
   .object({
     error: z.enum(PROBLEM_CODES).meta({ id: 'ErrorCode' }),
@@ -113,12 +115,12 @@ export class Problem extends Error {
   }
 }
 
-/** What is wrong with a field: where and why, and nothing that the client itself wrote. */
+/** What is invalid in a field: where and why, without any text of the client. */
 export type IssueDescription = { readonly path: string; readonly message: string }
 
 type Issue = { readonly code?: string; readonly path: readonly PropertyKey[]; readonly message: string }
 
-/** The names below these are the client's own, and may be a secret that stands in the wrong place. */
+/** The names below these fields are the client's own, and may be a secret in the wrong place. */
 const FIELDS_OF_FREE_NAMES = new Set<PropertyKey>(['metadata', 'extra_headers', 'extra_body', 'secrets', 'headers'])
 
 /** `fields`: the existing fields at `root`, if they are known. */

@@ -1,4 +1,4 @@
-/** What one conversation may take of the machine: what a client may ask for, and what is in force, by which means. */
+/** Resource limits of a conversation: what a client may request, and what is in effect and how. */
 import { z } from 'zod'
 
 const MIB = 1024 * 1024
@@ -20,7 +20,7 @@ export type RequestedLimits = z.infer<typeof RequestedLimits>
 
 const Limit = z.number().positive().nullable()
 
-/** `cgroup_v2` and `cgroup_v1`: by the kernel. `watchdog`: the server looks, and ends what uses too much. */
+/** `cgroup_v2` and `cgroup_v1`: enforced by the kernel. `watchdog`: the server checks, and ends what uses too much. */
 const Bound = z.enum(['cgroup_v2', 'cgroup_v1', 'watchdog', 'none'])
 export type Bound = z.infer<typeof Bound>
 

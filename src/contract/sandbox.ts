@@ -1,4 +1,4 @@
-/** What the sandbox of a conversation's shells consists of. */
+/** The description of a conversation's sandbox. */
 import { z } from 'zod'
 
 export const Sandbox = z

@@ -1,18 +1,26 @@
-/** A conversation's secrets on the wire: values go in and never come out. No message here repeats a name or a value. */
+/**
+ * A conversation's secrets on the wire: values are written and never returned. No message here quotes a name or a
+ * value.
+ */
 import { z } from 'zod'
 import { OnlyPage } from './page.ts'
 
-/** Characters. A shorter value would be found in innocent text, and could be guessed where it was taken out. */
+/**
+ * In characters. A shorter value would be found in innocent text, and could be guessed from the places where it was
+ * redacted.
+ */
 export const MIN_SECRET_LENGTH = 8
-/** Of one value. The kernel takes no variable of an environment above 128 KiB. */
+/** Per value. The kernel accepts no environment variable above 128 KiB. */
 export const MAX_SECRET_BYTES = 32 * 1024
-/** Of one conversation; with the longest values an environment would still have room for everything else. */
+/** Per conversation; even with the longest values, the environment has room for everything else. */
 export const MAX_SECRETS = 64
 const MAX_NAME_LENGTH = 128
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 
-/** What bash, the dynamic linker, git or this server read or own: a value there would break commands, or run as one. */
+/**
+ * Variables that bash, the dynamic linker, git or this server use: setting them would break commands, or execute code.
+ */
 const RESERVED_NAMES = new Set(
   ['PATH', 'HOME', 'SHELL', 'USER', 'LOGNAME', 'PWD', 'OLDPWD', 'IFS', 'ENV', 'TERM', 'TMPDIR', 'CDPATH', '_'].concat(
     ['PS0', 'PS1', 'PS2', 'PS3', 'PS4', 'PROMPT_COMMAND', 'PROMPT_DIRTRIM', 'SHELLOPTS', 'BASHOPTS', 'BASHPID', 'BASH'],
@@ -32,7 +40,7 @@ const RESERVED_PREFIXES = [
   'GIT_CONFIG',
 ].concat(['LC_', 'HIST', 'COMP_'])
 
-/** Name -> value, as a client sends them. Faults are reported by position: a name may contain a value by mistake. */
+/** Name -> value, as a client sends them. Errors are reported by position: a name may contain a value by mistake. */
 export const Secrets = z
   .record(z.string(), z.string())
   .check(({ value, issues }) => {
@@ -59,7 +67,7 @@ export const PutSecrets = z
   .strictObject({ secrets: Secrets })
   .meta({ id: 'PutSecrets', examples: [{ secrets: { GITHUB_TOKEN: 'ghp_example-value' } }] })
 
-/** A list like any other; there is only one page of it. */
+/** A list like any other, with only one page. */
 export const SecretNames = z
   .object({ items: z.array(z.string()).describe('Names, sorted.'), next_page_id: OnlyPage })
   .meta({ id: 'SecretNames', examples: [{ items: ['DB_URL', 'GITHUB_TOKEN'], next_page_id: null }] })
@@ -76,7 +84,7 @@ function faultOfName(name: string): string | undefined {
 
 function faultOfValue(value: string): string | undefined {
   if (value.includes('\0')) return 'a value must not contain a NUL character'
-  // Not counting what editors and `echo` leave around it, which commands often drop again.
+  // Do not count white space that editors and `echo` add, and that commands often remove again.
   if (value.trim().length < MIN_SECRET_LENGTH) {
     return `a value must have at least ${MIN_SECRET_LENGTH} characters; a shorter one could not be redacted reliably`
   }

@@ -1,6 +1,6 @@
 /**
- * What goes over the WebSockets: frames of JSON, one object each, told apart by `type`. Events come as they are stored, named
- * in PascalCase; the frames that are about the socket itself are named in snake_case.
+ * The WebSocket protocol: frames of JSON, one object each, discriminated by `type`. Stored events have names in
+ * PascalCase; frames about the WebSocket itself have names in snake_case.
  */
 import { z } from 'zod'
 import { CreateConversation, IdempotencyKey } from './conversation.ts'
@@ -13,12 +13,14 @@ import { DecidePermission, PermissionAnswer } from './permission.ts'
 import { ErrorBody } from './problem.ts'
 import { PostTask, Task } from './task.ts'
 
-/** How long a client that sent no `Authorization` header has for its first frame, milliseconds. */
+/** How long a client without an `Authorization` header has for its first frame, in milliseconds. */
 export const AUTH_TIMEOUT_MS = 5000
-/** And how much it may send until then, bytes. */
+/** How much it may send until then, in bytes. */
 export const MAX_AUTH_BYTES = 4096
 
-/** Close codes beyond those of RFC 6455. Any other from 4400 on is 4000 and the HTTP status of the `error` before it. */
+/**
+ * Close codes beyond those of RFC 6455. Any other from 4400 on is 4000 plus the HTTP status of the `error` before it.
+ */
 export const CLOSE_CODES = {
   /** The server stops: RFC 6455, "going away". */
   server_closing: 1001,
@@ -95,7 +97,7 @@ const CancelTaskFrame = z
   .strictObject({ type: z.literal('cancel_task'), id: InAnswer, task_id: z.uuid().toLowerCase() })
   .meta({ id: 'CancelTaskFrame' })
 
-/** What a client may say of a conversation once it is connected to it. */
+/** Frames that a client may send on a conversation's WebSocket. */
 export const CommandFrame = z
   .discriminatedUnion('type', [
     MessageFrame,
@@ -112,14 +114,16 @@ export type CommandFrame = z.infer<typeof CommandFrame>
 const Cursor = z.string().describe('Opaque position to resume from.')
 const AfterSeq = z.int().nonnegative().describe('Position to resume from, as `after_seq`.')
 
-/** The subscription is made: all later events are sent. */
+/** The subscription is active: all later events are sent. */
 const ConversationReadyFrame = z
   .object({ type: z.literal('ready'), conversation_id: z.uuid(), status: Status, after_seq: AfterSeq })
   .meta({ id: 'ConversationReadyFrame' })
 
 const FirehoseReadyFrame = z.object({ type: z.literal('ready'), cursor: Cursor }).meta({ id: 'FirehoseReadyFrame' })
 
-/** The first frame of a socket that made its conversation. No event of the log: it has no `seq`, nor an `id`. */
+/**
+ * The first frame of a WebSocket that created its conversation. Not an event of the log: it has no `seq`, nor an `id`.
+ */
 export const ConversationCreatedFrame = StatusUpdate.pick({ type: true, status: true, previous_status: true })
   .extend({ reason: z.literal('created'), conversation_id: z.uuid(), timestamp: z.iso.datetime() })
   .meta({ id: 'ConversationCreatedFrame' })
@@ -137,13 +141,13 @@ export const AckFrame = z
   .meta({ id: 'AckFrame' })
 export type AckFrame = z.infer<typeof AckFrame>
 
-/** A frame of the client that was not executed; the socket stays open. */
+/** A frame of the client that was not executed; the WebSocket stays open. */
 export const ProblemFrame = z
   .object({ type: z.literal('problem'), id: z.string().optional(), ...ErrorBody.shape })
   .meta({ id: 'ProblemFrame' })
 export type ProblemFrame = z.infer<typeof ProblemFrame>
 
-/** After a silence in which events came that `types` keeps back. */
+/** Sent after a period in which `types` filtered all events out. */
 const ConversationReachedFrame = z
   .object({ type: z.literal('reached'), after_seq: AfterSeq })
   .meta({ id: 'ConversationReachedFrame' })
@@ -152,16 +156,18 @@ const FirehoseReachedFrame = z
   .object({ type: z.literal('reached'), cursor: Cursor })
   .meta({ id: 'FirehoseReachedFrame' })
 
-/** The last frame before the socket is closed, with code 4410. */
+/** The last frame before the WebSocket is closed, with code 4410. */
 export const DeletedFrame = z.object({ type: z.literal('deleted') }).meta({ id: 'DeletedFrame' })
 
-/** The last frame before the socket is closed, with code 1001. */
+/** The last frame before the WebSocket is closed, with code 1001. */
 export const ServerClosingFrame = z.object({ type: z.literal('server_closing') }).meta({ id: 'ServerClosingFrame' })
 
-/** The reader was too slow. The last frame before the socket is closed, with code 4000; come back with the cursor you have. */
+/**
+ * The reader was too slow. The last frame before the WebSocket is closed, with code 4000; reconnect with your cursor.
+ */
 export const LaggedFrame = z.object({ type: z.literal('lagged') }).meta({ id: 'LaggedFrame' })
 
-/** The last frame before the socket is closed, with code 4000 and the status of the error. */
+/** The last frame before the WebSocket is closed, with code 4000 and the status of the error. */
 export const ErrorFrame = z.object({ type: z.literal('error'), ...ErrorBody.shape }).meta({ id: 'ErrorFrame' })
 
 /** Sent live on the firehose. Later readers do not get the events of deleted conversations. */
@@ -177,7 +183,7 @@ const FirehoseEventFrame = z
 
 const END_FRAMES = [ServerClosingFrame, LaggedFrame, ErrorFrame] as const
 
-/** What the server sends on the socket of a conversation; `TransientEvent` only with `deltas`. */
+/** Frames of the server on a conversation's WebSocket; `TransientEvent` only with `deltas`. */
 export const ConversationServerFrame = z
   .union([
     ConversationReadyFrame,
@@ -192,7 +198,7 @@ export const ConversationServerFrame = z
   ])
   .meta({ id: 'ConversationServerFrame' })
 
-/** What the server sends on the socket of the firehose; `TransientEvent` only with `deltas`. */
+/** Frames of the server on the firehose's WebSocket; `TransientEvent` only with `deltas`. */
 export const FirehoseServerFrame = z
   .union([
     FirehoseReadyFrame,

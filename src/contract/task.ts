@@ -1,4 +1,4 @@
-/** Tasks: work that is asked for and followed by its id, as it stands in the log and on the wire. */
+/** Tasks: background work that clients post and follow by id, in the log and on the wire. */
 import { z } from 'zod'
 import { KilledBy } from './command.ts'
 import { UserInput } from './message.ts'
@@ -7,10 +7,10 @@ import { PageLimit } from './page.ts'
 export const TaskStatus = z.enum(['pending', 'running', 'completed', 'error', 'cancelled']).meta({ id: 'TaskStatus' })
 export type TaskStatus = z.infer<typeof TaskStatus>
 
-/** How many ticks, and how long between two of them, a Ticker may ask for. */
+/** Maximum ticks of a Ticker, and maximum seconds between two of them. */
 const MAX_TICKS = 3600
 const [MIN_INTERVAL, MAX_INTERVAL] = [0.1, 3600]
-/** A day, seconds. */
+/** A day, in seconds. */
 const MAX_COMMAND_SECONDS = 86_400
 
 const AgentRun = z

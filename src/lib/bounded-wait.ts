@@ -1,9 +1,9 @@
-/** Bounds waits by a time or a signal. */
+/** Limits waits by a time or a signal. */
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * The signal that the work gets is aborted with the reason of `signal`, or with a `TimeoutError`. `AbortSignal.any` with
- * `AbortSignal.timeout` says the same, but keeps both until the time is over: 2 kB each, ten times as slow.
+ * The signal that the work receives is aborted with the reason of `signal`, or with a `TimeoutError`. `AbortSignal.any`
+ * with `AbortSignal.timeout` does the same, but keeps both until the time is over: 2 kB each, ten times as slow.
  */
 export async function withinTime<T>(
   ms: number,
@@ -24,8 +24,8 @@ export async function withinTime<T>(
 }
 
 /**
- * For work that may not heed its signal. Settles as the work does, or rejects with the signal's reason as soon as that is aborted. What the work gives after that
- * goes to `discard`, and what it throws to nobody.
+ * For work that may ignore its signal. Settles as the work does, or rejects with the signal's reason as soon as that is
+ * aborted. A later result of the work goes to `discard`; a later error is ignored.
  */
 export async function orAborted<T>(
   work: Promise<T>,
@@ -39,7 +39,7 @@ export async function orAborted<T>(
   let isOver = false
   work.then(
     (result) => isOver && discard(result),
-    () => {}, // thrown by the race, or of no interest any more
+    () => {}, // handled by the race, or irrelevant by now
   )
   try {
     return await Promise.race([work, aborted.promise])
@@ -49,7 +49,10 @@ export async function orAborted<T>(
   }
 }
 
-/** Ends only the wait. Returns whether the promise resolves within so many milliseconds; rejects when it rejects by then. */
+/**
+ * Ends only the wait. Returns true if the promise resolves within this many milliseconds; rejects if it rejects by
+ * then.
+ */
 export async function settlesWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
   const timer = new AbortController()
   const inTime = promise.then(() => true)

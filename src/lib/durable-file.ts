@@ -1,4 +1,7 @@
-/** Replaces files atomically, and makes names durable. By paths: not for directories in which others can put a link in the way. */
+/**
+ * Replaces files atomically, and makes their names durable. Works by paths: not for directories in which others can
+ * create links.
+ */
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
@@ -6,15 +9,18 @@ import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 
 type Replacing = {
-  /** False for what can be made again: after a power cut, the file may be the old one, the new one or empty. */
+  /** False for data that can be recreated: after a power failure, the file may be the old one, the new one or empty. */
   readonly durable?: boolean
-  /** A fixed name for the unfinished file where only one writes: the next write then replaces what a crash has left. */
+  /**
+   * A fixed name for the temporary file if there is only one writer: the next write then replaces the remains of a
+   * crash.
+   */
   readonly draft?: string
 }
 
 /**
- * Readers find the old file or the new one, never a part. Durable when it resolves; readable by its owner only. When it
- * throws, the old file stays and nothing is left beside it.
+ * Readers find the old file or the new one, never a part. Durable when it resolves; readable by its owner only. If it
+ * throws, the old file is unchanged and no temporary file is left.
  */
 export async function replaceFile(
   path: string,
@@ -34,12 +40,12 @@ export async function replaceFile(
   if (durable) await syncDirectory(dirname(path))
 }
 
-// On bare descriptors: a FileHandle costs half as much again, and a create waits for several.
+// Use bare descriptors: a FileHandle costs half as much again, and creating a conversation waits for several.
 const openDescriptor = promisify(fs.open)
 const fsync = promisify(fs.fsync)
 const close = promisify(fs.close)
 
-/** A file that was created or renamed may be nameless after a crash until its directory is synced. */
+/** After a crash, a created or renamed file may have no name unless its directory was synced. */
 export async function syncDirectory(path: fs.PathLike): Promise<void> {
   const descriptor = await openDescriptor(path, 'r')
   try {

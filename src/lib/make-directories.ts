@@ -1,11 +1,11 @@
 /**
- * Makes directories. Node's own `mkdir` with `recursive` spins for ever where a file system refuses with ENOENT, as /proc
+ * Creates directories. Node's own `mkdir` with `recursive` loops forever if a file system refuses with ENOENT, as /proc
  * does: one request with such a path would cost the server a thread.
  */
 import { mkdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** `path` and what is missing above it. Throws the system's error, EEXIST for what is no directory. */
+/** Creates `path` and its missing parents. Throws the system's error, EEXIST if it is not a directory. */
 export async function makeDirectories(path: string, mode = 0o777): Promise<void> {
   const missing: string[] = []
   for (let at = path; !(await exists(at)); at = dirname(at)) missing.unshift(at)

@@ -1,6 +1,6 @@
-/** Maps over many items with a bound on how many are under way. */
+/** Maps many items with limited concurrency. */
 
-/** Results in the order of the items. The first failure rejects; no further item is begun after it. */
+/** Results in the order of the items. The first failure rejects; no further item begins after it. */
 export async function mapBounded<T, R>(
   items: readonly T[],
   concurrency: number,

@@ -1,4 +1,6 @@
-/** Opaque page cursors: the sort key and id of the last item shown, so that a list stays stable while items are added. */
+/**
+ * Opaque page cursors: the sort key and id of the last item shown, so that a list stays stable while items are added.
+ */
 
 export type PagePosition = readonly [sortKey: string, id: string]
 
@@ -6,7 +8,7 @@ export function encodePageId(position: PagePosition): string {
   return Buffer.from(JSON.stringify(position)).toString('base64url')
 }
 
-/** Undefined for anything that `encodePageId` did not make. */
+/** Returns undefined for anything that `encodePageId` did not create. */
 export function decodePageId(pageId: string): PagePosition | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.from(pageId, 'base64url').toString())

@@ -1,31 +1,35 @@
 /**
- * The queue for work that must not all run at once. Within one key the order is that of arrival; keys that wait take
- * turns. Own code and not `p-queue`, which has no keys.
+ * A queue for work with limited concurrency. Within one key the order is first in, first out; waiting keys take turns.
+ * Own code and not `p-queue`, which has no keys.
  */
 import { Slots, type SlotLimits } from './slots.ts'
 
 export type QueueTurn = {
   readonly key?: string
-  /** Aborted while the work waits: it leaves the queue at once. Work that has begun must heed its signal itself. */
+  /**
+   * Aborted while the work waits: it leaves the queue immediately. Work that has begun must handle its signal itself.
+   */
   readonly signal?: AbortSignal | undefined
 }
 
-/** For those who do other work while they wait; `run` is for all others. */
+/** For callers that do other work while they wait; all others use `run`. */
 export type Place = {
   /** True if a slot was free immediately. */
   readonly isFree: boolean
-  /** Resolves to true with the slot, to false when the signal is aborted or the place is left before that. Never rejects. */
+  /**
+   * Resolves to true with the slot, to false if the signal is aborted or the place is left before that. Never rejects.
+   */
   readonly given: Promise<boolean>
-  /** Idempotent. Must be called in the end, whether the slot was given or not. */
+  /** Idempotent. Must be called in the end, with or without a slot. */
   readonly leave: () => void
 }
 
-/** Let in by the queue, with a slot that is entered already. */
+/** Admitted by the queue, with a slot that is already entered. */
 type Waiter = { readonly enter: () => void }
 
 export class Queue {
   readonly #slots: Slots
-  /** Sets keep the order of arrival, and a waiter can leave from the middle. */
+  /** Sets keep insertion order, and a waiter can leave from the middle. */
   readonly #waiting = new Map<string, Set<Waiter>>()
 
   constructor(limits: SlotLimits) {
@@ -42,7 +46,7 @@ export class Queue {
 
   /**
    * Settles as the work does, or rejects with the signal's reason if the work did not begin. The work never begins
-   * before `run` has returned. A failure is the caller's alone: the next work runs all the same.
+   * before `run` has returned. A failure only affects its caller: the next work runs nevertheless.
    */
   async run<T>(work: () => Promise<T>, { key = '', signal }: QueueTurn = {}): Promise<T> {
     signal?.throwIfAborted()
@@ -56,7 +60,7 @@ export class Queue {
     }
   }
 
-  /** Never throws. A free slot is given even if the signal is aborted already. */
+  /** Never throws. Gives a free slot even if the signal is already aborted. */
   take({ key = '', signal }: QueueTurn = {}): Place {
     const isFree = this.#slots.enter(key)
     const { given, giveUp } = isFree ? AT_ONCE : this.#wait(key, signal)
@@ -103,13 +107,13 @@ export class Queue {
 
   #leave(key: string): void {
     this.#slots.leave(key)
-    // What was released lets one in, of the first key that may have it.
+    // The released slot admits one waiter, of the first key that may have it.
     for (const [next, same] of this.#waiting) {
       if (!this.#slots.enter(next)) continue
       const [waiter] = same
       if (!waiter) throw new Error('A key without waiters is removed with its last one.')
       this.#remove(next, waiter)
-      // To the back: the keys take turns.
+      // Move it to the end: the keys take turns.
       if (same.size > 0 && this.#waiting.size > 1) {
         this.#waiting.delete(next)
         this.#waiting.set(next, same)

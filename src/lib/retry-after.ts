@@ -1,6 +1,6 @@
-/** The `Retry-After` header, in both of its forms (RFC 9110, 10.2.3). */
+/** Parses the `Retry-After` header, in both of its forms (RFC 9110, 10.2.3). */
 
-/** Milliseconds from now; undefined for what is neither a number of seconds nor a date. */
+/** Returns milliseconds from now; undefined if it is neither a number of seconds nor a date. */
 export function retryAfterMs(value: string, now: number): number | undefined {
   if (isCount(value)) return Number(value) * 1000
   const date = Date.parse(value)

@@ -1,12 +1,12 @@
-/** Counts what is in use at the same time, in all and of one key. Nobody waits here: `queue.ts` adds the waiting. */
+/** Counts what is in use at the same time, in total and per key. Does not wait: `queue.ts` adds that. */
 
-/** No limit where none is given. */
+/** Missing limits are infinite. */
 export type SlotLimits = { readonly limit?: number; readonly perKey?: number }
 
 export class Slots {
   readonly #limit: number
   readonly #perKey: number
-  /** Only where keys have a limit. */
+  /** Used only if keys have a limit. */
   readonly #ofKey = new Map<string, number>()
   #taken = 0
 
@@ -19,7 +19,7 @@ export class Slots {
     return this.#taken
   }
 
-  /** Returns an idempotent release function; undefined when no slot is free. */
+  /** Returns an idempotent release function; undefined if no slot is free. */
   take(key = ''): (() => void) | undefined {
     if (!this.enter(key)) return undefined
     let isTaken = true
@@ -29,7 +29,7 @@ export class Slots {
     }
   }
 
-  /** Takes a slot if one is free. Each `true` is followed by one `leave`. */
+  /** Takes a slot if one is free. Each `true` must be followed by one `leave`. */
   enter(key: string): boolean {
     if (this.#taken >= this.#limit) return false
     if (this.#perKey !== Infinity) {

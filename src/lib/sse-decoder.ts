@@ -1,29 +1,36 @@
 /**
- * Server-sent events from text in pieces of any size, by the rules of the WHATWG HTML standard, section 9.2.6. Own code
- * and not `eventsource-parser` 4.1, whose time is quadratic where CR and LF are mixed: a hostile piece of 64 KiB keeps the
- * event loop for 119 ms, here 4 ms; a MiB of unknown fields 304 ms, here 6 ms. It also holds an event that ends in CR
- * back until the next byte, and drops the one that is not terminated. It takes 0.1 µs for an ordinary event, and this 0.6 µs.
+ * Parses server-sent events from text in pieces of any size, by the rules of the WHATWG HTML standard, section 9.2.6.
+ * Own code and not `eventsource-parser` 4.1, whose time is quadratic if CR and LF are mixed: a malicious piece of 64
+ * KiB blocks the event loop for 119 ms, here 4 ms; a MiB of unknown fields 304 ms, here 6 ms. It also holds an event
+ * that ends in CR back until the next byte, and drops the one that is not terminated. It takes 0.1 µs for an ordinary
+ * event, and this 0.6 µs.
  */
 
 export type SseMessage = { readonly event: string; readonly data: string; readonly id: string }
 
-/** One event's lines may be this long together: a peer that never ends one must not fill the memory. */
+/** Maximum length of one event's lines together: a peer that never ends one must not exhaust the memory. */
 const MAX_EVENT_CHARS = 64 * 1024 * 1024
 
-/** Of lines that are no field of an event. */
+/** For lines that are not a field of an event. */
 const MAX_STRAY_CHARS = 64 * 1024
 
-/** An event has grown beyond what it may be. */
+/** An event has exceeded the maximum size. */
 export class EventTooLarge extends Error {
   override readonly name = 'EventTooLarge'
 }
 
 export type SseDecoder = {
-  /** The events that this piece completes. Throws `EventTooLarge`. */
+  /** Returns the events that this piece completes. Throws `EventTooLarge`. */
   push(piece: string): SseMessage[]
-  /** What is left when the peer has closed. The standard drops it; callers may know that a whole line is still good. */
+  /**
+   * Returns the last event after the peer has closed. The standard drops it; callers may know that a complete line is
+   * still valid.
+   */
   rest(): SseMessage[]
-  /** The lines so far that are no field: the standard drops them; some peers fall back to another format in mid-stream. */
+  /**
+   * Returns the lines so far that are not fields: the standard drops them; some peers switch to another format during
+   * the stream.
+   */
   strayLines(): string
 }
 
@@ -37,7 +44,7 @@ export function createSseDecoder({ maxEventChars = MAX_EVENT_CHARS } = {}): SseD
   let stray = ''
 
   function dispatch(messages: SseMessage[]): void {
-    // Without data there is no event; a peer may send nothing but empty lines.
+    // An event without data does not exist; a peer may send only empty lines.
     if (data.length > 0) messages.push({ event: event || 'message', data: data.join('\n'), id })
     event = ''
     data = []
@@ -68,7 +75,7 @@ export function createSseDecoder({ maxEventChars = MAX_EVENT_CHARS } = {}): SseD
 
   return {
     push(piece) {
-      // A CR ends a line at once, so the LF of a CRLF that arrives with the next piece must not end another one.
+      // A CR ends a line immediately, so the LF of a CRLF that arrives with the next piece must not end another one.
       const start = afterReturn && piece.startsWith('\n') ? 1 : 0
       if (piece !== '') afterReturn = piece.endsWith('\r')
       if (!/[\r\n]/.test(piece.slice(start))) {

@@ -1,15 +1,15 @@
-/** Long work on the event loop, cut into slices: between two of them everybody else has a turn. */
+/** Splits long work on the event loop into slices: between two of them other work gets a turn. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** How long the loop may be kept at a time, milliseconds. */
+/** How long the loop may be blocked at a time, in milliseconds. */
 const SLICE_MS = 20
 
-/** Asked between the steps of the work; waits for a turn of the loop when a slice is over. */
+/** Called between the steps of the work; waits for a turn of the loop when a slice is over. */
 export type Slices = { readonly rest: () => Promise<void> | undefined }
 
 /**
- * Awaiting promises alone gives nobody a turn: they are all settled before the loop goes on. So work that reads what is
- * in memory already has to ask for it.
+ * Awaiting resolved promises alone does not yield: they all settle before the loop continues. So work on data in memory
+ * must call this.
  */
 export function createSlices(): Slices {
   let began = performance.now()

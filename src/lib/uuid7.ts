@@ -1,10 +1,10 @@
 /**
- * Makes UUIDv7 ids (RFC 9562): ordered by time, and within one millisecond by the order they were made in. Own code, as
- * Node's `randomUUIDv7` takes no time and does not order the ids of one millisecond (it takes 201 ns, and this 354 ns).
+ * Creates UUIDv7 ids (RFC 9562): ordered by time, and within one millisecond by creation. Own code, because Node's
+ * `randomUUIDv7` accepts no time and does not order the ids of one millisecond (it takes 201 ns, and this 354 ns).
  */
 import { randomFillSync } from 'node:crypto'
 
-// One system call fills this many random bytes; asking for ten at a time would cost more than the id itself.
+// One system call fills this many random bytes; requesting ten at a time would cost more than the id itself.
 const POOL_BYTES = 8192
 const pool = Buffer.allocUnsafe(POOL_BYTES)
 let used = POOL_BYTES
@@ -12,11 +12,11 @@ let used = POOL_BYTES
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
 let lastMs = -1
-// 26 bits in the places right after the time. It starts below 2^25 in each millisecond, so 33 million ids fit
-// before it could run over: the id's time is therefore always the time asked for, never borrowed from the future.
+// 26 bits directly after the time. It starts below 2^25 in each millisecond, so 33 million ids fit before it could
+// overflow: the id's time is therefore always the given time, never a later one.
 let counter = 0
 
-/** `ms` is the Unix time the id carries. Ids of one process ascend for as long as `ms` doesn't go backwards. */
+/** `ms` is the Unix time in the id. Ids of one process ascend as long as `ms` does not decrease. */
 export function uuid7(ms: number = Date.now()): string {
   const random = takeRandom(10)
   if (ms === lastMs) counter += 1
@@ -30,7 +30,7 @@ export function uuid7(ms: number = Date.now()): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-${high}-${low}-${hex(random + 4, 6)}`
 }
 
-/** The Unix time in milliseconds a UUIDv7 carries; undefined for any other text. */
+/** Returns the Unix time in milliseconds in a UUIDv7; undefined for any other text. */
 export function uuid7Time(id: string): number | undefined {
   if (!/^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/i.test(id)) return undefined
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)

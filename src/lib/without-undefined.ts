@@ -1,4 +1,4 @@
-/** Leaves out what is not set: an absent field and an undefined one are told apart here, and optional inputs give the latter. */
+/** Omits unset fields: absent and undefined fields are different types here, and optional inputs are undefined. */
 
 type Present<T> = { [K in keyof T]: Exclude<T[K], undefined> }
 

@@ -1,11 +1,11 @@
-/** An event as one line that people like to read: the terminal and the server's log show it so. */
+/** Describes an event in one line, for the terminal and the server's log. */
 import type { Event, EventOf } from './event.ts'
 import { partsOfOutput, textOfParts } from '../message.ts'
 
-/** Longer lines are cut: this is for following, the log has the rest. */
+/** Longer lines are cut: the log has the rest. */
 const MAX_CHARS = 200
 
-/** Of a text that may be megabytes; much of it may be spaces. */
+/** Characters read of a text that may be megabytes; much of it may be spaces. */
 const MAX_READ_CHARS = 10_000
 
 export function describeEvent(event: Event): string {
@@ -61,7 +61,7 @@ export function describeEvent(event: Event): string {
 
 const progressOf = ({ progress }: EventOf<'TaskUpdate'>) => (progress ? ` ${progress.done}/${progress.total}` : '')
 
-/** What a call is about: its command where it has one, with the path that it is for, else all of its input. */
+/** Returns the most relevant part of a call's input: its command, if any, with its path, otherwise all of it. */
 export function inputText(input: unknown): string {
   const { command, path } =
     typeof input === 'object' && input !== null ? (input as { command?: unknown; path?: unknown }) : {}
@@ -76,7 +76,8 @@ function asText(value: unknown): string {
 }
 
 function short(text: string): string {
-  // The beginning is enough, and no pattern begins with spaces: each of a long run of them would be a separate start.
+  // The beginning is enough, and no pattern begins with spaces: each position in a long run of them would be a separate
+  // start.
   const lines = text.slice(0, MAX_READ_CHARS).trim().split(/\n\s*/)
   const line = lines.map((each) => each.trimEnd()).join(' ⏎ ')
   return line.length > MAX_CHARS ? `${line.slice(0, MAX_CHARS)}…` : line

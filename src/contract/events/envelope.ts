@@ -1,4 +1,4 @@
-/** What events have in common: the envelope, and the fields that say whose they are. */
+/** What all events share: the envelope, and the fields that identify their origin. */
 import { z } from 'zod'
 
 export const Envelope = z.object({
@@ -10,7 +10,7 @@ export const Envelope = z.object({
 })
 
 export const InRun = { run_id: z.uuid().optional() }
-/** Of the request that it came with. */
+/** The idempotency key of the request. */
 export const Keyed = {
   idempotency_key: z.string().optional(),
   body_hash: z.string().optional().describe('Hash of the request body.'),

@@ -24,7 +24,7 @@ import {
 } from './conversation-events.ts'
 import { NetworkRequest, NetworkDecision, NetworkAccess } from './network-events.ts'
 
-/** Schema version of the events this server writes. A log with a higher one is read, but not run. */
+/** Schema version of the events this server writes. A log with a higher one can be read, but not run. */
 export const EVENT_VERSION = 1
 
 /** Every durable event. */
@@ -60,7 +60,7 @@ export type EventOf<T extends EventType> = Extract<Event, { type: T }>
 export const EVENT_TYPES = Event.options.map((option) => option.shape.type.value)
 export const EventTypeName = z.enum(EVENT_TYPES).meta({ id: 'EventType' })
 
-/** What a writer gives the log; the log adds the rest of the envelope. */
+/** What a writer passes to the log; the log adds the rest of the envelope. */
 export type EventDraft = {
   [T in EventType]: Omit<EventOf<T>, 'id' | 'seq' | 'timestamp' | 'conversation_id' | 'version'>
 }[EventType]

@@ -1,4 +1,4 @@
-/** How events are asked for: the queries of the list, the count and the stream, and their answers. */
+/** Requests for events: the queries of the list, the count and the stream, and their responses. */
 import { z } from 'zod'
 import { ConversationId } from '../conversation.ts'
 import { Ticket } from '../key.ts'
@@ -17,7 +17,7 @@ const StreamTypeName = z
 
 const Seq = z.coerce.number().int().nonnegative()
 
-/** A name that no event has is refused: it would never match. */
+/** Refuses a name that no event has: it would never match. */
 function typeNames<const T extends string>(known: z.ZodEnum<{ [K in T]: K }>) {
   return listOf(known, MAX_TYPES).describe('Only these types. Repeat the parameter, or separate names with commas.')
 }
@@ -75,7 +75,7 @@ export const StreamEvents = z.strictObject({
 })
 export type StreamEvents = z.infer<typeof StreamEvents>
 
-/** For the socket that creates its conversation: it receives all of its events. */
+/** For the WebSocket that creates its conversation: it receives all of its events. */
 export const StreamNewConversation = StreamEvents.omit({ after_seq: true, ticket: true }).extend({
   create: z
     .enum(['defaults', 'frame'])

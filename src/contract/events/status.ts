@@ -46,6 +46,6 @@ export const ToolErrorType = z
   .meta({ id: 'ToolErrorType' })
 export type ToolErrorType = z.infer<typeof ToolErrorType>
 
-/** Reasons of a `StatusUpdate` that leaves the status `running`: the run waits until fewer others work; it works now. */
+/** Reasons of a `StatusUpdate` with the status `running`: the run waits until fewer others work; it works now. */
 export const QUEUED = 'queued'
 export const DEQUEUED = 'dequeued'

@@ -1,4 +1,4 @@
-/** What an event stream (SSE) sends: the `data` of its frames, one union told apart by `type`. */
+/** The `data` of an event stream's (SSE) frames, one union discriminated by `type`. */
 import { z } from 'zod'
 import { Event } from './event.ts'
 import { TransientEvent } from './transient-event.ts'
@@ -18,7 +18,7 @@ export const FirehoseStreamEvent = z.discriminatedUnion('type', [...EVENTS, Conv
 })
 
 /**
- * For clients that take a stream apart themselves: it is in the API description only.
+ * For clients that parse a stream themselves; only in the API description.
  * @public
  */
 export const StreamFrame = z

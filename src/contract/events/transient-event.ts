@@ -1,4 +1,7 @@
-/** What is shown live and never stored: the text of a message while it is written, the output of a command while it runs. */
+/**
+ * Events that are published live and never stored: the text of a message while it is written, the output of a command
+ * while it runs.
+ */
 import { z } from 'zod'
 import { InRun } from './envelope.ts'
 
@@ -38,7 +41,7 @@ const ToolOutputDelta = Transient.extend({
 }).meta({ id: 'ToolOutputDelta' })
 type ToolOutputDelta = z.infer<typeof ToolOutputDelta>
 
-/** Shown live to those who ask for deltas; without `seq`, never stored, never replayed. */
+/** Published live to readers with `deltas`; without `seq`, never stored, never replayed. */
 export const TransientEvent = z
   .discriminatedUnion('type', [AssistantDelta, AssistantAborted, ToolOutputDelta])
   .meta({ id: 'TransientEvent' })

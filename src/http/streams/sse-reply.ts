@@ -1,4 +1,4 @@
-/** A feed of events as an SSE response: cursors in, frames out, at the pace of the reader. */
+/** Sends a feed of events as an SSE response: cursors in, frames out, at the reader's pace. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../contract/problem.ts'
 import type { FeedSource, FollowOptions } from '../../events/event-feed.ts'
@@ -12,24 +12,24 @@ import type { StreamWriter } from './stream-writer.ts'
 import { createStreamWriter } from './stream-writer.ts'
 
 export type StreamOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas'> & {
-  /** What the reader may be behind, bytes. */
+  /** How many bytes the reader may be behind. */
   readonly bufferBytes: number
-  /** The cursor with which the reader resumes after this position. */
+  /** Returns the cursor with which the reader resumes after this position. */
   readonly cursorAt?: (position: number) => string
-  /** For a reader who must not learn that there are events it does not get: only events move its cursor. */
+  /** For a reader that must not learn about events it does not receive: only events move its cursor. */
   readonly hidesProgress?: boolean
-  /** Aborted when the key of the reader has ended: so does the stream, without a last frame. */
+  /** Aborted when the reader's key is revoked or expires: the stream ends without a last frame. */
   readonly ended: AbortSignal
-  /** Called when it begins; the returned function is called with how it ended. */
+  /** Called at the start; the returned function is called with the outcome. */
   readonly onOpen: () => (end: { readonly lagged: boolean }) => void
 }
 
-/** A reader that takes nothing for so long is cut off, milliseconds. */
+/** A reader that reads nothing for this long is disconnected, in milliseconds. */
 const STALL_TIMEOUT_MS = 60_000
 
 /**
- * How soon a client comes back, milliseconds. Without an empty line: some clients report one as an event, though nothing
- * was before it.
+ * Reconnection delay of clients, in milliseconds. Without an empty line: some clients report one as an event, though
+ * nothing came before it.
  */
 const HELLO = 'retry: 1000\n'
 
@@ -41,7 +41,7 @@ const GOODBYE: Readonly<Record<FeedEnd, string>> = {
   aborted: '',
 }
 
-/** A route option: 406 for a client that takes no event stream, in the form all errors have. */
+/** A route option: 406 for a client that does not accept event streams, in the common error format. */
 export async function requireEventStream(request: FastifyRequest): Promise<void> {
   const accept = request.headers.accept
   if (accept === undefined || /text\/event-stream|text\/\*|\*\/\*/i.test(accept)) return
@@ -57,7 +57,7 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
   const signal = closeSignal(reply, ended)
   const feed = follow(source, { ...following, signal, limits: feedLimits(bufferBytes) })
 
-  // The feed listens before the client sees the first byte, so the client receives the events of its next requests.
+  // Subscribe before the client sees the first byte, so that it receives the events of its next requests.
   let next = feed.next()
   const onEnd = onOpen()
   let lagged = false
@@ -87,7 +87,7 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
       next = feed.next()
     }
   } catch (error) {
-    // The head is sent already: the client gets an error frame, reconnects with its cursor, and then gets the status.
+    // The head is already sent: the client gets an error frame, reconnects with its cursor, and then gets the status.
     next.catch(() => {})
     const problem =
       error instanceof Problem
@@ -102,19 +102,22 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
   }
 }
 
-/** A comment, with the cursor where a type filter held back the events that moved it. Only an empty line makes it count. */
+/**
+ * A comment, with the cursor if a type filter held back the events that moved it. Only an empty line makes it take
+ * effect.
+ */
 const heartbeat = (cursor: string | undefined) => (cursor === undefined ? ': heartbeat\n' : `id: ${cursor}\n\n`)
 
 async function untilDrained(stream: StreamWriter, reply: FastifyReply, signal: AbortSignal): Promise<void> {
   try {
     await withinTime(STALL_TIMEOUT_MS, signal, (inTime) => stream.drained(inTime))
   } catch {
-    // It has read nothing for so long that it will not read a farewell either.
+    // It has read nothing for so long that it will not read a last frame either.
     reply.raw.destroy()
   }
 }
 
-/** Where a client resumes in a log; undefined for new events only. */
+/** Returns where a client resumes in a log; undefined for new events only. */
 export function seqAfter(lastEventId: string | undefined, after_seq: number | undefined): number | undefined {
   return lastEventId === undefined ? after_seq : parseEventId(lastEventId)
 }

@@ -1,4 +1,4 @@
-/** How many streams are open on one thing at a time, whichever way they go out. */
+/** Limits the number of open streams per conversation, for all transports together. */
 import { Problem } from '../../contract/problem.ts'
 import { Slots } from '../../lib/slots.ts'
 
@@ -7,10 +7,10 @@ export type StreamSlots = {
   readonly take: (id: string) => () => void
 }
 
-/** Seconds: streams end when their readers go, which nobody knows beforehand. */
+/** In seconds: nobody knows when readers will disconnect. */
 const RETRY_AFTER_S = 5
 
-/** `max` for each id; `of` names what it is the id of. */
+/** `max` per id; `of` describes the id in messages. */
 export function createStreamSlots(max: number, of = 'this conversation'): StreamSlots {
   const slots = new Slots({ perKey: max })
   return {
@@ -26,7 +26,7 @@ export function createStreamSlots(max: number, of = 'this conversation'): Stream
   }
 }
 
-/** Of the firehose, which there is one of. */
+/** Slots of the firehose, of which there is only one. */
 export type FirehoseSlots = { readonly take: () => () => void }
 
 export function createFirehoseSlots(max: number): FirehoseSlots {

@@ -1,23 +1,25 @@
 /**
- * How pieces of a response that streams reach the socket: each as one write of bytes that all its readers share. Own
- * code, as Node's `write` frames each piece again for every reader; with 50 readers that is a third of all the work.
+ * Writes the pieces of a streamed response to the socket: each as one write of bytes that all readers share. Own code,
+ * because Node's `write` frames each piece again for every reader; with 50 readers that is a third of all the work.
  */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 
 export type StreamWriter = {
-  /** Answers whether there is room for more; without, await `drained` first. */
+  /** Returns true if there is room for more; otherwise await `drained` first. */
   readonly write: (piece: Buffer | string) => boolean
   /** Rejects when the signal aborts. */
   readonly drained: (signal: AbortSignal) => Promise<unknown>
 }
 
-/** To be called when the head is written. Node's `write` also takes three parts and a turn of the event loop for each piece. */
+/**
+ * Call it after the head is written. Node's `write` also needs three parts and a turn of the event loop for each piece.
+ */
 export function createStreamWriter(response: ServerResponse): StreamWriter {
-  // Pieces must not overtake it.
+  // Pieces must not overtake the head.
   response.flushHeaders()
   const { socket } = response
-  // HTTP/1.0 has no chunks, and a pipelined response no socket yet.
+  // HTTP/1.0 has no chunks, and a pipelined response has no socket yet.
   const isDirect = socket !== null && response.chunkedEncoding
   const target = isDirect ? socket : response
   return {
@@ -26,7 +28,7 @@ export function createStreamWriter(response: ServerResponse): StreamWriter {
   }
 }
 
-/** A chunk lives no longer than the bytes it was made of. */
+/** A chunk lives no longer than the bytes it was made from. */
 const chunks = new WeakMap<Buffer, Buffer>()
 
 const CRLF = Buffer.from('\r\n')

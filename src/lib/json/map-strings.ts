@@ -1,6 +1,6 @@
 /**
- * Applies one change to every string inside a JSON value, names of fields included, and to numbers as they are written:
- * one that would read differently becomes that text. What nothing changes in is answered as it is.
+ * Applies one change to every string inside a JSON value, including field names, and to numbers as they are written: a
+ * number whose text changes becomes that text. Unchanged values are returned as they are.
  */
 export function mapStrings(value: unknown, map: (text: string) => string): unknown {
   if (typeof value === 'string') return map(value)
@@ -24,7 +24,9 @@ export function mapStrings(value: unknown, map: (text: string) => string): unkno
   return isSame ? value : Object.fromEntries(mapped)
 }
 
-/** The texts that `mapStrings` would change, one by one: of many thousands, other work can have its turn in between. */
+/**
+ * Yields the texts that `mapStrings` would change: with many thousands, the caller can yield to other work in between.
+ */
 export function* stringsIn(value: unknown): Generator<string> {
   if (typeof value === 'string') yield value
   else if (typeof value === 'number') yield String(value)

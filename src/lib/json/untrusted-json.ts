@@ -1,25 +1,27 @@
-/** Parses JSON that somebody else wrote. The only file that decides how deep and how large the values in it may be. */
+/** Parses JSON from untrusted sources. The only file that decides how deep and how large its values may be. */
 
-/** Code that walks a value calls itself once for each level, and the stack ends somewhere. */
+/** Code that walks a value recurses once per level, and the stack is limited. */
 const MAX_JSON_DEPTH = 100
 
 /** Small values cost far more than their characters: ten million characters of `[],` take a second to parse. */
 const MAX_JSON_VALUES = 50_000
 
-/** The text is not read; the message is a clause that says why, and repeats nothing of it. */
+/** The text was not parsed; the message is a clause that says why, and quotes nothing of it. */
 export class ComplexJson extends Error {
   override readonly name = 'ComplexJson'
 }
 
 type JsonLimits = { readonly depth?: number; readonly values?: number }
 
-/** Throws `ComplexJson` before anything is built, and a `SyntaxError` for what is no JSON. */
+/** Throws `ComplexJson` before anything is built, and a `SyntaxError` for invalid JSON. */
 export function parseUntrustedJson(text: string, limits?: JsonLimits): unknown {
   refuseComplexJson(text, limits)
   return JSON.parse(text)
 }
 
-/** Undefined for what is no JSON or no object; also for an object that is too deep or too large to be worked with. */
+/**
+ * Returns undefined for invalid JSON, for other values than objects, and for an object that is too deep or too large.
+ */
 export function parseJsonObject(text: string): Record<string, unknown> | undefined {
   try {
     const value = parseUntrustedJson(text)
@@ -27,12 +29,12 @@ export function parseJsonObject(text: string): Record<string, unknown> | undefin
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an object that is not a list
     return isObject ? (value as Record<string, unknown>) : undefined
   } catch {
-    // No JSON at all, or too much of it: the same answer.
+    // Invalid JSON and excessive JSON have the same result.
     return undefined
   }
 }
 
-/** Time is linear to the text. What is no JSON may pass: the parser refuses it. */
+/** Runs in linear time. Invalid JSON may pass: the parser refuses it. */
 export function refuseComplexJson(
   text: string,
   { depth = MAX_JSON_DEPTH, values = MAX_JSON_VALUES }: JsonLimits = {},
@@ -54,7 +56,7 @@ export function refuseComplexJson(
 const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c]
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-/** Where the quote is that ends the string whose first character is at `start`. */
+/** Returns the position of the closing quote of the string whose first character is at `start`. */
 function endOfString(text: string, start: number): number {
   for (let from = start; ;) {
     const quote = text.indexOf('"', from)

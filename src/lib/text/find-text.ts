@@ -1,31 +1,34 @@
 /**
- * Finds a text in a text, or bytes in bytes, in time linear to both (Knuth, Morris and Pratt). `indexOf` multiplies the
- * two lengths where they repeat themselves: 25,000 characters in a megabyte of `a` take it ten seconds.
+ * Finds a text in a text, or bytes in bytes, in linear time (Knuth, Morris and Pratt). `indexOf` multiplies the two
+ * lengths if the texts are repetitive: 25,000 characters in a megabyte of `a` take it ten seconds.
  */
 /* oxlint-disable typescript/no-non-null-assertion -- indexes into the borders and the wanted bytes, which have the same length */
 import type { Slices } from '../time-slices.ts'
 
-/** Where the sequence is at or after `from`, -1 when it is nowhere. Read for several finds, it goes on where it stood. */
+/**
+ * Returns the position of the sequence at or after `from`, -1 if there is none. Consecutive finds continue where the
+ * last one stopped.
+ */
 export type Finder = (from: number) => number
 
 /** A short text cannot multiply much, and the engine compares many characters at once. */
 const SHORT = 16
 
-/** Characters that are looked at before others get a turn. */
+/** Characters scanned before other work gets a turn. */
 const STEP = 500_000
 
 export function indexOfText(text: string, wanted: string, from = 0): number {
   return createTextFinder(text, wanted)(from)
 }
 
-/** For several searches of one text: overlapping finds, too, cost each character once when `from` only grows by one. */
+/** For several searches of one text: even overlapping finds scan each character once if `from` only grows by one. */
 export function createTextFinder(text: string, wanted: string): Finder {
   if (wanted.length <= SHORT) return (from) => text.indexOf(wanted, from)
   const search = searchOf(text, wanted)
   return (from) => search(from, Infinity)!
 }
 
-/** The same for texts of megabytes: between its steps others get a turn. */
+/** For texts of megabytes: yields to other work between its steps. */
 export function createPatientFinder(text: string, wanted: string, slices: Slices): (from: number) => Promise<number> {
   if (wanted.length <= SHORT) return (from) => Promise.resolve(text.indexOf(wanted, from))
   const search = searchOf(text, wanted)
@@ -44,7 +47,7 @@ export function createByteSearch(wanted: Uint8Array): (bytes: Buffer, from: numb
   return (bytes, from) => createSearch(bytes.length, () => [bytes, 0], wanted, borders)(from, Infinity)!
 }
 
-/** Where a text begins that has the same characters as `wanted`, whatever whitespace is in either. */
+/** Returns the start of a text with the same characters as `wanted`, ignoring whitespace in both. */
 export function indexIgnoringSpace(text: string, wanted: string): number {
   const bare = withoutSpace(wanted)
   if (bare.length === 0) return -1
@@ -60,23 +63,23 @@ export function indexIgnoringSpace(text: string, wanted: string): number {
   return -1
 }
 
-/** Where the last `count` characters up to `at` begin, whitespace not counted. */
+/** Returns the start of the last `count` characters before `at`, not counting whitespace. */
 function backOver(text: string, at: number, count: number): number {
   for (let left = count; ; at--) if (!isSpace(text.charCodeAt(at)) && --left === 0) return at
 }
 
-/** Numbers, and not a string: a loop over them takes half the time. */
+/** Numbers instead of a string: a loop over them takes half the time. */
 type Codes = Uint8Array | Uint16Array
 
 /** A part of a sequence, and where it begins. */
 type Window = readonly [codes: Codes, start: number]
 
-/** Characters of a text that are turned into numbers at a time. */
+/** Characters of a text that are converted to numbers at a time. */
 const WINDOW = 65_536
 
 /**
- * Looks at `most` elements at or after `from`, or where it stopped before. Where the sequence is, -1 when it is nowhere,
- * undefined when there is more to look at.
+ * Scans `most` elements at or after `from`, or from where it stopped before. Returns the position of the sequence, -1
+ * if there is none, undefined if there is more to scan.
  */
 type Search = (from: number | undefined, most: number) => number | undefined
 
@@ -92,7 +95,7 @@ function createSearch(length: number, windowAt: (at: number) => Window, wanted: 
   let lastFound = -1
   let window: Window = [new Uint8Array(), 0]
   return (from, most) => {
-    // What the last find has in common with the next is not looked at again.
+    // The common part of the last find and the next one is not scanned again.
     if (lastFound >= 0 && from === lastFound + 1) matched = borders[wanted.length - 1]!
     else if (from !== undefined) [at, matched] = [from, 0]
     const stop = Math.min(length, at + most)
@@ -114,7 +117,10 @@ function createSearch(length: number, windowAt: (at: number) => Window, wanted: 
   }
 }
 
-/** For each beginning of the sequence: how long its longest border is, a part that it both begins and ends with. */
+/**
+ * Returns for each beginning of the sequence the length of its longest border, a part that it both begins and ends
+ * with.
+ */
 function bordersOf(wanted: Codes): Uint32Array {
   const borders = new Uint32Array(wanted.length)
   for (let at = 1, border = 0; at < wanted.length; at++) {
@@ -141,7 +147,7 @@ function withoutSpace(text: string): Uint16Array {
   return codes.subarray(0, length)
 }
 
-/** What `\s` means in a regular expression. */
+/** The characters of `\s` in a regular expression. */
 function isSpace(code: number): boolean {
   if (code <= 0x20) return code === 0x20 || (code >= 0x09 && code <= 0x0d)
   if (code < 0xa0) return false

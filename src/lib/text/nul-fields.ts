@@ -1,6 +1,6 @@
 /** Splits a byte stream into its NUL-terminated fields, in bounded memory. */
 
-/** Answers a function to be given each chunk. A field longer than `maxLength` is told as `undefined`. */
+/** Returns a function that receives each chunk. A field longer than `maxLength` is reported as `undefined`. */
 export function splitNulFields(
   maxLength: number,
   onField: (field: Buffer | undefined) => void,
@@ -10,7 +10,7 @@ export function splitNulFields(
 
   const add = (part: Uint8Array) => {
     length += part.length
-    // Copied: a chunk is a view on a larger buffer, which would be kept alive with it.
+    // Copy it: a chunk is a view on a larger buffer, which it would keep alive.
     if (length <= maxLength) parts.push(Buffer.from(part))
     else parts = []
   }

@@ -1,6 +1,9 @@
-/** Where a run of bytes may be cut without splitting a UTF-8 character. */
+/** Finds where a run of bytes may be cut without splitting a UTF-8 character. */
 
-/** The length of the longest prefix that does not end inside a character. Bytes that are not UTF-8 are never held back. */
+/**
+ * Returns the length of the longest prefix that does not end inside a character. Bytes that are not UTF-8 are never
+ * held back.
+ */
 export function completeUtf8Length(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0
@@ -10,7 +13,7 @@ export function completeUtf8Length(bytes: Uint8Array): number {
   return bytes.length
 }
 
-/** The index of the first byte that can begin a character: what precedes it belongs to one that was cut off. */
+/** Returns the index of the first byte that can begin a character: bytes before it belong to a truncated one. */
 export function firstUtf8Start(bytes: Uint8Array): number {
   let index = 0
   while (index < Math.min(3, bytes.length) && isContinuation(bytes[index] ?? 0)) index++
