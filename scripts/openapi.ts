@@ -15,7 +15,7 @@ import manifest from '../package.json' with { type: 'json' }
 import { WebhookBody, WebhookHeaders } from '../src/contract/callback.ts'
 import type { ProblemCode } from '../src/contract/problem.ts'
 import { TAGS, errorResponses } from '../src/http/describe-route.ts'
-import { scopeOf } from '../src/http/guards/route-scopes.ts'
+import { scopesOf } from '../src/http/guards/route-scopes.ts'
 import { registerRoutes } from '../src/http/register-routes.ts'
 import { describeChannels } from './asyncapi.ts'
 import { DESCRIPTIONS, PARAMETERS } from './openapi/descriptions.ts'
@@ -48,7 +48,7 @@ export async function describeApi(): Promise<string> {
             type: 'http',
             scheme: 'bearer',
             description:
-              'The master key of the server, OPENHANDS_MASTER_KEY, or an API key with the scope that `x-required-scope` names. Must not be in a URL.',
+              'The master key of the server, OPENHANDS_MASTER_KEY, or an API key with the scopes that `x-required-scopes` names. Must not be in a URL.',
           },
         },
       },
@@ -163,8 +163,8 @@ function describeWith(toJsonSchema: SwaggerTransform): SwaggerTransform {
     const response = describeResponses({ ...errorResponses(errors, kind), ...schema.response })
     const described = toJsonSchema(nameWildcard({ ...document, schema: { ...schema, response } }))
     if (isPublic) return { ...described, schema: { ...described.schema, security: [] } }
-    const scope = scopeOf([document.route.method].flat()[0] ?? '', document.url)
-    return { ...described, schema: { ...described.schema, ...(scope && { 'x-required-scope': scope }) } }
+    const scopes = scopesOf([document.route.method].flat()[0] ?? '', document.url)
+    return { ...described, schema: { ...described.schema, 'x-required-scopes': scopes } }
   }
 }
 

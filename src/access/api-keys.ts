@@ -15,6 +15,10 @@ import { hashCredential, makeCredential } from './credential.ts'
 import { codeOf } from '../lib/error-code.ts'
 
 const MAX_KEYS = 10_000
+/** The valid one, and those of rotations whose overlap is not over. */
+const MAX_CREDENTIALS = 10
+/** The last moment that RFC 3339 can write. */
+const LAST_TIME = Date.parse('9999-12-31T23:59:59.999Z')
 const PREFIX_CHARS = 'ask_'.length + 4
 /** The resolution of `last_used_at`, so that requests do not write to disk. */
 const USE_RESOLUTION_MS = 60_000
@@ -52,6 +56,7 @@ export class ApiKeys implements AsyncDisposable {
   readonly #lastUsed = new Map<string, number>()
   #areUsesUnwritten = false
   #expiry: NodeJS.Timeout | undefined
+  #useTimer: NodeJS.Timeout | undefined
   #isClosed = false
 
   private constructor(path: string, keys: readonly StoredKey[], now: () => number) {
@@ -119,20 +124,22 @@ export class ApiKeys implements AsyncDisposable {
   }
 
   /**
-   * Creates a new credential for the same key; the previous one stays valid for `overlap_seconds`. Throws
-   * `key_not_found`.
+   * Creates a new credential for the same key; the previous one stays valid for `overlap_seconds`, and those before it for
+   * as long as they were to be: a rotation that is repeated after a lost response ends nothing. An overlap of 0 ends all
+   * of them. Throws `key_not_found`.
    */
   async rotate(id: string, { overlap_seconds }: RotateKey): Promise<CreatedKey> {
     return await this.#changes.run(async () => {
       const stored = this.#stored(id)
       const key = makeCredential('ask_')
-      const [current] = stored.credentials
+      const [current, ...older] = stored.credentials
       const until = new Date(this.#now() + overlap_seconds * 1000).toISOString()
-      const previous = current && overlap_seconds > 0 ? [{ ...current, expires_at: until }] : []
+      const overlapping = older.filter(({ expires_at }) => timeOf(expires_at) > this.#now())
+      const previous = current && overlap_seconds > 0 ? [{ ...current, expires_at: until }, ...overlapping] : []
       const rotated: StoredKey = {
         ...stored,
         prefix: key.slice(0, PREFIX_CHARS),
-        credentials: [{ hash: hashCredential(key) }, ...previous],
+        credentials: [{ hash: hashCredential(key) }, ...previous].slice(0, MAX_CREDENTIALS),
       }
       await this.#write(new Map([...this.#keys, [id, rotated]]))
       return { ...this.#shown(rotated), key }
@@ -153,13 +160,16 @@ export class ApiKeys implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#expiry)
+    clearTimeout(this.#useTimer)
     // This must not make a shutdown fail.
     if (this.#areUsesUnwritten) await this.#changes.run(() => this.#write(this.#keys)).catch(() => {})
   }
 
   async #write(keys: ReadonlyMap<string, StoredKey>): Promise<void> {
     const stored = [...keys.values()].map((key) => ({ ...key, ...this.#useOf(key) }))
-    await replaceFile(this.#path, `${JSON.stringify({ version: 1, keys: stored }, undefined, 2)}\n`)
+    await replaceFile(this.#path, `${JSON.stringify({ version: 1, keys: stored }, undefined, 2)}\n`, {
+      draft: `${this.#path}.draft`,
+    })
     this.#keys = keys
     this.#areUsesUnwritten = false
     this.#learn()
@@ -194,6 +204,13 @@ export class ApiKeys implements AsyncDisposable {
     if (now - (this.#lastUsed.get(id) ?? 0) < USE_RESOLUTION_MS) return
     this.#lastUsed.set(id, now)
     this.#areUsesUnwritten = true
+    this.#useTimer ??= setTimeout(() => this.#writeUses(), USE_RESOLUTION_MS).unref()
+  }
+
+  /** Not worth an error: the time is written with the next change. */
+  #writeUses(): void {
+    this.#useTimer = undefined
+    if (this.#areUsesUnwritten) this.#changes.run(() => this.#write(this.#keys)).catch(() => {})
   }
 
   #useOf({ id, last_used_at }: StoredKey): Pick<StoredKey, 'last_used_at'> {
@@ -209,17 +226,19 @@ export class ApiKeys implements AsyncDisposable {
   }
 
   #shown({ credentials, ...stored }: StoredKey): ApiKey {
-    const until = credentials[1]?.expires_at
-    const isOverlapping = until !== undefined && timeOf(until) > this.#now()
+    const [, ...previous] = credentials
+    const until = Math.max(...previous.map(({ expires_at }) => timeOf(expires_at)))
     return {
       ...stored,
       ...this.#useOf({ ...stored, credentials }),
-      ...(isOverlapping && { previous_valid_until: until }),
+      ...(until > this.#now() && { previous_valid_until: new Date(until).toISOString() }),
     }
   }
 
-  /** Throws `invalid_request` for a time in the past. */
+  /** Throws `invalid_request` for a time in the past, or too late to be written. */
   #future(time: string): string {
+    if (timeOf(time) > LAST_TIME)
+      throw new Problem('invalid_request', 'expires_at is after the year 9999 in UTC. Leave it out for no expiry.')
     if (timeOf(time) > this.#now()) return new Date(time).toISOString()
     throw new Problem('invalid_request', 'expires_at is in the past. Use a time in the future.')
   }

@@ -9,8 +9,8 @@ import type { Access } from './access.ts'
 import { hashCredential, makeCredential } from './credential.ts'
 
 const TICKET_LIFETIME_MS = 30_000
-/** Maximum number of unused tickets; above it the oldest is removed. */
-const MAX_TICKETS = 10_000
+/** Maximum number of unused tickets of one key; above it its oldest is removed. */
+const MAX_TICKETS_PER_KEY = 1000
 
 type Issued = {
   readonly access: Access
@@ -19,9 +19,13 @@ type Issued = {
   readonly expiresAt: number
 }
 
+const holderOf = ({ key }: Access): string => key?.id ?? 'master key'
+
 export class StreamTickets {
   /** By hash, oldest first. */
   readonly #issued = new Map<string, Issued>()
+  /** The hashes of the tickets of each key, oldest first. */
+  readonly #byHolder = new Map<string, Set<string>>()
   readonly #now: () => number
 
   constructor(now: () => number = Date.now) {
@@ -32,10 +36,8 @@ export class StreamTickets {
     const ticket = makeCredential('ast_')
     const expiresAt = this.#now() + TICKET_LIFETIME_MS
     this.#forgetExpired()
-    const [oldest] = this.#issued.keys()
-    if (this.#issued.size >= MAX_TICKETS && oldest !== undefined) this.#issued.delete(oldest)
     const narrowed = access.narrowedTo(scopes, conversation_id)
-    this.#issued.set(hashCredential(ticket), { access: narrowed, conversationId: conversation_id, expiresAt })
+    this.#add(hashCredential(ticket), { access: narrowed, conversationId: conversation_id, expiresAt })
     return { ticket, expires_at: new Date(expiresAt).toISOString() }
   }
 
@@ -43,7 +45,7 @@ export class StreamTickets {
   redeem(ticket: string, conversationId: string | undefined): Access {
     const hash = hashCredential(ticket)
     const issued = this.#issued.get(hash)
-    this.#issued.delete(hash)
+    if (issued) this.#remove(hash, issued)
     const isValid = issued && issued.expiresAt > this.#now() && !issued.access.ended.aborted
     if (isValid && issued.conversationId === conversationId) return issued.access
     throw new Problem(
@@ -54,9 +56,27 @@ export class StreamTickets {
 
   #forgetExpired(): void {
     const now = this.#now()
-    for (const [hash, { expiresAt }] of this.#issued) {
-      if (expiresAt > now) return
-      this.#issued.delete(hash)
+    for (const [hash, issued] of this.#issued) {
+      if (issued.expiresAt > now) return
+      this.#remove(hash, issued)
     }
+  }
+
+  #add(hash: string, issued: Issued): void {
+    const holder = holderOf(issued.access)
+    const own = this.#byHolder.get(holder) ?? new Set()
+    const [oldest] = own
+    const evicted = oldest !== undefined && own.size >= MAX_TICKETS_PER_KEY ? this.#issued.get(oldest) : undefined
+    if (oldest !== undefined && evicted) this.#remove(oldest, evicted)
+    this.#byHolder.set(holder, own.add(hash))
+    this.#issued.set(hash, issued)
+  }
+
+  #remove(hash: string, { access }: Issued): void {
+    const holder = holderOf(access)
+    const own = this.#byHolder.get(holder)
+    own?.delete(hash)
+    if (own?.size === 0) this.#byHolder.delete(holder)
+    this.#issued.delete(hash)
   }
 }

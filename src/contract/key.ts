@@ -13,7 +13,7 @@ export type Scope = z.infer<typeof Scope>
 const KeyName = z.string().min(1).max(100).describe('For people: shown in lists and in the audit log.')
 const KeyUserId = z.string().min(1).max(200)
 
-const MAX_CONVERSATIONS = 1000
+const MAX_CONVERSATIONS = 200
 
 /** The restrictions of a key. Absent: all conversations. */
 const Limits = {

@@ -33,7 +33,7 @@ export function logRequest(request: FastifyRequest, reply: FastifyReply): void {
 /** A WebSocket is logged when it closes. */
 export function logSocket(request: FastifyRequest, end: { readonly close: number; readonly ms: number }): void {
   const { method, routeOptions } = request
-  const isAllowed = request.keyFingerprint !== undefined && !request.isKeyRefused
+  const isAllowed = request.access !== undefined && !request.isKeyRefused
   const facts = { method, route: routeOptions.url, status: 101, ...end, ...whoOf(request) }
   request.log.info(facts, isAllowed ? 'request' : 'audit')
 }

@@ -56,11 +56,14 @@ test('a ticket allows reading its conversation, within the limits of the key, an
   expect(() => tickets.redeem(unused.ticket, ID)).toThrow(INVALID)
 })
 
-test('tickets nobody uses are bounded: the oldest gives way', () => {
+test('unused tickets of one key are bounded: its oldest is removed, and none of another key', () => {
   const tickets = new StreamTickets()
-  const first = tickets.issue(accessOf(), ofFirehose)
-  const second = tickets.issue(accessOf(), ofFirehose)
-  for (let made = 2; made <= 10_000; made++) tickets.issue(accessOf(), ofFirehose)
+  const other = tickets.issue(Access.master(), ofFirehose)
+  const own = accessOf()
+  const first = tickets.issue(own, ofFirehose)
+  const second = tickets.issue(own, ofFirehose)
+  for (let made = 2; made <= 1000; made++) tickets.issue(own, ofFirehose)
   expect(() => tickets.redeem(first.ticket, undefined)).toThrow(INVALID)
   tickets.redeem(second.ticket, undefined)
+  tickets.redeem(other.ticket, undefined)
 })

@@ -182,6 +182,49 @@ describe('when a key is revoked', () => {
   })
 })
 
+describe('a socket of a key that is revoked', () => {
+  test('while its conversation is opened ends, too', async () => {
+    for (let round = 0; round < 8; round++) {
+      const mine = await http.create(MINE)
+      const { id, header } = await keyFor()
+      const connecting = connectAs(url, `/conversations/${mine}/ws`, { headers: header }).catch(() => undefined)
+      await http.call('DELETE', `/keys/${id}`)
+      const socket = await connecting
+      if (socket) expect(await socket.closed).toBe(4401)
+    }
+  })
+
+  test('executes nothing more, whatever the client still sends and does not read', async () => {
+    const mine = await http.create(MINE)
+    const { id, header } = await keyFor()
+    const socket = await connectAs(url, `/conversations/${mine}/ws`, { headers: header })
+    await socket.until(({ type }) => type === 'ready')
+    await http.call('DELETE', `/keys/${id}`)
+    const { log } = await http.bench.manager.open(mine)
+    const { head } = log
+    for (let sent = 0; sent < 20 && socket.ws.readyState === socket.ws.OPEN; sent++)
+      socket.say({ type: 'message', message: { role: 'user', content: 'too late' } })
+    await socket.closed
+    expect(log.head).toBe(head)
+  })
+})
+
+test('the cursor that a limited key gets at first does not tell whether others were active meanwhile', async () => {
+  const { header } = await keyFor({ user_id: 'user-cursors' })
+  const readyCursor = async () => {
+    const socket = await connectAs(url, '/firehose', { headers: header })
+    const { cursor } = await socket.until(({ type }) => type === 'ready')
+    socket.close()
+    return cursor as string
+  }
+  const cursors = [await readyCursor(), await readyCursor()]
+  expect(cursors[0]).not.toBe(cursors[1])
+  const mine = await http.create({ user_id: 'user-cursors' })
+  const stream = await subscribe(url, `/firehose?cursor=${cursors[1]}`, header)
+  await stream.until(({ data }) => data.conversation_id === mine)
+  stream.close()
+})
+
 describe('a socket whose key comes in its first frame', () => {
   test('is refused what the key may not see, as it is refused over HTTP', async () => {
     const { key } = await keyFor()

@@ -14,7 +14,7 @@ type Operation = {
   requestBody?: { required?: boolean; content: Record<string, { schema: Schema }> }
   responses: Record<string, { content?: Record<string, { schema: object }> }>
   security?: unknown[]
-  'x-required-scope'?: Scope
+  'x-required-scopes'?: Scope[]
 }
 
 export const document = JSON.parse(readFileSync(join(import.meta.dirname, '../../openapi/openapi.json'), 'utf8')) as {

@@ -37,6 +37,8 @@ function ask(one: Case, id: string, key: Record<string, string>): Promise<Answer
 /** Its example chooses fields that need more than the scope of the route. */
 const bodyOf = (one: Case) => (one.operation.operationId === 'createConversation' ? {} : validBody(one))
 
+const neededFor = ({ operation }: Case): Scope[] => operation['x-required-scopes'] ?? []
+
 const withoutId = ({ status, body }: Answer, id: string) => ({
   status,
   body: JSON.parse(JSON.stringify(body).replaceAll(id, 'ID')) as unknown,
@@ -46,7 +48,7 @@ const protectedOnes = operations.filter((one) => !isPublic(one)).map((one): [str
 const ofConversation = protectedOnes.filter(([, { path }]) => path.includes('/conversations/{id}'))
 
 test('every operation says which scope it needs, and every scope in the table is of a route', () => {
-  expect(protectedOnes.filter(([, one]) => !one.operation['x-required-scope'])).toEqual([])
+  expect(protectedOnes.filter(([, one]) => neededFor(one).length === 0)).toEqual([])
   const known = new Set([
     ...operations.map(
       ({ method, path }) => `${method} ${path.replaceAll(/\{path\}/g, '*').replaceAll(/\{(\w+)\}/g, ':$1')}`,
@@ -57,6 +59,8 @@ test('every operation says which scope it needs, and every scope in the table is
   expect([...scopedRoutes()].filter((route) => !known.has(route))).toEqual([])
 })
 
+/** A key with the scopes of an operation, limited to the user. */
+const keyWith = async (one: Case) => keyFor(neededFor(one).filter((scope) => scope !== 'admin'))
 const keys = new Map<Scope, Record<string, string>>()
 for (const scope of LIMITED) keys.set(scope, await keyFor([scope]))
 const headOf = async (id: string) => (await http.call('GET', `/conversations/${id}`)).body.last_seq as number
@@ -64,14 +68,15 @@ const foreignHead = await headOf(foreign)
 
 describe('without the scope it is 403, whosever the conversation is:', () => {
   test.each(protectedOnes)('%s', async (_, one) => {
-    const needed = one.operation['x-required-scope']!
+    const needed = neededFor(one)
     for (const [scope, key] of keys) {
-      if (scope === needed) continue
+      const missing_scopes = needed.filter((each) => each !== scope)
+      if (missing_scopes.length === 0) continue
       for (const id of [foreign, uuid7()]) {
         const answer = await ask(one, id, key)
         expect(answer.status, `${scope}: ${answer.text}`).toBe(403)
         if (one.method !== 'HEAD')
-          expect(answer.body).toMatchObject({ error: 'forbidden', details: { missing_scopes: [needed] } })
+          expect(answer.body).toMatchObject({ error: 'forbidden', details: { missing_scopes } })
       }
     }
   })
@@ -80,7 +85,7 @@ describe('without the scope it is 403, whosever the conversation is:', () => {
 describe('with the scope, a conversation of another user is answered as one that there is not:', () => {
   const none = uuid7()
   test.each(ofConversation)('%s', async (_, one) => {
-    const key = keys.get(one.operation['x-required-scope']!)!
+    const key = await keyWith(one)
     const [ofOther, ofNobody] = [await ask(one, foreign, key), await ask(one, none, key)]
     expect(ofOther.status).toBe(404)
     if (one.method !== 'HEAD') expect(withoutId(ofOther, foreign)).toEqual(withoutId(ofNobody, none))
@@ -99,7 +104,7 @@ describe('with the scope, a conversation of another user is answered as one that
 describe('with the scope, a conversation of its own user is reached:', () => {
   test.each(ofConversation)('%s', async (_, one) => {
     const own = await http.create(MINE)
-    const answer = await ask(one, own, keys.get(one.operation['x-required-scope']!)!)
+    const answer = await ask(one, own, await keyWith(one))
     expect([401, 403]).not.toContain(answer.status)
     expect(answer.body?.error).not.toBe('conversation_not_found')
     expect(answer.status).toBeLessThan(500)
@@ -156,6 +161,25 @@ describe('a key limited to a user', () => {
     expect(again.body.id).toBe(other.body.id)
     const different = await http.call('POST', '/conversations', { ...LLM, title: 'another' }, { ...mine, ...header })
     expect(different.body.error).toBe('idempotency_mismatch')
+  })
+
+  test('is not another user whose id differs in what UTF-8 cannot write', async () => {
+    const ask = async (user_id: string) => {
+      const key = await keyFor(['write', 'read'], { user_id })
+      const made = await http.call('POST', '/conversations', LLM, { ...key, 'idempotency-key': 'surrogates' })
+      return made.body.id as string
+    }
+    expect(await ask('\ud800')).not.toBe(await ask('\ud801'))
+  })
+
+  test('learns that an id is taken, and not whether its conversation was deleted', async () => {
+    const [deleted, existing] = [await http.create(THEIRS), await http.create(THEIRS)]
+    await http.call('DELETE', `/conversations/${deleted}`)
+    const key = await keyFor(['write', 'read'])
+    const answers = [deleted, existing].map((id) => http.call('POST', '/conversations', { ...LLM, id }, key))
+    const [ofDeleted, ofExisting] = await Promise.all(answers)
+    expect(ofDeleted).toMatchObject({ status: 409, body: { error: 'conversation_exists' } })
+    expect(ofExisting!.body).toEqual(ofDeleted!.body)
   })
 
   test('is told that a deleted conversation does not exist, as of any other', async () => {

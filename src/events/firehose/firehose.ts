@@ -18,7 +18,7 @@ import { FirehoseSubscribers } from './firehose-subscribers.ts'
 import type { Gap } from './firehose-waiting.ts'
 import { FirehoseIndex } from './firehose-index.ts'
 import type { Notice } from './firehose-record.ts'
-import { decodeCursor, encodeCursor } from './firehose-cursor.ts'
+import { decodeCursor, encodeCursor, encodeFreshCursor } from './firehose-cursor.ts'
 import { deletedNotice, firehoseEvent } from './firehose-record.ts'
 import type { TransientRecord } from '../transient-record.ts'
 
@@ -41,6 +41,8 @@ export type FirehoseReader = Disposable &
     /** Throws `invalid_cursor` or `cursor_ahead`. */
     readonly positionOf: (cursor: string) => number
     readonly cursorAt: (position: number) => string
+    /** A different cursor each time, for readers who must not learn whether others are active. */
+    readonly freshCursorAt: (position: number) => string
   }
 
 /** Logs read concurrently while the index is completed. */
@@ -132,6 +134,7 @@ export class Firehose {
       messagesSoFar: () => Array.from(this.#logs).flatMap((log) => log.messagesSoFar()),
       positionOf: (cursor) => this.#positionOf(cursor, index.epoch),
       cursorAt: (position) => encodeCursor(index.epoch, position),
+      freshCursorAt: (position) => encodeFreshCursor(index.epoch, position),
       [Symbol.dispose]: release,
     }
   }

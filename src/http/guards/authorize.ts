@@ -8,12 +8,12 @@ import { Access } from '../../access/access.ts'
 import type { Owned } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { Scope } from '../../contract/key.ts'
-import { scopeOf } from './route-scopes.ts'
+import { scopesOf } from './route-scopes.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The scope that the route requires, from `route-scopes.ts`; set for every route that is not public. */
-    scope?: Scope
+    /** The scopes that the route requires, from `route-scopes.ts`; set for every route that is not public. */
+    scopes?: readonly Scope[]
   }
   interface FastifyRequest {
     /** The permissions of its key; see `accessOf`. */
@@ -49,7 +49,7 @@ export function createAuthorize(ownerOf: (id: string) => Owned | undefined): Aut
     request(request) {
       const access = accessOf(request)
       const { config, url = '' } = request.routeOptions
-      access.require(config.scope ?? 'admin')
+      access.require(...(config.scopes ?? ['admin']))
       const { id } = (request.params ?? {}) as { id?: string } // a parameter of a route is a string
       if (id !== undefined && url.startsWith('/conversations/:id')) conversation(access, id)
     },
@@ -65,11 +65,9 @@ export function addAccess(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
     const methods = [route.method].flat()
     // Preflights have no key.
-    if (route.config?.public || route.config?.scope || methods.every((method) => method === 'OPTIONS')) return
-    const scopes = new Set(methods.map((method) => scopeOf(method, route.url)))
-    const [scope] = scopes
-    if (scope === undefined || scopes.size !== 1)
-      throw new Error(`${methods.join()} ${route.url} has no scope. Add it to route-scopes.ts.`)
-    route.config = { ...route.config, scope }
+    if (route.config?.public || route.config?.scopes || methods.every((method) => method === 'OPTIONS')) return
+    const scopes = scopesOf(methods[0] ?? '', route.url)
+    if (scopes.length === 0) throw new Error(`${methods.join()} ${route.url} has no scope. Add it to route-scopes.ts.`)
+    route.config = { ...route.config, scopes }
   })
 }

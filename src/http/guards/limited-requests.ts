@@ -21,6 +21,19 @@ export function createAs(access: Access, request: CreateConversation): CreateCon
   return { ...request, user_id: userId }
 }
 
+const TAKEN: ReadonlySet<string> = new Set(['conversation_exists', 'conversation_deleted'])
+
+/** Creates, or forks. A limited key learns of an id that is taken, and not whether its conversation was deleted. */
+export async function hidingDeleted<T>(access: Access, create: () => Promise<T>): Promise<T> {
+  try {
+    return await create()
+  } catch (error) {
+    if (access.isLimited && error instanceof Problem && TAKEN.has(error.code))
+      throw new Problem('conversation_exists', 'This id cannot be used. Leave out id.')
+    throw error
+  }
+}
+
 /** Applies to forks, too. Throws `forbidden`. */
 export function mayCreate({ limits }: Access): void {
   if (limits.conversations !== undefined)
@@ -45,7 +58,10 @@ export function ownKey(access: Access, idempotency: Idempotency | undefined): Id
   const { userId } = access.limits
   if (!idempotency || userId === undefined) return idempotency
   // Clients' own keys contain no space.
-  return { ...idempotency, key: `${createHash('sha256').update(userId).digest('hex').slice(0, 32)} ${idempotency.key}` }
+  return {
+    ...idempotency,
+    key: `${createHash('sha256').update(JSON.stringify(userId)).digest('hex').slice(0, 32)} ${idempotency.key}`,
+  }
 }
 
 /** A workdir could belong to another conversation. */

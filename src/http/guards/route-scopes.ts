@@ -92,14 +92,24 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
   ],
 }
 
+/** Routes that need `read` too: they send events that were stored before to a receiver of the client's choice. */
+const ALSO_READ: ReadonlySet<string> = new Set([
+  'POST /conversations/:id/callbacks',
+  'PUT /conversations/:id/callbacks/:callback_id',
+  'POST /conversations/:id/callbacks/:callback_id/redeliver',
+])
+
 const SCOPES: ReadonlyMap<string, Scope> = new Map(
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- keys of ROUTES
   Object.entries(ROUTES).flatMap(([scope, routes]) => routes.map((route) => [route, scope as Scope])),
 )
 
-/** Returns undefined for a route that is not in the table. HEAD requires the same scope as GET. */
-export function scopeOf(method: string, url: string): Scope | undefined {
-  return SCOPES.get(`${method === 'HEAD' ? 'GET' : method} ${url}`)
+/** Returns the scopes that a key needs, none for a route that is not in the table. HEAD requires the same as GET. */
+export function scopesOf(method: string, url: string): readonly Scope[] {
+  const route = `${method === 'HEAD' ? 'GET' : method} ${url}`
+  const scope = SCOPES.get(route)
+  if (scope === undefined) return []
+  return ALSO_READ.has(route) ? [scope, 'read'] : [scope]
 }
 
 /** Yields every route of the table, for a test that each exists. */

@@ -5,7 +5,7 @@ import type { ConversationManager } from '../../conversations/registry/manager.t
 import { KeyHeader, keyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
 import { accessOf } from '../guards/authorize.ts'
-import { mayCreate, ownKey } from '../guards/limited-requests.ts'
+import { hidingDeleted, mayCreate, ownKey } from '../guards/limited-requests.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
 
 export const forkRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
@@ -37,7 +37,8 @@ export const forkRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
       const access = accessOf(request)
       mayCreate(access)
       // Keys of creates and forks share a store, so the id of the original is part of the request's hash.
-      const fork = await manager.fork(id, body, ownKey(access, keyOf(request)?.with({ from: id, ...body })))
+      const idempotency = ownKey(access, keyOf(request)?.with({ from: id, ...body }))
+      const fork = await hidingDeleted(access, () => manager.fork(id, body, idempotency))
       return reply.code(201).header('location', `/conversations/${fork.id}`).send(fork)
     },
   )

@@ -26,6 +26,7 @@ export class SocketConnection {
   #waitingBytes = 0
   #wake: (() => void) | undefined
   #isAlive = true
+  #isEnding = false
 
   constructor(ws: WebSocket, { pingMs = PING_MS, stallMs = STALL_TIMEOUT_MS }: ConnectionOptions = {}) {
     this.#ws = ws
@@ -46,7 +47,7 @@ export class SocketConnection {
   }
 
   async *#take(): AsyncGenerator<string, void, void> {
-    while (!this.signal.aborted) {
+    while (!this.signal.aborted && !this.#isEnding) {
       const frame = this.#waiting.shift()
       if (frame) {
         this.#waitingBytes -= frame.length
@@ -80,6 +81,9 @@ export class SocketConnection {
    * reads.
    */
   async end(frame: object, code: number): Promise<void> {
+    // What the peer still sends is not executed.
+    this.#isEnding = true
+    this.#wake?.()
     if (this.#ws.readyState === this.#ws.OPEN) {
       const { promise: left, resolve } = Promise.withResolvers<void>()
       this.#ws.send(JSON.stringify(frame), TEXT, () => resolve())

@@ -71,6 +71,8 @@ async function live<Params extends z.ZodType, Query extends z.ZodType>(
     const { ended } = accessOf(request)
     const onEnded = () => void endWithProblem(socket, keyEnded())
     ended.addEventListener('abort', onEnded)
+    // It may have ended while the conversation was opened.
+    if (ended.aborted) return onEnded()
     socket.signal.addEventListener('abort', () => ended.removeEventListener('abort', onEnded))
     await route.serve(socket, askedBy(request))
   } catch (error) {

@@ -44,14 +44,15 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseRouteDeps> = async (a
       stack.defer(slots.take())
       using reader = await firehose.open()
       const afterSeq = positionIn(reader, query.cursor) ?? reader.head
+      const { isLimited } = accessOf(request)
       const answering = refuseAll(socket)
       await sendFeed(socket, reader, {
         ...wantedOf(query, deps, accessOf(request)),
         afterSeq,
         bufferBytes,
         onOpen: () => metrics.streamOpened('websocket'),
-        greetings: [{ type: 'ready', cursor: reader.cursorAt(afterSeq) }],
-        ...(!accessOf(request).isLimited && {
+        greetings: [{ type: 'ready', cursor: isLimited ? reader.freshCursorAt(afterSeq) : reader.cursorAt(afterSeq) }],
+        ...(!isLimited && {
           reached: (position: number) => ({ type: 'reached', cursor: reader.cursorAt(position) }),
         }),
       })
