@@ -7,7 +7,6 @@ import { OnlyPage, PageLimit } from './page.ts'
 
 const DEFAULT_TIMEOUT_S = 120
 const MAX_TIMEOUT_S = 24 * 60 * 60
-/** The session of who names none. */
 export const CommandStatus = z
   .enum(['queued', 'running', 'exited', 'timed_out', 'killed', 'failed', 'lost'])
   .describe(

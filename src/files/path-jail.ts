@@ -229,7 +229,7 @@ const PROBLEM_OF_CODE: Readonly<Record<string, () => Problem>> = {
   ETXTBSY: forbidden,
 }
 
-/** Ignores an error that `told` has rethrown unchanged. */
+/** Ignores an error that the conversion above has rethrown unchanged. */
 function passOver(code: string): (error: unknown) => void {
   return (error) => {
     if (codeOf(error) !== code) throw error

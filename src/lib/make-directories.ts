@@ -11,7 +11,7 @@ export async function makeDirectories(path: string, mode = 0o777): Promise<void>
   for (let at = path; !(await exists(at)); at = dirname(at)) missing.unshift(at)
   for (const at of missing) await mkdir(at, { mode }).catch(passOver('EEXIST'))
   if ((await stat(path)).isDirectory()) return
-  throw Object.assign(new Error(`${path} is no directory`), { code: 'EEXIST' })
+  throw Object.assign(new Error(`${path} is not a directory`), { code: 'EEXIST' })
 }
 
 const exists = (path: string) => stat(path).then(() => true, passOver('ENOENT'))

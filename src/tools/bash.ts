@@ -4,13 +4,15 @@ import { Problem } from '../contract/problem.ts'
 import type { CommandResult, Shells } from '../shell/shell.ts'
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts'
 
-/** The session of the agent itself. */
+/** The agent's own session. */
 const AGENT_SESSION_ID = 'agent'
 const DEFAULT_TIMEOUT_S = 120
 const MAX_TIMEOUT_S = 24 * 60 * 60
 
 const BashInput = z.object({
-  command: z.string().describe('What bash is to run; several lines are fine. May be empty together with `restart`.'),
+  command: z
+    .string()
+    .describe('The command for bash; it may have several lines. May be empty together with `restart`.'),
   timeout: z
     .number()
     .positive()
@@ -20,11 +22,11 @@ const BashInput = z.object({
   session_id: z
     .string()
     .default(AGENT_SESSION_ID)
-    .describe('Another shell session, with a state of its own; made when it is new. Rarely needed.'),
+    .describe('Another shell session, with a separate state; created on first use. Rarely needed.'),
   restart: z
     .boolean()
     .default(false)
-    .describe('First kill what runs in the session and begin with a fresh shell in the working directory.'),
+    .describe('First kill what runs in the session and start a new shell in the working directory.'),
 })
 type BashInput = z.infer<typeof BashInput>
 
@@ -32,7 +34,7 @@ const BashOutput = z.object({
   exit_code: z.int().nullable().describe('Null when the command was not started.'),
   stdout: z.string(),
   stderr: z.string(),
-  cwd: z.string().describe('Where the shell stands now.'),
+  cwd: z.string().describe('The current directory of the shell.'),
   timed_out: z.boolean(),
   background_pid: z.int().optional(),
   note: z.string().optional(),
@@ -43,11 +45,11 @@ const DESCRIPTION = `Runs a command in a persistent bash session and returns its
 
 - The working directory, variables, functions, aliases and shell options stay for the next command. \`exit\`, \`exec\` and a failing \`set -e\` end the shell: use a subshell, as in \`(set -e; …)\`, to keep it.
 - Nobody is at the keyboard: standard input is empty and there is no terminal. Pass flags such as \`-y\`, and avoid editors and pagers.
-- Start servers and other long work with a trailing \`&\`: the call returns at once with the process id, and output goes on in a file that the result names. \`kill\` it when it is no longer needed.
+- Start servers and other long work with a trailing \`&\`: the call returns at once with the process id, and output continues in a file that the result names. \`kill\` it when it is no longer needed.
 - Long output is shortened in the middle; the result names the file that has all of it.
 - After \`timeout\` seconds the command is ended; the session stays as it is.`
 
-/** `shells` are those of the one conversation that the tool is for. */
+/** `shells` are those of the tool's conversation. */
 export function createBashTool(shells: Pick<Shells, 'get'>): Tool<BashInput> {
   return {
     name: 'Bash',
@@ -73,8 +75,8 @@ async function runCommand(shells: Pick<Shells, 'get'>, input: BashInput, context
 }
 
 /**
- * A non-zero exit is no error: it is what the command had to say (`grep` found nothing, a test failed), and the model
- * reads it in the output. An error is that the command did not come to its own end.
+ * A non-zero exit code is not an error: it is a result of the command (`grep` found nothing, a test failed), and the
+ * model reads it in the output. An error means that the command did not finish by itself.
  */
 function toOutcome(result: CommandResult, input: BashInput, cwdBefore: string): ToolOutcome {
   const error = errorOf(result, input.timeout)
@@ -104,7 +106,7 @@ function errorOf(result: CommandResult, timeout: number): ToolOutcome['error'] {
   return undefined
 }
 
-/** No session under that id, or no shell to be had. */
+/** The session id is invalid, or no shell is available. */
 function toFailure(error: unknown): ToolOutcome {
   const message = error instanceof Error ? error.message : String(error)
   return { output: message, error: { type: error instanceof Problem ? 'invalid_input' : 'failed', message } }

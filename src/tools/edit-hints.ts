@@ -1,4 +1,4 @@
-/** Why a text that was to be replaced is not in the file, as far as that can be seen. */
+/** Explains why a text to be replaced was not found in the file. */
 import { indexIgnoringSpace } from '../lib/text/find-text.ts'
 import { createSlices } from '../lib/time-slices.ts'
 import { withPlainLineEnds } from './line-ends.ts'
@@ -7,7 +7,7 @@ import { findMatches, lineAt } from './text-edit.ts'
 /** Longer texts are quoted in part. */
 const MAX_QUOTED = 200
 
-/** Which file, and what the tool calls the text that is looked for. */
+/** The file, and the tool's name of the searched text. */
 export type Looked = { readonly path: string; readonly parameter: string }
 
 export async function explainNoMatch({ path, parameter }: Looked, text: string, wanted: string): Promise<string> {
@@ -15,7 +15,7 @@ export async function explainNoMatch({ path, parameter }: Looked, text: string, 
   const slices = createSlices()
   let hint: string | undefined
   for (const find of HINTS) {
-    // Each may go through all of a large file.
+    // Each may scan all of a large file.
     await slices.rest()
     hint ??= await find(text, wanted)
   }
@@ -24,7 +24,7 @@ export async function explainNoMatch({ path, parameter }: Looked, text: string, 
 
 type Hint = (text: string, wanted: string) => Promise<string | undefined> | string | undefined
 
-/** The first that finds something is told. */
+/** The first hint that applies is shown. */
 const HINTS: readonly Hint[] = [
   async (text, wanted) => {
     const bare = wanted.replace(/^ *\d+\t/gm, '')
@@ -53,7 +53,7 @@ const HINTS: readonly Hint[] = [
   },
 ]
 
-/** Of those that are not blank. */
+/** Returns the first line that is not blank. */
 function firstLine(text: string): string | undefined {
   const start = text.search(/\S/)
   if (start < 0) return undefined
@@ -61,14 +61,14 @@ function firstLine(text: string): string | undefined {
   return text.slice(start, end < 0 ? undefined : end)
 }
 
-/** "at line 7", or undefined when it is nowhere. */
+/** Returns "at line 7", or undefined if it does not occur. */
 async function lineOf(text: string, wanted: string): Promise<string | undefined> {
   if (wanted === '') return undefined
   const { searched, starts } = await findMatches(text, wanted)
   return starts[0] === undefined ? undefined : `at line ${lineAt(searched, starts[0])}`
 }
 
-/** As if neither had any whitespace. */
+/** Ignores all whitespace in both. */
 function lineIgnoringSpace(text: string, wanted: string): string | undefined {
   const at = indexIgnoringSpace(text, wanted)
   return at < 0 ? undefined : `at line ${lineAt(text, at)}`

@@ -1,8 +1,8 @@
 /**
- * What files were before they were edited, kept on disk so that an edit can be undone after a restart too: one file per
- * edit, the oldest removed when they grow too many. Not synced: after a power cut the last undo may be missing or torn,
- * and a torn one counts as missing. One edit at a time: its user sees to that. Entries hold files whole, with the
- * secrets in them, so they are sealed.
+ * Stores the content of files before they were edited, so that an edit can be undone even after a restart: one file per
+ * edit, the oldest removed above a limit. Not synced: after a power failure the last undo may be missing or torn, and a
+ * torn one counts as missing. Its caller makes one edit at a time. Entries contain whole files, with the secrets in
+ * them, so they are encrypted.
  */
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, readdir, rm } from 'node:fs/promises'
@@ -11,43 +11,43 @@ import { z } from 'zod'
 import { replaceFile } from '../lib/durable-file.ts'
 
 export type EditHistoryOptions = {
-  /** Of this conversation alone; made at the first edit. */
+  /** For this conversation only; created with the first edit. */
   readonly directory: string
   readonly sealer: ContentSealer
   readonly maxEntries?: number
   readonly maxBytes?: number
 }
 
-/** Encrypts what nobody else is to read. `unseal` answers undefined for what was not sealed so. */
+/** Encrypts private data. `unseal` returns undefined for data that was not sealed by it. */
 export type ContentSealer = {
   readonly seal: (content: Buffer) => Buffer
   readonly unseal: (sealed: Buffer) => Buffer | undefined
 }
 
-/** A file's content; undefined where there was no file. */
+/** A file's content; undefined if there was no file. */
 export type Content = Buffer | undefined
 
 export type PastEdit = {
-  /** What undoing brings back. */
+  /** The content that undoing restores. */
   readonly before: Content
-  /** Whether this content is what the edit left, so that undoing it loses nothing else. */
+  /** True if this content is the result of the edit, so that undoing it loses nothing else. */
   readonly left: (content: Content) => boolean
-  /** Whether the edit never came to be, or is undone already: a crash came between it and its note. */
+  /** True if the edit was never made, or is already undone: a crash came between it and its record. */
   readonly isMoot: (content: Content) => boolean
   readonly forget: () => Promise<void>
 }
 
 export interface EditHistory {
-  /** Notes an edit that is about to be made. The note is to be forgotten when the edit fails. */
+  /** Records an edit before it is made. Forget the record if the edit fails. */
   note(path: string, before: Content, after: Content): Promise<PastEdit>
-  /** The newest edit of that file. */
+  /** Returns the newest edit of that file. */
   last(path: string): Promise<PastEdit | undefined>
 }
 
-/** Edits kept, over all files of a conversation. */
+/** Maximum number of edits, over all files of a conversation. */
 const MAX_ENTRIES = 200
 
-/** What they may take on disk; several of the largest files that can be edited. */
+/** Maximum size on disk; several of the largest editable files. */
 const MAX_BYTES = 64 * 1024 * 1024
 
 export function createEditHistory({
@@ -87,12 +87,12 @@ export function createEditHistory({
   }
 }
 
-/** Its name says all that is needed to find it and to count it. */
+/** The name contains everything needed to find and to count it. */
 type Entry = { readonly number: number; readonly key: string; readonly size: number }
 
 const nameOf = ({ number, key, size }: Entry) => `${number}.${key}.${size}`
 
-/** Always the same, so that what a crash leaves of it is written over. */
+/** Always the same name, so that the remains of a crash are overwritten. */
 const UNFINISHED = 'unfinished'
 
 const keyOf = (path: string) => createHash('sha256').update(path).digest('hex').slice(0, 16)
@@ -113,7 +113,7 @@ async function listEntries(directory: string): Promise<Entry[]> {
     .sort((a, b) => a.number - b.number)
 }
 
-/** The newest, which is about to be written, always stays. */
+/** Never removes the newest, which is about to be written. */
 async function removeOldest(
   directory: string,
   entries: readonly Entry[],
@@ -132,7 +132,7 @@ async function removeOldest(
 const Header = z.object({ path: z.string(), existed: z.boolean(), size: z.int(), after: z.string() })
 type Header = z.infer<typeof Header>
 
-/** Undefined for what a power cut has torn, or was sealed with a key that is gone. */
+/** Returns undefined if it was torn by a power failure, or sealed with a lost key. */
 async function readEntry(
   path: string,
   { unseal }: ContentSealer,

@@ -1,4 +1,6 @@
-/** What the editor makes of the content of a file: text or an image, within limits, or the reason why it is neither. */
+/**
+ * Interprets the content of a file for the editor: text or an image, within limits, or the reason why it is neither.
+ */
 import type { UserPart } from '../contract/message.ts'
 import { imageType } from './image-type.ts'
 import type { ImageType } from './image-type.ts'
@@ -8,10 +10,10 @@ import type { FoundEntry, FoundFile } from '../files/editor-files.ts'
 import { EditorError, doesNotExist, isDirectory, isTooLarge, mebibytes } from './editor-faults.ts'
 import type { ToolOutcome } from './tool.ts'
 
-/** Larger files are for other tools. */
+/** Larger files need other tools. */
 export const MAX_FILE_BYTES = 10 * 1024 * 1024
 
-/** As base64 it is a third larger, and providers take no more than about five million characters. */
+/** As base64 it is a third larger, and providers accept no more than about five million characters. */
 export const MAX_IMAGE_BYTES = 3 * 1024 * 1024
 
 export function asFile(path: string, found: FoundEntry): FoundFile {

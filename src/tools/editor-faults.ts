@@ -1,6 +1,6 @@
-/** What a call of the editor asked for and cannot have, and what to send instead, in words for the model. */
+/** Invalid calls of the editor, and what to send instead, worded for the model. */
 
-/** The call cannot be carried out as it is. */
+/** The call is invalid and cannot be executed. */
 export class EditorError extends Error {}
 
 export const isRequired = (name: string, command: string) =>

@@ -1,6 +1,6 @@
 /**
- * The `FileEditor` tool. In its commands, their rules and its words it follows the editor that models have been trained
- * with (Anthropic's text editor tool, and OpenHands' version of it), so that what they learnt there holds here.
+ * The `FileEditor` tool. Its commands, rules and messages follow the editor that models are trained with (Anthropic's
+ * text editor tool, and OpenHands' version of it), so that what they have learnt applies here.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
@@ -46,10 +46,10 @@ const FileEditorOutput = z.union([z.string(), z.array(UserPart)])
 
 const DESCRIPTION = `Views, creates and edits text files, and shows images.
 
-- \`view\` shows a file with line numbers as \`cat -n\` does, or the part of it in \`view_range\`; a directory as the non-hidden files and directories up to 2 levels deep; a PNG, JPEG, GIF or WebP file as an image. Long output is cut, and says where to go on.
+- \`view\` shows a file with line numbers as \`cat -n\` does, or the part of it in \`view_range\`; a directory as the non-hidden files and directories up to 2 levels deep; a PNG, JPEG, GIF or WebP file as an image. Long output is cut, and says where to continue.
 - \`create\` makes a new file, and the directories it needs. It never overwrites one that exists.
 - \`str_replace\` replaces \`old_str\` by \`new_str\`. \`old_str\` must match exactly one or more consecutive lines of the file, with all whitespace and indentation and without the line numbers of a view, and must occur only once: include enough lines around the change to make it unique.
-- \`insert\` puts \`new_str\` in as lines of its own after line \`insert_line\`.
+- \`insert\` inserts \`new_str\` as separate lines after line \`insert_line\`.
 - \`undo_edit\` takes back the last edit that this tool made to the file, also several in a row. The undo of a \`create\` removes the file.
 
 Encoding and line ends of a file are kept: write line ends simply as newlines.`

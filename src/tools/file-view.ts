@@ -1,4 +1,7 @@
-/** How the editor shows text and directories: lines numbered as by `cat -n`, bounded, and saying what was left out. */
+/**
+ * Shows text and directories in the editor: lines numbered as by `cat -n`, limited in size, with a note about omitted
+ * parts.
+ */
 import type { Listing } from '../files/directory-listing.ts'
 import { MAX_LISTED } from '../files/directory-listing.ts'
 import { EditorError } from './editor-faults.ts'
@@ -6,13 +9,16 @@ import type { Edit } from './text-edit.ts'
 import { countLines, lineAt, lineStart } from './text-edit.ts'
 import type { ToolOutcome } from './tool.ts'
 
-/** A view shows at most so many characters of a file; the next call can ask for the lines after. */
+/** Maximum number of characters of a file per view; the next call can request the following lines. */
 export const MAX_VIEW_CHARS = 32_000
 
-/** Of one line, so that a file without line ends does not take the whole view. */
+/** Per line, so that a file without line ends does not fill the whole view. */
 export const MAX_LINE_CHARS = 4000
 
-/** No secret is longer, however it is written: one that begins in what is shown of a line is whole with so much of the rest. */
+/**
+ * No secret is longer, in any form: one that begins in the shown part of a line is complete within this much of the
+ * rest.
+ */
 const MAX_SECRET_CHARS = 1024 * 1024
 
 /** Lines shown before and after an edit. */
@@ -22,12 +28,15 @@ export type View = { readonly text: string; readonly isCut: boolean }
 
 export type Redact = (text: string) => Promise<string>
 
-/** How much is shown: of one line, and of all lines by `sizeOf`. */
+/** Limits of one line, and of all lines by `sizeOf`. */
 type ViewBounds = { readonly lineChars: number; readonly size: number; readonly sizeOf: (line: string) => number }
 
 const VIEW_BOUNDS: ViewBounds = { lineChars: MAX_LINE_CHARS, size: MAX_VIEW_CHARS, sizeOf: (line) => line.length }
 
-/** A file, or the lines of it that are asked for: both ends count, -1 is the last line. Throws an `EditorError` for lines that it has not. */
+/**
+ * Shows a file or a range of its lines: both ends are inclusive, -1 is the last line. Throws an `EditorError` for lines
+ * that do not exist.
+ */
 export async function showText(
   path: string,
   text: string,
@@ -45,7 +54,7 @@ export const viewOutcome = ({ text, isCut }: View): ToolOutcome => ({ output: te
 
 type Lines = { readonly first: number; readonly last: number }
 
-/** Lines `first` to `last`, as far as they fit; the range must lie in the text. */
+/** Shows lines `first` to `last`, as far as they fit; the range must be inside the text. */
 async function showLines(title: string, text: string, { first, last }: Lines, redact: Redact): Promise<View> {
   const { lines, isCut } = await numberLines(text, { first, last }, redact)
   const shownTo = first + lines.length - 1
@@ -56,7 +65,7 @@ async function showLines(title: string, text: string, { first, last }: Lines, re
   return { text: [title, ...lines, ...rest, ''].join('\n'), isCut }
 }
 
-/** The lines that an edit has put in, with some around them; `text` is what it has made. */
+/** Shows the inserted lines with some context; `text` is the edited text. */
 export async function showEdit(
   path: string,
   text: string,
@@ -124,7 +133,7 @@ export async function numberLines(
     const line = withoutReturn(text.slice(at, end === -1 ? undefined : end))
     const shown = `${String(number).padStart(6)}\t${await shorten(line, lineChars, redact)}`
     room -= sizeOf(shown) + 1
-    // At least one line, however long: a view that shows nothing leads nowhere.
+    // Show at least one line, however long: an empty view would never get further.
     if (room < 0 && lines.length > 0) return { lines, isCut: true }
     isCut ||= line.length > lineChars
     lines.push(shown)

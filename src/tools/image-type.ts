@@ -1,4 +1,4 @@
-/** What kind of image bytes are, by how they begin: a name's extension may say anything. */
+/** Detects the type of an image by its first bytes: a file extension may be wrong. */
 
 export type ImageType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
 

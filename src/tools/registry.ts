@@ -1,4 +1,4 @@
-/** Which tools there are: how each is made, and by which names clients may ask for it. */
+/** All tools: how each is created, and the names by which clients may request it. */
 import { Problem } from '../contract/problem.ts'
 import type { Shells } from '../shell/shell.ts'
 import { createBashTool } from './bash.ts'
@@ -14,17 +14,17 @@ import { createThink } from './think.ts'
 import { createApplyPatch } from './patch/apply-patch.ts'
 import type { Tool } from './tool.ts'
 
-/** What the tools of one conversation may work with. */
+/** The dependencies of one conversation's tools. */
 export type ToolDeps = {
   readonly shells: Pick<Shells, 'get'>
-  /** Output of the last successful call of a tool in `TOOLS_KEPT_IN_LOG`, undefined when there was none. */
+  /** Returns the output of the last successful call of a tool in `TOOLS_KEPT_IN_LOG`, undefined if there was none. */
   readonly lastOutput: (toolName: string) => unknown
 } & AgentFilesDeps
 
-/** The same, with what the tools of one conversation share. */
+/** The same, with the dependencies that the tools of one conversation share. */
 type SharedDeps = Omit<ToolDeps, keyof AgentFilesDeps> & { readonly files: AgentFiles }
 
-/** A new tool is a file of its own and a line here. */
+/** A new tool is one file and one line here. */
 const TOOLS = {
   Bash: ({ shells }) => createBashTool(shells),
   FileEditor: ({ files }) => createFileEditor(files),
@@ -44,15 +44,16 @@ export type ToolName = keyof typeof TOOLS
 export const TOOL_NAMES = Object.keys(TOOLS) as ToolName[]
 
 /**
- * What a conversation gets that names none. Without `Finish`, as an answer without calls ends a run already, and two ways
- * to end make a model say everything twice; without `Think`, as models that gain from it think by themselves by now.
+ * The tools of a conversation that names none. Without `Finish`, because an answer without calls already ends a run,
+ * and two ways to end make a model say everything twice; without `Think`, because models that benefit from it now think
+ * by themselves.
  */
 export const DEFAULT_TOOLS: readonly ToolName[] = ['Bash', 'FileEditor', 'TaskTracker']
 
-/** Tools whose state is what their last successful call answered: the log keeps it, and nothing else does. */
+/** Tools whose state is the output of their last successful call: it is stored only in the log. */
 export const TOOLS_KEPT_IN_LOG: ReadonlySet<string> = new Set<ToolName>(['TaskTracker'])
 
-/** Other servers' names for the same tools, so that their clients need not change. */
+/** Names of the same tools in other servers, so that their clients need not change. */
 const ALIASES: Readonly<Record<string, ToolName>> = {
   execute_bash: 'Bash',
   BashTool: 'Bash',
@@ -67,12 +68,12 @@ const ALIASES: Readonly<Record<string, ToolName>> = {
   ThinkTool: 'Think',
 }
 
-/** Canonical names in the order given, each once. Throws a `Problem` that says which is unknown. */
+/** Returns canonical names in the given order, without duplicates. Throws a `Problem` that names an unknown one. */
 export function resolveToolNames(names: readonly string[]): ToolName[] {
   return [...new Set(names.map(resolveToolName))]
 }
 
-/** Names that a log has and this version does not know are passed over. */
+/** Skips names in a log that this version does not know. */
 export function createTools(names: readonly string[], deps: ToolDeps): Tool[] {
   const shared = { ...deps, files: new AgentFiles(deps) }
   return names.filter(isToolName).map((name) => TOOLS[name](shared))
@@ -84,7 +85,7 @@ function resolveToolName(name: string, at: number): ToolName {
   if (found) return found
   throw new Problem(
     'invalid_request',
-    `tools.${at} is no tool of this server; the tools are ${TOOL_NAMES.join(', ')}.`,
+    `tools.${at} is not a tool of this server; the tools are ${TOOL_NAMES.join(', ')}.`,
     {
       details: { tools: [...TOOL_NAMES] },
     },

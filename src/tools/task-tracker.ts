@@ -1,8 +1,10 @@
-/** The `TaskTracker` tool: the agent's own list of what is to be done. The log keeps it: the list is what the last result says. */
+/**
+ * The `TaskTracker` tool: the agent's own task list. It is stored only in the log: the last result contains the list.
+ */
 import { z } from 'zod'
 import type { Tool, ToolOutcome } from './tool.ts'
 
-/** Enough for any plan that is one; the list is part of the conversation's state. */
+/** Enough for any useful plan; the list is part of the conversation's state. */
 const MAX_TASKS = 100
 const MAX_TITLE_CHARS = 500
 const MAX_NOTES_CHARS = 2000
@@ -15,12 +17,12 @@ const Task = z.object({
 type Task = z.infer<typeof Task>
 
 const TaskTrackerInput = z.object({
-  command: z.enum(['view', 'plan']).describe('`plan` writes the list anew; `view` shows it.'),
+  command: z.enum(['view', 'plan']).describe('`plan` replaces the list; `view` shows it.'),
   task_list: z
     .array(Task)
     .max(MAX_TASKS)
     .optional()
-    .describe('Required for `plan`: the whole list, in order, also the tasks that are done.'),
+    .describe('Required for `plan`: the whole list, in order, including finished tasks.'),
 })
 type TaskTrackerInput = z.infer<typeof TaskTrackerInput>
 
@@ -33,7 +35,7 @@ const DESCRIPTION = `Keeps the list of tasks of this conversation, for you and f
 - Use it for work of several steps: write the list before you begin, have one task \`in_progress\` at a time, and mark each \`done\` as soon as it is. Not for what takes one or two steps.
 - A task is \`done\` when it works, not when it was tried. Add what turns up, and drop what is no longer needed.`
 
-/** `lastOutput` answers the output of this tool's last successful call, undefined when there was none. */
+/** `lastOutput` returns the output of this tool's last successful call, undefined if there was none. */
 export function createTaskTracker(lastOutput: () => unknown): Tool<TaskTrackerInput> {
   return {
     name: 'TaskTracker',
@@ -52,7 +54,7 @@ function plan(task_list: readonly Task[] | undefined): ToolOutcome {
   return { output: message, error: { type: 'invalid_input', message } }
 }
 
-/** What another version of the tool wrote, and this one cannot read, counts as no list. */
+/** A list that another version of the tool wrote, and this one cannot read, counts as empty. */
 function lastList(lastOutput: () => unknown): TaskList {
   const parsed = TaskList.safeParse(lastOutput())
   return parsed.success ? parsed.data : { task_list: [] }

@@ -1,29 +1,34 @@
 /**
- * Edits of a text as a model asks for them. A model writes line ends as `\n`, whatever the file has: so the text is
- * searched with every `\r\n` taken for `\n`, and what is put in gets the line ends that its surroundings have. All else
- * of the text stays as it is, character by character.
+ * Edits a text for the model. A model writes line ends as `\n`, whatever the file has: so the text is searched with
+ * every
+ * `\r\n` treated as `\n`, and inserted text gets the line ends of its surroundings. All other characters of the text
+ * are
+ * unchanged.
  *
- * Text and edit are chosen by the agent, up to megabytes of each: every function takes time linear to them.
+ * The agent chooses text and edit, up to megabytes of each: every function runs in linear time.
  */
 import { createPatientFinder } from '../lib/text/find-text.ts'
 import { createSlices } from '../lib/time-slices.ts'
 import { withPlainLineEnds, withReturns } from './line-ends.ts'
 
-/** Where in the text something is replaced by what; offsets are those of the text as it is. */
+/** Replaces a range of the text; offsets refer to the original text. */
 export type Edit = { readonly start: number; readonly end: number; readonly replacement: string }
 
-/** How many matches are looked for at most: enough to say that there are too many. */
+/** Maximum number of matches searched: enough to report that there are too many. */
 const MAX_MATCHES = 50
 
 export function applyEdit(text: string, { start, end, replacement }: Edit): string {
   return text.slice(0, start) + replacement + text.slice(end)
 }
 
-/** Where `wanted` is, overlapping ones too: which of them is meant would be a guess. Offsets are those of `searched`. */
+/**
+ * The positions of `wanted`, including overlapping ones: choosing one of them would be a guess. Offsets refer to
+ * `searched`.
+ */
 export type Matches = { readonly searched: string; readonly starts: readonly number[] }
 
 export async function findMatches(text: string, wanted: string): Promise<Matches> {
-  // A `\r` that the model has written is meant: then nothing is taken for anything else.
+  // A `\r` that the model has written is intended: then line ends are not normalised.
   const searched = wanted.includes('\r') ? text : withPlainLineEnds(text)
   const starts: number[] = []
   const find = createPatientFinder(searched, wanted, createSlices())
@@ -34,7 +39,7 @@ export async function findMatches(text: string, wanted: string): Promise<Matches
   return { searched, starts }
 }
 
-/** The replacement at one match; the beginning and the end that old and new have in common are left untouched. */
+/** Returns the replacement at one match; common beginnings and ends of old and new are left untouched. */
 export function replacementAt(text: string, start: number, oldText: string, newText: string): Edit {
   const { start: from, end: to, replacement } = difference(oldText, newText)
   if (oldText.includes('\r')) return { start: start + from, end: start + to, replacement }
@@ -42,14 +47,16 @@ export function replacementAt(text: string, start: number, oldText: string, newT
   return { start: first, end: originalOffset(text, start + to), replacement: withLineEndsAt(text, first, replacement) }
 }
 
-/** The one edit that makes the new text of the old one, as small as it can be. */
+/** Returns the smallest single edit that turns the old text into the new one. */
 export function difference(oldText: string, newText: string): Edit {
   const head = commonHead(oldText, newText)
   const tail = commonTail(oldText.slice(head), newText.slice(head))
   return { start: head, end: oldText.length - tail, replacement: newText.slice(head, newText.length - tail) }
 }
 
-/** Whole lines put in after line `line`, 0 for the very beginning. A last line without an end stays without one. */
+/**
+ * Inserts whole lines after line `line`, 0 for the very beginning. A last line without a line end stays without one.
+ */
 export function insertionAfter(text: string, line: number, newText: string): Edit {
   const at = lineStart(text, line)
   const eol = lineEndAt(text, Math.max(0, at - 1))
@@ -58,18 +65,18 @@ export function insertionAfter(text: string, line: number, newText: string): Edi
   return { start: at, end: at, replacement: isAfterOpenEnd ? eol + lines : lines + eol }
 }
 
-/** Lines end with `\n`; what follows the last one is a line if there is something. */
+/** Lines end with `\n`; text after the last one counts as a line. */
 export function countLines(text: string): number {
   const count = newlinesBefore(text, text.length)
   return text === '' || text.endsWith('\n') ? count : count + 1
 }
 
-/** Number of the line, from 1, that the offset is in. */
+/** Returns the number, from 1, of the line with the offset. */
 export function lineAt(text: string, offset: number): number {
   return 1 + newlinesBefore(text, offset)
 }
 
-/** Numbers of the lines that the offsets are in, each once. They ascend, so the text is gone through once. */
+/** Returns the numbers of the lines with the offsets, without duplicates. They ascend, so the text is scanned once. */
 export function linesAt(text: string, offsets: readonly number[]): number[] {
   const lines = new Set<number>()
   let line = 1
@@ -82,12 +89,12 @@ export function linesAt(text: string, offsets: readonly number[]): number[] {
   return [...lines]
 }
 
-/** Characters looked at one by one before `indexOf` is asked. */
+/** Characters scanned one by one before `indexOf` is called. */
 const STRETCH = 64
 
 /**
- * `indexOf` alone would take a third of a second for ten million empty lines, and a look at each character ten times as
- * long as `indexOf` for one line of that length: so it is asked where a stretch has no line end.
+ * `indexOf` alone would take a third of a second for ten million empty lines, and scanning each character takes ten
+ * times as long as `indexOf` for one line of that length: so it is called only for a stretch without a line end.
  */
 function newlinesBefore(text: string, end: number, from = 0): number {
   const last = Math.min(end, text.length)
@@ -106,7 +113,7 @@ function newlinesBefore(text: string, end: number, from = 0): number {
 
 const [NEWLINE, RETURN] = [0x0a, 0x0d]
 
-/** Offset right after `line` lines; the end of the text when it has fewer. */
+/** Returns the offset right after `line` lines; the end of the text if it has fewer. */
 export function lineStart(text: string, line: number): number {
   let at = 0
   for (let left = line; left > 0 && at < text.length;) {
@@ -126,7 +133,7 @@ function withoutLastEnd(text: string): string {
   return text.slice(0, text.endsWith('\r\n') ? -2 : -1)
 }
 
-/** Takes an offset in the text with plain line ends to the one in the text as it is. */
+/** Converts an offset in the text with plain line ends to one in the original text. */
 function originalOffset(text: string, offset: number): number {
   let dropped = 0
   for (let at = 0; at - dropped < offset && at < text.length; at++) {
@@ -139,14 +146,14 @@ function withLineEndsAt(text: string, offset: number, added: string): string {
   return added.includes('\r') || lineEndAt(text, offset) === '\n' ? added : withReturns(added)
 }
 
-/** The end of the line that the offset is in, or, where that has none, of the one before. */
+/** Returns the line end of the line with the offset, or, if it has none, of the line before. */
 function lineEndAt(text: string, offset: number): '\n' | '\r\n' {
   const next = text.indexOf('\n', offset)
   const end = next === -1 ? text.lastIndexOf('\n', offset) : next
   return end > 0 && text[end - 1] === '\r' ? '\r\n' : '\n'
 }
 
-/** Compared a piece at a time: the engine is faster at that than any loop. */
+/** Compares a piece at a time: the engine is faster at that than any loop. */
 const PIECE = 4096
 
 function commonHead(a: string, b: string): number {

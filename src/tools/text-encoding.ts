@@ -1,4 +1,4 @@
-/** Bytes to text and back, without losing one: what `decodeText` takes, `encodeText` gives again as it was. */
+/** Converts bytes to text and back without loss: `encodeText` reverses `decodeText` exactly. */
 
 export type TextEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'latin-1'
 
@@ -9,7 +9,7 @@ export type DecodedText = {
   readonly hasBom: boolean
 }
 
-/** Undefined when these bytes are no text. */
+/** Returns undefined if these bytes are not text. */
 export function decodeText(bytes: Buffer): DecodedText | undefined {
   const marked = BOMS.find(([, bom]) => bytes.subarray(0, bom.length).equals(bom))
   if (marked) {
@@ -23,7 +23,7 @@ export function decodeText(bytes: Buffer): DecodedText | undefined {
   return looksLikeText(bytes) ? { text: bytes.toString('latin1'), encoding: 'latin-1', hasBom: false } : undefined
 }
 
-/** Undefined when the encoding has no bytes for some character of the text. */
+/** Returns undefined if the encoding cannot express a character of the text. */
 export function encodeText({ text, encoding, hasBom }: DecodedText): Buffer | undefined {
   const bytes = encodeAs(encoding, text)
   const bom = hasBom ? BOMS.find(([name]) => name === encoding)?.[1] : undefined
@@ -40,7 +40,7 @@ function decodeAs(encoding: TextEncoding, bytes: Buffer): string | undefined {
   switch (encoding) {
     case 'utf-8':
       try {
-        // Else the decoder would drop a second mark, which then is a character of the text.
+        // Otherwise the decoder would drop a second mark, which is a character of the text.
         return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
       } catch {
         return undefined
@@ -54,7 +54,7 @@ function decodeAs(encoding: TextEncoding, bytes: Buffer): string | undefined {
   }
 }
 
-/** A NUL character, which UTF-32 is full of, is no text here either. */
+/** A text with a NUL character, of which UTF-32 has many, is also rejected here. */
 function decodeUtf16(bytes: Buffer): string | undefined {
   const text = bytes.toString('utf16le')
   return bytes.length % 2 === 0 && text.isWellFormed() && !text.includes('\0') ? text : undefined
@@ -76,7 +76,7 @@ function encodeAs(encoding: TextEncoding, text: string): Buffer | undefined {
   }
 }
 
-/** Every byte sequence is valid latin-1; but in text, control characters are rare, and in anything packed they are not. */
+/** Every byte sequence is valid latin-1; but control characters are rare in text, and frequent in compressed data. */
 const MAX_CONTROL_SHARE = 0.02
 
 function looksLikeText(bytes: Buffer): boolean {
@@ -86,7 +86,10 @@ function looksLikeText(bytes: Buffer): boolean {
   return controls <= bytes.length * MAX_CONTROL_SHARE
 }
 
-/** 1 for control characters but backspace, tab, line feed, form feed, carriage return and escape. A table: it is asked for each byte. */
+/**
+ * 1 for control characters except backspace, tab, line feed, form feed, carriage return and escape. A table, because it
+ * is read for each byte.
+ */
 const IS_RARE_CONTROL = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte < 0x20 && ![8, 9, 10, 12, 13, 27].includes(byte) ? 1 : 0,
 )

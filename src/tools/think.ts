@@ -1,4 +1,4 @@
-/** The `Think` tool: room for a thought. It has no effect but that the thought is in the log. */
+/** The `Think` tool: records a thought in the log and has no other effect. */
 import { z } from 'zod'
 import type { Tool } from './tool.ts'
 

@@ -1,4 +1,4 @@
-/** The seam to a tool (MCP form): how it describes itself, what it is given, what it may answer. */
+/** The interface of a tool (MCP form): its description, its input, and its outcomes. */
 import type { z } from 'zod'
 import type { ToolErrorType } from '../contract/events/status.ts'
 
@@ -6,15 +6,18 @@ export type ToolContext = {
   readonly conversationId: string
   readonly toolUseId: string
   readonly workdir: string
-  /** Aborted when the call is to be ended now; the tool then ends everything it started and answers `interrupted`. */
+  /** Aborted when the call must end now; the tool then ends everything it started and returns `interrupted`. */
   readonly signal: AbortSignal
-  /** Shows output while the tool still runs, piece after piece; transient. */
+  /** Shows output while the tool is still running, piece by piece; transient. */
   readonly onOutput: (stream: 'stdout' | 'stderr', text: string) => void
 }
 
-/** What a call came to. A failure is an outcome, never a throw. */
+/** The outcome of a call. A failure is an outcome, never a throw. */
 export type ToolOutcome = {
-  /** By the tool's output schema, text, or a list of text and image parts: of those the model is shown the images too. */
+  /**
+   * By the tool's output schema, text, or a list of text and image parts: the model is also shown the images of such a
+   * list.
+   */
   readonly output: unknown
   readonly error?: { readonly type: ToolErrorType; readonly message: string }
   readonly truncated?: boolean
@@ -22,18 +25,21 @@ export type ToolOutcome = {
 }
 
 /**
- * One tool. `run` gets input that its schema has accepted. It may run for as long as its signal is quiet, must answer
- * soon after an abort, and leaves nothing of its own running but what the user asked to stay. A throw is a bug of
- * the tool: the caller turns it into a `failed` result.
+ * One tool. `run` receives input that its schema has accepted. It may run until its signal is aborted, must return soon
+ * after that, and leaves no process running except those that the user asked to keep. A throw is a bug of the tool: the
+ * caller turns it into a `failed` result.
  */
 export interface Tool<Input = unknown> {
   readonly name: string
   readonly description: string
   readonly input: z.ZodType<Input>
   readonly output?: z.ZodType
-  /** It touches nothing but the conversation's own log: nobody is asked about it. */
+  /** It affects only the conversation's own log: no approval is needed. */
   readonly harmless?: boolean
-  /** It changes nothing, and its calls do not depend on each other: those of one turn may run at the same time. */
+  /**
+   * Calling it declares that the work is done: the run ends after the turn, and its output, as rendered for the model,
+   * is the run's final text.
+   */
   readonly readOnly?: boolean
   /** Calling it says that the work is done: the run ends after the turn, and its output, as the model reads it, is what the run says at its end. */
   readonly finishes?: boolean

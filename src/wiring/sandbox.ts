@@ -13,7 +13,7 @@ export type FoundSandbox = { readonly launcher: ShellLauncher; readonly missing?
 
 /** Throws a `ConfigError` if a sandbox is required but not possible. */
 export async function findSandbox(config: Config): Promise<FoundSandbox> {
-  if (config.isolation === 'none') return { launcher: hostLauncher, missing: 'OPENHANDS_ISOLATION is none' }
+  if (config.isolation === 'none') return { launcher: hostLauncher, missing: 'OPENHANDS_ISOLATION has the value none' }
   const env = shellEnvironment(config.environment)
   const found = await findBubblewrap({
     dataDir: config.dataDir,

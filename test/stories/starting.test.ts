@@ -141,7 +141,7 @@ test('--generate-key makes a key at first use, keeps it for its owner only, prin
 test('the start warns plainly that commands run on the host without a sandbox, and says why', async () => {
   await using chosen = await startServer({ env: { OPENHANDS_ISOLATION: 'none' } })
   expect(chosen.output()).toMatch(
-    /commands run on this host, as this user, without a sandbox \(OPENHANDS_ISOLATION is none\)/,
+    /commands run on this host, as this user, without a sandbox \(OPENHANDS_ISOLATION has the value none\)/,
   )
   await using without = await startServer({ env: { PATH: '/nowhere' } })
   expect(without.output()).toMatch(/without a sandbox \(bubblewrap is not installed/)

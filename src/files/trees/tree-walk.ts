@@ -68,7 +68,7 @@ async function* descend(
   options: Required<WalkOptions>,
 ): AsyncGenerator<Met> {
   if (names.length > MAX_DEPTH) return
-  // It may have gone, or may not be entered: then it is told by its name alone.
+  // It may have gone, or may not be entered: then only its name is reported.
   // oxlint-disable-next-line typescript/no-non-null-assertion -- it begins with one name and grows
   const inner = await enter(jail, directory, names.at(-1)!).catch(() => undefined)
   if (!inner) return

@@ -1,5 +1,5 @@
 /**
- * Finds many byte sequences in one pass over a text (Aho-Corasick). All states are built from the sequences before any
+ * Finds many byte sequences with one scan of a text (Aho-Corasick). All states are built from the sequences before any
  * text is read: no text can make it grow, and a byte of text has constant cost on average.
  */
 /* oxlint-disable typescript/no-non-null-assertion -- indexes are within bounds, and this runs for each byte of all output */

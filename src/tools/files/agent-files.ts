@@ -1,6 +1,6 @@
 /**
- * The files of one conversation as all of its tools work with them: what was read is remembered, changes are made one at
- * a time, and each is noted so that it can be undone. The tools decide what to show and what to write.
+ * The files of one conversation for all of its tools: remembers what was read, makes changes one at a time, and records
+ * each so that it can be undone. The tools decide what to show and what to write.
  */
 import { isAbsolute, join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -17,17 +17,17 @@ import { SeenFiles } from './seen-files.ts'
 
 export type AgentFilesDeps = {
   readonly files: EditorFiles
-  /** The conversation's own directory among the server's files: past edits and what was read are kept there. */
+  /** The server's own directory for this conversation: stores past edits and what was read. */
   readonly stateDirectory: string
   readonly sealer: ContentSealer
-  /** Takes secrets out of what is shown in part only: cut off, they would not be found later. */
+  /** Redacts text before it is cut: a secret that is cut would not be found later. */
   readonly redact: (text: string) => Promise<string>
 }
 
-/** A file as it was found, and its text. */
+/** A file and its decoded text. */
 export type OpenText = { readonly file: FoundFile; readonly decoded: DecodedText }
 
-/** Where something is to be written: over a file, or where there is none. */
+/** The target of a write: an existing file, or a missing one. */
 export type EditPlace = FoundFile | Missing
 
 /** `content`: undefined removes the file. `mode`: the permissions of a file that is created. */
@@ -51,7 +51,7 @@ export class AgentFiles {
     this.#seen = new SeenFiles(join(stateDirectory, 'read-files'))
   }
 
-  /** Runs work that changes files, after the work that was given before it. See `toOutcome`. */
+  /** Runs work that changes files, after earlier such work. See `toOutcome`. */
   change(work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
     return this.#turns.run(() => toOutcome(work))
   }
@@ -69,17 +69,17 @@ export class AgentFiles {
   async openText(path: string): Promise<OpenText> {
     const file = asFile(path, await this.look(path))
     const decoded = decode(path, file.bytes)
-    // A file of many megabytes takes a while in each step: between two of them others have a turn.
+    // Each step takes a while for a file of many megabytes: yield between them.
     await nextTurn()
     return { file, decoded }
   }
 
-  /** The model has been shown this file, or a part of it. */
+  /** Records that the model has been shown this file, or a part of it. */
   noteRead({ path, bytes }: FoundFile): Promise<void> {
     return this.#seen.note(path, bytes)
   }
 
-  /** Throws an `EditorError` unless the model knows the file as it is. `shown` is the path that the model has given. */
+  /** Throws an `EditorError` unless the model knows the current content. `shown` is the model's path. */
   async requireRead(shown: string, { path, bytes }: FoundFile): Promise<void> {
     const seen = await this.#seen.state(path, bytes)
     if (seen === 'never')
@@ -99,8 +99,8 @@ export class AgentFiles {
   }
 
   /**
-   * Makes all of the changes, or none: if one fails, those before it are taken back. Each is atomic, but not all together:
-   * a crash can leave the first of them. A change is noted before it is made: what cannot be undone must not be made.
+   * Makes all of the changes, or none: if one fails, the earlier ones are undone. Each is atomic, but not all together:
+   * a crash can leave the first of them. A change is recorded before it is made, so that it can be undone.
    */
   async writeAll(changes: readonly FileChange[]): Promise<void> {
     const done: (readonly [FileChange, PastEdit])[] = []
@@ -117,7 +117,7 @@ export class AgentFiles {
     }
   }
 
-  /** The last change may have failed, and then has left the file as it was. */
+  /** The last change may have failed, and then has left the file unchanged. */
   async #takeBack(done: readonly (readonly [FileChange, PastEdit])[], cause: unknown): Promise<void> {
     const left: string[] = []
     for (const [{ place }, note] of done.toReversed()) {
@@ -136,14 +136,14 @@ export class AgentFiles {
       )
   }
 
-  /** As `write`, without a note: for what takes back an edit. */
+  /** Like `write`, but without a record: for undoing an edit. */
   async put(place: EditPlace, content: Content, mode?: number): Promise<void> {
     if (place.kind !== 'missing') await (content ? this.#files.replace(place, content) : this.#files.remove(place))
     else if (content) await this.#files.create(place, content, mode)
     if (content) await this.#seen.note(place.path, content)
   }
 
-  /** The newest edit of that file; those that a crash prevented are forgotten. */
+  /** Returns the newest edit of that file; forgets edits that a crash prevented. */
   async lastEdit(place: EditPlace): Promise<PastEdit | undefined> {
     const now = contentOf(place)
     let last = await this.#history.last(place.path)
@@ -155,7 +155,7 @@ export class AgentFiles {
   }
 }
 
-/** Turns what a call may not do, or what the file system refuses, into an outcome that the model can act on. */
+/** Converts refusals of a call or of the file system into an outcome that the model can act on. */
 export async function toOutcome(work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
   try {
     return await work()
@@ -171,16 +171,16 @@ const failure = (type: 'invalid_input' | 'failed' | 'denied', message: string): 
   error: { type, message },
 })
 
-/** A path as the model gives it; a relative one begins at the workdir. */
+/** Resolves the model's path; a relative one begins at the workdir. */
 export function absolutePath(workdir: string, path: string): string {
   const whole = isAbsolute(path) ? path : `${workdir}/${path}`
-  // Where `..` leads after a link is for the file system to say.
+  // Do not normalise `..`: after a link, only the file system knows where it leads.
   return whole.split('/').includes('..') ? whole : join(whole)
 }
 
 export const contentOf = (place: EditPlace): Content => (place.kind === 'file' ? place.bytes : undefined)
 
-/** For `then`: whether it succeeded. */
+/** Handlers for `then`: true if it succeeded. */
 const SUCCEEDED = [() => true, () => false] as const
 
 function refuseTooLarge({ place, content }: FileChange): void {

@@ -25,7 +25,7 @@ const Replacement = {
 const EditInput = z.object({ file_path: FilePath, ...Replacement })
 type EditInput = z.infer<typeof EditInput>
 
-/** More would be a new file. */
+/** A larger edit would be a new file. */
 const MAX_EDITS = 200
 
 const MultiEditInput = z.object({

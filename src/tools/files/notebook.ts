@@ -54,6 +54,6 @@ function readJson(text: string): unknown {
   try {
     return parseUntrustedJson(text)
   } catch {
-    return undefined // it is shown as the text that it is
+    return undefined // it is shown as plain text
   }
 }

@@ -14,13 +14,13 @@ import type { AgentFiles } from './agent-files.ts'
 import { absolutePath, toOutcome } from './agent-files.ts'
 import { notebookText } from './notebook.ts'
 
-/** Lines that one call shows at most. */
+/** Maximum number of lines per call. */
 export const MAX_READ_LINES = 2000
 
-/** Characters of one line that are shown. */
+/** Maximum number of characters shown per line. */
 export const MAX_READ_LINE_CHARS = 2000
 
-/** Bytes of UTF-8 that one call shows at most: about 25,000 tokens. */
+/** Maximum bytes of UTF-8 per call: about 25,000 tokens. */
 export const MAX_READ_BYTES = 100_000
 
 const ReadInput = z.object({
@@ -51,7 +51,7 @@ export function createRead(files: AgentFiles): Tool<ReadInput> {
 
 type Wanted = { readonly first: number; readonly limit: number }
 
-/** Also for other tools that show files by lines. Throws what `toOutcome` turns into an outcome. */
+/** Also for other tools that show files by lines. `toOutcome` converts its errors. */
 export async function read(files: AgentFiles, path: string, wanted: Wanted): Promise<ToolOutcome> {
   const found = await files.look(path)
   if (found.kind === 'directory') throw new EditorError(`${path} is a directory. Use Bash (\`ls\`) to list it.`)
@@ -80,7 +80,7 @@ async function show(files: AgentFiles, path: string, { bytes }: FoundFile, { fir
     notebook !== undefined && '[This is a notebook, shown as text. In the file itself it is JSON.]',
     shownTo < count && `[Lines ${shownTo + 1} to ${count} are not shown. Continue with offset ${shownTo + 1}.]`,
   ].filter((note) => note !== false)
-  // A part that was asked for is not cut.
+  // Do not cut a part that was requested explicitly.
   const isShort = isCut || (shownTo < count && lines.length < limit)
   return { text: [...lines, ...notes].join('\n'), isCut: isShort }
 }

@@ -1,4 +1,4 @@
-/** Replaces a text in a text as a model asks for it: where it is the only one, or everywhere. */
+/** Replaces a text in a text for the model: a unique occurrence, or all. */
 import { createPatientFinder } from '../../lib/text/find-text.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import { MAX_FILE_BYTES } from '../editor-content.ts'
@@ -9,7 +9,7 @@ import { withPlainLineEnds, withReturns } from '../line-ends.ts'
 import type { Edit } from '../text-edit.ts'
 import { findMatches, linesAt, replacementAt } from '../text-edit.ts'
 
-/** Throws an `EditorError` if the old text is not there, or more than once. */
+/** Throws an `EditorError` if the old text is missing or occurs more than once. */
 export async function replaceOnce(
   text: string,
   [oldText, newText]: readonly [string, string],
@@ -32,8 +32,8 @@ export async function replaceOnce(
 export type Replaced = { readonly text: string; readonly count: number }
 
 /**
- * Replaces all occurrences that do not overlap, from the beginning. Line ends are as in `replaceOnce`: each replacement
- * gets those of the line where it begins. Takes time linear to the texts.
+ * Replaces all non-overlapping occurrences, from the beginning. Line ends are as in `replaceOnce`: each replacement
+ * gets those of the line where it begins. Runs in linear time.
  */
 export async function replaceEvery(
   text: string,
@@ -71,7 +71,7 @@ async function findEvery(searched: string, wanted: string): Promise<number[]> {
   return starts
 }
 
-/** Ascending offsets in the text with plain line ends -> those in the text as it is, in one pass. */
+/** Converts ascending offsets in the text with plain line ends to offsets in the original text, in one pass. */
 function originalPlaces(text: string, starts: readonly number[], length: number): (readonly [number, number])[] {
   let at = 0
   let plain = 0
@@ -82,7 +82,7 @@ function originalPlaces(text: string, starts: readonly number[], length: number)
   return starts.map((start) => [advanceTo(start), advanceTo(start + length)] as const)
 }
 
-/** The new text with the line ends of the line at an offset; the offsets must ascend. */
+/** Returns the new text with the line ends of the line at an offset; the offsets must ascend. */
 function endsLike(text: string, newText: string): (offset: number) => string {
   const withReturn = withReturns(newText)
   let end = text.indexOf('\n')

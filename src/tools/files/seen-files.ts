@@ -1,16 +1,16 @@
 /**
- * Which files a conversation has read, and in what state: a change is refused if the file was not read, or has changed
- * since. Kept in a file, so that it survives a restart. The file holds hashes only. It is not synced: what a power cut
- * takes away has to be read again.
+ * Records which files a conversation has read, and their content hashes: a change is refused if the file was not read,
+ * or has changed since. Stored in a file, so that it survives a restart. The file contains only hashes. It is not
+ * synced: entries lost in a power failure must be read again.
  */
 import { createHash } from 'node:crypto'
 import { appendFile, readFile } from 'node:fs/promises'
 import { replaceFile } from '../../lib/durable-file.ts'
 
-/** What a conversation knows of a file. */
+/** What a conversation knows about a file. */
 export type Seen = 'current' | 'changed' | 'never'
 
-/** Files that are remembered; the one that was read longest ago is forgotten first. */
+/** Maximum number of remembered files; the least recently read one is forgotten first. */
 const MAX_FILES = 2000
 
 /** The file is rewritten when it has more lines than this. */
@@ -33,13 +33,13 @@ export class SeenFiles {
     return known === hash(content) ? 'current' : 'changed'
   }
 
-  /** Must be called with each content that the model has been shown or has written. */
+  /** Call it with each content that the model has been shown or has written. */
   async note(path: string, content: Buffer): Promise<void> {
     const files = await this.#load()
     const [key, value] = [hash(path), hash(content)]
     if (files.get(key) === value) return
     remember(files, key, value)
-    // If it cannot be stored, the file must be read again after a restart: better than to fail now.
+    // If it cannot be stored, the file must be read again after a restart: that is better than failing now.
     this.#saved = this.#saved.then(() => appendFile(this.#path, `${key} ${value}\n`, { mode: 0o600 })).catch(() => {})
     await this.#saved
   }
@@ -57,7 +57,7 @@ export class SeenFiles {
       if (key !== undefined && value !== undefined) remember(files, key, value)
     }
     if (lines.length > MAX_LINES) await this.#compact(files)
-    // What a crash has left of the last line must not become part of the next.
+    // A torn last line must not become part of the next.
     else if (lines.at(-1)) await appendFile(this.#path, '\n').catch(() => {})
     return files
   }

@@ -1,4 +1,4 @@
-/** The `Write` tool: creates a file, or replaces all of one that the model knows. */
+/** The `Write` tool: creates a file, or replaces the whole content of one that the model knows. */
 import { z } from 'zod'
 import { asFile } from '../editor-content.ts'
 import { EditorError } from '../editor-faults.ts'
@@ -46,7 +46,10 @@ export async function write(files: AgentFiles, path: string, text: string): Prom
   return { output: `The file ${path} has been replaced.${changeOfEncoding(file.bytes, decoded)}` }
 }
 
-/** The new text in the encoding of the old bytes, if it can be written so, and with their line endings, if they are all alike. */
+/**
+ * Returns the new text in the encoding of the old bytes, if possible, and with their line endings, if they are all
+ * equal.
+ */
 function withFormOf(bytes: Buffer, text: string): DecodedText {
   const old = decodeText(bytes)
   if (!old) return { text, encoding: 'utf-8', hasBom: false }

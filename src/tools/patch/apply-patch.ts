@@ -49,14 +49,14 @@ async function applyPatch(files: AgentFiles, workdir: string, input: string): Pr
   return { output: ['The patch was applied:', ...done].join('\n') }
 }
 
-/** A file as it was, and as the patch leaves it. */
+/** The content of a file before and after the patch. */
 type PatchedFile = { readonly place: EditPlace; now: Content; mode: number | undefined }
 
-/** The files of a patch, in memory: nothing is written before all of it fits. */
+/** The files of a patch, in memory: nothing is written before the whole patch fits. */
 class PatchedFiles {
   readonly #files: AgentFiles
   readonly #workdir: string
-  /** By their real paths: two names can mean one file. */
+  /** By real path: two names can refer to one file. */
   readonly #open = new Map<string, PatchedFile>()
 
   constructor(files: AgentFiles, workdir: string) {
@@ -81,7 +81,7 @@ class PatchedFiles {
     }
   }
 
-  /** Removals last: if something fails, as much as possible is still there. */
+  /** Removals last: after a failure, as much as possible still exists. */
   changes() {
     const changed = [...this.#open.values()].filter(({ place, now }) => now !== contentOf(place))
     return changed

@@ -1,4 +1,4 @@
-/** Parses the patch format that OpenAI's models are trained on (`*** Begin Patch`). Does not look at any file. */
+/** Parses the patch format that OpenAI's models are trained on (`*** Begin Patch`). Accesses no files. */
 import { EditorError } from '../editor-faults.ts'
 import { withPlainLineEnds } from '../line-ends.ts'
 
@@ -7,12 +7,12 @@ export type FilePatch =
   | { readonly kind: 'delete'; readonly path: string }
   | { readonly kind: 'update'; readonly path: string; readonly moveTo?: string; readonly hunks: readonly Hunk[] }
 
-/** Lines that are kept (` `), removed (`-`) and added (`+`), one after the other. */
+/** Kept (` `), removed (`-`) and added (`+`) lines, in order. */
 export type Hunk = {
-  /** Lines of the file to find first, in this order: what stands behind `@@`. */
+  /** Lines of the file to find first, in order: the text after `@@`. */
   readonly contexts: readonly string[]
   readonly lines: readonly HunkLine[]
-  /** The old lines are the last of the file. */
+  /** True if the old lines are the last of the file. */
   readonly isAtEnd: boolean
 }
 
@@ -21,12 +21,12 @@ export type HunkLine = { readonly kind: ' ' | '-' | '+'; readonly text: string }
 const [BEGIN, END, END_OF_FILE] = ['*** Begin Patch', '*** End Patch', '*** End of File']
 const [ADD, DELETE, UPDATE, MOVE] = ['*** Add File: ', '*** Delete File: ', '*** Update File: ', '*** Move to: ']
 
-/** Throws an `EditorError` that names the line of the patch that is wrong. */
+/** Throws an `EditorError` that names the invalid line of the patch. */
 export function parsePatch(input: string): FilePatch[] {
   const reader = new LineReader(patchLines(input))
   const files: FilePatch[] = []
   while (reader.line !== undefined) {
-    // Blank lines between the files of a patch mean nothing.
+    // Ignore blank lines between the files of a patch.
     if (reader.line.trim() === '') reader.next()
     else files.push(parseFile(reader))
   }
@@ -34,7 +34,7 @@ export function parsePatch(input: string): FilePatch[] {
   return files
 }
 
-/** The lines between the markers, which may be in a here-document as for a shell. */
+/** Returns the lines between the markers, which may be in a here-document as for a shell. */
 function patchLines(input: string): string[] {
   const lines = withPlainLineEnds(input).trim().split('\n')
   const first = lines.findIndex((line) => line.trim() === BEGIN)
@@ -63,7 +63,7 @@ class LineReader {
     this.#at++
   }
 
-  /** Takes the line if it begins so, and returns the rest of it. */
+  /** Takes the line if it begins with the text, and returns the rest of it. */
   take(beginning: string): string | undefined {
     if (!this.line?.startsWith(beginning)) return undefined
     const rest = this.line.slice(beginning.length).trim()
@@ -72,7 +72,7 @@ class LineReader {
   }
 
   fault(what: string): EditorError {
-    // The marker that begins the patch is its line 1.
+    // The marker that begins the patch is line 1.
     const shown = JSON.stringify((this.line ?? '').slice(0, 200))
     return new EditorError(`The patch is invalid at line ${this.#at + 2}, ${shown}: ${what}`)
   }

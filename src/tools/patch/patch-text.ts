@@ -1,7 +1,7 @@
 /**
- * Applies the hunks of a patch to a text. The old lines of a hunk are looked for as they are, then without the white space
- * at their ends, then without that at both sides, as Codex does. Lines that are kept stay as they are in the file, whatever
- * white space the patch has. Takes time linear to the text for each hunk.
+ * Applies the hunks of a patch to a text. Searches the old lines of a hunk exactly, then without trailing white space,
+ * then without white space at both ends, as Codex does. Kept lines are unchanged in the file, whatever white space the
+ * patch has. Runs in linear time for each hunk.
  */
 import { createPatientFinder } from '../../lib/text/find-text.ts'
 import { createSlices } from '../../lib/time-slices.ts'
@@ -23,7 +23,7 @@ export async function patchText(path: string, text: string, hunks: readonly Hunk
   return joinLines([...patched, lines.slice(done)].flat(), lines)
 }
 
-/** A line without its end, which is empty only for the last. */
+/** A line and its line end, which is empty only for the last. */
 type Line = { readonly text: string; readonly end: string }
 
 function splitLines(text: string): Line[] {
@@ -33,7 +33,7 @@ function splitLines(text: string): Line[] {
   })
 }
 
-/** The text ends as it did before: with a line end, or without. */
+/** The text ends as before: with or without a line end. */
 function joinLines(lines: readonly Line[], before: readonly Line[]): string {
   const lastEnd = before.at(-1)?.end ?? '\n'
   const usual = before.at(0)?.end || '\n'
@@ -58,7 +58,7 @@ async function locate(
     start = found + 1
   }
   const old = lines.filter(isOld).map(({ text }) => text)
-  // Without old lines, the new ones belong behind the context, or at the end.
+  // Without old lines, the new ones are inserted after the context, or at the end.
   if (old.length === 0) return { start: contexts.length > 0 ? start : search.count, lines }
   const found = await search.find(old, start, isAtEnd)
   if (found !== undefined) return { start: found, lines }
@@ -97,7 +97,7 @@ class LineSearch {
     return this.#lines.length
   }
 
-  /** Where the lines begin, at or after line `from`; with `isAtEnd` preferably the last ones. */
+  /** Returns the index of the first matching line at or after line `from`; with `isAtEnd` preferably the last match. */
   async find(wanted: readonly string[], from: number, isAtEnd = false): Promise<number | undefined> {
     const last = this.count - wanted.length
     for (const form of FORMS) {
@@ -131,7 +131,7 @@ class LineSearch {
   }
 }
 
-/** Which of the ascending numbers it is. */
+/** Returns the index of a number in an ascending list. */
 function indexOfStart(starts: Uint32Array, wanted: number): number {
   let [low, high] = [0, starts.length - 1]
   while (low < high) {

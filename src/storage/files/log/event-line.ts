@@ -80,7 +80,7 @@ export function glance(bytes: Buffer, start: number): LineGlance | undefined {
   if (!standsAt(bytes, start, BEFORE_SEQ)) return undefined
   let at = start + BEFORE_SEQ.length
   let seq = 0
-  // oxlint-disable-next-line typescript/no-non-null-assertion -- past the end it is NaN, which is no digit
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- past the end it is NaN, which is not a digit
   for (let digit = bytes[at]! - 48; digit >= 0 && digit <= 9; digit = bytes[++at]! - 48) seq = seq * 10 + digit
   return seq > 0 && standsAt(bytes, at, BEFORE_TYPE) ? { seq, typeAt: at + BEFORE_TYPE.length } : undefined
 }

@@ -135,7 +135,7 @@ export class JsonlLog implements StoredLog {
       if (events.length > 0) await this.#store(events)
     } catch (error) {
       // Also those refused for what others appended before them: that isn't there now.
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- nothing but a `Problem` is thrown here
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only a `Problem` is thrown here
       for (const { reject } of group) reject(error as Problem)
       return
     }
