@@ -19,7 +19,7 @@ const NAME = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61
  */
 const FORBIDDEN = /[\0-\x20\x7f%/?#@\\<>^|`{}"',;]/
 
-/** Returns undefined for what is no host. An address in an odd notation (decimal, octal, hexadecimal) is that address. */
+/** Returns undefined for invalid text. Accepts addresses in any notation (decimal, octal, hexadecimal). */
 export function parseHost(text: string): Host | undefined {
   if (text.length > 4 * MAX_NAME || FORBIDDEN.test(text)) return undefined
   const bare = text.startsWith('[') && text.endsWith(']') ? text.slice(1, -1) : text

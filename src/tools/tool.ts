@@ -44,6 +44,6 @@ export interface Tool<Input = unknown> {
   /** Calling it says that the work is done: the run ends after the turn, and its output, as the model reads it, is what the run says at its end. */
   readonly finishes?: boolean
   run(input: Input, context: ToolContext): Promise<ToolOutcome>
-  /** The output as the model reads it; without it, text as it is and anything else as JSON. */
+  /** Renders the output for the model; by default text is unchanged and anything else becomes JSON. */
   render?(output: unknown): string
 }
