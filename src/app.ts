@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { ApiKeys } from './access/api-keys.ts'
 import { StreamTickets } from './access/stream-tickets.ts'
 import type { Config } from './config/config.ts'
+import { wantsColor } from './config/config.ts'
 import { createCallbackDispatcher } from './conversations/webhooks/dispatcher.ts'
+import { hasLockedSecrets } from './conversations/registry/locked-secrets.ts'
 import type { ConversationManager } from './conversations/registry/manager.ts'
 import type { Firehose } from './events/firehose/firehose.ts'
 import { createAuthenticator } from './http/guards/auth.ts'
@@ -24,6 +26,7 @@ import { openFileStorage } from './storage/files/file-storage.ts'
 import type { Logger } from './telemetry/logger.ts'
 import { createLogger } from './telemetry/logger.ts'
 import { Metrics } from './telemetry/metrics.ts'
+import { loadPrettyLines } from './telemetry/pretty-lines.ts'
 import type { ManagerParts } from './wiring/create-manager.ts'
 import { createManager } from './wiring/create-manager.ts'
 import type { FoundSandbox } from './wiring/sandbox.ts'
@@ -54,7 +57,7 @@ export type App = {
 const DRAIN_TIMEOUT_MS = 1000
 
 const SECRETS_WITHOUT_KEY =
-  'some stored secrets were encrypted with a key that is not configured now and cannot be decrypted; add that key to OPENHANDS_MASTER_KEY after a comma, or set OPENHANDS_SECRET_KEY to the value it had then'
+  'some stored secrets were encrypted with another master key and cannot be decrypted; they are kept: start with OPENHANDS_MASTER_KEY=new,old once, or set OPENHANDS_SECRET_KEY to the value it had then'
 
 /**
  * Resolves when the server listens, and continues to start in the background: see `ready`. Closes everything that was
@@ -83,7 +86,11 @@ async function startServices(
   sandbox: Promise<FoundSandbox>,
 ): Promise<Services> {
   const automataOf = createSharedAutomata()
-  const logger = createLogger({ level: config.logLevel, redact: createServerRedactor(config, automataOf).redact })
+  const logger = createLogger({
+    level: config.logLevel,
+    redact: createServerRedactor(config, automataOf).redact,
+    render: config.logFormat === 'pretty' ? await loadPrettyLines({ color: wantsColor() }) : undefined,
+  })
   const storage = await openFileStorage({
     directory: config.dataDir,
     operatorKeys: config.secretKeys,
@@ -96,7 +103,6 @@ async function startServices(
     onError: (error) => logger.error({ err: error }, 'the use of resources cannot be watched'),
   })
   limiting.catch(() => {}) // reported where it is awaited
-  if (storage.keys.locked > 0) logger.warn(SECRETS_WITHOUT_KEY)
   warnOfGuessableKeys(config, logger)
   const apiKeys = started.use(await ApiKeys.open(join(config.dataDir, 'keys.json')))
   const { launcher, missing: missingSandbox } = await sandbox
@@ -134,6 +140,7 @@ async function startServer(config: Config, started: AsyncDisposableStack, servic
   const listening = await listenOn(http, config)
   if (listening.warning !== undefined) logger.warn(listening.warning)
   const ready = loadConversations(manager, progress, logger)
+  if (services.storage.keys.locked > 0) void warnOfLockedSecrets(services)
   ready.catch(() => {}) // reported to the caller that waits for it
 
   const close = async () => {
@@ -190,6 +197,15 @@ async function createHttp(config: Config, services: Services, { manager, firehos
   })
   await http.register(pageRoutes)
   return http
+}
+
+/** A key that encrypted nothing is not missed. Beside the first requests: there may be many conversations to look at. */
+async function warnOfLockedSecrets({ storage, logger }: Services): Promise<void> {
+  try {
+    if (await hasLockedSecrets(storage)) logger.warn(SECRETS_WITHOUT_KEY)
+  } catch (error) {
+    logger.error({ err: error }, 'it could not be checked whether stored secrets can be decrypted')
+  }
 }
 
 async function loadConversations(manager: ConversationManager, progress: Progress, logger: Logger): Promise<void> {

@@ -1,31 +1,10 @@
 #!/usr/bin/env node
 /** The executable: arguments -> command; error -> one line and an exit code. */
-import { parseArgs } from 'node:util'
+import { readArguments, USAGE, UsageError } from './cli/arguments.ts'
 import { prepareProcess } from './process-settings.ts'
 
-const USAGE = `agent-server: hosts AI agents behind REST and Server-Sent Events
-
-  agent-server serve [--host ADDRESS] [--port PORT] [--generate-key]
-      Starts the server. It needs OPENHANDS_MASTER_KEY in the environment; with
-      --generate-key it makes a key at first use, keeps it in the data directory,
-      and listens on localhost (127.0.0.1 and ::1) by default.
-  agent-server demo
-      Shows an agent doing a small real job. Needs no key and no network.
-  agent-server scripted-model [--port PORT] [SCRIPT.json]
-      A stand-in for a model, to try the server or test a client without a key:
-      an OpenAI-compatible endpoint that plays a script, the demo's by default.
-  agent-server --version | --help
-
-All settings are environment variables; docs/configuration.md lists them.
-`
-
-const OPTIONS = {
-  host: { type: 'string' },
-  port: { type: 'string' },
-  'generate-key': { type: 'boolean', default: false },
-  version: { type: 'boolean', default: false },
-  help: { type: 'boolean', short: 'h', default: false },
-} as const
+/** What is asked for cannot be, now or later: wrong arguments or settings. 1 is for everything else. */
+const USAGE_EXIT_CODE = 2
 
 prepareProcess()
 
@@ -37,42 +16,49 @@ await main(process.argv.slice(2)).then(
   () => process.exit(),
   (error: unknown) => {
     process.stderr.write(`agent-server: ${tell(error)}\n`)
-    process.exit(1)
+    process.exit(isWrongUse(error) ? USAGE_EXIT_CODE : 1)
   },
 )
 
 async function main(args: string[]): Promise<void> {
-  const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true })
-  const [command, ...rest] = positionals
-  if (values.help || command === 'help') return void process.stdout.write(USAGE)
-  if (values.version) {
-    const { VERSION } = await import('./wiring/version.ts')
-    return void process.stdout.write(`${VERSION}\n`)
-  }
-  if (command === 'scripted-model') {
-    const { scriptedModel } = await import('./cli/scripted-model.ts')
-    return await scriptedModel({ port: values.port, script: rest[0] })
-  }
-  if (rest.length) throw new Error(`${rest[0]} is one word too many; see agent-server --help.`)
-  switch (command) {
+  const command = readArguments(args)
+  switch (command.name) {
+    case 'help':
+      return void process.stdout.write(USAGE)
+    case 'version': {
+      const { VERSION } = await import('./wiring/version.ts')
+      return void process.stdout.write(`${VERSION}\n`)
+    }
     case 'serve': {
       const { serve } = await import('./cli/serve.ts')
-      return await serve({ generateKey: values['generate-key'], host: values.host, port: values.port })
+      return await serve(command)
+    }
+    case 'key': {
+      const { printKey } = await import('./cli/master-key.ts')
+      return await printKey()
     }
     case 'demo': {
       const { demo } = await import('./cli/demo.ts')
       return await demo()
     }
-    case undefined:
-      throw new Error('say what to do: serve or demo; see agent-server --help.')
+    case 'scripted-model': {
+      const { scriptedModel } = await import('./cli/scripted-model.ts')
+      return await scriptedModel(command)
+    }
     default:
-      throw new Error(`there is no command ${command}; see agent-server --help.`)
+      command satisfies never
   }
+}
+
+/** By name: to import the class of configuration errors would load the configuration for `--help`, too. */
+function isWrongUse(error: unknown): boolean {
+  return error instanceof Error && ['UsageError', 'ConfigError'].includes(error.name)
 }
 
 /** Describes the errors that operators encounter in a sentence; for any other, its message. A stack only for bugs. */
 function tell(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
+  if (error instanceof UsageError) return `${error.message} See agent-server --help.`
   const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number }
   if (code === 'EADDRINUSE')
     return `port ${port} on ${address} is in use; stop what listens there, or set OPENHANDS_SERVER_PORT.`

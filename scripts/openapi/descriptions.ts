@@ -74,10 +74,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'Stores an event with a name and data of the client, and sends it to all readers. The agent does not see it.',
   countEvents: 'Returns how many events match all filters.',
   getEvent: 'Returns one event by its id.',
-  streamEvents:
-    'Server-Sent Events. `data` of each frame is JSON, a `StreamEvent`; `event` is its `type`; `id` is the cursor. The stream stays open until the client closes it.',
-  streamFirehose:
-    'Server-Sent Events of all conversations. `data` of each frame is JSON, a `FirehoseStreamEvent`; `id` is the cursor. The same path is a WebSocket.',
+  streamEvents: `Server-Sent Events. \`data\` of each frame is JSON, a \`StreamEvent\`; \`event\` is its \`type\`; \`id\` is the cursor. The stream stays open until the client closes it.${followingWithCurl('conversations/$ID/events/stream?after_seq=0')}`,
+  streamFirehose: `Server-Sent Events of all conversations. \`data\` of each frame is JSON, a \`FirehoseStreamEvent\`; \`id\` is the cursor. The same path is a WebSocket.${followingWithCurl('firehose')}`,
   createCallback:
     'Creates a callback. The response contains the signing secret, which is returned only once. Deliveries begin with the next event.',
   listCallbacks: 'Returns the callbacks in the order of their creation. Header values are masked.',
@@ -114,4 +112,17 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   'if-range': 'Send the range only if the file still has this entity tag or date; otherwise the whole file.',
   'if-modified-since': 'Only if the file was modified after this date (RFC 9110).',
   'if-unmodified-since': 'Only if the file was not modified after this date (RFC 9110).',
+}
+
+/** A description page cannot show a response that has no end, so it says what does. A function, because it is used above. */
+function followingWithCurl(path: string): string {
+  return `
+
+Follow it in a terminal; \`-N\` shows each event at once:
+
+\`\`\`
+curl -N -H "Authorization: Bearer $KEY" "http://127.0.0.1:8000/${path}"
+\`\`\`
+
+After a disconnect, continue with the last \`id\`: \`-H "Last-Event-ID: ID"\`. In a browser, use an \`EventSource\` with a \`ticket\` from \`POST /stream-tickets\`.`
 }

@@ -26,6 +26,7 @@ export async function demo(): Promise<void> {
       OPENHANDS_SERVER_HOST: 'localhost',
       OPENHANDS_SERVER_PORT: '0',
       OPENHANDS_LOG_LEVEL: 'CRITICAL',
+      OPENHANDS_LOG_FORMAT: 'json',
     }),
   )
   stack.defer(async () => void (await app.close()))

@@ -8,7 +8,8 @@ import type { PrivateRule } from '../network/private-hosts.ts'
 import type { LogLevel } from '../telemetry/logger.ts'
 import { LOG_LEVELS } from '../telemetry/logger.ts'
 import type { LimitValues } from '../shell/limit-values.ts'
-import { ConfigError, checked, createReader, DOT_ENV, secretFilePaths } from './environment.ts'
+import type { Read, Source } from './environment.ts'
+import { ConfigError, checked, createReader, DOT_ENV, secretFilePaths, sourceOf } from './environment.ts'
 import { readLlmKey, readMasterKeys } from './keys.ts'
 import { readLimits } from './limits.ts'
 import type { NetworkSettings } from './network.ts'
@@ -18,6 +19,10 @@ import { defaultDataDir, readPaths, readReadable, readWorkdirBase } from './path
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
 const LOG_LEVEL_NAMES = Object.keys(LOG_LEVELS) as LogLevel[]
 
+const LOG_FORMATS = ['auto', 'json', 'pretty'] as const
+/** Lines for programs, or for a person. */
+export type LogFormat = 'json' | 'pretty'
+
 const ISOLATIONS = ['auto', 'bubblewrap', 'none'] as const
 type Isolation = (typeof ISOLATIONS)[number]
 
@@ -25,6 +30,7 @@ export type Config = {
   readonly host: string
   readonly port: number
   readonly logLevel: LogLevel
+  readonly logFormat: LogFormat
   readonly dataDir: string
   readonly workdirBase: string
   readonly workdirRoots: readonly string[]
@@ -79,8 +85,9 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
   }
   return {
     host: checked('OPENHANDS_SERVER_HOST', z.string().min(1), read),
-    port: checked('OPENHANDS_SERVER_PORT', z.coerce.number().int().min(0).max(65_535), read),
+    port: checked('OPENHANDS_SERVER_PORT', wholeNumber(0, 65_535), read),
     logLevel: checked('OPENHANDS_LOG_LEVEL', z.string().toUpperCase().pipe(z.enum(LOG_LEVEL_NAMES)), read),
+    logFormat: readLogFormat(read),
     dataDir,
     workdirBase: readWorkdirBase(read('OPENHANDS_WORKDIR_BASE'), dataDir),
     workdirRoots: readPaths('OPENHANDS_WORKDIR_ROOTS', read),
@@ -92,18 +99,14 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     secretFiles: [DOT_ENV, ...secretFilePaths()].map((path) => resolve(path)),
     corsOrigins: readOrigins(read('OPENHANDS_CORS_ORIGINS')),
     trustProxy: readProxies(read('OPENHANDS_TRUST_PROXY')),
-    maxConcurrentRuns: checked('OPENHANDS_MAX_CONCURRENT_RUNS', z.coerce.number().int().min(1).max(100_000), read),
+    maxConcurrentRuns: checked('OPENHANDS_MAX_CONCURRENT_RUNS', wholeNumber(1, 100_000), read),
     idleSeconds: checked('OPENHANDS_IDLE_SECONDS', z.coerce.number().min(0.1).max(31_536_000), read),
-    maxStreamsPerConversation: checked(
-      'OPENHANDS_MAX_STREAMS_PER_CONVERSATION',
-      z.coerce.number().int().min(1).max(100_000),
-      read,
-    ),
-    maxFirehoseStreams: checked('OPENHANDS_MAX_FIREHOSE_STREAMS', z.coerce.number().int().min(1).max(100_000), read),
-    maxBodyBytes: checked('OPENHANDS_MAX_BODY_BYTES', z.coerce.number().int().min(1024), read),
-    maxUploadBytes: checked('OPENHANDS_MAX_UPLOAD_BYTES', z.coerce.number().int().min(0), read),
-    maxOutputBytes: checked('OPENHANDS_MAX_OUTPUT_BYTES', z.coerce.number().int().min(1000).max(10_000_000), read),
-    streamBufferBytes: checked('OPENHANDS_STREAM_BUFFER_BYTES', z.coerce.number().int().min(65_536), read),
+    maxStreamsPerConversation: checked('OPENHANDS_MAX_STREAMS_PER_CONVERSATION', wholeNumber(1, 100_000), read),
+    maxFirehoseStreams: checked('OPENHANDS_MAX_FIREHOSE_STREAMS', wholeNumber(1, 100_000), read),
+    maxBodyBytes: checked('OPENHANDS_MAX_BODY_BYTES', wholeNumber(1024), read),
+    maxUploadBytes: checked('OPENHANDS_MAX_UPLOAD_BYTES', wholeNumber(0), read),
+    maxOutputBytes: checked('OPENHANDS_MAX_OUTPUT_BYTES', wholeNumber(1000, 10_000_000), read),
+    streamBufferBytes: checked('OPENHANDS_STREAM_BUFFER_BYTES', wholeNumber(65_536), read),
     logLlmPayloads: checked('OPENHANDS_LOG_LLM_PAYLOADS', z.stringbool(), read),
     callbackAllow: readCallbackAllow(read('OPENHANDS_CALLBACK_ALLOW')),
     network: readNetwork(read),
@@ -114,12 +117,29 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
   }
 }
 
+/** Resolves `auto`: a terminal has a reader, any other output most likely goes to a program. */
+function readLogFormat(read: Read): LogFormat {
+  const format = checked('OPENHANDS_LOG_FORMAT', z.enum(LOG_FORMATS), read)
+  if (format !== 'auto') return format
+  return process.stdout.isTTY ? 'pretty' : 'json'
+}
+
+/** Returns the schema of a number in digits; its error message says what is accepted. */
+function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
+  const error =
+    most === Number.MAX_SAFE_INTEGER
+      ? `give a whole number of at least ${least}`
+      : `give a whole number from ${least} to ${most}`
+  return z.coerce.number({ error }).refine((n) => Number.isInteger(n) && n >= least && n <= most, { error })
+}
+
 /** Returns the data directory, which may contain a generated key that is needed for the `Config`. */
 export function readDataDir(overrides: Partial<Record<Name, string>> = {}): string {
   return resolve(createReader(overrides)('OPENHANDS_DATA_DIR') ?? defaultDataDir())
 }
 
-export const hasMasterKey = (): boolean => createReader({})('OPENHANDS_MASTER_KEY') !== undefined
+/** Where the master key comes from, or undefined when there is none; a generated one is not known here. */
+export const masterKeySource = (): Source | undefined => sourceOf('OPENHANDS_MASTER_KEY')
 
 /** Creates the directory and checks that it is writable. */
 export async function ensureWritable(path: string, name: Name): Promise<void> {

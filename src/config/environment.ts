@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import type { z } from 'zod'
+import { nearestName } from './nearest-name.ts'
 import type { Name, Variable } from './variables.ts'
 import { VARIABLES } from './variables.ts'
 
@@ -36,6 +37,38 @@ function readDotEnv(): Record<string, string | undefined> {
     }
     return {}
   }
+}
+
+/** Where the value of a setting comes from: the environment, the file `.env`, or a secret file. */
+export type Source = { readonly from: 'environment' | 'dotenv' } | { readonly from: 'file'; readonly path: string }
+
+/** Undefined when it is not set, whatever its default is. */
+export function sourceOf(name: Name): Source | undefined {
+  const dotEnv = readDotEnv()
+  if (process.env[name]) return { from: 'environment' }
+  if (dotEnv[name]) return { from: 'dotenv' }
+  const { secret }: Variable = VARIABLES[name]
+  const path = secret ? process.env[`${name}_FILE`] || dotEnv[`${name}_FILE`] : undefined
+  return path ? { from: 'file', path } : undefined
+}
+
+/** What the names of this server's own variables begin with; the others are shared with other programs. */
+const PREFIX = 'OPENHANDS_'
+
+/**
+ * Returns the variables that begin as those of this server and are none of them: other programs' own, most likely. Throws
+ * a `ConfigError` for one that is a letter or two from a variable: the server would run without a setting that was given.
+ */
+export function unknownVariables(): string[] {
+  const variables: [string, Variable][] = Object.entries(VARIABLES)
+  const known = variables.flatMap(([name, { secret }]) => (secret ? [name, `${name}_FILE`] : [name]))
+  const given = Object.keys({ ...readDotEnv(), ...process.env })
+  const unknown = given.filter((name) => name.startsWith(PREFIX) && !known.includes(name))
+  for (const name of unknown) {
+    const nearest = nearestName(name, known)
+    if (nearest !== undefined) throw new ConfigError(`there is no variable ${name}; did you mean ${nearest}?`)
+  }
+  return unknown
 }
 
 export function secretFilePaths(): string[] {

@@ -18,6 +18,10 @@ export const VARIABLES = {
   },
   OPENHANDS_SERVER_PORT: { about: 'Port to listen on; 0 takes a free one.', default: '8000' },
   OPENHANDS_LOG_LEVEL: { about: 'DEBUG, INFO, WARN, ERROR or CRITICAL.', default: 'INFO' },
+  OPENHANDS_LOG_FORMAT: {
+    about: '`json`, one object per line; `pretty`, for a person; `auto`, pretty on a terminal and JSON elsewhere.',
+    default: 'auto',
+  },
   OPENHANDS_DATA_DIR: {
     about: 'Where conversations are kept. Default: the user data directory of the operating system.',
   },

@@ -48,7 +48,10 @@ const CallbackHeaders = z
 
 export const CreateCallback = z
   .strictObject({ url: CallbackUrl, events: EventTypes.optional(), headers: CallbackHeaders.optional() })
-  .meta({ id: 'CreateCallback' })
+  .meta({
+    id: 'CreateCallback',
+    examples: [{ url: 'https://example.com/agent-events', events: ['Result', 'PermissionRequest'] }],
+  })
 export type CreateCallback = z.infer<typeof CreateCallback>
 
 /** Absent fields are unchanged. */
@@ -66,7 +69,7 @@ export const UpdateCallback = z
       .optional()
       .describe('`true` also retries waiting deliveries at once. A disabled callback continues where it stopped.'),
   })
-  .meta({ id: 'UpdateCallback' })
+  .meta({ id: 'UpdateCallback', examples: [{ enabled: true }] })
 export type UpdateCallback = z.infer<typeof UpdateCallback>
 
 export const Callback = z

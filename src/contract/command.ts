@@ -195,7 +195,7 @@ export const CommandInput = z
     text: z.string().default(''),
     eof: z.boolean().default(false).describe('Close standard input after the text.'),
   })
-  .meta({ id: 'CommandInput' })
+  .meta({ id: 'CommandInput', examples: [{ text: 'yes\n', eof: true }] })
 export type CommandInput = z.infer<typeof CommandInput>
 
 export const ShellSession = z

@@ -114,7 +114,7 @@ export const ForkConversation = z
     title: Title.optional().describe('Default: the title of the original.'),
     id: ConversationId.optional().describe('A UUID. Default: a new one.'),
   })
-  .meta({ id: 'ForkConversation' })
+  .meta({ id: 'ForkConversation', examples: [{ title: 'totals, second attempt' }] })
 export type ForkConversation = z.infer<typeof ForkConversation>
 
 /** `PUT config` merges: absent fields are unchanged. */

@@ -74,7 +74,10 @@ export type TaskResult = z.infer<typeof TaskResult>
 
 const Title = z.string().min(1).max(200)
 
-export const PostTask = z.strictObject({ title: Title, runnable: Runnable }).meta({ id: 'PostTask' })
+export const PostTask = z.strictObject({ title: Title, runnable: Runnable }).meta({
+  id: 'PostTask',
+  examples: [{ title: 'Tests', runnable: { type: 'AgentRun', message: { role: 'user', content: 'Run the tests.' } } }],
+})
 export type PostTask = z.infer<typeof PostTask>
 
 export const Task = z

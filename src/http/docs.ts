@@ -8,6 +8,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { readAsset } from './assets.ts'
 import { describeRoute } from './describe-route.ts'
+import { startPage } from './start-page.ts'
 import { PAGE_SECURITY_HEADERS } from './guards/security-headers.ts'
 
 /** Assets of swagger-ui and their content types: what the page loads, and nothing else of that package. */
@@ -35,16 +36,60 @@ const PAGE = `<!doctype html>
 </html>
 `
 
-/** The page keeps the typed key in memory only; `validatorUrl` would send the document to another host. */
-const START = `SwaggerUIBundle({
+/**
+ * The script of the page. The key that is typed in survives a reload: it is kept in the session storage, which belongs to
+ * one tab and ends with it. `validatorUrl` would send the document to another host. Event streams have no end, so they
+ * cannot be tried out here; their descriptions say how to follow them.
+ */
+const START = `const KEY = 'agent-server-key'
+const rememberKey = () => ({
+  statePlugins: {
+    auth: {
+      wrapActions: {
+        authorize: (authorize) => (payload) => {
+          sessionStorage.setItem(KEY, payload.BearerAuth.value)
+          return authorize(payload)
+        },
+        logout: (logout) => (names) => {
+          sessionStorage.removeItem(KEY)
+          return logout(names)
+        },
+      },
+    },
+  },
+})
+const keepStreamsOut = () => ({
+  statePlugins: {
+    spec: {
+      wrapSelectors: {
+        allowTryItOutFor: () => (_state, path) => !/(\\/events\\/stream|\\/firehose)$/.test(path),
+      },
+    },
+  },
+})
+const ui = SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#swagger-ui',
   deepLinking: true,
   displayRequestDuration: true,
   persistAuthorization: false,
+  plugins: [rememberKey, keepStreamsOut],
   queryConfigEnabled: false,
   validatorUrl: null,
+  onComplete() {
+    const key = sessionStorage.getItem(KEY)
+    if (key) ui.preauthorizeApiKey('BearerAuth', key)
+  },
 })
+`
+
+/** Of the start page; the API's page has its own. */
+const STYLE = `body {
+  max-width: 42rem;
+  margin: 3rem auto;
+  padding: 0 1rem;
+  font: 1rem/1.5 system-ui, sans-serif;
+}
 `
 
 const PAGE_PART = { config: { public: true, page: true }, schema: { hide: true } }
@@ -68,7 +113,7 @@ export const documentRoutes: FastifyPluginAsyncZod = async (app) => {
   }
 }
 
-/** `/docs` and the files that the page loads, without a key. */
+/** `/` and `/docs` and what the pages load, without a key. */
 export async function pageRoutes(app: FastifyInstance): Promise<void> {
   await app.register(helmet, PAGE_SECURITY_HEADERS)
   app.get('/docs', PAGE_PART, (request, reply) => {
@@ -76,6 +121,8 @@ export async function pageRoutes(app: FastifyInstance): Promise<void> {
     // Under `/docs/`, the page's relative links would point one level too deep.
     return path.endsWith('/') ? reply.redirect('../docs') : sendPart(reply, 'text/html; charset=utf-8', PAGE)
   })
+  startPage(app)
+  app.get('/docs/page.css', PAGE_PART, (_request, reply) => sendPart(reply, 'text/css; charset=utf-8', STYLE))
   app.get('/docs/start.js', PAGE_PART, (_request, reply) => sendPart(reply, 'text/javascript; charset=utf-8', START))
   for (const [file, type] of Object.entries(PAGE_FILES)) {
     app.get(`/docs/${file}`, PAGE_PART, (_request, reply) => sendPart(reply, type, readAsset(`swagger-ui/${file}`)))

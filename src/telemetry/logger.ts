@@ -1,4 +1,4 @@
-/** The server's own log: JSON lines on stdout, with bearer tokens and keys redacted in every line. */
+/** The server's own log: lines on stdout, JSON or readable, with bearer tokens and keys redacted in every line. */
 import { pino } from 'pino'
 import type { Logger } from 'pino'
 
@@ -15,8 +15,15 @@ export const LOG_LEVELS = {
 } as const
 export type LogLevel = keyof typeof LOG_LEVELS
 
+export type LoggerOptions = {
+  readonly level: LogLevel
+  readonly redact: (text: string) => string
+  /** What is written in place of a JSON line that is redacted already. */
+  readonly render?: ((line: string) => string) | undefined
+}
+
 // Written synchronously and without a transport: transports are worker files, which a single executable does not have.
-export function createLogger({ level, redact }: { level: LogLevel; redact: (text: string) => string }): Logger {
+export function createLogger({ level, redact, render = (line) => line }: LoggerOptions): Logger {
   return pino(
     {
       level: LOG_LEVELS[level],
@@ -25,7 +32,7 @@ export function createLogger({ level, redact }: { level: LogLevel; redact: (text
       formatters: { level: (label) => ({ level: label }) },
       redact: ['req.headers.authorization', 'headers.authorization'],
     },
-    { write: (line: string) => void process.stdout.write(redact(line)) },
+    { write: (line: string) => void process.stdout.write(render(redact(line))) },
   )
 }
 

@@ -3,7 +3,7 @@ import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { VARIABLES } from '../../src/config/variables.ts'
-import { ensureWritable, hasMasterKey, readConfig, readDataDir } from '../../src/config/config.ts'
+import { ensureWritable, masterKeySource, readConfig, readDataDir } from '../../src/config/config.ts'
 import { ConfigError } from '../../src/config/environment.ts'
 
 const KEY = 'a-master-key-of-the-tests'
@@ -185,9 +185,9 @@ describe('where a setting comes from', () => {
   })
 
   test('whether there is a master key can be asked before there is a configuration', () => {
-    expect(hasMasterKey()).toBe(false)
+    expect(masterKeySource()).toBeUndefined()
     setEnv({ OPENHANDS_MASTER_KEY: KEY })
-    expect(hasMasterKey()).toBe(true)
+    expect(masterKeySource()).toEqual({ from: 'environment' })
   })
 })
 

@@ -29,8 +29,10 @@ describe('the page', () => {
     expect(rawPayload.length).toBeGreaterThan(100)
   })
 
-  test('does not keep the key that is typed into it', async () => {
-    expect((await app.inject('/docs/start.js')).body).toContain('persistAuthorization: false')
+  test('keeps the key that is typed into it in the session storage only', async () => {
+    const { body } = await app.inject('/docs/start.js')
+    expect(body).toContain('persistAuthorization: false')
+    expect(body).not.toContain('localStorage')
   })
 
   test('is one level up from /docs/, where its links would lead astray', async () => {
@@ -42,4 +44,23 @@ test('the document is JSON and says what it is', async () => {
   const answer = await app.inject('/openapi.json')
   expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
   expect(answer.json()).toMatchObject({ openapi: '3.1.0', info: { title: 'agent-server' } })
+})
+
+describe('/', () => {
+  test('shows a browser a page whose links all work without a key, under the same rules as /docs', async () => {
+    const { body, headers } = await app.inject({ url: '/', headers: { accept: 'text/html,*/*;q=0.8' } })
+    expect(headers).toMatchObject({ 'content-type': 'text/html; charset=utf-8', vary: 'Accept' })
+    const { headers: docs } = await app.inject('/docs')
+    for (const name of ['content-security-policy', 'x-content-type-options', 'x-frame-options', 'referrer-policy'])
+      expect(headers[name], name).toBe(docs[name])
+    const links = [...body.matchAll(/href="([^"]+)"/g)].map(([, path]) => path!)
+    expect(links).toEqual(expect.arrayContaining(['docs', 'openapi.json', 'alive', 'ready']))
+    for (const path of links) expect((await app.inject(`/${path}`)).statusCode, path).toBe(200)
+  })
+
+  test('gives all others the links as JSON', async () => {
+    const { headers, body } = await app.inject('/')
+    expect(headers['content-type']).toMatch(/^application\/json/)
+    expect(JSON.parse(body)).toMatchObject({ name: 'agent-server', links: { docs: '/docs', ready: '/ready' } })
+  })
 })

@@ -38,6 +38,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   'ipaddr.js': 'security',
   unbash: 'policy',
   pino: 'telemetry',
+  'pino-pretty': 'telemetry',
   'node:sqlite': 'storage',
 }
 

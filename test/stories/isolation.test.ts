@@ -132,7 +132,7 @@ describe('the keys of the server', () => {
       { text: 'Done.' },
     ])
     try {
-      while (!output().includes('curl'))
+      while (!output().includes('"msg":"ready"'))
         await Promise.race([once(child.stdout!, 'data'), exited.then(() => expect.fail(output()))])
       const key = (await readFile(join(dataDir, 'master-key'), 'utf8')).trim()
       const call = async (method: string, path: string, body?: object) => {

@@ -82,8 +82,8 @@ test('a free port is the same one on both addresses', async () => {
     env: { OPENHANDS_DATA_DIR: join(home, 'generated') },
     cwd: home,
   })
-  await expect.poll(output).toContain('curl')
-  const port = new URL(/listens on (\S+),/.exec(output())![1]!).port
+  await expect.poll(output).toContain('"msg":"ready"')
+  const port = new URL(/"url":"([^"]+)"/.exec(output())![1]!).port
   for (const address of BOTH) expect((await fetch(`http://${address}:${port}/alive`)).status, address).toBe(200)
   child.kill('SIGTERM')
   expect(await exited).toBe(0)

@@ -33,7 +33,7 @@ async function refuse(
 
 test('serve refuses to start without a master key and says how to make one', async () => {
   const { code, output } = await refuse({})
-  expect(code).toBe(1)
+  expect(code).toBe(2)
   expect(output).toBe(
     'agent-server: OPENHANDS_MASTER_KEY is not set. Make a key with `openssl rand -hex 32` and export it, or start with --generate-key to have one made and kept.\n',
   )
@@ -67,9 +67,14 @@ test.for([
     /OPENHANDS_ISOLATION=bubblewrap is not available: bubblewrap is not installed/,
   ],
   ['a key and a key file', { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_MASTER_KEY_FILE: '/dev/null' }, /not both/],
-] as const)('with %s it says so in one line and exits with 1', async ([, env, sentence]) => {
+  [
+    'a variable that is misspelt',
+    { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_SERVER_PROT: '8001' },
+    /no variable OPENHANDS_SERVER_PROT; did you mean OPENHANDS_SERVER_PORT\?/,
+  ],
+] as const)('with %s it says so in one line and exits with 2', async ([, env, sentence]) => {
   const { code, output } = await refuse(env)
-  expect(code).toBe(1)
+  expect(code).toBe(2)
   expect(output).toMatch(sentence)
   expect(output.trimEnd().split('\n')).toHaveLength(1)
   expect(output).not.toContain(RANDOM_KEY)
@@ -113,7 +118,7 @@ test('a data directory that a newer version wrote is refused', async () => {
   expect(output).toMatch(/newer/)
 })
 
-test('--generate-key makes a key at first use, keeps it for its owner only, prints it with a curl line, and uses it again', async () => {
+test('--generate-key makes a key at first use, keeps it for its owner only, says where but never prints it, and uses it again', async () => {
   const dataDir = join(home, 'generated')
   const keys: string[] = []
   for (const start of ['first', 'second']) {
@@ -123,13 +128,16 @@ test('--generate-key makes a key at first use, keeps it for its owner only, prin
       cwd: home,
     })
     const url = `http://127.0.0.1:${port}`
-    while (!output().includes('curl'))
+    while (!output().includes('"msg":"ready"'))
       await Promise.race([once(child.stdout!, 'data'), exited.then(() => expect.fail(output()))])
-    const key = (await readFile(join(dataDir, 'master-key'), 'utf8')).trim()
+    const path = join(dataDir, 'master-key')
+    const key = (await readFile(path, 'utf8')).trim()
     keys.push(key)
-    if (start === 'first') expect(output()).toContain(`curl -H "Authorization: Bearer ${key}" ${url}/info`)
-    else expect(output()).not.toContain(key)
-    expect((await stat(join(dataDir, 'master-key'))).mode & 0o777).toBe(0o600)
+    const ready = JSON.parse(/.*"msg":"ready".*/.exec(output())![0])
+    const isNew = start === 'first' ? ' (made now)' : ''
+    expect(ready).toMatchObject({ url, docs: `${url}/docs`, master_key: `${path}${isNew}`, data_dir: dataDir })
+    expect(output()).not.toContain(key)
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
     expect((await fetch(`${url}/info`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(200)
     child.kill('SIGINT')
     expect(await exited).toBe(0)

@@ -58,7 +58,7 @@ export const PostClientEvent = z
     name: z.string().min(1).max(200),
     data: z.unknown().optional().describe(`Any JSON, up to ${MAX_CLIENT_EVENT_BYTES} bytes.`),
   })
-  .meta({ id: 'PostClientEvent' })
+  .meta({ id: 'PostClientEvent', examples: [{ name: 'deployed', data: { environment: 'staging' } }] })
 export type PostClientEvent = z.infer<typeof PostClientEvent>
 
 export const PostedClientEvent = z

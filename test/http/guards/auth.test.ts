@@ -21,7 +21,6 @@ const ROUTES = [
   ['GET', `/conversations/${id}/events/${id}`],
   ['GET', `/conversations/${id}/events/stream`],
   // Whoever has no key learns nothing of which routes and methods there are.
-  ['GET', '/'],
   ['GET', '/no/such/route'],
   ['PATCH', `/conversations/${id}`],
   ['GET', '/conversations/not-an-id'],
