@@ -1,32 +1,7 @@
-/** Makes `dist/agent-server`, the single executable: one bundled file, Node itself, and what is not code. */
-import { fork, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { randomBytes } from 'node:crypto'
+/** Makes `dist/agent-server`, the single executable for this machine. */
+import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { rolldown } from 'rolldown'
-import { assetFiles } from '../src/http/assets.ts'
-import { NODE_FLAGS } from '../src/process-settings.ts'
-import { LISTENER_COMMAND, offerListener } from '../src/sandbox/network-listener.ts'
-import { appendServer, asFunction, loadServer } from './load-server.ts'
-
-const ROOT = join(import.meta.dirname, '..')
-const DIST = join(ROOT, 'dist')
-const EXECUTABLE = join(DIST, 'agent-server')
-
-/** Parts that are deleted when the executable is done. */
-const PARTS = join(DIST, 'parts')
+import { assemble, bundle, compile, DIST, makeParts, PARTS, publish, stripped } from './executable.ts'
 
 try {
   await build()
@@ -36,148 +11,11 @@ try {
 }
 
 async function build(): Promise<void> {
-  rmSync(PARTS, { recursive: true, force: true })
-  mkdirSync(PARTS, { recursive: true })
-  const server = await bundle(join(ROOT, 'src/main.ts'))
-  const cache = await compile(server)
-  const assembled = assemble(stripped(process.execPath))
-  appendServer(assembled, server, cache)
-  // A copy, not a rename: the assembled file was written in one piece, which leaves it in the kernel's cache as huge
-  // pages that count 2 MB each as resident. The server would seem to take 33 MB more than it does.
-  const copy = join(PARTS, 'copy')
-  copyFileSync(assembled, copy)
-  chmodSync(copy, 0o755)
-  // Replaced atomically: a running server keeps the old file, and a failed build leaves it intact.
-  renameSync(copy, EXECUTABLE)
+  makeParts()
+  const server = await bundle()
+  const executable = join(DIST, 'agent-server')
+  publish(assemble({ node: stripped(process.execPath), server, cache: await compile(server) }), executable)
   rmSync(PARTS, { recursive: true })
-  process.stdout.write(
-    `dist/agent-server: ${(statSync(EXECUTABLE).size / 1e6).toFixed(0)} MB, Node ${process.version}\n`,
-  )
-}
-
-/**
- * One file, since `import()` of another file fails in an executable. What the sources load by `import()` stays lazy:
- * its modules are wrapped and evaluated on first use.
- */
-async function bundle(input: string): Promise<string> {
-  const file = join(PARTS, 'main.mjs')
-  const bundler = await rolldown({
-    input,
-    platform: 'node',
-    // A package that is missing would otherwise become an import that fails when the server starts.
-    onLog: (level, log, fallback) => (log.code === 'UNRESOLVED_IMPORT' ? fallback('error', log) : fallback(level, log)),
-  })
-  // Minified: 10 MB less resident memory. Names are kept for stack traces.
-  await bundler.write({ file, format: 'esm', codeSplitting: false, minify: true, keepNames: true, comments: false })
-  await bundler.close()
-  const server = join(PARTS, 'server.js')
-  writeFileSync(server, inAscii(asFunction(withoutFacades(readFileSync(file, 'utf8')))))
-  return server
-}
-
-/** The code cache, made by a server that has started and answered. Its data directory is among the parts. */
-async function compile(server: string): Promise<string> {
-  const cache = join(PARTS, 'server.cache')
-  const home = join(PARTS, 'home')
-  const child = fork(join(import.meta.dirname, 'code-cache.ts'), [server, cache], {
-    execArgv: [...NODE_FLAGS],
-    env: {
-      PATH: process.env['PATH'],
-      HOME: home,
-      OPENHANDS_MASTER_KEY: randomBytes(32).toString('hex'),
-      OPENHANDS_DATA_DIR: join(home, 'data'),
-      OPENHANDS_SERVER_HOST: '127.0.0.1',
-      OPENHANDS_SERVER_PORT: '0',
-    },
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-  })
-  const ended = once(child, 'exit')
-  for await (const line of createInterface(child.stdout!)) {
-    const url = /listening at (http:[^"]+)/.exec(line)?.[1]
-    if (url !== undefined) await fetch(`${url}/alive`)
-    if (line.includes('"msg":"ready"')) child.send('write')
-  }
-  await ended
-  if (!existsSync(cache)) throw new Error('The server did not start, so there is no code cache.')
-  if (!isAccepted(server, cache)) throw new Error('V8 rejects the code cache: it was made under other flags.')
-  return cache
-}
-
-function isAccepted(server: string, cache: string): boolean {
-  const check = `const [source, cachedData] = process.argv.slice(1).map((file) => fs.readFileSync(file))
-    process.exitCode = new vm.Script(source.toString('latin1'), { cachedData }).cachedDataRejected ? 1 : 0`
-  return spawnSync(process.execPath, [...NODE_FLAGS, '-e', check, server, cache]).status === 0
-}
-
-/**
- * Takes Node's own modules without `import`, which asks each for all it exports: `node:http` loads its lazy parts at that,
- * a fetch among them, and the start takes 15 ms longer.
- */
-function withoutFacades(module: string): string {
-  const code = module.replace(/^#![^\n]*\n/, '')
-  const head = /^(?:import[^;'"]*from\s*["']node:[^"']+["'];?\s*)+/.exec(code)?.[0] ?? ''
-  if (head === '' || /^import\b/.test(code.slice(head.length)))
-    throw new Error('The bundle begins in a way that is new.')
-  const one = /import([^;'"]*)from\s*["'](node:[^"']+)["'];?\s*/g
-  return (
-    head.replaceAll(one, (_, clause: string, name: string) => takeBuiltin(clause.trim(), name)) +
-    code.slice(head.length)
-  )
-}
-
-/** `a, { b as c }` or `a, * as d`; what they name is the same object either way. */
-function takeBuiltin(clause: string, name: string): string {
-  const module = `process.getBuiltinModule(${JSON.stringify(name)})`
-  const [, whole, named] = /^([\w$]+)?(?:\s*,?\s*)(\{[^}]*\}|\*\s*as\s+[\w$]+)?$/.exec(clause) ?? []
-  const bindings = [whole, named?.startsWith('*') ? named.replace(/^\*\s*as\s+/, '') : undefined]
-  const picked = named?.startsWith('{') ? named.replaceAll(/\s+as\s+/g, ': ') : undefined
-  const names = [...bindings, picked].filter((each) => each !== undefined)
-  if (names.length === 0) throw new Error(`The bundle imports ${name} in a way that is new: ${clause}`)
-  return names.map((each) => `const ${each}=${module};\n`).join('')
-}
-
-/** One character beyond it makes V8 keep the whole text with two bytes for each. */
-function inAscii(code: string): string {
-  if (/\\[^\0-\x7f]/.test(code)) throw new Error('The bundle escapes a character that is not ASCII.')
-  return code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-}
-
-/** A copy of Node without its symbols, 33 MB smaller; Node as it is where `strip` is missing or would break a signature. */
-function stripped(node: string): string {
-  const copy = join(PARTS, 'node')
-  if (process.platform !== 'linux') return node
-  copyFileSync(node, copy)
-  // Before the assembly, never after: strip would move the part that Node looks for.
-  return spawnSync('strip', [copy]).status === 0 && runs(copy) ? copy : node
-}
-
-function runs(node: string): boolean {
-  return spawnSync(node, ['-p', '"runs"'], { encoding: 'utf8' }).stdout === 'runs\n'
-}
-
-function assemble(executable: string): string {
-  const output = join(PARTS, 'agent-server')
-  const config = join(PARTS, 'sea.json')
-  const main = join(PARTS, 'main.cjs')
-  // Each sandbox with a proxy waits for its listener: it comes before the server, of which it needs nothing.
-  writeFileSync(
-    main,
-    `if (process.argv[2] === '${LISTENER_COMMAND}') (${offerListener.toString()})(Number(process.argv[3]))
-else (${loadServer.toString()})()
-`,
-  )
-  writeFileSync(
-    config,
-    JSON.stringify({
-      main,
-      executable,
-      output,
-      execArgv: NODE_FLAGS,
-      disableExperimentalSEAWarning: true,
-      assets: assetFiles(),
-    }),
-  )
-  const { status, stderr, error } = spawnSync(process.execPath, [`--build-sea=${config}`], { encoding: 'utf8' })
-  if (status === 0 && existsSync(output)) return output
-  throw new Error(`node --build-sea failed with ${error?.message ?? `exit code ${status}`}.\n${stderr}`)
+  const megabytes = (statSync(executable).size / 1e6).toFixed(0)
+  process.stdout.write(`dist/agent-server: ${megabytes} MB, Node ${process.version}\n`)
 }

@@ -8,8 +8,9 @@ import { appendFileSync, readFileSync } from 'node:fs'
  * Appends the bundle and its code cache to the executable, and their lengths. Not as assets: those are mapped, so
  * the 6 MB that are read once would count as resident from then on.
  */
-export function appendServer(executable: string, sourceFile: string, cacheFile: string): void {
-  const [source, cache] = [readFileSync(sourceFile), readFileSync(cacheFile)]
+export function appendServer(executable: string, sourceFile: string, cacheFile: string | undefined): void {
+  const source = readFileSync(sourceFile)
+  const cache = cacheFile === undefined ? Buffer.alloc(0) : readFileSync(cacheFile)
   const lengths = Buffer.alloc(8)
   lengths.writeUInt32LE(source.length, 0)
   lengths.writeUInt32LE(cache.length, 4)
@@ -34,9 +35,22 @@ export function loadServer(): void {
   const source = readLast(lengths.readUInt32LE(0)).toString('latin1')
   closeSync(file)
   // V8 compiles as usual if it rejects the code cache, for example because of its flags in NODE_OPTIONS.
-  const script = new Script(source, { filename: 'server.js', cachedData })
+  const script = new Script(source, { filename: 'server.js', ...(cachedData.length > 0 && { cachedData }) })
   script.runInThisContext()({ url: pathToFileURL(process.execPath).href })
 }
+/** The bundle's name among the assets of an executable that nothing can be appended to. */
+export const SERVER_ASSET = 'server.js'
+
+/** Runs the bundle from the assets, without a code cache. It is passed on as text, too. */
+export function loadServerAsset(): void {
+  const { getRawAsset } = process.getBuiltinModule('node:sea')
+  const { Script } = process.getBuiltinModule('node:vm')
+  const { pathToFileURL } = process.getBuiltinModule('node:url')
+  const source = Buffer.from(getRawAsset('server.js')).toString('latin1')
+  const script = new Script(source, { filename: 'server.js' })
+  script.runInThisContext()({ url: pathToFileURL(process.execPath).href })
+}
+
 /** A module without imports and exports as a function, which takes its `import.meta`. Assumes that it loads no other files. */
 export function asFunction(module: string): string {
   const code = module

