@@ -1,8 +1,8 @@
 /**
- * The reference: the least that a Node process can do as an agent with subscribers. It asks the model over
+ * The reference: the minimum that a Node process can do as an agent with subscribers. It calls the model over
  * `node:http`, runs each call with `bash -c`, and writes text to its subscribers; it stores nothing, checks nothing, and
- * forgets all when it ends. Started with a directory it is durable: each message is on the disk there before the loop
- * goes on, as often a step as the server writes, and the calls of a conversation run in one bash.
+ * forgets everything when it ends. Started with a directory it is durable: each message is on disk there before the
+ * loop continues, as often per step as the server writes, and the calls of a conversation run in one bash.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** How fast events are delivered to callbacks that answer at once, beside a loop that posts the same bodies and does nothing else. */
+/** How fast events are delivered to callbacks that answer at once, compared with a loop that posts the same bodies and does nothing else. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'

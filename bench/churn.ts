@@ -1,4 +1,4 @@
-/** How fast the server answers while a thousand subscribers come and go, beside itself when nobody is there. */
+/** How fast the server answers while a thousand subscribers come and go, compared with none. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import http from 'node:http'

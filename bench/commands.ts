@@ -1,4 +1,4 @@
-/** What a command through the API takes, beside a bare `bash -c` of the same. */
+/** What a command through the API takes, compared with a bare `bash -c` of the same. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'

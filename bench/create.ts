@@ -1,4 +1,4 @@
-/** What a durable create costs, beside a loop that writes and syncs the same files and does nothing else. */
+/** What a durable create costs, compared with a loop that writes and syncs the same files and does nothing else. */
 import { mkdir, mkdtemp, open, readFile, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

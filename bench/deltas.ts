@@ -1,4 +1,4 @@
-/** How old a piece of the model's text is when subscribers have it, and whether they get all, beside a bare loop. */
+/** How old a piece of the model's text is when subscribers have it, and whether they get all, compared with a bare loop. */
 import type { Plan } from './model-process.ts'
 import type { Subject } from './subjects.ts'
 import { withSubjects } from './subjects.ts'

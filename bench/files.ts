@@ -1,4 +1,4 @@
-/** Uploads and downloads beside a bare server that streams the same files, and what a very large file costs in memory. */
+/** Uploads and downloads compared with a bare server that streams the same files, and what a very large file costs in memory. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, open, rm } from 'node:fs/promises'

@@ -32,7 +32,7 @@ export async function benchNeighbours(): Promise<Row[]> {
       const bombing = run(hostile, bomb)
       const meanwhile = await measure(neighbour)
       rows.push([
-        `a command beside a conversation with ${name}; \`/alive\` meanwhile`,
+        `a command next to a conversation with ${name}; \`/alive\` meanwhile`,
         `${meanwhile.command.toFixed(1)} ms; ${meanwhile.alive.toFixed(2)} ms`,
         `${ratio(meanwhile.command, before.command)} and ${ratio(meanwhile.alive, before.alive)} of what they take alone`,
       ])

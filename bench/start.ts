@@ -1,4 +1,4 @@
-/** How long the executable takes to answer, alone and with many conversations on disk, beside the least a server in Node takes. */
+/** How long the executable takes to answer, alone and with many conversations on disk, compared with the minimum for a server in Node. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What a step of the agent costs beside a bare loop: time, CPU, in long runs, and in many conversations at once. */
+/** What a step of the agent costs compared with a bare loop: time, CPU, in long runs, and in many conversations at once. */
 import type { ModelProcess } from './model-process.ts'
 import { stepTimes } from './model-process.ts'
 import type { Sides, Subject } from './subjects.ts'

@@ -1,4 +1,4 @@
-/** Describes the API from the schemas of its routes; run as a program it writes `openapi/openapi.json`, and `asyncapi.json` beside it. */
+/** Describes the API from the schemas of its routes; run as a program it writes `openapi/openapi.json`, and `asyncapi.json` next to it. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import swagger from '@fastify/swagger'

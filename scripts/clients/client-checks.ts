@@ -14,7 +14,7 @@ export type ClientCheck = {
   readonly program: string
   /** For bash, after the client was generated. */
   readonly compile: string
-  /** Puts what the commands expect beside the program. */
+  /** Puts the files that the commands expect next to the program. */
   readonly prepare?: (directory: string, work: string) => void
 }
 

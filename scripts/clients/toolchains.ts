@@ -19,7 +19,7 @@ export type Toolchain = { readonly directory: string; readonly env: Environment 
 
 type Recipe = {
   readonly commands: readonly string[]
-  /** In `directory`, with the files of `scripts/clients/<name>` beside it. */
+  /** In `directory`, with the files of `scripts/clients/<name>` next to it. */
   readonly install: (directory: string, pins: string) => Promise<void>
   readonly env?: (directory: string) => Environment
 }

@@ -39,7 +39,7 @@ const SHELL = `Your shell (the Bash tool):
 - A command is ended after its timeout (120 seconds, or the timeout you give it). For what takes longer, raise the timeout or run it in the background.
 - A command that ends in & runs in the background; you get its process id at once and it outlives the call. Start servers so, then check that they answer.
 - Very long output is cut in the middle; the result tells the file that has all of it. Prefer commands that print what you need.
-- Other sessions (session_id) are further shells beside this one; restart gives you a fresh shell when yours no longer works.`
+- Other sessions (session_id) are further shells in addition to this one; restart gives you a fresh shell when yours no longer works.`
 
 const EDITOR = `Your editor (the FileEditor tool):
 - Use it to read, make and change text files: its edits are exact, keep encoding and line ends, and can be undone. The shell is better for searching, for moving and removing files, and for changes that a program makes.

@@ -50,7 +50,7 @@ const OPTIONS = {
 } as const
 type Option = keyof typeof OPTIONS
 
-/** The options of each command, beside `--version` and `--help`. */
+/** The options of each command, in addition to `--version` and `--help`. */
 const COMMANDS: Readonly<Record<string, readonly Option[]>> = {
   serve: ['host', 'port', 'log-format', 'generate-key', 'scripted-model'],
   key: [],

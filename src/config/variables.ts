@@ -28,7 +28,7 @@ export const VARIABLES = {
   OPENHANDS_WORKDIR_BASE: { about: 'Where working directories are made. Default: `work` in the data directory.' },
   OPENHANDS_WORKDIR_ROOTS: {
     about:
-      'Directories, separated by colons, that an absolute workdir must lie in. Default: any directory is accepted.',
+      'Directories, separated by colons, that an absolute workdir must be inside. Default: any directory is accepted.',
   },
   OPENHANDS_SECRET_KEY: { about: 'Encrypts secrets at rest. Default: derived from the master key.', secret: true },
   OPENHANDS_ISOLATION: {
@@ -67,7 +67,7 @@ export const VARIABLES = {
   },
   OPENHANDS_SANDBOX_READABLE: {
     about:
-      'Files and directories, separated by colons, that sandboxed commands can read beside those of the operating system; all others are invisible then. `/usr` adds nothing. Default: all files of the host that are not hidden.',
+      'Files and directories, separated by colons, that sandboxed commands can read in addition to those of the operating system; all others are invisible then. `/usr` adds nothing. Default: all files of the host that are not hidden.',
   },
   OPENHANDS_CORS_ORIGINS: {
     about:

@@ -1,6 +1,6 @@
 /**
  * The decision about one call. The only file that orders modes and rules: deny rules, ask rules, the mode, allow rules.
- * The strictest wins. Pure, but for the links that `Places` follows.
+ * The strictest wins. Pure, except for the links that `Places` follows.
  */
 import type { Question, Rules } from './gated-call.ts'
 import { matchRule } from './match-rule.ts'

@@ -78,7 +78,7 @@ describe('an API key', () => {
     expect(keys.find(key)).toBeUndefined()
   })
 
-  test('is valid beside its successors for the overlap of its rotation, also when that is repeated', async () => {
+  test('stays valid together with its successors for the overlap of its rotation, also when that is repeated', async () => {
     await using here = await bench()
     const keys = await here.open()
     const first = await keys.create({ ...READER, user_id: 'user-17' })

@@ -213,7 +213,7 @@ test('a message that comes while calls are open is read after their results', ()
   expect(messages.map((each) => each.role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user'])
 })
 
-test('results stand in the order of the calls, whatever order they came in', () => {
+test('results are in the order of the calls, whatever order they arrived in', () => {
   const { messages } = historyOf(
     [
       userMessage('begin'),
@@ -227,7 +227,7 @@ test('results stand in the order of the calls, whatever order they came in', () 
   expect(messages.flatMap((each) => (each.role === 'tool' ? [each.toolCallId] : []))).toEqual(['a', 'b'])
 })
 
-test('arguments that were no JSON object are shown to the model as it wrote them, inside one', () => {
+test('arguments that were not a JSON object are shown to the model as it wrote them, inside one', () => {
   const { messages } = historyOf(
     [userMessage('begin'), answered({ calls: ['a'] }), toolUse('a', '{"command": '), toolResult('a')].map((draft, at) =>
       stored(draft, at + 1),
@@ -236,7 +236,7 @@ test('arguments that were no JSON object are shown to the model as it wrote them
   expect(messages[1]).toMatchObject({ toolCalls: [{ id: 'a', arguments: '{"invalid_arguments":"{\\"command\\": "}' }] })
 })
 
-test('a failed call reads as an error, told once; output that is empty says so', () => {
+test('a failed call reads as an error, reported once; empty output is described as empty', () => {
   const failed = { ...toolResult('a', { code: 1 }), is_error: true, error_message: 'It failed.' } as EventDraft
   const told = { ...toolResult('b', 'Sorry: It failed.'), is_error: true, error_message: 'It failed.' } as EventDraft
   const { messages } = historyOf(
@@ -313,7 +313,7 @@ test('what a subagent says and does is not in the history of the one that called
   ])
 })
 
-test('a type that a newer server made is passed over', () => {
+test('an event type of a newer server is skipped', () => {
   const unknown = { ...stored(userMessage('x'), 2), type: 'Telepathy' } as unknown as Event
   expect(historyOf([stored(userMessage('begin'), 1), unknown]).messages).toHaveLength(1)
 })

@@ -138,7 +138,7 @@ describe('a run', () => {
     },
   )
 
-  test('an answer of nothing but white space is stored as an empty one, and not sent again', async () => {
+  test('an answer of white space only is stored as an empty one, and not sent again', async () => {
     await using bench = await setBench({ script: inOrder([{ text: '\n \n' }, { text: 'Hello.' }]) })
     const conversation = await bench.converse()
     expect(await say(conversation)).toMatchObject({ stop_reason: 'completed', final_text: '' })
@@ -147,7 +147,7 @@ describe('a run', () => {
     expect(bench.model.requests.at(-1)!.body.messages.map(({ role }) => role)).toEqual(['system', 'user', 'user'])
   })
 
-  test('without a word of the user goes on from the words of the agent', async () => {
+  test('without a user message continues after the agent’s last message', async () => {
     await using bench = await setBench({ script: inOrder([{ text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }]) })
     const conversation = await bench.converse()
     await say(conversation)
@@ -185,7 +185,7 @@ describe('limits', () => {
     expect(conversation.state).toMatchObject({ status: 'paused', openCalls: [] })
   })
 
-  test('max_iteration_per_run is an error that says what to raise; the next run counts anew', async () => {
+  test('max_iteration_per_run is an error that says what to raise; the next run counts from zero', async () => {
     await using bench = await setBench({ tools: [echo], script: endless })
     const conversation = await bench.converse({ max_iteration_per_run: 3 })
     expect(await say(conversation)).toMatchObject({ stop_reason: 'iteration_limit', steps: 3 })
@@ -295,7 +295,7 @@ describe('what a provider refuses', () => {
     expect(await say(conversation)).toMatchObject({ stop_reason: 'completed', final_text: 'Good.' })
   })
 
-  test('a request that is sent again is told with reason and wait, and the deltas of the attempt are taken back', async () => {
+  test('a retried request is reported with reason and wait, and the deltas of the attempt are withdrawn', async () => {
     await using bench = await setBench({
       script: inOrder([
         { status: 503, error: { message: `busy with ${MODEL_KEY}` } },
@@ -332,7 +332,7 @@ describe('what a provider refuses', () => {
     expect(bench.model.requests.map(({ body }) => 'stream_options' in body)).toEqual([true, false, false, false])
   })
 
-  test('a model without tools is told of once, and asked without them from then on', async () => {
+  test('a model without tools is reported once, and called without them from then on', async () => {
     await using bench = await setBench({
       tools: [echo],
       script: ({ body }) =>
@@ -366,7 +366,7 @@ describe('messages during a run', () => {
     expect(messages.map((message) => message.role)).toEqual(['system', 'user', 'assistant', 'tool', 'user', 'user'])
   })
 
-  test('that asked for a run are answered, however late they come: none is stranded', async () => {
+  test('that asked for a run are always answered, however late they arrive', async () => {
     const answers = inOrder(Array.from({ length: 40 }, (_, at) => ({ text: `Answer ${at}.`, chunk_delay_ms: 1 })))
     await using bench = await setBench({ script: answers })
     const conversation = await bench.converse()
@@ -452,7 +452,7 @@ describe('pause', () => {
     expect(slow.calls()).toBe(1)
   })
 
-  test('answers within two seconds, also when a tool does not heed its signal', async () => {
+  test('responds within two seconds, even if a tool ignores its signal', async () => {
     const deaf = gate('Deaf', { stubborn: true })
     await using bench = await setBench({ tools: [deaf.tool], script: [{ calls: [call('Deaf')] }, { text: 'Done.' }] })
     const conversation = await bench.converse()

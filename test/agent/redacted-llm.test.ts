@@ -57,7 +57,7 @@ const joined = (deltas: LlmDelta[], kind: string, index?: number) =>
     )
     .join('')
 
-test('each part is a text of its own: what is cut in one is found, whatever comes between', async () => {
+test('each part is a separate text: a secret split in one part is found, whatever comes between', async () => {
   const { deltas, answer: said } = await listen(
     model(
       [

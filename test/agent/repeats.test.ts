@@ -86,7 +86,7 @@ describe('the same failing answer in a row', () => {
     expect(countOf([...times(5, () => turn({ input: 1 })), ...drafts])).toBe(0)
   })
 
-  test('is told to the model once the pattern is complete, and no more when the run ends anyway', () => {
+  test('is reported to the model once the pattern is complete, and not if the run ends anyway', () => {
     const advised = Array.from({ length: STUCK_AT }, (_, n) => {
       const before = folded(times(n, () => turn({ input: 1 })))
       const [answer, use, result] = turn({ input: 1 })
@@ -96,7 +96,7 @@ describe('the same failing answer in a row', () => {
     expect(advised).toEqual([1, 2, 3, 4, 5, 6].map((count) => count >= ADVICE_AT && count < STUCK_AT))
   })
 
-  test('keeps a few hashes, however long it goes on', () => {
+  test('keeps a few hashes, however long it continues', () => {
     const { repeats } = folded(times(100, () => turn({ input: 'x'.repeat(1000) })))
     expect(JSON.stringify(repeats).length).toBeLessThan(1000)
     expect(repeatsAfter(repeats, stored(userMessage('stop'), 1), [])).toEqual(NO_REPEATS)
@@ -135,7 +135,7 @@ describe('a run', () => {
     expect(await say(conversation), 'the next one counts from the start').toMatchObject({ steps: STUCK_AT })
   })
 
-  test('in which the same call fails with another result each time is told so later, and then ends as stuck', async () => {
+  test('in which the same call fails with another result each time is advised later, and then ends as stuck', async () => {
     let pid = 0
     await using bench = await setBench({
       tools: [tool('Fail', () => failing(pid++))],
@@ -155,7 +155,7 @@ describe('a run', () => {
     expect(await say(conversation)).toMatchObject({ stop_reason: 'stuck', steps: 2 * STUCK_AT })
   })
 
-  test('that takes the advice goes on', async () => {
+  test('that follows the advice continues', async () => {
     const { bench, conversation } = await setStuck((step) => {
       if (step > ADVICE_AT) return { text: 'Done.' }
       return { calls: [call(step === ADVICE_AT ? 'Work' : 'Fail', { n: 1 })] }

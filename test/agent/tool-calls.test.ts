@@ -60,7 +60,7 @@ test('a call runs with its parsed input, and has one result', async () => {
   expect(results[0]).not.toHaveProperty('error_type')
 })
 
-describe('is told to the model, and nothing runs:', () => {
+describe('is reported to the model, and nothing runs:', () => {
   const strict = { ...tool('Strict', () => ({ output: 'ran' })), input: z.strictObject({ path: z.string() }) } as Tool
 
   test.each([

@@ -147,7 +147,7 @@ describe('where a setting comes from', () => {
     })
   })
 
-  test('an empty value is none: the next place is asked', async () => {
+  test('an empty value counts as unset: the next source is used', async () => {
     await writeFile('.env', `OPENHANDS_MASTER_KEY=${KEY}\nOPENHANDS_SERVER_PORT=\nLLM_MODEL=m\n`)
     setEnv({ OPENHANDS_MASTER_KEY: '', OPENHANDS_SERVER_HOST: '', LLM_MODEL: '', LLM_BASE_URL: '' })
     expect(readConfig()).toMatchObject({ masterKeys: [KEY], host: '0.0.0.0', port: 8000, defaultLlm: { model: 'm' } })

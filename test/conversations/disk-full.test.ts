@@ -104,7 +104,7 @@ test('a task whose end finds no room ends once there is room, and no other is st
   expect(ends).toHaveLength(3)
 })
 
-test('whoever waits for a run is answered when its end cannot be stored', async () => {
+test('a client that waits for a run gets a response when its end cannot be stored', async () => {
   const slow = gate('Slow')
   const { bench, disk } = await setFullBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }] })
   await using _ = bench
@@ -118,7 +118,7 @@ test('whoever waits for a run is answered when its end cannot be stored', async 
   expect(conversation.view().status).toBe('error')
 })
 
-test('a conversation that a full disk keeps from being recovered can be read, and goes on once there is room', async () => {
+test('a conversation that a full disk keeps from being recovered can be read, and continues once there is room', async () => {
   const slow = gate('Slow')
   const { bench, disk } = await setFullBench({
     tools: [slow.tool],
@@ -142,7 +142,7 @@ test('a conversation that a full disk keeps from being recovered can be read, an
   expect(only(await eventsOf(again), 'ToolResult')).toMatchObject([{ error_type: 'interrupted' }])
 })
 
-test('a log that failed at the end of a run is opened again by itself: the run ends, and the tasks that wait go on', async () => {
+test('a log that failed at the end of a run is reopened automatically: the run ends, and the waiting tasks continue', async () => {
   const slow = gate('Slow')
   const { bench, disk } = await setFullBench({
     tools: [slow.tool],

@@ -85,7 +85,7 @@ describe('the log of a fork', () => {
     return { options_summary }
   }
 
-  test('makes a conversation of its own: new times, no cost yet, the title asked for, none of the keys', async () => {
+  test('makes an independent conversation: new times, no cost yet, the requested title, no keys', async () => {
     await using bench = await setBench({ script: TWO_CALLS, tools: [quick] })
     const original = await bench.converse({ title: 'First', user_id: 'u', confirmation_mode: false })
     await original.post(userText('hello'), { key: 'k', bodyHash: 'h' })
@@ -105,7 +105,7 @@ describe('the log of a fork', () => {
     expect((await forkOf(bench, original.id)).view.title).toBe('First')
   })
 
-  test('is opened again as it was, from meta.json and without it', async () => {
+  test('is reopened in the same state, from meta.json and without it', async () => {
     await using bench = await setBench({ script: TWO_CALLS, tools: [quick] })
     const original = await bench.converse()
     await say(original)
@@ -227,7 +227,7 @@ test('a running conversation is forked and runs on; the copy is paused where the
   expect(await endOf(original, run_id!)).toMatchObject({ stop_reason: 'completed' })
 })
 
-test('neither hears of the other: what is done in one is not in the other', async () => {
+test('original and fork are independent: changes in one do not affect the other', async () => {
   const slow = gate('Slow')
   await using bench = await setBench({ script: inTurn({ calls: [call('Slow')] }), tools: [slow.tool] })
   const original = await bench.converse()
@@ -244,7 +244,7 @@ test('neither hears of the other: what is done in one is not in the other', asyn
   expect(original.state.lastSeq).toBeGreaterThan(lastSeq)
 })
 
-test('secrets come along, sealed anew, and are hidden in the copy, too; the newest configuration holds', async () => {
+test('secrets are copied, encrypted again, and redacted in the copy, too; the newest configuration applies', async () => {
   await using bench = await setBench()
   const original = await bench.converse({ secrets: { TOKEN: 'a-secret-of-the-tests' } })
   const { lastSeq } = original.state
@@ -267,7 +267,7 @@ test('secrets come along, sealed anew, and are hidden in the copy, too; the newe
 })
 
 describe('the workdir', () => {
-  test('is copied with modes, times and links, none of which is followed; what is no file stays behind, and is told', async () => {
+  test('is copied with modes, times and links, without following links; special files are left out and reported', async () => {
     await using bench = await setBench()
     const original = await bench.converse()
     const from = original.state.settings.workdir
@@ -306,7 +306,7 @@ describe('the workdir', () => {
     expect((await stat(from)).isDirectory()).toBe(true)
   })
 
-  test('of its own is told to the model, after all that names the other one; a shared one is not', async () => {
+  test('of a fork is reported to the model, after all that names the other one; a shared one is not', async () => {
     await using bench = await setBench()
     const original = await bench.converse()
     await say(original)
@@ -360,7 +360,7 @@ describe('the workdir', () => {
     await expect(stat(workdir)).rejects.toMatchObject({ code: 'ENOENT' })
   })
 
-  test('without the server’s own files, should they lie in it', async () => {
+  test('without the server’s own files, if they are inside', async () => {
     await using bench = await setBench({ roots: [] })
     const home = join(bench.dataDir, '..')
     const original = await bench.converse({ workdir: home })
@@ -373,7 +373,7 @@ describe('the workdir', () => {
     ])
   })
 
-  test('that is gone is told, and no reason to refuse', async () => {
+  test('that is missing is reported, and not a reason to refuse', async () => {
     await using bench = await setBench()
     const original = await bench.converse()
     await rm(original.state.settings.workdir, { recursive: true })

@@ -134,7 +134,7 @@ test('one that is deleted while it is closed is gone, with its data', async () =
   await expect(stat(join(bench.workdirBase, conversation.id))).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
-test('requests that come just as it is closed are all carried out, each event stored and followed once', async () => {
+test('requests that arrive while it is being closed all succeed, each event stored and followed once', async () => {
   const random = createRandom(Date.now() % 1_000_000)
   const pause = () => new Promise((resolve) => setTimeout(resolve, random.below(12)))
   await using bench = await setBench({ manager: { idle: { afterMs: 2, isMemoryShort: () => false } } })

@@ -78,7 +78,7 @@ function lastRead({ model }: Bench): string[] {
 const TURN_READ = ['user: go', 'assistant', 'tool', 'tool', 'tool']
 
 describe('a turn that was paused while its first call ran', () => {
-  test('goes on with `run`: that call is awaited, and the others begin', async () => {
+  test('continues with `run`: that call is awaited, and the others begin', async () => {
     await using scene = await setScene()
     const conversation = await scene.enterTurn()
     expect(await conversation.pause({ interrupt: false })).toBe('paused')
@@ -94,7 +94,7 @@ describe('a turn that was paused while its first call ran', () => {
     ['and run', 'run'],
     ['that asks for a run', 'message with run'],
     ['and another message, and run', 'two messages'],
-  ] as const)('does not go on after a message %s: the model reads it first', async (_, how) => {
+  ] as const)('does not continue after a message %s: the model reads it first', async (_, how) => {
     await using scene = await setScene()
     const conversation = await scene.enterTurn()
     await conversation.pause({ interrupt: false })
@@ -117,7 +117,7 @@ describe('a turn that was paused while its first call ran', () => {
     ['and then once more, with interrupt', [false, true]],
     ['twice with interrupt', [true, true]],
   ])(
-    '%s does not go on: the call that ran is ended, and the model reads that the others never began',
+    '%s does not continue: the running call is ended, and the model reads that the others never began',
     async (_, how) => {
       await using scene = await setScene()
       const conversation = await scene.enterTurn()
@@ -170,7 +170,7 @@ describe('a turn that was paused while its first call ran', () => {
   })
 })
 
-test('a stop of the server in a turn gives up what has not begun; what goes on at the next start asks the model', async () => {
+test('a stop of the server in a turn cancels what has not begun; the continued run asks the model', async () => {
   await using scene = await setScene({ resume_on_start: true })
   await scene.enterTurn()
   await scene.restart('stop')
@@ -201,7 +201,7 @@ test('a message while the run is at work is read at the end of the turn, whose c
   expect(lastRead(scene.bench)).toEqual([...TURN_READ, 'user: by the way'])
 })
 
-test('a tool that does not heed the interrupt has its own result, once; the others never begin', async () => {
+test('a tool that ignores the interrupt has its own result, once; the others never begin', async () => {
   const deaf = gate('Deaf', { stubborn: true })
   const acted: unknown[] = []
   await using bench = await setBench({
@@ -232,7 +232,7 @@ describe('a request for permission', () => {
     return { scene, conversation, requestId: conversation.approvals.pending().items[0]!.request_id }
   }
 
-  test('goes on waiting after a pause; approved then, its calls begin with `run`', async () => {
+  test('keeps waiting after a pause; approved then, its calls begin with `run`', async () => {
     const { scene, conversation, requestId } = await ask()
     await using _ = scene
     await conversation.pause({ interrupt: false })

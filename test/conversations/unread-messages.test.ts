@@ -70,7 +70,7 @@ async function expectRead(scene: Scene): Promise<void> {
   expect(JSON.stringify(messages)).toContain('and this')
 }
 
-describe('a message that asked for a run, and came during a model call, is not stranded', () => {
+describe('a message that asked for a run, and arrived during a model call, is answered', () => {
   test.each([false, true])('when what the model asked for is rejected (after a kill: %s)', async (killed) => {
     await using scene = await setScene(ASKS)
     await askWithUnread(scene)

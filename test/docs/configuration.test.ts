@@ -60,7 +60,7 @@ test('no variable is dead', () => {
   expect(names.filter((name) => !source.includes(`'${name}'`))).toEqual([])
 })
 
-test('nothing is read that is no variable', () => {
+test('only documented variables are read', () => {
   const read = [...source.matchAll(/process\.env\.([A-Z_0-9]+)/g)].map((match) => match[1]!)
   expect(read.filter((name) => !names.includes(name) && !CONVENTIONS.includes(name))).toEqual([])
 })

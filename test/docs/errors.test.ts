@@ -12,13 +12,13 @@ const codes = Object.entries(PROBLEMS)
 describe('docs/errors.md', () => {
   const rows = readTable(readFileSync(join(ROOT, 'docs/errors.md'), 'utf8'))
 
-  test.each(codes)('tells of %s, its status %i and what to do', (code, status) => {
+  test.each(codes)('documents %s, its status %i and what to do', (code, status) => {
     const [, statusCell, ...words] = rows.find(([first]) => first === code) ?? []
     expect(statusCell).toBe(String(status))
     expect(words.at(-1)?.length).toBeGreaterThan(10)
   })
 
-  test('tells of each code once, and of no other', () => {
+  test('documents each code once, and no other', () => {
     expect(rows.map(([code = '']) => code).sort()).toEqual(Object.keys(PROBLEMS).sort())
   })
 })

@@ -83,7 +83,7 @@ test('fields have no default, which some generators make required', () => {
   expect(find(schemas, (schema) => 'default' in schema && 'type' in schema)).toEqual([])
 })
 
-test('a pattern that is long stands in one place', () => {
+test('a long pattern is defined in one place', () => {
   const patterns = [...text.matchAll(/"pattern": "(.{60,})"/g)].map(([, pattern]) => pattern)
   expect(patterns).toEqual([...new Set(patterns)])
 })

@@ -10,7 +10,7 @@ import { append, message, readAll, seqsOf, tempDirectory } from './fixtures.ts'
 
 const child = (name: string) => join(import.meta.dirname, 'children', name)
 
-test('what was acknowledged survives kill -9, and goes on without a gap', async () => {
+test('acknowledged events survive kill -9, and the log continues without a gap', async () => {
   await using directory = await tempDirectory()
   for (let round = 0; round < 3; round++) {
     const id = uuid7()
@@ -32,7 +32,7 @@ test('what was acknowledged survives kill -9, and goes on without a gap', async 
   }
 })
 
-test('without room nothing of the batch is left, and the log goes on as soon as there is some', async () => {
+test('without room nothing of the batch is stored, and the log continues as soon as there is some', async () => {
   await using directory = await tempDirectory()
   const id = uuid7()
   // A limit on the size of files fails a write as a full disk does, having taken a part of it; and needs no root.
@@ -60,7 +60,7 @@ test('without room nothing of the batch is left, and the log goes on as soon as 
   expect(await readdir(join(directory.path, id))).toEqual(['events.jsonl'])
 })
 
-test('a log that cannot be opened for lack of descriptors stores nothing, and goes on as soon as there is one', async () => {
+test('a log that cannot be opened for lack of descriptors stores nothing, and continues as soon as there is one', async () => {
   await using directory = await tempDirectory()
   const command = `ulimit -S -n 64; exec "$0" "$@"`
   const script = [process.execPath, child('without-descriptors.ts'), directory.path, uuid7()]

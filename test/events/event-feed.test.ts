@@ -94,7 +94,7 @@ describe('A reader', () => {
     await Promise.all([behind.return(), atHead.return()])
   })
 
-  test('who has read what subscribers are yet to be told of does not get it twice', async () => {
+  test('a reader ahead of the subscribers does not get events twice', async () => {
     await using directory = await tempDirectory()
     const stored = await createJsonlStore({ directory: directory.path }).create(uuid7())
     const late = new EventLog({ log: toldLate(stored, () => 100), onListenerError: () => undefined })
@@ -110,7 +110,7 @@ describe('A reader', () => {
     await late.close('closing')
   })
 
-  test('whose cursor is ahead of the log is told at once', async () => {
+  test('a cursor ahead of the log is refused immediately', async () => {
     await append(3)
     expect(() => follow(log, { afterSeq: 4 })).toThrow(
       expect.objectContaining({ code: 'cursor_ahead', details: { after_seq: 4, head: 3 } }),
@@ -186,7 +186,7 @@ describe('A reader', () => {
     expect(log.subscriberCount).toBe(0)
   })
 
-  test.each(['deleted', 'closing'] as const)('hears the end of the log after its last events: %s', async (end) => {
+  test.each(['deleted', 'closing'] as const)('receives the end of the log after its last events: %s', async (end) => {
     await append(3)
     const readers = [read({ afterSeq: 0 }), read(), read({ afterSeq: 0 }, () => sleep(30))]
     await tick()
@@ -201,7 +201,7 @@ describe('A reader', () => {
     expect(late.batches).toEqual([{ records: [], reachedSeq: 0, end }])
   })
 
-  test('far behind when the log is closed under it hears that, and no error', async () => {
+  test('far behind when the log closes receives the end, and no error', async () => {
     await log.append(Array.from({ length: 40 }, () => message('x'.repeat(300_000))))
     const readers = Array.from({ length: 10 }, (_, afterSeq) => read({ afterSeq }))
     await log.close('deleted')

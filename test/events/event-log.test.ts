@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => shared[Symbol.asyncDispose]())
 
 describe('An appended event', () => {
-  test('is durable when subscribers hear of it, and all have heard when the caller does', async () => {
+  test('is durable before subscribers receive it, and all have received it when the caller continues', async () => {
     const heard: string[] = []
     log.subscribe({
       onEvents: (events) => heard.push(`${seqsOf(events).join()} at head ${log.head}`),
@@ -106,7 +106,7 @@ describe('A subscriber', () => {
     expect(shared.errors).toHaveLength(3)
   })
 
-  test('hears nothing more once it has unsubscribed, even from within', async () => {
+  test('receives nothing more once it has unsubscribed, even from within', async () => {
     const shown: string[] = []
     const unsubscribe = log.subscribe({
       onEvents: (events) => {
@@ -122,7 +122,7 @@ describe('A subscriber', () => {
     expect(log.subscriberCount).toBe(0)
   })
 
-  test('hears once why it is over, after everything that was appended', async () => {
+  test('receives the reason of the end once, after everything that was appended', async () => {
     const heard: string[] = []
     log.subscribe({ onEvents: (events) => heard.push(...events.map(textOf)), onClose: (end) => heard.push(end) })
     const appended = log.append([message('last words')])

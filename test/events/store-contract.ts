@@ -42,7 +42,7 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
         })()
       }
 
-      test('begins with the events as they were, under ids of its own, and goes on with its ending', async () => {
+      test('begins with the same events, under new ids, and continues with its ending', async () => {
         const copied = await source(['one', 'two'])
         const log = await under.store.copy(id, copied, () => [message('three')])
         expect(log.head).toBe(3)
@@ -245,7 +245,7 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
         )
       })
 
-      test('gives no more than the limit, and says where to go on only when there is something left', async () => {
+      test('returns no more than the limit, and says where to continue only if something is left', async () => {
         const log = await under.store.create(id)
         await append(log, ...Array.from({ length: 5 }, (_, i) => message(`${i}`)))
         const summary = async (options: ReadOptions) => {
@@ -335,7 +335,7 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
     })
 
     describe('view', () => {
-      test('shows what is durable, beside the writer or without one, and takes nothing over', async () => {
+      test('shows what is durable, with a writer or without one, and takes nothing over', async () => {
         const log = await under.store.create(id)
         await append(log, message('a'), message('b'))
         await using beside = await under.store.view(id)
@@ -397,11 +397,14 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
         await expect(under.restart().create(id)).rejects.toMatchObject({ code: 'conversation_exists' })
       })
 
-      test.each(['../../etc', '', 'a/b', '.', 'AAAAAAAA-0000-7000-8000-000000000000'])('%j is no id', async (bad) => {
-        for (const action of [under.store.create(bad), under.store.open(bad), under.store.delete(bad)]) {
-          await expect(action).rejects.toMatchObject({ code: 'conversation_not_found' })
-        }
-      })
+      test.each(['../../etc', '', 'a/b', '.', 'AAAAAAAA-0000-7000-8000-000000000000'])(
+        '%j is not a valid id',
+        async (bad) => {
+          for (const action of [under.store.create(bad), under.store.open(bad), under.store.delete(bad)]) {
+            await expect(action).rejects.toMatchObject({ code: 'conversation_not_found' })
+          }
+        },
+      )
 
       test('what was never created is not found, what was deleted neither', async () => {
         await expect(under.store.open(id)).rejects.toMatchObject({ code: 'conversation_not_found' })
@@ -417,7 +420,7 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
         expect(await readAll(await under.store.create(id))).toEqual([])
       })
 
-      test('opening a log takes it over from whoever had it', async () => {
+      test('opening a log takes it over from its previous holder', async () => {
         const first = await under.store.create(id)
         const acknowledged = append(first, message('from the first'))
         const { log: second } = await under.store.open(id)

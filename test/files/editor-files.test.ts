@@ -332,7 +332,7 @@ describe('the server’s own files', () => {
     expect((await files.list(join(server, 'outputs'))).entries).toEqual(['long'])
   })
 
-  test('what the kernel tells of the server’s process is among them', async () => {
+  test('the kernel’s information about the server’s process is among them', async () => {
     const { files } = await setUp()
     for (const path of ['/proc/self/environ', '/proc/self/mem', `/proc/${process.pid}/maps`, '/dev/fd/../environ']) {
       await expect(files.look(path, MAX)).rejects.toEqual(forbidden)

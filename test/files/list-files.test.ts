@@ -69,7 +69,7 @@ test('what comes and goes meanwhile moves nothing else', async () => {
   expect(seen).toEqual(['.hidden', 'Z', 'a', 'a/1', 'a/b', 'a/b.c', 'a-b', 'a-c', 'a.txt', 'b', 'é'])
 })
 
-test('goes on after a name that is no text', async () => {
+test('continues after a name that is not valid text', async () => {
   await using bench = await setJail()
   for (const byte of [0x80, 0x90, 0xff]) await writeFile(Buffer.from([...Buffer.from(`${bench.workdir}/x`), byte]), '')
   await fill(bench, 'y')
@@ -102,7 +102,7 @@ test('what has not come in whole yet is not shown', async () => {
   expect(await pages(bench)).toEqual(['.upload-mine.tmp'])
 })
 
-test('counts what there is, and says when it stopped before the end', async () => {
+test('counts existing files, and says when it stopped before the end', async () => {
   await using bench = await setJail()
   await fill(bench, ...PATHS)
   expect(await countFiles(bench.jail, ROOT, Date.now() + PATIENCE_MS)).toEqual({

@@ -60,18 +60,15 @@ const DEEDS: Readonly<Record<string, (jail: Jail, name: string) => Promise<unkno
 }
 
 describe('a link', () => {
-  test.each(['/etc', '../outside', '.', 'inner', '..', '/proc/self/root'])(
-    'to %s is no way to anything',
-    async (target) => {
-      await using bench = await setJail()
-      await mkdir(bench.inside('inner'))
-      await symlink(target, bench.inside('link'))
-      for (const [deed, carryOut] of Object.entries(DEEDS))
-        expect(await outcomeOf(() => carryOut(bench.jail, 'link/canary')), deed).toBe('unsafe_path')
-      expect(await readFile(join(bench.outside, 'canary'), 'utf8')).toBe(CANARY)
-      expect(await readdir(bench.outside)).toEqual(['canary'])
-    },
-  )
+  test.each(['/etc', '../outside', '.', 'inner', '..', '/proc/self/root'])('to %s leads nowhere', async (target) => {
+    await using bench = await setJail()
+    await mkdir(bench.inside('inner'))
+    await symlink(target, bench.inside('link'))
+    for (const [deed, carryOut] of Object.entries(DEEDS))
+      expect(await outcomeOf(() => carryOut(bench.jail, 'link/canary')), deed).toBe('unsafe_path')
+    expect(await readFile(join(bench.outside, 'canary'), 'utf8')).toBe(CANARY)
+    expect(await readdir(bench.outside)).toEqual(['canary'])
+  })
 
   test.each(['../outside/canary', '../outside/new', '/etc/passwd'])(
     'to the file %s is not followed',
@@ -140,8 +137,8 @@ describe('a name that is swapped all the time', () => {
 
 const codeOf = (error: unknown) => String((error as { code?: unknown }).code)
 
-describe('what is no file', () => {
-  test('is refused, and not opened: nobody who waits at the other end of a pipe hears of it', async () => {
+describe('what is not a file', () => {
+  test('is refused, and not opened: a process at the other end of a pipe does not notice', async () => {
     await using bench = await setJail()
     execFileSync('mkfifo', [bench.inside('pipe')])
     const socket = createServer().listen(bench.inside('socket'))
@@ -160,7 +157,7 @@ describe('what is no file', () => {
     socket.close()
   })
 
-  test('a directory is no file, and a file no directory', async () => {
+  test('a directory is not a file, and a file not a directory', async () => {
     await using bench = await setJail()
     await mkdir(bench.inside('dir'))
     await writeFile(bench.inside('file'), 'content')
@@ -178,7 +175,7 @@ async function execFileAsync(file: string, args: string[]): Promise<number | nul
 }
 
 describe('the workdir', () => {
-  test('that is gone, moved, or a link by now is told as missing', async () => {
+  test('that is gone, moved, or a link by now is reported as missing', async () => {
     await using bench = await setJail()
     const moved = `${bench.workdir}.moved`
     await rename(bench.workdir, moved)
@@ -208,7 +205,7 @@ describe('the workdir', () => {
 })
 
 describe('what belongs to the server', () => {
-  test('is not there for clients, although it lies in the workdir; nor is what holds it removed', async () => {
+  test('does not exist for clients, even inside the workdir; a directory that contains it cannot be removed', async () => {
     await using bench = await setJail()
     await mkdir(bench.inside('app', 'data'), { recursive: true })
     await writeFile(bench.inside('app', 'data', 'key'), 'the key')
@@ -229,7 +226,7 @@ describe('what belongs to the server', () => {
   })
 })
 
-describe('a name that is no text', () => {
+describe('a name that is not valid text', () => {
   test('is listed as far as it is one, and goes with its directory', async () => {
     await using bench = await setJail()
     await mkdir(bench.inside('dir'))
@@ -240,7 +237,7 @@ describe('a name that is no text', () => {
   })
 })
 
-test('a tree that was made read-only is removed all the same, by its owner', async () => {
+test('a tree that was made read-only can be removed by its owner', async () => {
   await using bench = await setJail()
   await mkdir(bench.inside('a', 'b'), { recursive: true })
   await writeFile(bench.inside('a', 'b', 'file'), '')

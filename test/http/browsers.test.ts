@@ -19,7 +19,7 @@ describe('without OPENHANDS_CORS_ORIGINS', () => {
 describe('with an origin allowed', () => {
   const http = { corsOrigins: [ORIGIN, 'http://localhost:5173'] }
 
-  test('its preflight is answered without a key, also where the method or the route is none', async () => {
+  test('its preflight is answered without a key, even if the method or the route does not exist', async () => {
     await using bench = await setHttp({ http })
     for (const url of ['/conversations', `/conversations/${uuid7()}/config`, '/nowhere']) {
       const { status, headers, text } = await bench.call('OPTIONS', url, undefined, preflight)

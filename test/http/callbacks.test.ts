@@ -41,7 +41,7 @@ async function setUp(options: Parameters<typeof setHttp>[0] = {}) {
   }
 }
 
-test('a callback is told with its secret when it is made, and never again', async () => {
+test('a callback’s secret is returned when it is created, and never again', async () => {
   await using it = await setUp()
   const { status, body, headers } = await it.create({
     events: ['UserMessage', 'UserMessage'],
@@ -237,7 +237,7 @@ test('PUT changes what it names: a masked header stays, those not named go, null
   expect(headers).not.toHaveProperty('x-two')
 })
 
-test('a disabled one gets nothing, and goes on where it stopped; a deleted one gets nothing any more', async () => {
+test('a disabled one gets nothing, and continues where it stopped; a deleted one gets nothing any more', async () => {
   await using it = await setUp()
   const { path } = await it.made()
   await it.http.call('PUT', path, { enabled: false })
@@ -273,7 +273,7 @@ test('redeliver goes back, never ahead, and tells where the log ends', async () 
   expectProblem(await redeliver(0), 400, 'invalid_request')
 })
 
-test('test sends a signed event that is in no log, also from a disabled one, and answers what came of it', async () => {
+test('test sends a signed event that is in no log, also from a disabled one, and returns the outcome', async () => {
   await using it = await setUp()
   const { path, secret } = await it.made({ headers: { 'x-token': TOKEN } })
   it.receiver.secret = secret
@@ -305,7 +305,7 @@ test('test sends a signed event that is in no log, also from a disabled one, and
   expect((await it.http.call('GET', `/conversations/${it.id}/events/count`)).body.count).toBe(1)
 })
 
-test('deliveries are told newest first, page by page', async () => {
+test('deliveries are listed newest first, page by page', async () => {
   await using it = await setUp()
   const { path } = await it.made()
   for (let n = 0; n < 5; n++) await it.say('x')
@@ -371,7 +371,7 @@ test('under another key of the server a callback is disabled and says why, and i
   expect((await bench.manager.open(it.id)).webhooks.get(id)).toMatchObject({ headers: { 'x-token': MASK } })
 })
 
-test('a start with a wrong key disables no callback for good: with the right key it delivers what it has missed', async () => {
+test('a start with a wrong key disables no callback permanently: with the right key it delivers what it has missed', async () => {
   await using it = await setUp()
   const { id } = await it.made()
   const { bench } = it.http
@@ -417,7 +417,7 @@ test('callbacks that cannot be read are set aside, and the conversation works', 
 })
 
 describe('a callback that is changed to another origin', () => {
-  test('gets a secret of its own and none of the stored headers, and the answer says so', async () => {
+  test('gets a new secret and none of the stored headers, and the answer says so', async () => {
     await using it = await setUp()
     await using other = await startReceiver()
     const { secret, path } = await it.made({ headers: { 'X-Token': TOKEN } })

@@ -97,13 +97,13 @@ describe('a body that is not JSON, or has a field that nobody knows, is 400:', (
   })
 })
 
-describe('an id that is none is 400:', () => {
+describe('an invalid id is 400:', () => {
   test.each(table(({ path }) => path.includes('{id}')))('%s', async (_, one) => {
     expectDocumented(one, await ask(one, pathOf(one, 'not-an-id'), validBody(one)), 400)
   })
 })
 
-describe('a conversation that there is not is 404:', () => {
+describe('a nonexistent conversation is 404:', () => {
   test.each(table(({ path }) => path.includes('{id}')))('%s', async (_, one) => {
     expectDocumented(
       one,
@@ -113,7 +113,7 @@ describe('a conversation that there is not is 404:', () => {
   })
 })
 
-describe('something in a conversation that there is not is 404, unless to delete it is no error:', () => {
+describe('something in a nonexistent conversation is 404, and deleting it succeeds:', () => {
   test.each(table(isOfThing))('%s', async (_, one) => {
     const answer = await ask(one, pathOf(one) + validQuery(one), validBody(one), validHeaders(one))
     // What to do to it may be refused first: nothing waits, say.
@@ -123,7 +123,7 @@ describe('something in a conversation that there is not is 404, unless to delete
   })
 })
 
-describe('a limit, a cursor or a parameter that is none is 400:', () => {
+describe('an invalid limit, cursor or parameter is 400:', () => {
   test.each(table((one) => parametersIn(one, 'query').length > 0))('%s', async (_, one) => {
     const names = parametersIn(one, 'query').map(({ name }) => name)
     if (names.includes('limit')) {

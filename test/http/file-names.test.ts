@@ -110,7 +110,7 @@ test.each(['a\\b', '..\\x', 'a%2Fb', '%2e%2e', '%252e'])('a file named %s is fou
   expect((await make('PUT', `/files/${at}/y`, 'x')).status, 'in a directory that is there').toBe(201)
 })
 
-test('of a name that is no UTF-8 the listing tells what can be told, and goes on', async () => {
+test('names that are not UTF-8 are listed as far as possible, and the listing continues', async () => {
   await using it = await setUp()
   await writeFile(Buffer.concat([Buffer.from(`${it.workdir}/a`), Buffer.of(0xff)]), 'x')
   await writeFile(join(it.workdir, 'b'), 'x')

@@ -67,7 +67,7 @@ function formOf(parts: readonly Part[]): string {
 }
 
 describe('PUT', () => {
-  test('makes a file with what is missing of its way, then replaces it, and tells of both', async () => {
+  test('makes a file with the missing parts of its path, then replaces it, and logs both', async () => {
     await using files = await setFiles()
     const made = await files.put('a/b/c.txt', 'one')
     expect(made).toMatchObject({ status: 201, body: { path: 'a/b/c.txt', size: 3 } })
@@ -81,7 +81,7 @@ describe('PUT', () => {
     expect(event.body).toMatchObject({ type: 'FileUpdate', source: 'user', seq: made.body.seq })
   })
 
-  test('of nothing makes an empty file, and leaves one that is there as it is but for its time', async () => {
+  test('without content makes an empty file, and changes only the time of an existing one', async () => {
     await using files = await setFiles()
     expect(await files.put('new', '')).toMatchObject({ status: 201, body: { size: 0 } })
     const { headers } = await files.put('kept', 'content')
@@ -138,7 +138,7 @@ describe('PUT', () => {
       expect(await files.put('a', '{not json', { 'content-type': type }), type).toMatchObject({ body: { size: 9 } })
   })
 
-  test.each(['', 'dir/', '.'])('to %j, which is no file, is refused', async (path) => {
+  test.each(['', 'dir/', '.'])('to %j, which is not a file, is refused', async (path) => {
     await using files = await setFiles()
     const answer = await files.put(path, 'x')
     expect([400, 405], answer.text).toContain(answer.status)
@@ -217,7 +217,7 @@ describe('an upload', () => {
     expect(await files.updates()).toEqual([{ path: 'taken', action: 'mkdir' }])
   })
 
-  test('of what is no form is refused', async () => {
+  test('that is not a form is refused', async () => {
     await using files = await setFiles()
     const url = `${files.base}/files/upload`
     expectProblem(await files.http.call('POST', url, '{}'), 415, 'unsupported_media_type')
@@ -280,7 +280,7 @@ describe('a key', () => {
     expectProblem(await make('a/c'), 422, 'idempotency_mismatch')
   })
 
-  test('that is under way is refused', async () => {
+  test('that is in progress is refused', async () => {
     await using files = await setFiles()
     const url = new URL(await files.http.listen())
     const headers = { authorization: `Bearer ${KEY}`, 'content-type': FORM_TYPE, 'idempotency-key': 'k3' }
@@ -413,7 +413,7 @@ describe('a download', () => {
     expect((await files.get(path)).headers['content-disposition']).toBe(disposition)
   })
 
-  test('goes on while the file is deleted or replaced; and breaks off when it is cut', async () => {
+  test('continues while the file is deleted or replaced; a shorter one breaks it off', async () => {
     await using files = await setFiles()
     const content = 'x'.repeat(8 * 1024 * 1024)
     const url = new URL(await files.http.listen())
@@ -493,7 +493,7 @@ describe('too much', () => {
   })
 })
 
-test('a client that waits to be told to go on is told', async () => {
+test('a client that waits for `100 Continue` receives it', async () => {
   await using files = await setFiles()
   const url = new URL(await files.http.listen())
   const request = http.request({
@@ -610,7 +610,7 @@ describe('DELETE', () => {
 })
 
 describe('a look', () => {
-  test('lists, describes and counts what there is', async () => {
+  test('lists, describes and counts existing files', async () => {
     await using files = await setFiles()
     const { call } = files.http
     await files.put('a/b.txt', 'content')

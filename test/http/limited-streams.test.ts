@@ -73,7 +73,7 @@ describe('the firehose of a key limited to a user', () => {
   )
 
   test.each(Object.keys(streams) as (keyof typeof streams)[])(
-    'goes on from its cursor without a gap, past what others have done: as %s',
+    'continues from its cursor without a gap, past the events of others: as %s',
     async (kind) => {
       const { header } = await keyFor({ user_id: `user-again-${kind}` })
       const [mine, theirs] = [await http.create({ user_id: `user-again-${kind}` }), await http.create(THEIRS)]
@@ -157,7 +157,7 @@ describe('a stream ticket', () => {
 })
 
 describe('when a key is revoked', () => {
-  test('its streams and sockets end at once, those of other keys go on', async () => {
+  test('its streams and sockets end immediately, those of other keys continue', async () => {
     const mine = await http.create(MINE)
     const { id, header } = await keyFor()
     const ticket = await ticketFor({ conversation_id: mine }, header)

@@ -69,7 +69,7 @@ test('the overhead of a step leaves out its tools, and whatever a run waited for
   expect(metrics.get('agent_server_step_overhead_seconds_sum')).toBeLessThan(0.25)
 })
 
-test('a model that fails is told by the type of its error', async () => {
+test('a failing model is counted by the type of its error', async () => {
   await using http = await setHttp({ script: () => ({ status: 401, error: { message: 'no such key' } }) })
   await say(await http.bench.manager.open(await http.create()))
   const metrics = await scrape(http)

@@ -65,7 +65,7 @@ describe('the head of a request', () => {
       'expectation_failed',
     ],
     ['an expectation, and no key', 'GET /info HTTP/1.1\r\nHost: a\r\nExpect: a-miracle', 401, 'unauthorized'],
-  ])('with %s is told what is wrong as every error is, and the connection ends', async (_, head, status, error) => {
+  ])('with %s gets an error in the common format, and the connection ends', async (_, head, status, error) => {
     await using http = await setHttp()
     const answers = answersIn(await sayTo(await http.listen(), `${head}\r\n\r\n`))
     expect(answers.map((answer) => answer.status)).toEqual([status])
@@ -117,7 +117,7 @@ describe('an answer that comes before the body has', () => {
     expect(answers.map((answer) => answer.status)).toEqual([status])
   })
 
-  test('reaches a client that goes on sending', async () => {
+  test('reaches a client that keeps sending', async () => {
     await using http = await setHttp()
     const url = await http.listen()
     for (let n = 0; n < 10; n++) {
@@ -135,7 +135,7 @@ describe('an answer that comes before the body has', () => {
     }
   })
 
-  test('is the last on its connection: what follows is not carried out', async () => {
+  test('is the last on its connection: later requests are not executed', async () => {
     await using http = await setHttp()
     const body = JSON.stringify({ llm_config: { model: 'm' } })
     const create = head('POST /conversations', BEARER, json, `Content-Length: ${body.length}`) + body

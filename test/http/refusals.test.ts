@@ -9,7 +9,7 @@ const SECRET = 'hunter2-in-the-wrong-place'
 
 describe('a route', () => {
   test.each(['/nothing', '/conversations/x/y/z', '/conversation', '//', '/Conversations'])(
-    'that is none is 404: %s',
+    'that does not exist is 404: %s',
     async (url) => {
       await using http = await setHttp()
       expectProblem(await http.call('GET', url), 404, 'not_found')
@@ -74,7 +74,7 @@ describe('a URL', () => {
   })
 
   test.each(['x', '1', '..', '%2e%2e', `${uuid7()}x`, uuid7().slice(1), '%00', '018f0000-0000-0000-0000'])(
-    'with an id that is none is 400: %s',
+    'with an invalid id is 400: %s',
     async (id) => {
       await using http = await setHttp()
       for (const path of ['', '/events', '/events/count', '/events/stream']) {
@@ -171,7 +171,7 @@ describe('a body', () => {
     expectProblem(await http.call('POST', '/conversations', body), 400, 'invalid_request')
   })
 
-  test('larger than allowed is 413, told by its length or found out', async () => {
+  test('larger than allowed is 413, by its length or when received', async () => {
     await using http = await setHttp()
     expectProblem(
       await http.call('POST', '/conversations', { title: 'x'.repeat(MAX_BODY_BYTES) }),
@@ -216,7 +216,7 @@ describe('a body', () => {
     ).toBe(201)
   })
 
-  test('that is empty is no body, whatever header comes with it', async () => {
+  test('that is empty counts as absent, whatever its headers say', async () => {
     await using http = await setHttp()
     const id = await http.create()
     for (const headers of [{}, { 'content-type': 'application/json' }] as Record<string, string>[]) {
@@ -342,7 +342,7 @@ test.each([
   [`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`, 431, 'headers_too_large'],
   [`GET /${'x'.repeat(100_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431, 'headers_too_large'],
   ['GET /\u0000 HTTP/1.1\r\n\r\n', 400, 'invalid_request'],
-])('what is no request is answered like every error: %.20j', async (bytes, status, error) => {
+])('an invalid request gets an error like every other: %.20j', async (bytes, status, error) => {
   await using http = await setHttp()
   const { port, hostname } = new URL(await http.listen())
   const socket = connect(Number(port), hostname)

@@ -82,7 +82,7 @@ describe('without the scope it is 403, whosever the conversation is:', () => {
   })
 })
 
-describe('with the scope, a conversation of another user is answered as one that there is not:', () => {
+describe('with the scope, a conversation of another user is reported as nonexistent:', () => {
   const none = uuid7()
   test.each(ofConversation)('%s', async (_, one) => {
     const key = await keyWith(one)
@@ -101,7 +101,7 @@ describe('with the scope, a conversation of another user is answered as one that
   })
 })
 
-describe('with the scope, a conversation of its own user is reached:', () => {
+describe('with the scope, a conversation of the key’s user is accessible:', () => {
   test.each(ofConversation)('%s', async (_, one) => {
     const own = await http.create(MINE)
     const answer = await ask(one, own, await keyWith(one))
@@ -182,7 +182,7 @@ describe('a key limited to a user', () => {
     expect(ofExisting!.body).toEqual(ofDeleted!.body)
   })
 
-  test('is told that a deleted conversation does not exist, as of any other', async () => {
+  test('gets the same response for a deleted conversation as for a nonexistent one', async () => {
     const key = await keyFor(['read', 'write'])
     const own = await http.create(MINE)
     expect((await http.call('DELETE', `/conversations/${own}`, undefined, key)).status).toBe(204)

@@ -35,7 +35,7 @@ test('merges what is put, answers names only, and tells names only', async () =>
   ])
 })
 
-test('what is put as it was changes nothing and is not told again', async () => {
+test('an unchanged value changes nothing and is not logged again', async () => {
   await using it = await setUp()
   for (const _ of [1, 2]) expect((await it.put({ TOKEN: VALUE })).status).toBe(200)
   expect((await it.put({})).status).toBe(200)
@@ -162,7 +162,7 @@ describe('is refused, and nothing of it repeated:', () => {
 })
 
 test.each(['GET', 'PUT', 'DELETE'])(
-  '%s of a conversation that there is not is 404, of a deleted one 410',
+  '%s of a conversation that does not exist is 404, of a deleted one 410',
   async (method) => {
     await using it = await setUp()
     const ask = (id: string) =>

@@ -71,7 +71,7 @@ test('a large body may take its time as long as it comes, and is ended when noth
   expect(await text(send(10))).toMatch(/^HTTP\/1\.1 408 /)
 })
 
-test('a body that shows no end is no reason to keep a connection, whatever its type, once the time of a JSON body is over', async () => {
+test('an endless body keeps no connection open, whatever its type, after the time limit of a JSON body', async () => {
   await using http = await setHttp({ http: { times: TIMES } })
   const url = await http.listen()
   const ask = (start: string, type: string) =>

@@ -57,7 +57,7 @@ describe('a connection', () => {
     expect(await connected.socket.frames.next()).toMatchObject({ value: '0' })
   })
 
-  test('reads no more from a peer than it can carry out, and then all of it in order', async () => {
+  test('reads no more from a peer than it can execute, and then all of it in order', async () => {
     const { client, socket } = await connect({})
     const sent = Array.from({ length: 400 }, (_, i) => `${i} ${'x'.repeat(100_000)}`)
     for (const frame of sent) client.send(frame)
@@ -84,7 +84,7 @@ describe('a connection', () => {
     await expect.poll(() => got).toEqual([large.length, 4])
   })
 
-  test('tells of a feed, after a silence, how far it has come behind a filter, and only when it has', async () => {
+  test('reports, after a silence, the position reached behind a filter, and only if it has moved', async () => {
     await using shared = await sharedLog()
     const { client, socket } = await connect({})
     const got: object[] = []

@@ -84,7 +84,7 @@ test('who goes away leaves no subscriber behind, however it went', async () => {
   await expect.poll(() => firehose.subscriberCount).toBe(0)
 })
 
-test('a conversation has so many streams, sockets among them, and who has no place is told before or after the upgrade', async () => {
+test('streams and sockets per conversation are limited, and further ones are refused before or after the upgrade', async () => {
   const { id } = await converse()
   const path = `/conversations/${id}/ws`
   const sockets = await Promise.all(Array.from({ length: MAX_STREAMS }, () => connect(path)))

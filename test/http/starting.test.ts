@@ -29,7 +29,7 @@ test.each(operations)('$method $path', async ({ method, path, isPublic }) => {
   if (method !== 'head') expect(answer.body).toMatchObject({ error: 'unavailable', details: { reason: 'starting' } })
 })
 
-test('who has no key is told no more than ever', async () => {
+test('without a key the response reveals nothing more', async () => {
   expect((await http.call('GET', '/conversations', undefined, { authorization: '' })).status).toBe(401)
 })
 

@@ -5,7 +5,7 @@ import { withinTime } from '../../src/lib/bounded-wait.ts'
 const untilAborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
-test('work that takes too long is told so, as is work whose signal is aborted; what is done in time is left alone', async () => {
+test('work that takes too long is aborted, as is work whose signal is aborted; work done in time is left alone', async () => {
   const controller = new AbortController()
   await expect(withinTime(10, controller.signal, untilAborted)).rejects.toMatchObject({ name: 'TimeoutError' })
   expect(await withinTime(60_000, controller.signal, async () => 'done')).toBe('done')

@@ -6,19 +6,16 @@ import { replaceFile, syncDirectory } from '../../src/lib/durable-file.ts'
 
 const makeDirectory = () => mkdtemp(join(tmpdir(), 'durable-file-'))
 
-test.each([{}, { durable: false }, { draft: 'draft' }])(
-  'replaces a file and leaves nothing beside it: %o',
-  async (how) => {
-    const directory = await makeDirectory()
-    const path = join(directory, 'file')
-    const options = 'draft' in how ? { draft: join(directory, 'draft') } : how
-    await replaceFile(path, 'old and longer', options)
-    await replaceFile(path, 'new', options)
-    expect(await readFile(path, 'utf8')).toBe('new')
-    expect((await stat(path)).mode & 0o777).toBe(0o600)
-    expect(await readdir(directory)).toEqual(['file'])
-  },
-)
+test.each([{}, { durable: false }, { draft: 'draft' }])('replaces a file and leaves no other file: %o', async (how) => {
+  const directory = await makeDirectory()
+  const path = join(directory, 'file')
+  const options = 'draft' in how ? { draft: join(directory, 'draft') } : how
+  await replaceFile(path, 'old and longer', options)
+  await replaceFile(path, 'new', options)
+  expect(await readFile(path, 'utf8')).toBe('new')
+  expect((await stat(path)).mode & 0o777).toBe(0o600)
+  expect(await readdir(directory)).toEqual(['file'])
+})
 
 test('readers find the old file or the new one, never a part', async () => {
   const path = join(await makeDirectory(), 'file')
@@ -30,7 +27,7 @@ test('readers find the old file or the new one, never a part', async () => {
   expect(read.filter((content) => !contents.includes(content))).toEqual([])
 })
 
-test('a write that fails leaves the old file, and nothing beside it', async () => {
+test('a write that fails leaves only the old file', async () => {
   const directory = await makeDirectory()
   const path = join(directory, 'file')
   await replaceFile(path, 'old')

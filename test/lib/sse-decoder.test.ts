@@ -23,7 +23,7 @@ describe('an event stream', () => {
     expect(decode(': ping\n\nretry: 1000\n\nevent: empty\n\nfoo: bar\ndata: x\n\n')).toMatchObject([{ data: 'x' }])
   })
 
-  test('keeps up to 64 KiB of the lines that are no field, for callers that know what they are', () => {
+  test('keeps up to 64 KiB of the lines that are not a field, for callers that know their meaning', () => {
     const decoder = createSseDecoder()
     decoder.push(': ping\nretry: 1\nid: 7\ndata: x\n\n{"error":\n  "message: no"}\n')
     expect(decoder.strayLines()).toBe('{"error":\n  "message: no"}\n')

@@ -8,7 +8,7 @@ test('an id has version 7, the variant of RFC 9562, and its time', () => {
   expect(uuid7Time(id)).toBe(ms)
 })
 
-test('ids ascend in the order they were made, within a millisecond too, and none comes twice', () => {
+test('ids ascend in the order of creation, within a millisecond too, without duplicates', () => {
   const ids = Array.from({ length: 100_000 }, (_, i) => uuid7(1_800_000_000_000 + Math.floor(i / 30_000)))
   expect(ids).toEqual(ids.toSorted())
   expect(new Set(ids).size).toBe(ids.length)

@@ -131,7 +131,7 @@ describe('the endpoints that the operator allows', () => {
     'ftp://a.example',
     'Public',
     'https://*.a.example',
-  ])('%s is no entry of the list', (entry) => expect(isEndpointRule(entry)).toBe(false))
+  ])('%s is not a valid entry of the list', (entry) => expect(isEndpointRule(entry)).toBe(false))
 
   test('are judged again when connecting: a name that led elsewhere a moment ago leads nowhere', async () => {
     await using model = await startScriptedModel([{ text: 'here' }])

@@ -32,7 +32,7 @@ function expectNoHalfCalls(answer: LlmAnswer | undefined): void {
 }
 
 describe.each(['close', 'break'] as const)('a stream that ends anywhere with a %s', (how) => {
-  test('never gives half a call, fails with nothing but an LlmError, and keeps what was said', async () => {
+  test('never returns half a call, fails only with an LlmError, and keeps the text so far', async () => {
     let answers = 0
     await cutEverywhere(stream, { how }, ({ answer, error, deltas }) => {
       expectNoHalfCalls(answer)

@@ -32,7 +32,7 @@ describe('the headers', () => {
     expect(endpointOf({ model: 'ollama/llama3' }).headers).not.toHaveProperty('authorization')
   })
 
-  test('for Azure have the key of its own, with the version in the query and the deployment in the path', () => {
+  test('for Azure have its own key header, with the version in the query and the deployment in the path', () => {
     const config = {
       model: 'azure/gpt-5',
       api_key: 'k',

@@ -201,7 +201,7 @@ describe('what an endpoint cannot do', () => {
     '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
     '`tool calling` is not supported with this model',
     "Unsupported parameter: 'tools' is not supported with this model.",
-  ])('is told by `lacksTools`: %s', async (message) => {
+  ])('sets `lacksTools`: %s', async (message) => {
     const { error } = await askScript([{ status: 400, error: { message } }])
     expect(error?.lacksTools).toBe(true)
   })
@@ -227,7 +227,7 @@ describe('what an endpoint cannot do', () => {
     expect(model.requests).toHaveLength(3)
   })
 
-  test('is no reason to send a request again that has nothing of what is refused', async () => {
+  test('is not a reason to repeat a request that has nothing of what is refused', async () => {
     const messages = [
       "Unsupported parameter: 'max_tokens' is not supported with this model.",
       'image input is not supported',
@@ -240,7 +240,7 @@ describe('what an endpoint cannot do', () => {
     }
   })
 
-  test('is learnt for whoever keeps it, by endpoint and model', async () => {
+  test('is learnt for its holder, by endpoint and model', async () => {
     await using model = await startScriptedModel(({ body }) =>
       'stream_options' in body ? { status: 400, error: { message: 'stream_options: unknown' } } : { text: 'done' },
     )
@@ -265,7 +265,7 @@ describe('what an endpoint cannot do', () => {
   })
 })
 
-test('a configuration without a model, or a model without a known host, is told as such', async () => {
+test('a configuration without a model, or a model without a known host, is reported as such', async () => {
   for (const config of [{}, { model: 'bedrock/claude', api_key: KEY }]) {
     const { error } = await ask(new OpenAiChat({ config }), QUESTION)
     expect(error).toMatchObject({ type: 'config', retryable: false })

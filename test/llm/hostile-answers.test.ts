@@ -49,7 +49,7 @@ test.each<readonly [what: string, turn: ScriptedTurn, why: RegExp]>([
   expect(error?.message).toMatch(why)
 })
 
-test('a page without an end that is no answer is given up', async () => {
+test('an endless page that is not an answer is abandoned', async () => {
   const page = Array.from({ length: 1000 }, () => `<p>${'hello '.repeat(1000)}</p>\n`)
   const { error } = await askScript([{ raw: page, hang: true }])
   expect(error?.message).toMatch(/Chat Completions endpoint/)

@@ -22,7 +22,7 @@ test('a list that has grown is folded from where the last fold ended', () => {
   expect(added, 'each item once').toEqual([1, 2, 3])
 })
 
-test('another list begins anew, and so does one that shrank', () => {
+test('another list starts over, and so does one that shrank', () => {
   const { sum } = setFold()
   const list = [1, 2]
   sum(list)

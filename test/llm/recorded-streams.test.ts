@@ -190,7 +190,7 @@ test.each([
   expect((await answerWith(27)).error?.type).toBe('network')
 })
 
-describe.each(Object.entries(FAILURES))('a failure told by %s', (_, { bytes }) => {
+describe.each(Object.entries(FAILURES))('a failure reported by %s', (_, { bytes }) => {
   test('keeps its message', async () => {
     const { error, deltas } = await askScript([{ raw: [bytes] }])
     expect(error).toMatchObject({ type: 'network', retryable: true })

@@ -104,7 +104,7 @@ describe('a request', () => {
             "'messages.1' : for 'role:user' the following must be satisfied[('messages.1.content' : value must be a string)]: content must be a string",
         },
       ],
-    ])('is sent again without it, and goes on so: %s', async (_, status, error) => {
+    ])('is sent again without it, and so are later requests: %s', async (_, status, error) => {
       await using model = await startScriptedModel(({ text }) =>
         text.includes('image_url') ? { status, error } : { text: 'I cannot see it.' },
       )
@@ -285,7 +285,7 @@ describe('the wire', () => {
     expect(urls).toHaveLength(1)
   })
 
-  test('is logged as it was, redacted, for who asks', async () => {
+  test('is logged verbatim, but redacted, if enabled', async () => {
     const payloads: Payload[] = []
     const redact = (text: string) => text.replaceAll('here', '<secret:PLACE>')
     const { requests } = await askScript(

@@ -93,7 +93,7 @@ describe('an answer that broke off', () => {
     expect(requests).toHaveLength(1)
   })
 
-  test('after nothing but blanks is repeated', async () => {
+  test('after white space only is repeated', async () => {
     const { answer, deltas } = await askScript([cut({ content: '\n\n' }), done], { num_retries: 1 })
     expect(answer?.text).toBe('done')
     expect(shownText(deltas)).toBe('done')
@@ -177,7 +177,7 @@ describe('time', () => {
     await vi.waitFor(() => expect(model.requests[0]?.closedEarly).toBe(true))
   })
 
-  test('that the reader takes is no silence of the model', async () => {
+  test('caused by the reader does not count as the model’s', async () => {
     await using model = await startScriptedModel([{ text: 'a b c', chunk_delay_ms: 20 }])
     const stream = chatWith(model, {}, { idleTimeoutMs: 100 }).stream(QUESTION, AbortSignal.timeout(PATIENCE_MS))
     let next = await stream.next()

@@ -195,7 +195,7 @@ describe('tool calls', () => {
     expect(calls[0]?.id).toMatch(/^call_\w+$/)
   })
 
-  test('with arguments that are no JSON are the mistake of the model, and returned as it made them', async () => {
+  test('with arguments that are not JSON are the model’s mistake, and returned as it made them', async () => {
     const calls = await callsOf(call({ index: 0, id: 'a' }, { name: 'Bash', arguments: '{x:1' }), toolCalls)
     expect(calls[0]?.arguments).toBe('{x:1')
   })
@@ -283,7 +283,7 @@ describe('framing', () => {
     expect(answer?.toolCalls.map((each) => each.arguments)).toEqual(['{"x":1}', '{}'])
   })
 
-  test('of something else is told from an answer', async () => {
+  test('from something else is distinguished from an answer', async () => {
     for (const page of ['<!doctype html><title>Sign in</title>', '{"status":"ok"}', 'event: ping\ndata: {"a":1}\n\n']) {
       const { error } = await askScript([{ raw: [page] }])
       expect(error?.type, page).toBe('config')

@@ -135,7 +135,7 @@ describe('a request that is passed on', () => {
   })
 })
 
-test('no bytes are read for ever, or throw', () => {
+test('no bytes make it read forever or throw', () => {
   const start = constantFrom(
     '',
     '\x05',

@@ -64,7 +64,7 @@ test.each([
   '*.example.com',
   'a'.repeat(64),
   'a.'.repeat(127) + 'a',
-])('%j is no host', (text) => {
+])('%j is not a host', (text) => {
   expect(told(text)).toBeUndefined()
 })
 
@@ -77,7 +77,7 @@ describe('a port', () => {
     expect(splitPort(':443')).toBeUndefined()
   })
 
-  test('is told behind an address as in a URL', () => {
+  test('follows an address as in a URL', () => {
     expect(formatTarget({ kind: 'address', address: '::1' }, 443)).toBe('[::1]:443')
     expect(formatTarget({ kind: 'name', name: 'example.com' }, 80)).toBe('example.com:80')
   })

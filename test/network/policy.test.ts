@@ -120,7 +120,7 @@ describe('beneath a ceiling', () => {
     expect(effectivePolicy(undefined, server).mode).toBe('none')
   })
 
-  test('a conversation is told what is too much', () => {
+  test('the error names what a conversation may not have', () => {
     const server: ServerNetwork = {
       default: OPEN,
       ceiling: allowlist('a.example'),

@@ -175,7 +175,7 @@ test('a client that is still sending gets to read why it was refused', async () 
   expect(await text(socket)).toMatch(/^HTTP\/1\.1 403 /)
 })
 
-test('what is permitted, and cannot be reached, is told as that', async () => {
+test('a permitted but unreachable host is reported as unreachable', async () => {
   const gone = await listen(createServer())
   const port = portOf(gone)
   gone.close()
@@ -209,7 +209,7 @@ test('a connection ends when its host is not permitted any more, and with its sh
   await expect.poll(() => proxy.connections).toBe(0)
 })
 
-test('one more than a conversation may have is closed, and the others go on', async () => {
+test('one more than a conversation may have is closed, and the others continue', async () => {
   const { client, port, proxy, exchange } = await setUp(echo, { permits: 3 })
   const held = await Promise.all([client(), client(), client()])
   await expect.poll(() => proxy.connections).toBe(3)

@@ -75,7 +75,7 @@ async function setPlace({ under = tmpdir() } = {}) {
 }
 
 describe('of the server’s files a shell sees', () => {
-  test('none but the outputs, the command and the home of its own conversation', async () => {
+  test('only the outputs, the command and the home of one conversation', async () => {
     const place = await setPlace()
     const other = await place.open()
     await other.run('echo theirs >file')
@@ -204,7 +204,7 @@ describe('no shell is started', () => {
 })
 
 describe('of the host a shell', () => {
-  test('can write nothing but its workdir, its home and its temporary files', async () => {
+  test('can write only its workdir, its home and its temporary files', async () => {
     const place = await setPlace({ under: NOT_TEMPORARY })
     const { run, workdir, session } = await place.open()
     const elsewhere = ['/', '/etc', '/usr/bin', '/var', '/sys/fs/cgroup', place.root, place.home]
@@ -358,7 +358,7 @@ describe('what a shell leaves behind', () => {
   })
 })
 
-test('normal work goes on behind the wall', async () => {
+test('normal work continues inside the sandbox', async () => {
   const { run } = await (await setPlace()).open()
   const commands = [
     'git init -q repo && cd repo && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m one && git log --oneline | wc -l',
@@ -396,7 +396,7 @@ describe('looking for bubblewrap', () => {
 })
 
 /** Everywhere else the tests run as whoever runs them. */
-test.runIf(process.getuid?.() === 0)('a user without rights gets the same wall', async () => {
+test.runIf(process.getuid?.() === 0)('an unprivileged user gets the same sandbox', async () => {
   expect(await runAsNobody(join(import.meta.dirname, 'children/unprivileged-shell.ts'))).toEqual({
     user: '65534\n',
     key: '',

@@ -1,11 +1,11 @@
-/** The check of the phrasing: what it finds, where it looks, and what it lets pass. */
+/** The check of the wording: what it finds, where it looks, and what it accepts. */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { findPhrases, MOST_IN_SOURCES, wordsOfJson, wordsOfMarkdown, wordsOfSource } from '../../scripts/prose.ts'
+import { findPhrases, namesOfTests, wordsOfJson, wordsOfMarkdown, wordsOfSource } from '../../scripts/prose.ts'
 
 const SCRIPT = join(import.meta.dirname, '../../scripts/check-prose.ts')
 
@@ -47,14 +47,24 @@ test.each([
   expect(findPhrases(sentence)).toEqual([])
 })
 
-test('code, blocks of code and targets of links are not words of a page', () => {
+test('code, code blocks and link targets are not words of a page', () => {
   const page = 'Run `begin anew`, see [more](anew.md).\n```\ntold\n```\nIt is told.'
   expect(findPhrases(wordsOfMarkdown(page))).toMatchObject([{ line: 5, found: 'told' }])
 })
 
-test('comments and texts are the words of a source; names are not', () => {
+test('comments and string literals are the words of a source; identifiers are not', () => {
   const source = "const told = wall(anew)\n// begins anew\nthrow new Error('is told')\n/* the\n wall */"
   expect(findPhrases(wordsOfSource(source)).map(({ line }) => line)).toEqual([2, 3, 5])
+})
+
+test('the names in calls of describe and test are the names of tests; other texts are not', () => {
+  const source = [
+    "describe('it begins anew', () => {",
+    "  test.each([['anew', 1]])('is told', () => {",
+    "    say('anew') // anew",
+    '    test.skipIf(isRoot())(`is told`, () => {})',
+  ]
+  expect(findPhrases(namesOfTests(source.join('\n'))).map(({ line }) => line)).toEqual([1, 2, 4])
 })
 
 test('descriptions and summaries are the words of a JSON document; names, enums and examples are not', () => {
@@ -63,7 +73,12 @@ test('descriptions and summaries are the words of a JSON document; names, enums 
 })
 
 describe('the command', () => {
-  const CLEAN = { 'README.md': 'Hello.', 'openapi/openapi.json': '{}', 'src/a.ts': '// fine' }
+  const CLEAN = {
+    'README.md': 'Hello.',
+    'openapi/openapi.json': '{}',
+    'src/a.ts': '// fine',
+    'test/a.test.ts': "test('works')",
+  }
 
   test('passes a project without phrases', async () => {
     expect(await check(CLEAN)).toMatchObject({ code: 0 })
@@ -76,10 +91,15 @@ describe('the command', () => {
     })
   })
 
-  test('allows as many in the sources as are left, and not one more', async () => {
-    const left = '// anew\n'.repeat(MOST_IN_SOURCES)
-    expect(await check({ ...CLEAN, 'src/a.ts': left })).toMatchObject({ code: 0 })
-    expect(await check({ ...CLEAN, 'src/a.ts': left, 'bench/b.ts': '// anew' })).toMatchObject({ code: 1 })
+  test.each([
+    ['src/a.ts', '// anew'],
+    ['bench/b.ts', '// anew'],
+    ['test/a.test.ts', "test('begins anew', () => {})"],
+  ])('fails for one in %s', async (path, text) => {
+    expect(await check({ ...CLEAN, [path]: text })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`${path}:1: "anew"`),
+    })
   })
 })
 

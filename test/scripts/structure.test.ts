@@ -31,7 +31,7 @@ describe('a source', () => {
   })
 })
 
-test('a type that two files export is found, in whichever way it is declared', () => {
+test('a type that two files export is found, however it is declared', () => {
   const files = [
     measureSource('a.ts', 'export type Same = 1\nexport type Other = 2\nexport const Both = 1\nexport type Both = 1'),
     measureSource('b.ts', 'export class Same {}\ntype Other = 3'),

@@ -56,7 +56,7 @@ describe('git', () => {
     expect(await credential('fill', question)).not.toHaveProperty('password')
   })
 
-  test("goes on with the user's own configuration, and with its helpers for other hosts", async () => {
+  test("keeps the user's own configuration, and its helpers for other hosts", async () => {
     const helper = '!f() { echo username=me; echo password=own-helper; }; f'
     const { credential, git } = await setUp(TOKENS, `[user]\n name = Ada\n[credential]\n helper = "${helper}"\n`)
     expect(await git('config', 'user.name')).toBe('Ada\n')

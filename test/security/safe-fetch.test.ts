@@ -111,7 +111,7 @@ describe('the operator allows', () => {
     'example.com/8',
     '-a',
     '',
-  ])('%s is none', (entry) => expect(isAddressRule(entry)).toBe(false))
+  ])('%s is not public', (entry) => expect(isAddressRule(entry)).toBe(false))
 })
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => void
@@ -204,7 +204,7 @@ test('of several addresses only those that may be are tried', async () => {
   expect(await post(`http://name.example.com:${open.port}/`)).toMatchObject({ status: 204 })
 })
 
-test('a name that leads nowhere is no reason to refuse it beforehand, and an error when it is called', async () => {
+test('a name that does not resolve is not refused beforehand, but fails when it is called', async () => {
   const lookup = () => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))
   const { fetch, post } = fetchWith({ lookup })
   expect(await fetch.refusal('http://nowhere.example.com/')).toBeUndefined()
@@ -235,7 +235,7 @@ test('of an answer without end only a part is read', async () => {
   expect(written).toBeLessThan(64 * 1024 * 1024)
 })
 
-test('an answer that is cut off is none', async () => {
+test('an interrupted response fails', async () => {
   const { url } = await listen((_, response) => {
     response.writeHead(200, { 'content-length': '1000' }).write('half of ')
     void sleep(10).then(() => response.destroy())
@@ -243,7 +243,7 @@ test('an answer that is cut off is none', async () => {
   await expect(fetchWith({ allow: ['127.0.0.1'] }).post(url)).rejects.toMatchObject({ code: 'UND_ERR_SOCKET' })
 })
 
-test('the signal ends it at any point; closing ends what is under way', async () => {
+test('the signal ends it at any point; closing ends requests in progress', async () => {
   const { url, requests } = await listen(() => {})
   const { post, fetch } = fetchWith({ allow: ['127.0.0.1'] })
   await expect(post(url, AbortSignal.timeout(50))).rejects.toMatchObject({ name: 'TimeoutError' })

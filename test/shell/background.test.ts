@@ -40,7 +40,7 @@ describe('a trailing &', () => {
     expect(result.note).toBeUndefined()
   })
 
-  test('is told only by the command that had it', async () => {
+  test('is reported only by the command that started it', async () => {
     const { run } = await openShells()
     await run('sleep 0.01 &')
     const next = await run('echo next')
@@ -76,7 +76,7 @@ test('a flood from the background does not hold up the command that started it',
   expect((await run('kill %1; echo killed')).stdout).toBe('killed\n')
 })
 
-test('what the background writes beyond its file is dropped: it goes on, held to a slow pace', async () => {
+test('what the background writes beyond its file is dropped: it continues at a slow pace', async () => {
   const limit = 100_000
   const { run } = await openShells({ limits: { backgroundBytes: limit } })
   const { note, backgroundPid } = await run('{ sleep 0.2; yes | head -c 300000; echo over >done; sleep 30; } &')
@@ -89,7 +89,7 @@ test('what the background writes beyond its file is dropped: it goes on, held to
 /** With a user namespace of its own, it takes no rights to make one. */
 const WALL = ['unshare', '--user', '--map-root-user', '--pid', '--fork', '--mount-proc', '--kill-child']
 
-test('behind a wall with a PID namespace, commands end and outlive as on the host', async () => {
+test('in a sandbox with a PID namespace, commands end and outlive as on the host', async () => {
   const launcher = launcherOf((argv) => [...WALL, ...argv], 1)
   const { run, shells, conversationId } = await openShells({ launcher })
   const { backgroundPid } = await run('x=1; sleep 30 >/dev/null 2>&1 &')
@@ -143,7 +143,7 @@ describe('close', () => {
     expect(readdirSync(`${outputDir}/../state/agent`)).toEqual(['state'])
   })
 
-  test('is the end: no session can be had, no command run', async () => {
+  test('is the end: no session is available, no command can run', async () => {
     const { shells, shell, run } = await openShells()
     await run('true')
     await shells.close()

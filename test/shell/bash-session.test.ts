@@ -23,7 +23,7 @@ describe('what a command changes stays for the next', () => {
     expect(await run(look)).toMatchObject({ exitCode: 0, stdout: expected, stderr: '' })
   })
 
-  test('strict options and traps, with which the shell goes on as long as commands succeed', async () => {
+  test('strict options and traps, with which the shell continues as long as commands succeed', async () => {
     const { run } = await openShells()
     await run("set -euo pipefail; set -T; trap 'echo debug >>log' DEBUG; trap 'echo failed' ERR; IFS=/")
     for (let i = 0; i < 3; i++)
@@ -59,7 +59,7 @@ describe('a result', () => {
     expect(await run('echo x >/dev/stderr; echo y >/dev/stdout')).toMatchObject({ stdout: 'y\n', stderr: 'x\n' })
   })
 
-  test('of a syntax error is status 2 and the message, and the shell goes on', async () => {
+  test('of a syntax error is status 2 and the message, and the shell continues', async () => {
     const { run } = await openShells()
     const result = await run('echo before\nfor i in; do; done')
     expect(result).toMatchObject({ exitCode: 2, stdout: 'before\n' })
@@ -175,7 +175,7 @@ describe('after the shell has ended', () => {
 })
 
 describe('a deleted working directory', () => {
-  test('is told, and the shell falls back to the workdir', async () => {
+  test('is reported, and the shell falls back to the workdir', async () => {
     const { run, workdir } = await openShells()
     const result = await run('mkdir sub; cd sub; rmdir ../sub')
     expect(result).toMatchObject({ exitCode: 0, cwd: workdir })
@@ -191,7 +191,7 @@ describe('a deleted working directory', () => {
     expect((await run('touch x; ls ../sub')).stdout).toBe('x\n')
   })
 
-  test('while no shell runs is told by the next command', async () => {
+  test('while no shell runs is reported by the next command', async () => {
     const { run, workdir } = await openShells()
     await run('mkdir sub; cd sub')
     await run('exit')
@@ -201,7 +201,7 @@ describe('a deleted working directory', () => {
     expect(next.note).toContain('was deleted')
   })
 
-  test('that is the workdir itself is told too; behind a wall it is held in its place', async () => {
+  test('that is the workdir itself is reported too; in a sandbox it is held in place', async () => {
     const { run, workdir } = await openShells()
     const removed = await run(`rmdir ${workdir}`)
     if (isWalled) {
@@ -214,7 +214,7 @@ describe('a deleted working directory', () => {
   })
 })
 
-test('a working directory that was entered by a symbolic link is told by that name', async () => {
+test('a working directory that was entered by a symbolic link is reported by that name', async () => {
   const { run, workdir } = await openShells()
   await mkdir(join(workdir, 'real'), { recursive: true })
   await symlink('real', join(workdir, 'link'))

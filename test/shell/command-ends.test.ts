@@ -98,7 +98,7 @@ describe('a shell is closed', () => {
   })
 })
 
-describe('a report that is none', () => {
+describe('an invalid report', () => {
   const redefine = (fields: string) =>
     `__agent_server_report() { command printf '%s\\0' '' '${REPORT}'"$3" ${fields} >&99; }`
 
@@ -120,7 +120,7 @@ describe('a report that is none', () => {
   })
 })
 
-describe('a state that keeps the next shell from starting is given up, and the reader is told', () => {
+describe('a state that keeps the next shell from starting is discarded, and the reader is informed', () => {
   const save = (state: string) => `__agent_server_report() {
     command printf '%s\\0' '' '${REPORT}'"$3" 0 / '' '' '' '${STATE}'"$3" '${state}' '${STATE_END}'"$3" >&99
   }`

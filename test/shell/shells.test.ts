@@ -48,7 +48,7 @@ describe('secrets', () => {
 })
 
 describe('sessions', () => {
-  test('have each a state of their own', async () => {
+  test('each have a separate state', async () => {
     const { shells, run } = await openShells()
     await run('x=agent; mkdir -p a; cd a')
     const other = shells.get('other')

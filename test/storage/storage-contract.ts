@@ -158,7 +158,7 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
         expect(await own.readSnapshot()).toEqual({ n: 50, text: '\ud83d\ude00 "quoted"\n', none: null })
       })
 
-      test('that cannot be written rejects, and is no obstacle to the next', async () => {
+      test('that cannot be written rejects, and does not prevent the next one', async () => {
         await expect(own.writeSnapshot({ n: 1 })).rejects.toThrow()
         await make()
         await own.writeSnapshot({ n: 2 })
@@ -175,7 +175,7 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
         expect(await own.readSecrets()).toEqual({ env: { OTHER: 'value' } })
       })
 
-      test('are read under another key of the operator once that was opened beside the old one', async () => {
+      test('are read under another key of the operator once that was opened together with the old one', async () => {
         await make(SECRETS)
         await reopen(['new key', ...KEYS])
         expect(storage.keys.locked).toBe(0)
@@ -244,7 +244,7 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
       expect(await storage[kind === 'active' ? 'due' : 'active'].ids()).toEqual([])
     })
 
-    test('deletions stay for ever, and the keys of their creates for as long as they count', async () => {
+    test('deletions are kept forever, and the keys of their creates for as long as they count', async () => {
       const keyOf = (of: string, ms: number) => ({
         key: `key of ${of}`,
         bodyHash: 'hash',

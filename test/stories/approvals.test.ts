@@ -187,7 +187,7 @@ test('a pause while it waits keeps the question; turning the mode off answers no
   ])
 })
 
-test('a create and a message that come again with their key, also to a server that was killed, are carried out once', async () => {
+test('a create and a message repeated with their key, also to a server that was killed, take effect once', async () => {
   await using stage = await setStage([{ text: 'Hello.' }])
   const { server, model } = stage
   const llm_config = { model: 'scripted', base_url: model.baseUrl, api_key: 'scripted-model-key' }

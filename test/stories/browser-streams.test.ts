@@ -108,7 +108,7 @@ async function startDashboard() {
   }
 }
 
-test('EventSource, fetch and WebSocket with tickets go on after a crash of the server, each event once', async () => {
+test('EventSource, fetch and WebSocket with tickets continue after a crash of the server, each event once', async () => {
   const { body } = await server.call('POST', '/conversations', {})
   const id = body.id as string
   const made = await server.call('POST', '/keys', { name: 'dashboard', scopes: ['read'], conversations: [id] })

@@ -83,7 +83,7 @@ test('every fault of a receiver, and the server killed in the middle of each: no
   expect(elsewhere.received).toEqual([])
 })
 
-test('a receiver that is gone disables its callback; enabled again it goes on from there, also after a restart', async () => {
+test('a receiver that is gone disables its callback; enabled again it continues from there, also after a restart', async () => {
   await using stage = await setStage(SCRIPT, { env: ALLOWED })
   await using receiver = await startReceiver(() => 410)
   const id = await stage.create()
@@ -114,7 +114,7 @@ test('a receiver that never answers holds up neither the agent nor another recei
   expect(await stage.server.stop()).toBe(0)
 })
 
-test('the secret is told once: no other answer, no event, no line of the log and no file has it, nor the headers', async () => {
+test('the secret is returned once: no other answer, no event, no line of the log and no file has it, nor the headers', async () => {
   await using stage = await setStage(SCRIPT, { env: { ...ALLOWED, OPENHANDS_LOG_LEVEL: 'DEBUG' } })
   await using receiver = await startReceiver()
   const id = await stage.create()
@@ -139,7 +139,7 @@ test('the secret is told once: no other answer, no event, no line of the log and
   }
 })
 
-test('by default nothing is delivered to this machine, and what was allowed once is not allowed for ever', async () => {
+test('by default nothing is delivered to this machine, and a permission can be withdrawn', async () => {
   await using stage = await setStage(SCRIPT, { env: ALLOWED })
   await using receiver = await startReceiver()
   const id = await stage.create()

@@ -46,7 +46,7 @@ describe('with an Idempotency-Key', () => {
     })
   })
 
-  test('the same in the background is answered as before, whatever has become of it', async () => {
+  test('the same in the background is answered as before, whatever its outcome', async () => {
     const key = freshKey()
     const body = { command: 'echo run >>"$HOME/once-bg"; sleep 0.1', background: true }
     const first = await post(body, key)
@@ -94,7 +94,7 @@ describe('with an Idempotency-Key', () => {
     expect(await post({ command: 'echo now' }, key)).toMatchObject({ status: 200, body: { stdout: 'now\n' } })
   })
 
-  test.each(['', 'two words', 'x'.repeat(256)])('that is none, it is refused: %j', async (key) => {
+  test.each(['', 'two words', 'x'.repeat(256)])('that is invalid is refused: %j', async (key) => {
     const { status, body } = await post({ command: 'true' }, { 'idempotency-key': key })
     expect([status, body.error]).toEqual([400, 'invalid_request'])
   })

@@ -77,7 +77,7 @@ describe('a command that is waited for', () => {
     expect(await run('true', { stdin: 'unread'.repeat(100_000) })).toMatchObject({ exit_code: 0 })
   })
 
-  test('is ended after its timeout, and its session goes on', async () => {
+  test('is ended after its timeout, and its session continues', async () => {
     await run('cd /usr', { session_id: 'timed' })
     const late = await run('echo begun; sleep 60', { timeout: 0.3, session_id: 'timed' })
     const why = { status: 'killed', killed_by: 'timeout', timed_out: true }
@@ -187,7 +187,7 @@ describe('a command in the background', () => {
     expect(await run('echo $LATER${MINE-}', { session_id: 'held' })).toMatchObject({ stdout: 'yes\n' })
   })
 
-  test('has no time limit of its own, but takes one', async () => {
+  test('has no default time limit, but accepts one', async () => {
     const commandId = await start('sleep 60', { timeout: 0.2 })
     await ended(commandId).toBe('killed')
     expect(await look(commandId)).toMatchObject({ killed_by: 'timeout', timed_out: true })
@@ -240,7 +240,7 @@ describe('a command ends', () => {
     expect(await output(commandId)).toMatchObject({ text: 'ready\n', complete: true })
   })
 
-  test('also one that somebody waits for, who is told', async () => {
+  test('also one that a client waits for, which is informed', async () => {
     const waiting = run('echo ready; sleep 60', { session_id: 'doomed' })
     await expect.poll(async () => (await call('GET', '/commands?limit=1')).body.items[0].status).toBe('running')
     const [{ command_id }] = (await call('GET', '/commands?limit=1')).body.items
@@ -250,7 +250,7 @@ describe('a command ends', () => {
     expect((await run('echo on', { session_id: 'doomed' })).stdout).toBe('on\n')
   })
 
-  test('and one that had ended, whose rests go; twice is no error', async () => {
+  test('and one that had ended, whose background processes end; idempotent', async () => {
     const { command_id, background_pid } = await run('sleep 74 >/dev/null & (while sleep 0.01; do :; done) & true')
     expect(background_pid).toEqual(expect.any(Number))
     for (let i = 0; i < 2; i++) expect((await call('DELETE', `/commands/${command_id}`)).status).toBe(204)
@@ -273,7 +273,7 @@ describe('a command ends', () => {
 })
 
 describe('what a command leaves behind', () => {
-  test('goes on writing to the output of its command, which says when nothing more will come', async () => {
+  test('keeps writing to the output of its command, which reports when nothing more will come', async () => {
     const { command_id, stdout } = await run('{ sleep 0.3; echo late; echo wrong >&2; } & echo now')
     expect(stdout).toBe('now\n')
     expect(await output(command_id)).toMatchObject({ text: 'now\n', status: 'exited', complete: false })
@@ -283,7 +283,7 @@ describe('what a command leaves behind', () => {
 })
 
 describe('secrets', () => {
-  test('are variables of commands and never in what is told of them', async () => {
+  test('are variables of commands and never shown', async () => {
     const stream = await subscribe(stage.server.url, `/conversations/${id}/events/stream?deltas=true`)
     const done = await run('echo "${#DOOR} $DOOR"; cat', { stdin: `typed ${SECRET}` })
     expect(done.stdout).toBe(`${SECRET.length} <secret:DOOR>\ntyped <secret:DOOR>`)
@@ -309,7 +309,7 @@ describe('secrets', () => {
 })
 
 describe('the log', () => {
-  test('tells of each command that has ended, without what it wrote, and the agent is not told', async () => {
+  test('reports each command that has ended, without its output, and the agent is not informed', async () => {
     const { command_id } = await run('echo not-in-the-log', { session_id: 'logged' })
     const event = (await stage.events(id, 'types=CommandResult')).find((each) => each.command_id === command_id)
     expect(event).toMatchObject({
@@ -368,7 +368,7 @@ describe('lists', () => {
 })
 
 describe('limits', () => {
-  test('hold for the commands that run at a time, and are told', async () => {
+  test('apply to concurrent commands, and are reported', async () => {
     const other = await stage.create()
     const path = `/conversations/${other}/commands`
     const begin = (n: number) => stage.server.call('POST', path, { command: `sleep 8${n}`, background: true })

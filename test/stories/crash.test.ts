@@ -41,7 +41,7 @@ test('a server killed in the middle of a run loses nothing, answers the cut-off 
   })
 })
 
-test('with resume_on_start a run that a kill or a stop of the server cut off goes on by itself', async () => {
+test('with resume_on_start a run that a kill or a stop of the server interrupted continues by itself', async () => {
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
     await using stage = await setStage({ replies: [{ turns: [bash('sleep 30'), { text: 'Resumed.' }] }] })
     const { server } = stage

@@ -46,7 +46,7 @@ describe('a body', () => {
   })
 })
 
-test('what is as deep as it may be is kept, told, hashed and copied', async () => {
+test('JSON of the maximum depth is stored, returned, hashed and copied', async () => {
   await using stage = await setStage([{ text: 'Hello.' }])
   const data = deep(96)
   const id = await stage.create({ metadata: JSON.parse(data) as object })
@@ -59,7 +59,7 @@ test('what is as deep as it may be is kept, told, hashed and copied', async () =
   expect(JSON.stringify(kept.data)).toBe(data)
 })
 
-test('on a socket it is a problem, and the socket goes on', async () => {
+test('on a socket it is a problem, and the socket stays open', async () => {
   await using stage = await setStage([{ text: 'Hello.' }])
   const socket = await connect(stage.server.url, `/conversations/${await stage.create()}/ws`)
   socket.say(`{"type":"answer","id":"1","question_id":"${ID}","answers":${TOO_DEEP}}`)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { launch } from '../support/server.ts'
 
-test('the demo shows an agent that meets an error and mends it, says what is scripted, and leaves nothing behind', async () => {
+test('the demo shows an agent that meets an error and fixes it, says what is scripted, and leaves nothing behind', async () => {
   const temporary = await mkdtemp(join(tmpdir(), 'agent-server-demo-test-'))
   const { exited, output } = launch(['demo'], { env: { TMPDIR: temporary } })
   expect(await exited, output()).toBe(0)

@@ -49,7 +49,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-test('it shows every area of the API, asks nobody else for anything, and breaks none of its own rules', async () => {
+test('it shows every area of the API, loads nothing from elsewhere, and obeys its own rules', async () => {
   expect(await page.title()).toBe('agent-server API')
   for (const { name } of document.tags) expect(await page.locator(`#operations-tag-${name}`).count(), name).toBe(1)
   expect(asked.filter((url) => !url.startsWith(server.url) && !url.startsWith('data:'))).toEqual([])

@@ -11,7 +11,7 @@ const resultsOf = (events: any[]) => events.filter((event) => event.type === 'To
 const toolText = (request: { body: { messages: readonly { role: string; content?: unknown }[] } } | undefined) =>
   String(request?.body.messages.findLast((message) => message.role === 'tool')?.content)
 
-test('an agent makes a file, views it, edits it with the shell beside, and takes an edit back after a restart', async () => {
+test('an agent makes a file, views it, edits it while the shell runs, and undoes an edit after a restart', async () => {
   await using stage = await setStage([
     edit('create', 'src/hello.py', { file_text: 'def hello():\n    print("helo")\n' }),
     edit('str_replace', 'src/hello.py', { old_str: 'helo', new_str: 'hello', file_text: null, view_range: null }),

@@ -54,7 +54,7 @@ async function stuck(command = ENDLESS, fields: object = {}): Promise<string> {
 }
 
 describe('a command that ignores every signal, in a shell that lies', () => {
-  test('is ended by pause, and the conversation goes on', async () => {
+  test('is ended by pause, and the conversation continues', async () => {
     const id = await stuck()
     expect(await answered('POST', `/conversations/${id}/pause`, { interrupt: true })).toBeLessThan(300)
     const { body } = await stage.server.call('GET', `/conversations/${id}`)

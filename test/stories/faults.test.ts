@@ -25,7 +25,7 @@ const completed = expect.arrayContaining([
   expect.objectContaining({ type: 'Result', stop_reason: 'completed', final_text: 'Hello.' }),
 ])
 
-test('a data directory that cannot be written is told; what there is can be read, and all works once it can', async () => {
+test('an unwritable data directory is reported; existing data can be read, and all works once it is writable', async () => {
   await using stage = await setStage(SCRIPT, { wrapper: BOUND_BY_PERMISSIONS })
   const { server } = stage
   const id = await stage.create()
@@ -134,7 +134,7 @@ test.each(['alone', 'with all that lies beside it'])('a log deleted under the se
   expect((await server.call('GET', '/conversations/count')).body.count).toBe(1)
 })
 
-test('a log deleted while the server does not look at it is told when somebody asks', async () => {
+test('a log deleted while the server runs is reported on the next request', async () => {
   await using stage = await setStage(SCRIPT)
   const { server } = stage
   const [hurt, other] = [await stage.create(), await stage.create()]
@@ -149,7 +149,7 @@ test('a log deleted while the server does not look at it is told when somebody a
   expect(await stage.say(other, 'hi')).toEqual(completed)
 })
 
-test('without any meta.json the server starts with the same conversations, and writes them anew', async () => {
+test('without any meta.json the server starts with the same conversations, and writes the files again', async () => {
   await using stage = await setStage(SCRIPT)
   const { server } = stage
   const ids = await Promise.all(Array.from({ length: 30 }, (_, i) => stage.create({ title: `Number ${i}` })))

@@ -109,7 +109,7 @@ test('without room an upload is refused whole, and the file that was there stays
   expect(await readFile(join(workdir, 'a'), 'utf8')).toBe('before')
 })
 
-test('a change that cannot be told in the log any more is said to have been made', async () => {
+test('a change that cannot be logged any more is reported as made', async () => {
   await using server = await startServer({ wrapper: ['bash', '-c', 'ulimit -S -f 64; exec "$@"', 'bash'] })
   const { id, workdir } = await createOn(server)
   const post = async (length: number) => {

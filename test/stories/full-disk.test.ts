@@ -11,7 +11,7 @@ async function makeRoom(pid: number): Promise<void> {
   await promisify(execFile)('prlimit', ['--pid', String(pid), '--fsize=unlimited'])
 }
 
-test('a run that meets a full disk stops, loses nothing that was acknowledged, and goes on once there is room', async () => {
+test('a run that meets a full disk stops, loses nothing that was acknowledged, and continues once there is room', async () => {
   const turns = [
     ...Array.from({ length: 20 }, (_, i) => bash(`echo ${i} >> count; head -c 8000 /dev/zero | tr '\\0' x`)),
     { text: 'Done.' },

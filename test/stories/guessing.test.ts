@@ -140,7 +140,7 @@ test('in the result of a command and in its deltas each guess is whole', async (
   stream.close()
 }, 300_000)
 
-test('in what a model is saying each guess is shown before it goes on', async () => {
+test('in a model’s stream each guess is shown before it continues', async () => {
   await using scene = await setScene({})
   for (const guess of GUESSES) {
     const id = await scene.create({

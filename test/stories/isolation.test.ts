@@ -205,7 +205,7 @@ test('an agent reaches the server over HTTP, but has no key to ask for anything'
   expect(seen).toBe('200\n401\n401\n401\n401\n')
 })
 
-test('these attempts are real ones: without a wall they succeed', async () => {
+test('these attempts are real ones: without a sandbox they succeed', async () => {
   await using scene = await setScene({ env: { OPENHANDS_ISOLATION: 'none' } })
   const [id, other] = [await scene.create(), await scene.create()]
   const { dataDir, pid } = scene.server
@@ -220,7 +220,7 @@ test('these attempts are real ones: without a wall they succeed', async () => {
     expect(await scene.attempt(id, command), command).toMatch(/^(\/proc\/)?(\d+|written|sent)\n$/)
 })
 
-test('the editor stays behind the wall too, although it works in the server itself', async () => {
+test('the editor stays inside the sandbox too, although it runs in the server itself', async () => {
   const home = await mkdtemp(join(tmpdir(), 'agent-server-editor-'))
   try {
     await writeFile(join(home, 'profile'), SECRET)
@@ -298,7 +298,7 @@ describe('the processes of an agent', () => {
   })
 })
 
-test('work behind the wall goes on as ever: state, a server that the host reaches, long output, files in the workdir', async () => {
+test('work inside the sandbox continues: state, a server that the host reaches, long output, files in the workdir', async () => {
   await using scene = await setScene()
   const id = await scene.create()
   const port = await freePort()
@@ -322,7 +322,7 @@ test('work behind the wall goes on as ever: state, a server that the host reache
 })
 
 describe('the level of isolation', () => {
-  test('is told in /info and in SystemInit, and warned of only when there is none', async () => {
+  test('is shown in /info and in SystemInit, and a warning is logged only without one', async () => {
     for (const [isolation, env] of [
       ['bubblewrap', {}],
       ['none', { OPENHANDS_ISOLATION: 'none' }],
@@ -364,7 +364,7 @@ describe('the level of isolation', () => {
   })
 })
 
-test('a wall that was there at start and is not any more is an error of the command, which does not run', async () => {
+test('a sandbox that worked at start and fails now is an error of the command, which does not run', async () => {
   const bin = await mkdtemp(join(tmpdir(), 'agent-server-bin-'))
   try {
     await writeFile(join(bin, 'bwrap'), '#!/bin/sh\nexec /usr/bin/bwrap "$@"\n', { mode: 0o755 })
@@ -382,7 +382,7 @@ test('a wall that was there at start and is not any more is an error of the comm
   }
 })
 
-describe('what a killed server has left without a wall', () => {
+describe('what a killed server has left without a sandbox', () => {
   const [one, other] = [unique(), unique()]
   const LEAVE = `setsid sleep ${one} >/dev/null 2>&1 & nohup sleep ${other} >/dev/null 2>&1 &`
   const left = async () => {

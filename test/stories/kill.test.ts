@@ -51,7 +51,7 @@ type Subject = {
 }
 
 test(
-  `${KILLS} kills at random moments, seed ${SEED}: nothing that was told is lost, doubled or stuck`,
+  `${KILLS} kills at random moments, seed ${SEED}: no acknowledged event is lost, duplicated or stuck`,
   {
     timeout: 2 * PATIENCE_MS + KILLS * 20_000,
   },

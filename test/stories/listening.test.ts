@@ -70,7 +70,7 @@ describe.each([
   })
 })
 
-test('nothing but the variable for the key is needed to listen on both', async () => {
+test('only the variable for the key is needed to listen on both', async () => {
   await using server = await startServer({ env: { OPENHANDS_SERVER_HOST: '' } })
   for (const address of BOTH) {
     expect((await fetch(`http://${address}:${new URL(server.url).port}/alive`)).status).toBe(200)

@@ -103,7 +103,7 @@ for server in ("10.255.255.53", "192.0.2.53", "127.0.0.53"):
     }
   })
 
-  test('namespaces and interfaces of its own lead nowhere', async () => {
+  test('new namespaces and interfaces lead nowhere', async () => {
     const { port, addresses } = canaries
     const outer = addresses.find((address) => address !== '127.0.0.1' && !address.includes(':')) ?? '192.0.2.2'
     await expectNoEscape([

@@ -114,7 +114,7 @@ describe('a change of the policy', () => {
     expect(await scene.run(id, fetched('a.test'))).toBe(HELLO)
   })
 
-  test('to another mode ends the shells, and their state goes on in the next', async () => {
+  test('to another mode ends the shells, and their state continues in the next', async () => {
     const id = await scene.create({ network: { mode: 'allowlist', allow: [at('a.test')] } })
     await scene.run(id, 'export KEPT=yes MY_PROXY=x')
     expect((await configure(id, { mode: 'none' })).status).toBe(200)
@@ -140,7 +140,7 @@ describe('a change of the policy', () => {
   })
 })
 
-test('the log tells of each decision when it is asked to', async () => {
+test('the log reports each decision if enabled', async () => {
   const id = await scene.create({ network: { mode: 'allowlist', allow: [at('a.test')], log: true } })
   await scene.run(id, `for i in 1 2 3; do ${fetched('a.test')}; done; ${fetched('b.test')}`)
   await expect

@@ -86,14 +86,14 @@ describe('in the mode none', () => {
 })
 
 describe('in the mode allowlist', () => {
-  test('each program reaches a listed host without being told how', async () => {
+  test('each program reaches a listed host without configuration', async () => {
     const id = await scene.create({ network: listed() })
     for (const [name, command, outcome] of clients('listed.test')) {
       expect(await scene.run(id, command), name).toMatch(outcome)
     }
   })
 
-  test('no program reaches another one, and is told so', async () => {
+  test('no program reaches another one, and gets the reason', async () => {
     const id = await scene.create({ network: listed() })
     const before = outside.seen.length
     const hosts = ['unlisted.test', 'sub.listed.test', '127.0.0.1', '[::1]', '0x7f000001']
@@ -141,7 +141,7 @@ describe('in the mode allowlist', () => {
     expect(memory() - memoryBefore).toBeLessThan(100)
   })
 
-  test('with the end of its shell, a connection ends; and a new shell has a proxy of its own', async () => {
+  test('with the end of its shell, a connection ends; and a new shell has a new proxy', async () => {
     const id = await scene.create({ network: listed() })
     const fetched = `curl -sSf http://listed.test:${outside.port}/hello`
     expect(await scene.run(id, fetched)).toBe('hello from outside\n0')

@@ -28,7 +28,7 @@ test('payloads to and from the model are logged whole when asked for, without se
   }
 })
 
-test('the key of a conversation is nowhere in the clear on disk, and never told back', async () => {
+test('the key of a conversation is nowhere in clear text on disk, and never returned', async () => {
   await using stage = await setStage(SCRIPT)
   const { server, model } = stage
   const llm_config = {

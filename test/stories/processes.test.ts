@@ -87,7 +87,7 @@ describe('the processes of a conversation', () => {
     expect(await list()).toEqual([])
   })
 
-  test('are ended with all below them, and their session goes on', async () => {
+  test('are ended with all their descendants, and their session continues', async () => {
     await run('export KEPT=yes; (while :; do sleep 321; done) & (exec sleep 322) &')
     await expect.poll(async () => linesOf(await list()).toSorted()).toContain('sleep 321')
     const loop = (await list()).find(({ command_line }) => command_line.startsWith('bash'))!
@@ -97,7 +97,7 @@ describe('the processes of a conversation', () => {
     expect(await run('echo $KEPT')).toMatchObject({ stdout: 'yes\n' })
   })
 
-  test('are meant by a pattern letter for letter; one that none has ends none', async () => {
+  test('are matched exactly by a pattern; without a match nothing ends', async () => {
     await run('sleep 331 >/dev/null & sleep 332 >/dev/null &')
     expect((await call('DELETE', '/processes?pattern=sleep.*')).body).toEqual({ ended: [] })
     expect(await list()).toHaveLength(2)
@@ -119,7 +119,7 @@ describe('no client ends', () => {
     expect([status, body.error], String(pid)).toEqual([404, 'process_not_found'])
   }
 
-  test('the server, the first process, one that there is not, or somebody else’s', async () => {
+  test('the server, the first process, a nonexistent one, or another user’s', async () => {
     const bystander = spawn('sleep', ['351'])
     for (const pid of [1, stage.server.pid, process.pid, process.ppid, bystander.pid!, 4_194_304]) await refusePid(pid)
     await call('DELETE', '/processes?pattern=351')
@@ -139,7 +139,7 @@ describe('no client ends', () => {
     expect((await call('DELETE', `/processes/${pid}`, undefined, other)).body.ended).toHaveLength(1)
   })
 
-  test('a shell of a session, nor what holds its wall: sessions are ended as such', async () => {
+  test('a shell of a session, nor the processes of its sandbox: sessions are ended as such', async () => {
     await run('true', { session_id: 'kept' })
     const { items } = (await call('GET', '/shell-sessions')).body
     const { pid } = items.find((item: { session_id: string }) => item.session_id === 'kept')
@@ -153,7 +153,7 @@ describe('no client ends', () => {
     await refusePid(pid)
   })
 
-  test.each(['0', '-1', '1e9999', '1.5', 'self', '0x10', '%20', '9'.repeat(30)])('what is no pid: %s', async (pid) => {
+  test.each(['0', '-1', '1e9999', '1.5', 'self', '0x10', '%20', '9'.repeat(30)])('an invalid pid: %s', async (pid) => {
     const { status } = await call('DELETE', `/processes/${pid}`)
     expect([400, 404]).toContain(status)
   })
@@ -186,7 +186,7 @@ describe('shell sessions', () => {
     expect(await run('echo "${KNOWN-no}"', { session_id: 'short' })).toMatchObject({ stdout: 'no\n' })
   })
 
-  test('are known after a restart of the server, and go on where they stood', async () => {
+  test('are known after a restart of the server, and continue in their state', async () => {
     await run('cd /usr; export OVER=yes', { session_id: 'long' })
     await stage.server.restart()
     expect((await call('GET', '/shell-sessions')).body.items).toContainEqual({
@@ -200,7 +200,7 @@ describe('shell sessions', () => {
   })
 })
 
-test('the pids that clients are told are those of the host, whatever the shell counts', async () => {
+test('the pids that clients receive are those of the host, whatever the shell reports', async () => {
   const { background_pid, stdout } = await run('sleep 371 >/dev/null & echo $!')
   expect(isAlive(background_pid)).toBe(true)
   expect(stdout === `${background_pid}\n`).toBe(!isWalled)

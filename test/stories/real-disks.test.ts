@@ -68,7 +68,7 @@ test('a disk that is full to the last byte: what is refused leaves nothing behin
   expect(messages).toEqual(acknowledged)
 })
 
-test('a disk that turns read-only: it is told, what is there can be read, and writable again it goes on', async () => {
+test('a disk that turns read-only: it is reported, existing data can be read, and writable again it continues', async () => {
   await using stage = await setStage(SCRIPT, { wrapper: OWN_DISK, env: ON_IT })
   const { server } = stage
   const id = await stage.create()

@@ -30,7 +30,7 @@ test('a client that loses its stream again and again during a run sees every eve
   expect(listed.filter((event) => event.type === 'ToolResult')).toHaveLength(steps)
 })
 
-test('a stream from the start shows what was before and goes on live; a cursor beyond the end is refused', async () => {
+test('a stream from the start shows earlier events and continues live; a cursor beyond the end is refused', async () => {
   await using stage = await setStage({ replies: [{ turns: [{ text: 'Hello.' }] }] })
   const { server } = stage
   const id = await stage.create()

@@ -91,7 +91,7 @@ describe('the disk limit', () => {
     await expectEnded(scene, filler)
   })
 
-  test('is told to clients and to the editor that write beyond it; deleting goes on', async () => {
+  test('is reported to clients and to the editor that write beyond it; deleting stays possible', async () => {
     await using scene = await setScene()
     const id = await scene.create()
     const path = `/conversations/${id}/files/large`
@@ -114,7 +114,7 @@ describe('the disk limit', () => {
   })
 })
 
-describe('what a server tells of its limits', () => {
+describe('what a server reports about its limits', () => {
   test('is the same in /info and at the beginning of a conversation, which may ask for less and never for more', async () => {
     await using scene = await setScene()
     const { resource_limits: own } = (await scene.server.call('GET', '/info')).body
@@ -191,7 +191,7 @@ async function median(count: number, work: () => Promise<{ status: number }>): P
 }
 
 describe.each(PLACES)('$name', ({ isolation, wrapper }) => {
-  test('a process that takes too much memory ends, its result says why, and the conversation goes on', async () => {
+  test('a process that uses too much memory ends, its result says why, and the conversation continues', async () => {
     await using scene = await setScene(isolation, wrapper)
     const id = await scene.create()
     const result = await scene.attempt(id, 'head -c 400M /dev/zero | tail | wc -c; sleep 3')
@@ -212,7 +212,7 @@ describe.each(PLACES)('$name', ({ isolation, wrapper }) => {
     expect(await scene.attempt(id, 'echo alive')).toMatchObject({ output: { stdout: 'alive\n' } })
   })
 
-  test('a fork bomb is ended, its result says why, and the conversation goes on', async () => {
+  test('a fork bomb is ended, its result says why, and the conversation continues', async () => {
     await using scene = await setScene(isolation, wrapper)
     const id = await scene.create()
     const result = await scene.attempt(id, BOUNDED_BOMB)

@@ -81,7 +81,7 @@ test('feed git, which writes them nowhere', async () => {
   expect(events.find((event) => event.type === 'ToolResult').output.stdout).toBe('1\n0\n')
 })
 
-test('a shell that made one of its own names read-only, or is in POSIX mode, goes on, and learns nothing for good', async () => {
+test('a shell that made one of the server’s names read-only, or is in POSIX mode, continues, and keeps no secret', async () => {
   await using stage = await setStage(SCRIPT)
   const id = await stage.create({ secrets: { TOKEN: 'a-secret-value' } })
   await stage.say(id, 'agent: readonly TOKEN; echo "[${#TOKEN}]"')

@@ -130,7 +130,7 @@ test('a client that loses its socket again and again during a run sees every eve
   expect(listed.filter(({ type }) => type === 'ToolResult')).toHaveLength(steps)
 })
 
-test('who may not connect is told why: as an HTTP error where that can be known, else in a frame and by the code', async () => {
+test('a refused client gets the reason: as an HTTP error if possible, otherwise in a frame and by the code', async () => {
   await using stage = await setStage(
     { replies: [{ turns: [{ text: 'Hello.' }] }] },
     {

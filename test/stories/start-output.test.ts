@@ -72,7 +72,7 @@ test('`key` prints the key that the server uses, for scripts', async () => {
   expect(none.output()).toMatch(/There is no key in .* yet/)
 })
 
-test('another master key is no reason for a warning until something was encrypted; then one line tells how to read it again', async () => {
+test('another master key causes no warning until something was encrypted; then one line tells how to read it again', async () => {
   const locked = /encrypted with another master key[^\n]*OPENHANDS_MASTER_KEY=new,old/
   await using stage = await setStage({ replies: [] }, { env: { OPENHANDS_MASTER_KEY: KEY } })
   const { server } = stage

@@ -80,7 +80,7 @@ test.for([
   expect(output).not.toContain(RANDOM_KEY)
 })
 
-test('a port in use is told in one line', async () => {
+test('a port in use is reported in one line', async () => {
   const listener = createServer().listen(0, '127.0.0.1')
   await once(listener, 'listening')
   const { port } = listener.address() as AddressInfo
@@ -94,7 +94,7 @@ test('a port in use is told in one line', async () => {
   expect(output).toContain(`agent-server: port ${port} on 127.0.0.1 is in use`)
 })
 
-test('a second server on the same data is refused; the lock that a kill leaves is no obstacle', async () => {
+test('a second server on the same data is refused; the lock that a kill leaves does not prevent a start', async () => {
   await using server = await startServer()
   const port = String(await freePort())
   const { code, output } = await refuse({
@@ -156,7 +156,7 @@ test('the start warns plainly that commands run on the host without a sandbox, a
   for (const server of [chosen, without]) expect((await server.call('GET', '/info')).body.isolation).toBe('none')
 })
 
-test('with bubblewrap at hand there is a wall, and no such warning', async () => {
+test('with bubblewrap installed there is a sandbox, and no such warning', async () => {
   await using server = await startServer()
   expect(server.output()).not.toMatch(/without a sandbox \(/)
   expect((await server.call('GET', '/info')).body.isolation).toBe('bubblewrap')

@@ -44,7 +44,7 @@ test('a Ticker needs no more than its type; its updates come on the stream', asy
   stream.close()
 })
 
-test('commands run beside the agent and each other, each in a fresh shell; a cancelled one ends with all it started', async () => {
+test('commands run in parallel with the agent and each other, each in a new shell; a cancelled one ends with all it started', async () => {
   await using stage = await setStage([bash('sleep 30'), { text: 'Done.' }])
   const id = await stage.create({ secrets: { TOKEN: 'a-secret-of-this-story' } })
   const agent = await post(stage, id, 'the agent', agentRun('go'))
@@ -79,7 +79,7 @@ test('commands run beside the agent and each other, each in a fresh shell; a can
   expect((await stage.server.call('GET', `/conversations/${id}`)).body.status).toBe('cancelled')
 })
 
-test('a killed server: the agent’s task is held with its run, a command is told as lost, what waited goes on', async () => {
+test('a killed server: the agent’s task is held with its run, a command is reported as lost, waiting tasks continue', async () => {
   const script = [bash('sleep 30'), { text: 'First.' }, { text: 'Second.' }]
   await using stage = await setStage(script)
   const id = await stage.create()

@@ -66,7 +66,7 @@ const PROCESS_METRICS = `process_cpu_user_seconds_total process_cpu_system_secon
   nodejs_external_memory_bytes nodejs_heap_space_size_total_bytes nodejs_heap_space_size_used_bytes
   nodejs_heap_space_size_available_bytes nodejs_version_info nodejs_gc_duration_seconds`.split(/\s+/)
 
-test('the process tells of itself beside them', async () => {
+test('the process reports its own metrics, too', async () => {
   const { text, contentType } = createExposition([])
   expect(contentType).toBe('text/plain; version=0.0.4; charset=utf-8')
   const page = text()

@@ -15,7 +15,7 @@ async function setUp(bounds: { maxEntries?: number; maxBytes?: number } = {}) {
   return { directory, open, history: open() }
 }
 
-test('the newest edit of a file is the last, whoever opens the history', async () => {
+test('the newest edit of a file is the last, also after reopening the history', async () => {
   const { history, open } = await setUp()
   await history.note('/a', text('1'), text('2'))
   await history.note('/a', text('2'), text('3'))
@@ -75,7 +75,7 @@ test('the oldest are removed when they take too much, but never the newest', asy
   expect((await history.last('/a'))?.before).toHaveLength(1000)
 })
 
-test('what a crash or a power cut left half written is passed over', async () => {
+test('an entry torn by a crash or a power failure is skipped', async () => {
   const { history, directory } = await setUp()
   await history.note('/a', text('first'), text('second'))
   await history.note('/a', text('second'), text('third'))

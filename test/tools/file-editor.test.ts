@@ -74,7 +74,7 @@ describe('view', () => {
     }
   })
 
-  test('cuts what is long at a line, says where to go on, and goes on there', async () => {
+  test('cuts long output at a line, says where to continue, and continues there', async () => {
     const { write, call, say } = await openEditor()
     await write('a', numbers(10_000))
     const outcome = await call({ command: 'view', path: 'a' })
@@ -105,7 +105,7 @@ describe('view', () => {
     expect(output).toContain('x<secret: [… ')
   })
 
-  test('shows a directory two levels deep, and tells of what is hidden', async () => {
+  test('shows a directory two levels deep, and reports hidden entries', async () => {
     const { workdir, say, write } = await openEditor()
     await mkdir(join(workdir, 'src/deep/deeper'), { recursive: true })
     for (const name of ['README', 'src/a.ts', '.git', '.env']) await write(name, '')
@@ -268,7 +268,7 @@ describe('insert', () => {
     expect(await read('a')).toBe(expected)
   })
 
-  test('after a last line without an end, on a line of its own, which has none either', async () => {
+  test('after a last line without a line end, on a separate line, which has none either', async () => {
     const { write, call, read } = await openEditor()
     await write('a', 'one\r\ntwo')
     await call({ command: 'insert', path: 'a', insert_line: 2, new_str: 'new\n' })
@@ -347,7 +347,7 @@ describe('undo_edit', () => {
     expect(await fault({ command: 'undo_edit', path: 'a' })).toMatch(/removed since its last edit/)
   })
 
-  test('passes over an edit that was noted and never made', async () => {
+  test('skips an edit that was recorded and never made', async () => {
     const { call, read, server, at } = await openEditor()
     await call({ command: 'create', path: 'a', file_text: 'one' })
     await call({ command: 'str_replace', path: 'a', old_str: 'one', new_str: 'two' })
@@ -505,7 +505,7 @@ describe('is refused, saying what to do instead:', () => {
   })
 })
 
-test('what is wrong is told by type: the call, the file system, or a rule', async () => {
+test('errors are reported by type: the call, the file system, or a rule', async () => {
   const { call, write } = await openEditor()
   await write('file', '')
   expect((await call({ command: 'view', path: 'none' })).error?.type).toBe('invalid_input')

@@ -45,7 +45,7 @@ test('each tool is there once, in the order it was named first', () => {
 })
 
 test.each(['bash', 'constructor', '', 'x'.repeat(200)])(
-  '%j is no tool, and the answer names those there are',
+  '%j is not a tool, and the answer names the existing ones',
   (name) => {
     expect(() => resolveToolNames([name])).toThrow(
       expect.objectContaining({

@@ -4,7 +4,7 @@ import { decodeText, encodeText } from '../../src/tools/text-encoding.ts'
 
 const bytes = (...values: number[]) => Buffer.from(values)
 
-describe('text is told by its bytes', () => {
+describe('text is recognised by its bytes', () => {
   test.each([
     ['plain', Buffer.from('grün 😀'), { encoding: 'utf-8', hasBom: false, text: 'grün 😀' }],
     ['empty', Buffer.alloc(0), { encoding: 'utf-8', hasBom: false, text: '' }],
@@ -34,7 +34,7 @@ describe('text is told by its bytes', () => {
     ['half a UTF-16 pair', bytes(0xff, 0xfe, 0x3d, 0xd8)],
     ['UTF-32', bytes(0xff, 0xfe, 0, 0, 0x61, 0, 0, 0)],
     ['a mark of UTF-8 before what is none', bytes(0xef, 0xbb, 0xbf, 0xff)],
-  ])('and %s is none', (_, given) => {
+  ])('and %s is not text', (_, given) => {
     expect(decodeText(given)).toBeUndefined()
   })
 })

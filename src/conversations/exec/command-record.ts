@@ -55,7 +55,7 @@ export function asLost(record: CommandRecord): CommandRecord {
   return { ...record, status: 'lost', note }
 }
 
-/** Without what it wrote and the key it came with. */
+/** Returns the record without output and idempotency key. */
 export const viewOf = (record: CommandRecord): Command => Command.parse(record)
 
 export function outcomeOf(record: CommandRecord): CommandOutcome {

@@ -128,7 +128,7 @@ export class FileChanges {
 
   async #writeIn(jail: Jail, path: JailPath, incoming: Incoming<Uint8Array>, publishing: Publishing): Promise<Written> {
     const { quota, unfinished } = this.#deps
-    // Check before reading the body: a client that waits for `100 Continue` would send it in vain.
+    // Check before reading the body: a client that waits for `100 Continue` would send it without effect.
     await checkTarget(jail, path.names, publishing)
     const content = await begin(limited(incoming, await roomIn(quota)))
     const touched = content.isEmpty && !publishing.isNew && (await this.#touch(jail, path, publishing))

@@ -167,7 +167,7 @@ export class ConversationManager {
     if (this.#busy.has(id)) throw deletedProblem(id)
     this.#busy.add(id)
     try {
-      // When this fails the conversation is as it was; from here on it is gone, whatever fails.
+      // If this fails the conversation is unchanged; after it the conversation is gone, whatever fails.
       // oxlint-disable-next-line typescript/no-non-null-assertion -- known, as checked above
       const keys = keyOf(known.get(id)!)
       await storage.deletions.mark(id, keys[0])

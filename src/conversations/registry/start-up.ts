@@ -75,7 +75,7 @@ export function damagedState(id: string, createdAt: string): State {
   return { ...EMPTY_STATE, id, status: 'error', createdAt, updatedAt: createdAt }
 }
 
-/** End these first: leftover processes would run beside the conversation, and nobody could stop them. */
+/** End these first: leftover processes would run in parallel with the conversation, and nobody could stop them. */
 async function endLeftProcesses({ endOrphans, logger }: StartUpDeps, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
   // Almost always there are no leftover processes, and this is never called.

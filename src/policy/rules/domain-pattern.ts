@@ -9,7 +9,8 @@ export function parseDomainPattern(text: string): DomainPattern | string {
   if (name === undefined) return 'write it as WebFetch(domain:example.org)'
   const below = name.startsWith('*.')
   const host = hostOf(`http://${below ? name.slice(2) : name}/`)
-  if (host === undefined || /[/:@?#*]/.test(below ? name.slice(2) : name)) return `${JSON.stringify(name)} is no domain`
+  if (host === undefined || /[/:@?#*]/.test(below ? name.slice(2) : name))
+    return `${JSON.stringify(name)} is not a domain`
   return { host, below }
 }
 

@@ -8,7 +8,7 @@ export const STAR = Symbol('*')
 /** Exactly one character. */
 export const ONE = Symbol('?')
 
-/** Whether the pattern matches whatever the wildcards of the text stand for: only a `*` of its own covers them. */
+/** Returns true if the pattern matches the text for any value of its wildcards: only a `*` of the pattern covers them. */
 export function coversAll(pattern: Symbols, text: Symbols): boolean {
   let [at, from, star, resume] = [0, 0, -1, 0]
   while (from < text.length) {

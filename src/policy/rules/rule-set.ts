@@ -9,7 +9,7 @@ const NO_RULES: RuleSet = { allow: [], ask: [], deny: [] }
 
 const parsed = new WeakMap<PermissionRules, RuleSet>()
 
-/** Throws for a text that is no rule: a rule that cannot be read must not be skipped. */
+/** Throws for an invalid rule: an unreadable rule must not be skipped. */
 export function ruleSetOf(rules: PermissionRules | undefined): RuleSet {
   if (!rules) return NO_RULES
   let set = parsed.get(rules)
@@ -18,7 +18,7 @@ export function ruleSetOf(rules: PermissionRules | undefined): RuleSet {
   return set
 }
 
-/** A sentence for each text that is no rule. */
+/** Returns a sentence for each invalid rule. */
 export function faultsOf(rules: PermissionRules): string[] {
   return [...rules.allow, ...rules.ask, ...rules.deny].map(parseRule).filter((each) => typeof each === 'string')
 }

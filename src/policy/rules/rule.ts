@@ -17,11 +17,11 @@ export type Rule = { readonly text: string } & (
 
 const RULE = /^([A-Za-z_][\w-]*)(?:\((.*)\))?$/s
 
-/** Returns what is wrong, as a sentence, for what is no rule. */
+/** Returns the rule, or a sentence about the error. */
 export function parseRule(text: string): Rule | string {
   const [, name, given] = RULE.exec(text.trim()) ?? []
   if (name === undefined)
-    return `${quoted(text)} is no rule; write Tool or Tool(pattern), for example Bash(git status:*).`
+    return `${quoted(text)} is not a rule; write Tool or Tool(pattern), for example Bash(git status:*).`
   const pattern = given?.trim()
   if (pattern === undefined || pattern === '*') return wholeTool(text, name)
   const parsed = parsePattern(text, name, pattern)

@@ -28,7 +28,7 @@ const MAX_NESTED_SCRIPTS = 8
 const MAX_COMMANDS = 1000
 
 const SUBSTITUTION = /[$<>]\(|`|<<|\$\{/g
-/** Bash and a reader may disagree about these: all but tab and newline of the controls, and spaces beyond ASCII. */
+/** Bash and a reader may disagree about these: control characters except tab and newline, and non-ASCII spaces. */
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
 const ODD_CHARACTER = /[\0-\x08\x0b-\x1f\x7f-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]/
 

@@ -5,7 +5,7 @@ import { literalOf, startOf } from './shell-word.ts'
 /** `flags` have no value; `valued` have one, attached or as the next word. `operands` come before the command. */
 export type Options = { readonly flags: RegExp; readonly valued: RegExp; readonly operands: number }
 
-/** Returns the index of the first word that is no option; undefined when that is not certain. */
+/** Returns the index of the first word that is not an option; undefined if that is uncertain. */
 export function skipOptions(
   words: readonly ShellWord[],
   { flags, valued }: Pick<Options, 'flags' | 'valued'>,

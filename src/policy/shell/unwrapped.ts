@@ -22,7 +22,7 @@ export type Unwrapped = {
 export const PLAIN: Unwrapped = { kind: undefined, runs: [], variables: [] }
 export const hides = (hidden: string): Unwrapped => ({ ...PLAIN, hidden })
 
-/** A file of its own, not a pipe with what another command writes. */
+/** A separate file, not a pipe with the output of another command. */
 export function readsFile(word: ShellWord | undefined): boolean {
   const text = word && literalOf(word)
   return text !== undefined && !/^\/(dev|proc)\//.test(text) && !text.startsWith('-')

@@ -133,7 +133,7 @@ describe('a call that waits', () => {
     expectOneResultPerRun(await eventsOf(conversation))
   })
 
-  test('denied beside one that is allowed: the model reads both results, in order, and why', async () => {
+  test('denied together with one that is allowed: the model reads both results, in order, and why', async () => {
     await using scene = await setScene()
     const { request_id, tool_uses } = await scene.ask()
     const conversation = await scene.conversation()
@@ -150,7 +150,7 @@ describe('a call that waits', () => {
     ])
   })
 
-  test('all denied: the run goes on, and the model reads it', async () => {
+  test('all denied: the run continues, and the model reads it', async () => {
     await using scene = await setScene()
     const { request_id, tool_uses } = await scene.ask()
     const conversation = await scene.conversation()
@@ -182,7 +182,7 @@ describe('a call that waits', () => {
     await expect(conversation.approvals.reject(undefined)).rejects.toMatchObject({ code: 'nothing_pending' })
   })
 
-  test('with input that the user changed: that runs, the model is told, and so is the log', async () => {
+  test('with input that the user changed: the new input runs, and the model and the log show it', async () => {
     await using scene = await setScene([{ calls: [call('Act', { n: 1 })] }, { text: 'Done.' }])
     const { request_id, tool_uses } = await scene.ask()
     const conversation = await scene.conversation()
@@ -418,7 +418,7 @@ describe('the mode', () => {
     },
   )
 
-  test('turned on in the middle of a turn and off again: what waits by then goes on waiting', async () => {
+  test('turned on in the middle of a turn and off again: what already waits keeps waiting', async () => {
     const slow = gate('Slow')
     await using scene = await beginUnasked(slow)
     await scene.confirm(true)
@@ -494,7 +494,7 @@ async function endlessRun(conversation: Conversation): Promise<string> {
   return (await conversation.waitForRun(runId, 5, new AbortController().signal)).status
 }
 
-test('what is accepted only without its nulls is no call that would be refused: it is asked about', async () => {
+test('an input that is valid only without its nulls would not be refused, so it needs approval', async () => {
   await using scene = await setScene([{ calls: [call('Act', { n: 1, stop: null })] }, { text: 'Done.' }])
   const { request_id, tool_uses } = await scene.ask()
   expect(tool_uses).toMatchObject([{ input: { n: 1, stop: null } }])
@@ -520,7 +520,7 @@ test('the limits of a run hold across its waits: max_steps is not forgotten', as
   expect(only(await eventsOf(again), 'Result')).toMatchObject([{ run_id: runId, stop_reason: 'max_steps', steps: 2 }])
 })
 
-test('a burst of answers at once: one decides, the same are told so, the others refused', async () => {
+test('a burst of identical decisions: one decides, the same are confirmed, the others refused', async () => {
   await using scene = await setScene([{ calls: [call('Act', { n: 1 })] }, { text: 'Done.' }])
   const { request_id, tool_uses } = await scene.ask()
   const conversation = await scene.conversation()

@@ -94,7 +94,7 @@ describe('an update that leads to another origin', () => {
     expect((await put(bench, id, { model: 'openrouter/x/y' })).dropped).toEqual(['api_key'])
   })
 
-  test('is none to another path, nor one that changes something else', async () => {
+  test('does not include another path, nor an unrelated change', async () => {
     await using bench = await setBench()
     const { id } = await converse(bench)
     const told = await put(bench, id, { base_url: bench.model.baseUrl.replace('/v1', '/other/v1'), temperature: 1 })

@@ -32,7 +32,7 @@ test('who waits for a command that writes more than is kept has it ended', async
   expect(await wholeOf(opened, outcome.command_id)).toMatchObject({ text: 'y\n'.repeat(500), complete: true })
 })
 
-test('in the background it goes on, and says that the rest was dropped', async () => {
+test('in the background it continues, and reports that the rest was dropped', async () => {
   await using opened = await open({ streamBytes: 1000 })
   const { command_id } = await opened.commands.start(commandOf('seq 2000; echo end >&2', { background: true }))
   await expect.poll(async () => (await opened.commands.get(command_id)).status).toBe('exited')

@@ -34,7 +34,7 @@ async function add(records: CommandRecords, { key, ageMs = 0, output = 0 }: Part
 }
 type Added = { key: string; ageMs: number; output: number }
 
-test('are found by id and by key, by whoever opens them next', async () => {
+test('are found by id and by key, also after reopening', async () => {
   const directory = await makeDirectory()
   const records = new CommandRecords(new CommandRecordFiles(directory), PLENTY)
   const plain = await add(records)
@@ -48,7 +48,7 @@ test('are found by id and by key, by whoever opens them next', async () => {
   expect(await next.read(uuid7())).toBeUndefined()
 })
 
-test('that a crash has cut off in the writing are none', async () => {
+test('that a crash has interrupted during the write do not exist', async () => {
   const directory = await makeDirectory()
   const records = new CommandRecords(new CommandRecordFiles(directory), PLENTY)
   const id = await add(records)

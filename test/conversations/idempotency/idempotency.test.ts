@@ -106,7 +106,7 @@ describe('POST /conversations', () => {
     expect((await http.call('POST', '/conversations', body, withKey('key-2'))).body.id).not.toBe(first.body.id)
   })
 
-  test('of ten at once one makes it; the others are told that it is under way, and get it afterwards', async () => {
+  test('of ten concurrent requests one makes it; the others are refused as in progress, and get it afterwards', async () => {
     await using http = await setHttp()
     const body = { llm_config: llm_config(http) }
     const post = () => http.call('POST', '/conversations', body, withKey('key-1'))
@@ -119,7 +119,7 @@ describe('POST /conversations', () => {
     expect(http.bench.manager.count({})).toBe(1)
   })
 
-  test('a request that failed is no answer: the key can be used again', async () => {
+  test('a failed request does not use up the key', async () => {
     await using http = await setHttp()
     const bad = { llm_config: llm_config(http), workdir: '../out' }
     expect((await http.call('POST', '/conversations', bad, withKey('k'))).status).toBe(400)

@@ -54,7 +54,7 @@ async function allIds(manager: ConversationManager, query: object = {}, between 
 }
 
 describe('creating', () => {
-  test('makes a directory of its own to work in, and tells everything but the key', async () => {
+  test('makes a separate working directory, and returns everything except the key', async () => {
     await using bench = await setBench()
     const id = await bench.create({ title: 'One', metadata: { a: 1 } })
     const view = await bench.view(id)
@@ -70,7 +70,7 @@ describe('creating', () => {
     expect((await stat(view.workdir)).isDirectory()).toBe(true)
   })
 
-  test('an id that exists is refused, an id that was deleted is gone for ever', async () => {
+  test('an existing id is refused, and a deleted id cannot be used again', async () => {
     await using bench = await setBench()
     const id = uuid7()
     await bench.create({ id })
@@ -207,7 +207,7 @@ describe('deleting', () => {
     expect(await readdir(bench.workdirBase)).toEqual(['project'])
   })
 
-  test('ends the run, and every reader hears of it', async () => {
+  test('ends the run, and notifies every reader', async () => {
     const slow = gate('Slow')
     await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }] })
     const conversation = await bench.converse()
@@ -221,7 +221,7 @@ describe('deleting', () => {
     await expect(conversation.pause({ interrupt: false })).rejects.toMatchObject({ code: 'conversation_deleted' })
   })
 
-  test('twice at the same time is done once; the other is told that it is gone', async () => {
+  test('twice at the same time is done once; the other gets 410', async () => {
     await using bench = await setBench()
     const id = await bench.create()
     const outcomes = await Promise.allSettled([bench.manager.delete(id), bench.manager.delete(id)])
@@ -231,7 +231,7 @@ describe('deleting', () => {
     ])
   })
 
-  test('while it is being opened leaves nobody with a conversation that is no more', async () => {
+  test('while it is being opened leaves nobody with a deleted conversation', async () => {
     await using bench = await setBench()
     for (let round = 0; round < 20; round++) {
       const id = await bench.create()
@@ -442,7 +442,7 @@ describe('a start of the server', () => {
     expect(bench.model.requests).toHaveLength(1)
   })
 
-  test.each([true, false])('with resume_on_start a run that was cut off goes on by itself (kill: %s)', async (kill) => {
+  test.each([true, false])('with resume_on_start an interrupted run continues by itself (kill: %s)', async (kill) => {
     const slow = gate('Slow')
     await using bench = await setBench({
       tools: [slow.tool],
@@ -561,7 +561,7 @@ describe('configuring', () => {
     })
   })
 
-  test('the plain words of a header are no secret, its credentials are', async () => {
+  test('the plain words of a header are not secret, its credentials are', async () => {
     const echo = tool('Echo', () => ({ output: 'My App wrote header-secret-1' }))
     await using bench = await setBench({ tools: [echo], script: [{ calls: [call('Echo')] }, { text: 'Done.' }] })
     const llm_config = {
@@ -657,7 +657,7 @@ describe('closing', () => {
   })
 })
 
-describe('a create or fork that is under way while the server stops', () => {
+describe('a create or fork in progress while the server stops', () => {
   test('is refused, or is closed with the others', async () => {
     await using bench = await setBench()
     const opened: EventLog[] = []
@@ -694,7 +694,7 @@ describe('the snapshot', () => {
     expect((await readdir(bench.sessionOf(state.id))).sort()).toEqual(['events.jsonl', 'meta.json', 'secrets.enc'])
   })
 
-  test('gives back every field of a state, whatever is going on', async () => {
+  test('restores every field of a state, whatever is in progress', async () => {
     await using bench = await setBench()
     const storage = await openStorage(bench.dataDir)
     const { state } = await bench.converse({

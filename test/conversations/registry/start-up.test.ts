@@ -77,7 +77,7 @@ describe('a start of the server', () => {
     expect(await listed(bench)).toEqual(await truthOf(bench))
   })
 
-  test('knows of events that no list is told of at once, also after a kill', async () => {
+  test('knows events that are not in any list yet, also after a kill', async () => {
     for (const kill of [true, false]) {
       await using bench = await setBench()
       const id = await bench.create()

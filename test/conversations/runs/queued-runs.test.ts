@@ -29,7 +29,7 @@ const statuses = async (conversation: Parameters<typeof eventsOf>[0]) =>
   only(await eventsOf(conversation), 'StatusUpdate').map(({ status, reason }) => `${status} ${reason}`)
 
 describe('a run for which there is no room', () => {
-  test('waits, says so in the log and in what is told of its conversation, and works when another has ended', async () => {
+  test('waits, is shown as queued in the log and in views, and works when another has ended', async () => {
     const { bench, inside, first, second, firstRun, secondRun } = await setTwo()
     await using _ = bench
     expect(second.view()).toMatchObject({ status: 'running', queued: true })
@@ -63,7 +63,7 @@ describe('a run for which there is no room', () => {
     expect((await endOf(third, run_id!)).stop_reason).toBe('completed')
   })
 
-  test('has not begun when the server stops, and goes on at the next start', async () => {
+  test('has not begun when the server stops, and continues at the next start', async () => {
     const { bench, second } = await setTwo()
     await using _ = bench
     await bench.restart()

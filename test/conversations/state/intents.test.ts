@@ -228,7 +228,7 @@ test('each StatusUpdate tells the status it follows', () => {
   }
 })
 
-test('a run that ends or that waits no more has one Result, and one that goes on has none', () => {
+test('a run that ends or stops waiting has one Result, and one that continues has none', () => {
   for (const from of SITUATIONS) {
     for (const intent of Object.values(intentOf)) {
       const before = inSituation(from)
@@ -240,7 +240,7 @@ test('a run that ends or that waits no more has one Result, and one that goes on
   }
 })
 
-test('nothing but an `allow` lets a call of the turn run', () => {
+test('only an `allow` lets a call of the turn run', () => {
   for (const from of ['waiting_for_confirmation', 'paused, undecided'] as const) {
     for (const [name, intent] of Object.entries(intentOf)) {
       const outcome = decide(inSituation(from), intent)
@@ -270,7 +270,7 @@ describe('what another version wrote', () => {
 })
 
 describe('refusals', () => {
-  test('a running conversation tells the run that is under way', () => {
+  test('a running conversation reports the active run', () => {
     expect(decide(inStatus('running'), intentOf.run)).toMatchObject({
       code: 'already_running',
       details: { run_id: runId },
@@ -297,7 +297,7 @@ describe('refusals', () => {
   })
 })
 
-test('a message supersedes what waits for a decision: it is rejected, never approved, and what was allowed beside it too', () => {
+test('a message supersedes what waits for a decision: it is rejected, never approved, including calls already allowed', () => {
   for (const name of ['message', 'message with run'] as const) {
     const before = folded([decided('a')], waiting)
     const outcome = decide(before, intentOf[name]) as EventDraft[]
@@ -365,7 +365,7 @@ describe('the end of a run', () => {
     expect(said('')).toMatchObject({ final_text: 'one' })
   })
 
-  test('a failure is told before the Result', () => {
+  test('a failure is reported before the Result', () => {
     const failure = { type: 'network', message: 'It broke.', retryable: true } as const
     expect(decide(running, { ...end('error'), failure } as Intent)).toMatchObject([
       { type: 'ErrorEvent', run_id: runId, error_type: 'network', message: 'It broke.', retryable: true },
@@ -374,14 +374,14 @@ describe('the end of a run', () => {
     ])
   })
 
-  test('time that has run out gives up what has not begun; after another end `run` goes on with it', () => {
+  test('a time limit cancels what has not begun; after another end `run` continues with it', () => {
     const outcome = decide(inTurn, { ...end('time_limit'), begun: ['a'] } as Intent) as EventDraft[]
     expect(outcome[0]).toMatchObject({ type: 'ToolResult', tool_use_id: 'b', error_type: 'interrupted' })
     expect(typesOf(outcome)).toEqual(['ToolResult', 'Result', 'StatusUpdate'])
     expect(typesOf(decide(inTurn, end('error')))).toEqual(['Result', 'StatusUpdate'])
   })
 
-  test('a message that gets a run of its own is read before what the ended run has left', () => {
+  test('a message that gets a separate run is read before what the ended run has left', () => {
     const unread = folded([userMessage('stop that', true)], inTurn)
     const outcome = decide(unread, end('error', inTurn.lastSeq)) as EventDraft[]
     expect(typesOf(outcome)).toEqual([...INTERRUPTED, 'Result', 'StatusUpdate', 'StatusUpdate'])
@@ -391,12 +391,12 @@ describe('the end of a run', () => {
     const unread = folded([userMessage('and then?', true)], running)
     const requestedAt = running.lastSeq
 
-    test.each(['completed', 'finished'] as const)('%s: the run goes on', (stopReason) => {
+    test.each(['completed', 'finished'] as const)('%s: the run continues', (stopReason) => {
       expect(decide(unread, end(stopReason, requestedAt))).toEqual([])
     })
 
     test.each(['max_steps', 'iteration_limit', 'time_limit', 'error'] as const)(
-      '%s: the run ends, and the message gets one of its own',
+      '%s: the run ends, and the message gets a separate one',
       (stopReason) => {
         const outcome = decide(unread, end(stopReason, requestedAt)) as EventDraft[]
         expect(typesOf(outcome)).toEqual(['Result', 'StatusUpdate', 'StatusUpdate'])
@@ -426,7 +426,7 @@ describe('the end of a run', () => {
       status('waiting_for_confirmation', 'running'),
     ])
 
-    test.each(['reject', 'message'] as const)('%s: the run ends, and the message gets one of its own', (name) => {
+    test.each(['reject', 'message'] as const)('%s: the run ends, and the message gets a separate one', (name) => {
       const outcome = decide(unread, intentOf[name]) as EventDraft[]
       expect(outcome.slice(-2)).toMatchObject([
         { type: 'StatusUpdate', status: 'idle' },
@@ -448,7 +448,7 @@ describe('the end of a run', () => {
       expect(typesOf(decide(begun, end('error', 0)))).toEqual(['Result', 'StatusUpdate'])
     })
 
-    test('a message that came after its start gets a run of its own', () => {
+    test('a message that came after its start gets a separate run', () => {
       expect(typesOf(decide(folded([userMessage('more', true)], begun), end('error', 0)))).toEqual([
         'Result',
         'StatusUpdate',

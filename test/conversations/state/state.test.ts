@@ -85,7 +85,7 @@ describe('the run', () => {
     expect(run?.steps).toBe(goesOn ? 1 : undefined)
   })
 
-  test('a second run counts from zero, the conversation goes on counting', () => {
+  test('a second run counts from zero, the conversation keeps counting', () => {
     const usage = { input_tokens: 1, output_tokens: 1, cached_tokens: 0, reasoning_tokens: 0 }
     const state = folded([
       status('running'),
@@ -98,7 +98,7 @@ describe('the run', () => {
     expect(state.usage).toEqual({ a: { input_tokens: 2, output_tokens: 2, cached_tokens: 0, reasoning_tokens: 0 } })
   })
 
-  test('a subagent’s answer costs, but is no step and no final text of the run', () => {
+  test('a subagent’s answer costs, but does not count as a step or as the final text of the run', () => {
     const state = folded([
       status('running'),
       { ...answered({ text: 'sub', cost_usd: 1 }), parent_tool_use_id: 'call-1' },
@@ -157,7 +157,7 @@ describe('a request for permission', () => {
   })
 })
 
-test('a run’s time does not count while it waits, nor its steps anew', () => {
+test('a run’s time does not count while it waits, and its steps are not reset', () => {
   const begin = { ...status('running'), max_steps: 3 }
   const state = folded([begin, answered({}), status('waiting_for_confirmation', 'running'), userMessage('x')])
   const later = folded([status('running', 'waiting_for_confirmation'), answered({})], state)
@@ -215,7 +215,7 @@ describe('configuration', () => {
     expect(fold(folded([]), newer)).toMatchObject({ lastSeq: 2, version: EVENT_VERSION + 1, settings })
   })
 
-  test('settings of our own version that make no sense are damage', () => {
+  test('invalid settings of our version are damage', () => {
     const senseless = stored({ type: 'ConfigUpdate', source: 'user', changes: { tools: 'all' } }, 2)
     expect(() => fold(folded([]), senseless)).toThrow(expect.objectContaining({ code: 'conversation_damaged' }))
   })

@@ -34,7 +34,7 @@ const untilEnded: RunTaskCommand = async (_, { signal }) => {
   return { ...result, exit_code: 143 }
 }
 
-test('a job that was stopped does not tell its end; who stopped it gets what had come of it', async () => {
+test('a stopped job does not report its end; its stopper gets the result so far', async () => {
   const { jobs, ends } = setJobs(untilEnded)
   jobs.start('a', command)
   jobs.start('b', command)
@@ -72,7 +72,7 @@ test.each([
   await expect.poll(() => ends).toMatchObject([{ ...expected, result: came }])
 })
 
-test('where no shell can be had, that is the end', async () => {
+test('without an available shell the job ends', async () => {
   const { jobs, ends } = setJobs(async () => {
     throw new Error('no shell')
   })

@@ -269,7 +269,7 @@ test('a task that is over is neither ticked, ended nor cancelled once more', () 
     expect(decide(over, COMMANDS[name]), name).toEqual([])
 })
 
-test('a call of a cancelled task that does not heed it keeps its place: its own result will come', () => {
+test('a call of a cancelled task that ignores the cancellation keeps its place: its own result will come', () => {
   const outcome = decide(inCall, cancel(ids.current, ['a'])) as EventDraft[]
   expect(outcome.filter((draft) => draft.type === 'ToolResult')).toMatchObject([
     { tool_use_id: 'b', error_type: 'interrupted' },
@@ -286,14 +286,14 @@ test('what is cancelled while it waits for a decision is denied, never run', () 
   expect(folded(outcome, waiting)).toMatchObject({ openCalls: [], request: undefined, status: 'cancelled' })
 })
 
-test('a run that goes on with a paused task is the run of that task', () => {
+test('a run that continues a paused task is the run of that task', () => {
   const resumed = folded([{ ...status('running', 'paused'), run_id: newRunId }], situations.paused)
   expect(currentTask(resumed)).toMatchObject({ id: ids.current, runId: newRunId })
   const ended = folded(decide(resumed, { ...end('completed'), runId: newRunId } as Intent) as EventDraft[], resumed)
   expect(currentTask(ended)).toBeUndefined()
 })
 
-test('a message that the ended run did not read gets a run of its own, without the task', () => {
+test('a message that the ended run did not read gets a separate run, without the task', () => {
   const unread = folded([userMessage('and then?', true)], situations.running)
   const outcome = decide(unread, { ...end('error'), requestedAt: 1 } as Intent) as EventDraft[]
   expect(outcome.map(nameOf)).toEqual(['Result', 'current error', 'StatusUpdate', 'StatusUpdate'])
@@ -303,7 +303,7 @@ test('a message that the ended run did not read gets a run of its own, without t
 describe('a message that came during the run of a task that is cancelled, and asked for a run', () => {
   const unread = folded([userMessage('and then?', true)], begun)
 
-  test('gets one of its own when the model has not read it', () => {
+  test('gets a separate one if the model has not read it', () => {
     const outcome = decide(unread, { ...COMMANDS['cancel the current one'], requestedAt: begun.lastSeq })
     expect((outcome as EventDraft[]).slice(-2)).toMatchObject([
       { type: 'StatusUpdate', status: 'cancelled' },

@@ -70,7 +70,7 @@ describe('tasks of the agent', () => {
     expectNoOverlap(events)
   })
 
-  test('wait while the agent does something else, and go on when that ends, also with an error', async () => {
+  test('wait while the agent does something else, and continue when that ends, also with an error', async () => {
     const slow = gate('Slow')
     const script: Script = ({ body }) => {
       if (saidLast(body, 'later')) return { text: 'Done.' }
@@ -107,7 +107,7 @@ describe('tasks of the agent', () => {
     expect(only(await eventsOf(conversation), 'Result')).toHaveLength(2)
   })
 
-  test('a pause holds the queue; the next run goes on with the same task, and the queue after it', async () => {
+  test('a pause holds the queue; the next run continues the same task, and the queue after it', async () => {
     const slow = gate('Slow')
     await using bench = await setBench({
       script: [{ calls: [call('Slow')] }, { text: 'One.' }, { text: 'Two.' }],
@@ -175,7 +175,7 @@ describe('cancelling', () => {
     expect(slow.calls(), 'nor is it by a later run').toBe(1)
   })
 
-  test('a tool that does not heed it delays the next task, and its result comes once', async () => {
+  test('a tool that ignores it delays the next task, and its result comes once', async () => {
     const slow = gate('Slow', { stubborn: true })
     await using bench = await setBench({ script: [{ calls: [call('Slow')] }, { text: 'Next.' }], tools: [slow.tool] })
     const conversation = await bench.converse()
@@ -201,7 +201,7 @@ describe('cancelling', () => {
     expect(statusesOf(await eventsOf(conversation), two)).toEqual(['pending', 'cancelled'])
   })
 
-  test('a task that is over changes nothing and tells what became of it; an unknown one is not found', async () => {
+  test('an ended task is not changed, and its outcome is returned; an unknown one is not found', async () => {
     await using bench = await setBench({ script: ECHO })
     const conversation = await bench.converse()
     const id = await ask(conversation, 'one')
@@ -231,7 +231,7 @@ describe('cancelling', () => {
 })
 
 describe('a Ticker', () => {
-  test('tells each tick and then its end, beside a running agent', async () => {
+  test('reports each tick and then its end, while an agent runs', async () => {
     const slow = gate('Slow')
     await using bench = await setBench({ script: [{ calls: [call('Slow')] }, { text: 'Done.' }], tools: [slow.tool] })
     const conversation = await bench.converse()
@@ -361,7 +361,7 @@ async function setMortal(options: BenchOptions) {
 
 describe('a start of the server', () => {
   test.each([true, false])(
-    'resume_on_start %s: the task that was cut off goes on with its run, and the queue after it',
+    'resume_on_start %s: the interrupted task continues with its run, and the queue after it',
     async (resume) => {
       const slow = gate('Slow')
       const script: Script = ({ body }) => (isNew(body) ? { calls: [call('Slow')] } : { text: 'Done.' })
@@ -469,7 +469,7 @@ const OBEDIENT: Script = ({ body }) => {
   return made < wanted ? { calls: [call('Nap')] } : { text: 'Done.' }
 }
 
-test('property: whatever is done in whatever order, no task is stranded, each ends once, and the agent does one at a time', async () => {
+test('property: whatever is done in whatever order, every task ends exactly once, and the agent does one at a time', async () => {
   let ended = 0
   await fc.assert(
     fc.asyncProperty(deeds, async (plan) => {

@@ -38,7 +38,7 @@ test('410 disables at once', () => {
   expect(fail(undefined, { status: 410 })).toMatchObject({ next: 'disable', reason: expect.stringContaining('410') })
 })
 
-describe('nothing but failures for 24 hours', () => {
+describe('only failures for 24 hours', () => {
   const failing = { since: '2029-12-01T00:00:00.000Z', for_ms: 23.9 * HOUR_MS, attempts: 300, refusals: 0 }
 
   test('disable, whatever they are', () => {

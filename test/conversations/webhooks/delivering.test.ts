@@ -75,7 +75,7 @@ test('an event that failed is tried again until it is delivered, and those behin
   })
 })
 
-test('what is wrong is told while it is: the status, the error, when it is tried next', async () => {
+test('a failure is reported while it lasts: the status, the error, the time of the next attempt', async () => {
   await using it = await setUp((_, response) => void response.writeHead(429, { 'retry-after': '3600' }).end(), {
     timing: { longestAskedMs: 3_600_000 },
   })
@@ -114,7 +114,7 @@ test('a receiver that says nothing is given up in time, and asked again', async 
   await expect.poll(async () => (await it.look(id)).cursor).toBe(2)
 })
 
-test('an event that the receiver refuses eight times is recorded as failed and passed over; redeliver sends it again', async () => {
+test('an event that the receiver refuses eight times is recorded as failed and skipped; redeliver sends it again', async () => {
   let refuses = true
   await using it = await setUp(({ body }) => (refuses && body.event.seq === 2 ? 422 : 204))
   const id = await it.register()
@@ -132,7 +132,7 @@ test('an event that the receiver refuses eight times is recorded as failed and p
   expect(seqsOf(it.receiver.received).slice(9)).toEqual([2, 3])
 })
 
-describe('is disabled, with the reason, and goes on from there when it is enabled:', () => {
+describe('is disabled, with the reason, and continues from there when it is enabled:', () => {
   async function check(it: Awaited<ReturnType<typeof setUp>>, id: string, reason: string) {
     await expect.poll(async () => (await it.look(id)).enabled).toBe(false)
     expect(await it.look(id)).toMatchObject({ disabled_reason: expect.stringContaining(reason), cursor: 1 })
@@ -158,7 +158,7 @@ describe('is disabled, with the reason, and goes on from there when it is enable
     expect(it.receiver.received.filter(({ body }) => body.event.seq === 2)).toHaveLength(2)
   })
 
-  test('after so long of nothing but failures', async () => {
+  test('after failures only for too long', async () => {
     await using it = await setUp(() => 500, { timing: { giveUpMs: 60 } })
     const id = await it.register()
     await it.say('one')
@@ -166,7 +166,7 @@ describe('is disabled, with the reason, and goes on from there when it is enable
   })
 })
 
-test('a restart goes on where it was: what was failing is tried again, what was delivered is not', async () => {
+test('a restart continues at the cursor: failing deliveries are retried, delivered ones are not', async () => {
   await using it = await setUp()
   const id = await it.register()
   await it.say('one')
@@ -309,7 +309,7 @@ test('a burst that is more than a reader may be behind is delivered whole and in
   await expect.poll(async () => (await it.look(id)).cursor).toBe(seqs.at(-1))
 })
 
-test('a filter that nothing passes does not keep the cursor back for ever', async () => {
+test('a filter that nothing matches does not hold the cursor back permanently', async () => {
   await using it = await setUp()
   const id = await it.register({ events: ['Result'] })
   await it.say('one', 'two')

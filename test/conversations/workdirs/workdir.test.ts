@@ -28,7 +28,7 @@ async function setUp({ roots = [] as readonly string[] } = {}) {
 
 const refused = { code: 'unsafe_path', message: expect.stringMatching(/^The workdir is refused: .*\.$/) }
 
-test('without a wish it is one of its own, under the base', async () => {
+test('by default it is a new directory under the base', async () => {
   await using place = await setUp()
   expect(await place.prepare()).toBe(join(place.base, id))
   expect(await readdir(place.base)).toEqual([id])
@@ -59,7 +59,7 @@ describe('a relative one', () => {
     ['a..b', 'a..b'],
     ['ünïcode and spaces', 'ünïcode and spaces'],
     ['.', '.'],
-  ])('%j lies under the base, and is made', async (wanted, expected) => {
+  ])('%j is under the base, and is created', async (wanted, expected) => {
     await using place = await setUp()
     expect(await place.prepare(wanted)).toBe(join(place.base, expected))
   })
@@ -94,7 +94,7 @@ describe('a relative one', () => {
     expect(await readdir(join(place.base, 'victim'))).toEqual([])
   })
 
-  test('lies under a base that the operator reaches over a link', async () => {
+  test('is under a base that the operator reaches over a link', async () => {
     await using place = await setUp()
     await mkdir(place.base)
     const alias = join(place.home, 'alias')
@@ -116,7 +116,7 @@ describe('an absolute one', () => {
     expect(await place.prepare(join(place.home, 'projects/new'))).toBe(join(place.home, 'projects/new'))
   })
 
-  test('lies in one of the roots when there are some; a root itself is fine, its namesake is not', async () => {
+  test('is inside one of the roots, if any are set; a root itself is allowed, a path with its name as a prefix is not', async () => {
     await using place = await setUp({ roots: ['projects', 'more'] })
     for (const fine of ['projects', 'projects/a/b', 'more/x'])
       expect(await place.prepare(join(place.home, fine))).toBe(join(place.home, fine))

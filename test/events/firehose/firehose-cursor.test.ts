@@ -8,7 +8,7 @@ const OTHER = 'ff112233445566ff'
 const position = fc.nat(2 ** 48 - 1)
 const INVALID = expect.objectContaining({ code: 'invalid_cursor' })
 
-test('a cursor leads to its position, whichever index was asked before', () => {
+test('a cursor leads to its position, in any order of indexes', () => {
   fc.assert(
     fc.property(position, (at) => {
       const cursor = encodeCursor(EPOCH, at)
@@ -31,7 +31,7 @@ test('a cursor of a version that did not encrypt still leads to its position', (
   expect(decodeCursor(plain, EPOCH)).toBe(42)
 })
 
-test('what is no cursor of this index is refused', () => {
+test('an invalid cursor of this index is refused', () => {
   const cursor = encodeCursor(EPOCH, 7)
   const broken = [encodeCursor(OTHER, 7), cursor.slice(1), `${cursor}A`, `A${cursor.slice(1)}`, '', '1', '!'.repeat(22)]
   for (const each of broken) expect(() => decodeCursor(each, EPOCH)).toThrow(INVALID)

@@ -161,7 +161,7 @@ describe('the firehose', () => {
     expect(keysOf(await take(life.firehose, 30, '0')).toSorted()).toEqual(keysOf(all).toSorted())
   })
 
-  test('looks into no log whose last seq it is told, and still tells all of it', async () => {
+  test('reads no log whose last seq is known, and still delivers all of it', async () => {
     const log = await life.create(ids[0]!)
     for (let i = 0; i < 3; i++) await log.append([message(`${i}`)])
     await life.stop()
@@ -177,7 +177,7 @@ describe('the firehose', () => {
     await firehose.close()
   })
 
-  test('refuses the cursor of another index, what is none, and one it has not come to', async () => {
+  test('refuses the cursor of another index, an invalid one, and one it has not reached', async () => {
     const log = await life.create(ids[0]!)
     await log.append([message('a'), message('b')])
     const [, last] = await take(life.firehose, 2, '0')
@@ -200,7 +200,7 @@ describe('the firehose', () => {
     expect(() => reader.positionOf(last!.cursor)).toThrow(/did not issue this cursor/)
   })
 
-  test('passes over conversations that are gone and those it cannot read, and says so of the latter', async () => {
+  test('skips conversations that are deleted and unreadable ones, and reports the latter', async () => {
     const logs = await Promise.all(ids.map((id) => life.create(id)))
     for (const log of logs) await log.append([message('a')])
     await take(life.firehose, 3, '0')
@@ -213,7 +213,7 @@ describe('the firehose', () => {
     expect(life.faults).toMatchObject([{ code: 'conversation_damaged' }, { code: 'conversation_damaged' }])
   })
 
-  test('a page is bounded in bytes, and one event of any size is told', async () => {
+  test('a page is bounded in bytes, and one event of any size is delivered', async () => {
     const logs = await Promise.all(ids.map((id) => life.create(id)))
     const large = 'x'.repeat(700_000)
     for (let i = 0; i < 4; i++) for (const log of logs) await log.append([toolResult(large), message('small')])
@@ -282,7 +282,7 @@ describe('the firehose', () => {
     expect(seen.early).toEqual(['one', 'UserMessage', 'two', 'three'])
   })
 
-  test('what came into a log unseen, as a fork has it from the start, is told in its place among the others', async () => {
+  test('events that came into a log unseen, as in a fork from the start, are delivered in order among the others', async () => {
     const [log, other] = [await life.create(ids[0]!), await life.create(ids[1]!)]
     await log.append([message('a')])
     using reader = await life.firehose.open()

@@ -44,7 +44,7 @@ describe('a pattern', () => {
     expect(compileGlob(pattern)(path)).toBe(fits)
   })
 
-  test('of nothing but brackets is read once for all the names there are', () => {
+  test('of brackets only is parsed once for all names', () => {
     const started = process.cpuUsage().user
     const matches = compileGlob('['.repeat(999))
     for (let at = 0; at < 40_000; at++) expect(matches(`name-${at}`)).toBe(false)

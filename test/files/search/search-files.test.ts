@@ -162,7 +162,7 @@ describe('what hostile files can do to a search', () => {
     expect(found.truncated).toBe(false)
   })
 
-  test('the program runs under a limit of memory, and one that breaks off is told', async () => {
+  test('the program runs under a memory limit, and an interrupted one is reported', async () => {
     await using bench = await setJail()
     await fill(bench, { a: 'needle', b: 'needle' })
     const program = join(bench.outside, 'rg')

@@ -108,7 +108,7 @@ test('the signal ends it, and nothing is written any more once it has thrown', a
   expect((await readdir(to)).length).toBe(length)
 })
 
-test('names that are no UTF-8 are told, not lost in silence; the list of what was left out is bounded', async () => {
+test('names that are not UTF-8 are reported, not silently lost; the list of what was left out is bounded', async () => {
   await writeFile(Buffer.concat([Buffer.from(`${from}/`), Buffer.of(0xff, 0xfe)]), 'x')
   expect(await copyTree(from, to, options)).toEqual([expect.stringContaining('cannot be read')])
   for (let n = 0; n < 30; n++) {

@@ -80,7 +80,7 @@ test('a tree of thousands of levels goes, with few descriptors', async () => {
   expect(most - before).toBeLessThan(150)
 })
 
-test('names that are no text, links, pipes and what has no rights go; what a link leads to stays', async () => {
+test('names that are not text, links, pipes and unreadable entries are removed; a link’s target stays', async () => {
   await writeFile(join(home, 'outside'), 'kept')
   const script =
     'cd "$0"; touch $"\\xff\\xfe" "a\nb"; ln -s ../outside link; ln -s nowhere gone; mkfifo pipe; mkdir -p a/b; touch a/b/c; chmod 0 a/b a'

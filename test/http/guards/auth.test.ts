@@ -63,7 +63,7 @@ test.each(['/alive', '/ready'])('%s answers without a key', async (url) => {
   })
 })
 
-test('a key in the URL is refused by the parameter’s name, also beside a right one in the header, and never logged', async () => {
+test('a key in the URL is refused by the parameter’s name, even with a valid one in the header, and never logged', async () => {
   await using http = await setHttp()
   const names = [
     'access_token',

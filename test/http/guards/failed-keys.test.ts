@@ -44,7 +44,7 @@ test('a right key is accepted behind the same address, and never counted', async
     expect((await bench.call('GET', '/info', undefined, { 'x-forwarded-for': '203.0.113.9' })).status).toBe(200)
 })
 
-test('what needs no key is answered all the same', async () => {
+test('public routes are answered nevertheless', async () => {
   await using bench = await setHttp({ http })
   await failTooOften(bench)
   await guess(bench)

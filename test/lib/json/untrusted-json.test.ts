@@ -23,7 +23,7 @@ describe('JSON of somebody else', () => {
     expect(() => parseUntrustedJson(text)).toThrow(new ComplexJson(why))
   })
 
-  test.each(['', '{', '"', '"\\', ']'.repeat(1000), '{"a":"'])('that is none is left to the parser: %j', (text) => {
+  test.each(['', '{', '"', '"\\', ']'.repeat(1000), '{"a":"'])('that is invalid is left to the parser: %j', (text) => {
     refuseComplexJson(text)
     expect(() => parseUntrustedJson(text)).toThrow(SyntaxError)
   })

@@ -53,7 +53,7 @@ describe('a script of turns', () => {
   })
 })
 
-test('replies are chosen by the words of the user and begin anew with each message', async () => {
+test('replies are chosen by the words of the user and start over with each message', async () => {
   const script = {
     replies: [{ when: 'tree', turns: [{ text: 'oak' }, { text: 'elm' }] }, { turns: [{ text: 'what?' }] }],
   }
@@ -89,7 +89,7 @@ test('answers a request that does not stream with one document', async () => {
   expect(await response.json()).toMatchObject({ choices: [{ message: { content: 'a b' }, finish_reason: 'stop' }] })
 })
 
-test('closes while an answer is under way', async () => {
+test('closes while an answer is in progress', async () => {
   const model = await startScriptedModel([{ text: 'a b c d', chunk_delay_ms: 1000 }])
   const pending = ask(chatWith(model))
   while (model.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))

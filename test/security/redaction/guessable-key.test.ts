@@ -50,7 +50,7 @@ test.each([
   ['base64url, 32 bytes', () => randomBytes(32).toString('base64url')],
   ['a UUID', () => randomUUID()],
   ['with a prefix', () => `sk-agent-${randomBytes(18).toString('base64url')}`],
-])('a random key is none: %s', (_, make) => {
+])('a random key is not guessable: %s', (_, make) => {
   for (let times = 0; times < 1000; times++) {
     const key = make()
     expect(findWeakness(key), key).toBeUndefined()

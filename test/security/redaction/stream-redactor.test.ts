@@ -137,7 +137,7 @@ describe('what is held back', () => {
     expect(stream.flush()).toBe(text.slice(1 - longest))
   })
 
-  test('is nothing of a line that is ended, where no secret goes on behind a line break', () => {
+  test('contains nothing of a finished line if no secret continues after a line break', () => {
     const stream = hiding('abcdefgh-1').stream()
     expect(stream.push('abcd\nabcd')).toBe('abcd\n')
     expect(stream.push('efgh-1\n')).toBe('<secret:S0>\n')
@@ -146,7 +146,7 @@ describe('what is held back', () => {
     expect(ofLines.push('gh, ') + ofLines.flush()).toBe('<secret:S1>, ')
   })
 
-  test('goes on behind the line breaks of wrapped base64', () => {
+  test('continues after the line breaks of wrapped base64', () => {
     const value = Array.from({ length: 40 }, (_, at) => `part-${at}`).join('')
     const redactor = hiding(value, 'a-secret-of\nseveral-lines')
     const stream = redactor.stream()
@@ -176,7 +176,7 @@ describe('what is held back', () => {
     expect(stream.push('abcd') + stream.release() + stream.push('x') + stream.flush()).toBe('abcdx')
   })
 
-  test('waits where a longer secret may go on, and is named by what it was', () => {
+  test('waits while a longer secret may continue, and is named by the one found', () => {
     const stream = hiding('abcdefgh', 'abcdefgh-long').stream()
     expect(stream.push('abcdefgh')).toBe('')
     expect(stream.push('-lo')).toBe('')
@@ -213,7 +213,7 @@ test('several values of one name are all hidden', () => {
   expect(redactor.redact('first-of-the-keys second-of-the-keys')).toBe('<secret:KEY> <secret:KEY>')
 })
 
-test('bytes that are no text stay as they are', () => {
+test('bytes that are not text are unchanged', () => {
   const stream = hiding('abcdefgh-1').byteStream()
   const binary = Buffer.from([0, 255, 254, 0xc3, 0x28, 128, 10])
   expect(stream.push(binary)).toBe(binary)
@@ -222,7 +222,7 @@ test('bytes that are no text stay as they are', () => {
   )
 })
 
-test('of a long value, 256 bytes count for it, and what goes on like it is taken out too', () => {
+test('of a long value, the first 256 bytes identify it, and its continuation is redacted too', () => {
   const value = Array.from({ length: 4000 }, (_, at) => at.toString(36).padStart(4, '-')).join('')
   const redactor = hiding(value, 'abcdefgh-1')
   const whole = `abcdefgh-1 ${value} ${value.slice(0, -1)}! ${value.slice(0, 255)}! abcdefgh-1`

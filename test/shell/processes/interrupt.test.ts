@@ -46,7 +46,7 @@ describe('a command that takes too long', () => {
     expect((await run('echo $A')).stdout).toBe('1\n')
   })
 
-  test('dies with all of its processes, also those in groups of their own', async () => {
+  test('dies with all of its processes, also those in separate groups', async () => {
     const { run, isRunning } = await openShells()
     await run(`bash -c 'set -m; sleep 30 & echo $! >pid; wait'`, { timeout: 0.2 })
     const pid = Number((await run('cat pid')).stdout)

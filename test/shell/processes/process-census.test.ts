@@ -42,7 +42,7 @@ test('a thousand who look at once share one look', async () => {
   expect(reads()).toBeLessThan(one.reads() * 100)
 })
 
-test('a look that is under way is not taken for one that began after the question', async () => {
+test('a scan in progress does not count as one that began after the call', async () => {
   const { census } = setCensus()
   const before = census.take()
   await Promise.resolve()

@@ -21,13 +21,13 @@ test('a key is made once, and is not to be read from the file', async () => {
   expect(await text()).toBe(before)
 })
 
-test('it is the same under a new key of the operator, once it was opened with the old one beside it', async () => {
+test('it is the same under a new key of the operator, after it was opened once together with the old one', async () => {
   const [key] = (await openDataKeys(dir, ['old'])).material
   expect((await openDataKeys(dir, ['new', 'old'])).material).toEqual([key, 'new', 'old'])
   expect(await openDataKeys(dir, ['new'])).toEqual({ material: [key, 'new'], locked: 0 })
 })
 
-test('what the operator’s key does not open stays as it is, and is told of; new things get a new key', async () => {
+test('unreadable keys are kept and reported; new data gets a new key', async () => {
   const [lost] = (await openDataKeys(dir, ['old'])).material
   const { material, locked } = await openDataKeys(dir, ['new'])
   expect(material[0]).not.toBe(lost)

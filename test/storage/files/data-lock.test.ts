@@ -18,7 +18,7 @@ test('a data directory has one server at a time', async () => {
   expect(await readFile(join(data, 'version'), 'utf8')).toBe(`${DATA_FORMAT}\n`)
 })
 
-test('another process is kept out, and what it leaves behind after kill -9 is no obstacle', async () => {
+test('another process is kept out, and what it leaves behind after kill -9 does not prevent a start', async () => {
   await using directory = await tempDirectory()
   const server = spawn(process.execPath, [join(import.meta.dirname, 'children', 'hold-lock.ts'), directory.path])
   await once(server.stdout, 'data')

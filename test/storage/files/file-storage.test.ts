@@ -109,7 +109,7 @@ test('nothing of a forgotten summary is in the file, also in the process that ma
   expect([text.includes(ids[0]!), text.includes(`title of ${ids[1]!}`)]).toEqual([false, true])
 })
 
-test('a value that is damaged is told from one that is not there, and stays for the operator when it is set aside', async () => {
+test('a damaged value is distinguished from a missing one, and stays for the operator when it is set aside', async () => {
   await using directory = await tempDirectory()
   await using storage = await open(directory.path)
   const own = storage.conversation(uuid7())

@@ -25,7 +25,7 @@ test('the ending of a log is its last event; of one that is torn, long or gone i
   expect(endingOf(path), 'of a torn one').toBeUndefined()
 })
 
-test('stamps come in the order of the paths, tell one state of a file from the next, and are none of what is not there', async () => {
+test('stamps are in the order of the paths, distinguish states of a file, and are undefined for missing files', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'stamps-'))
   const paths = Array.from({ length: 600 }, (_, i) => join(directory, String(i)))
   for (const [i, path] of paths.entries()) if (i % 7 !== 3) await writeFile(path, 'x'.repeat(i))

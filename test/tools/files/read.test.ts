@@ -106,7 +106,7 @@ describe('Read shows', () => {
     )
   })
 
-  test('a notebook that is none as the text that it is', async () => {
+  test('an invalid notebook as plain text', async () => {
     const { write, say } = await openRead()
     await write('n.ipynb', '{"cells": [')
     expect(await say({ file_path: 'n.ipynb' })).toBe('     1\t{"cells": [')

@@ -20,7 +20,7 @@ describe('Write', () => {
     expect(await read('new/deep/a')).toBe('two\n')
   })
 
-  test('replaces a file that was read, and keeps its mode, its link, and nothing beside it', async () => {
+  test('replaces a file that was read, keeps its mode and its link, and leaves no other file', async () => {
     const { say, write, read, at, knowing, workdir } = await openWrite()
     await write('a', 'old')
     await chmod(at('a'), 0o754)

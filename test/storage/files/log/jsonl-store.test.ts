@@ -65,7 +65,7 @@ describe('The JSONL store', () => {
     expect(openFiles()).not.toContain(path)
   })
 
-  test('closing waits for reads that are under way, and ends those that would go on', async () => {
+  test('closing waits for reads in progress, and ends those that would continue', async () => {
     const log = await store.create(id)
     for (let i = 0; i < 10; i++) await append(log, message('x'.repeat(300_000)))
     const reads = Array.from({ length: 20 }, (_, i) => log.read({ limit: 10, afterSeq: i % 10 }))
@@ -82,7 +82,7 @@ describe('The JSONL store', () => {
   test.each([
     ['removed', () => rm(path)],
     ['replaced by another', () => rm(path).then(() => writeFile(path, 'mine'))],
-  ])('a file %s under an open log fails it for good, idle or not', async (_, meddle) => {
+  ])('a file %s under an open log fails it permanently, idle or not', async (_, meddle) => {
     for (const pauseMs of [0, 100]) {
       const log = await store.create(id)
       await append(log, message('a'))
@@ -155,7 +155,7 @@ describe('The JSONL store', () => {
       expect((await readAll(reopened)).map(textOf)).toEqual(['a'])
     })
 
-    test('keeps what it cut in a file beside the log, and tells of it', async () => {
+    test('keeps what it cut in a file next to the log, and reports it', async () => {
       const log = await store.create(id)
       await append(log, message('kept'))
       await log.close()
@@ -198,7 +198,7 @@ describe('The JSONL store', () => {
       ['a line twice', (lines: string[]) => lines.splice(4, 0, lines[3]!)],
       ['a line cut short', (lines: string[]) => lines.splice(4, 1, lines[4]!.slice(0, 100))],
       ['two lines exchanged', (lines: string[]) => lines.splice(4, 2, lines[5]!, lines[4]!)],
-    ])('is told with its line when a reader meets it, in either order: %s', async (_, change) => {
+    ])('is reported with its line when a reader meets it, in either order: %s', async (_, change) => {
       await damage(change)
       const { log, repaired } = await restarted().open(id)
       expect(repaired).toBeUndefined()
@@ -212,7 +212,7 @@ describe('The JSONL store', () => {
       expect(seqsOf((await log.read({ limit: 2, order: 'desc' })).events)).toEqual([9, 8])
     })
 
-    test('inside a line is told when the event is looked at', async () => {
+    test('inside a line is reported when the event is read', async () => {
       await damage((lines) => (lines[4] = lines[4]!.replace('"content":[', '"content":{')))
       const { log } = await restarted().open(id)
       const { events } = await log.read({ limit: 100 })
@@ -227,7 +227,7 @@ describe('The JSONL store', () => {
       await expect(restarted().open(id)).rejects.toMatchObject({ code: 'conversation_damaged' })
     })
 
-    test('a file cut short under an open log is told to its readers', async () => {
+    test('a file truncated under an open log is reported to its readers', async () => {
       const log = await store.create(id)
       for (let i = 0; i < 5; i++) await append(log, message('x'))
       await truncate(path, 300)
