@@ -199,7 +199,7 @@ async function createHttp(config: Config, services: Services, { manager, firehos
   return http
 }
 
-/** A key that encrypted nothing is not missed. Beside the first requests: there may be many conversations to look at. */
+/** A key that encrypted nothing is not missed. Runs while the first requests are served: there may be many conversations. */
 async function warnOfLockedSecrets({ storage, logger }: Services): Promise<void> {
   try {
     if (await hasLockedSecrets(storage)) logger.warn(SECRETS_WITHOUT_KEY)
