@@ -44,7 +44,7 @@ describe('an API key', () => {
     expect(JSON.stringify(keys.list())).not.toContain(secret)
   })
 
-  test('ends when it is revoked, with what it has opened, and does not come back after a restart', async () => {
+  test('ends when it is revoked, together with its streams, and stays revoked after a restart', async () => {
     await using here = await bench()
     const keys = await here.open()
     const { key, id } = await keys.create(READER)
@@ -55,7 +55,7 @@ describe('an API key', () => {
     await expect(keys.revoke(id)).rejects.toMatchObject({ code: 'key_not_found' })
   })
 
-  test('is not valid after expires_at, whatever the clock of the timer says', async () => {
+  test('is not valid after expires_at, even if the timer is late', async () => {
     await using here = await bench()
     const keys = await here.open()
     const { key } = await keys.create({ ...READER, expires_at: '2026-01-31T13:00:30.000+01:00' })
@@ -68,7 +68,7 @@ describe('an API key', () => {
       await expect(keys.create({ ...READER, expires_at })).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  test('ends what it has opened when it expires', async () => {
+  test('ends its streams when it expires', async () => {
     const directory = await mkdtempDisposable(join(tmpdir(), 'keys-'))
     await using _ = directory
     await using keys = await ApiKeys.open(join(directory.path, 'keys.json'))
@@ -99,7 +99,7 @@ describe('an API key', () => {
     expect([keys.find(third.key), keys.find(last.key)]).toEqual([undefined, expect.anything()])
   })
 
-  test('tells when it was last used, also after a restart', async () => {
+  test('reports when it was last used, also after a restart', async () => {
     await using here = await bench()
     {
       await using keys = await here.open()

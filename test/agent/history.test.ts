@@ -97,7 +97,7 @@ function recovered(batches: readonly Batch[], count: number): { events: Event[];
   return { cut, events: [...cut, ...outcome.map((draft, at) => stored(draft, cut.length + at + 1))] }
 }
 
-describe('wherever a log is cut, once it is recovered', () => {
+describe('wherever a log is truncated, after recovery', () => {
   test('each call has exactly one result, next to it, no text is empty, and roles are in order', () => {
     fc.assert(
       fc.property(logs, (batches) => {
@@ -140,12 +140,12 @@ describe('wherever a log is cut, once it is recovered', () => {
 const isContinue = (message: ModelMessage) =>
   message.role === 'user' && message.content.some((part) => part.type === 'text' && part.text === 'Continue.')
 
-describe('a request ends with what is to be answered', () => {
+describe('a request ends with a message to answer', () => {
   const of = (...drafts: EventDraft[]) => historyOf(drafts.map((draft, at) => stored(draft, at + 1)))
   const shape = (history: Pick<History, 'messagesToSend'>) =>
     history.messagesToSend().map((message) => (isContinue(message) ? 'continue' : message.role))
 
-  test('also where the agent spoke last, or nobody has spoken', () => {
+  test('also if the agent spoke last, or there are no messages', () => {
     expect(shape(of())).toEqual(['continue'])
     expect(shape(of(userMessage('begin'), answered({ text: 'Done.' })))).toEqual(['user', 'assistant', 'continue'])
     expect(shape(of(userMessage('begin')))).toEqual(['user'])
@@ -163,7 +163,7 @@ describe('a request ends with what is to be answered', () => {
     expect(findFaults({ messages: live.messagesToSend() })).toEqual([])
   })
 
-  test('and none of it is white space alone, whatever an older server has stored', () => {
+  test('and no message is only white space, whatever an older server has stored', () => {
     const blank = ' \n\u00a0'
     const history = of(
       userMessage(blank),
@@ -181,7 +181,7 @@ describe('a request ends with what is to be answered', () => {
   })
 })
 
-test('what a model has read is never changed: the messages of a log’s beginning begin the messages of the whole', () => {
+test('messages are append-only: the messages of a log’s beginning begin the messages of the whole log', () => {
   fc.assert(
     fc.property(logs, (batches) => {
       const events = batches.flat().map((draft, at) => stored(draft, at + 1))
@@ -295,7 +295,7 @@ describe('images of tool results', () => {
   })
 })
 
-test('what a subagent says and does is not in the history of the one that called it', () => {
+test('the messages of a subagent are not in the history of its caller', () => {
   const sub = (draft: EventDraft) => ({ ...draft, parent_tool_use_id: 'a' }) as EventDraft
   const events = [
     userMessage('begin'),
@@ -318,7 +318,7 @@ test('an event type of a newer server is skipped', () => {
   expect(historyOf([stored(userMessage('begin'), 1), unknown]).messages).toHaveLength(1)
 })
 
-describe('findFaults tells', () => {
+describe('findFaults reports', () => {
   const user: ModelMessage = { role: 'user', content: [{ type: 'text', text: 'hi' }] }
   const calling = (...ids: string[]): ModelMessage => ({
     role: 'assistant',

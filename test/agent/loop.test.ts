@@ -115,7 +115,7 @@ describe('a run', () => {
   })
 
   test.each(['length', 'max_tokens'])(
-    'an answer cut off at the output limit is an error, not an end (%s)',
+    'an answer truncated at the output limit is an error, not an end (%s)',
     async (finish_reason) => {
       await using bench = await setBench({ script: [{ text: 'The answer is', finish_reason }] })
       const conversation = await bench.converse()
@@ -160,7 +160,7 @@ describe('a run', () => {
     expect(third!.startsWith(second!.slice(0, -2)), 'byte for byte').toBe(true)
   })
 
-  test('of an answer cut off in the middle of its calls, the whole ones run', async () => {
+  test('of an answer truncated in the middle of its calls, the complete ones run', async () => {
     await using bench = await setBench({
       tools: [echo],
       script: [
@@ -260,7 +260,7 @@ describe('a configuration changed in mid-run', () => {
   })
 })
 
-describe('what a provider refuses', () => {
+describe('an error of the provider', () => {
   test.each([
     [401, { message: 'bad key' }, 'auth'],
     [429, { message: 'insufficient_quota', code: 'insufficient_quota' }, 'quota'],
@@ -278,7 +278,7 @@ describe('what a provider refuses', () => {
     expect(conversation.state.status).toBe('error')
   })
 
-  test('a message that started a run which failed at once does not start it again', async () => {
+  test('a message whose run failed immediately does not start another run', async () => {
     await using bench = await setBench({ script: () => ({ status: 401, error: { message: 'bad key' } }) })
     const conversation = await bench.converse({
       llm_config: { model: 'scripted', base_url: 'http://127.0.0.1:1/v1', num_retries: 0 },
@@ -287,7 +287,7 @@ describe('what a provider refuses', () => {
     expect(only(await eventsOf(conversation), 'Result')).toHaveLength(1)
   })
 
-  test('what was said before the stream broke is kept, marked as partial', async () => {
+  test('the text before the stream broke is kept, marked as partial', async () => {
     await using bench = await setBench({ script: inOrder([{ text: 'So far so', cut_after: 3 }, { text: 'Good.' }]) })
     const conversation = await bench.converse()
     expect(await say(conversation)).toMatchObject({ stop_reason: 'error' })
@@ -322,7 +322,7 @@ describe('what a provider refuses', () => {
     expect(only(events, 'ErrorEvent')).toEqual([])
   })
 
-  test('what was learnt of an endpoint is kept for the conversation', async () => {
+  test('the learnt dialect of an endpoint is kept for the conversation', async () => {
     await using bench = await setBench({
       script: ({ body }) =>
         'stream_options' in body ? { status: 400, error: { message: 'stream_options: unknown' } } : { text: 'Hello.' },
@@ -391,7 +391,7 @@ describe('messages during a run', () => {
 })
 
 describe('pause', () => {
-  test('ends the model call at once; nothing of the half answer is stored', async () => {
+  test('ends the model call immediately; nothing of the incomplete answer is stored', async () => {
     await using bench = await setBench({
       script: inOrder([{ text: 'one two three four', chunk_delay_ms: 300 }, { text: 'Again.' }]),
     })
@@ -465,7 +465,7 @@ describe('pause', () => {
     expect(await until(conversation, 'ToolResult')).toMatchObject({ output: 'through' })
   })
 
-  test('of what does not run changes nothing', async () => {
+  test('of a conversation without a run changes nothing', async () => {
     await using bench = await setBench()
     const conversation = await bench.converse()
     expect(await conversation.pause({ interrupt: true })).toBe('idle')
@@ -485,7 +485,7 @@ describe('pause', () => {
   })
 })
 
-test('waiting for a run ends when the run does, when it waits too long, and when nobody waits any more', async () => {
+test('waiting for a run ends when the run does, at the timeout, and when the client disconnects', async () => {
   const slow = gate('Slow')
   await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }, { text: 'Done.' }] })
   const conversation = await bench.converse()

@@ -149,7 +149,7 @@ test('a retry begins another text, and says without the secret why', async () =>
   ])
 })
 
-test('an error, and what was said before it, are without it', async () => {
+test('an error, and the text before it, are without it', async () => {
   const failure = new LlmError('auth', `no: ${SECRET}`, {
     retryable: true,
     lacksTools: true,
@@ -165,7 +165,7 @@ test('an error, and what was said before it, are without it', async () => {
   })
 })
 
-test('of what was cut off, so much of the end is left out as may be most of a secret, whatever it is', async () => {
+test('of truncated text, the end is left out as far as it may be most of a secret, whatever it is', async () => {
   const cutOff = async (text: string) =>
     (await listen(model([], new LlmError('network', 'cut', { partial: answer({ text }) })))).error?.partial
   const before = 'It was said before. '

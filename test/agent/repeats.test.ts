@@ -164,7 +164,7 @@ describe('a run', () => {
     expect(await say(conversation)).toMatchObject({ stop_reason: 'completed' })
   })
 
-  test('that was asked about its calls is counted over its waits and over restarts', async () => {
+  test('whose calls needed approval is counted over its waits and over restarts', async () => {
     const { bench, conversation: first } = await setStuck(() => ({ calls: [call('Fail', { n: 1 })] }), {
       confirmation_mode: true,
     })

@@ -113,7 +113,7 @@ describe('a tool that breaks its promises still has one result:', () => {
     expect(crashes).toHaveLength(1)
   })
 
-  test('one that throws at once', async () => {
+  test('one that throws synchronously', async () => {
     const bad = {
       ...tool('Bad', () => ({ output: '' })),
       run: () => {
@@ -208,7 +208,7 @@ test('only a tool that finishes, and did not fail, ends the run', async () => {
   expect(await setUp(finishing(true)).toolCalls.run(callOf('Finish'))).toEqual({ finishes: false })
 })
 
-test('secrets are taken out of every string of an output, keys too, and of what is shown meanwhile', async () => {
+test('secrets are redacted in every string of an output, including keys, and in the live output', async () => {
   const leaky = tool('Leaky', (_, { onOutput }) => {
     onOutput('stdout', 'It is hunter2')
     onOutput('stderr', 'é')
@@ -242,7 +242,7 @@ test('secrets are taken out of every string of an output, keys too, and of what 
   }
 })
 
-test('null for an argument that may be left out counts as left out, and not for one that takes null', async () => {
+test('null for an optional argument counts as absent, except if the argument accepts null', async () => {
   const input = z.strictObject({ path: z.string(), depth: z.int().optional(), parent: z.string().nullable() })
   const seen: unknown[] = []
   const { toolCalls, results } = setUp({ ...tool('Strict', (given) => ({ output: seen.push(given) })), input })

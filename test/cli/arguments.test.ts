@@ -25,7 +25,7 @@ test('options are read in both forms', () => {
   })
 })
 
-describe('one sentence tells', () => {
+describe('one sentence reports', () => {
   test.each([
     ['an unknown option', ['serve', '--verbose'], 'there is no option --verbose.'],
     ['a misspelt option', ['serve', '--prot', '1'], 'there is no option --prot; did you mean --port?'],

@@ -40,7 +40,7 @@ function refusal(variables: Record<string, string> = {}): string {
   throw new Error('it was not refused')
 }
 
-test('with a key alone everything has its default', () => {
+test('with only a key everything has its default', () => {
   setEnv({ OPENHANDS_MASTER_KEY: KEY })
   const dataDir = join(homedir(), '.local/share/agent-server')
   expect(readConfig()).toMatchObject({
@@ -162,7 +162,7 @@ describe('where a setting comes from', () => {
   })
 
   test.each(['OPENHANDS_MASTER_KEY', 'OPENHANDS_SECRET_KEY', 'LLM_API_KEY'] as const)(
-    '%s may be in a file, without what surrounds it',
+    '%s may be in a file, whose surrounding white space is ignored',
     async (name) => {
       await writeFile('secret', `\n  ${KEY}-from-a-file \n`)
       setEnv({ OPENHANDS_MASTER_KEY: KEY })
@@ -177,7 +177,7 @@ describe('where a setting comes from', () => {
     },
   )
 
-  test("the server's own endpoint is among those that models may be at, where there is a list", () => {
+  test("the server's own endpoint is always among the allowed ones, if there is a list", () => {
     setEnv({ OPENHANDS_MASTER_KEY: KEY, LLM_BASE_URL: 'http://127.0.0.1:8001/v1' })
     expect(readConfig().llmAllow).toEqual([])
     setEnv({ OPENHANDS_LLM_ALLOW: 'public, *.example.org' })

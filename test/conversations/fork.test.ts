@@ -119,7 +119,7 @@ describe('the log of a fork', () => {
     expect(await bench.view(view.id)).toEqual(view)
   })
 
-  test('may be forked again', async () => {
+  test('can be forked again', async () => {
     await using bench = await setBench({ script: TWO_CALLS, tools: [quick] })
     const original = await bench.converse()
     await say(original)
@@ -326,7 +326,7 @@ describe('the workdir', () => {
     ).toBe(true)
   })
 
-  test('that is shared is there until the last that shares it is deleted, also over restarts', async () => {
+  test('that is shared exists until the last conversation that shares it is deleted, also over restarts', async () => {
     await using bench = await setBench()
     const original = await bench.converse()
     const { workdir } = original.state.settings
@@ -342,7 +342,7 @@ describe('the workdir', () => {
     expect(await readdir(join(bench.dataDir, 'shared-workdirs'))).toEqual([])
   })
 
-  test('that a fork was to share, which a crash cut off, goes with the original', async () => {
+  test('that an interrupted fork was to share is deleted with the original', async () => {
     await using bench = await setBench()
     const original = await bench.converse()
     const { workdir } = original.state.settings
@@ -383,7 +383,7 @@ describe('the workdir', () => {
   })
 })
 
-describe('a fork that fails or is cut off', () => {
+describe('a fork that fails or is interrupted', () => {
   test.each([
     ['beyond the end of the log', { at_seq: 999 }, 'cursor_ahead'],
     ['under the id of the original', {}, 'conversation_exists'],

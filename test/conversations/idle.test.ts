@@ -23,7 +23,7 @@ const closed = (conversation: Conversation) => expect.poll(() => conversation.lo
 /** Long enough for many looks. */
 const looks = () => new Promise((resolve) => setTimeout(resolve, 10 * AFTER_MS))
 
-test('one at rest is closed, and is as it was when it is asked for again', async () => {
+test('an idle one is closed, and is unchanged when it is requested again', async () => {
   await using bench = await setIdle()
   const first = await bench.converse({ title: 'Kept', metadata: { a: 1 } })
   const release = bench.manager.hold(first.id)

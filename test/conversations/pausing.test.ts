@@ -242,7 +242,7 @@ describe('a request for permission', () => {
     expect(scene.acted).toEqual([1, 2])
   })
 
-  test('approved during a pause and followed by a message: what was approved is interrupted, also after a kill', async () => {
+  test('approved during a pause and followed by a message: the approved calls are interrupted, also after a kill', async () => {
     for (const killed of [false, true]) {
       const { scene, conversation: asking, requestId } = await ask()
       await using _ = scene

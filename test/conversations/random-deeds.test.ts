@@ -109,7 +109,7 @@ function expectExactRequests(events: readonly Event[], begun: readonly Begin[]):
           expect(seq, 'a call that has begun is not asked about').toBeGreaterThan(request.seq)
 }
 
-test('property: whatever is done in whatever order, no call begins unasked or before a message is read, and each has one result', async () => {
+test('property: whatever is done in whatever order, no call begins unapproved or before a message is read, and each has one result', async () => {
   const seen = { begun: 0, interrupted: 0, asked: 0 }
   await fc.assert(
     fc.asyncProperty(deeds, async (plan) => {

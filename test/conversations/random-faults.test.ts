@@ -168,7 +168,7 @@ function watchPauses(): { end: () => number } {
   }
 }
 
-test('property: whatever the disk refuses and whenever the server stops, every run ends and every task that may begin begins, without being asked', async () => {
+test('property: whatever the disk refuses and whenever the server stops, every run ends and every startable task starts by itself', async () => {
   const pauses = watchPauses()
   const ends = new Set<string>()
   await fc.assert(

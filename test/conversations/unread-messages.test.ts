@@ -71,7 +71,7 @@ async function expectRead(scene: Scene): Promise<void> {
 }
 
 describe('a message that asked for a run, and arrived during a model call, is answered', () => {
-  test.each([false, true])('when what the model asked for is rejected (after a kill: %s)', async (killed) => {
+  test.each([false, true])('if the model’s calls are rejected (after a kill: %s)', async (killed) => {
     await using scene = await setScene(ASKS)
     await askWithUnread(scene)
     if (killed) await scene.crash()

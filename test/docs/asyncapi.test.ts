@@ -10,7 +10,7 @@ const document = JSON.parse(committed) as {
   components: { schemas: Record<string, object>; messages: object }
 }
 
-test('is what the schemas say; after a change run: npm run openapi', () => {
+test('matches the schemas; after a change run: npm run openapi', () => {
   expect(describeChannels()).toBe(committed)
 })
 
@@ -25,7 +25,7 @@ test('has the event streams, the sockets and the callbacks', () => {
   ])
 })
 
-test('refers to nothing that is not in it, and has nothing that nobody refers to', () => {
+test('has no dangling reference and no unused component', () => {
   for (const part of ['schemas', 'messages'] as const) {
     const refs = [...committed.matchAll(new RegExp(`"#/components/${part}/([^"/]+)"`, 'g'))].map((match) => match[1]!)
     expect(new Set(refs)).toEqual(new Set(Object.keys(document.components[part])))

@@ -22,7 +22,7 @@ describe('docs/configuration.md', () => {
     expect(rows.map(([name = '']) => name).sort()).toEqual([...names, ...CONVENTIONS].sort())
   })
 
-  test.each(variables)('tells what %s does and what it is when not set', (name, { default: value }) => {
+  test.each(variables)('describes %s and its default', (name, { default: value }) => {
     const [, ...cells] = rows.find(([first]) => first === name) ?? []
     expect(cells.at(-1)?.length).toBeGreaterThan(10)
     if (value !== undefined) expect(cells.join(' ')).toContain(value)

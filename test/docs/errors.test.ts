@@ -23,7 +23,7 @@ describe('docs/errors.md', () => {
   })
 })
 
-test('no code of the catalogue is dead: each is thrown somewhere, or what a failure of the framework becomes', () => {
+test('no code of the catalogue is dead: each is thrown somewhere, or results from a failure of the framework', () => {
   const sources = sourcePaths(join(ROOT, 'src')).map((path) => readFileSync(join(ROOT, 'src', path), 'utf8'))
   const thrown = sources.flatMap(problemCodesIn)
   expect(thrown.length).toBeGreaterThan(codes.length / 2)

@@ -55,7 +55,7 @@ test('every union has a discriminator, except a text or a list, and a body or no
   expect(unions).toEqual(['/components/schemas/UserInput/properties/content'])
 })
 
-test('what may be null has a list of types', () => {
+test('nullable fields have a list of types', () => {
   expect(find(schemas, ({ anyOf }) => Array.isArray(anyOf) && anyOf.some(isNull))).toEqual([])
 })
 
@@ -70,7 +70,7 @@ test('every integer and number has a width, and positions and sizes have 64 bits
   expect(narrow).toEqual([])
 })
 
-test('no two schemas differ only in what is required', () => {
+test('no two schemas differ only in required fields', () => {
   const withoutRequired = (schema: JsonObject) => JSON.stringify({ ...schema, required: [], description: '' })
   const all = Object.entries(schemas).filter(([, { properties }]) => Object.keys(properties ?? {}).length > 2)
   for (const [name, schema] of all) {
@@ -127,7 +127,7 @@ describe('responses', () => {
       expect(Object.keys(answer.headers ?? {}), `${id} ${status}`).toContain(header)
   })
 
-  test('that create something say where it is, and files have an entity tag', () => {
+  test('that create something have a Location, and files have an entity tag', () => {
     const headersOf = (id: string, status: string) =>
       Object.keys(answers.find((one) => one.id === id && one.status === status)?.answer.headers ?? {})
     for (const id of ['createConversation', 'forkConversation', 'postEvent', 'postTask', 'createCallback'])
@@ -189,7 +189,7 @@ describe('a schema', () => {
   })
 })
 
-test('what Schemathesis may report has a reason, and does not become more', () => {
+test('each accepted failure of Schemathesis has a reason, and their number does not grow', () => {
   const exceptions = readExceptions()
   expect(exceptions.flatMap(({ operations: all }) => all).length).toBeLessThanOrEqual(MOST_EXCEPTIONS)
   for (const { reason } of exceptions) expect(reason).toMatch(/.{20,}\.$/)

@@ -24,7 +24,7 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) => {
   return Object.entries(methods).map(([method, operation]) => [`${method.toUpperCase()} ${path}`, operation] as const)
 })
 
-test('is what the routes say; after a change run: npm run openapi', async () => {
+test('matches the routes; after a change run: npm run openapi', async () => {
   expect(await describeApi()).toBe(committed)
 })
 
@@ -42,7 +42,7 @@ test.each(operations)('%s has a name, a summary, a tag and a schema for every an
   expect(Object.keys(operation.responses).some((status) => status.startsWith('4'))).toBe(true)
 })
 
-test('what is delivered to callbacks is described as a webhook, with its headers, its body and what answers mean', () => {
+test('callback deliveries are described as a webhook, with headers, body and the meaning of responses', () => {
   const { post } = document.webhooks['event']!
   expect(post).toMatchObject({
     tags: ['webhooks'],
@@ -74,12 +74,12 @@ test('refers to nothing that is not in it', () => {
   expect(new Set([...refs, 'StreamFrame'])).toEqual(new Set(Object.keys(document.components.schemas)))
 })
 
-test('every area that an operation is in says what it is about', () => {
+test('every area of an operation has a description', () => {
   for (const tag of new Set(operations.flatMap(([, operation]) => operation.tags!)))
     expect(document.tags.find(({ name }) => name === tag)?.description, tag).toMatch(/\.$/)
 })
 
-test('whatever may hold anything says what it holds', () => {
+test('every schema that accepts anything describes its content', () => {
   const weak: string[] = []
   const walk = (schema: unknown, path: string, owner: string | undefined): void => {
     if (typeof schema !== 'object' || schema === null) return

@@ -40,7 +40,7 @@ describe('the page', () => {
   })
 })
 
-test('the document is JSON and says what it is', async () => {
+test('the document is JSON and has a title', async () => {
   const answer = await app.inject('/openapi.json')
   expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
   expect(answer.json()).toMatchObject({ openapi: '3.1.0', info: { title: 'agent-server' } })

@@ -166,7 +166,7 @@ describe('a call that waits', () => {
     ])
   })
 
-  test('rejected: idle, with results for what comes next, and the model is not asked', async () => {
+  test('rejected: idle, with results for the next request, and the model is not called', async () => {
     await using scene = await setScene()
     await scene.ask()
     const conversation = await scene.conversation()
@@ -259,7 +259,7 @@ describe('none of these grants anything', () => {
     expect(scene.ran).toHaveLength(2)
   })
 
-  test('the word yes, whether it asks for a run or not: it takes the place of what waited', async () => {
+  test('the word yes, whether it asks for a run or not: it supersedes the pending request', async () => {
     for (const run of [false, true]) {
       await using scene = await setScene()
       const { request_id, tool_uses } = await scene.ask()
@@ -316,7 +316,7 @@ describe('none of these grants anything', () => {
   })
 })
 
-test('what is decided while paused runs with the next run, also after a restart, and not before', async () => {
+test('calls decided while paused run with the next run, also after a restart, and not before', async () => {
   await using scene = await setScene()
   const { request_id, tool_uses } = await scene.ask()
   const before = await scene.conversation()
@@ -335,7 +335,7 @@ test('what is decided while paused runs with the next run, also after a restart,
   expectOneResultPerRun(await eventsOf(conversation))
 })
 
-test('a call that was approved and cut off by a crash is not run again', async () => {
+test('an approved call that a crash interrupted is not run again', async () => {
   const { tool: slow, entered } = gate('Act2', { stubborn: true })
   await using scene = await setScene([{ calls: [call('Act2')] }, { text: 'Done.' }], [slow])
   const { request_id } = await scene.ask()
@@ -348,7 +348,7 @@ test('a call that was approved and cut off by a crash is not run again', async (
 })
 
 describe('the mode', () => {
-  test('holds for calls of a turn that a pause cut off; what it left running ends before anything is asked', async () => {
+  test('applies to calls of a turn that a pause interrupted; running calls end before anything is asked', async () => {
     const slow = gate('Slow')
     await using scene = await setScene(
       [{ calls: [call('Slow'), call('Act', { n: 1 })] }, { calls: [call('Act', { n: 2 })] }, { text: 'Done.' }],
@@ -472,7 +472,7 @@ describe('the mode', () => {
     }
   })
 
-  test('asks nobody about what is harmless or would be refused anyhow, but runs none of it before the turn is decided', async () => {
+  test('needs no approval for harmless calls or calls that would be refused, but runs none before the turn is decided', async () => {
     await using scene = await setScene([
       { calls: [call('Think', { n: 1 }), call('Nothing'), call('Act', { n: 'x' }), call('Act', '{"n":')] },
       { calls: [call('Think', { n: 2 }), call('Act', { n: 3 })] },
@@ -538,7 +538,7 @@ test('a burst of identical decisions: one decides, the same are confirmed, the o
   expect(only(await eventsOf(conversation), 'PermissionDecision')).toHaveLength(1)
 })
 
-test('what meta.json restores is what the log says', async () => {
+test('the state from meta.json equals the state from the log', async () => {
   await using scene = await setScene()
   const { request_id, tool_uses } = await scene.ask()
   const conversation = await scene.conversation()
@@ -577,7 +577,7 @@ const deeds = fc.array(
   { minLength: 4, maxLength: 14, size: 'max' },
 ) as fc.Arbitrary<Deed[]>
 
-test('property: whatever is done in whatever order, no call runs that was not allowed as it was shown', async () => {
+test('property: whatever is done in whatever order, no call runs that was not allowed as shown', async () => {
   let runs = 0
   await fc.assert(
     fc.asyncProperty(deeds, async (plan) => {

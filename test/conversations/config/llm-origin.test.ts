@@ -53,7 +53,7 @@ describe('an update that leads to another origin', () => {
     })
   })
 
-  test('takes what it brings itself, and nothing that is sent back masked', async () => {
+  test('accepts its new credentials, and no masked ones', async () => {
     await using bench = await setBench()
     await using other = await startScriptedModel(() => ({ text: 'Hello.' }))
     const { id, llm_config: masked } = await converse(bench)

@@ -24,7 +24,7 @@ const wholeOf = async ({ commands }: Exec, id: string) => {
   return await commands.output(id, query, SIGNAL)
 }
 
-test('who waits for a command that writes more than is kept has it ended', async () => {
+test('a command that a client waits for is ended if it writes more than is kept', async () => {
   await using opened = await open({ streamBytes: 1000 })
   const outcome = await opened.commands.run(commandOf('yes; echo survived >&2'))
   expect(outcome.note).toMatch(/more output than a file may hold/)
@@ -44,7 +44,7 @@ test('in the background it continues, and reports that the rest was dropped', as
   expect((await wholeOf(opened, command_id)).next_offset).toBe(1000)
 })
 
-test('what a command leaves behind writes no more than the command itself may', async () => {
+test('background processes of a command write no more than the command itself may', async () => {
   await using opened = await open({ streamBytes: 1000 })
   const { command_id } = await opened.commands.run(commandOf('{ sleep 0.1; seq 2000; } & printf "begun\n"'))
   await expect.poll(async () => (await wholeOf(opened, command_id)).complete).toBe(true)
@@ -53,7 +53,7 @@ test('what a command leaves behind writes no more than the command itself may', 
   expect(text).toMatch(/^begun\n1\n2\n/)
 })
 
-test('the oldest commands are forgotten, with what they wrote', async () => {
+test('the oldest commands are removed, with their output', async () => {
   await using opened = await open({ records: 5 })
   const first = await opened.commands.run(commandOf('echo 0'))
   for (const n of [1, 2, 3, 4, 5]) await opened.commands.run(commandOf(`echo ${n}`))
@@ -63,7 +63,7 @@ test('the oldest commands are forgotten, with what they wrote', async () => {
   await expect(opened.commands.get(first.command_id)).rejects.toMatchObject({ code: 'command_not_found' })
 })
 
-test('commands of a session run in the order they came, whatever the disk takes for each', async () => {
+test('commands of a session run in the order of their requests, however slow the disk is for each', async () => {
   await using opened = await open()
   const numbers = Array.from({ length: 12 }, (_, n) => n)
   const headers = (n: number) => (n % 3 === 0 ? { idempotency: { key: `key ${n}`, bodyHash: 'hash' } } : {})

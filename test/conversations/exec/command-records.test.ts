@@ -73,7 +73,7 @@ test('are bounded in number: the oldest go, with their output, but not those tha
   expect((await readdir(directory)).filter((name) => name.endsWith('.stdout'))).toEqual([`${oldest}.stdout`])
 })
 
-test('are bounded in what the commands wrote, also before this server was started', async () => {
+test('are bounded in the size of their output, including output from before a restart', async () => {
   const directory = await makeDirectory()
   const limits = { records: 1000, outputBytes: 1000 }
   const before = new CommandRecords(new CommandRecordFiles(directory), PLENTY)
@@ -87,7 +87,7 @@ test('are bounded in what the commands wrote, also before this server was starte
   expect(await records.ids()).not.toContain(old[1])
 })
 
-test('that came with a key stay for a day, also when there is no room for more', async () => {
+test('with a key are kept for a day, even if there is no room for more', async () => {
   const records = new CommandRecords(new CommandRecordFiles(await makeDirectory()), { ...PLENTY, records: 3 })
   const past = await add(records, { key: 'past', ageMs: DAY_MS + 1000 })
   const live = [await add(records, { key: 'a' }), await add(records, { key: 'b' })]

@@ -24,14 +24,14 @@ const answer: PostedMessage = { event_id: '018f0000-0000-7000-8000-00000000000d'
 describe('a key', () => {
   const known = [{ key: 'k', bodyHash: 'one', at: at(0) }]
 
-  test('with the same body finds what it made, for a day', () => {
+  test('with the same body finds the earlier result, for a day', () => {
     const same = { key: 'k', bodyHash: 'one' }
     expect(findEarlier(known, same, START_MS + DAY - 1)).toBe(known[0])
     expect(findEarlier(known, same, START_MS + DAY)).toBeUndefined()
     expect(findEarlier(known, same, START_MS - DAY), 'the clock was set back').toBe(known[0])
   })
 
-  test('with another body is refused for as long, and is a new one after that', () => {
+  test('with another body is refused for a day, and is a new key after that', () => {
     const other = { key: 'k', bodyHash: 'two' }
     expect(() => findEarlier(known, other, START_MS)).toThrow(expect.objectContaining({ code: 'idempotency_mismatch' }))
     expect(findEarlier(known, other, START_MS + DAY)).toBeUndefined()
@@ -41,7 +41,7 @@ describe('a key', () => {
     expect(findEarlier(known, { key: 'K', bodyHash: 'two' }, START_MS)).toBeUndefined()
   })
 
-  test('with the same body finds it after the server has changed its key, too', () => {
+  test('with the same body finds it even after the server has changed its key', () => {
     const same = { key: 'k', bodyHash: 'one under another key', formerHashes: ['zero', 'one'] }
     expect(findEarlier(known, same, START_MS)).toBe(known[0])
   })
@@ -90,7 +90,7 @@ const llm_config = (http: HttpBench, more = {}) => {
 const withKey = (key: string) => ({ 'idempotency-key': key })
 
 describe('POST /conversations', () => {
-  test('with a key that came before answers the same, warnings and all, and makes one', async () => {
+  test('with a known key returns the same response, including warnings, and creates one', async () => {
     await using http = await setHttp()
     const body = { title: 'one', llm_config: llm_config(http, { usage_id: 'x' }) }
     const first = await http.call('POST', '/conversations', body, withKey('key-1'))
@@ -126,7 +126,7 @@ describe('POST /conversations', () => {
     expect((await http.call('POST', '/conversations', { llm_config: llm_config(http) }, withKey('k'))).status).toBe(201)
   })
 
-  test('of a conversation that was deleted says so, also after a restart', async () => {
+  test('of a deleted conversation reports the deletion, also after a restart', async () => {
     await using bench = await setBench()
     const key = { key: 'k', bodyHash: 'h' }
     const request = { llm_config: { model: 'm' }, max_iteration_per_run: 5 }
@@ -155,7 +155,7 @@ describe('POST /conversations', () => {
 })
 
 describe('POST messages', () => {
-  test('with a key that came before answers the same, and is posted once, also at once and after a restart', async () => {
+  test('with a known key returns the same response, and is posted once, also concurrently and after a restart', async () => {
     // A manager that is only dropped writes on when the model answers.
     await using bench = await setBench({ script: () => ({ delay_ms: 60_000 }) })
     const conversation = await bench.converse()
@@ -170,7 +170,7 @@ describe('POST messages', () => {
     expect(only(events, 'UserMessage')).toMatchObject([{ idempotency_key: 'k', body_hash: 'h' }])
   })
 
-  test('with another body is 422; the same key in another conversation is another', async () => {
+  test('with another body is 422; keys of different conversations are independent', async () => {
     await using http = await setHttp()
     const [one, two] = [await http.create(), await http.create()]
     const post = (id: string, text: string) =>

@@ -82,7 +82,7 @@ describe('creating', () => {
     await expect(bench.manager.open(id)).rejects.toMatchObject({ code: 'conversation_deleted' })
   })
 
-  test('of ten at once with one id, one is made', async () => {
+  test('of ten concurrent requests with one id, one creates it', async () => {
     await using bench = await setBench()
     const id = uuid7()
     const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => bench.create({ id })))
@@ -198,7 +198,7 @@ describe('deleting', () => {
     expect((await readdir(bench.workdirBase)).sort()).toEqual(['project', id].sort())
   })
 
-  test('removes the workdir the server made also when the conversation works elsewhere by now, and keeps the other', async () => {
+  test('removes the workdir the server made even if the conversation works elsewhere now, and keeps the other', async () => {
     await using bench = await setBench()
     const id = await bench.create()
     await bench.configure(id, { workdir: 'project' })
@@ -246,7 +246,7 @@ describe('deleting', () => {
     }
   })
 
-  test('that cannot be noted changes nothing', async () => {
+  test('that cannot be recorded changes nothing', async () => {
     await using bench = await setBench()
     const id = await bench.create()
     await rename(join(bench.dataDir, 'deleted'), join(bench.dataDir, 'moved'))
@@ -257,7 +257,7 @@ describe('deleting', () => {
     await bench.manager.delete(id)
   })
 
-  test('that a stop of the server cut off is finished at the next start', async () => {
+  test('that a stop of the server interrupted is finished at the next start', async () => {
     await using bench = await setBench()
     const [id, other] = [await bench.create(), await bench.create()]
     await bench.restart({ kill: true, between: async () => (await openStorage(bench.dataDir)).deletions.mark(id) })
@@ -297,7 +297,7 @@ describe('listing', () => {
     },
   )
 
-  test('filters, and counts by the same filters', async () => {
+  test('lists and counts by the same filters', async () => {
     await using bench = await setBench({ script: [{ text: 'Hello.' }] })
     await titled(bench, 4)
     // Two creates may well be of the same millisecond.
@@ -412,7 +412,7 @@ describe('a start of the server', () => {
     expect((await list(bench.manager)).items).toEqual([before])
   })
 
-  test('answers what a kill cut off as interrupted, and the conversation runs on', async () => {
+  test('reports calls that a kill interrupted as such, and the conversation continues', async () => {
     const slow = gate('Slow')
     await using bench = await setBench({
       tools: [slow.tool],
@@ -430,7 +430,7 @@ describe('a start of the server', () => {
     expect(await endOf(conversation, await conversation.run())).toMatchObject({ final_text: 'I see.' })
   })
 
-  test('leaves alone what a stop of the server paused, and what a pause had left running is answered', async () => {
+  test('does not touch runs that a stop of the server paused, and answers the calls that a pause had left running', async () => {
     const slow = gate('Slow')
     await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }, { text: 'I see.' }] })
     const conversation = await bench.converse()
@@ -458,7 +458,7 @@ describe('a start of the server', () => {
     })
   })
 
-  test('with resume_on_start a run that somebody paused stays paused', async () => {
+  test('with resume_on_start a paused run stays paused', async () => {
     const slow = gate('Slow')
     await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }] })
     const conversation = await bench.converse({ resume_on_start: true })
@@ -470,7 +470,7 @@ describe('a start of the server', () => {
     expect(await readdir(join(bench.dataDir, 'active'))).toEqual([])
   })
 
-  test('sweeps what a create left that was cut off, at whatever point', async () => {
+  test('removes the remains of an interrupted create, at any point', async () => {
     await using bench = await setBench()
     const kept = await bench.create()
     const [bare, withSecrets, withLog] = [uuid7(), uuid7(), uuid7()]
@@ -514,7 +514,7 @@ describe('a start of the server', () => {
     },
   )
 
-  test('with another key it still shows everything; only the model’s credentials have to be sent again', async () => {
+  test('with another key it is still readable; only the model’s credentials must be sent again', async () => {
     await using bench = await setBench()
     const conversation = await bench.converse()
     await say(conversation)
@@ -533,7 +533,7 @@ describe('a start of the server', () => {
 })
 
 describe('configuring', () => {
-  test('merges, masks, and keeps what is sent back masked', async () => {
+  test('merges, masks, and keeps masked values that are sent back', async () => {
     await using bench = await setBench()
     const llm_config = {
       model: 'scripted',
@@ -592,7 +592,7 @@ describe('configuring', () => {
 })
 
 describe('a log that cannot be trusted any more', () => {
-  test('is opened again without being asked; the run it cut off ends as an error', async () => {
+  test('is reopened automatically; the run it interrupted ends as an error', async () => {
     const slow = gate('Slow')
     await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }, { text: 'Go on.' }] })
     const conversation = await bench.converse()
@@ -624,7 +624,7 @@ describe('a log that cannot be trusted any more', () => {
 })
 
 describe('closing', () => {
-  test('pauses what runs, stores that, and refuses what comes after', async () => {
+  test('pauses running conversations, stores that, and refuses later requests', async () => {
     const slow = gate('Slow')
     await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }] })
     const conversation = await bench.converse()
@@ -682,7 +682,7 @@ describe('a create or fork in progress while the server stops', () => {
 })
 
 describe('the snapshot', () => {
-  test('of many states written at once, the newest stays', async () => {
+  test('of many states written concurrently, the newest is kept', async () => {
     await using bench = await setBench()
     const storage = await openStorage(bench.dataDir)
     const state = (await bench.converse()).state

@@ -29,7 +29,7 @@ async function truthOf(bench: Bench): Promise<ConversationView[]> {
 }
 
 describe('a start of the server', () => {
-  test('opens no log of a conversation that is as it was noted, and reads no meta.json of it', async () => {
+  test('opens no log of an unchanged conversation, and reads no meta.json of it', async () => {
     const opened: string[] = []
     const home = { directory: '' }
     const spying: EventStore = {
@@ -128,7 +128,7 @@ describe('a start of the server', () => {
     })
   })
 
-  test('is right whatever was done to the file of summaries, to meta.json and to the logs', async () => {
+  test('is correct whatever was done to the file of summaries, to meta.json and to the logs', async () => {
     for (let seed = 1; seed <= effort(2, 40); seed++) {
       const random = createRandom(seed)
       await using bench = await setBench()

@@ -72,7 +72,7 @@ function allPages(summaries: Summaries, query: ListConversations): string[] {
 }
 
 describe('lists and counts', () => {
-  test('are those of a sort and a filter over all, whatever has come, changed and gone', () => {
+  test('equal a sort and a filter over all, after any additions, changes and removals', () => {
     for (let seed = 1; seed <= effort(30, 2000); seed++) {
       const random = createRandom(seed)
       const model = new Map<string, Summary>()

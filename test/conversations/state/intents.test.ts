@@ -217,7 +217,7 @@ describe.each(Object.entries(TABLE) as [keyof typeof intentOf, (typeof TABLE)['r
   })
 })
 
-test('each StatusUpdate tells the status it follows', () => {
+test('each StatusUpdate contains the status it follows', () => {
   for (const from of SITUATIONS) {
     for (const intent of Object.values(intentOf)) {
       const before = inSituation(from)
@@ -251,7 +251,7 @@ test('only an `allow` lets a call of the turn run', () => {
   }
 })
 
-describe('what another version wrote', () => {
+describe('events of another version', () => {
   const newer: State = { ...inStatus('idle'), version: EVENT_VERSION + 1 }
 
   test.each(['message', 'message with run', 'run'] as const)('%s is refused, saying why', (name) => {
@@ -277,7 +277,7 @@ describe('refusals', () => {
     })
   })
 
-  test('a waiting one tells what is pending: running is never an approval', () => {
+  test('a waiting one lists what is pending: running is never an approval', () => {
     const half = folded([decided('b')], waiting)
     expect(decide(half, intentOf.run)).toMatchObject({
       details: { request_id: requestId, pending: [{ tool_use_id: 'a', name: 'Bash' }] },
@@ -325,12 +325,15 @@ describe('a call of a paused turn', () => {
     expect(typesOf(decide(pausedInTurn, intentOf[name])).slice(0, 3)).toEqual([...INTERRUPTED, 'UserMessage'])
   })
 
-  test.each(interrupting)('that waits for a decision, or has it, is interrupted by a %s and never approved', (name) => {
-    for (const before of [pausedUndecided, inSituation('paused, decided')]) {
-      const after = folded(decide(before, intentOf[name]) as EventDraft[], before)
-      expect(after).toMatchObject({ openCalls: [], request: undefined })
-    }
-  })
+  test.each(interrupting)(
+    'that waits for a decision, or has one, is interrupted by a %s and never approved',
+    (name) => {
+      for (const before of [pausedUndecided, inSituation('paused, decided')]) {
+        const after = folded(decide(before, intentOf[name]) as EventDraft[], before)
+        expect(after).toMatchObject({ openCalls: [], request: undefined })
+      }
+    },
+  )
 
   test('is not touched by a message while the run is at work: the model reads it at the end of the turn', () => {
     expect(typesOf(decide(inTurn, intentOf.message))).toEqual(['UserMessage'])
@@ -358,7 +361,7 @@ describe('the end of a run', () => {
     expect(folded(outcome, running).run).toBeUndefined()
   })
 
-  test('what the agent said by finishing is the final text; where it said nothing, its last message is', () => {
+  test('the text of Finish is the final text; without one, the last message is', () => {
     const said = (finalText: string) =>
       (decide(running, { ...end('finished'), finalText } as Intent) as EventDraft[])[0]
     expect(said('All done.')).toMatchObject({ type: 'Result', stop_reason: 'finished', final_text: 'All done.' })
@@ -387,7 +390,7 @@ describe('the end of a run', () => {
     expect(typesOf(outcome)).toEqual([...INTERRUPTED, 'Result', 'StatusUpdate', 'StatusUpdate'])
   })
 
-  describe('with a message that asked for a run and was not read', () => {
+  describe('with an unread message that asked for a run', () => {
     const unread = folded([userMessage('and then?', true)], running)
     const requestedAt = running.lastSeq
 
@@ -409,13 +412,13 @@ describe('the end of a run', () => {
       },
     )
 
-    test('a message that asked for none ends nothing and starts nothing', () => {
+    test('a message that did not ask for a run ends nothing and starts nothing', () => {
       const noted = folded([userMessage('by the way')], running)
       expect(typesOf(decide(noted, end('completed', requestedAt)))).toEqual(['Result', 'StatusUpdate'])
     })
   })
 
-  describe('while calls wait, with a message that came during the model call and asked for a run', () => {
+  describe('while calls wait, with a message during the model call that asked for a run', () => {
     const unread = folded([
       userMessage('go', true),
       status('running'),
@@ -441,7 +444,7 @@ describe('the end of a run', () => {
     })
   })
 
-  describe('of a run that came to no model request', () => {
+  describe('of a run that made no model request', () => {
     const begun = folded([userMessage('go', true), status('running')])
 
     test('a failure ends it: the message that started it does not start it again and again', () => {
@@ -475,7 +478,7 @@ describe('recovery', () => {
     toolResult('a'),
   ])
 
-  test('answers each call that was cut off, as interrupted, and pauses the run with its Result', () => {
+  test('reports each interrupted call as such, and pauses the run with its Result', () => {
     const outcome = decide(cutOff, intentOf.recover) as EventDraft[]
     expect(outcome).toMatchObject([
       { type: 'ToolResult', tool_use_id: 'b', run_id: runId, is_error: true, error_type: 'interrupted' },
@@ -485,7 +488,7 @@ describe('recovery', () => {
     expect(decide(folded(outcome, cutOff), intentOf.recover), 'a second time there is nothing to do').toEqual([])
   })
 
-  test('tells the call that may have begun from those that cannot have: calls run one after the other', () => {
+  test('distinguishes the call that may have begun from those that cannot have: calls run one after the other', () => {
     expect(decide(pausedInTurn, intentOf.recover)).toMatchObject([
       { tool_use_id: 'a', output: expect.stringContaining('not known') },
       { tool_use_id: 'b', output: expect.stringContaining('did not run') },

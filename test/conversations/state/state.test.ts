@@ -35,7 +35,7 @@ test.each([
   ['ToolResult', toolResult('call-1')],
   ['ConfigUpdate', { type: 'ConfigUpdate', source: 'user', changes: { title: 'new' } }],
   ['ErrorEvent', { type: 'ErrorEvent', source: 'environment', error_type: 'network', message: 'no', retryable: true }],
-] as const satisfies [string, EventDraft][])('%s leaves the status as it is, whatever it is', (_, draft) => {
+] as const satisfies [string, EventDraft][])('%s does not change the status, whatever it is', (_, draft) => {
   for (const now of STATUSES) expect(folded([status(now), draft]).status).toBe(now)
 })
 
@@ -69,7 +69,7 @@ describe('the run', () => {
     expect(state).toMatchObject({ usage: { a: twice, b: usage }, costUsd: 0.75 })
   })
 
-  test('has usage and cost that JSON can write, whatever numbers an older log holds', () => {
+  test('has usage and cost that JSON can express, whatever numbers an older log has', () => {
     const usage = { input_tokens: 1e308, output_tokens: 1e308, cached_tokens: -1, reasoning_tokens: 0 }
     const huge = answered({ text: 'huge', usage, model: 'a', cost_usd: 1e308 })
     const state = folded([status('running'), huge, huge])
@@ -135,13 +135,13 @@ describe('a request for permission', () => {
     expect({ ...after, lastSeq: 0, updatedAt: '' }).toEqual({ ...waiting, lastSeq: 0, updatedAt: '' })
   })
 
-  test('an approval is of what was shown: a call with other content than that is not approved', () => {
+  test('an approval applies to the call as shown: a call with other content is not approved', () => {
     const shownOther = folded([...turn, asked(['a', 'b'], { command: 'ls' }), status('waiting_for_confirmation')])
     const { input_hash } = asked(['a'], { command: 'ls' }).tool_uses[0]!
     expect(approvals(folded([decided('a', { input_hash })], shownOther))).toEqual([false, false])
   })
 
-  test('an updated input takes the place of the call’s, and is what is approved', () => {
+  test('an updated input replaces that of the call, and is what is approved', () => {
     const after = folded([decided('a', { updated_input: { command: 'false' } }), decided('b')], waiting)
     expect(after.openCalls).toMatchObject([
       { input: { command: 'false' }, isChanged: true },
@@ -199,7 +199,7 @@ test('the preview is the beginning of the first message, whole characters of it,
 })
 
 describe('configuration', () => {
-  test('SystemInit gives the settings; a ConfigUpdate changes what it names, llm_config field by field', () => {
+  test('SystemInit sets the settings; a ConfigUpdate changes the named fields, llm_config field by field', () => {
     const before = folded([]).settings
     const state = folded([
       { type: 'ConfigUpdate', source: 'user', changes: { title: 'new', llm_config: { temperature: 1 } } },
@@ -207,7 +207,7 @@ describe('configuration', () => {
     expect(state.settings).toEqual({ ...before, title: 'new', llm_config: { ...settings.llm_config, temperature: 1 } })
   })
 
-  test('what a newer version wrote into them is left out, and the log can still be read', () => {
+  test('settings of a newer version are ignored, and the log can still be read', () => {
     const newer = {
       ...stored({ type: 'ConfigUpdate', source: 'user', changes: { llm_config: { telepathy: true } } }, 2),
       version: EVENT_VERSION + 1,

@@ -250,7 +250,7 @@ test('the agent’s tasks start in the order they were posted in, one at a time'
   expect(decide(first, COMMANDS['start the queued one'])).toEqual([])
 })
 
-test('jobs do not wait for the agent: tickers start at once, commands up to a number', () => {
+test('jobs do not wait for the agent: tickers start immediately, commands up to a limit', () => {
   const many = [...Array(MAX_COMMANDS + 1).keys()].map((n) => posted(`command ${n}`, command))
   const state = folded([status('running'), ...many, posted('ticker', ticker)])
   expect(nextTasks(state).map(({ id }) => id)).toEqual(['command 0', 'command 1', 'command 2', 'command 3', 'ticker'])
@@ -277,7 +277,7 @@ test('a call of a cancelled task that ignores the cancellation keeps its place: 
   expect(folded([toolResult('a')], folded(outcome, inCall)).openCalls).toEqual([])
 })
 
-test('what is cancelled while it waits for a decision is denied, never run', () => {
+test('a call cancelled while it waits for a decision is denied, never run', () => {
   const outcome = decide(waiting, cancel(ids.current)) as EventDraft[]
   expect(outcome.slice(0, 2)).toMatchObject([
     { type: 'PermissionDecision', request_id: requestId, tool_use_id: 'a', behavior: 'deny', decided_by: 'superseded' },
@@ -300,7 +300,7 @@ test('a message that the ended run did not read gets a separate run, without the
   expect(currentTask(folded(outcome, unread))).toBeUndefined()
 })
 
-describe('a message that came during the run of a task that is cancelled, and asked for a run', () => {
+describe('a message during the run of a cancelled task that asked for a run', () => {
   const unread = folded([userMessage('and then?', true)], begun)
 
   test('gets a separate one if the model has not read it', () => {
@@ -331,13 +331,13 @@ test('a conversation has so many open tasks and no more', () => {
   expect(decide(folded([update('task 7', 'cancelled')], full), COMMANDS['post a task'])).toHaveLength(1)
 })
 
-test('of what a newer version wrote no task is taken, and none starts', () => {
+test('tasks of a newer version are ignored, and none starts', () => {
   const newer = { ...folded([posted(ids.queued), posted(ids.job, command)]), version: EVENT_VERSION + 1 }
   expect(decide(newer, COMMANDS['post a task'])).toMatchObject({ code: 'conversation_from_newer_version' })
   expect(nextTasks(newer)).toEqual([])
 })
 
-test('the state holds what a list needs of an open task, and nothing that may be large', () => {
+test('the state contains what a list needs of an open task, and nothing that may be large', () => {
   const { tasks } = folded([posted(ids.current, agentRun('x'.repeat(10_000)))])
   expect(JSON.stringify(tasks).length).toBeLessThan(500)
   expect(tasks).toMatchObject([{ id: ids.current, type: 'AgentRun', status: 'pending', seq: 1 }])
@@ -345,7 +345,7 @@ test('the state holds what a list needs of an open task, and nothing that may be
   expect(folded([posted(ids.current)]).id).toBe(conversationId)
 })
 
-test('the message that a task begins with is read before what an ended run has left open', () => {
+test('the message that starts a task is read before what an ended run has left open', () => {
   const ended = folded([update(ids.current, 'error'), status('error', 'running')], inCall)
   const start = { ...COMMANDS['start the queued one'], begun: ['a'] }
   const outcome = decide(ended, start) as EventDraft[]

@@ -153,7 +153,7 @@ describe('tasks of the agent', () => {
 })
 
 describe('cancelling', () => {
-  test('the task that runs ends its run and its tool at once; the conversation is cancelled', async () => {
+  test('the running task ends its run and its tool immediately; the conversation is cancelled', async () => {
     const slow = gate('Slow')
     await using bench = await setBench({
       script: [{ calls: [call('Slow'), call('Slow')] }, { text: 'After.' }],
@@ -214,7 +214,7 @@ describe('cancelling', () => {
       await expect(conversation.tasks.cancel(unknown)).rejects.toMatchObject({ code: 'task_not_found' })
   })
 
-  test('what waits for a decision is denied with it', async () => {
+  test('pending approvals are denied with it', async () => {
     const ran: unknown[] = []
     const act = tool('Act', (input) => (ran.push(input), { output: 'ran' }))
     await using bench = await setBench({ script: [{ calls: [call('Act')] }, { text: 'Done.' }], tools: [act] })
@@ -310,7 +310,7 @@ async function pagesOf(conversation: Conversation, query: Partial<ListTasks>): P
 }
 
 describe('an Idempotency-Key', () => {
-  test('makes the same task once: at once, later and after a restart the answer is the same', async () => {
+  test('creates the same task once: concurrently, later and after a restart the response is the same', async () => {
     await using bench = await setBench({ script: ECHO })
     const { id } = await bench.converse()
     const key = { key: 'k', bodyHash: 'h' }
@@ -390,7 +390,7 @@ describe('a start of the server', () => {
     },
   )
 
-  test('what was posted and not begun begins without anybody looking, and a kill after that is found, too', async () => {
+  test('a posted task begins without any request, also after a kill', async () => {
     const slow = gate('Slow')
     const { bench, crash } = await setMortal({
       script: [{ calls: [call('Slow')] }, { text: 'Done.' }],

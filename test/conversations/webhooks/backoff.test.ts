@@ -28,20 +28,20 @@ test('up to half of each is left to chance', () => {
   expect(waits(3, { status: 500 }, () => 0)).toEqual([500, 1000, 2000])
 })
 
-test('what the receiver asks for is waited, a second at least and an hour at most', () => {
+test('the receiver’s Retry-After is respected, between a second and an hour', () => {
   expect(waits(2, { status: 429, retryAfterMs: 20_000 })).toEqual([20_000, 20_000])
   expect(waits(1, { status: 503, retryAfterMs: 0 })).toEqual([1000])
   expect(waits(1, { status: 503, retryAfterMs: 100 * HOUR_MS })).toEqual([HOUR_MS])
 })
 
-test('410 disables at once', () => {
+test('410 disables immediately', () => {
   expect(fail(undefined, { status: 410 })).toMatchObject({ next: 'disable', reason: expect.stringContaining('410') })
 })
 
 describe('only failures for 24 hours', () => {
   const failing = { since: '2029-12-01T00:00:00.000Z', for_ms: 23.9 * HOUR_MS, attempts: 300, refusals: 0 }
 
-  test('disable, whatever they are', () => {
+  test('disable, of any kind', () => {
     for (const status of [500, 429, 301, 400, undefined]) {
       const failure = { sinceLastMs: 0.2 * HOUR_MS, ...(status !== undefined && { status }) }
       expect(fail(failing, failure)).toMatchObject({ next: 'disable', reason: expect.stringContaining('24 hours') })
@@ -54,7 +54,7 @@ describe('only failures for 24 hours', () => {
 })
 
 describe('a refusal of the event', () => {
-  test.each([400, 413, 415, 422])('with %i, eight times, passes it over, and the next one does not wait', (status) => {
+  test.each([400, 413, 415, 422])('with %i, eight times, skips it, and the next one does not wait', (status) => {
     let failing: Failing | undefined
     for (let n = 1; n < MAX_REFUSALS; n++) {
       const verdict = fail(failing, { status })

@@ -287,7 +287,7 @@ describe('one receiver that does not answer', () => {
   })
 })
 
-test('a burst that is more than a reader may be behind is delivered whole and in order', async () => {
+test('a burst larger than a reader’s buffer is delivered completely and in order', async () => {
   await using it = await setUp(async () => {
     await sleep(1)
     return 204

@@ -19,7 +19,7 @@ function setUp() {
   return { done, sets, mark, work }
 }
 
-test('work waits for it, in the order it came; work that comes after it begins at once', async () => {
+test('work waits for it, in order; later work begins immediately', async () => {
   const { done, sets, mark, work } = setUp()
   const waiting = [work('one'), work('two')]
   await Promise.resolve()
@@ -34,7 +34,7 @@ test('work waits for it, in the order it came; work that comes after it begins a
   expect(mark.raise()).toBeUndefined()
 })
 
-test('work that needs none begins at once', async () => {
+test('work that does not need it begins immediately', async () => {
   const { done, mark } = setUp()
   await mark.during(async () => void done.push('one'), false)
   expect(done).toEqual(['one'])
@@ -59,7 +59,7 @@ test('it is not lowered under work, nor while it is being set', async () => {
   expect(done.at(-1)).toBe('set')
 })
 
-test('what keeps it from being set keeps the work from beginning, and is tried again by the next', async () => {
+test('a failure to set it prevents the work, and the next work retries', async () => {
   const { done, sets, work } = setUp()
   const one = work('one')
   await Promise.resolve()

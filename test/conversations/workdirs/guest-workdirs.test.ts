@@ -40,7 +40,7 @@ test('one that moves within it stays a guest, one that moves out of it is not on
   expect(existsSync(made)).toBe(false)
 })
 
-test('a directory that a client has named like a conversation is nobody’s to remove', async () => {
+test('a client’s directory with the name of a conversation is never removed', async () => {
   await using bench = await setBench({ script: [] })
   const { id, state } = await bench.converse()
   const base = dirname(state.settings.workdir)

@@ -35,7 +35,7 @@ test('by default it is a new directory under the base', async () => {
 })
 
 test.each(['/proc', '/proc/self/fd', '/sys/fs/cgroup', '/dev/shm/x', '/run/x', '/dev'])(
-  '%s is refused: what is there is the kernel’s, or of other services',
+  '%s is refused: it belongs to the kernel or other services',
   async (wanted) => {
     await using place = await setUp()
     await expect(place.prepare(wanted)).rejects.toMatchObject(refused)
@@ -111,7 +111,7 @@ describe('a relative one', () => {
 })
 
 describe('an absolute one', () => {
-  test('may be anywhere when there are no roots', async () => {
+  test('may be anywhere without roots', async () => {
     await using place = await setUp()
     expect(await place.prepare(join(place.home, 'projects/new'))).toBe(join(place.home, 'projects/new'))
   })
@@ -131,7 +131,7 @@ describe('an absolute one', () => {
     await expect(place.prepare(join(place.home, 'projects/root/tmp'))).rejects.toMatchObject(refused)
   })
 
-  test.each([[[]], [['projects']]])('that leads over a link is refused, with the roots %j', async (roots) => {
+  test.each([[[]], [['projects']]])('with a link in its path is refused, with the roots %j', async (roots) => {
     await using place = await setUp({ roots })
     await mkdir(join(place.home, 'projects/victim'))
     await mkdir(join(place.base, 'victim'), { recursive: true })
@@ -169,7 +169,7 @@ test.each(['a\0b', '\0', '/tmp/\0'])('%j holds a NUL and is refused', async (wan
   await expect(place.prepare(wanted)).rejects.toMatchObject(refused)
 })
 
-test('what cannot be a directory is refused, and the answer does not repeat the path', async () => {
+test('a path that cannot be a directory is refused, without repeating it', async () => {
   await using place = await setUp()
   await mkdir(place.base)
   await writeFile(join(place.base, 'file-named-hunter2'), '')
