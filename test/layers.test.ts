@@ -127,7 +127,7 @@ describe('the rules find', () => {
     expect(breachesWith(files)).toEqual(['http/a.ts -> http/b.ts -> http/a.ts is a circle'])
   })
 
-  test('nothing in what is allowed', () => {
+  test('there are no unused exceptions', () => {
     const files = {
       ...OK,
       'config/config.ts': 'const x = process.env.X',

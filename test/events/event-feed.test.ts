@@ -48,7 +48,7 @@ function read(options: FollowOptions = {}, pause?: () => Promise<unknown>): Read
 const endOf = ({ batches }: Reader) => batches.at(-1)?.end
 
 describe('A reader', () => {
-  test('gets what was, then what happens, each event once and in order', async () => {
+  test('gets the backlog, then live events, each event once and in order', async () => {
     await append(1000)
     const reader = read({ afterSeq: 0 })
     await append(5)
@@ -70,7 +70,7 @@ describe('A reader', () => {
     expect(seqsOf(reader.records)).toEqual([8, 9, 10])
   })
 
-  test('without a cursor starts from the moment of the call, however late it begins to read', async () => {
+  test('without a cursor starts at the moment of the call, however late reading begins', async () => {
     await append(3)
     const feed = follow(log)
     await append(2)
@@ -79,7 +79,7 @@ describe('A reader', () => {
     await feed.return()
   })
 
-  test('has subscribed by the time it is asked for what comes after the backlog', async () => {
+  test('has subscribed before the backlog ends', async () => {
     await append(1)
     const [behind, atHead] = [follow(log, { afterSeq: 0 }), follow(log)]
     const waiting = atHead.next()
@@ -215,7 +215,7 @@ describe('A reader', () => {
 describe('A filter by type', () => {
   const types = new Set(['ToolResult'])
 
-  test('lets through its types, then and now, and tells how far the reader is', async () => {
+  test('applies its type filter to backlog and live events, and reports the reached position', async () => {
     await append(700)
     await log.append([toolResult('then')])
     await append(9)
@@ -235,7 +235,7 @@ describe('A filter by type', () => {
     expect(reader.batches.filter(({ records }) => records.length > 0)).toHaveLength(2)
   })
 
-  test('never says that it reached what it has not given out', async () => {
+  test('never reports a position beyond the events it has yielded', async () => {
     const reader = read({ types }, () => sleep(1))
     for (let i = 0; i < 200; i++) {
       await log.append(i % 3 === 0 ? [toolResult(i), message('x')] : [message('y')])
@@ -257,7 +257,7 @@ describe('A filter by type', () => {
 })
 
 describe('Deltas', () => {
-  test('are for those who ask, together with the text so far of a message they join', async () => {
+  test('include deltas on request, together with the text so far of a message in progress', async () => {
     await append(300)
     const id = uuid7()
     log.publish(delta(id, 0, 'Hel'))
@@ -335,7 +335,7 @@ describe('A slow reader', () => {
     expect(seqsOf(again.records)).toEqual(range(2, 301))
   })
 
-  test('of the backlog is never cut off, however much comes meanwhile', async () => {
+  test('of the backlog is never cut off, however many events arrive meanwhile', async () => {
     await append(2000)
     const reader = read({ afterSeq: 0, limits }, () => sleep(1))
     for (let i = 0; i < 50; i++) await append(40)
@@ -345,7 +345,7 @@ describe('A slow reader', () => {
     expect(seqsOf(reader.records)).toEqual(range(1, 4000))
   })
 
-  test('is not who gets one event larger than all limits', async () => {
+  test('is not caused by one event larger than all limits', async () => {
     const reader = read({ limits })
     await append(1)
     await log.append([message('x'.repeat(200_000)), message('and more')])

@@ -30,7 +30,7 @@ describe('An appended event', () => {
     expect(heard).toEqual(['1,2 at head 2', 'caller', '3 at head 3'])
   })
 
-  test('is shown in the order of the calls, whatever the order in which the promises of the store settle', async () => {
+  test('is published in the order of the calls, whatever the order in which the promises of the store settle', async () => {
     await using directory = await tempDirectory()
     const stored = await createJsonlStore({ directory: directory.path }).create(uuid7())
     const late = new EventLog({
@@ -44,7 +44,7 @@ describe('An appended event', () => {
     await late.close('closing')
   })
 
-  test('waits for what has to come before it, keeps its place meanwhile, and fails with it', async () => {
+  test('waits for the guard, keeps its place meanwhile, and fails with it', async () => {
     await using directory = await tempDirectory()
     const stored = await createJsonlStore({ directory: directory.path }).create(uuid7())
     const before = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -68,7 +68,7 @@ describe('An appended event', () => {
     await guarded.close('closing')
   })
 
-  test('that could not be stored is shown to nobody, and the next ones are', async () => {
+  test('that could not be stored is not published, and the next ones are', async () => {
     const shown: string[] = []
     log.subscribe({ onEvents: (events) => shown.push(...events.map(textOf)) })
     const bad = log.append([toolResult(1n)])
@@ -79,7 +79,7 @@ describe('An appended event', () => {
     expect(log.failed).toBe(false)
   })
 
-  test('of a log that was taken over, or whose file is gone, fails it', async () => {
+  test('of a log that was taken over, or whose file was deleted, fails it', async () => {
     const { log: other } = await createJsonlStore({ directory: shared.directory }).open(shared.id)
     await other.close()
     await rm(join(shared.directory, shared.id, 'events.jsonl'))
@@ -89,7 +89,7 @@ describe('An appended event', () => {
 })
 
 describe('A subscriber', () => {
-  test('that throws hurts nobody', async () => {
+  test('that throws does not affect others', async () => {
     const shown: unknown[] = []
     const oops = () => {
       throw new Error('oops')

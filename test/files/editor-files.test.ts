@@ -58,7 +58,7 @@ const refusal = (message: RegExp) =>
   expect.objectContaining({ name: 'FileRefusal', message: expect.stringMatching(message) })
 const forbidden = expect.objectContaining({ isForbidden: true })
 
-describe('what is at a path is', () => {
+describe('the entry at a path is', () => {
   test('a file, with its bytes', async () => {
     const { home, files } = await setUp()
     await writeFile(join(home, 'a'), 'text')
@@ -75,7 +75,7 @@ describe('what is at a path is', () => {
     expect(await files.look(join(home, 'a'), MAX)).toEqual({ kind: 'large', path: join(home, 'a'), size: MAX + 1 })
   })
 
-  test('what a link leads to, over any number of links', async () => {
+  test('the target of a link, over any number of links', async () => {
     const { home, files } = await setUp()
     await mkdir(join(home, 'real'))
     await writeFile(join(home, 'real', 'a'), 'text')
@@ -130,7 +130,7 @@ describe('a new file', () => {
     expect(await readdir(join(home, 'x', 'y'))).toEqual(['z'])
   })
 
-  test('never takes the place of one that came meanwhile', async () => {
+  test('never replaces one that was created meanwhile', async () => {
     const { home, files } = await setUp()
     const missing = await lookAs(files, join(home, 'a'), 'missing')
     await writeFile(join(home, 'a'), 'first')
@@ -179,7 +179,7 @@ describe('a file is replaced', () => {
     expect(await readFile(path, 'utf8')).toBe('new')
   })
 
-  test('for a reader all at once: it sees the old one or the new one, never a part', async () => {
+  test('atomic for a reader: it sees the old one or the new one, never a part', async () => {
     const size = 512 * 1024
     const { path, files } = await withFile('a'.repeat(size))
     const done = new AbortController()
@@ -222,7 +222,7 @@ describe('a file is replaced', () => {
     expect((await readdir(home)).filter((name) => name !== 'a')).toEqual([])
   })
 
-  test('unless it may not be written, though its directory may', async () => {
+  test('except if it is not writable, even if its directory is', async () => {
     const { home, path, find, files } = await withFile()
     await chmod(path, 0o444)
     await chmod(home, 0o777)
@@ -320,7 +320,7 @@ describe('the server’s own files', () => {
     expect((await files.list(root)).entries).toEqual(['home/', 'server/'])
   })
 
-  test('but where they are open again, they are read, and changed only where they may be', async () => {
+  test('except permitted directories, which are readable, and writable only if allowed', async () => {
     const { server, files } = await setUp()
     await files.create(await lookAs(files, join(server, 'work', 'a'), 'missing'), Buffer.from('a'))
     const output = await lookAs(files, join(server, 'outputs', 'long'), 'file')
@@ -341,7 +341,7 @@ describe('the server’s own files', () => {
 })
 
 describe('a listing', () => {
-  test('has two levels, in order, without what is hidden; links are not followed', async () => {
+  test('has two levels, in order, without hidden entries; links are not followed', async () => {
     const { home, files } = await setUp()
     for (const name of ['b/c/deeper', 'a', '.hidden']) await mkdir(join(home, name), { recursive: true })
     for (const name of ['z', 'b/.env', 'b/x', '.rc']) await writeFile(join(home, name), '')

@@ -100,7 +100,7 @@ describe('of a URL', () => {
   })
 })
 
-describe('to be made', () => {
+describe('to be created', () => {
   test.each(['a\\b', '..\\', 'C:\\a', 'a%00b', '%2e%2e', '%2E', 'a%2fb', 'a%5Cb', '%252e', '%25252F'])(
     'the name %j is refused',
     (name) => expect(refused(() => refuseToMake(name))).toBe('unsafe_path'),

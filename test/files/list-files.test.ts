@@ -35,7 +35,7 @@ async function pages(bench: JailBench, { recursive = true, limit = 2, between }:
 const PATHS = ['a-b', 'a.txt', 'a/1', 'a/b/2', 'a/b.c', 'b', 'Z', 'é', '.hidden']
 const IN_ORDER = ['.hidden', 'Z', 'a', 'a/1', 'a/b', 'a/b/2', 'a/b.c', 'a-b', 'a.txt', 'b', 'é']
 
-test('tells kind, size and time of each entry', async () => {
+test('reports kind, size and time of each entry', async () => {
   await using bench = await setJail()
   await fill(bench, 'a/b')
   const { items, next_page_id } = await listFiles(bench.jail, ROOT, { recursive: true, limit: 10 })
@@ -54,7 +54,7 @@ test.each([1, 2, 3, 4, 5, 10, 11, 12])('pages of %i give each entry once, in ord
   expect(await pages(bench, { limit, recursive: false })).toEqual(IN_ORDER.filter((path) => !path.includes('/')))
 })
 
-test('what comes and goes meanwhile moves nothing else', async () => {
+test('is stable while files are added and removed', async () => {
   await using bench = await setJail()
   await fill(bench, ...PATHS)
   const seen = await pages(bench, {
@@ -96,7 +96,7 @@ test('a directory of more names than are held at a time is walked whole', async 
   expect(met).toEqual(names)
 })
 
-test('what has not come in whole yet is not shown', async () => {
+test('an incomplete upload is not shown', async () => {
   await using bench = await setJail()
   await fill(bench, '.upload-0123456789abcdef.tmp', '.upload-mine.tmp')
   expect(await pages(bench)).toEqual(['.upload-mine.tmp'])

@@ -82,7 +82,7 @@ describe('a link', () => {
     },
   )
 
-  test('is listed as one, and removed without what it leads to', async () => {
+  test('is listed as a link, and removed without its target', async () => {
     await using bench = await setJail()
     await symlink('../outside', bench.inside('link'))
     await mkdir(bench.inside('dir'))
@@ -187,7 +187,7 @@ describe('the workdir', () => {
     expect(await outcomeOf(() => bench.open())).toBe('workdir_missing')
   })
 
-  test('is held: what is done with it goes where it was, wherever its name leads by now', async () => {
+  test('is held: operations affect the original, wherever its name leads by now', async () => {
     await using bench = await setJail()
     await rename(bench.workdir, `${bench.workdir}.moved`)
     await symlink(bench.outside, bench.workdir)
@@ -204,7 +204,7 @@ describe('the workdir', () => {
   })
 })
 
-describe('what belongs to the server', () => {
+describe('the server’s own files', () => {
   test('does not exist for clients, even inside the workdir; a directory that contains it cannot be removed', async () => {
     await using bench = await setJail()
     await mkdir(bench.inside('app', 'data'), { recursive: true })

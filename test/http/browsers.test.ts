@@ -56,7 +56,7 @@ describe('with an origin allowed', () => {
     },
   )
 
-  test('a route still tells "no such route" from "not with this method"', async () => {
+  test('a route still distinguishes "no such route" from "method not allowed"', async () => {
     await using bench = await setHttp({ http })
     expectProblem(await bench.call('GET', '/nowhere', undefined, { origin: ORIGIN }), 404, 'not_found')
     const answer = await bench.call('DELETE', '/info', undefined, { origin: ORIGIN })
@@ -79,13 +79,13 @@ describe('with an origin allowed', () => {
   })
 })
 
-test('with * any page may call', async () => {
+test('with * any page may call the API', async () => {
   await using http = await setHttp({ http: { corsOrigins: ['*'] } })
   const answer = await http.call('GET', '/info', undefined, { origin: 'http://anything.example' })
   expect(answer.headers['access-control-allow-origin']).toBe('*')
 })
 
-test('nothing in an answer may run, be framed or be taken for another type', async () => {
+test('no response may be executed, framed or interpreted as another type', async () => {
   await using http = await setHttp()
   for (const [url, headers] of [
     ['/info', {}],

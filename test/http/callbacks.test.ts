@@ -76,7 +76,7 @@ test('a callback’s secret is returned when it is created, and never again', as
   }
 })
 
-test('events are delivered as they are in the log, signed, with the headers; of the types that were asked for', async () => {
+test('events are delivered as logged, signed, with the headers, filtered by type', async () => {
   await using it = await setUp()
   const { secret } = await it.made({
     events: ['UserMessage', 'ConfigUpdate'],
@@ -218,7 +218,7 @@ test('an unknown callback is 404 on each route, and one of another conversation 
   expectProblem(await it.http.call('GET', `${it.path}/not-an-id`), 400, 'invalid_request')
 })
 
-test('PUT changes what it names: a masked header stays, those not named go, null takes all events', async () => {
+test('PUT changes the named fields: masked headers are kept, missing ones removed, null selects all events', async () => {
   await using it = await setUp()
   const { path } = await it.made({ events: ['Result'], headers: { 'x-one': TOKEN, 'x-two': 'two' } })
   const put = (body: object) => it.http.call('PUT', path, body)
@@ -257,7 +257,7 @@ test('a disabled one gets nothing, and continues where it stopped; a deleted one
   expectProblem(await it.http.call('GET', path), 404, 'callback_not_found')
 })
 
-test('redeliver goes back, never ahead, and tells where the log ends', async () => {
+test('redeliver moves the cursor back, never ahead, and reports the end of the log', async () => {
   await using it = await setUp()
   const { path } = await it.made()
   await it.say('one')
@@ -344,7 +344,7 @@ describe('with an Idempotency-Key', () => {
     })
   })
 
-  test('of five at once one makes it, and of a deleted one a late request makes no other', async () => {
+  test('of five concurrent requests one creates it, and a late request does not create a deleted one again', async () => {
     await using it = await setUp()
     const answers = await Promise.all(Array.from({ length: 5 }, () => it.create({}, key)))
     const made = answers.filter(({ status }) => status === 201)

@@ -44,7 +44,7 @@ test('there are operations to ask', () => {
   expect(operations.length).toBeGreaterThan(20)
 })
 
-describe('without a key it is 401, and 200 only where the document asks for none:', () => {
+describe('without a key it is 401, and 200 only if the document requires none', () => {
   test.each(table(() => true))('%s', async (_, one) => {
     // From an address of its own, each: so many failures of one would be too many.
     const address = `203.0.113.${operations.indexOf(one) % 256}`
@@ -89,7 +89,7 @@ describe('a body of a type that it does not take is 415:', () => {
   )
 })
 
-describe('a body that is not JSON, or has a field that nobody knows, is 400:', () => {
+describe('a body that is not JSON, or has an unknown field, is 400', () => {
   test.each(table(takesJson))('%s', async (_, one) => {
     expectDocumented(one, await ask(one, pathOf(one), '{"half":'), 400)
     expectDocumented(one, await ask(one, pathOf(one), { no_such_field: 1 }), 400)

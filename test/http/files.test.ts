@@ -115,7 +115,7 @@ describe('PUT', () => {
     expect((await files.get('a')).text).toBe(status === 412 ? 'old' : 'new')
   })
 
-  test('of a file that is not there, with if-match, is refused; with if-none-match it is made', async () => {
+  test('of a missing file, with if-match, is refused; with if-none-match it is created', async () => {
     await using files = await setFiles()
     expectProblem(await files.put('a', 'x', { 'if-match': '*' }), 412, 'precondition_failed')
     expect((await files.put('a', 'x', { 'if-none-match': '*' })).status).toBe(201)
@@ -145,7 +145,7 @@ describe('PUT', () => {
     expect(await readdir(files.workdir)).toEqual([])
   })
 
-  test('takes a secret out of the path it tells, and out of no file', async () => {
+  test('redacts a secret in the path of its event, and in no file', async () => {
     await using files = await setFiles({ secrets: { TOKEN: 'hunter2-hunter2' } })
     const { body } = await files.put('hunter2-hunter2.txt', 'hunter2-hunter2')
     expect(body.path).toBe('<secret:TOKEN>.txt')
@@ -234,7 +234,7 @@ describe('an upload', () => {
     expect(await readdir(files.workdir)).toEqual([])
   })
 
-  test('of two at a time to one path: one of them, whole', async () => {
+  test('of two concurrent ones to one path: one of them, complete', async () => {
     await using files = await setFiles()
     const contents = ['a', 'b', 'c'].map((letter) => letter.repeat(300_000))
     await Promise.all(contents.map((content) => files.upload('path=x', [{ filename: 'x', content }])))
@@ -331,7 +331,7 @@ describe('a download', () => {
     expectProblem(await files.get('a', { range: 'bytes=0-' }), 416, 'range_not_satisfiable')
   })
 
-  test('is not sent again to who has it, and not to who means another', async () => {
+  test('is not sent again to a client that has it, and refused for another version', async () => {
     await using files = await setFiles()
     await files.put('a', TEXT)
     const { headers } = await files.get('a')
@@ -387,7 +387,7 @@ describe('a download', () => {
     ['a.swf', 'application/octet-stream'],
     ['html', 'application/octet-stream'],
     ['.html', 'application/octet-stream'],
-  ])('of %s is %s, to be saved and never run', async (name, type) => {
+  ])('of %s is %s, to be saved and never executed', async (name, type) => {
     await using files = await setFiles()
     await files.put(name, '"<script>alert(1)</script>"')
     for (const method of ['GET', 'HEAD'])
@@ -406,7 +406,7 @@ describe('a download', () => {
     ['a"b.txt', `attachment; filename="a_b.txt"; filename*=UTF-8''a%22b.txt`],
     ['a\r\nX-Y: z', `attachment; filename="a__X-Y: z"; filename*=UTF-8''a%0D%0AX-Y%3A%20z`],
     ["it's (1)*é", `attachment; filename="it's (1)*_"; filename*=UTF-8''it%27s%20%281%29%2A%C3%A9`],
-  ])('of %j says its name', async (name, disposition) => {
+  ])('of %j has its name in the header', async (name, disposition) => {
     await using files = await setFiles()
     const path = encodeURIComponent(name)
     await files.put(path, '')
@@ -438,7 +438,7 @@ describe('a download', () => {
     await expect(download(() => truncate(join(files.workdir, 'a'), 10))).rejects.toThrow('aborted')
   })
 
-  test('of a directory is its archive, without anything that a link leads to', async () => {
+  test('of a directory is its archive, without the targets of links', async () => {
     await using files = await setFiles()
     await files.put('d/a.txt', TEXT)
     await files.put(`d/${'long'.repeat(40)}/b`, 'b')
@@ -653,7 +653,7 @@ describe('a look', () => {
     expectProblem(await files.http.call('GET', `${files.base}/${path}`), status, code)
   })
 
-  test('at what is not ours is refused as everywhere', async () => {
+  test('of the server’s own files is refused as everywhere', async () => {
     await using files = await setFiles()
     const { call } = files.http
     expectProblem(await call('GET', `/conversations/${uuid7()}/files`), 404, 'conversation_not_found')

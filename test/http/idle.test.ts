@@ -39,7 +39,7 @@ test.each(['a stream', 'a socket'])('%s keeps its conversation open, and lets it
   await expect.poll(() => log.ended).toBe('closing')
 })
 
-test('a request opens it again and lets it close afterwards, whatever the answer was', async () => {
+test('a request opens it again and lets it close afterwards, whatever the response', async () => {
   await using http = await setIdle()
   const id = await http.create()
   for (const path of ['', '/events', '/events?limit=wrong', '/files/none']) {

@@ -129,7 +129,7 @@ describe('a stream ticket', () => {
     stream.close()
   })
 
-  test('is refused anywhere else than on a stream, and counts as a wrong key', async () => {
+  test('is refused everywhere except on a stream, and counts as a wrong key', async () => {
     const mine = await http.create(MINE)
     const ticket = await ticketFor({ conversation_id: mine })
     const answer = await http.call('GET', `/conversations/${mine}?ticket=${ticket}`, undefined, NO_KEY)
@@ -226,7 +226,7 @@ test('the cursor that a limited key gets at first does not tell whether others w
 })
 
 describe('a socket whose key comes in its first frame', () => {
-  test('is refused what the key may not see, as it is refused over HTTP', async () => {
+  test('gets the same refusals as over HTTP', async () => {
     const { key } = await keyFor()
     const theirs = await http.create(THEIRS)
     const socket = await connectAs(url, `/conversations/${theirs}/ws`, {})
@@ -255,7 +255,7 @@ describe('a socket whose key comes in its first frame', () => {
     socket.close()
   })
 
-  test('that makes its conversation makes it for the user of its key', async () => {
+  test('that creates its conversation creates it for the user of its key', async () => {
     const { header } = await keyFor()
     const socket = await connectAs(url, '/conversations/ws?create=frame', { headers: header })
     const llm_config = { model: 'scripted', base_url: http.bench.model.baseUrl, api_key: 'the-key-of-a-model' }

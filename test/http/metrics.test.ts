@@ -19,7 +19,7 @@ test('needs the key', async () => {
   expectProblem(await http.call('GET', '/metrics', undefined, { authorization: '' }), 401, 'unauthorized')
 })
 
-test('counts runs, steps, tokens, tool calls and appends, and tells no conversation’s id', async () => {
+test('counts runs, steps, tokens, tool calls and appends, and contains no conversation id', async () => {
   await using http = await setHttp({
     tools: [
       tool('Bash', () => ({ output: 'fine' })),
@@ -52,7 +52,7 @@ test('counts runs, steps, tokens, tool calls and appends, and tells no conversat
   expect([...metrics.keys()].join('\n')).not.toContain(id)
 })
 
-test('the overhead of a step leaves out its tools, and whatever a run waited for', async () => {
+test('the overhead of a step excludes its tools, and all waits of a run', async () => {
   const slow = tool('Bash', async () => {
     await new Promise((resolve) => setTimeout(resolve, 300))
     return { output: 'fine' }
@@ -77,7 +77,7 @@ test('a failing model is counted by the type of its error', async () => {
   expect(metrics.get('agent_server_runs_ended_total{stop_reason="error"}')).toBe(1)
 })
 
-test('counts answers and refused keys, and the streams that are open', async () => {
+test('counts answers and refused keys, and open streams', async () => {
   await using http = await setHttp()
   const id = await http.create()
   await http.call('GET', '/info', undefined, { authorization: 'Bearer no-such-key' })

@@ -160,7 +160,7 @@ test('behind another request, a body without a key is waited for no longer than 
   expect(answers.map(({ status }) => status)).toEqual([200, 401])
 })
 
-test('a client that waits to be asked for its body is asked when its key is right, and not before', async () => {
+test('a client that expects 100 Continue receives it after its key was checked, and not before', async () => {
   await using http = await setHttp()
   const url = await http.listen()
   const body = JSON.stringify({ llm_config: { model: 'm' } })

@@ -20,7 +20,7 @@ test.each(['starting', 'stopping'] as const)('is not while it is %s, and says so
   expect(await probe()).toEqual({ status: 'unavailable', reason })
 })
 
-test('asks the disk once for all who want to know at the same time', async () => {
+test('checks the disk once for all concurrent requests', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'ready-'))
   const probe = createReadiness({ dataDir, phase: () => 'running' })
   await probe()

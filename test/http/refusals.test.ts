@@ -59,7 +59,7 @@ describe('a route', () => {
 
 describe('a URL', () => {
   test.each(['/conversations/%zz', '/%', '/conversations/%c3%28/run'])(
-    'that is not encoded as URLs are is 400: %s',
+    'that is not valid percent-encoding is 400: %s',
     async (url) => {
       await using http = await setHttp()
       const answer = await http.call('GET', url)
@@ -68,7 +68,7 @@ describe('a URL', () => {
     },
   )
 
-  test('with a part as long as a book is 400', async () => {
+  test('with a very long part is 400', async () => {
     await using http = await setHttp()
     expectProblem(await http.call('GET', `/conversations/${'x'.repeat(5000)}`), 400, 'invalid_request')
   })
@@ -112,7 +112,7 @@ describe('a URL', () => {
     [`/conversations/${uuid7()}/events?source=moon`, 'querystring.source'],
     [`/conversations/${uuid7()}/events?since=1700000000`, 'querystring.since'],
     [`/conversations/${uuid7()}/events/stream?deltas=maybe`, 'querystring.deltas'],
-  ])('with a parameter that is wrong or unknown is 400, and says which: %s', async (url, path) => {
+  ])('with an invalid or unknown parameter is 400, and says which: %s', async (url, path) => {
     await using http = await setHttp()
     const answer = await http.call('GET', url)
     expectProblem(answer, 400, 'invalid_request')
@@ -135,7 +135,7 @@ describe('a URL', () => {
   })
 
   test.each(['nonsense', 'W10', Buffer.from('["asc","x"]').toString('base64url')])(
-    'with a page_id that no page gave is 400: %s',
+    'with an invalid page_id is 400: %s',
     async (page_id) => {
       await using http = await setHttp()
       const id = await http.create()
@@ -166,7 +166,7 @@ describe('a body', () => {
     expect(answer.text).not.toContain('hunter2')
   })
 
-  test.each(['null', '[]', '"text"', '7', 'true'])('that is JSON but no object is 400: %s', async (body) => {
+  test.each(['null', '[]', '"text"', '7', 'true'])('that is JSON but not an object is 400: %s', async (body) => {
     await using http = await setHttp()
     expectProblem(await http.call('POST', '/conversations', body), 400, 'invalid_request')
   })
@@ -239,7 +239,7 @@ describe('a body', () => {
   })
 })
 
-describe('what the server has not yet', () => {
+describe('features that the server does not support yet', () => {
   test.each([
     'permission_mode',
     'allowed_tools',
@@ -323,7 +323,7 @@ test.each([
   expectProblem(await http.call('POST', `/conversations/${id}/messages`, { message }), 400, 'invalid_request')
 })
 
-test('a failure of the server tells an id to look for in its log, and nothing of itself', async () => {
+test('a failure of the server returns an id to look for in its log, and no details', async () => {
   await using http = await setHttp({
     deps: {
       createRedactor: () => {

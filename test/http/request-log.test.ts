@@ -12,7 +12,7 @@ const linesOf = (http: HttpBench, msg: string): Line[] =>
 
 const { fingerprint } = createAuthenticator([KEY])(`Bearer ${KEY}`)
 
-test('a request that changes something leaves one line of who did what to which conversation, and no body', async () => {
+test('a request that changes something leaves one line with key, action and conversation, and no body', async () => {
   await using http = await setHttp()
   const id = await http.create({ title: 'hunter2' })
   await http.call(
@@ -40,7 +40,7 @@ test('a request that changes something leaves one line of who did what to which 
   expect(http.bench.logged.join('')).not.toMatch(new RegExp(`hunter2|${KEY}|${OLD_KEY}`))
 })
 
-test('so does a key that is refused, by the fingerprint of what was sent', async () => {
+test('so does a refused key, by its fingerprint', async () => {
   await using http = await setHttp()
   const id = uuid7()
   await http.call('GET', `/conversations/${id}`, undefined, { authorization: 'Bearer no-such-key' })

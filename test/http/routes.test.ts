@@ -40,7 +40,7 @@ describe('the server itself', () => {
     expect((await http.call('GET', '/alive')).status).toBe(200)
   })
 
-  test('tells its version, tools, isolation and limits', async () => {
+  test('reports its version, tools, isolation and limits', async () => {
     await using http = await setHttp()
     expect(checked(await http.call('GET', '/info'), 200, Info)).toEqual(INFO)
   })
@@ -144,13 +144,16 @@ describe('conversations', () => {
     ['GET', '/events/count'],
     ['GET', `/events/${uuid7()}`],
     ['GET', '/events/stream'],
-  ] as [string, string, unknown?][])('that never were are 404, deleted ones 410: %s %s', async (method, path, body) => {
-    await using http = await setHttp()
-    expectProblem(await http.call(method, `/conversations/${uuid7()}${path}`, body), 404, 'conversation_not_found')
-    const id = await http.create()
-    await http.call('DELETE', `/conversations/${id}`)
-    expectProblem(await http.call(method, `/conversations/${id}${path}`, body), 410, 'conversation_deleted')
-  })
+  ] as [string, string, unknown?][])(
+    'that never existed are 404, deleted ones 410: %s %s',
+    async (method, path, body) => {
+      await using http = await setHttp()
+      expectProblem(await http.call(method, `/conversations/${uuid7()}${path}`, body), 404, 'conversation_not_found')
+      const id = await http.create()
+      await http.call('DELETE', `/conversations/${id}`)
+      expectProblem(await http.call(method, `/conversations/${id}${path}`, body), 410, 'conversation_deleted')
+    },
+  )
 })
 
 describe('messages and runs', () => {
@@ -305,7 +308,7 @@ describe('the stream', () => {
     )
   })
 
-  test('is refused beyond as many as may be open on one conversation, until one of them ends', async () => {
+  test('is refused beyond the limit per conversation, until one of them ends', async () => {
     await using http = await setHttp()
     const [id, other] = [await http.create(), await http.create()]
     const url = await http.listen()
@@ -323,7 +326,7 @@ describe('the stream', () => {
     for (const each of streams) each.close()
   })
 
-  test('of a client that went away is ended: nobody is left listening', async () => {
+  test('of a disconnected client is ended: no subscriber is left', async () => {
     await using http = await setHttp()
     const conversation = await http.bench.manager.open(await http.create())
     const before = conversation.log.subscriberCount

@@ -66,7 +66,7 @@ for (const scope of LIMITED) keys.set(scope, await keyFor([scope]))
 const headOf = async (id: string) => (await http.call('GET', `/conversations/${id}`)).body.last_seq as number
 const foreignHead = await headOf(foreign)
 
-describe('without the scope it is 403, whosever the conversation is:', () => {
+describe('without the scope it is 403, for every conversation', () => {
   test.each(protectedOnes)('%s', async (_, one) => {
     const needed = neededFor(one)
     for (const [scope, key] of keys) {
@@ -120,7 +120,7 @@ describe('an admin key may do all that the master key may:', () => {
 })
 
 describe('a key limited to a user', () => {
-  test('lists and counts the conversations of that user only, whatever it asks for', async () => {
+  test('lists and counts the conversations of that user only, whatever the filter', async () => {
     const key = await keyFor(['read'], { user_id: 'user-lists' })
     const own = await http.create({ user_id: 'user-lists' })
     for (const query of ['', '?limit=1', '?status=idle', '?q=', `?created_after=2020-01-01T00:00:00Z`]) {

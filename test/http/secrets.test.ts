@@ -20,7 +20,7 @@ async function setUp(options: Parameters<typeof setHttp>[0] = {}) {
   return { http, id, path, put, names, updates, [Symbol.asyncDispose]: () => http[Symbol.asyncDispose]() }
 }
 
-test('merges what is put, answers names only, and tells names only', async () => {
+test('merges new values, and returns and logs names only', async () => {
   await using it = await setUp()
   expect(await it.names()).toEqual({ items: [], next_page_id: null })
   expect((await it.put({ TOKEN: VALUE, B_2: 'another-value' })).body).toEqual({
@@ -177,7 +177,7 @@ test.each(['GET', 'PUT', 'DELETE'])(
   },
 )
 
-test('a value that was replaced or deleted stays hidden while what was started with it may still say it', async () => {
+test('a replaced or deleted value stays redacted while processes started with it may still print it', async () => {
   let said = ''
   await using it = await setUp({
     tools: [tool('Say', () => ({ output: said }))],

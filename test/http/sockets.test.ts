@@ -33,7 +33,7 @@ async function connect(path: string): Promise<SocketClient> {
   return socket
 }
 
-test('a reader that is too slow is cut off as lagged, has a gapless beginning, and comes back for the rest', async () => {
+test('a reader that is too slow is cut off as lagged, has a gapless beginning, and resumes with its cursor', async () => {
   const { id, log } = await converse()
   const [slow, firehose] = [await connect(`/conversations/${id}/ws`), await connect('/firehose')]
   for (const { ws } of [slow, firehose]) ws.pause()
@@ -58,7 +58,7 @@ test('a reader that is too slow is cut off as lagged, has a gapless beginning, a
   }
 })
 
-test('who goes away leaves no subscriber behind, however it went', async () => {
+test('a disconnected client leaves no subscriber behind, however it disconnected', async () => {
   const { id, log } = await converse()
   const { firehose } = http.bench
   const before = log.subscriberCount
@@ -182,7 +182,7 @@ describe('a socket that has not shown a key', () => {
     return socket
   }
 
-  test('keeps nobody out who has one, however many of them there are', async () => {
+  test('refuses no client with a key, however many of them there are', async () => {
     const waiting = await Promise.all(Array.from({ length: 300 }, () => silent()))
     const inFrame = await browser()
     expect(await inFrame.until(() => true)).toMatchObject({ type: 'ready' })
@@ -206,7 +206,7 @@ describe('a socket that has not shown a key', () => {
     for (const { close } of [...crowd, ...network, other]) close()
   })
 
-  test('counts as a request without a right key, whether it is ended or goes', async () => {
+  test('counts as a request without a valid key, whether it is evicted or disconnects', async () => {
     for (let n = 0; n < MAX_FAILED_KEYS; n++) (await silent()).close()
     await expect
       .poll(async () => (await fetch(`${url}/info`, { headers: { authorization: 'Bearer wrong' } })).status)

@@ -42,7 +42,7 @@ test('a write that fails leaves only the old file', async () => {
   expect(await readdir(directory)).toEqual(['file', 'folder'])
 })
 
-test('what a crash has left of a draft is replaced', async () => {
+test('the remains of a crash are replaced', async () => {
   const directory = await makeDirectory()
   const [path, draft] = [join(directory, 'file'), join(directory, 'draft')]
   await writeFile(draft, 'half of something longer')
@@ -50,6 +50,6 @@ test('what a crash has left of a draft is replaced', async () => {
   expect(await readFile(path, 'utf8')).toBe('whole')
 })
 
-test('to sync a directory that is missing is an error', async () => {
+test('syncing a missing directory is an error', async () => {
   await expect(syncDirectory(join(await makeDirectory(), 'none'))).rejects.toMatchObject({ code: 'ENOENT' })
 })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { makeDirectories } from '../../src/lib/make-directories.ts'
 import { tempDirectory } from '../events/fixtures.ts'
 
-test('makes what is missing, with the mode given, and leaves what is there', async () => {
+test('creates missing directories, with the given mode, and leaves existing ones unchanged', async () => {
   await using directory = await tempDirectory()
   await mkdir(join(directory.path, 'a'), { mode: 0o755 })
   await makeDirectories(join(directory.path, 'a/b/c'), 0o700)
@@ -13,7 +13,7 @@ test('makes what is missing, with the mode given, and leaves what is there', asy
   await makeDirectories(join(directory.path, 'a/b/c'))
 })
 
-test('many may make the same at once', async () => {
+test('concurrent calls for the same path succeed', async () => {
   await using directory = await tempDirectory()
   await Promise.all(Array.from({ length: 20 }, () => makeDirectories(join(directory.path, 'a/b/c/d'))))
   expect((await stat(join(directory.path, 'a/b/c/d'))).isDirectory()).toBe(true)

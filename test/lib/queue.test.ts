@@ -42,7 +42,7 @@ describe('work', () => {
     expect(begun).toEqual(['a1'])
   })
 
-  test('that fails fails its own caller, and releases its slot', async () => {
+  test('that fails affects only its caller, and releases its slot', async () => {
     const queue = new Queue({ limit: 1 })
     const failing = queue.run(() => Promise.reject(new Error('no')))
     const next = queue.run(async () => 'yes')
@@ -51,7 +51,7 @@ describe('work', () => {
     expect([queue.active, queue.waiting]).toEqual([0, 0])
   })
 
-  test('of a key that has used up its share waits, and that of another goes ahead', async () => {
+  test('of a key at its limit waits, and that of another overtakes it', async () => {
     const { begun, run, end } = setUp({ limit: 10, perKey: 2 })
     const all = ['a1', 'a2', 'a3', 'b1'].map((name) => run(name))
     await tick()
@@ -62,7 +62,7 @@ describe('work', () => {
     expect(await Promise.all(all)).toEqual(['a1', 'a2', 'a3', 'b1'])
   })
 
-  test('of keys that wait takes turns', async () => {
+  test('of waiting keys takes turns', async () => {
     const { begun, run, end } = setUp({ limit: 1, perKey: 1 })
     const all = ['a1', 'a2', 'a3', 'b1', 'c1'].map((name) => run(name))
     for (const name of ['a1', 'a2', 'b1', 'c1', 'a3']) await end(name)
@@ -84,7 +84,7 @@ describe('work', () => {
     expect(begun).toEqual(['a1', 'a3'])
   })
 
-  test('that was let in and then aborted begins: it looks at its signal itself', async () => {
+  test('that was admitted and then aborted begins: it handles its signal itself', async () => {
     const { begun, run, end } = setUp({ limit: 1 })
     const abort = new AbortController()
     const first = run('a1')
@@ -98,7 +98,7 @@ describe('work', () => {
 })
 
 describe('places', () => {
-  test('are given in the order in which they were asked for', async () => {
+  test('are given in the order of the requests', async () => {
     const queue = new Queue({ limit: 2 })
     const places = Array.from({ length: 5 }, () => queue.take())
     const order: number[] = []

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Slots } from '../../src/lib/slots.ts'
 
-test('gives as many slots as there are, in all and of one key', () => {
+test('gives as many slots as allowed, in total and per key', () => {
   const slots = new Slots({ limit: 3, perKey: 2 })
   const release = slots.take('a')
   expect([slots.take('a'), slots.take('a')]).toEqual([expect.any(Function), undefined])

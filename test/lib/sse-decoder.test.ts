@@ -35,7 +35,7 @@ describe('an event stream', () => {
     expect(decode('data: a\r', '\ndata: b\r\n\r\ndata: c\r\r')).toMatchObject([{ data: 'a\nb' }, { data: 'c' }])
   })
 
-  test('drops an event that never ended, unless the rest is asked for', () => {
+  test('drops an event that never ended, unless the rest is requested', () => {
     const decoder = createSseDecoder()
     expect(decoder.push('data: a')).toEqual([])
     expect(decoder.rest()).toMatchObject([{ data: 'a' }])

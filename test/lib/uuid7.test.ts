@@ -14,7 +14,7 @@ test('ids ascend in the order of creation, within a millisecond too, without dup
   expect(new Set(ids).size).toBe(ids.length)
 })
 
-test('ids made after the clock jumped back carry the time they were asked for', () => {
+test('ids made after the clock jumped back contain the given time', () => {
   expect(uuid7Time(uuid7(2000))).toBe(2000)
   expect(uuid7Time(uuid7(1000))).toBe(1000)
 })

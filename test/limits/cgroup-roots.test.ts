@@ -32,7 +32,7 @@ test('the own group of version 2 is one, with its controllers', async () => {
   })
 })
 
-test('in a container the group is counted from what is mounted', async () => {
+test('in a container the group is relative to the mount', async () => {
   const root = await makeRoot()
   await makeGroup(join(root, 'inner'), 'memory pids')
   const mountinfo = mountOf('cgroup2', '/docker/0123', root, 'rw')
@@ -48,7 +48,7 @@ test('a server that was started by one that has moved makes its groups where tha
   expect(findRootV2({ cgroup: `0::/unit/${SERVER_LEAF}\n`, mountinfo })?.directory).toBe(join(root, 'unit'))
 })
 
-test('without controllers there is none', async () => {
+test('without controllers there is no root', async () => {
   const root = await makeRoot()
   await makeGroup(root)
   expect(findRootV2({ cgroup: '0::/\n', mountinfo: mountOf('cgroup2', '/', root, 'rw') })).toBeUndefined()
@@ -67,7 +67,7 @@ test('in version 1 there is one for each hierarchy, also where several controlle
   ])
 })
 
-test.skipIf(process.getuid!() === 0)('where one may not write there is none', async () => {
+test.skipIf(process.getuid!() === 0)('without write permission there is no root', async () => {
   const root = await makeRoot()
   await makeGroup(root, 'memory')
   await chmod(root, 0o500)

@@ -19,7 +19,7 @@ async function makeRoots(): Promise<[string, string]> {
 
 const bytesOf = async (roots: readonly string[]) => (await measureDisk(PROGRAMS, roots)).bytes
 
-test('counts blocks and not lengths, hard links once, and what links lead to not at all', async () => {
+test('counts blocks and not lengths, hard links once, and the targets of links not at all', async () => {
   const [a, b] = await makeRoots()
   const empty = await bytesOf([a, b])
   await writeFile(join(a, 'one'), Buffer.alloc(MIB, 1))
@@ -33,7 +33,7 @@ test('counts blocks and not lengths, hard links once, and what links lead to not
   expect(await findLargest(PROGRAMS, [a, b])).toEqual([[join(a, 'one'), MIB]])
 })
 
-test('counts files that have no bytes', async () => {
+test('counts empty files', async () => {
   const [a] = await makeRoots()
   const before = await bytesOf([a])
   for (let i = 0; i < 100; i++) await writeFile(join(a, `${i}`), '')
@@ -55,7 +55,7 @@ test('finds files that have no name any more, while a process has them open', as
   expect((await measureNameless([process.pid], [a, b])) - before).toBe(MIB)
 })
 
-test('a quota is exceeded by what is written, and no more once it is deleted', async () => {
+test('a quota is exceeded by written files, and not after they are deleted', async () => {
   const roots = await makeRoots()
   const quota = new DiskQuota({
     limitBytes: 2 * MIB,
@@ -75,7 +75,7 @@ test('a quota is exceeded by what is written, and no more once it is deleted', a
   expect(await quota.room()).toBeGreaterThan(MIB)
 })
 
-test('what the server writes itself counts at once', async () => {
+test('bytes written by the server count immediately', async () => {
   const roots = await makeRoots()
   const options = { limitBytes: 2 * MIB, roots: () => roots, programs: PROGRAMS, pids: async () => [] }
   const quota = new DiskQuota({ ...options, isBusy: () => false })

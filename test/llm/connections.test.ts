@@ -59,7 +59,7 @@ test.each([
 })
 
 describe('an endpoint that accepts and stays silent', () => {
-  test.each(['http', 'https'])('%s: an abort is heard at once', async (scheme) => {
+  test.each(['http', 'https'])('%s: an abort takes effect immediately', async (scheme) => {
     await using endpoint = await startSilentEndpoint()
     const stop = new AbortController()
     const stopped = new Error('stopped')

@@ -53,7 +53,7 @@ describe('the headers', () => {
   })
 })
 
-describe('what a name tells', () => {
+describe('the model name selects', () => {
   test.each(['o1', 'o3-mini', 'gpt-5', 'openai/gpt-5.1-codex', 'gpt-6'])('%s refuses max_tokens', (model) => {
     expect(isOpenAiReasoningModel(model)).toBe(true)
   })

@@ -126,7 +126,7 @@ describe('a refusal is classified by what providers really say', () => {
 })
 
 describe('the message of an error', () => {
-  test('says what to do and what the provider said', async () => {
+  test('says what to do and quotes the provider', async () => {
     const { error } = await askScript([{ status: 401, error: { message: 'Nope.' } }])
     expect(error?.message).toBe(
       'The provider refused the credentials: check llm_config.api_key. It said (HTTP 401): Nope.',
@@ -185,7 +185,7 @@ describe('a connection that fails', () => {
     expect(`${error?.message}${error?.stack}`).not.toContain(KEY)
   })
 
-  test('with a redirect is not followed, key and all', async () => {
+  test('with a redirect is not followed, so the key is not sent elsewhere', async () => {
     await using other = await startScriptedModel([{ text: 'stolen' }])
     const headers = { location: `${other.baseUrl}/chat/completions` }
     const { error } = await askScript([{ status: 307, headers }], { api_key: KEY })
@@ -194,7 +194,7 @@ describe('a connection that fails', () => {
   })
 })
 
-describe('what an endpoint cannot do', () => {
+describe('an unsupported feature of an endpoint', () => {
   test.each([
     'registry.ollama.ai/library/gemma2:2b does not support tools',
     'No endpoints found that support tool use. To learn more about provider routing, visit',

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createGrowingBytes } from '../../src/llm/growing-bytes.ts'
 
-test('is the UTF-8 of all that was appended, whatever its length', () => {
+test('is the UTF-8 of all appended text, whatever its length', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'grapheme', maxLength: 5000 }), { maxLength: 20 }), (texts) => {
       const growing = createGrowingBytes()

@@ -100,7 +100,7 @@ test.each([
   expect(error?.message).toMatch(/HTTP 400/)
 })
 
-test('an error in the stream that is spaces is judged at once', async () => {
+test('an error in the stream that consists of spaces is classified fast', async () => {
   const { error } = await askScript([
     rawTurn(delta({ content: 'a' }), { error: { message: `${' '.repeat(100_000)}x` } }, stop),
   ])
@@ -134,14 +134,14 @@ test('text and reasoning that alternate in one read are one delta each', async (
   ])
 })
 
-test('what came in one read before a failure is shown', async () => {
+test('text in the same read before a failure is shown', async () => {
   const shown: string[] = []
   const failing = [delta({ content: 'a' }), delta({ content: 'b' }), { error: { message: 'gone' } }].map(event).join('')
   await expect(deltasOf(failing, (text) => void shown.push(text))).rejects.toThrow('reported an error')
   expect(shown).toEqual(['ab'])
 })
 
-test('the event loop has its turns between the deltas of one read, whatever they cost their reader', async () => {
+test('the event loop runs between the deltas of one read, however slow their reader is', async () => {
   const calls = callsOf(Array.from({ length: 100 }, (_, index) => [index, '{}']))
   const loop = { turns: 0, isOver: false }
   const counting = (async () => {

@@ -140,7 +140,7 @@ describe.each(Object.entries(ANSWERS))('an answer with %s', (_, { bytes, headers
     expect(shownText(deltas)).toBe(expected.text)
   })
 
-  test('that is cut anywhere is the whole answer, or a failure that keeps what was said', async () => {
+  test('that is truncated anywhere is the complete answer, or a failure that keeps the text so far', async () => {
     const step = Math.ceil(bytes.length / effort(40, bytes.length))
     await cutEverywhere(bytes, { how: 'close', step, ...(headers && { headers }) }, ({ answer, error, deltas }) => {
       const shown = shownText(deltas)
@@ -158,7 +158,7 @@ test.each([
   ['deflate', deflateSync],
   ['br', brotliCompressSync],
   ['zstd', zstdCompressSync],
-])('%s is decoded in answers and in errors, though nobody asked for it', async (encoding, encode) => {
+])('%s is decoded in answers and in errors, although it was not requested', async (encoding, encode) => {
   const headers = { 'content-encoding': encoding }
   const script = inOrder([
     { raw: [encode(Buffer.from([...plain, DONE].join('')))], headers },
@@ -198,7 +198,7 @@ describe.each(Object.entries(FAILURES))('a failure reported by %s', (_, { bytes 
     expect(error?.partial?.text ?? '').toBe(shownText(deltas))
   })
 
-  test('is never an answer, wherever it is cut', async () => {
+  test('is never an answer, wherever it is truncated', async () => {
     const step = Math.ceil(bytes.length / effort(20, bytes.length))
     await cutEverywhere(bytes, { how: 'close', step }, ({ error, deltas }) => {
       expect(error?.partial?.text ?? '').toBe(shownText(deltas))

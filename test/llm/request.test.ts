@@ -31,7 +31,7 @@ describe('a request', () => {
     })
   })
 
-  test('carries what was set, and extra_body over it', async () => {
+  test('contains the configured fields, overridden by extra_body', async () => {
     const config = {
       temperature: 0,
       top_p: 0.9,
@@ -148,7 +148,7 @@ describe('a request', () => {
     expect(body.messages[3]).toEqual({ role: 'tool', tool_call_id: 'a', content: 'ok' })
   })
 
-  test('holds no half of a character: those become U+FFFD, wherever they stand', async () => {
+  test('contains no half of a character: those become U+FFFD, wherever they are', async () => {
     const half = 'a\ud83d b'
     await using model = await startScriptedModel(() => ({ text: 'done' }))
     const messages: ModelMessage[] = [

@@ -54,7 +54,7 @@ describe('an answer that broke off', () => {
     chunk_delay_ms: 5,
   })
 
-  test('after text, reasoning or tool input is repeated, and the shown deltas are taken back', async () => {
+  test('after text, reasoning or tool input is repeated, and the shown deltas are withdrawn', async () => {
     const call = { tool_calls: [{ index: 0, id: 'a', function: { name: 'Bash', arguments: '{"x' } }] }
     const broken = cut({ reasoning_content: 'hm' }, { content: 'I will ' }, call)
     const { answer, deltas, requests } = await askScript([broken, done], { num_retries: 1 })
@@ -123,7 +123,7 @@ describe('the wait before a retry', () => {
     }
   })
 
-  test('is what the provider asks for, in seconds, milliseconds or as a date', () => {
+  test('respects the provider’s Retry-After, in seconds, milliseconds or as a date', () => {
     expect(wait({ 'retry-after': '7' })).toBe(7000)
     expect(wait({ 'retry-after': '0.5' })).toBe(500)
     expect(wait({ 'retry-after': '7', 'retry-after-ms': '1250' })).toBe(1250)
@@ -162,13 +162,13 @@ describe('time', () => {
     expect(error?.message).toContain('llm_config.timeout')
   })
 
-  test('of a whole answer counts, not only until it begins', async () => {
+  test('of a whole answer counts until its end', async () => {
     const { error } = await askScript([{ text: 'a b c d e f g h', chunk_delay_ms: 100 }], { timeout: 0.4 })
     expect(error).toMatchObject({ type: 'network' })
     expect(error?.partial?.text).toMatch(/^a/)
   })
 
-  test('without a word ends a stream that had begun', async () => {
+  test('of a silent stream ends it', async () => {
     const turn = { raw: [event(delta({ content: 'Well' }))], hang: true }
     await using model = await startScriptedModel([turn])
     const { error } = await ask(chatWith(model, {}, { idleTimeoutMs: 100 }))

@@ -52,7 +52,7 @@ describe('reasoning', () => {
     expect(answer).toMatchObject({ reasoning: 'let me see', text: 'a' })
   })
 
-  test('is taken once when a vendor sends it under both names', async () => {
+  test('is read once if a vendor sends it under both names', async () => {
     const { answer } = await askScript([rawTurn(delta({ reasoning: 'x', reasoning_content: 'x' }), stop)])
     expect(answer?.reasoning).toBe('x')
   })
@@ -70,7 +70,7 @@ describe('tool calls', () => {
     expect(calls).toEqual([{ id: 'a', name: 'Bash', arguments: '{"command":"echo \\u00e9\\n"}' }])
   })
 
-  test('may be interleaved by index, and their deltas say which is which', async () => {
+  test('may be interleaved by index, and their deltas identify their call', async () => {
     const { deltas, answer } = await askScript([
       rawTurn(
         call({ index: 0, id: 'a' }, { name: 'Bash', arguments: '{"x":' }),
@@ -129,7 +129,7 @@ describe('tool calls', () => {
     ])
   })
 
-  test('that all have index 0 are told apart by their ids', async () => {
+  test('that all have index 0 are distinguished by their ids', async () => {
     const calls = await callsOf(
       call({ index: 0, id: 'a' }, { name: 'Bash', arguments: '{"x":1}' }),
       call({ index: 0, id: 'b' }, { name: 'Bash', arguments: '{"x":2}' }),
@@ -138,7 +138,7 @@ describe('tool calls', () => {
     expect(calls.map((each) => each.arguments)).toEqual(['{"x":1}', '{"x":2}'])
   })
 
-  test('without index and id are told apart by their whole arguments', async () => {
+  test('without index and id are distinguished by their complete arguments', async () => {
     const calls = await callsOf(
       call({}, { name: 'Bash', arguments: '{"x":1}' }),
       call({}, { name: 'Bash', arguments: '{"x":2}' }),
@@ -166,7 +166,7 @@ describe('tool calls', () => {
     expect(calls).toEqual([{ id: 'a', name: 'Bash', arguments: '{"x":1}' }])
   })
 
-  test('that come whole once more at the end are one call', async () => {
+  test('that are repeated completely at the end are one call', async () => {
     const whole = call({ index: 0, id: 'a' }, { name: 'Bash', arguments: '{"x":1}' })
     expect(await callsOf(whole, whole, toolCalls)).toHaveLength(1)
   })
@@ -242,7 +242,7 @@ describe('the end of an answer', () => {
     expect(answer?.text).toBe('yes')
   })
 
-  test('without any mark of it is a cut, not an answer', async () => {
+  test('without an end marker is truncated, not an answer', async () => {
     const { error } = await askScript([{ raw: [event(delta({ content: 'I will now' }))] }])
     expect(error).toMatchObject({ type: 'network', retryable: true, partial: { text: 'I will now' } })
   })
@@ -316,7 +316,7 @@ describe('usage', () => {
     expect((await askScript([{ text: 'a', usage: huge }])).answer?.usage).toEqual(none)
   })
 
-  test('counts reasoning as output also where the provider leaves it out of the completion', async () => {
+  test('counts reasoning as output even if the provider excludes it from the completion', async () => {
     const { answer } = await askScript([
       {
         text: 'a',
@@ -337,7 +337,7 @@ describe('usage', () => {
     expect((await askScript([{ text: 'a', usage }], { input_cost_per_token: 1 })).answer?.costUsd).toBeUndefined()
   })
 
-  test('has a cost that is a number, whatever the prices are', async () => {
+  test('has a numeric cost, whatever the prices are', async () => {
     const prices = { input_cost_per_token: 1e308, output_cost_per_token: 1e308 }
     expect((await askScript([{ text: 'a', usage }], prices)).answer?.costUsd).toSatisfy(Number.isFinite)
   })

@@ -103,13 +103,13 @@ describe('a request that is passed on', () => {
     return Buffer.from(request!.head).toString('latin1')
   }
 
-  test('names the host of its URL, whatever it said before', () => {
+  test('replaces the Host header by the host of its URL', () => {
     expect(head('GET http://a.example:8080/x?y HTTP/1.1', 'Host: b.example', 'X-Y: é')).toBe(
       'GET /x?y HTTP/1.1\r\nHost: a.example:8080\r\nX-Y: é\r\nConnection: close\r\n\r\n',
     )
   })
 
-  test('tells nothing that was meant for the proxy', () => {
+  test('does not forward headers meant for the proxy', () => {
     const sent = [
       'Proxy-Authorization: Basic eA==',
       'Proxy-Connection: keep-alive',
@@ -127,7 +127,7 @@ describe('a request that is passed on', () => {
     )
   })
 
-  test('stays what it is when it has a body', () => {
+  test('is not upgraded if it has a body', () => {
     const sent = ['Upgrade: h2c', 'Connection: Upgrade', 'Content-Length: 4']
     expect(head('POST http://a.example/ HTTP/1.1', ...sent)).toBe(
       'POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 4\r\nConnection: close\r\n\r\n',

@@ -36,7 +36,7 @@ describe('a host that is asked about', () => {
     asks.close()
   })
 
-  test('is denied when nobody decides, when the server stops, and when it cannot be stored', async () => {
+  test('is denied if there is no decision, if the server stops, and if it cannot be stored', async () => {
     expect(await setUp(1).asks.ask(host('a.example'), 443)).toEqual({ behavior: 'deny', by: 'timeout' })
     const { asks } = setUp()
     const waiting = asks.ask(host('a.example'), 443)
@@ -56,7 +56,7 @@ describe('a host that is asked about', () => {
     await second
   })
 
-  test('is denied at once when too many others wait', async () => {
+  test('is denied immediately if too many others wait', async () => {
     const { asks, asked } = setUp()
     const all = Array.from({ length: 1000 }, (_, i) => asks.ask(host(`h${i}.example`), 443))
     expect(await all[999]).toBeUndefined()

@@ -83,7 +83,7 @@ describe('a decision', () => {
     expect(verdict(policy, 'other.example')).toBe('ask')
   })
 
-  test('the ceiling holds, and nobody is asked about what it refuses', () => {
+  test('the ceiling applies, and users are not asked about what it refuses', () => {
     const asking: NetworkPolicy = { mode: 'allowlist', allow: ['a.example', 'b.example'], ask: true }
     expect(verdict(asking, 'a.example', 443, allowlist('a.example'))).toBe('allow')
     expect(verdict(asking, 'b.example', 443, allowlist('a.example'))).toBe('deny')

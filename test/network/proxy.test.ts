@@ -154,7 +154,7 @@ test('a server that agrees to change the protocol gets all that the client says'
   expect(await text(socket)).toMatch(/^HTTP\/1\.1 101 .*early late$/s)
 })
 
-test('what is refused is answered with the reason, and reaches nobody', async () => {
+test('a refused connection gets the reason, and is not made', async () => {
   let reached = 0
   const judge = (): Judgement => ({ allowed: false, reason: 'it is not on the list', advice: 'Ask for it.' })
   const { exchange, port, seen } = await setUp(() => reached++, { judge })

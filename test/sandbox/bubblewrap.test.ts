@@ -92,7 +92,7 @@ describe('of the server’s files a shell sees', () => {
     expect(seen).toEqual([...own, join(place.dataDir, 'sessions'), place.workdirBase].sort())
   })
 
-  test('nothing by a link, nor by moving what is in its way', async () => {
+  test('nothing through a link, nor by moving directories', async () => {
     const place = await setPlace()
     const { run } = await place.open()
     for (const path of [...place.secrets, place.keyFile]) {
@@ -121,7 +121,7 @@ describe('of the server’s files a shell sees', () => {
     expect(await readFile(target, 'utf8')).toBe(KEY)
   })
 
-  test('no key file, wherever it lies', async () => {
+  test('no key file, wherever it is', async () => {
     const place = await setPlace()
     const { run } = await place.open()
     expect(await run(`cat ${place.keyFile}`)).toMatchObject({ exitCode: 1, stdout: '' })
@@ -315,7 +315,7 @@ describe('what a shell leaves behind', () => {
     return lines.filter((line) => line === `sleep\0${seconds}\0`).length
   }
 
-  test('is dead when the close resolves, whatever it did to be forgotten', async () => {
+  test('is dead when the close resolves, however it tried to hide', async () => {
     const { run, shells } = await (await setPlace()).open()
     await run(DAEMON)
     await eventually(async () => (await daemons()) === 1)
@@ -378,14 +378,14 @@ test('normal work continues inside the sandbox', async () => {
 })
 
 describe('looking for bubblewrap', () => {
-  test('tells that it is not installed', async () => {
+  test('reports that it is not installed', async () => {
     const place = await setPlace()
     expect(await findBubblewrap({ ...place.whole, path: place.root })).toEqual({
       missing: 'bubblewrap is not installed: there is no bwrap on PATH',
     })
   })
 
-  test('tells in its own words why it does not work', async () => {
+  test('quotes why it does not work', async () => {
     const place = await setPlace()
     const words = 'bwrap: No permissions to create new namespace: Operation not permitted'
     await writeFile(join(place.root, 'bwrap'), `#!/bin/sh\necho ${words} >&2; exit 1\n`, { mode: 0o755 })

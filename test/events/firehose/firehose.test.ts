@@ -85,7 +85,7 @@ describe('the firehose', () => {
     life = startLife(directory.path, ids)
   }
 
-  test('tells the events of all conversations, those at rest too, without opening them', async () => {
+  test('delivers the events of all conversations, including idle ones, without opening them', async () => {
     const [first, second] = await Promise.all(ids.slice(0, 2).map((id) => life.create(id)))
     await first!.append([message('a'), message('b')])
     await second!.append([message('c')])
@@ -100,7 +100,7 @@ describe('the firehose', () => {
     expect((await life.open(ids[0]!)).head).toBe(2)
   })
 
-  test('goes over from what was to what happens in the order it was stored in, and a cursor is good for any later life', async () => {
+  test('switches from backlog to live events in the order of storage, and a cursor stays valid after restarts', async () => {
     const logs = await Promise.all(ids.map((id) => life.create(id)))
     const random = createRandom(7)
     let expected: string[] = []
@@ -126,7 +126,7 @@ describe('the firehose', () => {
     }
   })
 
-  test('gives two readers the same order, and to each what is after its own cursor', async () => {
+  test('gives two readers the same order, and each the events after its own cursor', async () => {
     const logs = await Promise.all(ids.map((id) => life.create(id)))
     await Promise.all(logs.flatMap((log) => Array.from({ length: 50 }, (_, i) => log.append([message(`${i}`)]))))
     const all = await take(life.firehose, 150, '0')
@@ -136,7 +136,7 @@ describe('the firehose', () => {
     expect(await take(life.firehose, 150, '0')).toEqual(all)
   })
 
-  test('what of its index a crash has cut off or torn, it finds in the logs again', async () => {
+  test('restores index entries that a crash has lost or torn from the logs', async () => {
     const logs = await Promise.all(ids.map((id) => life.create(id)))
     await Promise.all(logs.flatMap((log) => Array.from({ length: 10 }, (_, i) => log.append([message(`${i}`)]))))
     const all = await take(life.firehose, 30, '0')
@@ -257,7 +257,7 @@ describe('the firehose', () => {
     expect(keysOf(seen)).toEqual([...keys(ids[0]!, 1, 10), ...keys(ids[0]!, 6, 10)])
   })
 
-  test('deltas keep their place among the events, and who joins in the middle of a message has its beginning once', async () => {
+  test('deltas keep their order among the events, and a reader who joins during a message gets its beginning once', async () => {
     const log = await life.create(ids[0]!)
     await log.append([message('a')])
     using early = await life.firehose.open()
@@ -299,7 +299,7 @@ describe('the firehose', () => {
     expect(keysOf(live).filter((key) => key.startsWith(ids[0]!))).toEqual(keys(ids[0]!, 2, 302))
   })
 
-  test('leaves no subscriber behind, and does nothing while nobody has asked for it', async () => {
+  test('leaves no subscriber behind, and does nothing without readers', async () => {
     const log = await life.create(ids[0]!)
     await log.append([message('a')])
     await expect(stat(indexOf(directory.path))).rejects.toThrow(/ENOENT/)

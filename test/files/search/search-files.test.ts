@@ -100,7 +100,7 @@ describe.each(ENGINES)('by content, with %s', (_name, ripgrep) => {
     expect(linesOf(await search(bench, query, ripgrep))).toEqual(found)
   })
 
-  test('of a long line, shows what is around; of one that is very long, that it is there', async () => {
+  test('of a long line, shows the context; of a very long one, only its line number', async () => {
     await using bench = await setJail()
     await fill(bench, { a: `${'x'.repeat(2000)}needle${'y'.repeat(2000)}`, b: `${'z'.repeat(600_000)}needle` })
     const [long, huge] = (await search(bench, { content: 'needle' }, ripgrep)).items
@@ -108,7 +108,7 @@ describe.each(ENGINES)('by content, with %s', (_name, ripgrep) => {
     expect(huge).toEqual({ path: 'b', type: 'file', line: 1 })
   })
 
-  test('takes secrets out of what it shows', async () => {
+  test('redacts secrets in its results', async () => {
     await using bench = await setJail()
     await fill(bench, { a: `token=hunter2-hunter2 ${'x'.repeat(3000)}` })
     const redact = (line: string) => line.replaceAll('hunter2-hunter2', '<secret:T>')
@@ -123,7 +123,7 @@ describe.each(ENGINES)('by content, with %s', (_name, ripgrep) => {
     expect(linesOf(await search(bench, { content: 'canary' }, ripgrep))).toEqual([])
   })
 
-  test('ends when its time is over, with what it has', async () => {
+  test('ends at its time limit, with the results so far', async () => {
     await using bench = await setJail()
     await fill(bench, { a: 'foo', b: 'foo' })
     const { truncated } = await search(bench, { content: 'foo' }, ripgrep, { signal: AbortSignal.abort() })
@@ -131,7 +131,7 @@ describe.each(ENGINES)('by content, with %s', (_name, ripgrep) => {
   })
 })
 
-describe('what hostile files can do to a search', () => {
+describe('a search in malicious files', () => {
   const MIB = 1024 * 1024
 
   test.each(ENGINES)('an endless line costs neither memory nor the other files, with %s', async (_name, ripgrep) => {
@@ -198,7 +198,7 @@ describe('what hostile files can do to a search', () => {
   })
 })
 
-test('both find the same in the same order, whatever the tree and wherever the text lies', async () => {
+test('both return the same results in the same order, whatever the tree and the position of the text', async () => {
   await using bench = await setJail()
   const random = createRandom(20_260_101)
   const words = ['needle', 'NEEDLE', 'neeedle', 'x', 'nee\ndle', '\n', ' ', 'é', '\r\n', 'needl', 'y'.repeat(700)]

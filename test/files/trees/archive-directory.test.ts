@@ -6,7 +6,7 @@ import { archiveDirectory } from '../../../src/files/trees/archive-directory.ts'
 import { parseJailPath } from '../../../src/files/jail-path.ts'
 import { outcomeOf, setJail } from '../jail-fixture.ts'
 
-test('an archive holds every file as it is, whatever its name', async () => {
+test('an archive contains every file unchanged, whatever its name', async () => {
   await using bench = await setJail()
   await mkdir(bench.inside('d', 'e'), { recursive: true })
   await writeFile(bench.inside('d', 'e', 'größe\n'), 'x'.repeat(1_000_000))
@@ -22,7 +22,7 @@ test('an archive holds every file as it is, whatever its name', async () => {
   ).toBe('755')
 })
 
-test('a file that shrinks while it is archived keeps its place: what is lost is zeros', async () => {
+test('a file that shrinks while it is archived keeps its size: missing bytes are zeros', async () => {
   await using bench = await setJail()
   const size = 40_000_000
   await writeFile(bench.inside('a'), '')
@@ -39,7 +39,7 @@ test('a file that shrinks while it is archived keeps its place: what is lost is 
   expect(execFileSync('tar', ['xzOf', '-', 'a'], { input, maxBuffer: 2 * size }).length).toBe(size)
 })
 
-test('an archive that nobody reads, or not to its end, leaves nothing open', async () => {
+test('an archive that is not read to its end leaves nothing open', async () => {
   await using bench = await setJail()
   await writeFile(bench.inside('a'), Buffer.alloc(5_000_000, 'abc'))
   const unread = await archiveDirectory(await bench.open(), parseJailPath(''))

@@ -143,7 +143,7 @@ describe('a file with holes', () => {
     expect(await blocksOf(path)).toBeLessThan(1_000_000)
   })
 
-  test('counts with its full size: none is read for longer than the limit allows', async () => {
+  test('counts with its full size: no file is read beyond the limit', async () => {
     await truncate(await touched(join(from, 'terabyte')), 1024 ** 4)
     await expect(copyTree(from, to, options)).rejects.toMatchObject({ code: 'workdir_too_large' })
     expect(await readdir(to)).toEqual([])

@@ -15,7 +15,7 @@ function list(...parts: Buffer[]): string[] {
     .split('\n')
 }
 
-test('what tar reads is what was written: kinds, rights, times, sizes', () => {
+test('tar reads what was written: kinds, permissions, times, sizes', () => {
   const content = Buffer.from('hello')
   const lines = list(
     tarHeader(entry('dir', { kind: 'directory', mode: 0o755 })),
@@ -41,7 +41,7 @@ test('a name need not be text', () => {
   expect(list(tarHeader(entry(Buffer.from([0x61, 0xff]))))[0]).toMatch(/ a\\377$/)
 })
 
-test('a file may be larger than the old form can say', () => {
+test('a file may be larger than the old format can express', () => {
   const size = 10 * 1024 ** 3
   const header = tarHeader(entry('large', { size }))
   expect(header.includes(`size=${size}\n`)).toBe(true)

@@ -27,7 +27,7 @@ test('requests without a right key are refused once there were too many from the
   )
 })
 
-test('other addresses are not, but those of one IPv6 network are one', async () => {
+test('other addresses are not, but one IPv6 network counts as one address', async () => {
   await using bench = await setHttp({ http })
   await failTooOften(bench)
   expectProblem(await guess(bench, '203.0.113.10'), 401, 'unauthorized')

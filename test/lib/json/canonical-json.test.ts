@@ -35,7 +35,7 @@ test.each([
   expect(canonicalJson(JSON.parse(text))).toBe(canonical)
 })
 
-test('is JSON of the same value, and the same text in whatever order the keys came', () => {
+test('is JSON of the same value, and the same text for any order of the keys', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const text = canonicalJson(value)
@@ -45,7 +45,7 @@ test('is JSON of the same value, and the same text in whatever order the keys ca
   )
 })
 
-test('what is different has another text', () => {
+test('different values have different texts', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
       const [left, right] = [a, b].map((value) => JSON.parse(JSON.stringify(value)) as unknown)

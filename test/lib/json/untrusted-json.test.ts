@@ -3,7 +3,7 @@ import { ComplexJson, parseUntrustedJson, refuseComplexJson } from '../../../src
 
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
 
-describe('JSON of somebody else', () => {
+describe('untrusted JSON', () => {
   test.each([
     ['100 levels', nested(100)],
     ['50,000 values', `[${'0,'.repeat(49_998)}0]`],

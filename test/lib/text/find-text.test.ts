@@ -30,7 +30,7 @@ test('finds what indexOf finds, overlapping ones too', () => {
   )
 })
 
-test('in a text of many windows finds the same, also over their borders, in steps or at once', async () => {
+test('in a text of many windows finds the same, also across their borders, in steps or at once', async () => {
   const unit = `${'a'.repeat(40)}b`
   const wanted = unit.repeat(3)
   const text = unit.repeat(6000)
@@ -52,7 +52,7 @@ test('finds short texts, texts beyond ASCII, and nothing', () => {
   expect(indexOfText('€'.repeat(100), wanted)).toBe(-1)
 })
 
-test('ignoring whitespace, finds what is found without any', () => {
+test('ignoring whitespace, finds the same as in texts without any', () => {
   fc.assert(
     fc.property(text('ab \n\u00a0', 0, 40), text('ab \t', 1, 5), (all, wanted) => {
       const [bareAll, bare] = [all.replaceAll(/\s/g, ''), wanted.replaceAll(/\s/g, '')]

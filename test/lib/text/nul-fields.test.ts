@@ -10,7 +10,7 @@ function split(bytes: Uint8Array, cuts: readonly number[], maxLength: number): (
   return fields
 }
 
-test('fields come whole and in order, whatever pieces they come in; one that is too long comes as nothing', () => {
+test('fields are complete and in order, however the chunks are split; one that is too long is undefined', () => {
   const field = fc.string({ unit: fc.constantFrom('a', 'b', '\n'), maxLength: 12 })
   fc.assert(
     fc.property(fc.array(field), fc.array(fc.nat()), (fields, cuts) => {

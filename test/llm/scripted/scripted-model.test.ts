@@ -26,7 +26,7 @@ async function play(script: Script, ...requests: LlmRequest[]): Promise<(string 
 describe('a script of turns', () => {
   const turns = [{ text: 'one' }, { text: 'two' }]
 
-  test('is played by the answers in the conversation, for any number of them at once', async () => {
+  test('is selected by the answers in the conversation, for any number of conversations at once', async () => {
     const first = with_(said('a'))
     const second = with_(said('a'), answered, said('b'))
     expect(await play(turns, first, first, second, first, second)).toEqual(['one', 'one', 'two', 'one', 'two'])
@@ -66,7 +66,7 @@ test('replies are chosen by the words of the user and start over with each messa
   expect(await play(script, ...requests)).toEqual(['oak', 'elm', 'what?', 'oak'])
 })
 
-test('a script in order counts requests, and a function may do as it likes', async () => {
+test('a script in order counts requests, and a function may choose freely', async () => {
   const same = with_(said('a'))
   expect(await play(inOrder([{ text: 'one' }, { text: 'two' }]), same, same, same)).toEqual(['one', 'two', 'config'])
   expect(await play(({ attempt }) => ({ text: `${attempt}` }), same, same)).toEqual(['0', '1'])
@@ -109,7 +109,7 @@ describe('a script in a file', () => {
     }
   }
 
-  test('is what a script is', async () => {
+  test('is a valid script', async () => {
     const turns = [{ text: 'hello', calls: [{ name: 'Bash', arguments: { command: 'ls' } }] }]
     expect(await load(JSON.stringify(turns))).toEqual(turns)
     expect(await load(JSON.stringify({ replies: [{ turns }] }))).toEqual({ replies: [{ turns }] })
