@@ -38,6 +38,9 @@ export const BROWSERS = [
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ]
 
+/** Where Debian puts it is not in the PATH of every user. */
+export const NGINX = ['nginx', '/usr/sbin/nginx']
+
 /** @type {Need[]} */
 const SERVER_NEEDS = [
   command('bash'),
@@ -62,6 +65,7 @@ const TEST_NEEDS = [
     },
     packages: { apt: isUbuntu() ? 'chromium-browser' : 'chromium', dnf: 'chromium', brew: '--cask chromium' },
   },
+  command('caddy'),
   command('curl'),
   command('diff', { apt: 'diffutils', dnf: 'diffutils' }),
   command('git'),
@@ -70,6 +74,11 @@ const TEST_NEEDS = [
     name: 'asm/unistd.h',
     isThere: () => process.platform !== 'linux' || existsSync('/usr/include/asm-generic/unistd.h'),
     packages: { apt: 'linux-libc-dev', dnf: 'kernel-headers' },
+  },
+  {
+    name: 'nginx',
+    isThere: () => findCommand(NGINX) !== undefined,
+    packages: { apt: 'nginx', dnf: 'nginx', brew: 'nginx' },
   },
   {
     name: 'pip',
@@ -136,7 +145,9 @@ function findMissing(needs, manager) {
 function install(packages, prefix) {
   process.stdout.write(`Installing Debian packages that are missing: ${packages}\n`)
   for (const line of [UPDATE, INSTALL.apt(packages)]) {
-    const [program = 'env', ...args] = [...prefix, 'env', 'DEBIAN_FRONTEND=noninteractive', ...line.split(' ')]
+    // The packages of servers would start them.
+    const settings = ['DEBIAN_FRONTEND=noninteractive', 'SYSTEMD_OFFLINE=1']
+    const [program = 'env', ...args] = [...prefix, 'env', ...settings, ...line.split(' ')]
     const fault = unlocked(() => faultOf(program, args, INSTALL_MS))
     // A failed update may be harmless, and the search that follows notices a failed installation.
     if (fault !== undefined) process.stderr.write(`${line} failed:\n${fault}\n`)
