@@ -144,7 +144,7 @@ test('a log deleted while the server runs is reported on the next request', asyn
   const message = { message: { role: 'user', content: 'hi' }, run: true }
   expect(await server.call('POST', `/conversations/${hurt}/messages`, message)).toMatchObject({
     status: 409,
-    body: { error: 'conversation_damaged', message: expect.stringContaining('is gone') },
+    body: { error: 'conversation_damaged', message: expect.stringContaining('is missing') },
   })
   expect(await stage.say(other, 'hi')).toEqual(completed)
 })

@@ -211,7 +211,7 @@ describe('the operator', () => {
     const { exited, output } = launch(['serve'], {
       env: { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_ISOLATION: 'none', OPENHANDS_NETWORK: 'none' },
     })
-    expect(await exited).toBe(1)
+    expect(await exited).toBe(2)
     expect(output()).toContain('there is no sandbox')
   })
 })
