@@ -1,7 +1,7 @@
 /** Which tools there are: how each is made, and by which names clients may ask for it. */
 import { Problem } from '../contract/problem.ts'
-import type { Shells } from '../shell/shell.ts'
 import { createBashTool } from './bash.ts'
+import type { AgentShells } from './bash.ts'
 import { createFileEditor } from './file-editor.ts'
 import { AgentFiles } from './files/agent-files.ts'
 import type { AgentFilesDeps } from './files/agent-files.ts'
@@ -16,7 +16,7 @@ import type { Tool } from './tool.ts'
 
 /** What the tools of one conversation may work with. */
 export type ToolDeps = {
-  readonly shells: Pick<Shells, 'get'>
+  readonly shells: AgentShells
   /** Output of the last successful call of a tool in `TOOLS_KEPT_IN_LOG`, undefined when there was none. */
   readonly lastOutput: (toolName: string) => unknown
 } & AgentFilesDeps
@@ -70,6 +70,12 @@ const ALIASES: Readonly<Record<string, ToolName>> = {
 /** Canonical names in the order given, each once. Throws a `Problem` that says which is unknown. */
 export function resolveToolNames(names: readonly string[]): ToolName[] {
   return [...new Set(names.map(resolveToolName))]
+}
+
+/** The name of a tool here; a name that is not known stays as it is. */
+export function canonicalName(name: string): string {
+  const found = Object.hasOwn(ALIASES, name) ? ALIASES[name] : undefined
+  return found ?? TOOL_NAMES.find((known) => known.toLowerCase() === name.toLowerCase()) ?? name
 }
 
 /** Names that a log has and this version does not know are passed over. */

@@ -1,6 +1,7 @@
 /** The seam to a tool (MCP form): how it describes itself, what it is given, what it may answer. */
 import type { z } from 'zod'
 import type { ToolErrorType } from '../contract/events/status.ts'
+import type { ToolAccess } from '../policy/tool-access.ts'
 
 export type ToolContext = {
   readonly conversationId: string
@@ -35,6 +36,8 @@ export interface Tool<Input = unknown> {
   readonly harmless?: boolean
   /** It changes nothing, and its calls do not depend on each other: those of one turn may run at the same time. */
   readonly readOnly?: boolean
+  /** What a call would do, for the permission gate. Without it, and unless `harmless`: anything. Must not throw. */
+  access?(input: Input): ToolAccess
   /** Calling it says that the work is done: the run ends after the turn, and its output, as the model reads it, is what the run says at its end. */
   readonly finishes?: boolean
   run(input: Input, context: ToolContext): Promise<ToolOutcome>

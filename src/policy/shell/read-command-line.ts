@@ -25,7 +25,7 @@ const MAX_COMMAND_CHARS = 64 * 1024
 const MAX_SUBSTITUTIONS = 500
 /** `bash -c "bash -c '…'"`. */
 const MAX_NESTED_SCRIPTS = 8
-const MAX_COMMANDS = 1000
+const MAX_COMMANDS = 300
 
 const SUBSTITUTION = /[$<>]\(|`|<<|\$\{/g
 /** Bash and a reader may disagree about these: all but tab and newline of the controls, and spaces beyond ASCII. */
