@@ -205,7 +205,7 @@ describe('a deny rule holds', () => {
     'PS4="$(x)"',
     "echo 'x",
     'git status <<EOF\nx',
-    `${'a '.repeat(40_000)}`,
+    'a '.repeat(40_000),
   ])('where it is not certain, it is asked about, in bypass too: %j', (command) => {
     expect(behaviorOf(command, { mode: 'bypass', deny })).toBe('ask')
     expect(behaviorOf(command, { mode: 'deny', deny })).toBe('deny')

@@ -1,4 +1,5 @@
 /** Reads a command line into its commands and redirections, without running anything. Never throws. */
+import type * as Unbash from 'unbash'
 import type { CommandArgument, Redirection as RedirectionNode, SyntaxNode, Word } from 'unbash'
 import type { CommandLine, Redirection, SimpleCommand } from './command-line.ts'
 import { isSafeVariable } from './safe-variables.ts'
@@ -11,7 +12,7 @@ import type { Unwrapped } from './unwrapped.ts'
 import { unwrap } from './wrappers.ts'
 
 /** The parser, loaded when a command line is first read: most servers never need it. */
-export type ShellParser = typeof import('unbash')
+export type ShellParser = typeof Unbash
 
 export type CommandContext = {
   readonly parser: ShellParser
