@@ -5,6 +5,7 @@ import type { EventDraft } from '../contract/events/event.ts'
 import type { ErrorType, StopReason } from '../contract/events/status.ts'
 import type { TransientDraft } from '../contract/events/transient-event.ts'
 import type { AskedToolUse } from '../contract/permission.ts'
+import type { Gated } from '../policy/permissions.ts'
 import type { CutReason } from '../llm/answer/finish-reason.ts'
 import { cutReasonOf } from '../llm/answer/finish-reason.ts'
 import type { Llm, ModelTool } from '../llm/llm.ts'
@@ -27,8 +28,13 @@ export type AgentContext = {
   readonly llm: () => Llm
   /** Returns the calls without a result, in order. */
   readonly openCalls: () => readonly ToolCall[]
-  /** Returns the calls that have not begun and need a decision first: while there is one, no further call begins. */
-  readonly callsToAsk: () => readonly AskedToolUse[]
+  /** Must be awaited before `gate`. */
+  readonly prepareGate: () => Promise<void>
+  /**
+   * Of the calls that have not begun: which need a decision first, and which are denied. While one needs a decision, no
+   * further call begins.
+   */
+  readonly gate: () => Gated
   /** Models that turned out not to support tools: reported once, and called without tools from then on. */
   readonly withoutTools: Set<string>
   /** Returns the number of model answers in this run. */
@@ -95,12 +101,17 @@ export async function runAgent(
 async function runOpenCalls(context: AgentContext, signal: AbortSignal): Promise<FinishedCall | LoopWait | undefined> {
   const { toolCalls } = context
   let last: FinishedCall = { finishes: false }
-  for (let call = nextCall(context); call; call = nextCall(context)) {
+  while (context.openCalls().length) {
+    await context.prepareGate()
+    const call = nextCall(context)
+    if (!call) break
     if (signal.aborted) return undefined
-    // There is no `await` between this check and the start of the call: a stored change of the mode applies to it.
-    const asks = toolCalls.hasBegun(call.toolUseId) ? [] : context.callsToAsk()
-    if (asks.length) return { asks }
-    const finished = await orAborted(toolCalls.run(call), signal)
+    // There is no `await` between this check and the start of the call: a stored change of the rules applies to it.
+    const gated = toolCalls.hasBegun(call.toolUseId) ? undefined : context.gate()
+    if (gated?.asks.length) return { asks: gated.asks }
+    const denial = gated?.denials.get(call.toolUseId)
+    const running = denial === undefined ? toolCalls.run(call) : toolCalls.deny(call, denial)
+    const finished = await orAborted(running, signal)
     if (!finished) return undefined
     if (finished.finishes) last = finished
   }

@@ -11,6 +11,7 @@ import { partsOfOutput } from '../contract/message.ts'
 import type { ModelTool } from '../llm/llm.ts'
 import { ComplexJson, parseUntrustedJson } from '../lib/json/untrusted-json.ts'
 import { mapStrings } from '../lib/json/map-strings.ts'
+import type { ToolAccess } from '../policy/tool-access.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
 
@@ -47,12 +48,14 @@ export interface ToolCalls {
   readonly descriptions: readonly ModelTool[]
   render(toolName: string, output: unknown): string
   run(call: ToolCall): Promise<FinishedCall>
+  /** Stores a denial as the result of the call. */
+  deny(call: ToolCall, reason: string): Promise<FinishedCall>
   /** Returns true if it was started: it is running, or its result waits to be stored. */
   hasBegun(toolUseId: string): boolean
   /** Describes what is invalid in an input. */
   findFault(name: string, input: unknown): string | undefined
-  /** Returns true if it needs no approval: it affects nothing outside the conversation, or will be refused anyway. */
-  isHarmless(call: Pick<ToolCall, 'name' | 'input'>): boolean
+  /** What the call would do. Nothing, if its input is refused. */
+  accessOf(call: Pick<ToolCall, 'name' | 'input'>): ToolAccess
   /**
    * Ends the running calls; each still gets its result, as `interrupted`. Resolves when all have it, or without those
    * that ignore their signal: the caller has promised an answer within two seconds.
@@ -75,8 +78,10 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     return advice === undefined ? result : { ...result, advice }
   }
 
-  const settle = async (call: ToolCall, signal: AbortSignal): Promise<FinishedCall> => {
-    const result = unstored.get(call.toolUseId) ?? advised(await runTool(deps, byName.get(call.name), call, signal))
+  const settle = async (call: ToolCall, signal: AbortSignal, denial?: string): Promise<FinishedCall> => {
+    const execution = () =>
+      denial === undefined ? execute(deps, byName.get(call.name), call, signal) : refusal('denied', denial)
+    const result = unstored.get(call.toolUseId) ?? advised(await toResult(deps, call, execution))
     unstored.set(call.toolUseId, result)
     await deps.emit([result])
     unstored.delete(call.toolUseId)
@@ -86,22 +91,22 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
       : { finishes: false }
   }
 
+  const begin = (call: ToolCall, denial?: string): Promise<FinishedCall> => {
+    const already = running.get(call.toolUseId)
+    if (already) return already.promise
+    const abort = new AbortController()
+    const promise = settle(call, abort.signal, denial).finally(() => running.delete(call.toolUseId))
+    running.set(call.toolUseId, { promise, abort })
+    return promise
+  }
+
   return {
     descriptions: deps.tools.map(describeTool),
     findFault: (name, input) => findFault(byName.get(name), input),
-    isHarmless({ name, input }) {
-      const tool = byName.get(name)
-      return tool?.harmless === true || findFault(tool, input) !== undefined
-    },
+    accessOf: ({ name, input }) => accessOf(byName.get(name), input),
     render: (name, output) => renderOutput(byName.get(name), output),
-    run(call) {
-      const already = running.get(call.toolUseId)
-      if (already) return already.promise
-      const abort = new AbortController()
-      const promise = settle(call, abort.signal).finally(() => running.delete(call.toolUseId))
-      running.set(call.toolUseId, { promise, abort })
-      return promise
-    },
+    run: (call) => begin(call),
+    deny: (call, reason) => begin(call, reason),
     hasBegun: (toolUseId) => running.has(toolUseId) || unstored.has(toolUseId),
     async interrupt() {
       const calls = [...running.values()]
@@ -119,14 +124,13 @@ type ResultDraft = Extract<EventDraft, { type: 'ToolResult' }>
 /** Enough for any sensible call, few enough that a hallucinated one does not flood the log. */
 const MAX_ISSUES = 10
 
-async function runTool(
+async function toResult(
   deps: ToolCallsDeps,
-  tool: Tool | undefined,
   call: ToolCall,
-  signal: AbortSignal,
+  execution: () => ToolOutcome | Promise<ToolOutcome>,
 ): Promise<ResultDraft> {
   const startedAt = performance.now()
-  const { output, error, truncated, fullOutputPath } = await execute(deps, tool, call, signal)
+  const { output, error, truncated, fullOutputPath } = await execution()
   const durationMs = performance.now() - startedAt
   return {
     type: 'ToolResult',
@@ -217,6 +221,13 @@ function findFault(tool: Tool | undefined, input: unknown): string | undefined {
   if (!tool) return 'There is no such tool.'
   const read = readInput(tool, input)
   return 'fault' in read ? read.fault : undefined
+}
+
+function accessOf(tool: Tool | undefined, input: unknown): ToolAccess {
+  if (!tool || tool.harmless) return { kind: 'none' }
+  const read = readInput(tool, input)
+  if ('fault' in read) return { kind: 'none' }
+  return tool.access?.(read.accepted) ?? { kind: 'other' }
 }
 
 /** Many models write `null` for an omitted argument. */

@@ -5,6 +5,7 @@ import { DroppedCredential, LlmConfig, LlmConfigInput } from './llm-config.ts'
 import { UsageByModel, UserInput } from './message.ts'
 import { PageLimit } from './page.ts'
 import { RequestedLimits } from './resource-limits.ts'
+import { PermissionMode, PermissionModeInput, PermissionRules, RuleTexts } from './permission.ts'
 import { NetworkPolicy } from './network.ts'
 import { Secrets } from './secret.ts'
 
@@ -53,6 +54,12 @@ export const CreateConversation = z
     max_iteration_per_run: MaxIterations.default(500),
     max_seconds_per_run: MaxSeconds.optional(),
     confirmation_mode: z.boolean().optional().describe('Whether tool calls wait for a decision.'),
+    permission_mode: PermissionModeInput.optional().describe(`${PermissionModeInput.description} Default: \`bypass\`.`),
+    permission_rules: PermissionRules.optional().describe(
+      'Rules about single tool calls, such as `Bash(git status:*)`.',
+    ),
+    allowed_tools: RuleTexts.optional().describe('More `allow` rules.'),
+    disallowed_tools: RuleTexts.optional().describe('More `deny` rules.'),
     system_prompt: z.string().min(1).optional().describe('Replaces the default prompt of the server.'),
     system_prompt_extensions: z.array(z.string().min(1)).optional(),
     microagents: z.array(z.string().min(1)).optional().describe('Texts that are appended after the extensions.'),
@@ -85,16 +92,7 @@ export const CreateConversation = z
 export type CreateConversation = z.infer<typeof CreateConversation>
 
 /** Fields of `POST /conversations` that the agreed API has but this version does not support: refused by name. */
-export const LATER_FIELDS: ReadonlySet<string> = new Set([
-  'permission_mode',
-  'allowed_tools',
-  'disallowed_tools',
-  'tool_config',
-  'hooks',
-  'agents',
-  'mcp',
-  'setting_sources',
-])
+export const LATER_FIELDS: ReadonlySet<string> = new Set(['tool_config', 'hooks', 'agents', 'mcp', 'setting_sources'])
 
 export const ForkConversation = z
   .strictObject({
@@ -128,6 +126,9 @@ export const UpdateConfig = z
     max_iteration_per_run: MaxIterations.optional(),
     max_seconds_per_run: MaxSeconds.optional(),
     visualize: z.boolean().optional(),
+    permission_mode: PermissionModeInput.optional().describe(
+      `${PermissionModeInput.description} Needs the scope \`approve\`. Calls that already wait still need a decision.`,
+    ),
     network: NetworkPolicy.optional().describe(
       'Replaces the whole policy. It takes effect at once, also for open connections. The mode can change only while the agent is not running, and a change ends the shells.',
     ),
@@ -140,6 +141,7 @@ const ConversationState = z
     id: z.uuid(),
     agent_finished: z.boolean(),
     confirmation_mode: z.boolean(),
+    permission_mode: PermissionMode,
     agent_waiting_for_confirmation: z.boolean(),
     agent_paused: z.boolean(),
     event_count: z.int().nonnegative(),
@@ -193,6 +195,7 @@ export const ConversationView = z
           id: '0199a1f0-5c3e-7d12-9b1a-2f6d8c40a7e1',
           agent_finished: false,
           confirmation_mode: true,
+          permission_mode: 'default',
           agent_waiting_for_confirmation: false,
           agent_paused: false,
           event_count: 4,

@@ -14,6 +14,10 @@ export const AskedToolUse = z
     input: z.unknown().describe('The arguments of the call: an object, or text if the model sent no JSON object.'),
     input_hash: Hash,
     reason: z.string().describe('Why the call needs a decision.'),
+    rules: z
+      .array(z.string())
+      .optional()
+      .describe('The rules that `remember` adds. Absent if no rule says exactly this.'),
   })
   .meta({ id: 'AskedToolUse' })
 export type AskedToolUse = z.infer<typeof AskedToolUse>
@@ -32,14 +36,14 @@ export const PermissionModeInput = z
   .transform((mode): PermissionMode => (mode === 'prompt' ? 'default' : mode))
   .describe(`${PermissionMode.description} \`prompt\` is another name of \`default\`.`)
 
-const MAX_RULES = 500
-const RuleTexts = z.array(z.string().min(1).max(1000)).max(MAX_RULES).default([])
+export const MAX_RULES = 500
+export const RuleTexts = z.array(z.string().min(1).max(1000)).max(MAX_RULES)
 
 export const PermissionRules = z
   .strictObject({
-    allow: RuleTexts.describe('Calls that run without a question.'),
-    ask: RuleTexts.describe('Calls that need a decision in every mode.'),
-    deny: RuleTexts.describe('Calls that never run.'),
+    allow: RuleTexts.default([]).describe('Calls that run without a question.'),
+    ask: RuleTexts.default([]).describe('Calls that need a decision in every mode.'),
+    deny: RuleTexts.default([]).describe('Calls that never run.'),
   })
   .meta({
     id: 'PermissionRules',
@@ -74,7 +78,15 @@ export const Decision = z.strictObject({
 export type Decision = z.infer<typeof Decision>
 
 export const ToolDecision = z
-  .strictObject({ tool_use_id: z.string().min(1), input_hash: Hash, ...Decision.shape })
+  .strictObject({
+    tool_use_id: z.string().min(1),
+    input_hash: Hash,
+    ...Decision.shape,
+    remember: z
+      .boolean()
+      .optional()
+      .describe('Whether to add the `rules` of the call to the permission rules: as `allow` or `deny`, as decided.'),
+  })
   .refine((decision) => decision.behavior === 'allow' || decision.updated_input === undefined, {
     error: 'updated_input can only be used with allow',
     path: ['updated_input'],

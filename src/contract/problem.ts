@@ -17,6 +17,7 @@ export const PROBLEMS = {
   forbidden: 403,
   origin_refused: 403,
   file_forbidden: 403,
+  denied_by_rule: 403,
   network_not_permitted: 403,
   not_found: 404,
   conversation_not_found: 404,

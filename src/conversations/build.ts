@@ -10,6 +10,9 @@ import type { StoredLog } from '../events/event-store.ts'
 import type { ConversationLimits } from '../limits/conversation-limits.ts'
 import type { Llm } from '../llm/llm.ts'
 import type { Dialects } from '../llm/openai-chat.ts'
+import { refusalOfCommand } from '../policy/client-commands.ts'
+import type { GateOptions } from '../policy/permissions.ts'
+import { PermissionGate } from '../policy/permissions.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { ConversationStorage } from '../storage/storage.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -33,7 +36,9 @@ import { ConversationFiles } from './files/files.ts'
 import { ConversationNetwork } from './network.ts'
 import { MetricsRecorder } from './runs/metrics-recorder.ts'
 import { LiveState } from './state/live-state.ts'
+import { ConversationRules } from './permission-rules.ts'
 import type { State } from './state/state.ts'
+import { rulesOf } from './state/state.ts'
 import { createRunTaskCommand } from './tasks/task-command-runner.ts'
 import type { CallbackFile } from './webhooks/callback-record.ts'
 import { CallbackSet } from './webhooks/callback-set.ts'
@@ -57,7 +62,10 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   const { active } = deps.storage
   const base = buildBase(deps, source)
   const { id, log, state, logger } = base
-  const execution = buildExecution(deps, base, source)
+  const homes = deps.workspace.homesOf(base.directory)
+  const accessOf: GateOptions['accessOf'] = (call) => toolCalls.accessOf(call)
+  const gate = new PermissionGate({ workdir: base.workdir, homes, accessOf })
+  const execution = buildExecution(deps, base, source, gate)
   const toolCalls = buildToolCalls(deps, base, redactor, execution.shells)
   const recorder = new MetricsRecorder(deps.metrics, state.current)
   const actor = new ConversationActor({
@@ -65,6 +73,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     state,
     slots: deps.slots,
     toolCalls,
+    gate,
     redact,
     createLlm: llmFactory(deps, id, source, recorder),
     runTaskCommand: createRunTaskCommand(execution.commands),
@@ -87,6 +96,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       webhooks: new Webhooks({ conversationId: id, set: base.deliveries, log, dispatcher: deps.dispatcher, redact }),
       approvals: new Approvals({ ...parts, toolCalls }),
       secrets: new ClientSecrets(secrets, actor),
+      rules: new ConversationRules(parts),
       network: new NetworkApprovals(network, actor),
       clientEvents: new ClientEvents(parts),
     },
@@ -149,6 +159,7 @@ function buildExecution(
   deps: ConversationDeps,
   { id, own, directory, logger, log, state, limits, workdir }: Base,
   { secrets, redactor }: ConversationSource,
+  gate: PermissionGate,
 ): BuiltExecution {
   const { redact, redactCutOff } = redactor
   const network = new ConversationNetwork({
@@ -174,6 +185,8 @@ function buildExecution(
     conversationId: id,
     shells: () => shells.current(),
     isAgentIn: (sessionId) => shells.isAgentIn(sessionId),
+    refusal: (command, sessionId) =>
+      refusalOfCommand(gate, rulesOf(state.current), { command, cwd: shells.current().cwdOf(sessionId) }),
     records: new CommandRecords(own.commands, commandLimits),
     redact,
     emit: async (draft) => void (await log.append([draft])),
@@ -198,7 +211,10 @@ function buildToolCalls(
 ): ToolCalls {
   return createToolCalls({
     tools: deps.exec.createTools(state.current.settings.tools, {
-      shells: { get: (sessionId) => shells.forAgent(sessionId) },
+      shells: {
+        get: (sessionId) => shells.forAgent(sessionId),
+        cwdOf: (sessionId) => shells.current().cwdOf(sessionId),
+      },
       stateDirectory: directory,
       workdir,
       quota: limits.quota,

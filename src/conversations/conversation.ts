@@ -34,6 +34,7 @@ import type { ConversationNetwork } from './network.ts'
 import { waitForRun } from './runs/wait-for-run.ts'
 import type { LiveState } from './state/live-state.ts'
 import type { RecoveryReason } from './state/run-end.ts'
+import type { ConversationRules } from './permission-rules.ts'
 import type { State } from './state/state.ts'
 import { viewOf } from './state/view.ts'
 import type { Tasks } from './tasks/tasks.ts'
@@ -48,6 +49,7 @@ export type ClientParts = {
   readonly webhooks: Webhooks
   readonly approvals: Approvals
   readonly secrets: ClientSecrets
+  readonly rules: ConversationRules
   readonly network: NetworkApprovals
   readonly clientEvents: ClientEvents
 }
@@ -79,6 +81,7 @@ export class Conversation {
   readonly tasks: Tasks
   readonly approvals: Approvals
   readonly secrets: ClientSecrets
+  readonly rules: ConversationRules
   readonly network: NetworkApprovals
   readonly clientEvents: ClientEvents
   /** Delivers events to webhooks; clients manage webhooks through `webhooks`. */
@@ -97,6 +100,7 @@ export class Conversation {
     this.tasks = inner.actor.tasks
     this.approvals = parts.approvals
     this.secrets = parts.secrets
+    this.rules = parts.rules
     this.network = parts.network
     this.clientEvents = parts.clientEvents
     this.deliveries = inner.deliveries

@@ -12,7 +12,8 @@ import { boundTo, originOf } from './config/llm-origin.ts'
 import { refuseSecretsIn } from './config/refuse-secrets.ts'
 import { ConversationSecrets } from './config/secrets.ts'
 import type { ParsedLlm } from './config/settings.ts'
-import { llmSecrets, newSettings, parseNewLlm, shownFields } from './config/settings.ts'
+import { llmSecrets, newSettings, parseNewLlm, rulesIn, shownFields } from './config/settings.ts'
+import { ruleWarning } from './config/rule-warning.ts'
 import { toolWarning } from './config/tool-warning.ts'
 import type { Conversation } from './conversation.ts'
 import type { ConversationDeps } from './dependencies.ts'
@@ -54,7 +55,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
     await Promise.allSettled([workdirMade, logMade])
     const workdir = await workdirMade
     if (request.workdir !== undefined) await enterAsGuest(guestsOf(deps), workdir, id)
-    const warnings = [...llm.warnings, ...toolWarning(llm.config, tools)]
+    const warnings = [...llm.warnings, ...toolWarning(llm.config, tools), ...ruleWarning(request)]
     const settings = newSettings({
       request,
       idempotency: idempotency && { ...keptOf(idempotency), ...(warnings.length > 0 && { warnings }) },
@@ -88,6 +89,7 @@ async function checkRequest(deps: ConversationDeps, request: CreateConversation)
   if (request.limits) deps.limits.check(request.limits)
   await checkEndpoint(llm.config, deps.models.endpointRefusal)
   const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
+  rulesIn(request, (text) => text)
   if (request.network) checkPolicy(request.network, deps.network.server)
   return { llm, tools }
 }

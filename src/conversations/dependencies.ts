@@ -71,6 +71,8 @@ export type Workspace = {
   readonly files: Pick<FilesDeps, 'io' | 'ripgrep'>
   /** Returns the file rules for tools and for clients. */
   readonly fileRules: (conversation: { stateDirectory: string; workdir: () => string }) => FileRules
+  /** What `~` may stand for: in the shells of a conversation, and for the server. */
+  readonly homesOf: (directory: string) => readonly string[]
 }
 
 export type Execution = {

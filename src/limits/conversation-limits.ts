@@ -130,6 +130,7 @@ export class ConversationLimits {
     }
     return {
       get: (sessionId) => this.#limited(shells.get(sessionId)),
+      cwdOf: (sessionId) => shells.cwdOf(sessionId),
       fork: async (sessionId, id) => this.#limited(await shells.fork(sessionId, id)),
       endFork: (id) => shells.endFork(id),
       list: () => shells.list(),

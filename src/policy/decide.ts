@@ -4,6 +4,7 @@
  */
 import type { Question, Rules } from './gated-call.ts'
 import { matchRule } from './match-rule.ts'
+import type { Need } from './needs.ts'
 import { needsOf } from './needs.ts'
 import type { Rule } from './rules/rule.ts'
 
@@ -25,7 +26,7 @@ export function decide(question: Question, rules: Rules, isApproved: boolean): V
     : reasonToAsk(question, rules)
   if (rules.mode === 'bypass' && !rules.confirmation) return asked === undefined ? ALLOW : ask(asked)
   const needs = rules.mode === 'bypass' ? [] : needsOf(question, rules)
-  const change = rules.mode === 'plan' ? needs.find(({ changes }) => changes) : undefined
+  const change = rules.mode === 'plan' ? changeOf(question, rules) : undefined
   if (change)
     return {
       behavior: 'deny',
@@ -40,6 +41,11 @@ export function decide(question: Question, rules: Rules, isApproved: boolean): V
   if (rules.mode === 'deny' || rules.mode === 'callback')
     return { behavior: 'deny', reason: denialIn(rules.mode, reason) }
   return ask(reason, asked === undefined && !rules.confirmation ? needs.map(({ rule }) => rule) : undefined)
+}
+
+/** No rule allows a change in a mode that only reads. */
+function changeOf(question: Question, rules: Rules): Need | undefined {
+  return needsOf(question, { ...rules, rules: { ...rules.rules, allow: [] } }).find(({ changes }) => changes)
 }
 
 function denialIn(mode: 'deny' | 'callback', reason: string): string {

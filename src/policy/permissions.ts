@@ -1,9 +1,15 @@
-/** The permission gate: the one place that decides whether a tool call runs or needs an approval first. Pure. */
+/** The permission gate: the one place that decides whether a tool call runs, is asked about first, or is denied. */
 import { createHash } from 'node:crypto'
 import type { AskedToolUse } from '../contract/permission.ts'
 import { canonicalJson } from '../lib/json/canonical-json.ts'
-
-export type PermissionMode = { readonly confirmation: boolean }
+import type { Verdict } from './decide.ts'
+import { decide } from './decide.ts'
+import type { Deed, Rules } from './gated-call.ts'
+import { Places } from './places.ts'
+import { realPath } from './real-path.ts'
+import type { ShellParser } from './shell/read-command-line.ts'
+import { readCommandLine } from './shell/read-command-line.ts'
+import type { ToolAccess } from './tool-access.ts'
 
 /** The properties of a call that the gate needs. */
 export type GatedCall = {
@@ -14,26 +20,71 @@ export type GatedCall = {
   readonly approved: boolean
 }
 
-/** `isHarmless`: affects nothing outside the conversation, or will be refused anyway. */
-export type IsHarmless = (call: GatedCall) => boolean
+/** Of calls that have not begun: those that must be decided before any of them begins, and why others will not run. */
+export type Gated = { readonly asks: readonly AskedToolUse[]; readonly denials: ReadonlyMap<string, string> }
 
-/**
- * Returns the calls that must be decided before any call begins; empty: all may run. The result is valid for the given
- * mode, so check again before each call.
- */
-export function callsToAsk(calls: readonly GatedCall[], mode: PermissionMode, isHarmless: IsHarmless): AskedToolUse[] {
-  if (!mode.confirmation) return []
-  return calls
-    .filter((call) => !call.approved && !isHarmless(call))
-    .map(({ toolUseId, name, input }) => {
-      return {
-        tool_use_id: toolUseId,
-        name,
-        input,
-        input_hash: hashInput(name, input),
-        reason: 'confirmation_mode is on',
+export type GateOptions = {
+  readonly workdir: () => string
+  /** What `~` may stand for in its shells and in rules. */
+  readonly homes: readonly string[]
+  /** What a call would do; asked for only where it matters. */
+  readonly accessOf: (call: Pick<GatedCall, 'name' | 'input'>) => ToolAccess
+}
+
+const NOTHING: Gated = { asks: [], denials: new Map() }
+
+/** The gate of one conversation. */
+export class PermissionGate {
+  readonly #options: GateOptions
+  #parser: ShellParser | undefined
+
+  constructor(options: GateOptions) {
+    this.#options = options
+  }
+
+  /** To be awaited before a decision by these rules; a command line is only read when its parser is there. */
+  async prepare(rules: Rules): Promise<void> {
+    if (!letsAllRun(rules)) this.#parser ??= await import('unbash')
+  }
+
+  /** The answer holds for the rules as given, so ask again before each call. */
+  decide(calls: readonly GatedCall[], rules: Rules): Gated {
+    if (letsAllRun(rules)) return NOTHING
+    const asks: AskedToolUse[] = []
+    const denials = new Map<string, string>()
+    for (const call of calls) {
+      const { name, input, toolUseId } = call
+      const verdict = this.verdictOn(name, this.#options.accessOf(call), rules, call.approved)
+      if (verdict.behavior === 'deny') denials.set(toolUseId, verdict.reason)
+      if (verdict.behavior === 'ask') {
+        const { reason, rules: remembered } = verdict
+        const shown = { tool_use_id: toolUseId, name, input, input_hash: hashInput(name, input) }
+        asks.push({ ...shown, reason, ...(remembered && { rules: [...remembered] }) })
       }
-    })
+    }
+    return { asks, denials }
+  }
+
+  verdictOn(tool: string, access: ToolAccess, rules: Rules, isApproved: boolean): Verdict {
+    const { workdir, homes } = this.#options
+    const places = new Places({ workdir: workdir(), homes, realPath })
+    return decide({ tool, deed: this.#read(access), places }, rules, isApproved)
+  }
+
+  #read(access: ToolAccess): Deed {
+    if (access.kind !== 'command') return access
+    const { command, cwd } = access
+    const { homes } = this.#options
+    if (this.#parser) return { kind: 'command', line: readCommandLine(command, { parser: this.#parser, cwd, homes }) }
+    // Rules that came after `prepare`: in doubt, ask.
+    const hidden = 'the parser of command lines is not loaded yet'
+    return { kind: 'command', line: { commands: [], redirections: [], hidden, unusual: undefined } }
+  }
+}
+
+/** Then nothing has to be looked into. */
+function letsAllRun({ mode, confirmation, rules }: Rules): boolean {
+  return mode === 'bypass' && !confirmation && rules.deny.length === 0 && rules.ask.length === 0
 }
 
 /** Hashes the call as shown, to which an approval is bound. */

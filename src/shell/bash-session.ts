@@ -33,6 +33,7 @@ export class BashSession implements Shell {
   readonly #state: SessionState
   readonly #background: BackgroundOutputs
   #cwd: string
+  #hasStood = false
   #bash: BashProcess | undefined
   readonly #starter: BashStarter
   readonly #turns = new Queue({ limit: 1 })
@@ -65,6 +66,11 @@ export class BashSession implements Shell {
 
   get cwd(): string {
     return this.#cwd
+  }
+
+  /** Whether its bash has told where it stands. */
+  get hasStood(): boolean {
+    return this.#hasStood
   }
 
   get facts(): SessionFacts {
@@ -259,6 +265,7 @@ export class BashSession implements Shell {
   /** Takes over the shell's reported directory; returns notes for the result. */
   #stand({ cwd = this.#cwd, lostCwd }: Report): string[] {
     this.#cwd = cwd
+    this.#hasStood = true
     return lostCwd === undefined ? [] : [tellLostCwd(lostCwd, cwd)]
   }
 

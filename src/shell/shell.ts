@@ -119,6 +119,8 @@ export type SessionFacts = {
  */
 export interface Shells extends AsyncDisposable {
   get(sessionId: string): Shell
+  /** Where a session stands; undefined when that is not known before it has started again. Makes no session. */
+  cwdOf(sessionId: string): string | undefined
   /**
    * Starts a shell for one command, with the session's current directory, exports, functions and options. It ends by
    * itself when no process of the command is left. `id` must not be a session's.

@@ -1,4 +1,5 @@
 /** The shell sessions of one conversation: created on demand, limited in number, ended together. */
+import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Problem } from '../contract/problem.ts'
@@ -51,6 +52,8 @@ export class BashShells implements Shells {
   readonly #sessions = new Map<string, BashSession>()
   /** Shells of single commands, by command. */
   readonly #forks = new Map<string, BashSession>()
+  /** Where sessions stood that were closed, and that begin there again. */
+  readonly #stood = new Map<string, string>()
   #swept: Promise<void> | undefined
   #isClosed = false
   /** Processes can have left their session's process tree, so they are searched even if the session is gone. */
@@ -68,10 +71,22 @@ export class BashShells implements Shells {
     checkSessionId(sessionId)
     const { maxSessions } = this.#limits
     if (this.#open().length >= maxSessions) throw tooManySessions(maxSessions)
-    const onEnd = () => this.#sessions.get(sessionId) === opened && this.#sessions.delete(sessionId)
+    const onEnd = () => {
+      if (opened.hasStood) this.#stood.set(sessionId, opened.cwd)
+      if (this.#sessions.get(sessionId) === opened) this.#sessions.delete(sessionId)
+    }
     const opened = this.#openSession(sessionId, { after: session?.closing, onEnd })
     this.#sessions.set(sessionId, opened)
     return opened
+  }
+
+  cwdOf(sessionId: string): string | undefined {
+    const session = this.#sessions.get(sessionId)
+    if (session && !session.closing && session.hasStood) return session.cwd
+    const known = this.#stood.get(sessionId)
+    if (known !== undefined) return known
+    const { workdir, stateDir } = this.#options
+    return SESSION_ID.test(sessionId) && existsSync(join(stateDir, sessionId, STATE_FILE)) ? undefined : workdir
   }
 
   async fork(sessionId: string, id: string): Promise<Shell> {
@@ -107,7 +122,8 @@ export class BashShells implements Shells {
     const isKept = (await keptSessions(stateDir)).includes(sessionId)
     if ((!session || session.closing) && !isKept) return false
     if (session) await session.close()
-    else await rm(join(stateDir, sessionId), { recursive: true, force: true })
+    this.#stood.delete(sessionId)
+    if (!session) await rm(join(stateDir, sessionId), { recursive: true, force: true })
     return true
   }
 
@@ -186,8 +202,10 @@ function ignoreMissing(error: NodeJS.ErrnoException): void {
 }
 
 /** The id names a directory. */
+const SESSION_ID = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/
+
 function checkSessionId(id: string): void {
-  if (/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/.test(id)) return
+  if (SESSION_ID.test(id)) return
   throw new Problem(
     'invalid_request',
     'A session id has 1 to 64 letters, digits, "_", "." or "-", and does not begin with "." or "-".',

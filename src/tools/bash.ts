@@ -49,13 +49,20 @@ const DESCRIPTION = `Runs a command in a persistent bash session and returns its
 - Long output is shortened in the middle; the result names the file that has all of it.
 - After \`timeout\` seconds the command is ended; the session stays as it is.`
 
+/** `cwdOf` returns the working directory of a session, undefined if it is not known. */
+export type AgentShells = Pick<Shells, 'get' | 'cwdOf'>
+
 /** `shells` are those of the tool's conversation. */
-export function createBashTool(shells: Pick<Shells, 'get'>): Tool<BashInput> {
+export function createBashTool(shells: AgentShells): Tool<BashInput> {
   return {
     name: 'Bash',
     description: DESCRIPTION,
     input: BashInput,
     output: BashOutput,
+    access: ({ command, session_id, restart }) =>
+      command.trim() === ''
+        ? { kind: 'none' }
+        : { kind: 'command', command, cwd: restart ? undefined : shells.cwdOf(session_id) },
     run: (input, context) => runCommand(shells, input, context),
     render: (output) => (typeof output === 'string' ? output : renderOutput(BashOutput.parse(output))),
   }

@@ -60,6 +60,7 @@ export function createFileEditor(files: AgentFiles): Tool<FileEditorInput> {
     description: DESCRIPTION,
     input: FileEditorInput,
     output: FileEditorOutput,
+    access: ({ command, path }) => ({ kind: command === 'view' ? 'read' : 'edit', paths: [path] }),
     run: (input, { workdir }) =>
       files.change(() => COMMANDS[input.command](files, { ...input, path: absolutePath(workdir, input.path) })),
   }

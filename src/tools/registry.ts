@@ -1,7 +1,7 @@
 /** All tools: how each is created, and the names by which clients may request it. */
 import { Problem } from '../contract/problem.ts'
-import type { Shells } from '../shell/shell.ts'
 import { createBashTool } from './bash.ts'
+import type { AgentShells } from './bash.ts'
 import { createFileEditor } from './file-editor.ts'
 import { AgentFiles } from './files/agent-files.ts'
 import type { AgentFilesDeps } from './files/agent-files.ts'
@@ -16,7 +16,7 @@ import type { Tool } from './tool.ts'
 
 /** The dependencies of one conversation's tools. */
 export type ToolDeps = {
-  readonly shells: Pick<Shells, 'get'>
+  readonly shells: AgentShells
   /** Returns the output of the last successful call of a tool in `TOOLS_KEPT_IN_LOG`, undefined if there was none. */
   readonly lastOutput: (toolName: string) => unknown
 } & AgentFilesDeps
@@ -71,6 +71,12 @@ const ALIASES: Readonly<Record<string, ToolName>> = {
 /** Returns canonical names in the given order, without duplicates. Throws a `Problem` that names an unknown one. */
 export function resolveToolNames(names: readonly string[]): ToolName[] {
   return [...new Set(names.map(resolveToolName))]
+}
+
+/** Returns the name of the tool on this server; an unknown name stays as it is. */
+export function canonicalName(name: string): string {
+  const found = Object.hasOwn(ALIASES, name) ? ALIASES[name] : undefined
+  return found ?? TOOL_NAMES.find((known) => known.toLowerCase() === name.toLowerCase()) ?? name
 }
 
 /** Skips names in a log that this version does not know. */

@@ -1,6 +1,7 @@
 /** The interface of a tool (MCP form): its description, its input, and its outcomes. */
 import type { z } from 'zod'
 import type { ToolErrorType } from '../contract/events/status.ts'
+import type { ToolAccess } from '../policy/tool-access.ts'
 
 export type ToolContext = {
   readonly conversationId: string
@@ -41,6 +42,8 @@ export interface Tool<Input = unknown> {
    * is the run's final text.
    */
   readonly readOnly?: boolean
+  /** What a call would do, for the permission gate. Without it, and unless `harmless`: anything. Must not throw. */
+  access?(input: Input): ToolAccess
   /** Calling it says that the work is done: the run ends after the turn, and its output, as the model reads it, is what the run says at its end. */
   readonly finishes?: boolean
   run(input: Input, context: ToolContext): Promise<ToolOutcome>

@@ -33,3 +33,13 @@ export function fileRules(config: Config, { isolation }: ShellLauncher, conversa
     readable: [...(sandboxReadable ? readableByShells(sandboxReadable) : ['/']), outputs],
   }
 }
+
+/** A shell in a sandbox has a home of its own; rules may also mean that of the server's user. */
+export function homesOf(
+  { isolation }: Pick<ShellLauncher, 'isolation'>,
+  env: Readonly<Record<string, string>>,
+  conversationDirectory: string,
+): string[] {
+  const own = isolation === 'none' ? (env['HOME'] ?? homedir()) : join(privateOf(conversationDirectory), 'home')
+  return [...new Set([own, homedir()])]
+}

@@ -25,7 +25,7 @@ import { shellEnvironment } from '../shell/shell-environment.ts'
 import { BashShells } from '../shell/shells.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createTools } from '../tools/registry.ts'
-import { fileRules, outputsOf, privateOf, shellsOf } from './conversation-places.ts'
+import { fileRules, homesOf, outputsOf, privateOf, shellsOf } from './conversation-places.ts'
 import { serverNetwork } from './sandbox.ts'
 import { createServerRedactor } from './server-redactor.ts'
 import { VERSION } from './version.ts'
@@ -103,6 +103,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
         ripgrep: lazily(() => findProgram('rg', env['PATH']!)),
       },
       fileRules: (conversation) => fileRules(config, launcher, conversation),
+      homesOf: (directory) => homesOf(launcher, env, directory),
     },
     exec: execution(config, launcher, env),
     limits: {

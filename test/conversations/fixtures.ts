@@ -147,6 +147,7 @@ export async function setBench({
           workdirRules: { base: workdirBase, roots, forbidden: dataDir, unholdable: [] },
           files: { io: new Queue({ limit: 8 }), ripgrep: () => undefined },
           fileRules: () => ({ forbidden: [dataDir], permitted: [workdirBase] }),
+          homesOf: () => ['/home/user'],
           ...deps,
         },
         exec: {

@@ -111,9 +111,11 @@ describe('an allow rule', () => {
     expect(behaviorOf('find . -exec touch {} +', { allow: ['Bash(find:*)', 'Bash(touch:*)'] })).toBe('allow')
   })
 
-  test('changes nothing in plan mode', () => {
-    expect(decideCommand('npm test', { mode: 'plan', allow: ['Bash'] })).toEqual({ behavior: 'allow' })
-    expect(behaviorOf('npm test', { mode: 'plan' })).toBe('deny')
+  test('allows no change in plan mode', () => {
+    expect(behaviorOf('npm test', { mode: 'plan', allow: ['Bash'] })).toBe('deny')
+    expect(behaviorOf('ls > x', { mode: 'plan', allow: ['Edit'] })).toBe('deny')
+    expect(behaviorOf('cat /etc/hosts', { mode: 'plan' })).toBe('ask')
+    expect(behaviorOf('cat /etc/hosts', { mode: 'plan', allow: ['Read(//etc/**)'] })).toBe('allow')
   })
 })
 
@@ -203,7 +205,7 @@ describe('a deny rule holds', () => {
     'PS4="$(x)"',
     "echo 'x",
     'git status <<EOF\nx',
-    `${'a '.repeat(40_000)}`,
+    'a '.repeat(40_000),
   ])('where it is not certain, it is asked about, in bypass too: %j', (command) => {
     expect(behaviorOf(command, { mode: 'bypass', deny })).toBe('ask')
     expect(behaviorOf(command, { mode: 'deny', deny })).toBe('deny')

@@ -20,7 +20,7 @@ export type Given = {
   readonly approved?: boolean
 }
 
-export const WORKDIR = '/work/project'
+const WORKDIR = '/work/project'
 export const HOME = '/home/user'
 
 export function decideAccess(tool: string, access: ToolAccess, given: Given = {}): Verdict {

@@ -1,28 +1,35 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { GatedCall } from '../../src/policy/permissions.ts'
-import { callsToAsk, hashInput } from '../../src/policy/permissions.ts'
+import { hashInput, PermissionGate } from '../../src/policy/permissions.ts'
+import type { Rules } from '../../src/policy/gated-call.ts'
+import { ruleSetOf } from '../../src/policy/rules/rule-set.ts'
 
 const call = (toolUseId: string, more: Partial<GatedCall> = {}): GatedCall => {
-  return { toolUseId, name: 'Bash', input: { command: 'ls' }, approved: false, ...more }
+  return { toolUseId, name: 'Act', input: { command: 'ls' }, approved: false, ...more }
 }
-const none = () => false
-const idsOf = (...given: Parameters<typeof callsToAsk>) => callsToAsk(...given).map((asked) => asked.tool_use_id)
+const gate = new PermissionGate({
+  workdir: () => '/work',
+  homes: [],
+  accessOf: ({ name }) => ({ kind: name === 'Think' ? 'none' : 'other' }),
+})
+const CONFIRM: Rules = { mode: 'bypass', confirmation: true, rules: ruleSetOf(undefined) }
 
 describe('the gate', () => {
-  test('asks about nothing without confirmation mode', () => {
-    expect(callsToAsk([call('a')], { confirmation: false }, none)).toEqual([])
+  test('asks about nothing without a mode or a rule that says so', () => {
+    expect(gate.decide([call('a')], { ...CONFIRM, confirmation: false }).asks).toEqual([])
   })
 
-  test('asks about each call that is neither approved nor harmless, in order, and shows it', () => {
+  test('with confirmation asks about each call that is neither approved nor harmless, in order, and shows it', () => {
     const calls = [call('a'), call('b', { approved: true }), call('c', { name: 'Think' }), call('d')]
-    expect(idsOf(calls, { confirmation: true }, ({ name }) => name === 'Think')).toEqual(['a', 'd'])
-    expect(callsToAsk(calls, { confirmation: true }, none)[0]).toEqual({
+    const { asks } = gate.decide(calls, CONFIRM)
+    expect(asks.map((asked) => asked.tool_use_id)).toEqual(['a', 'd'])
+    expect(asks[0]).toEqual({
       tool_use_id: 'a',
-      name: 'Bash',
+      name: 'Act',
       input: { command: 'ls' },
-      input_hash: hashInput('Bash', { command: 'ls' }),
-      reason: expect.stringContaining('confirmation_mode'),
+      input_hash: hashInput('Act', { command: 'ls' }),
+      reason: 'confirmation_mode is on',
     })
   })
 })

@@ -1,5 +1,5 @@
 /** Whatever way a denied command is written, it does not run without a question. */
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { decideCommand } from './decisions.ts'
 
@@ -18,7 +18,7 @@ const waysToWrite = (word: string) =>
     fc.constant(`'${word}'`),
     fc.constant(`"${word}"`),
     fc.constant(word.replaceAll(/./g, (character) => `\\${character}`)),
-    fc.constant(`$'${[...word].map((character) => `\\x${character.charCodeAt(0).toString(16)}`).join('')}'`),
+    fc.constant(`$'${Array.from(word, (character) => `\\x${character.charCodeAt(0).toString(16)}`).join('')}'`),
     fc.nat(word.length).map((at) => `${word.slice(0, at)}""${word.slice(at)}`),
     fc.nat(word.length).map((at) => `"${word.slice(0, at)}"'${word.slice(at)}'`),
     fc.nat(word.length).map((at) => `${word.slice(0, at)}\\\n${word.slice(at)}`),
@@ -99,7 +99,7 @@ test('no rewriting of whitespace, quotes, variables or wrappers turns a denied c
 
 test('any text at all is decided, in bounded time', () => {
   const pieces = fc.constantFrom(
-    ...'\\\'"`$(){}[]<>|&;# \n~*?!=+-',
+    ...Array.from('\\\'"`$(){}[]<>|&;# \n~*?!=+-'),
     '$(',
     '<<',
     '<<<',

@@ -18,6 +18,7 @@ const deps: ToolDeps = {
     get: () => {
       throw new Error('these tests have no shell')
     },
+    cwdOf: () => undefined,
   },
   files: createEditorFiles(() => ({ forbidden: [] })),
   stateDirectory: '/nonexistent',

@@ -64,6 +64,7 @@ export const PermissionRequest = Envelope.extend({
       input: z.unknown().describe('The arguments of the call: an object, or text if the model sent no JSON object.'),
       input_hash: z.string().describe('SHA-256 of the canonical JSON (RFC 8785) of {name, input}.'),
       reason: z.string(),
+      rules: z.array(z.string()).optional().describe('The rules that `remember` adds.'),
     }),
   ),
 }).meta({ id: 'PermissionRequest' })

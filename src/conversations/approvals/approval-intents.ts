@@ -5,6 +5,7 @@ import { Problem } from '../../contract/problem.ts'
 import { decideCalls, undecidedCalls } from './open-request.ts'
 import { answer, answerOpenCalls, denials, isWaiting, result, startForUnread, toStatus } from '../state/drafts.ts'
 import type { State } from '../state/state.ts'
+import { rememberedRules } from './remembered-rules.ts'
 import { endOfCurrentTask } from '../tasks/task-intents.ts'
 
 /** The loop has reached calls that need a decision, and has stopped. */
@@ -32,8 +33,10 @@ export function decidePermission(state: State, { requestId, decisions }: DecideI
   if (request?.id !== requestId) return nothingPending()
   const made = decideCalls(request, decisions, state.run?.id)
   if (made instanceof Problem) return made
+  const remembered = rememberedRules(state, request, decisions, made)
+  if (remembered instanceof Problem) return remembered
   const isLast = undecidedCalls(request).length === made.length
-  if (!isLast || !made.length) return made
+  if (!isLast || !made.length) return [...made, ...remembered]
   const messages = new Map(request.calls.map((call) => [call.toolUseId, call.decision]))
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its type is checked on the line
   for (const draft of made) if (draft.type === 'PermissionDecision') messages.set(draft.tool_use_id, draft as Decision)
@@ -41,7 +44,7 @@ export function decidePermission(state: State, { requestId, decisions }: DecideI
     .filter((call) => messages.get(call.toolUseId)?.behavior === 'deny')
     .map((call) => answer(call, 'denied', denialMessage(messages.get(call.toolUseId)?.message)))
   const goesOn = state.status === 'waiting_for_confirmation' ? [toStatus(state, 'running', 'decided')] : []
-  return [...made, ...denied, ...goesOn]
+  return [...made, ...remembered, ...denied, ...goesOn]
 }
 
 /** Rejects every open call of the turn, including calls that were already allowed: the turn is refused as a whole. */

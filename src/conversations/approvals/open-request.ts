@@ -19,6 +19,8 @@ export type OpenRequest = {
     readonly input: unknown
     readonly inputHash: string
     readonly reason: string
+    /** What `remember` adds. */
+    readonly rules?: readonly string[] | undefined
     readonly decision: Decision | undefined
   }[]
 }
@@ -33,6 +35,7 @@ export function openRequest(event: EventOf<'PermissionRequest'>): OpenRequest {
       input: use.input,
       inputHash: use.input_hash,
       reason: use.reason,
+      ...(use.rules && { rules: use.rules }),
       decision: undefined,
     })),
   }
@@ -40,8 +43,15 @@ export function openRequest(event: EventOf<'PermissionRequest'>): OpenRequest {
 
 /** Returns the request as clients see it. */
 export function requestView(request: OpenRequest): PendingPermissions['items'][number] {
-  const tool_uses = request.calls.map(({ toolUseId, name, input, inputHash, reason, decision }) => {
-    const asked = { tool_use_id: toolUseId, name, input, input_hash: inputHash, reason }
+  const tool_uses = request.calls.map(({ toolUseId, name, input, inputHash, reason, rules, decision }) => {
+    const asked = {
+      tool_use_id: toolUseId,
+      name,
+      input,
+      input_hash: inputHash,
+      reason,
+      ...(rules && { rules: [...rules] }),
+    }
     return { ...asked, ...(decision && { decision: decision.behavior }) }
   })
   return { request_id: request.id, tool_uses }

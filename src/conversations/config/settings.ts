@@ -3,6 +3,7 @@
  * reports unused fields as warnings.
  */
 import type { CreateConversation, UpdateConfig } from '../../contract/conversation.ts'
+import type { PermissionRules } from '../../contract/permission.ts'
 import { LlmConfig, MASK, NewLlmConfig, maskLlmConfig, splitDump } from '../../contract/llm-config.ts'
 import { Problem, describeIssue } from '../../contract/problem.ts'
 import { endpointOf } from '../../llm/endpoint.ts'
@@ -11,6 +12,7 @@ import { mapStrings } from '../../lib/json/map-strings.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { LlmChange } from './llm-origin.ts'
 import { isFor, originOf } from './llm-origin.ts'
+import { checkRules, NO_RULES } from '../permission-rules.ts'
 import type { Settings } from '../state/state.ts'
 
 export type LlmDefaults = { readonly model?: string; readonly api_key?: string; readonly base_url?: string }
@@ -121,6 +123,7 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
     metadata,
     microagents,
     confirmation_mode,
+    permission_mode,
     resume_on_start,
     visualize,
     limits,
@@ -135,6 +138,8 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
   >
   const plain = withoutUndefined({
     confirmation_mode,
+    permission_mode,
+    permission_rules: rulesIn(request, redact),
     idempotency,
     max_seconds_per_run,
     resume_on_start,
@@ -144,6 +149,15 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
     made_workdir: request.workdir === undefined ? workdir : undefined,
   })
   return { ...words, ...plain, workdir, llm_config: maskLlmConfig(llm), tools: [...tools], max_iteration_per_run }
+}
+
+/** Undefined without any. Throws a `Problem` for a text that is no rule. */
+export function rulesIn(
+  { permission_rules: rules = NO_RULES, allowed_tools = [], disallowed_tools = [] }: CreateConversation,
+  redact: (text: string) => string,
+): PermissionRules | undefined {
+  const whole = { ...rules, allow: [...rules.allow, ...allowed_tools], deny: [...rules.deny, ...disallowed_tools] }
+  return Object.values(whole).some((texts) => texts.length > 0) ? checkRules(whole, redact) : undefined
 }
 
 /** A checked update. */

@@ -37,6 +37,8 @@ export type RunOptions = {
 
 export type ClientCommandsDeps = Omit<CommandRunnerDeps, 'streamBytes'> & {
   readonly records: CommandRecords
+  /** Why a rule refuses the command, as a sentence; undefined if none does. */
+  readonly refusal: (command: string, sessionId: string) => Promise<string | undefined>
   /** True if a tool call of the agent is active in that session. */
   readonly isAgentIn: (sessionId: string) => boolean
   readonly limits: ClientCommandLimits
@@ -144,6 +146,8 @@ export class ClientCommands {
     const { records, redact } = this.#deps
     refuseSecretsIn({ 'Idempotency-Key': options.idempotency?.key }, redact)
     if (redact(request.command) !== request.command) throw HOLDS_SECRET
+    const refusal = await this.#deps.refusal(request.command, sessionOf(request))
+    if (refusal !== undefined) throw new Problem('denied_by_rule', refusal)
     const { idempotency } = options
     if (!idempotency) return await this.#launchNew(request, options)
     // Check in turn: two concurrent requests must not both find that the key is unused.
@@ -169,7 +173,7 @@ export class ClientCommands {
   /** Counts the command and marks its key as used. */
   #register(request: RunCommand, idempotency: Idempotency | undefined): LiveCommand {
     if (this.#isClosed) throw new Problem('unavailable', 'The conversation is closed.')
-    const session_id = SESSION_ALIASES[request.session_id] ?? request.session_id
+    const session_id = sessionOf(request)
     if (!request.background) {
       this.#refuseBusy(session_id)
       // Throws if there are too many commands already.
@@ -268,6 +272,8 @@ export class ClientCommands {
     )
   }
 }
+
+const sessionOf = ({ session_id }: RunCommand): string => SESSION_ALIASES[session_id] ?? session_id
 
 const keyOf = ({ idempotency, created_at: at }: CommandRecord) => ({
   ...(idempotency ?? { key: '', bodyHash: '' }),

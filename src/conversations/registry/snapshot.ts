@@ -37,6 +37,7 @@ const Request = z.object({
       input: z.unknown(),
       inputHash: z.string(),
       reason: z.string(),
+      rules: z.array(z.string()).optional(),
       decision: Decision.optional(),
     }),
   ),

@@ -11,9 +11,9 @@ import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { readPages } from '../../events/read-pages.ts'
 import type { Llm } from '../../llm/llm.ts'
-import { callsToAsk } from '../../policy/permissions.ts'
+import type { PermissionGate } from '../../policy/permissions.ts'
 import type { LiveState } from '../state/live-state.ts'
-import { gatedCalls, modeOf } from '../state/state.ts'
+import { gatedCalls, rulesOf } from '../state/state.ts'
 import type { Place, Queue } from '../../lib/queue.ts'
 import { dequeued, queued } from '../state/drafts.ts'
 
@@ -25,6 +25,7 @@ export type ActiveRunDeps = {
   readonly log: EventLog
   readonly slots: Queue
   readonly toolCalls: ToolCalls
+  readonly gate: PermissionGate
   readonly createLlm: (config: LlmConfig) => Llm
   /** Models of this conversation that turned out not to support tools. */
   readonly withoutTools: Set<string>
@@ -154,7 +155,7 @@ export class ActiveRun {
   }
 
   async #createContext(): Promise<AgentContext> {
-    const { id, toolCalls, createLlm, withoutTools, state } = this.#deps
+    const { id, toolCalls, gate, createLlm, withoutTools, state } = this.#deps
     const history = await this.#loadHistory()
     let llm: { readonly for: LlmConfig; readonly instance: Llm } | undefined
     return {
@@ -169,9 +170,10 @@ export class ActiveRun {
         return llm.instance
       },
       openCalls: () => state.current.openCalls,
-      callsToAsk: () => {
+      prepareGate: () => gate.prepare(rulesOf(state.current)),
+      gate: () => {
         const notBegun = gatedCalls(state.current).filter((call) => !toolCalls.hasBegun(call.toolUseId))
-        return callsToAsk(notBegun, modeOf(state.current), (call) => toolCalls.isHarmless(call))
+        return gate.decide(notBegun, rulesOf(state.current))
       },
       steps: () => state.current.run?.steps ?? 0,
       repeats: () => countRepeats(state.current.repeats),

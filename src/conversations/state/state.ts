@@ -6,8 +6,11 @@ import { z } from 'zod'
 import type { Repeats } from '../../agent/repeats.ts'
 import { NO_REPEATS, repeatsAfter } from '../../agent/repeats.ts'
 import type { ToolCall } from '../../agent/tool-calls.ts'
-import type { GatedCall, PermissionMode } from '../../policy/permissions.ts'
+import { PermissionMode, PermissionRules } from '../../contract/permission.ts'
+import type { Rules } from '../../policy/gated-call.ts'
+import type { GatedCall } from '../../policy/permissions.ts'
 import { hashInput } from '../../policy/permissions.ts'
+import { faultsOf, ruleSetOf } from '../../policy/rules/rule-set.ts'
 import type { PostedKey } from '../idempotency/idempotency.ts'
 import { withPostedKey } from '../idempotency/idempotency.ts'
 import type { OpenRequest } from '../approvals/open-request.ts'
@@ -43,6 +46,10 @@ export const Settings = z.object({
   max_seconds_per_run: z.number().optional(),
   microagents: z.array(z.string()).optional(),
   confirmation_mode: z.boolean().optional(),
+  /** Absent: `bypass`, as nobody may be there to ask. */
+  permission_mode: PermissionMode.optional(),
+  /** A rule that cannot be read makes the whole conversation unreadable: it may be one that denies. */
+  permission_rules: PermissionRules.refine((rules) => faultsOf(rules).length === 0).optional(),
   /** The idempotency key of the request that created it. */
   idempotency: z.object({ key: z.string(), bodyHash: z.string(), warnings: z.array(z.string()).optional() }).optional(),
   resume_on_start: z.boolean().optional(),
@@ -193,7 +200,11 @@ export function gatedCalls({ openCalls, request }: State): GatedCall[] {
   })
 }
 
-export const modeOf = ({ settings }: State): PermissionMode => ({ confirmation: settings.confirmation_mode ?? false })
+export const rulesOf = ({ settings }: Pick<State, 'settings'>): Rules => ({
+  mode: settings.permission_mode ?? 'bypass',
+  confirmation: settings.confirmation_mode ?? false,
+  rules: ruleSetOf(settings.permission_rules),
+})
 
 /**
  * Settings of a newer version may be unreadable: the conversation can still be read, but not run. Settings of our

@@ -2,6 +2,7 @@
 import type { ConversationView } from '../../contract/conversation.ts'
 import { QUEUED } from '../../contract/events/status.ts'
 import type { State } from './state.ts'
+import { rulesOf } from './state.ts'
 
 export function viewOf(state: State): ConversationView {
   const { settings } = state
@@ -21,6 +22,7 @@ export function viewOf(state: State): ConversationView {
       id: state.id,
       agent_finished: state.status === 'finished',
       confirmation_mode: settings.confirmation_mode ?? false,
+      permission_mode: rulesOf(state).mode,
       agent_waiting_for_confirmation: state.status === 'waiting_for_confirmation',
       agent_paused: state.status === 'paused',
       event_count: state.lastSeq,

@@ -43,6 +43,7 @@ export function mayCreate({ limits }: Access): void {
 /** Throws `forbidden`. */
 export function mayConfigure(access: Access, update: UpdateConfig): void {
   refuseWorkdir(access, update.workdir)
+  if (update.permission_mode !== undefined) access.require('approve')
 }
 
 /** Throws `forbidden`. */

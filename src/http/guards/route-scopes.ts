@@ -19,6 +19,7 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     // Frames on a WebSocket require the scopes of the corresponding routes.
     'GET /conversations/:id/ws',
     'GET /conversations/:id/permissions',
+    'GET /conversations/:id/permission-rules',
     'GET /conversations/:id/network-requests',
     'GET /conversations/:id/tasks',
     'GET /conversations/:id/tasks/:task_id',
@@ -49,6 +50,7 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
   approve: [
     'POST /conversations/:id/confirmation',
     'POST /conversations/:id/permissions/:request_id',
+    'PUT /conversations/:id/permission-rules',
     'POST /conversations/:id/approve',
     'POST /conversations/:id/reject',
     'POST /conversations/:id/network-requests/:request_id',

@@ -31,6 +31,7 @@ export const commandRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
         ...describe('runCommand', 'Run a command in a shell session, or in the background', [
           ...CONVERSATION,
           'session_busy',
+          'denied_by_rule',
           'limit_reached',
           'idempotency_in_flight',
           'idempotency_mismatch',

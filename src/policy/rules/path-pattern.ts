@@ -65,7 +65,7 @@ export const partsOf = (path: string): Symbols[] =>
   path
     .split('/')
     .filter(Boolean)
-    .map((name) => [...name])
+    .map((name) => Array.from(name))
 
 function matchFrom(pattern: readonly PatternPart[], path: PathParts): Certainty {
   const isKnown = path.every((part) => part !== undefined && !part.includes(STAR))

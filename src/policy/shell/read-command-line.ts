@@ -1,4 +1,5 @@
 /** Reads a command line into its commands and redirections, without running anything. Never throws. */
+import type * as Unbash from 'unbash'
 import type { CommandArgument, Redirection as RedirectionNode, SyntaxNode, Word } from 'unbash'
 import type { CommandLine, Redirection, SimpleCommand } from './command-line.ts'
 import { isSafeVariable } from './safe-variables.ts'
@@ -11,7 +12,7 @@ import type { Unwrapped } from './unwrapped.ts'
 import { unwrap } from './wrappers.ts'
 
 /** The parser, loaded when a command line is first read: most servers never need it. */
-export type ShellParser = typeof import('unbash')
+export type ShellParser = typeof Unbash
 
 export type CommandContext = {
   readonly parser: ShellParser
@@ -25,7 +26,7 @@ const MAX_COMMAND_CHARS = 64 * 1024
 const MAX_SUBSTITUTIONS = 500
 /** `bash -c "bash -c '…'"`. */
 const MAX_NESTED_SCRIPTS = 8
-const MAX_COMMANDS = 1000
+const MAX_COMMANDS = 300
 
 const SUBSTITUTION = /[$<>]\(|`|<<|\$\{/g
 /** Bash and a reader may disagree about these: control characters except tab and newline, and non-ASCII spaces. */

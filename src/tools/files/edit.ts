@@ -48,6 +48,7 @@ export function createEdit(files: AgentFiles): Tool<EditInput> {
     description: `Replaces a text in a file.\n\n${RULES}`,
     input: EditInput,
     output: z.string(),
+    access: ({ file_path }) => ({ kind: 'edit', paths: [file_path] }),
     run: ({ file_path, ...wanted }, { workdir }) =>
       files.change(() => edit(files, absolutePath(workdir, file_path), wanted)),
   }
@@ -59,6 +60,7 @@ export function createMultiEdit(files: AgentFiles): Tool<MultiEditInput> {
     description: `Makes several replacements in one file: all of them, or none if one fails.\n\n${RULES}`,
     input: MultiEditInput,
     output: z.string(),
+    access: ({ file_path }) => ({ kind: 'edit', paths: [file_path] }),
     run: ({ file_path, edits }, { workdir }) =>
       files.change(() => multiEdit(files, absolutePath(workdir, file_path), edits)),
   }

@@ -44,6 +44,7 @@ export function createRead(files: AgentFiles): Tool<ReadInput> {
     input: ReadInput,
     output: z.union([z.string(), z.array(UserPart)]),
     readOnly: true,
+    access: ({ file_path }) => ({ kind: 'read', paths: [file_path] }),
     run: ({ file_path, offset = 1, limit = MAX_READ_LINES }, { workdir }) =>
       toOutcome(() => read(files, absolutePath(workdir, file_path), { first: Math.max(offset, 1), limit })),
   }

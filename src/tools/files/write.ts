@@ -26,6 +26,7 @@ export function createWrite(files: AgentFiles): Tool<WriteInput> {
     description: DESCRIPTION,
     input: WriteInput,
     output: z.string(),
+    access: ({ file_path }) => ({ kind: 'edit', paths: [file_path] }),
     run: ({ file_path, content }, { workdir }) =>
       files.change(() => write(files, absolutePath(workdir, file_path), content)),
   }

@@ -1,0 +1,52 @@
+/** The permission rules of one conversation: shown, and replaced as a whole. */
+import type { PermissionRules } from '../contract/permission.ts'
+import { Problem } from '../contract/problem.ts'
+import { faultsOf } from '../policy/rules/rule-set.ts'
+import { canonicalName } from '../tools/registry.ts'
+import type { ConversationActor } from './actor.ts'
+import type { LiveState } from './state/live-state.ts'
+
+export const NO_RULES: PermissionRules = { allow: [], ask: [], deny: [] }
+
+export class ConversationRules {
+  readonly #state: LiveState
+  readonly #actor: Pick<ConversationActor, 'configure'>
+  readonly #redact: (text: string) => string
+
+  constructor(parts: {
+    readonly state: LiveState
+    readonly actor: Pick<ConversationActor, 'configure'>
+    readonly redact: (text: string) => string
+  }) {
+    this.#state = parts.state
+    this.#actor = parts.actor
+    this.#redact = parts.redact
+  }
+
+  get current(): PermissionRules {
+    return this.#state.current.settings.permission_rules ?? NO_RULES
+  }
+
+  /** Holds for every call that has not begun, except that a call that waits still needs its decision. */
+  async replace(given: PermissionRules): Promise<PermissionRules> {
+    const rules = checkRules(given, this.#redact)
+    await this.#actor.configure(async () => ({ changes: { permission_rules: rules } }))
+    return this.current
+  }
+}
+
+/** The rules under the names that tools have here. Throws a `Problem` for a text that is no rule. */
+export function checkRules(given: PermissionRules, redact: (text: string) => string): PermissionRules {
+  const faults = faultsOf(given)
+  if (faults.length > 0)
+    throw new Problem('invalid_request', redact(`permission_rules: ${faults.slice(0, 5).join(' ')}`))
+  const written = (texts: readonly string[]) => [...new Set(texts.map((text) => canonicalRule(redact(text.trim()))))]
+  return { allow: written(given.allow), ask: written(given.ask), deny: written(given.deny) }
+}
+
+/** `execute_bash(rm:*)` is the rule `Bash(rm:*)`. */
+function canonicalRule(text: string): string {
+  const end = text.indexOf('(')
+  const name = end < 0 ? text : text.slice(0, end)
+  return `${canonicalName(name)}${end < 0 ? '' : text.slice(end)}`
+}
