@@ -66,7 +66,11 @@ describe.each([
   })
 
   test.each<[what: string, bytes: Buffer, answer: RegExp]>([
-    ['a request to the proxy itself', http('GET / HTTP/1.1', 'Host: 127.0.0.1:3128'), /^HTTP\/1\.1 400 .*absolute http:\/\/ URL/s],
+    [
+      'a request to the proxy itself',
+      http('GET / HTTP/1.1', 'Host: 127.0.0.1:3128'),
+      /^HTTP\/1\.1 400 .*absolute http:\/\/ URL/s,
+    ],
     ['an https URL', http('GET https://example.com/ HTTP/1.1'), /^HTTP\/1\.1 400 /],
     ['a URL with a user', http('GET http://a@example.com/ HTTP/1.1'), /^HTTP\/1\.1 400 /],
     ['a folded header', http('GET http://example.com/ HTTP/1.1', 'A: b', ' c'), /^HTTP\/1\.1 400 /],
