@@ -35,7 +35,7 @@ export class ConversationRules {
   }
 }
 
-/** The rules under the names that tools have here. Throws a `Problem` for a text that is no rule. */
+/** The rules under the names that tools have here. Throws a `Problem` for a text that is not a rule. */
 export function checkRules(given: PermissionRules, redact: (text: string) => string): PermissionRules {
   const faults = faultsOf(given)
   if (faults.length > 0)

@@ -1,14 +1,14 @@
 /** What holds for commands that clients run themselves: nobody is asked about them, but deny rules hold. */
-import type { Rules } from './gated-call.ts'
+import type { GateRules } from './gated-call.ts'
 import type { PermissionGate } from './permissions.ts'
 
 /** Why the command is refused, as a sentence; undefined if it may run. */
 export async function refusalOfCommand(
   gate: PermissionGate,
-  { rules }: Rules,
+  { rules }: GateRules,
   { command, cwd }: { readonly command: string; readonly cwd: string | undefined },
 ): Promise<string | undefined> {
-  const denying: Rules = { mode: 'bypass', confirmation: false, rules: { allow: [], ask: [], deny: rules.deny } }
+  const denying: GateRules = { mode: 'bypass', confirmation: false, rules: { allow: [], ask: [], deny: rules.deny } }
   if (rules.deny.length === 0) return undefined
   await gate.prepare(denying)
   const verdict = gate.verdictOn('Bash', { kind: 'command', command, cwd }, denying, false)

@@ -2,22 +2,22 @@
  * The decision about one call. The only file that orders modes and rules: deny rules, ask rules, the mode, allow rules.
  * The strictest wins. Pure, except for the links that `Places` follows.
  */
-import type { Question, Rules } from './gated-call.ts'
+import type { Question, GateRules } from './gated-call.ts'
 import { matchRule } from './match-rule.ts'
 import type { Need } from './needs.ts'
 import { needsOf } from './needs.ts'
-import type { Rule } from './rules/rule.ts'
+import type { PolicyRule } from './rules/rule.ts'
 
 /** `rules` would allow it the next time; absent when rules cannot say so. */
-export type Verdict =
+export type GateDecision =
   | { readonly behavior: 'allow' }
   | { readonly behavior: 'deny'; readonly reason: string }
   | { readonly behavior: 'ask'; readonly reason: string; readonly rules?: readonly string[] }
 
-const ALLOW: Verdict = { behavior: 'allow' }
+const ALLOW: GateDecision = { behavior: 'allow' }
 
 /** `isApproved`: somebody has allowed this call with this input. Only a deny rule stops it then. */
-export function decide(question: Question, rules: Rules, isApproved: boolean): Verdict {
+export function decide(question: Question, rules: GateRules, isApproved: boolean): GateDecision {
   const denied = findMatch(rules.rules.deny, question)
   if (denied.certain) return { behavior: 'deny', reason: `The rule ${denied.certain.text} denies it.` }
   if (isApproved) return ALLOW
@@ -44,7 +44,7 @@ export function decide(question: Question, rules: Rules, isApproved: boolean): V
 }
 
 /** No rule allows a change in a mode that only reads. */
-function changeOf(question: Question, rules: Rules): Need | undefined {
+function changeOf(question: Question, rules: GateRules): Need | undefined {
   return needsOf(question, { ...rules, rules: { ...rules.rules, allow: [] } }).find(({ changes }) => changes)
 }
 
@@ -53,20 +53,23 @@ function denialIn(mode: 'deny' | 'callback', reason: string): string {
   return `${why}, and the call needs a permission: ${reason}.`
 }
 
-function ask(reason: string, rules?: readonly (string | undefined)[]): Verdict {
+function ask(reason: string, rules?: readonly (string | undefined)[]): GateDecision {
   const known = rules?.filter((rule) => rule !== undefined) ?? []
   const isWhole = rules !== undefined && known.length === rules.length && known.length > 0
   return { behavior: 'ask', reason, ...(isWhole && { rules: [...new Set(known)] }) }
 }
 
-function reasonToAsk(question: Question, { rules }: Rules): string | undefined {
+function reasonToAsk(question: Question, { rules }: GateRules): string | undefined {
   const { certain, possible } = findMatch(rules.ask, question)
   if (certain) return `the rule ${certain.text} asks about it`
   return possible && `it is not certain that the ask rule ${possible.text} does not hold for it`
 }
 
-function findMatch(rules: readonly Rule[], question: Question): { readonly certain?: Rule; readonly possible?: Rule } {
-  let possible: Rule | undefined
+function findMatch(
+  rules: readonly PolicyRule[],
+  question: Question,
+): { readonly certain?: PolicyRule; readonly possible?: PolicyRule } {
+  let possible: PolicyRule | undefined
   for (const rule of rules) {
     const match = matchRule(rule, question)
     if (match === 'yes') return { certain: rule }

@@ -8,7 +8,7 @@ import type { ToolAccess } from './tool-access.ts'
 /** What a call would do, with a command line read. */
 export type Deed = Exclude<ToolAccess, { kind: 'command' }> | { readonly kind: 'command'; readonly line: CommandLine }
 
-export type Rules = {
+export type GateRules = {
   readonly mode: PermissionMode
   /** Whatever the mode would let run is asked about. */
   readonly confirmation: boolean

@@ -8,7 +8,7 @@ import { matchCommand } from './rules/command-pattern.ts'
 import { matchUrl } from './rules/domain-pattern.ts'
 import type { PathPattern } from './rules/path-pattern.ts'
 import { matchPath } from './rules/path-pattern.ts'
-import type { Rule } from './rules/rule.ts'
+import type { PolicyRule } from './rules/rule.ts'
 import { isToolOf } from './rules/rule.ts'
 import type { CommandLine, Redirection, SimpleCommand } from './shell/command-line.ts'
 import { allCommands } from './shell/command-line.ts'
@@ -17,7 +17,7 @@ import { readingOf } from './shell/read-only.ts'
 import type { ShellWord } from './shell/shell-word.ts'
 import { literalWord } from './shell/shell-word.ts'
 
-export function matchRule(rule: Rule, { tool, deed, places }: Question): Certainty {
+export function matchRule(rule: PolicyRule, { tool, deed, places }: Question): Certainty {
   if (rule.kind === 'tool') return isToolOf(rule, tool) ? 'yes' : 'no'
   switch (deed.kind) {
     case 'none':
@@ -36,7 +36,7 @@ export function matchRule(rule: Rule, { tool, deed, places }: Question): Certain
 }
 
 /** What may not be read may not be edited either: an edit shows what is there. */
-function matchFiles(rule: Rule, access: 'read' | 'edit', words: readonly ShellWord[], places: Places): Certainty {
+function matchFiles(rule: PolicyRule, access: 'read' | 'edit', words: readonly ShellWord[], places: Places): Certainty {
   if (rule.kind === 'reads') return 'yes'
   if (rule.kind === 'edits') return access === 'edit' ? 'yes' : 'no'
   if (rule.kind !== 'read' && !(rule.kind === 'edit' && access === 'edit')) return 'no'
@@ -44,7 +44,7 @@ function matchFiles(rule: Rule, access: 'read' | 'edit', words: readonly ShellWo
   return strongest(words.map((word) => matchWord(rule.path, word, cwds, places, false)))
 }
 
-function matchLine(rule: Rule, line: CommandLine, places: Places): Certainty {
+function matchLine(rule: PolicyRule, line: CommandLine, places: Places): Certainty {
   if (rule.kind === 'tool' || rule.kind === 'fetch') return 'no'
   const commands = [...allCommands(line.commands)]
   const found = strongest([
@@ -54,7 +54,7 @@ function matchLine(rule: Rule, line: CommandLine, places: Places): Certainty {
   return found === 'no' && line.hidden !== undefined ? 'maybe' : found
 }
 
-function matchSimple(rule: Rule, command: SimpleCommand, places: Places): Certainty {
+function matchSimple(rule: PolicyRule, command: SimpleCommand, places: Places): Certainty {
   switch (rule.kind) {
     case 'command':
       return matchCommand(rule.command, command.words)
@@ -75,7 +75,7 @@ function matchArguments(path: PathPattern, command: SimpleCommand, places: Place
   return strongest(pathsOf(command).map(({ word, isDeep }) => matchWord(path, word, command.cwds, places, isDeep)))
 }
 
-function matchRedirection(rule: Rule, { kind, target, cwds }: Redirection, places: Places): Certainty {
+function matchRedirection(rule: PolicyRule, { kind, target, cwds }: Redirection, places: Places): Certainty {
   if (isStream(target)) return 'no'
   if (rule.kind === 'reads') return 'yes'
   if (rule.kind === 'edits') return kind === 'edit' ? 'yes' : 'no'

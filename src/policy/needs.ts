@@ -1,10 +1,10 @@
 /** What of a call needs a permission: what its mode does not let run by itself and no `allow` rule covers. */
-import type { Question, Rules } from './gated-call.ts'
+import type { Question, GateRules } from './gated-call.ts'
 import type { Places } from './places.ts'
 import { exactPattern, matchesCertainly } from './rules/command-pattern.ts'
 import { matchUrl } from './rules/domain-pattern.ts'
 import { matchPath } from './rules/path-pattern.ts'
-import type { Rule } from './rules/rule.ts'
+import type { PolicyRule } from './rules/rule.ts'
 import { isToolOf } from './rules/rule.ts'
 import type { CommandLine, Redirection, SimpleCommand } from './shell/command-line.ts'
 import { readingOf } from './shell/read-only.ts'
@@ -21,7 +21,7 @@ export type Need = {
   readonly rule?: string
 }
 
-export function needsOf({ tool, deed, places }: Question, rules: Rules): Need[] {
+export function needsOf({ tool, deed, places }: Question, rules: GateRules): Need[] {
   const allow = rules.rules.allow
   if (deed.kind === 'none' || allow.some((rule) => rule.kind === 'tool' && isToolOf(rule, tool))) return []
   switch (deed.kind) {
@@ -47,7 +47,7 @@ export function needsOf({ tool, deed, places }: Question, rules: Rules): Need[] 
   }
 }
 
-type Given = { readonly places: Places; readonly rules: Rules }
+type Given = { readonly places: Places; readonly rules: GateRules }
 
 function fileNeeds(kind: 'read' | 'edit', word: ShellWord, cwds: Redirection['cwds'], given: Given): Need[] {
   const { places, rules } = given
@@ -110,7 +110,7 @@ function commandNeeds(command: SimpleCommand, given: Given): Need[] {
   return [{ reason: `runs ${shownCommand(words)}, which may change something`, changes: true, ...named }]
 }
 
-function isAllowedBy(rule: Rule, { words, wraps }: SimpleCommand): boolean {
+function isAllowedBy(rule: PolicyRule, { words, wraps }: SimpleCommand): boolean {
   if (rule.kind !== 'command' || !matchesCertainly(rule.command, words)) return false
   // `Bash(sudo:*)` says nothing about what sudo runs.
   return wraps?.kind !== 'launcher' || rule.command.literalWords.slice(1).some((word) => !word.startsWith('-'))

@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto'
 import type { AskedToolUse } from '../contract/permission.ts'
 import { canonicalJson } from '../lib/json/canonical-json.ts'
-import type { Verdict } from './decide.ts'
+import type { GateDecision } from './decide.ts'
 import { decide } from './decide.ts'
-import type { Deed, Rules } from './gated-call.ts'
+import type { Deed, GateRules } from './gated-call.ts'
 import { Places } from './places.ts'
 import { realPath } from './real-path.ts'
 import type { ShellParser } from './shell/read-command-line.ts'
@@ -43,12 +43,12 @@ export class PermissionGate {
   }
 
   /** To be awaited before a decision by these rules; a command line is only read when its parser is there. */
-  async prepare(rules: Rules): Promise<void> {
+  async prepare(rules: GateRules): Promise<void> {
     if (!letsAllRun(rules)) this.#parser ??= await import('unbash')
   }
 
   /** The answer holds for the rules as given, so ask again before each call. */
-  decide(calls: readonly GatedCall[], rules: Rules): Gated {
+  decide(calls: readonly GatedCall[], rules: GateRules): Gated {
     if (letsAllRun(rules)) return NOTHING
     const asks: AskedToolUse[] = []
     const denials = new Map<string, string>()
@@ -65,7 +65,7 @@ export class PermissionGate {
     return { asks, denials }
   }
 
-  verdictOn(tool: string, access: ToolAccess, rules: Rules, isApproved: boolean): Verdict {
+  verdictOn(tool: string, access: ToolAccess, rules: GateRules, isApproved: boolean): GateDecision {
     const { workdir, homes } = this.#options
     const places = new Places({ workdir: workdir(), homes, realPath })
     return decide({ tool, deed: this.#read(access), places }, rules, isApproved)
@@ -76,14 +76,14 @@ export class PermissionGate {
     const { command, cwd } = access
     const { homes } = this.#options
     if (this.#parser) return { kind: 'command', line: readCommandLine(command, { parser: this.#parser, cwd, homes }) }
-    // Rules that came after `prepare`: in doubt, ask.
+    // GateRules that came after `prepare`: in doubt, ask.
     const hidden = 'the parser of command lines is not loaded yet'
     return { kind: 'command', line: { commands: [], redirections: [], hidden, unusual: undefined } }
   }
 }
 
 /** Then nothing has to be looked into. */
-function letsAllRun({ mode, confirmation, rules }: Rules): boolean {
+function letsAllRun({ mode, confirmation, rules }: GateRules): boolean {
   return mode === 'bypass' && !confirmation && rules.deny.length === 0 && rules.ask.length === 0
 }
 

@@ -68,7 +68,7 @@ export class BashSession implements Shell {
     return this.#cwd
   }
 
-  /** Whether its bash has told where it stands. */
+  /** Whether its bash has reported its working directory. */
   get hasStood(): boolean {
     return this.#hasStood
   }

@@ -34,7 +34,7 @@ export function fileRules(config: Config, { isolation }: ShellLauncher, conversa
   }
 }
 
-/** A shell in a sandbox has a home of its own; rules may also mean that of the server's user. */
+/** A shell in a sandbox has its own home directory; rules may also mean that of the server's user. */
 export function homesOf(
   { isolation }: Pick<ShellLauncher, 'isolation'>,
   env: Readonly<Record<string, string>>,

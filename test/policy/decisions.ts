@@ -3,7 +3,7 @@ import * as parser from 'unbash'
 import { PermissionRules } from '../../src/contract/permission.ts'
 import type { PermissionMode } from '../../src/contract/permission.ts'
 import { decide } from '../../src/policy/decide.ts'
-import type { Verdict } from '../../src/policy/decide.ts'
+import type { GateDecision } from '../../src/policy/decide.ts'
 import { Places } from '../../src/policy/places.ts'
 import { ruleSetOf } from '../../src/policy/rules/rule-set.ts'
 import { readCommandLine } from '../../src/policy/shell/read-command-line.ts'
@@ -23,7 +23,7 @@ export type Given = {
 const WORKDIR = '/work/project'
 export const HOME = '/home/user'
 
-export function decideAccess(tool: string, access: ToolAccess, given: Given = {}): Verdict {
+export function decideAccess(tool: string, access: ToolAccess, given: Given = {}): GateDecision {
   const { mode = 'default', confirmation = false, cwd, approved = false, links = {}, ...lists } = given
   const realPath = (path: string) => follow(path, links)
   const places = new Places({ workdir: WORKDIR, homes: [HOME], realPath })
@@ -33,7 +33,7 @@ export function decideAccess(tool: string, access: ToolAccess, given: Given = {}
   return decide({ tool, deed, places }, { mode, confirmation, rules }, approved)
 }
 
-export const decideCommand = (command: string, given: Given = {}): Verdict =>
+export const decideCommand = (command: string, given: Given = {}): GateDecision =>
   decideAccess('Bash', { kind: 'command', command, cwd: WORKDIR }, given)
 
 /** Component by component, as the kernel does. */

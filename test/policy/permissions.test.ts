@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { GatedCall } from '../../src/policy/permissions.ts'
 import { hashInput, PermissionGate } from '../../src/policy/permissions.ts'
-import type { Rules } from '../../src/policy/gated-call.ts'
+import type { GateRules } from '../../src/policy/gated-call.ts'
 import { ruleSetOf } from '../../src/policy/rules/rule-set.ts'
 
 const call = (toolUseId: string, more: Partial<GatedCall> = {}): GatedCall => {
@@ -13,7 +13,7 @@ const gate = new PermissionGate({
   homes: [],
   accessOf: ({ name }) => ({ kind: name === 'Think' ? 'none' : 'other' }),
 })
-const CONFIRM: Rules = { mode: 'bypass', confirmation: true, rules: ruleSetOf(undefined) }
+const CONFIRM: GateRules = { mode: 'bypass', confirmation: true, rules: ruleSetOf(undefined) }
 
 describe('the gate', () => {
   test('asks about nothing without a mode or a rule that says so', () => {

@@ -90,7 +90,7 @@ describe.each(PATHS)('a command that changes something, by %s', (path) => {
   })
 })
 
-test('a denied call has a result that says why, and the model goes on', async () => {
+test('a denied call has a result that says why, and the model continues', async () => {
   const id = await create('deny', 'no')
   const events = await stage.say(id, 'go')
   const result = events.find((event) => event.type === 'ToolResult')
@@ -152,7 +152,7 @@ test('what is remembered holds from the next call on, also after a restart, and 
   expect(await go()).toBe('asks')
 })
 
-test('a text that is no rule is refused with the reason, and nothing is created or changed', async () => {
+test('a text that is not a rule is refused with the reason, and nothing is created or changed', async () => {
   const { call } = stage.server
   const id = await create('default', 'deny')
   const faults = [

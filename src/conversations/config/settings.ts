@@ -151,7 +151,7 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
   return { ...words, ...plain, workdir, llm_config: maskLlmConfig(llm), tools: [...tools], max_iteration_per_run }
 }
 
-/** Undefined without any. Throws a `Problem` for a text that is no rule. */
+/** Undefined without any. Throws a `Problem` for a text that is not a rule. */
 export function rulesIn(
   { permission_rules: rules = NO_RULES, allowed_tools = [], disallowed_tools = [] }: CreateConversation,
   redact: (text: string) => string,

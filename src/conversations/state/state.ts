@@ -7,7 +7,7 @@ import type { Repeats } from '../../agent/repeats.ts'
 import { NO_REPEATS, repeatsAfter } from '../../agent/repeats.ts'
 import type { ToolCall } from '../../agent/tool-calls.ts'
 import { PermissionMode, PermissionRules } from '../../contract/permission.ts'
-import type { Rules } from '../../policy/gated-call.ts'
+import type { GateRules } from '../../policy/gated-call.ts'
 import type { GatedCall } from '../../policy/permissions.ts'
 import { hashInput } from '../../policy/permissions.ts'
 import { faultsOf, ruleSetOf } from '../../policy/rules/rule-set.ts'
@@ -200,7 +200,7 @@ export function gatedCalls({ openCalls, request }: State): GatedCall[] {
   })
 }
 
-export const rulesOf = ({ settings }: Pick<State, 'settings'>): Rules => ({
+export const rulesOf = ({ settings }: Pick<State, 'settings'>): GateRules => ({
   mode: settings.permission_mode ?? 'bypass',
   confirmation: settings.confirmation_mode ?? false,
   rules: ruleSetOf(settings.permission_rules),

@@ -1,9 +1,13 @@
 /** The rules of a conversation, parsed once. */
 import type { PermissionRules } from '../../contract/permission.ts'
-import type { Rule } from './rule.ts'
+import type { PolicyRule } from './rule.ts'
 import { parseRule } from './rule.ts'
 
-export type RuleSet = { readonly allow: readonly Rule[]; readonly ask: readonly Rule[]; readonly deny: readonly Rule[] }
+export type RuleSet = {
+  readonly allow: readonly PolicyRule[]
+  readonly ask: readonly PolicyRule[]
+  readonly deny: readonly PolicyRule[]
+}
 
 const NO_RULES: RuleSet = { allow: [], ask: [], deny: [] }
 
@@ -23,7 +27,7 @@ export function faultsOf(rules: PermissionRules): string[] {
   return [...rules.allow, ...rules.ask, ...rules.deny].map(parseRule).filter((each) => typeof each === 'string')
 }
 
-function parse(text: string): Rule {
+function parse(text: string): PolicyRule {
   const rule = parseRule(text)
   if (typeof rule === 'string') throw new TypeError(rule)
   return rule

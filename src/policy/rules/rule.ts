@@ -7,7 +7,7 @@ import type { PathPattern } from './path-pattern.ts'
 import { parsePathPattern } from './path-pattern.ts'
 
 /** `text` is the rule as it was written. `tool`: every call of a tool; `reads` and `edits`: every call that does so. */
-export type Rule = { readonly text: string } & (
+export type PolicyRule = { readonly text: string } & (
   | { readonly kind: 'tool'; readonly name: string }
   | { readonly kind: 'reads' | 'edits' }
   | { readonly kind: 'read' | 'edit'; readonly path: PathPattern }
@@ -18,7 +18,7 @@ export type Rule = { readonly text: string } & (
 const RULE = /^([A-Za-z_][\w-]*)(?:\((.*)\))?$/s
 
 /** Returns the rule, or a sentence about the error. */
-export function parseRule(text: string): Rule | string {
+export function parseRule(text: string): PolicyRule | string {
   const [, name, given] = RULE.exec(text.trim()) ?? []
   if (name === undefined)
     return `${quoted(text)} is not a rule; write Tool or Tool(pattern), for example Bash(git status:*).`
@@ -29,18 +29,18 @@ export function parseRule(text: string): Rule | string {
 }
 
 /** `mcp__server` and `mcp__server__*` stand for all tools of an MCP server. */
-export function isToolOf(rule: Extract<Rule, { kind: 'tool' }>, name: string): boolean {
+export function isToolOf(rule: Extract<PolicyRule, { kind: 'tool' }>, name: string): boolean {
   if (rule.name === name) return true
   return /^mcp__(?:(?!__).)+$/.test(rule.name) && name.startsWith(`${rule.name}__`)
 }
 
-function wholeTool(text: string, name: string): Rule {
+function wholeTool(text: string, name: string): PolicyRule {
   if (name === 'Read') return { text, kind: 'reads' }
   if (name === 'Edit') return { text, kind: 'edits' }
   return { text, kind: 'tool', name }
 }
 
-function parsePattern(text: string, name: string, pattern: string): Rule | string {
+function parsePattern(text: string, name: string, pattern: string): PolicyRule | string {
   switch (name) {
     case 'Bash': {
       const command = parseCommandPattern(pattern)
