@@ -7,7 +7,7 @@ import { ConfigError } from '../config/environment.ts'
 import { codeOf } from '../lib/error-code.ts'
 import { makeDirectories } from '../lib/make-directories.ts'
 
-export type KeptKey = { readonly key: string; readonly path: string; readonly isNew: boolean }
+export type GeneratedKey = { readonly key: string; readonly path: string; readonly isNew: boolean }
 
 const pathIn = (dataDir: string): string => join(dataDir, 'master-key')
 
@@ -21,7 +21,7 @@ export async function printKey(): Promise<void> {
 }
 
 /** The key kept in the data directory; made at first use, readable by its owner only. */
-export async function keepKey(dataDir: string): Promise<KeptKey> {
+export async function keepKey(dataDir: string): Promise<GeneratedKey> {
   const path = pathIn(dataDir)
   const kept = await readKept(path)
   if (kept !== undefined) return { key: kept, path, isNew: false }
@@ -55,7 +55,7 @@ function cannotKeep(path: string, error: unknown): ConfigError {
 /** Where a person finds the key, and how a shell writes it; `bearer` is undefined when no shell has it at hand. */
 export type KeyPlace = { readonly text: string; readonly bearer: string | undefined }
 
-export function placeOfKey(kept: KeptKey | undefined): KeyPlace {
+export function placeOfKey(kept: GeneratedKey | undefined): KeyPlace {
   if (kept) return { text: `${kept.path}${kept.isNew ? ' (made now)' : ''}`, bearer: contentOf(kept.path) }
   const source = masterKeySource()
   if (source?.from === 'file') return { text: source.path, bearer: contentOf(source.path) }

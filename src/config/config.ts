@@ -8,7 +8,7 @@ import type { PrivateRule } from '../network/private-hosts.ts'
 import type { LogLevel } from '../telemetry/logger.ts'
 import { LOG_LEVELS } from '../telemetry/logger.ts'
 import type { LimitValues } from '../shell/limit-values.ts'
-import type { Read, Source } from './environment.ts'
+import type { Read, SettingSource } from './environment.ts'
 import { ConfigError, checked, createReader, DOT_ENV, secretFilePaths, sourceOf } from './environment.ts'
 import { readLlmKey, readMasterKeys } from './keys.ts'
 import { readLimits } from './limits.ts'
@@ -139,7 +139,7 @@ export function readDataDir(overrides: Partial<Record<Name, string>> = {}): stri
 }
 
 /** Where the master key comes from, or undefined when there is none; a generated one is not known here. */
-export const masterKeySource = (): Source | undefined => sourceOf('OPENHANDS_MASTER_KEY')
+export const masterKeySource = (): SettingSource | undefined => sourceOf('OPENHANDS_MASTER_KEY')
 
 /** Creates the directory and checks that it is writable. */
 export async function ensureWritable(path: string, name: Name): Promise<void> {

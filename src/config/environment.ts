@@ -40,10 +40,12 @@ function readDotEnv(): Record<string, string | undefined> {
 }
 
 /** Where the value of a setting comes from: the environment, the file `.env`, or a secret file. */
-export type Source = { readonly from: 'environment' | 'dotenv' } | { readonly from: 'file'; readonly path: string }
+export type SettingSource =
+  | { readonly from: 'environment' | 'dotenv' }
+  | { readonly from: 'file'; readonly path: string }
 
 /** Undefined when it is not set, whatever its default is. */
-export function sourceOf(name: Name): Source | undefined {
+export function sourceOf(name: Name): SettingSource | undefined {
   const dotEnv = readDotEnv()
   if (process.env[name]) return { from: 'environment' }
   if (dotEnv[name]) return { from: 'dotenv' }
