@@ -27,7 +27,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-export type CommandLine =
+export type Invocation =
   | { readonly name: 'help' | 'version' | 'demo' | 'key' }
   | {
       readonly name: 'serve'
@@ -63,7 +63,7 @@ const LOG_FORMATS = ['json', 'pretty']
 const MAX_PORT = 65_535
 
 /** Throws a `UsageError`. */
-export function readArguments(args: string[]): CommandLine {
+export function readArguments(args: string[]): Invocation {
   const given = givenOptions(args)
   const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true })
   const [name, ...rest] = positionals
