@@ -10,13 +10,13 @@ import { documentRoutes } from './docs.ts'
 import type { Authorize } from './guards/authorize.ts'
 import type { ReadinessProbe } from './readiness.ts'
 import { agentConfigRoutes } from './routes/agent-config.ts'
-import { callbackSecretRoutes } from './routes/callback-secrets.ts'
-import { callbackRoutes } from './routes/callbacks.ts'
+import { callbackSecretRoutes } from './routes/callbacks/callback-secrets.ts'
+import { callbackRoutes } from './routes/callbacks/callbacks.ts'
 import { commandIoRoutes } from './routes/command-io.ts'
 import { commandRoutes } from './routes/commands.ts'
 import { confirmationRoutes } from './routes/confirmation.ts'
 import { conversationRoutes } from './routes/conversations.ts'
-import { deliveryRoutes } from './routes/deliveries.ts'
+import { deliveryRoutes } from './routes/callbacks/deliveries.ts'
 import { eventRoutes } from './routes/events.ts'
 import { directoryRoutes } from './routes/files/directories.ts'
 import { downloadRoutes } from './routes/files/downloads.ts'
@@ -27,6 +27,7 @@ import { forkRoutes } from './routes/forks.ts'
 import { keyRoutes } from './routes/keys.ts'
 import { messageRoutes } from './routes/messages.ts'
 import { networkRoutes } from './routes/network.ts'
+import { permissionRuleRoutes } from './routes/permission-rules.ts'
 import { permissionRoutes } from './routes/permissions.ts'
 import { processRoutes } from './routes/processes.ts'
 import { secretRoutes } from './routes/secrets.ts'
@@ -68,6 +69,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await app.register(messageRoutes, { manager })
   await app.register(confirmationRoutes, { manager })
   await app.register(permissionRoutes, { manager })
+  await app.register(permissionRuleRoutes, { manager })
   await app.register(networkRoutes, { manager })
   await app.register(commandRoutes, { manager })
   await app.register(commandIoRoutes, { manager })

@@ -44,8 +44,7 @@ const PATIENCE_LOOKS = 8
 /** A conversation is at its process limit from this fraction on: some processes always end while others start. */
 const FULL = 0.95
 /** Memory kills by the kernel within a period, before all processes are ended. */
-const MAX_KILLS = 20
-const KILLS_WINDOW_MS = 10_000
+const [MAX_KILLS, KILLS_WINDOW_MS] = [20, 10_000]
 /** Bytes written over the disk limit without a running command. */
 const SLACK_BYTES = 1024 ** 2
 /** How long stopped commands may take before all processes are ended. */

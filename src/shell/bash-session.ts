@@ -22,8 +22,7 @@ export type BashSessionOptions = Omit<BashPlan, 'sessionId' | 'startMs'> & {
   readonly after?: Promise<unknown> | undefined
   /** True for the session of a single command: it ends with its last process, and mentions no restored state. */
   readonly isForOne?: boolean
-  /** Called when it has ended permanently, with its files. */
-  readonly onEnd?: () => void
+  readonly onEnd?: () => void // when it has ended permanently, with its files
 }
 
 export class BashSession implements Shell {
@@ -33,15 +32,13 @@ export class BashSession implements Shell {
   readonly #state: SessionState
   readonly #background: BackgroundOutputs
   #cwd: string
-  #hasStood = false
   #bash: BashProcess | undefined
   readonly #starter: BashStarter
   readonly #turns = new Queue({ limit: 1 })
   #closing: Promise<void> | undefined
   #isClosed = false
-  /** Number of commands that run or wait. */
-  #commands = 0
   #isRunning = false
+  #commands = 0 // running or waiting
   #restartsAsked = 0
   #idleTimer: NodeJS.Timeout | undefined
   /** Events since the last result, for the note of the next one. */
@@ -67,11 +64,7 @@ export class BashSession implements Shell {
   get cwd(): string {
     return this.#cwd
   }
-
-  /** Whether its bash has reported its working directory. */
-  get hasStood(): boolean {
-    return this.#hasStood
-  }
+  hasStood = false // whether its bash has reported its working directory
 
   get facts(): SessionFacts {
     const pid = this.#bash?.entry?.pid
@@ -265,7 +258,7 @@ export class BashSession implements Shell {
   /** Takes over the shell's reported directory; returns notes for the result. */
   #stand({ cwd = this.#cwd, lostCwd }: Report): string[] {
     this.#cwd = cwd
-    this.#hasStood = true
+    this.hasStood = true
     return lostCwd === undefined ? [] : [tellLostCwd(lostCwd, cwd)]
   }
 

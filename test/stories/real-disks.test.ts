@@ -95,7 +95,7 @@ test('a data directory on a read-only disk is refused at the start, in one line'
   const wrapper = ['bwrap', '--dev-bind', '/', '/', '--ro-bind', '/usr', MOUNT]
   const env = { ...ON_IT, OPENHANDS_MASTER_KEY: KEY, OPENHANDS_SERVER_PORT: '0' }
   const { exited, output } = launch(['serve'], { wrapper, env })
-  expect(await exited).toBe(1)
+  expect(await exited).toBe(2)
   expect(output().trim().split('\n')).toHaveLength(1)
   expect(output()).toContain('EROFS')
 })

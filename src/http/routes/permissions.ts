@@ -7,7 +7,6 @@ import {
   DecidePermission,
   PendingPermissions,
   PermissionAnswer,
-  PermissionRules,
   RejectRequest,
 } from '../../contract/permission.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
@@ -49,35 +48,6 @@ export const permissionRoutes: FastifyPluginAsyncZod<{ manager: ConversationMana
       const conversation = await manager.open(request.params.id)
       return await conversation.approvals.decide(request.params.request_id, request.body.decisions)
     },
-  )
-
-  app.get(
-    '/conversations/:id/permission-rules',
-    {
-      schema: {
-        ...describe('listPermissionRules', 'List the permission rules', CONVERSATION),
-        params: ById,
-        response: { 200: PermissionRules },
-      },
-    },
-    async (request) => (await manager.open(request.params.id)).rules.current,
-  )
-
-  app.put(
-    '/conversations/:id/permission-rules',
-    {
-      schema: {
-        ...describe(
-          'replacePermissionRules',
-          'Replace the permission rules; calls that already wait still need a decision',
-          [...CONVERSATION, 'storage_full'],
-        ),
-        params: ById,
-        body: PermissionRules,
-        response: { 200: PermissionRules },
-      },
-    },
-    async (request) => (await manager.open(request.params.id)).rules.replace(request.body),
   )
 
   app.post(

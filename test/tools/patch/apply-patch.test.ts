@@ -24,9 +24,21 @@ test('adds, updates, moves and deletes files in one patch, and says what it did'
   const { say, read, workdir } = await openPatch({ update: 'one\ntwo\n', move: 'old\n', gone: 'x' })
   const said = await say(
     patchOf(
-      ...['*** Add File: new/deep', '+hello', '+', '+world'],
-      ...['*** Update File: update', '@@', ' one', '-two', '+zwei'],
-      ...['*** Update File: move', '*** Move to: moved', '@@', '-old', '+new', ''],
+      '*** Add File: new/deep',
+      '+hello',
+      '+',
+      '+world',
+      '*** Update File: update',
+      '@@',
+      ' one',
+      '-two',
+      '+zwei',
+      '*** Update File: move',
+      '*** Move to: moved',
+      '@@',
+      '-old',
+      '+new',
+      '',
       '*** Delete File: gone',
     ),
   )
@@ -89,8 +101,17 @@ describe('an update', () => {
     await symlink('a', at('link'))
     await say(
       patchOf(
-        ...['*** Update File: a', '@@', '-one', '+two', '*** Update File: link', '@@', '-two', '+three'],
-        ...['*** Delete File: b', '*** Add File: b', '+y'],
+        '*** Update File: a',
+        '@@',
+        '-one',
+        '+two',
+        '*** Update File: link',
+        '@@',
+        '-two',
+        '+three',
+        '*** Delete File: b',
+        '*** Add File: b',
+        '+y',
       ),
     )
     expect([await read('a'), await read('b')]).toEqual(['three\n', 'y\n'])

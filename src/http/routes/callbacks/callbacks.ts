@@ -8,12 +8,12 @@ import {
   CreatedCallback,
   UpdateCallback,
   UpdatedCallback,
-} from '../../contract/callback.ts'
-import { ConversationId } from '../../contract/conversation.ts'
-import type { ConversationManager } from '../../conversations/registry/manager.ts'
-import { describeRoute } from '../describe-route.ts'
-import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
-import { ById, CONVERSATION } from './conversation-params.ts'
+} from '../../../contract/callback.ts'
+import { ConversationId } from '../../../contract/conversation.ts'
+import type { ConversationManager } from '../../../conversations/registry/manager.ts'
+import { describeRoute } from '../../describe-route.ts'
+import { KeyHeader, idempotencyOf } from '../../idempotency-key.ts'
+import { ById, CONVERSATION } from '../conversation-params.ts'
 
 export const ByCallback = z.strictObject({ id: ConversationId, callback_id: z.uuid().toLowerCase() })
 

@@ -1,0 +1,42 @@
+/** Routes that show and replace the permission rules of a conversation. */
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { PermissionRules } from '../../contract/permission.ts'
+import type { ConversationManager } from '../../conversations/registry/manager.ts'
+import { describeRoute } from '../describe-route.ts'
+import { ById, CONVERSATION } from './conversation-params.ts'
+
+export const permissionRuleRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (
+  app,
+  { manager },
+) => {
+  const describe = describeRoute('permissions')
+
+  app.get(
+    '/conversations/:id/permission-rules',
+    {
+      schema: {
+        ...describe('listPermissionRules', 'List the permission rules', CONVERSATION),
+        params: ById,
+        response: { 200: PermissionRules },
+      },
+    },
+    async (request) => (await manager.open(request.params.id)).rules.current,
+  )
+
+  app.put(
+    '/conversations/:id/permission-rules',
+    {
+      schema: {
+        ...describe(
+          'replacePermissionRules',
+          'Replace the permission rules; calls that already wait still need a decision',
+          [...CONVERSATION, 'storage_full'],
+        ),
+        params: ById,
+        body: PermissionRules,
+        response: { 200: PermissionRules },
+      },
+    },
+    async (request) => (await manager.open(request.params.id)).rules.replace(request.body),
+  )
+}
