@@ -22,7 +22,8 @@ export type BashSessionOptions = Omit<BashPlan, 'sessionId' | 'startMs'> & {
   readonly after?: Promise<unknown> | undefined
   /** True for the session of a single command: it ends with its last process, and mentions no restored state. */
   readonly isForOne?: boolean
-  readonly onEnd?: () => void // when it has ended permanently, with its files
+  /** Called when it has ended permanently, with its files. */
+  readonly onEnd?: () => void
 }
 
 export class BashSession implements Shell {
@@ -37,8 +38,9 @@ export class BashSession implements Shell {
   readonly #turns = new Queue({ limit: 1 })
   #closing: Promise<void> | undefined
   #isClosed = false
+  /** Number of commands that run or wait. */
+  #commands = 0
   #isRunning = false
-  #commands = 0 // running or waiting
   #restartsAsked = 0
   #idleTimer: NodeJS.Timeout | undefined
   /** Events since the last result, for the note of the next one. */
@@ -64,7 +66,6 @@ export class BashSession implements Shell {
   get cwd(): string {
     return this.#cwd
   }
-  hasStood = false // whether its bash has reported its working directory
 
   get facts(): SessionFacts {
     const pid = this.#bash?.entry?.pid
@@ -258,7 +259,6 @@ export class BashSession implements Shell {
   /** Takes over the shell's reported directory; returns notes for the result. */
   #stand({ cwd = this.#cwd, lostCwd }: Report): string[] {
     this.#cwd = cwd
-    this.hasStood = true
     return lostCwd === undefined ? [] : [tellLostCwd(lostCwd, cwd)]
   }
 

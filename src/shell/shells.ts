@@ -52,8 +52,8 @@ export class BashShells implements Shells {
   readonly #sessions = new Map<string, BashSession>()
   /** Shells of single commands, by command. */
   readonly #forks = new Map<string, BashSession>()
-  /** Where sessions stood that were closed, and that begin there again. */
-  readonly #stood = new Map<string, string>()
+  /** Sessions without a saved state when they were opened: they start in the workdir. */
+  readonly #fresh = new Set<string>()
   #swept: Promise<void> | undefined
   #isClosed = false
   /** Processes can have left their session's process tree, so they are searched even if the session is gone. */
@@ -71,10 +71,9 @@ export class BashShells implements Shells {
     checkSessionId(sessionId)
     const { maxSessions } = this.#limits
     if (this.#open().length >= maxSessions) throw tooManySessions(maxSessions)
-    const onEnd = () => {
-      if (opened.hasStood) this.#stood.set(sessionId, opened.cwd)
-      if (this.#sessions.get(sessionId) === opened) this.#sessions.delete(sessionId)
-    }
+    const onEnd = () => this.#sessions.get(sessionId) === opened && this.#sessions.delete(sessionId)
+    if (this.#hasState(sessionId)) this.#fresh.delete(sessionId)
+    else this.#fresh.add(sessionId)
     const opened = this.#openSession(sessionId, { after: session?.closing, onEnd })
     this.#sessions.set(sessionId, opened)
     return opened
@@ -82,11 +81,12 @@ export class BashShells implements Shells {
 
   cwdOf(sessionId: string): string | undefined {
     const session = this.#sessions.get(sessionId)
-    if (session && !session.closing && session.hasStood) return session.cwd
-    const known = this.#stood.get(sessionId)
-    if (known !== undefined) return known
-    const { workdir, stateDir } = this.#options
-    return SESSION_ID.test(sessionId) && existsSync(join(stateDir, sessionId, STATE_FILE)) ? undefined : workdir
+    const { workdir } = this.#options
+    if (!session) return this.#hasState(sessionId) ? undefined : workdir
+    // A command that runs may change it, and before the first one it is not known where a saved state leads.
+    if (session.facts.status === 'busy') return undefined
+    const isKnown = session.bash !== undefined || session.cwd !== workdir || this.#fresh.has(sessionId)
+    return isKnown ? session.cwd : undefined
   }
 
   async fork(sessionId: string, id: string): Promise<Shell> {
@@ -122,8 +122,7 @@ export class BashShells implements Shells {
     const isKept = (await keptSessions(stateDir)).includes(sessionId)
     if ((!session || session.closing) && !isKept) return false
     if (session) await session.close()
-    this.#stood.delete(sessionId)
-    if (!session) await rm(join(stateDir, sessionId), { recursive: true, force: true })
+    else await rm(join(stateDir, sessionId), { recursive: true, force: true })
     return true
   }
 
@@ -152,6 +151,10 @@ export class BashShells implements Shells {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  #hasState(sessionId: string): boolean {
+    return SESSION_ID.test(sessionId) && existsSync(join(this.#options.stateDir, sessionId, STATE_FILE))
   }
 
   #all(): BashSession[] {

@@ -23,7 +23,7 @@ export type Given = {
 const WORKDIR = '/work/project'
 export const HOME = '/home/user'
 
-function decideAccess(tool: string, access: ToolAccess, given: Given = {}): GateDecision {
+export function decideAccess(tool: string, access: ToolAccess, given: Given = {}): GateDecision {
   const { mode = 'default', confirmation = false, cwd, approved = false, links = {}, ...lists } = given
   const realPath = (path: string) => follow(path, links)
   const places = new Places({ workdir: WORKDIR, homes: [HOME], realPath })
