@@ -33,6 +33,9 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   setConfirmation: 'Decides whether tool calls that have not begun need an approval.',
   listPermissions: 'Returns the tool calls that wait for a decision, with their input and its hash.',
   decidePermission: 'Allows, denies or changes single calls of one request. When all are decided, the agent continues.',
+  listPermissionRules: 'Returns the rules that decide about tool calls, by what they do.',
+  replacePermissionRules:
+    'Replaces all three lists. The rules apply to calls that have not begun; calls that wait still need a decision.',
   approve: 'Allows all waiting calls of the request that was shown, and continues the run.',
   reject: 'Denies all waiting calls. The agent reads the reason in the next run. The body can be empty.',
   listNetworkRequests: 'Returns the connections of commands that wait for a decision.',

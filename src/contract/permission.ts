@@ -33,8 +33,11 @@ export type PermissionMode = z.infer<typeof PermissionMode>
 
 export const PermissionModeInput = z
   .enum([...PERMISSION_MODES, 'prompt'])
-  .transform((mode): PermissionMode => (mode === 'prompt' ? 'default' : mode))
   .describe(`${PermissionMode.description} \`prompt\` is another name of \`default\`.`)
+
+/** `prompt` is another name. */
+export const modeNamed = (mode: z.infer<typeof PermissionModeInput>): PermissionMode =>
+  mode === 'prompt' ? 'default' : mode
 
 export const MAX_RULES = 500
 export const RuleTexts = z.array(z.string().min(1).max(1000)).max(MAX_RULES)

@@ -55,7 +55,8 @@ async function outcomeOf(id: string): Promise<Outcome> {
 
 async function taskOutcome(id: string, runnable: object): Promise<Outcome> {
   const { call } = stage.server
-  const { body } = await call('POST', `/conversations/${id}/tasks`, { title: 'touch', runnable })
+  const { status, body } = await call('POST', `/conversations/${id}/tasks`, { title: 'touch', runnable })
+  expect(status).toBe(201)
   const statusOf = async () => (await call('GET', `/conversations/${id}/tasks/${body.task_id}`)).body.status
   const conversation = async () => (await call('GET', `/conversations/${id}`)).body.status
   await expect
@@ -73,7 +74,7 @@ async function follow(path: (typeof PATHS)[number], mode: Mode, kind: Kind): Pro
     return await outcomeOf(id)
   }
   if (path === 'task') {
-    return await taskOutcome(await create(mode, kind), { type: 'AgentRun', message: 'go' })
+    return await taskOutcome(await create(mode, kind), { type: 'AgentRun', message: { role: 'user', content: 'go' } })
   }
   if (path === 'command task')
     return await taskOutcome(await create(mode, kind), { type: 'Command', command: 'touch made' })
@@ -107,11 +108,13 @@ test('no change of the mode or of the rules grants a call that waits', async () 
   const id = await create('default', 'no')
   await call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: 'go' }, run: true })
   expect(await outcomeOf(id)).toBe('asks')
-  for (const permission_mode of ['bypass', 'accept_edits', 'default'])
+  for (const permission_mode of ['bypass', 'accept_edits', 'prompt'])
     expect((await call('PUT', `/conversations/${id}/config`, { permission_mode })).status).toBe(200)
   await call('PUT', `/conversations/${id}/permission-rules`, { allow: ['Bash'] })
   expect((await call('POST', `/conversations/${id}/run`)).body.error).toBe('waiting_for_confirmation')
   expect(await outcomeOf(id)).toBe('asks')
+
+  expect((await call('GET', `/conversations/${id}`)).body.state.permission_mode).toBe('default')
 
   const [request] = (await call('GET', `/conversations/${id}/permissions`)).body.items
   await call('PUT', `/conversations/${id}/permission-rules`, { deny: ['Bash(touch:*)'] })
@@ -156,13 +159,13 @@ test('a text that is not a rule is refused with the reason, and nothing is creat
   const { call } = stage.server
   const id = await create('default', 'deny')
   const faults = [
-    ['Bash(git status', 'is no rule'],
+    ['Bash(git status', 'is not a rule'],
     ['Bash(git && rm)', 'one rule for each part'],
     ['Edit(/etc/**)', 'write `//`'],
     ['Read(../x)', '`..` is not possible'],
     ['Write(src/**)', 'only Bash, Read, Edit and WebFetch'],
     ['WebFetch(example.org)', 'domain:'],
-    ['WebFetch(domain:a b)', 'is no domain'],
+    ['WebFetch(domain:a b)', 'is not a domain'],
   ] as const
   for (const [rule, reason] of faults) {
     const { status, body } = await call('PUT', `/conversations/${id}/permission-rules`, { allow: [rule] })

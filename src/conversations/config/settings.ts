@@ -4,6 +4,7 @@
  */
 import type { CreateConversation, UpdateConfig } from '../../contract/conversation.ts'
 import type { PermissionRules } from '../../contract/permission.ts'
+import { modeNamed } from '../../contract/permission.ts'
 import { LlmConfig, MASK, NewLlmConfig, maskLlmConfig, splitDump } from '../../contract/llm-config.ts'
 import { Problem, describeIssue } from '../../contract/problem.ts'
 import { endpointOf } from '../../llm/endpoint.ts'
@@ -138,7 +139,7 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
   >
   const plain = withoutUndefined({
     confirmation_mode,
-    permission_mode,
+    permission_mode: permission_mode && modeNamed(permission_mode),
     permission_rules: rulesIn(request, redact),
     idempotency,
     max_seconds_per_run,
@@ -173,11 +174,18 @@ export type NewChanges = {
  * credentials.
  */
 export function changesOf({ update, llm, workdir, redact }: NewChanges): Record<string, unknown> {
-  const { llm_config: _, workdir: __, ...words } = update
+  const { llm_config: _, workdir: __, permission_mode: mode, ...words } = update
+  const permission_mode = mode && modeNamed(mode)
   const llm_config = llm && Object.keys(llm.update).length ? maskLlmConfig(llm.update) : undefined
   const dropped = llm?.dropped.length ? llm.dropped : undefined
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
-  return withoutUndefined({ ...(mapStrings(words, redact) as typeof words), llm_config, dropped, workdir })
+  return withoutUndefined({
+    ...(mapStrings(words, redact) as typeof words),
+    llm_config,
+    dropped,
+    workdir,
+    permission_mode,
+  })
 }
 
 /** Returns the visible fields of a configuration, by name. */

@@ -5,6 +5,7 @@ import { EditorError, doesNotExist } from '../editor-faults.ts'
 import type { Content } from '../edit-history.ts'
 import type { AgentFiles, EditPlace } from '../files/agent-files.ts'
 import { absolutePath, contentOf } from '../files/agent-files.ts'
+import type { ToolAccess } from '../../policy/tool-access.ts'
 import type { Tool, ToolOutcome } from '../tool.ts'
 import type { FilePatch } from './parse-patch.ts'
 import { parsePatch } from './parse-patch.ts'
@@ -37,7 +38,20 @@ export function createApplyPatch(files: AgentFiles): Tool<ApplyPatchInput> {
     description: DESCRIPTION,
     input: ApplyPatchInput,
     output: z.string(),
+    access: ({ input }) => accessOf(input),
     run: ({ input }, { workdir }) => files.change(() => applyPatch(files, workdir, input)),
+  }
+}
+
+/** A patch that cannot be parsed changes nothing: its call is refused when it runs. */
+function accessOf(input: string): ToolAccess {
+  try {
+    const paths = parsePatch(input).flatMap((part) =>
+      part.kind === 'update' && part.moveTo !== undefined ? [part.path, part.moveTo] : [part.path],
+    )
+    return { kind: 'edit', paths }
+  } catch {
+    return { kind: 'none' }
   }
 }
 
