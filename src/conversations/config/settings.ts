@@ -175,17 +175,11 @@ export type NewChanges = {
  */
 export function changesOf({ update, llm, workdir, redact }: NewChanges): Record<string, unknown> {
   const { llm_config: _, workdir: __, permission_mode: mode, ...words } = update
-  const permission_mode = mode && modeNamed(mode)
   const llm_config = llm && Object.keys(llm.update).length ? maskLlmConfig(llm.update) : undefined
   const dropped = llm?.dropped.length ? llm.dropped : undefined
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
-  return withoutUndefined({
-    ...(mapStrings(words, redact) as typeof words),
-    llm_config,
-    dropped,
-    workdir,
-    permission_mode,
-  })
+  const shown = mapStrings(words, redact) as typeof words
+  return withoutUndefined({ ...shown, llm_config, dropped, workdir, permission_mode: mode && modeNamed(mode) })
 }
 
 /** Returns the visible fields of a configuration, by name. */
