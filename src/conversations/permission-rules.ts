@@ -37,11 +37,11 @@ export class ConversationRules {
 
 /** The rules under the names that tools have here. Throws a `Problem` for a text that is not a rule. */
 export function checkRules(given: PermissionRules, redact: (text: string) => string): PermissionRules {
-  const faults = faultsOf(given)
-  if (faults.length > 0)
-    throw new Problem('invalid_request', redact(`permission_rules: ${faults.slice(0, 5).join(' ')}`))
   const written = (texts: readonly string[]) => [...new Set(texts.map((text) => canonicalRule(redact(text.trim()))))]
-  return { allow: written(given.allow), ask: written(given.ask), deny: written(given.deny) }
+  const rules = { allow: written(given.allow), ask: written(given.ask), deny: written(given.deny) }
+  const faults = faultsOf(rules)
+  if (faults.length > 0) throw new Problem('invalid_request', `permission_rules: ${faults.slice(0, 5).join(' ')}`)
+  return rules
 }
 
 /** `execute_bash(rm:*)` is the rule `Bash(rm:*)`. */

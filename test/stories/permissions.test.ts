@@ -175,6 +175,13 @@ test('a text that is not a rule is refused with the reason, and nothing is creat
   expect((await call('GET', `/conversations/${id}/permission-rules`)).body.deny).toEqual(['Bash(touch:*)'])
 })
 
+test('a rule may call a tool by the names of other agent servers', async () => {
+  const id = await create('default', 'no')
+  const deny = ['execute_bash(rm:*)', 'bash', 'str_replace_editor']
+  const { body } = await stage.server.call('PUT', `/conversations/${id}/permission-rules`, { deny })
+  expect(body.deny).toEqual(['Bash(rm:*)', 'Bash', 'FileEditor'])
+})
+
 test('the mode and the rules take the scope approve to change', async () => {
   const { call } = stage.server
   const id = await create('default', 'no')
