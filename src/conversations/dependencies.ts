@@ -91,7 +91,7 @@ export type Execution = {
 }
 
 /** Tool dependencies that differ between conversations. */
-export type ConversationToolDeps = Omit<ToolDeps, 'files'> & {
+export type ConversationToolDeps = Omit<ToolDeps, 'files' | 'search'> & {
   /** Returns the current workdir. */
   readonly workdir: () => string
   readonly quota: DiskQuota | undefined

@@ -9,6 +9,9 @@ import { createEdit, createMultiEdit } from './files/edit.ts'
 import { createRead } from './files/read.ts'
 import { createWrite } from './files/write.ts'
 import { createFinish } from './finish.ts'
+import { createGlob } from './search/glob.ts'
+import { createGrep } from './search/grep.ts'
+import type { SearchDeps } from './search/search-place.ts'
 import { createTaskTracker } from './task-tracker.ts'
 import { createThink } from './think.ts'
 import { createApplyPatch } from './patch/apply-patch.ts'
@@ -19,6 +22,7 @@ export type ToolDeps = {
   readonly shells: AgentShells
   /** Returns the output of the last successful call of a tool in `TOOLS_KEPT_IN_LOG`, undefined if there was none. */
   readonly lastOutput: (toolName: string) => unknown
+  readonly search: SearchDeps
 } & AgentFilesDeps
 
 /** The same, with the dependencies that the tools of one conversation share. */
@@ -36,6 +40,8 @@ const TOOLS = {
   Edit: ({ files }) => createEdit(files),
   MultiEdit: ({ files }) => createMultiEdit(files),
   apply_patch: ({ files }) => createApplyPatch(files),
+  Glob: (deps) => createGlob(deps),
+  Grep: (deps) => createGrep(deps),
 } satisfies Record<string, (deps: SharedDeps) => Tool>
 
 export type ToolName = keyof typeof TOOLS

@@ -2,12 +2,14 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config/config.ts'
-import type { ConversationDeps, Execution, ModelAccess } from '../conversations/dependencies.ts'
+import type { ConversationDeps, Execution, ModelAccess, Workspace } from '../conversations/dependencies.ts'
 import { isMemoryShort } from '../conversations/idle/memory-pressure.ts'
 import { KnownConversations } from '../conversations/registry/known-conversations.ts'
 import { ConversationManager } from '../conversations/registry/manager.ts'
 import { Firehose } from '../events/firehose/firehose.ts'
 import { createEditorFiles } from '../files/editor-files.ts'
+import type { FileRules } from '../files/file-gate.ts'
+import { openJail } from '../files/path-jail.ts'
 import { lazily } from '../lib/lazily.ts'
 import { Queue } from '../lib/queue.ts'
 import { limitEditor } from '../limits/limited-editor.ts'
@@ -25,6 +27,7 @@ import { shellEnvironment } from '../shell/shell-environment.ts'
 import { BashShells } from '../shell/shells.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createTools } from '../tools/registry.ts'
+import type { SearchDeps } from '../tools/search/search-place.ts'
 import { fileRules, homesOf, outputsOf, privateOf, shellsOf } from './conversation-places.ts'
 import { serverNetwork } from './sandbox.ts'
 import { createServerRedactor } from './server-redactor.ts'
@@ -85,6 +88,11 @@ type SharedParts = ManagerParts & { readonly dataDir: string }
 function conversationDeps(config: Config, parts: SharedParts): Omit<ConversationDeps, 'onLogOpened'> {
   const { logger, automataOf, launcher, resources, metrics, slots, dispatcher, storage, dataDir } = parts
   const env = shellEnvironment(config.environment)
+  const files = {
+    io: new Queue({ limit: FILE_OPERATIONS }),
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- `shellEnvironment` always sets it
+    ripgrep: lazily(() => findProgram('rg', env['PATH']!)),
+  }
   const hidden = [storage.directory, config.workdirBase, ...config.secretFiles.map(dirname)]
   return {
     storage,
@@ -97,15 +105,11 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
         forbidden: dataDir,
         unholdable: launcher.isolation === 'none' ? [] : hidden,
       },
-      files: {
-        io: new Queue({ limit: FILE_OPERATIONS }),
-        // oxlint-disable-next-line typescript/no-non-null-assertion -- `shellEnvironment` always sets it
-        ripgrep: lazily(() => findProgram('rg', env['PATH']!)),
-      },
+      files,
       fileRules: (conversation) => fileRules(config, launcher, conversation),
       homesOf: (directory) => homesOf(launcher, env, directory),
     },
-    exec: execution(config, launcher, env),
+    exec: execution(config, launcher, { env, ...files }),
     limits: {
       check: (requested) => resources.check(requested),
       inForce: (requested) => resources.inForce(requested),
@@ -145,7 +149,28 @@ function modelAccess(config: Config, logger: Logger): ModelAccess {
   }
 }
 
-function execution(config: Config, launcher: ShellLauncher, env: Readonly<Record<string, string>>): Execution {
+/** What the tools of all conversations share. */
+type ForTools = Workspace['files'] & { readonly env: Readonly<Record<string, string>> }
+
+/** Waits for files of one conversation's searches at a time. */
+const SEARCH_SHARE = 4
+
+function searchDeps(rules: () => FileRules, { io, ripgrep }: ForTools): SearchDeps {
+  const share = new Queue({ limit: SEARCH_SHARE })
+  return {
+    ripgrep,
+    openJail: (workdir, signal) =>
+      openJail({
+        workdir,
+        rules: rules(),
+        io: (work, both) => share.run(() => io.run(work, { signal: both }), { signal: both }),
+        signal,
+      }),
+  }
+}
+
+function execution(config: Config, launcher: ShellLauncher, shared: ForTools): Execution {
+  const { env } = shared
   return {
     createShells: ({ directory, limits, ...options }) =>
       limits.limitShells(
@@ -160,8 +185,10 @@ function execution(config: Config, launcher: ShellLauncher, env: Readonly<Record
         }),
       ),
     createTools(names, { quota, ...deps }) {
-      const files = createEditorFiles(() => fileRules(config, launcher, deps))
-      return createTools(names, { ...deps, files: quota ? limitEditor(files, quota) : files })
+      const rules = () => fileRules(config, launcher, deps)
+      const files = createEditorFiles(rules)
+      const search = searchDeps(rules, shared)
+      return createTools(names, { ...deps, search, files: quota ? limitEditor(files, quota) : files })
     },
   }
 }

@@ -22,6 +22,7 @@ const deps: ToolDeps = {
   },
   files: createEditorFiles(() => ({ forbidden: [] })),
   stateDirectory: '/nonexistent',
+  search: { openJail: () => Promise.reject(new Error('these tests search nothing')), ripgrep: () => undefined },
   lastOutput: () => undefined,
   sealer: { seal: (content) => content, unseal: (sealed) => sealed },
   redact: async (text) => text,

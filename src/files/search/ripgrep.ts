@@ -58,6 +58,109 @@ export function filesWith(ripgrep: string, needle: Needle, asked: RipgrepQuery):
   return pathsFrom([ripgrep, ...OPTIONS, caseOption, '--', './'], needle.bytes, asked)
 }
 
+/** What to look for in text. `pattern` is a regular expression in ripgrep's syntax. */
+export type RegexQuery = {
+  readonly pattern: string
+  readonly ignoreCase: boolean
+  /** Whether a match may reach over line ends, and `.` stands for them too. */
+  readonly multiline: boolean
+  /** Only files of such names or paths, as ripgrep has them. */
+  readonly glob: string | undefined
+  /** Only files of such a type, as ripgrep has them. */
+  readonly type: string | undefined
+  /** Names of directories that are left out. */
+  readonly without: readonly string[]
+}
+
+/** The pattern comes over the input: arguments are seen by everybody on the host. A line end would begin another pattern. */
+const patternInput = ({ pattern }: RegexQuery) => Buffer.from(pattern.replaceAll('\n', '\\n'))
+
+const matchOptions = ({ ignoreCase, multiline }: RegexQuery) => [
+  '--no-config',
+  '--no-mmap',
+  '--file=-',
+  ignoreCase ? '--ignore-case' : '--case-sensitive',
+  ...(multiline ? ['--multiline', '--multiline-dotall'] : []),
+]
+
+const fileOptions = ({ glob, type, without }: RegexQuery) => [
+  ...(glob === undefined ? [] : [`--glob=${glob}`]),
+  ...(type === undefined ? [] : [`--type=${type}`]),
+  ...without.map((name) => `--glob=!${name}/`),
+]
+
+/** Why ripgrep does not take the query, in its own words; undefined when it does. */
+export async function queryFault(ripgrep: string, query: RegexQuery, signal: AbortSignal): Promise<string | undefined> {
+  const command = [ripgrep, ...matchOptions(query), ...fileOptions(query), '--', '/dev/null']
+  const child = spawnLimited(command, patternInput(query), { signal, errors: 'pipe' })
+  child.stdout.resume()
+  let said = ''
+  for await (const chunk of child.stderr ?? []) said = (said + String(chunk)).slice(0, MAX_FAULT_CHARS)
+  signal.throwIfAborted()
+  return said.trim() || undefined
+}
+
+const MAX_FAULT_CHARS = 2000
+
+/** As `filesWith`, for a regular expression. Binary files, and those above `MAX_RIPGREP_FILE_BYTES`, are left out. */
+export function filesMatching(
+  ripgrep: string,
+  query: RegexQuery,
+  asked: RipgrepQuery,
+): AsyncGenerator<readonly Buffer[]> {
+  const options = ['--files-with-matches', '--null', '--hidden', '--no-ignore', '--no-follow', '--no-messages']
+  const bounds = [`--max-filesize=${MAX_RIPGREP_FILE_BYTES}`, '--sort=path']
+  const command = [ripgrep, ...matchOptions(query), ...options, ...bounds, ...fileOptions(query), '--', './']
+  return pathsFrom(command, patternInput(query), asked)
+}
+
+export type ContextLines = { readonly before: number; readonly after: number; readonly mostPerFile?: number }
+
+/**
+ * Has ripgrep match files that are open already, by their descriptors: what they are is not decided by a name again.
+ * Yields its JSON messages, a line each; undefined for one that is too long.
+ */
+export async function* matchesIn(
+  ripgrep: string,
+  query: RegexQuery,
+  { before, after, mostPerFile }: ContextLines,
+  descriptors: readonly number[],
+  signal: AbortSignal,
+): AsyncGenerator<string | undefined> {
+  const context = [`--before-context=${before}`, `--after-context=${after}`]
+  const most = mostPerFile === undefined ? [] : [`--max-count=${mostPerFile}`]
+  const paths = descriptors.map((_, at) => descriptorPath(at))
+  // One thread: the files then come in the order of the arguments.
+  const options = [...matchOptions(query), '--json', '--threads=1', ...context, ...most]
+  const child = spawnLimited([ripgrep, ...options, '--', ...paths], patternInput(query), { signal, descriptors })
+  try {
+    yield* linesIn(child.stdout)
+  } finally {
+    child.kill('SIGKILL')
+  }
+}
+
+/** Where the program finds the descriptor with that index in the list. */
+export const descriptorPath = (index: number) => `/proc/self/fd/${index + 3}`
+
+/** A match of a longer line, as JSON, is not looked at. */
+const MAX_MESSAGE_CHARS = 1024 * 1024
+
+async function* linesIn(output: Readable): AsyncGenerator<string | undefined> {
+  let line: string | undefined = ''
+  for await (const chunk of output.setEncoding('utf8')) {
+    const [first = '', ...others] = String(chunk).split('\n')
+    line = joined(line, first)
+    for (const next of others) {
+      yield line
+      line = next
+    }
+  }
+}
+
+const joined = (line: string | undefined, more: string) =>
+  line === undefined || line.length + more.length > MAX_MESSAGE_CHARS ? undefined : line + more
+
 /** Yields the larger files, in any order. */
 export function largeFiles(asked: RipgrepQuery): AsyncGenerator<readonly Buffer[]> {
   const size = `+${MAX_RIPGREP_FILE_BYTES}c`
@@ -69,17 +172,7 @@ async function* pathsFrom(
   input: Buffer | undefined,
   { directory, signal, onCutShort }: RipgrepQuery,
 ): AsyncGenerator<readonly Buffer[]> {
-  const script = `ulimit -v ${MAX_MEMORY_KIB}; exec "$@" 2>/dev/null`
-  const child = spawn('/bin/sh', ['-c', script, 'sh', ...command], {
-    cwd: within(directory, '.'),
-    env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
-    stdio: ['pipe', 'pipe', 'ignore'],
-    signal,
-    killSignal: 'SIGKILL',
-  })
-  // An abort ends its output; that is expected.
-  child.on('error', () => {})
-  child.stdin.on('error', () => {}).end(input)
+  const child = spawnLimited(command, input, { signal, directory: within(directory, '.') })
   const exited = once(child, 'exit').catch(() => [null])
   try {
     yield* pathsIn(child.stdout)
@@ -92,6 +185,35 @@ async function* pathsFrom(
 }
 
 const MAX_EXIT_CODE = 2
+
+type Spawning = {
+  readonly signal: AbortSignal
+  readonly directory?: string
+  readonly errors?: 'pipe'
+  /** Passed on from descriptor 3. */
+  readonly descriptors?: readonly number[]
+}
+
+/** Within bounds of memory, and killed when the signal is aborted. */
+function spawnLimited(
+  command: readonly string[],
+  input: Buffer | undefined,
+  { signal, directory = '/', errors, descriptors = [] }: Spawning,
+) {
+  const child = spawn('/bin/sh', ['-c', `ulimit -v ${MAX_MEMORY_KIB}; exec "$@"`, 'sh', ...command], {
+    cwd: directory,
+    env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
+    stdio: ['pipe', 'pipe', errors ?? 'ignore', ...descriptors],
+    signal,
+    killSignal: 'SIGKILL',
+  })
+  // An abort ends its output, and that is all there is to know of it.
+  child.on('error', () => {})
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- both are pipes, by `stdio`
+  const [stdin, stdout] = [child.stdin!, child.stdout!]
+  stdin.on('error', () => {}).end(input)
+  return Object.assign(child, { stdin, stdout })
+}
 
 async function* pathsIn(output: Readable): AsyncGenerator<readonly Buffer[]> {
   let paths: Buffer[] = []

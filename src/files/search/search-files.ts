@@ -25,7 +25,9 @@ import { isTemporaryName } from '../unfinished-files.ts'
 export type SearchDeps = {
   /** Path of the program; undefined if it is not installed. */
   readonly ripgrep: string | undefined
-  readonly redact: (text: string) => string
+  readonly redact: (text: string) => string | Promise<string>
+  /** Whether our own search enters directories with that name. Default: all. */
+  readonly enters?: (name: Buffer) => boolean
   /** Aborted at the time limit. */
   readonly signal: AbortSignal
 }
@@ -135,8 +137,9 @@ const isTemporary = (names: readonly Buffer[]) => isTemporaryName(String(names.a
 
 type Candidate = { readonly names: readonly Buffer[]; readonly open: () => Promise<JailEntry | undefined> }
 
-async function* allFiles({ jail, signal }: Search, directory: OpenedPath): AsyncGenerator<Candidate> {
-  for await (const met of walk(jail, directory, { recursive: true, isOver: () => signal.aborted })) {
+async function* allFiles({ jail, signal, enters }: Search, directory: OpenedPath): AsyncGenerator<Candidate> {
+  const options = { recursive: true, isOver: () => signal.aborted, ...(enters && { enters }) }
+  for await (const met of walk(jail, directory, options)) {
     if (signal.aborted) return
     // Open it by its directory, which is open until the next entry is requested; a large file is opened later, and so
     // by its names.
@@ -191,7 +194,7 @@ async function* linesOf(search: Search, entry: JailEntry, path: string, needle: 
   try {
     for await (const { line, bytes } of findLines(inTime(search, readRange(jail, file, 0, Infinity)), needle)) {
       const text = bytes && withoutReturn(bytes.toString())
-      yield { path, type: 'file', line, ...(text !== undefined && { text: shownPart(redact(text), needle) }) }
+      yield { path, type: 'file', line, ...(text !== undefined && { text: shownPart(await redact(text), needle) }) }
       if (!(await goesOn(search))) return
     }
   } finally {

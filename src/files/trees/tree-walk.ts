@@ -23,6 +23,8 @@ export type WalkOptions = {
   readonly after?: readonly Buffer[]
   /** How many names of a directory are kept at a time: as many as will be requested, if known. */
   readonly window?: number
+  /** Whether to enter a directory with that name. Default: all. */
+  readonly enters?: (name: Buffer) => boolean
   /** Called while a directory is read, which can have millions of names: returns true to stop the walk. */
   readonly isOver?: () => boolean
 }
@@ -32,7 +34,13 @@ const WINDOW = 20_000
 
 /** A directory comes before its content; names are ordered by their bytes. Unreadable directories are skipped. */
 export async function* walk(jail: Jail, start: OpenedPath, options: WalkOptions): AsyncGenerator<Met> {
-  yield* walkDirectory(jail, start, [], { window: WINDOW, after: [], isOver: () => false, ...options })
+  yield* walkDirectory(jail, start, [], {
+    window: WINDOW,
+    after: [],
+    isOver: () => false,
+    enters: () => true,
+    ...options,
+  })
 }
 
 async function* walkDirectory(
@@ -53,7 +61,7 @@ async function* walkDirectory(
     })
     for (const { name, kind } of found) {
       yield { directory, name, names: [...names, name], kind }
-      if (options.recursive && kind === 'directory')
+      if (options.recursive && kind === 'directory' && options.enters(name))
         yield* descend(jail, directory, [...names, name], { ...options, after: [] })
     }
     last = found.at(-1)?.name
