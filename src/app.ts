@@ -112,9 +112,11 @@ async function startServices(
     userAgent: `agent-server/${VERSION}`,
   })
   started.defer(() => dispatcher.close())
+  const web = createSafeFetch({ allow: [] })
+  started.defer(() => web.close())
   const metrics = new Metrics()
   const slots = new Queue({ limit: config.maxConcurrentRuns })
-  const shared = { storage, logger, automataOf, launcher, resources, metrics, slots, dispatcher }
+  const shared = { storage, logger, automataOf, launcher, resources, metrics, slots, dispatcher, web }
   return { ...shared, apiKeys, missingSandbox }
 }
 

@@ -10,7 +10,7 @@ import { LOG_LEVELS } from '../telemetry/logger.ts'
 import type { LimitValues } from '../shell/limit-values.ts'
 import type { Read, SettingSource } from './environment.ts'
 import { ConfigError, checked, createReader, DOT_ENV, secretFilePaths, sourceOf } from './environment.ts'
-import { readLlmKey, readMasterKeys } from './keys.ts'
+import { readLlmKey, readMasterKeys, readWebSearch } from './keys.ts'
 import { readLimits } from './limits.ts'
 import type { NetworkSettings } from './network.ts'
 import { readCallbackAllow, readLlmAllow, readNetwork, readOrigins, readPrivateRules, readProxies } from './network.ts'
@@ -68,6 +68,8 @@ export type Config = {
   readonly llmAllow: readonly string[]
   /** The model of conversations without one. */
   readonly defaultLlm: { readonly model?: string; readonly api_key?: string; readonly base_url?: string }
+  /** Undefined: there is no search engine. */
+  readonly webSearch: { readonly apiKey: string; readonly baseUrl: string | undefined } | undefined
   /** The server's own environment, from which shells get the allowed variables. */
   readonly environment: Readonly<Record<string, string | undefined>>
 }
@@ -113,6 +115,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     networkPrivateRules: readPrivateRules(read('OPENHANDS_NETWORK_PRIVATE_ALLOW')),
     llmAllow: readLlmAllow(read('OPENHANDS_LLM_ALLOW'), defaultLlm.base_url),
     defaultLlm: Object.fromEntries(Object.entries(defaultLlm).filter(([, value]) => value !== undefined)),
+    webSearch: readWebSearch(read),
     environment: { ...process.env },
   }
 }

@@ -1,7 +1,10 @@
 /** Reads the keys of the server and of the default model. */
+import { z } from 'zod'
 import { faultOfHeaderValue } from '../contract/http-header.ts'
 
-import { ConfigError } from './environment.ts'
+import type { Read } from './environment.ts'
+import { checked, ConfigError } from './environment.ts'
+import type { Name } from './variables.ts'
 
 /** A shorter key can be guessed. */
 const MIN_KEY_LENGTH = 16
@@ -26,7 +29,16 @@ export function readMasterKeys(value: string | undefined): [string, ...string[]]
 }
 
 /** The key is sent in a header. */
-export function readLlmKey(key: string | undefined): string | undefined {
+export const readLlmKey = (key: string | undefined) => readHeaderKey('LLM_API_KEY', key)
+
+/** Undefined without a key. */
+export function readWebSearch(read: Read): { apiKey: string; baseUrl: string | undefined } | undefined {
+  const apiKey = readHeaderKey('TAVILY_API_KEY', read('TAVILY_API_KEY'))
+  const baseUrl = checked('TAVILY_BASE_URL', z.url({ protocol: /^https?$/ }).optional(), read)
+  return apiKey === undefined ? undefined : { apiKey, baseUrl }
+}
+
+function readHeaderKey(name: Name, key: string | undefined): string | undefined {
   if (key === undefined || faultOfHeaderValue(key) === undefined) return key
-  throw new ConfigError('LLM_API_KEY holds a character that cannot be sent in an HTTP header.')
+  throw new ConfigError(`${name} holds a character that cannot be sent in an HTTP header.`)
 }

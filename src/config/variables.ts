@@ -121,6 +121,11 @@ export const VARIABLES = {
   },
   LLM_MODEL: { about: 'Model of conversations without llm_config.' },
   LLM_API_KEY: { about: 'Key for LLM_BASE_URL; it is never sent anywhere else.', secret: true },
+  TAVILY_API_KEY: {
+    about: 'Key of Tavily, which the tool `WebSearch` asks. Default: there is no such tool.',
+    secret: true,
+  },
+  TAVILY_BASE_URL: { about: 'Where Tavily is. Default: `https://api.tavily.com`.' },
   LLM_BASE_URL: { about: 'OpenAI-compatible endpoint that goes with LLM_MODEL. Default: OpenAI’s own.' },
 } as const satisfies Record<string, Variable>
 

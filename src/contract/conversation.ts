@@ -35,6 +35,10 @@ const Workdir = z
     'Absolute, or relative to OPENHANDS_WORKDIR_BASE. Default: a new directory that is removed with the conversation.',
   )
 
+/** A set of tools with a name. */
+const ToolPreset = z.enum(['default', 'minimal', 'claude', 'openhands'])
+export type ToolPreset = z.infer<typeof ToolPreset>
+
 /** `tools` absent is the default preset, `[]` none. */
 export const CreateConversation = z
   .strictObject({
@@ -45,11 +49,10 @@ export const CreateConversation = z
     workdir: Workdir.optional(),
     llm_config: LlmConfigInput.optional().describe('Default: LLM_MODEL, LLM_API_KEY and LLM_BASE_URL of the server.'),
     tools: z
-      .array(z.string())
-      .max(100)
+      .union([z.array(z.string()).max(100), ToolPreset])
       .optional()
       .describe(
-        'Names of tools. Aliases from other agent servers, such as `execute_bash`, are accepted. Absent: the default preset. `[]`: no tools.',
+        'Names of tools, or a preset: `default`, `minimal`, `claude` or `openhands`. Aliases from other agent servers, such as `execute_bash`, are accepted. Absent: the default preset. `[]`: no tools.',
       ),
     max_iteration_per_run: MaxIterations.default(500),
     max_seconds_per_run: MaxSeconds.optional(),

@@ -66,7 +66,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   const accessOf: GateOptions['accessOf'] = (call) => toolCalls.accessOf(call)
   const gate = new PermissionGate({ workdir: base.workdir, homes, accessOf })
   const execution = buildExecution(deps, base, source, gate)
-  const toolCalls = buildToolCalls(deps, base, redactor, execution.shells)
+  const toolCalls = buildToolCalls(deps, base, redactor, execution)
   const recorder = new MetricsRecorder(deps.metrics, state.current)
   const actor = new ConversationActor({
     log,
@@ -207,14 +207,17 @@ function buildToolCalls(
   deps: ConversationDeps,
   { id, own, directory, logger, log, state, limits, workdir }: Base,
   redactor: Redactor,
-  shells: ConversationShells,
+  { shells, network }: Pick<BuiltExecution, 'shells' | 'network'>,
 ): ToolCalls {
   return createToolCalls({
     tools: deps.exec.createTools(state.current.settings.tools, {
       shells: {
         get: (sessionId) => shells.forAgent(sessionId),
         cwdOf: (sessionId) => shells.current().cwdOf(sessionId),
+        fork: (sessionId, forkId) => shells.current().fork(sessionId, forkId),
+        endFork: (forkId) => shells.current().endFork(forkId),
       },
+      webRefusal: (url, signal) => network.refusal(url, signal),
       stateDirectory: directory,
       workdir,
       quota: limits.quota,

@@ -5,7 +5,7 @@ import { removeTree } from '../files/trees/remove-tree.ts'
 import { checkPolicy } from '../network/server-policy.ts'
 import { redactProblem } from '../security/redaction/redact-problem.ts'
 import type { ConversationStorage, SecretValues } from '../storage/storage.ts'
-import { DEFAULT_TOOLS, resolveToolNames } from '../tools/registry.ts'
+import { resolveToolNames } from '../tools/registry.ts'
 import { buildConversation } from './build.ts'
 import { checkEndpoint } from './config/check-endpoint.ts'
 import { boundTo, originOf } from './config/llm-origin.ts'
@@ -88,7 +88,7 @@ async function checkRequest(deps: ConversationDeps, request: CreateConversation)
   const llm = parseNewLlm(request.llm_config, deps.models.defaults)
   if (request.limits) deps.limits.check(request.limits)
   await checkEndpoint(llm.config, deps.models.endpointRefusal)
-  const tools = resolveToolNames(request.tools ?? DEFAULT_TOOLS)
+  const tools = resolveToolNames(request.tools ?? 'default', deps.exec.missingTools)
   rulesIn(request, (text) => text)
   if (request.network) checkPolicy(request.network, deps.network.server)
   return { llm, tools }

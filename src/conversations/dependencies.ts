@@ -15,8 +15,9 @@ import type { Storage } from '../storage/storage.ts'
 import type { OutputFilter, Shells } from '../shell/shell.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { ToolDeps } from '../tools/registry.ts'
+import type { ToolDeps, ToolName } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
+import type { WebAccess } from '../tools/web/web-access.ts'
 import type { LlmDefaults } from './config/settings.ts'
 import type { ClientCommandLimits } from './exec/command-limits.ts'
 import type { FilesDeps } from './files/files.ts'
@@ -85,13 +86,17 @@ export type Execution = {
     createFilter: () => OutputFilter
     limits: ConversationLimits
   }) => Shells
+  /** Tools that this server cannot offer. */
+  readonly missingTools?: ReadonlySet<ToolName>
   readonly createTools: (names: readonly string[], deps: ConversationToolDeps) => Tool[]
   /** Limits of the commands that clients run; missing ones have defaults. */
   readonly commandLimits?: Partial<ClientCommandLimits>
 }
 
 /** Tool dependencies that differ between conversations. */
-export type ConversationToolDeps = Omit<ToolDeps, 'files' | 'search'> & {
+export type ConversationToolDeps = Omit<ToolDeps, 'files' | 'search' | 'web' | 'searchEngine'> & {
+  /** See `WebAccess`. */
+  readonly webRefusal: WebAccess['refusal']
   /** Returns the current workdir. */
   readonly workdir: () => string
   readonly quota: DiskQuota | undefined

@@ -10,12 +10,13 @@ import type {
   ServerNetwork,
 } from '../contract/network.ts'
 import { Problem } from '../contract/problem.ts'
+import { orAborted } from '../lib/bounded-wait.ts'
 import { AccessLog } from '../network/access-log.ts'
 import type { ApprovalDecision, ApprovalRequest } from '../network/host-approvals.ts'
 import { HostApprovals, describeRequest } from '../network/host-approvals.ts'
 import type { ConnectionPermits } from '../network/connection-permits.ts'
 import type { Host } from '../network/host.ts'
-import { formatHost, formatTarget } from '../network/host.ts'
+import { formatHost, formatTarget, parseHost } from '../network/host.ts'
 import { decide } from '../network/policy.ts'
 import type { ProxyAccess, Judgement, ProxyOutcome } from '../network/proxy.ts'
 import { NetworkProxy } from '../network/proxy.ts'
@@ -95,6 +96,17 @@ export class ConversationNetwork {
   /** See `NetworkProxy.adopt`. */
   adopt(listener: Server): () => void {
     return this.#proxy.adopt(listener)
+  }
+
+  /** Why the server must not ask for this address on behalf of the agent, as a clause; undefined when it may. Can wait for a user. */
+  async refusal(url: URL, signal: AbortSignal): Promise<string | undefined> {
+    const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
+    const host = parseHost(url.hostname)
+    if (!host) return 'it names no host'
+    const judged = await orAborted(this.#judge(host, port), signal)
+    const reason = judged.allowed ? 'permitted' : judged.reason
+    this.#noteAccess({ host, port, outcome: judged.allowed ? 'allowed' : 'denied', reason })
+    return judged.allowed ? undefined : `${judged.reason}. ${judged.advice}`.trim()
   }
 
   /** Ends connections that a changed policy does not permit any more. */

@@ -17,12 +17,33 @@ export type PostOptions = {
 
 export type PostAnswer = { readonly status: number; readonly retryAfter: string | undefined }
 
+export type GetOptions = {
+  readonly headers: Readonly<Record<string, string>>
+  readonly maxBytes: number
+  readonly signal: AbortSignal
+}
+
+export type GetAnswer = {
+  readonly status: number
+  readonly contentType: string
+  /** Where a redirect leads, as it was sent. */
+  readonly location: string | undefined
+  readonly body: Buffer
+  /** There is more than was read. */
+  readonly isCut: boolean
+}
+
 export interface SafeFetch {
   /**
    * Resolves when the response is complete, or as much of it as is read; its body is discarded. Throws
    * `AddressRefused`, the reason of the signal, or the network's error. Only the signal limits the time.
    */
   post(url: string, options: PostOptions): Promise<PostAnswer>
+  /**
+   * Resolves to what is there, up to `maxBytes` of it. Throws as `post` does. A redirect is an answer like others: the
+   * caller asks for its target in turn, which is then judged.
+   */
+  get(url: string, options: GetOptions): Promise<GetAnswer>
   /** Returns why nothing would be sent there now, as a clause; undefined also if the name does not resolve yet. */
   refusal(url: string): Promise<string | undefined>
   /** Aborts requests in progress. */
@@ -52,8 +73,24 @@ export function createSafeFetch({ allow, lookup = lookupAll }: SafeFetchOptions)
       // undici checks the signal only after connecting: a handshake without a response would block the caller.
       const answer = await orAborted(sent, signal, ({ body }) => body.on('error', () => {}).destroy())
       await readSome(answer.body)
-      const retryAfter = answer.headers['retry-after']
-      return { status: answer.statusCode, retryAfter: [retryAfter].flat()[0] }
+      return { status: answer.statusCode, retryAfter: headerOf(answer.headers, 'retry-after') || undefined }
+    },
+
+    async get(url, { headers, maxBytes, signal }) {
+      signal.throwIfAborted()
+      const { agent, send } = await load()
+      // Not compressed: what a few bytes unfold to need not be judged.
+      const asked = { ...headers, 'accept-encoding': 'identity' }
+      const sent = send(url, { dispatcher: agent, method: 'GET', headers: asked, signal })
+      const answer = await orAborted(sent, signal, ({ body }) => body.on('error', () => {}).destroy())
+      const encoding = headerOf(answer.headers, 'content-encoding')
+      if (encoding !== '' && encoding !== 'identity') {
+        answer.body.on('error', () => {}).destroy()
+        throw new Error(`the answer is compressed (${encoding}), which was not asked for`)
+      }
+      const location = headerOf(answer.headers, 'location') || undefined
+      const facts = { status: answer.statusCode, contentType: headerOf(answer.headers, 'content-type'), location }
+      return { ...facts, ...(await readUpTo(answer.body, maxBytes)) }
     },
 
     refusal: (url) => foreseeRefusal(rules, lookup, url),
@@ -83,4 +120,19 @@ async function readSome(body: AsyncIterable<Uint8Array>): Promise<void> {
     bytes += chunk.length
     if (bytes > MAX_ANSWER_BYTES) return
   }
+}
+
+/** The first value of a header; empty when it was not sent. */
+const headerOf = (headers: Readonly<Record<string, string | string[] | undefined>>, name: string): string =>
+  [headers[name]].flat()[0] ?? ''
+
+async function readUpTo(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Pick<GetAnswer, 'body' | 'isCut'>> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    chunks.push(chunk)
+    bytes += chunk.length
+    if (bytes > maxBytes) break
+  }
+  return { body: Buffer.concat(chunks).subarray(0, maxBytes), isCut: bytes > maxBytes }
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { Problem } from '../contract/problem.ts'
 import type { CommandResult, Shells } from '../shell/shell.ts'
+import type { BackgroundShells } from './background/background-shells.ts'
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts'
 
 /** The agent's own session. */
@@ -23,6 +24,11 @@ const BashInput = z.object({
     .string()
     .default(AGENT_SESSION_ID)
     .describe('Another shell session, with a separate state; created on first use. Rarely needed.'),
+  run_in_background: z
+    .boolean()
+    .default(false)
+    .describe('Run it beside the session and return at once; read its output with BashOutput.'),
+  description: z.string().optional().describe('What the command does, in a few words; for the user.'),
   restart: z
     .boolean()
     .default(false)
@@ -37,6 +43,7 @@ const BashOutput = z.object({
   cwd: z.string().describe('The current directory of the shell.'),
   timed_out: z.boolean(),
   background_pid: z.int().optional(),
+  background_id: z.string().optional().describe('Of a command that runs in the background.'),
   note: z.string().optional(),
 })
 type BashOutput = z.infer<typeof BashOutput>
@@ -52,8 +59,10 @@ const DESCRIPTION = `Runs a command in a persistent bash session and returns its
 /** `cwdOf` returns the working directory of a session, undefined if it is not known. */
 export type AgentShells = Pick<Shells, 'get' | 'cwdOf'>
 
-/** `shells` are those of the tool's conversation. */
-export function createBashTool(shells: AgentShells): Tool<BashInput> {
+/** Of the one conversation that the tool is for. */
+export type BashToolDeps = { readonly shells: AgentShells; readonly background: BackgroundShells }
+
+export function createBashTool(deps: BashToolDeps): Tool<BashInput> {
   return {
     name: 'Bash',
     description: DESCRIPTION,
@@ -62,14 +71,19 @@ export function createBashTool(shells: AgentShells): Tool<BashInput> {
     access: ({ command, session_id, restart }) =>
       command.trim() === ''
         ? { kind: 'none' }
-        : { kind: 'command', command, cwd: restart ? undefined : shells.cwdOf(session_id) },
-    run: (input, context) => runCommand(shells, input, context),
-    render: (output) => (typeof output === 'string' ? output : renderOutput(BashOutput.parse(output))),
+        : { kind: 'command', command, cwd: restart ? undefined : deps.shells.cwdOf(session_id) },
+    run: (input, context) => runCommand(deps, input, context),
+    render: renderBashOutput,
   }
 }
 
-async function runCommand(shells: Pick<Shells, 'get'>, input: BashInput, context: ToolContext): Promise<ToolOutcome> {
+async function runCommand(
+  { shells, background }: BashToolDeps,
+  input: BashInput,
+  context: ToolContext,
+): Promise<ToolOutcome> {
   try {
+    if (input.run_in_background) return await startInBackground({ shells, background }, input)
     const shell = shells.get(input.session_id)
     if (input.restart) await shell.restart()
     const cwdBefore = shell.cwd
@@ -113,11 +127,31 @@ function errorOf(result: CommandResult, timeout: number): ToolOutcome['error'] {
   return undefined
 }
 
+async function startInBackground({ shells, background }: BashToolDeps, input: BashInput): Promise<ToolOutcome> {
+  if (input.restart) await shells.get(input.session_id).restart()
+  const { id, cwd, files } = await background.start(input.command, input.session_id)
+  const note = `It runs in the background with the id ${id}. Its output goes to ${files.stdout} and ${files.stderr}.`
+  return {
+    output: {
+      exit_code: null,
+      stdout: '',
+      stderr: '',
+      cwd,
+      timed_out: false,
+      background_id: id,
+      note,
+    } satisfies BashOutput,
+  }
+}
+
 /** The session id is invalid, or no shell is available. */
 function toFailure(error: unknown): ToolOutcome {
   const message = error instanceof Error ? error.message : String(error)
   return { output: message, error: { type: error instanceof Problem ? 'invalid_input' : 'failed', message } }
 }
+
+const renderBashOutput = (output: unknown): string =>
+  typeof output === 'string' ? output : renderOutput(BashOutput.parse(output))
 
 function renderOutput(output: BashOutput): string {
   const lines = [

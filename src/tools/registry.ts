@@ -1,5 +1,10 @@
 /** All tools: how each is created, and the names by which clients may request it. */
+import type { ToolPreset } from '../contract/conversation.ts'
 import { Problem } from '../contract/problem.ts'
+import type { Shells } from '../shell/shell.ts'
+import { createFileRead, createFileWrite, createShellExec } from './other-names.ts'
+import { BackgroundShells } from './background/background-shells.ts'
+import { createBashOutput, createKillShell } from './background/bash-output.ts'
 import { createBashTool } from './bash.ts'
 import type { AgentShells } from './bash.ts'
 import { createFileEditor } from './file-editor.ts'
@@ -16,21 +21,29 @@ import { createTaskTracker } from './task-tracker.ts'
 import { createThink } from './think.ts'
 import { createApplyPatch } from './patch/apply-patch.ts'
 import type { Tool } from './tool.ts'
+import type { SearchEngine } from './web/search-engine.ts'
+import type { WebAccess } from './web/web-access.ts'
+import { createWebFetch } from './web/web-fetch.ts'
+import { createWebSearch } from './web/web-search.ts'
 
 /** The dependencies of one conversation's tools. */
 export type ToolDeps = {
-  readonly shells: AgentShells
+  readonly shells: AgentShells & Pick<Shells, 'fork' | 'endFork'>
   /** Returns the output of the last successful call of a tool in `TOOLS_KEPT_IN_LOG`, undefined if there was none. */
   readonly lastOutput: (toolName: string) => unknown
   readonly search: SearchDeps
+  readonly web: WebAccess
+  /** Undefined where there is none: then `WebSearch` cannot be offered. */
+  readonly searchEngine: SearchEngine | undefined
 } & AgentFilesDeps
 
-/** The same, with the dependencies that the tools of one conversation share. */
-type SharedDeps = Omit<ToolDeps, keyof AgentFilesDeps> & { readonly files: AgentFiles }
+/** The same, with what the tools of one conversation share. */
+type SharedDeps = Omit<ToolDeps, keyof AgentFilesDeps> &
+  Pick<ToolDeps, 'redact'> & { readonly files: AgentFiles; readonly background: BackgroundShells }
 
 /** A new tool is one file and one line here. */
 const TOOLS = {
-  Bash: ({ shells }) => createBashTool(shells),
+  Bash: (deps) => createBashTool(deps),
   FileEditor: ({ files }) => createFileEditor(files),
   TaskTracker: ({ lastOutput }) => createTaskTracker(() => lastOutput('TaskTracker')),
   Finish: () => createFinish(),
@@ -42,7 +55,14 @@ const TOOLS = {
   apply_patch: ({ files }) => createApplyPatch(files),
   Glob: (deps) => createGlob(deps),
   Grep: (deps) => createGrep(deps),
-} satisfies Record<string, (deps: SharedDeps) => Tool>
+  WebFetch: (deps) => createWebFetch(deps),
+  WebSearch: ({ searchEngine: engine, web }) => engine && createWebSearch({ engine, web }),
+  BashOutput: ({ background }) => createBashOutput(background),
+  KillShell: ({ background }) => createKillShell(background),
+  file_read: ({ files }) => createFileRead(files),
+  file_write: ({ files }) => createFileWrite(files),
+  shell_exec: (deps) => createShellExec(deps),
+} satisfies Record<string, (deps: SharedDeps) => Tool | undefined>
 
 export type ToolName = keyof typeof TOOLS
 
@@ -55,6 +75,17 @@ export const TOOL_NAMES = Object.keys(TOOLS) as ToolName[]
  * by themselves.
  */
 export const DEFAULT_TOOLS: readonly ToolName[] = ['Bash', 'FileEditor', 'TaskTracker']
+
+/** `claude`: the names and parameters of Claude Code. `openhands`: those of OpenHands. */
+export const PRESETS: Readonly<Record<ToolPreset, readonly ToolName[]>> = {
+  default: DEFAULT_TOOLS,
+  minimal: ['Bash', 'Read', 'Write'],
+  claude: [
+    ...(['Bash', 'BashOutput', 'KillShell', 'Read', 'Write', 'Edit', 'MultiEdit'] as const),
+    ...(['Glob', 'Grep', 'WebFetch', 'WebSearch'] as const),
+  ],
+  openhands: ['Bash', 'FileEditor', 'TaskTracker', 'Finish', 'Think'],
+}
 
 /** Tools whose state is the output of their last successful call: it is stored only in the log. */
 export const TOOLS_KEPT_IN_LOG: ReadonlySet<string> = new Set<ToolName>(['TaskTracker'])
@@ -74,9 +105,22 @@ const ALIASES: Readonly<Record<string, ToolName>> = {
   ThinkTool: 'Think',
 }
 
-/** Returns canonical names in the given order, without duplicates. Throws a `Problem` that names an unknown one. */
-export function resolveToolNames(names: readonly string[]): ToolName[] {
-  return [...new Set(names.map(resolveToolName))]
+/**
+ * Canonical names in the order given, each once. Throws a `Problem` that names the one that is unknown, or that this server
+ * cannot offer; a preset leaves such tools out.
+ */
+export function resolveToolNames(
+  asked: readonly string[] | ToolPreset,
+  missing: ReadonlySet<ToolName> = new Set(),
+): ToolName[] {
+  if (typeof asked === 'string') return PRESETS[asked].filter((name) => !missing.has(name))
+  const names = asked.map((name, at) => resolveToolName(name, at))
+  const absent = names.findIndex((name) => missing.has(name))
+  if (absent < 0) return [...new Set(names)]
+  throw new Problem(
+    'invalid_request',
+    `tools.${absent}: this server does not offer ${asked[absent]}, as it is not configured. Set TAVILY_API_KEY for the server.`,
+  )
 }
 
 /** Returns the name of the tool on this server; an unknown name stays as it is. */
@@ -87,8 +131,8 @@ export function canonicalName(name: string): string {
 
 /** Skips names in a log that this version does not know. */
 export function createTools(names: readonly string[], deps: ToolDeps): Tool[] {
-  const shared = { ...deps, files: new AgentFiles(deps) }
-  return names.filter(isToolName).map((name) => TOOLS[name](shared))
+  const shared = { ...deps, files: new AgentFiles(deps), background: new BackgroundShells(deps) }
+  return names.filter(isToolName).flatMap((name) => TOOLS[name](shared) ?? [])
 }
 
 function resolveToolName(name: string, at: number): ToolName {

@@ -2,17 +2,13 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config/config.ts'
-import type { ConversationDeps, Execution, ModelAccess, Workspace } from '../conversations/dependencies.ts'
+import type { ConversationDeps, Execution, ModelAccess } from '../conversations/dependencies.ts'
 import { isMemoryShort } from '../conversations/idle/memory-pressure.ts'
 import { KnownConversations } from '../conversations/registry/known-conversations.ts'
 import { ConversationManager } from '../conversations/registry/manager.ts'
 import { Firehose } from '../events/firehose/firehose.ts'
-import { createEditorFiles } from '../files/editor-files.ts'
-import type { FileRules } from '../files/file-gate.ts'
-import { openJail } from '../files/path-jail.ts'
 import { lazily } from '../lib/lazily.ts'
 import { Queue } from '../lib/queue.ts'
-import { limitEditor } from '../limits/limited-editor.ts'
 import type { ResourceLimiter } from '../limits/resource-limits.ts'
 import { OpenAiChat } from '../llm/openai-chat.ts'
 import { createPooledFetch } from '../llm/pooled-fetch.ts'
@@ -21,16 +17,17 @@ import { createOutboundConnector } from '../network/outbound-connector.ts'
 import { findProgram } from '../sandbox/find-launcher.ts'
 import type { ShellLauncher } from '../sandbox/launch.ts'
 import { createEndpointRules } from '../security/endpoint-rules.ts'
+import type { SafeFetch } from '../security/safe-fetch.ts'
 import type { AutomataOf } from '../security/redaction/shared-automata.ts'
 import { endAllMarked, endOrphans } from '../shell/processes/marked-processes.ts'
 import { shellEnvironment } from '../shell/shell-environment.ts'
 import { BashShells } from '../shell/shells.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { createTools } from '../tools/registry.ts'
-import type { SearchDeps } from '../tools/search/search-place.ts'
 import { fileRules, homesOf, outputsOf, privateOf, shellsOf } from './conversation-places.ts'
 import { serverNetwork } from './sandbox.ts'
 import { createServerRedactor } from './server-redactor.ts'
+import type { SharedByTools } from './tools.ts'
+import { toolsExecution } from './tools.ts'
 import { VERSION } from './version.ts'
 
 /** Concurrent file operations of clients; the remaining threads are for the logs. */
@@ -40,6 +37,8 @@ export type ManagerParts = Pick<ConversationDeps, 'storage' | 'logger' | 'metric
   readonly automataOf: AutomataOf
   readonly launcher: ShellLauncher
   readonly resources: ResourceLimiter
+  /** For the agents: to public addresses only. */
+  readonly web: SafeFetch
 }
 
 export async function createManager(
@@ -86,7 +85,7 @@ export async function createManager(
 type SharedParts = ManagerParts & { readonly dataDir: string }
 
 function conversationDeps(config: Config, parts: SharedParts): Omit<ConversationDeps, 'onLogOpened'> {
-  const { logger, automataOf, launcher, resources, metrics, slots, dispatcher, storage, dataDir } = parts
+  const { logger, automataOf, launcher, resources, metrics, slots, dispatcher, storage, dataDir, web } = parts
   const env = shellEnvironment(config.environment)
   const files = {
     io: new Queue({ limit: FILE_OPERATIONS }),
@@ -109,7 +108,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
       fileRules: (conversation) => fileRules(config, launcher, conversation),
       homesOf: (directory) => homesOf(launcher, env, directory),
     },
-    exec: execution(config, launcher, { env, ...files }),
+    exec: execution(config, launcher, { env, web, ...files }),
     limits: {
       check: (requested) => resources.check(requested),
       inForce: (requested) => resources.inForce(requested),
@@ -149,29 +148,13 @@ function modelAccess(config: Config, logger: Logger): ModelAccess {
   }
 }
 
-/** What the tools of all conversations share. */
-type ForTools = Workspace['files'] & { readonly env: Readonly<Record<string, string>> }
-
-/** Waits for files of one conversation's searches at a time. */
-const SEARCH_SHARE = 4
-
-function searchDeps(rules: () => FileRules, { io, ripgrep }: ForTools): SearchDeps {
-  const share = new Queue({ limit: SEARCH_SHARE })
+function execution(
+  config: Config,
+  launcher: ShellLauncher,
+  { env, ...shared }: SharedByTools & { readonly env: Readonly<Record<string, string>> },
+): Execution {
   return {
-    ripgrep,
-    openJail: (workdir, signal) =>
-      openJail({
-        workdir,
-        rules: rules(),
-        io: (work, both) => share.run(() => io.run(work, { signal: both }), { signal: both }),
-        signal,
-      }),
-  }
-}
-
-function execution(config: Config, launcher: ShellLauncher, shared: ForTools): Execution {
-  const { env } = shared
-  return {
+    ...toolsExecution(config, launcher, shared),
     createShells: ({ directory, limits, ...options }) =>
       limits.limitShells(
         new BashShells({
@@ -184,11 +167,5 @@ function execution(config: Config, launcher: ShellLauncher, shared: ForTools): E
           limits: { outputBytes: config.maxOutputBytes },
         }),
       ),
-    createTools(names, { quota, ...deps }) {
-      const rules = () => fileRules(config, launcher, deps)
-      const files = createEditorFiles(rules)
-      const search = searchDeps(rules, shared)
-      return createTools(names, { ...deps, search, files: quota ? limitEditor(files, quota) : files })
-    },
   }
 }

@@ -9,6 +9,7 @@ import type { ResourceLimiter } from '../limits/resource-limits.ts'
 import type { ShellLauncher } from '../sandbox/launch.ts'
 import { MAX_SHELL_SESSIONS } from '../shell/shell-limits.ts'
 import { TOOL_NAMES } from '../tools/registry.ts'
+import { missingTools } from './tools.ts'
 import { serverNetwork } from './sandbox.ts'
 import { VERSION } from './version.ts'
 
@@ -16,7 +17,7 @@ export function infoOf(config: Config, launcher: ShellLauncher, resources: Resou
   return {
     name: 'agent-server',
     version: VERSION,
-    tools: [...TOOL_NAMES],
+    tools: TOOL_NAMES.filter((name) => !missingTools(config).has(name)),
     isolation: launcher.isolation,
     ...(launcher.sandbox && { sandbox: launcher.sandbox }),
     network: serverNetwork(config, launcher),

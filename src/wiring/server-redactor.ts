@@ -7,11 +7,15 @@ import type { AutomataOf } from '../security/redaction/shared-automata.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
 /** Creates a redactor for each conversation, which adds its own secrets. */
-export function createServerRedactor({ masterKeys, secretKeys, defaultLlm }: Config, automataOf: AutomataOf): Redactor {
+export function createServerRedactor(
+  { masterKeys, secretKeys, defaultLlm, webSearch }: Config,
+  automataOf: AutomataOf,
+): Redactor {
   const redactor = createRedactor(automataOf)
   redactor.setServerKey('OPENHANDS_MASTER_KEY', ...masterKeys)
   redactor.setServerKey('OPENHANDS_SECRET_KEY', ...secretKeys.filter((key) => !masterKeys.includes(key)))
   if (defaultLlm.api_key !== undefined) redactor.setServerKey('LLM_API_KEY', defaultLlm.api_key)
+  if (webSearch) redactor.setServerKey('TAVILY_API_KEY', webSearch.apiKey)
   return redactor
 }
 

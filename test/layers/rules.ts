@@ -34,6 +34,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   'fastify-type-provider-zod': 'http',
   openai: 'llm',
   execa: 'limits',
+  htmlparser2: 'tools',
   undici: ['llm', 'security'],
   'ipaddr.js': 'security',
   unbash: 'policy',

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
+import { BackgroundShells } from '../../src/tools/background/background-shells.ts'
 import { createBashTool } from '../../src/tools/bash.ts'
 import type { ToolContext, ToolOutcome } from '../../src/tools/tool.ts'
 import type { ShellsOptions } from '../../src/shell/shells.ts'
@@ -8,8 +10,10 @@ import { openShells } from '../shell/shell-fixture.ts'
 import { launcherOf } from '../support/launcher.ts'
 
 async function openTool(overrides: Partial<ShellsOptions> = {}) {
-  const { shells, workdir, conversationId } = await openShells(overrides)
-  const tool = createBashTool(shells)
+  const { shells, workdir, conversationId, outputDir } = await openShells(overrides)
+  const stateDirectory = dirname(outputDir)
+  const background = new BackgroundShells({ shells, stateDirectory })
+  const tool = createBashTool({ shells, background })
   const context: ToolContext = {
     conversationId,
     toolUseId: randomUUID(),

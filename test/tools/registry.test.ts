@@ -3,12 +3,15 @@ import { buildSystemPrompt } from '../../src/agent/prompt.ts'
 import { createToolCalls } from '../../src/agent/tool-calls.ts'
 import {
   DEFAULT_TOOLS,
+  PRESETS,
   TOOLS_KEPT_IN_LOG,
   TOOL_NAMES,
   createTools,
   resolveToolNames,
 } from '../../src/tools/registry.ts'
 import type { ToolDeps } from '../../src/tools/registry.ts'
+import { createSafeFetch } from '../../src/security/safe-fetch.ts'
+import { createTavily } from '../../src/tools/web/search-engine.ts'
 import { createRedactor } from '../../src/security/redaction/redactor.ts'
 import { createEditorFiles } from '../../src/files/editor-files.ts'
 import { contextIn } from './tool-fixture.ts'
@@ -19,10 +22,14 @@ const deps: ToolDeps = {
       throw new Error('these tests have no shell')
     },
     cwdOf: () => undefined,
+    fork: () => Promise.reject(new Error('these tests have no shell')),
+    endFork: async () => {},
   },
   files: createEditorFiles(() => ({ forbidden: [] })),
   stateDirectory: '/nonexistent',
   search: { openJail: () => Promise.reject(new Error('these tests search nothing')), ripgrep: () => undefined },
+  web: { fetch: createSafeFetch({ allow: [] }), refusal: async () => 'these tests have no network' },
+  searchEngine: createTavily('key'),
   lastOutput: () => undefined,
   sealer: { seal: (content) => content, unseal: (sealed) => sealed },
   redact: async (text) => text,
@@ -57,6 +64,23 @@ test.each(['bash', 'constructor', '', 'x'.repeat(200)])(
     )
   },
 )
+
+test('a preset is the tools that it names, without those that the server cannot offer', () => {
+  expect(resolveToolNames('default')).toEqual(DEFAULT_TOOLS)
+  expect(resolveToolNames('minimal')).toEqual(['Bash', 'Read', 'Write'])
+  expect(resolveToolNames('openhands')).toEqual(['Bash', 'FileEditor', 'TaskTracker', 'Finish', 'Think'])
+  expect(resolveToolNames('claude')).toEqual(PRESETS.claude)
+  const missing = new Set(['WebSearch'] as const)
+  expect(resolveToolNames('claude', missing)).toEqual(PRESETS.claude.filter((name) => name !== 'WebSearch'))
+})
+
+test('a tool that is asked for by name and cannot be offered is an error that says what is missing', () => {
+  expect(() => resolveToolNames(['Bash', 'WebSearch'], new Set(['WebSearch'] as const))).toThrow(
+    expect.objectContaining({ code: 'invalid_request', message: expect.stringMatching(/tools\.1.*TAVILY_API_KEY/) }),
+  )
+  const tools = createTools(['Bash', 'WebSearch'], { ...deps, searchEngine: undefined })
+  expect(tools.map(({ name }) => name)).toEqual(['Bash'])
+})
 
 test('every tool is made under its own name, and described in a form that a model takes', () => {
   const tools = createTools(TOOL_NAMES, deps)

@@ -53,7 +53,7 @@ export function createRead(files: AgentFiles): Tool<ReadInput> {
 type Wanted = { readonly first: number; readonly limit: number }
 
 /** Also for other tools that show files by lines. `toOutcome` converts its errors. */
-async function read(files: AgentFiles, path: string, wanted: Wanted): Promise<ToolOutcome> {
+export async function read(files: AgentFiles, path: string, wanted: Wanted): Promise<ToolOutcome> {
   const found = await files.look(path)
   if (found.kind === 'directory') throw new EditorError(`${path} is a directory. Use Bash (\`ls\`) to list it.`)
   const file = asFile(path, found)

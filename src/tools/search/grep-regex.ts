@@ -3,15 +3,7 @@ import type { FileWithText, TextLine, TextSearch } from '../../files/search/sear
 import { searchOneFile, searchText, unsearched } from '../../files/search/search-text.ts'
 import { queryFault } from '../../files/search/ripgrep.ts'
 import { EditorError } from '../editor-faults.ts'
-import type { GrepInput, GrepResult } from './grep.ts'
-import type { SearchPlace } from './search-place.ts'
-
-export type GrepQuestion = {
-  readonly input: GrepInput
-  readonly place: SearchPlace
-  readonly without: readonly string[]
-  readonly redact: (text: string) => Promise<string>
-}
+import type { GrepInput, GrepQuestion, GrepResult } from './grep-question.ts'
 
 /** Throws an `EditorError` for a query that ripgrep does not take. */
 export async function searchByRegex(ripgrep: string, asked: GrepQuestion): Promise<GrepResult> {
