@@ -97,31 +97,39 @@ export async function runAgent(
   }
 }
 
-/** Runs the calls one at a time, in the order of the turn. Returns undefined if the signal was aborted in between. */
+/**
+ * Runs the calls in the order of the turn, one at a time; consecutive read-only calls run in parallel. Returns undefined if the
+ * signal was aborted in between.
+ */
 async function runOpenCalls(context: AgentContext, signal: AbortSignal): Promise<FinishedCall | LoopWait | undefined> {
   const { toolCalls } = context
   let last: FinishedCall = { finishes: false }
   while (context.openCalls().length) {
     await context.prepareGate()
-    const call = nextCall(context)
-    if (!call) break
+    const calls = nextCalls(context)
+    if (calls.length === 0) break
     if (signal.aborted) return undefined
-    // There is no `await` between this check and the start of the call: a stored change of the rules applies to it.
-    const gated = toolCalls.hasBegun(call.toolUseId) ? undefined : context.gate()
+    // There is no `await` between this check and the start of the calls: a stored change of the rules applies to them.
+    const gated = calls.some((call) => toolCalls.hasBegun(call.toolUseId)) ? undefined : context.gate()
     if (gated?.asks.length) return { asks: gated.asks }
-    const denial = gated?.denials.get(call.toolUseId)
-    const running = denial === undefined ? toolCalls.run(call) : toolCalls.deny(call, denial)
-    const finished = await orAborted(running, signal)
+    const finished = await orAborted(toolCalls.runInParallel(calls, gated?.denials), signal)
     if (!finished) return undefined
     if (finished.finishes) last = finished
   }
   return last
 }
 
-/** A call that a pause left running ends before another one begins, so at most one call of a turn is ever active. */
-function nextCall({ openCalls, toolCalls }: AgentContext): ToolCall | undefined {
+/** Read-only calls of one turn that run in parallel. */
+const MAX_PARALLEL = 8
+
+/** Calls that a pause left running end before another one begins. A call that is not read-only runs alone. */
+function nextCalls({ openCalls, toolCalls }: AgentContext): readonly ToolCall[] {
   const open = openCalls()
-  return open.find((call) => toolCalls.hasBegun(call.toolUseId)) ?? open[0]
+  const begun = open.filter((call) => toolCalls.hasBegun(call.toolUseId))
+  if (begun.length > 0) return begun
+  const firstToWrite = open.findIndex(({ name }) => !toolCalls.isReadOnly(name))
+  const readers = firstToWrite < 0 ? open.length : firstToWrite
+  return open.slice(0, Math.min(Math.max(readers, 1), MAX_PARALLEL))
 }
 
 /** The missing part may have been a tool call, so the model did not choose this end. */

@@ -48,8 +48,14 @@ export interface ToolCalls {
   readonly descriptions: readonly ModelTool[]
   render(toolName: string, output: unknown): string
   run(call: ToolCall): Promise<FinishedCall>
-  /** Stores a denial as the result of the call. */
-  deny(call: ToolCall, reason: string): Promise<FinishedCall>
+  /**
+   * Runs calls in parallel; all of them start before it returns. Of a call in `denials` only the reason is stored, as its
+   * result. Results are stored in the order of the calls. Resolves to the last call that finishes the run, if there is one.
+   * Rejects if a result could not be stored.
+   */
+  runInParallel(calls: readonly ToolCall[], denials?: ReadonlyMap<string, string>): Promise<FinishedCall>
+  /** Returns true if the tool changes nothing, so that its calls may run in parallel. */
+  isReadOnly(name: string): boolean
   /** Returns true if it was started: it is running, or its result waits to be stored. */
   hasBegun(toolUseId: string): boolean
   /** Describes what is invalid in an input. */
@@ -66,6 +72,9 @@ export interface ToolCalls {
 /** How long to wait for a tool that was asked to end, in milliseconds. */
 const INTERRUPT_GRACE_MS = 1500
 
+/** How a call begins: `denial` is the reason why it does not run; its result is stored after `before`. */
+type Beginning = { readonly denial?: string | undefined; readonly before?: Promise<unknown> | undefined }
+
 export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
   const byName = new Map(deps.tools.map((tool) => [tool.name, tool]))
   const running = new Map<string, { promise: Promise<FinishedCall>; abort: AbortController }>()
@@ -78,10 +87,16 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     return advice === undefined ? result : { ...result, advice }
   }
 
-  const settle = async (call: ToolCall, signal: AbortSignal, denial?: string): Promise<FinishedCall> => {
+  /** Stores the result after that of the earlier call `before`. If that one cannot be stored, this one is kept as well. */
+  const settle = async (call: ToolCall, signal: AbortSignal, { denial, before }: Beginning): Promise<FinishedCall> => {
     const execution = () =>
       denial === undefined ? execute(deps, byName.get(call.name), call, signal) : refusal('denied', denial)
-    const result = unstored.get(call.toolUseId) ?? advised(await toResult(deps, call, execution))
+    const kept = unstored.get(call.toolUseId)
+    const ran = kept ?? (await toResult(deps, call, execution))
+    unstored.set(call.toolUseId, ran)
+    await before
+    // After the earlier results are stored: the advice depends on them.
+    const result = kept ?? advised(ran)
     unstored.set(call.toolUseId, result)
     await deps.emit([result])
     unstored.delete(call.toolUseId)
@@ -91,11 +106,11 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
       : { finishes: false }
   }
 
-  const begin = (call: ToolCall, denial?: string): Promise<FinishedCall> => {
+  const begin = (call: ToolCall, beginning: Beginning = {}): Promise<FinishedCall> => {
     const already = running.get(call.toolUseId)
     if (already) return already.promise
     const abort = new AbortController()
-    const promise = settle(call, abort.signal, denial).finally(() => running.delete(call.toolUseId))
+    const promise = settle(call, abort.signal, beginning).finally(() => running.delete(call.toolUseId))
     running.set(call.toolUseId, { promise, abort })
     return promise
   }
@@ -106,7 +121,15 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     accessOf: ({ name, input }) => accessOf(byName.get(name), input),
     render: (name, output) => renderOutput(byName.get(name), output),
     run: (call) => begin(call),
-    deny: (call, reason) => begin(call, reason),
+    async runInParallel(calls, denials) {
+      const ends: Promise<FinishedCall>[] = []
+      for (const call of calls) ends.push(begin(call, { denial: denials?.get(call.toolUseId), before: ends.at(-1) }))
+      // Wait for all of them, also after a failure.
+      await Promise.allSettled(ends)
+      const finished = await Promise.all(ends)
+      return finished.findLast(({ finishes }) => finishes) ?? { finishes: false }
+    },
+    isReadOnly: (name) => byName.get(name)?.readOnly === true,
     hasBegun: (toolUseId) => running.has(toolUseId) || unstored.has(toolUseId),
     async interrupt() {
       const calls = [...running.values()]

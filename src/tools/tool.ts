@@ -37,14 +37,14 @@ export interface Tool<Input = unknown> {
   readonly output?: z.ZodType
   /** It affects only the conversation's own log: no approval is needed. */
   readonly harmless?: boolean
+  /** It changes nothing, and its calls do not depend on each other: those of one turn may run in parallel. */
+  readonly readOnly?: boolean
+  /** What a call would do, for the permission gate. Without it, and unless `harmless`: anything. Must not throw. */
+  access?(input: Input): ToolAccess
   /**
    * Calling it declares that the work is done: the run ends after the turn, and its output, as rendered for the model,
    * is the run's final text.
    */
-  readonly readOnly?: boolean
-  /** What a call would do, for the permission gate. Without it, and unless `harmless`: anything. Must not throw. */
-  access?(input: Input): ToolAccess
-  /** Calling it says that the work is done: the run ends after the turn, and its output, as the model reads it, is what the run says at its end. */
   readonly finishes?: boolean
   run(input: Input, context: ToolContext): Promise<ToolOutcome>
   /** Renders the output for the model; by default text is unchanged and anything else becomes JSON. */

@@ -2,10 +2,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { DEFAULT_TOOLS, TOOL_NAMES, resolveToolNames } from '../../src/tools/registry.ts'
+import { costTable, UNUSED_DEPS, writtenTable } from '../../scripts/tool-costs.ts'
+import { createTools, DEFAULT_TOOLS, TOOL_NAMES, resolveToolNames } from '../../src/tools/registry.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/tools.md'), 'utf8')
-const rows = [...page.matchAll(/^\| `(\w+)`(?: \((.*?)\))? \|/gm)]
+const rows = [...page.slice(0, page.indexOf('## Presets')).matchAll(/^\| `(\w+)`(?: \((.*?)\))? \|/gm)]
 
 test('each tool has a row, and each name in it means that tool', () => {
   expect(rows.map(([, name]) => name)).toEqual(TOOL_NAMES)
@@ -14,7 +15,17 @@ test('each tool has a row, and each name in it means that tool', () => {
   }
 })
 
+test('the table of presets is what the script measures', () => {
+  expect(writtenTable(page), 'run `node scripts/tool-costs.ts --write`').toBe(costTable())
+})
+
+test('the tools that run at the same time are those that only read', () => {
+  const told = /Calls of one turn that only read \((.*?)\)/.exec(page)![1]!
+  const readers = createTools(TOOL_NAMES, UNUSED_DEPS).filter(({ readOnly }) => readOnly)
+  expect([...told.matchAll(/`(\w+)`/g)].map(([, name]) => name)).toEqual(readers.map(({ name }) => name))
+})
+
 test('the default preset is the one that the page names', () => {
-  const told = /Without it: (.*?);/.exec(page)![1]!
+  const told = /Without it: (.*?);/s.exec(page)![1]!
   expect([...told.matchAll(/`(\w+)`/g)].map(([, name]) => name)).toEqual(DEFAULT_TOOLS)
 })

@@ -9,31 +9,11 @@ import {
   createTools,
   resolveToolNames,
 } from '../../src/tools/registry.ts'
-import type { ToolDeps } from '../../src/tools/registry.ts'
-import { createSafeFetch } from '../../src/security/safe-fetch.ts'
-import { createTavily } from '../../src/tools/web/search-engine.ts'
+import { UNUSED_DEPS } from '../../scripts/tool-costs.ts'
 import { createRedactor } from '../../src/security/redaction/redactor.ts'
-import { createEditorFiles } from '../../src/files/editor-files.ts'
 import { contextIn } from './tool-fixture.ts'
 
-const deps: ToolDeps = {
-  shells: {
-    get: () => {
-      throw new Error('these tests have no shell')
-    },
-    cwdOf: () => undefined,
-    fork: () => Promise.reject(new Error('these tests have no shell')),
-    endFork: async () => {},
-  },
-  files: createEditorFiles(() => ({ forbidden: [] })),
-  stateDirectory: '/nonexistent',
-  search: { openJail: () => Promise.reject(new Error('these tests search nothing')), ripgrep: () => undefined },
-  web: { fetch: createSafeFetch({ allow: [] }), refusal: async () => 'these tests have no network' },
-  searchEngine: createTavily('key'),
-  lastOutput: () => undefined,
-  sealer: { seal: (content) => content, unseal: (sealed) => sealed },
-  redact: async (text) => text,
-}
+const deps = UNUSED_DEPS
 
 test.each([
   ['execute_bash', 'Bash'],
