@@ -27,7 +27,7 @@ const BashInput = z.object({
   run_in_background: z
     .boolean()
     .default(false)
-    .describe('Run it beside the session and return at once; read its output with BashOutput.'),
+    .describe('Return at once and run the command in its own shell; read its output with BashOutput.'),
   description: z.string().optional().describe('What the command does, in a few words; for the user.'),
   restart: z
     .boolean()
@@ -150,7 +150,8 @@ function toFailure(error: unknown): ToolOutcome {
   return { output: message, error: { type: error instanceof Problem ? 'invalid_input' : 'failed', message } }
 }
 
-const renderBashOutput = (output: unknown): string =>
+/** The output as the model reads it. */
+export const renderBashOutput = (output: unknown): string =>
   typeof output === 'string' ? output : renderOutput(BashOutput.parse(output))
 
 function renderOutput(output: BashOutput): string {

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { UserPart } from '../contract/message.ts'
 import type { BashToolDeps } from './bash.ts'
-import { createBashTool } from './bash.ts'
+import { createBashTool, renderBashOutput } from './bash.ts'
 import { EditorError } from './editor-faults.ts'
 import type { AgentFiles } from './files/agent-files.ts'
 import { absolutePath, toOutcome } from './files/agent-files.ts'
@@ -75,7 +75,7 @@ export function createShellExec(deps: BashToolDeps): Tool<ShellExecInput> {
       'Runs a command in a persistent shell session: the working directory and variables stay for the next one. With a trailing `&` it runs in the background.',
     input: ShellExecInput,
     ...(bash.output && { output: bash.output }),
-    ...(bash.render && { render: bash.render }),
+    render: renderBashOutput,
     access: (input) => bash.access?.(bashInput(input)) ?? { kind: 'other' },
     run: (input, context) => bash.run(bashInput(input), context),
   }

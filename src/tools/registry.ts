@@ -16,7 +16,7 @@ import { createWrite } from './files/write.ts'
 import { createFinish } from './finish.ts'
 import { createGlob } from './search/glob.ts'
 import { createGrep } from './search/grep.ts'
-import type { SearchDeps } from './search/search-place.ts'
+import type { SearchAccess } from './search/search-place.ts'
 import { createTaskTracker } from './task-tracker.ts'
 import { createThink } from './think.ts'
 import { createApplyPatch } from './patch/apply-patch.ts'
@@ -31,7 +31,7 @@ export type ToolDeps = {
   readonly shells: AgentShells & Pick<Shells, 'fork' | 'endFork'>
   /** Returns the output of the last successful call of a tool in `TOOLS_KEPT_IN_LOG`, undefined if there was none. */
   readonly lastOutput: (toolName: string) => unknown
-  readonly search: SearchDeps
+  readonly search: SearchAccess
   readonly web: WebAccess
   /** Undefined where there is none: then `WebSearch` cannot be offered. */
   readonly searchEngine: SearchEngine | undefined

@@ -10,7 +10,7 @@ import type { ShellLauncher } from '../sandbox/launch.ts'
 import type { SafeFetch } from '../security/safe-fetch.ts'
 import type { ToolName } from '../tools/registry.ts'
 import { createTools } from '../tools/registry.ts'
-import type { SearchDeps } from '../tools/search/search-place.ts'
+import type { SearchAccess } from '../tools/search/search-place.ts'
 import { createTavily } from '../tools/web/search-engine.ts'
 import { fileRules } from './conversation-places.ts'
 
@@ -48,7 +48,7 @@ export function missingTools({ webSearch }: Pick<Config, 'webSearch'>): Readonly
   return new Set(webSearch ? [] : ['WebSearch'])
 }
 
-function searchDeps(rules: () => FileRules, { io, ripgrep }: SharedByTools): SearchDeps {
+function searchDeps(rules: () => FileRules, { io, ripgrep }: SharedByTools): SearchAccess {
   const share = new Queue({ limit: SEARCH_SHARE })
   return {
     ripgrep,

@@ -53,7 +53,7 @@ const newestFirst = (a: NamedFile, b: NamedFile) => b.mtimeMs - a.mtimeMs || (a.
 const MAX_ALTERNATIVES = 64
 
 /** `*.{ts,tsx}` -> `*.ts`, `*.tsx`. */
-export function expandBraces(pattern: string): string[] {
+function expandBraces(pattern: string): string[] {
   let patterns = [pattern]
   for (;;) {
     const expanded = patterns.flatMap(expandInnermost)

@@ -90,11 +90,7 @@ export class BackgroundShells {
       end: undefined,
       ended: Promise.resolve(),
     }
-    background.ended = result.then(
-      (done) => void (background.end = endOf(done)),
-      (error: unknown) =>
-        void (background.end = { status: 'failed', why: error instanceof Error ? error.message : String(error) }),
-    )
+    background.ended = follow(background, result)
     this.#remember(id, background)
     await Promise.race([started.promise, background.ended])
     return { id, cwd: shell.cwd, files }
@@ -135,6 +131,15 @@ export class BackgroundShells {
       if (this.#known.size <= MAX_KNOWN) return
       if (end) this.#known.delete(oldest)
     }
+  }
+}
+
+/** Never rejects. */
+async function follow(background: Background, result: Promise<CommandResult>): Promise<void> {
+  try {
+    background.end = endOf(await result)
+  } catch (error) {
+    background.end = { status: 'failed', why: error instanceof Error ? error.message : String(error) }
   }
 }
 

@@ -4,11 +4,11 @@ import { z } from 'zod'
 import { findFiles } from '../../files/search/find-files.ts'
 import type { AgentFiles } from '../files/agent-files.ts'
 import type { Tool } from '../tool.ts'
-import type { SearchDeps } from './search-place.ts'
+import type { SearchAccess } from './search-place.ts'
 import { LEFT_OUT, searchAt } from './search-place.ts'
 
 /** Files that are shown. */
-export const MAX_GLOB_FILES = 100
+const MAX_GLOB_FILES = 100
 
 const MAX_PATTERN_CHARS = 1000
 
@@ -24,7 +24,7 @@ const DESCRIPTION = `Finds files by a pattern for their paths, those changed las
 - Directories such as .git and node_modules are left out; to search one, give it as \`path\`. Symbolic links are not followed.
 - Use Grep to search by content.`
 
-type GlobDeps = { readonly files: AgentFiles; readonly search: SearchDeps }
+type GlobDeps = { readonly files: AgentFiles; readonly search: SearchAccess }
 
 export function createGlob(deps: GlobDeps): Tool<GlobInput> {
   return {

@@ -6,7 +6,7 @@ import type { GrepResult } from './grep-question.ts'
 import { GrepInput } from './grep-question.ts'
 import { searchPlainText } from './grep-plain.ts'
 import { searchByRegex } from './grep-regex.ts'
-import type { SearchDeps } from './search-place.ts'
+import type { SearchAccess } from './search-place.ts'
 import { LEFT_OUT, searchAt } from './search-place.ts'
 
 const DESCRIPTION = `Searches the content of files for a regular expression, with ripgrep.
@@ -15,7 +15,7 @@ const DESCRIPTION = `Searches the content of files for a regular expression, wit
 - Hidden files are searched; binary files, files over 16 MiB and directories such as .git and node_modules are not. To search such a directory, give it as \`path\`. Ignore files have no effect, and symbolic links are not followed.
 - Use it rather than grep in the shell: its output is bounded.`
 
-type GrepDeps = { readonly files: AgentFiles; readonly search: SearchDeps }
+type GrepDeps = { readonly files: AgentFiles; readonly search: SearchAccess }
 
 export function createGrep(deps: GrepDeps): Tool<GrepInput> {
   return {

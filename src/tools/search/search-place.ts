@@ -10,7 +10,7 @@ import type { AgentFiles } from '../files/agent-files.ts'
 import { absolutePath, toOutcome } from '../files/agent-files.ts'
 import type { ToolContext, ToolOutcome } from '../tool.ts'
 
-export type SearchDeps = {
+export type SearchAccess = {
   /** Opens the directory at a path that has no links, with the rules of the conversation. */
   readonly openJail: (directory: string, signal: AbortSignal) => Promise<Jail>
   /** The program; undefined where there is none. */
@@ -36,7 +36,7 @@ export const LEFT_OUT = ['.git', '.hg', '.svn', 'node_modules', '.venv', '__pyca
 
 /** Runs a search at a path, which may be absent: then in the workdir. */
 export function searchAt(
-  { files, search }: { readonly files: AgentFiles; readonly search: SearchDeps },
+  { files, search }: { readonly files: AgentFiles; readonly search: SearchAccess },
   path: string | undefined,
   { workdir, signal: call }: Pick<ToolContext, 'workdir' | 'signal'>,
   work: (place: SearchPlace) => Promise<ToolOutcome>,

@@ -23,23 +23,24 @@ export async function htmlToMarkdown(
 ): Promise<MarkdownPage> {
   const { Parser } = await import('htmlparser2')
   const writer = new MarkdownWriter(base)
-  let depth = 0
+  const tags = { depth: 0 }
   const parser = new Parser({
     onopentag: (name, attributes) => {
-      if (++depth > MAX_DEPTH) parser.end()
+      if (++tags.depth > MAX_DEPTH) parser.end()
       else writer.open(name, attributes)
     },
     onclosetag: (name) => {
-      depth--
+      tags.depth--
       writer.close(name)
     },
     ontext: (text) => writer.text(text),
   })
-  for (let at = 0; at < html.length && depth <= MAX_DEPTH; at += PIECE) {
+  const isOpen = () => tags.depth <= MAX_DEPTH
+  for (let at = 0; at < html.length && isOpen(); at += PIECE) {
     parser.write(html.slice(at, at + PIECE))
     await slices.rest()
   }
-  if (depth <= MAX_DEPTH) parser.end()
+  if (isOpen()) parser.end()
   return writer.page()
 }
 

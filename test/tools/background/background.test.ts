@@ -27,7 +27,7 @@ async function openBackground() {
 }
 
 describe('a command in the background', () => {
-  test('begins as the session stands, and the session goes on beside it', async () => {
+  test('starts with the state of the session, which stays free for other commands', async () => {
     const { bash, call, start, output, workdir } = await openBackground()
     await call(bash, { command: 'mkdir sub; cd sub; export x=1' })
     const id = await start(

@@ -4,20 +4,20 @@ import { mkdir, utimes } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { openJail } from '../../../src/files/path-jail.ts'
 import type { AgentFiles } from '../../../src/tools/files/agent-files.ts'
-import type { SearchDeps } from '../../../src/tools/search/search-place.ts'
+import type { SearchAccess } from '../../../src/tools/search/search-place.ts'
 import type { Tool } from '../../../src/tools/tool.ts'
 import { openFiles } from '../editor-fixture.ts'
 
 /** Debian's package `ripgrep`; tests fail without it. */
 export const RIPGREP = execFileSync('bash', ['-c', 'command -v rg']).toString().trim()
 
-type Make = (deps: { readonly files: AgentFiles; readonly search: SearchDeps }) => Tool
+type Make = (deps: { readonly files: AgentFiles; readonly search: SearchAccess }) => Tool
 
 /** With files of that content; the first one is the newest. */
 export async function openSearch(make: Make, contents: Readonly<Record<string, string | Buffer>>, ripgrep?: string) {
   // Asked for when the rules are known.
   let server = ''
-  const search: SearchDeps = {
+  const search: SearchAccess = {
     ripgrep: () => ripgrep,
     openJail: (workdir, signal) =>
       openJail({ workdir, rules: { forbidden: [server, '/proc'] }, io: (work) => work(), signal }),

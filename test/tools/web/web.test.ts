@@ -112,30 +112,30 @@ describe('WebFetch returns', () => {
 describe('WebFetch refuses', () => {
   test.each([
     ['what is not text', page('application/pdf', '%PDF'), /is application\/pdf; only text/],
-    ['what has no type', ((_, response) => response.end('x')) as Handler, /of an unknown type/],
-    ['an error', ((_, response) => void response.writeHead(404).end('no')) as Handler, /status 404/],
+    ['what has no type', (_, response) => response.end('x'), /of an unknown type/],
+    ['an error', (_, response) => void response.writeHead(404).end('no'), /status 404/],
     [
       'redirects without end',
-      ((_, response) => void response.writeHead(302, { location: '/' }).end()) as Handler,
+      (_, response) => void response.writeHead(302, { location: '/' }).end(),
       /more than 5 times/,
     ],
     [
       'a redirect to a file',
-      ((_, response) => void response.writeHead(302, { location: 'file:///etc/passwd' }).end()) as Handler,
+      (_, response) => void response.writeHead(302, { location: 'file:///etc/passwd' }).end(),
       /cannot be fetched/,
     ],
     [
       'a redirect to a private address',
-      ((_, response) => void response.writeHead(302, { location: 'http://10.0.0.1/' }).end()) as Handler,
+      (_, response) => void response.writeHead(302, { location: 'http://10.0.0.1/' }).end(),
       /not a public one \(private\)/,
     ],
     [
       'what is compressed',
-      ((_, response) =>
-        void response.writeHead(200, { 'content-type': 'text/plain', 'content-encoding': 'gzip' }).end('x')) as Handler,
+      (_, response) =>
+        void response.writeHead(200, { 'content-type': 'text/plain', 'content-encoding': 'gzip' }).end('x'),
       /compressed/,
     ],
-    ['a connection that is cut off', ((request) => void request.socket.destroy()) as Handler, /request failed/],
+    ['a connection that is cut off', (request) => void request.socket.destroy(), /request failed/],
   ])('%s', async (_, handle, why) => {
     const { get, base } = await openSite(handle)
     expect((await get({ url: base })).error).toMatchObject({ type: 'failed', message: expect.stringMatching(why) })
@@ -229,7 +229,7 @@ describe('WebSearch', () => {
     ['nothing is found', page('application/json', '{"results":[]}'), undefined, 'No pages found.'],
     [
       'the key is wrong',
-      ((_, response) => void response.writeHead(401).end('{}')) as Handler,
+      (_, response) => void response.writeHead(401).end('{}'),
       'failed',
       /status 401. TAVILY_API_KEY/,
     ],
