@@ -52,7 +52,10 @@ test('every union has a discriminator, except a text or a list, and a body or no
     if (!Array.isArray(members) || discriminator !== undefined) return false
     return !members.some(isNull)
   })
-  expect(unions).toEqual(['/components/schemas/UserInput/properties/content'])
+  expect(unions).toEqual([
+    '/components/schemas/CreateConversation/properties/tools',
+    '/components/schemas/UserInput/properties/content',
+  ])
 })
 
 test('nullable fields have a list of types', () => {
