@@ -2,7 +2,6 @@
  * Executes a tool call: looks the tool up, checks the input, runs it, and stores its one result. Never throws for
  * errors of a tool.
  */
-import { toJSONSchema } from 'zod'
 import type { z } from 'zod'
 import type { EventDraft } from '../contract/events/event.ts'
 import type { ToolErrorType } from '../contract/events/status.ts'
@@ -13,6 +12,7 @@ import { ComplexJson, parseUntrustedJson } from '../lib/json/untrusted-json.ts'
 import { mapStrings } from '../lib/json/map-strings.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
+import { describeTool } from './describe-tool.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
 
 /** A call as logged; `input` is a string if the model sent no JSON object. */
@@ -295,16 +295,3 @@ function renderOutput(tool: Tool | undefined, output: unknown): string {
   }
   return JSON.stringify(output) ?? ''
 }
-
-/** Converts the MCP form to the form for models. */
-function describeTool(tool: Tool): ModelTool {
-  let inputSchema = inputSchemas.get(tool.input)
-  if (!inputSchema) {
-    const { $schema: _, ...schema } = toJSONSchema(tool.input, { io: 'input' })
-    inputSchemas.set(tool.input, (inputSchema = schema))
-  }
-  return { name: tool.name, description: tool.description, inputSchema }
-}
-
-// Created once for all conversations: it is a tenth of the cost of creating a conversation, and some KB for each.
-const inputSchemas = new WeakMap<Tool['input'], ModelTool['inputSchema']>()

@@ -26,8 +26,9 @@ export function matchRule(rule: PolicyRule, { tool, deed, places }: Question): C
     case 'fetch':
       return rule.kind === 'fetch' && deed.url !== undefined ? matchUrl(rule.domain, deed.url) : 'no'
     case 'read':
+      return matchFiles(rule, 'read', deed, places)
     case 'edit':
-      return matchFiles(rule, deed.kind, deed.paths.map(literalWord), places)
+      return matchFiles(rule, 'edit', deed, places)
     case 'command':
       return matchLine(rule, deed.line, places)
     default:
@@ -36,12 +37,17 @@ export function matchRule(rule: PolicyRule, { tool, deed, places }: Question): C
 }
 
 /** What may not be read may not be edited either: an edit shows what is there. */
-function matchFiles(rule: PolicyRule, access: 'read' | 'edit', words: readonly ShellWord[], places: Places): Certainty {
+function matchFiles(
+  rule: PolicyRule,
+  access: 'read' | 'edit',
+  { paths, isDeep = false }: { readonly paths: readonly string[]; readonly isDeep?: boolean },
+  places: Places,
+): Certainty {
   if (rule.kind === 'reads') return 'yes'
   if (rule.kind === 'edits') return access === 'edit' ? 'yes' : 'no'
   if (rule.kind !== 'read' && !(rule.kind === 'edit' && access === 'edit')) return 'no'
   const cwds = places.bases.workdirs.slice(0, 1)
-  return strongest(words.map((word) => matchWord(rule.path, word, cwds, places, false)))
+  return strongest(paths.map((path) => matchWord(rule.path, literalWord(path), cwds, places, isDeep)))
 }
 
 function matchLine(rule: PolicyRule, line: CommandLine, places: Places): Certainty {

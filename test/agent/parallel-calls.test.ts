@@ -113,6 +113,19 @@ test('in confirmation mode they wait for a decision as others do', async () => {
   expect(runOf(accepted)).toBeDefined()
 })
 
+test('a call that a rule denies does not run, and its result keeps its place', async () => {
+  const [a, b] = [reading('A'), reading('B')]
+  const script = [{ calls: [call('A'), call('B'), call('A')] }, { text: 'Done.' }]
+  await using bench = await setBench({ tools: [a.tool, b.tool], script })
+  const conversation = await bench.converse({ permission_mode: 'bypass', permission_rules: { deny: ['B'] } })
+  a.open()
+  await endOf(conversation, runOf(await conversation.post(userText('Go.', true))))
+  expect(await resultsOf(conversation)).toEqual(['A', 'B', 'A'])
+  const results = only(await eventsOf(conversation), 'ToolResult')
+  expect(results.map(({ error_type }) => error_type)).toEqual([undefined, 'denied', undefined])
+  expect(b.calls()).toBe(0)
+})
+
 test('when a result cannot be stored, those behind it wait, and none runs a second time', async () => {
   const stored: EventDraft[] = []
   let fails = true

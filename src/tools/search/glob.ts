@@ -33,7 +33,7 @@ export function createGlob(deps: GlobDeps): Tool<GlobInput> {
     input: GlobInput,
     output: z.string(),
     readOnly: true,
-    access: (input) => ({ kind: 'read', paths: [splitPattern(input).start ?? '.'] }),
+    access: (input) => ({ kind: 'read', paths: [splitPattern(input).start ?? '.'], isDeep: true }),
     run: (input, context) => {
       const { start, pattern } = splitPattern(input)
       return searchAt(deps, start, context, async ({ jail, directory, shown, signal }) => {

@@ -24,7 +24,7 @@ export function createGrep(deps: GrepDeps): Tool<GrepInput> {
     input: GrepInput,
     output: z.string(),
     readOnly: true,
-    access: ({ path = '.' }) => ({ kind: 'read', paths: [path] }),
+    access: ({ path = '.' }) => ({ kind: 'read', paths: [path], isDeep: true }),
     run: (input, context) =>
       searchAt(deps, input.path, context, async (place) => {
         const ripgrep = deps.search.ripgrep()

@@ -1,0 +1,34 @@
+/** What each tool tells the permission gate about a call. */
+import { expect, test } from 'vitest'
+import { UNUSED_DEPS } from '../../scripts/tool-costs.ts'
+import { createTools } from '../../src/tools/registry.ts'
+
+const deps = { ...UNUSED_DEPS, shells: { ...UNUSED_DEPS.shells, cwdOf: (id: string) => `/work/${id}` } }
+
+const PATCH =
+  '*** Begin Patch\n*** Add File: a\n+x\n*** Update File: b\n*** Move to: c\n*** Delete File: d\n*** End Patch'
+
+test.each([
+  ['Read', { file_path: 'a' }, { kind: 'read', paths: ['a'] }],
+  ['file_read', { path: 'a' }, { kind: 'read', paths: ['a'] }],
+  ['Glob', { pattern: '*.ts' }, { kind: 'read', paths: ['.'], isDeep: true }],
+  ['Glob', { pattern: '/etc/*.conf' }, { kind: 'read', paths: ['/etc'], isDeep: true }],
+  ['Glob', { pattern: '../x/*', path: 'src' }, { kind: 'read', paths: ['x'], isDeep: true }],
+  ['Grep', { pattern: 'x' }, { kind: 'read', paths: ['.'], isDeep: true }],
+  ['Grep', { pattern: 'x', path: '/etc' }, { kind: 'read', paths: ['/etc'], isDeep: true }],
+  ['Write', { file_path: 'a', content: '' }, { kind: 'edit', paths: ['a'] }],
+  ['file_write', { path: 'a', content: '' }, { kind: 'edit', paths: ['a'] }],
+  ['Edit', { file_path: 'a', old_string: 'x', new_string: 'y' }, { kind: 'edit', paths: ['a'] }],
+  ['MultiEdit', { file_path: 'a', edits: [{ old_string: 'x', new_string: 'y' }] }, { kind: 'edit', paths: ['a'] }],
+  ['apply_patch', { input: PATCH }, { kind: 'edit', paths: ['a', 'b', 'c', 'd'] }],
+  ['apply_patch', { input: 'no patch' }, { kind: 'edit', paths: [] }],
+  ['Bash', { command: 'ls', run_in_background: true }, { kind: 'command', command: 'ls', cwd: '/work/agent' }],
+  ['shell_exec', { command: 'ls', id: 'two' }, { kind: 'command', command: 'ls', cwd: '/work/two' }],
+  ['BashOutput', { bash_id: 'x' }, { kind: 'none' }],
+  ['KillShell', { shell_id: 'x' }, { kind: 'none' }],
+  ['WebFetch', { url: 'https://example.com/' }, { kind: 'fetch', url: 'https://example.com/' }],
+  ['WebSearch', { query: 'prices' }, { kind: 'fetch', url: undefined }],
+])('%s %j', (name, input, access) => {
+  const [tool] = createTools([name], deps)
+  expect(tool?.access?.(tool.input.parse(input))).toEqual(access)
+})
