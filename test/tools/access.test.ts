@@ -21,7 +21,7 @@ test.each([
   ['Edit', { file_path: 'a', old_string: 'x', new_string: 'y' }, { kind: 'edit', paths: ['a'] }],
   ['MultiEdit', { file_path: 'a', edits: [{ old_string: 'x', new_string: 'y' }] }, { kind: 'edit', paths: ['a'] }],
   ['apply_patch', { input: PATCH }, { kind: 'edit', paths: ['a', 'b', 'c', 'd'] }],
-  ['apply_patch', { input: 'no patch' }, { kind: 'edit', paths: [] }],
+  ['apply_patch', { input: 'no patch' }, { kind: 'none' }],
   ['Bash', { command: 'ls', run_in_background: true }, { kind: 'command', command: 'ls', cwd: '/work/agent' }],
   ['shell_exec', { command: 'ls', id: 'two' }, { kind: 'command', command: 'ls', cwd: '/work/two' }],
   ['BashOutput', { bash_id: 'x' }, { kind: 'none' }],
