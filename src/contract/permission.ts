@@ -40,7 +40,17 @@ export const modeNamed = (mode: z.infer<typeof PermissionModeInput>): Permission
   mode === 'prompt' ? 'default' : mode
 
 export const MAX_RULES = 500
-export const RuleTexts = z.array(z.string().min(1).max(1000)).max(MAX_RULES)
+/** Its form only: what may be in the parentheses depends on the tool, and is read by the policy. */
+const RuleText = z
+  .string()
+  .min(1)
+  .max(1000)
+  .regex(/^\s*[A-Za-z_][A-Za-z0-9_-]*(\([\s\S]*\))?\s*$/, {
+    error: 'is not a rule; write Tool or Tool(pattern), for example Bash(git status:*)',
+  })
+  .meta({ id: 'PermissionRule', examples: ['Bash(git status:*)'] })
+  .describe('A tool, or a tool with a pattern in parentheses: `Bash(git status:*)`, `Edit(src/**)`, `Read(~/.ssh/**)`.')
+export const RuleTexts = z.array(RuleText).max(MAX_RULES)
 
 export const PermissionRules = z
   .strictObject({
