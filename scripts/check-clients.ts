@@ -15,6 +15,7 @@ import { KEY, startServer } from '../test/support/server.ts'
 import type { ClientCheck, Outcome } from './clients/client-checks.ts'
 import { CLIENT_CHECKS, checkClient } from './clients/client-checks.ts'
 import { readRows, writeTable } from './clients/page.ts'
+import { followOverRestarts } from './clients/follow-over-restarts.ts'
 import { runSchemathesis } from './clients/schemathesis.ts'
 import type { Toolchain, ToolchainName } from './clients/toolchains.ts'
 import { provideToolchain } from './clients/toolchains.ts'
@@ -43,12 +44,15 @@ say(`${seconds()} the toolchains are there`)
 const settings = await startEverything()
 const rows = await mapBounded(checks, CONCURRENCY, checkOne)
 const python = toolchains.get('python')
+const report = (text: string) => say(`${seconds()} ${text}`)
+const isLasting =
+  python === undefined || 'missing' in python || !isWanted('python')
+    ? true
+    : await followOverRestarts(python.env, work, report)
 const isFaithful =
   python === undefined || 'missing' in python || !isWanted('schemathesis')
     ? true
-    : await runSchemathesis(python.env, { url: settings['AGENT_SERVER_URL'] ?? '', key: KEY, work }, (text) =>
-        say(`${seconds()} ${text}`),
-      )
+    : await runSchemathesis(python.env, { url: settings['AGENT_SERVER_URL'] ?? '', key: KEY, work }, report)
 finish(rows)
 
 async function provide(name: ToolchainName): Promise<Toolchain> {
@@ -104,7 +108,7 @@ function finish(all: readonly Row[]): void {
   if (flags.write && only.length === 0) writeTable([...head, ...lines].join('\n'))
   else if (!isPageTrue) say('docs/clients.md has another table. Run: node scripts/check-clients.ts --write')
   const failed = all.filter(({ outcome }) => outcome && !outcome.works)
-  if (failed.length > 0 || !isFaithful || (!isPageTrue && !flags.write)) process.exitCode = 1
+  if (failed.length > 0 || !isLasting || !isFaithful || (!isPageTrue && !flags.write)) process.exitCode = 1
   say(`${seconds()} ${process.exitCode === 1 ? 'FAILED' : 'All clients that can be tested here work.'}`)
 }
 

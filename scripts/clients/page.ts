@@ -10,13 +10,18 @@ export type Section = { readonly generate: string; readonly program: string; rea
 
 /** The three code blocks below a heading. Throws where there are others. */
 export function readSection(heading: string): Section {
-  const section = read()
-    .split(/^## /m)
-    .find((text) => text.startsWith(`${heading}\n`))
-  const [generate, program, run, ...others] = blocksOf(section ?? '')
+  const [generate, program, run, ...others] = blocksBelow(heading)
   if (generate === undefined || program === undefined || run === undefined || others.length > 0)
     throw new Error(`docs/clients.md needs three code blocks below "${heading}".`)
   return { generate, program, run }
+}
+
+/** The only code block below a heading. Throws where there are others. */
+export function readProgram(heading: string): string {
+  const [program, ...others] = blocksBelow(heading)
+  if (program === undefined || others.length > 0)
+    throw new Error(`docs/clients.md needs one code block below "${heading}".`)
+  return program
 }
 
 /** What every program prints. */
@@ -24,6 +29,13 @@ export function readExpectedOutput(): string {
   const [output] = blocksOf(read().split(/^## /m)[0] ?? '')
   if (output === undefined) throw new Error('docs/clients.md does not say what the programs print.')
   return output
+}
+
+function blocksBelow(heading: string): string[] {
+  const section = read()
+    .split(/^## /m)
+    .find((text) => text.startsWith(`${heading}\n`))
+  return blocksOf(section ?? '')
 }
 
 const blocksOf = (text: string) => [...text.matchAll(/^```\w+\n([^]*?)^```$/gm)].map(([, block]) => block!)

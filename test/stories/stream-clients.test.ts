@@ -1,19 +1,20 @@
 /** The event stream as standard clients read it: over cut connections, a stop and a crash of the server, each event once. */
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
-import type { Socket } from 'node:net'
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EventSource } from 'eventsource'
 import { createEventSource } from 'eventsource-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startCutProxy } from '../support/cut-proxy.ts'
+import { postOnce } from '../support/post-once.ts'
 import { KEY, startServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
 let server: TestServer
-let proxy: Awaited<ReturnType<typeof startProxy>>
+let proxy: Awaited<ReturnType<typeof startCutProxy>>
 beforeAll(async () => {
   server = await startServer({ env: { LLM_MODEL: 'none' } })
-  proxy = await startProxy(new URL(server.url))
+  proxy = await startCutProxy(new URL(server.url))
 })
 afterAll(async () => {
   await proxy.close()
@@ -21,27 +22,6 @@ afterAll(async () => {
 })
 
 const headers = { authorization: `Bearer ${KEY}` }
-
-/** In front of the server: its connections can be cut without either side knowing why. */
-async function startProxy(to: URL) {
-  const sockets = new Set<Socket>()
-  const listener = createServer((client) => {
-    const upstream = connect(Number(to.port), to.hostname)
-    for (const [one, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(one)
-      one.on('error', () => {}).on('close', () => (sockets.delete(one), other.destroy()))
-      one.pipe(other)
-    }
-  })
-  listener.listen(0, '127.0.0.1')
-  await once(listener, 'listening')
-  const { port } = listener.address() as { port: number }
-  const cut = () => sockets.forEach((socket) => socket.destroy())
-  return { url: `http://127.0.0.1:${port}`, cut, close: async () => (cut(), void listener.close()) }
-}
 
 type Seen = { readonly type: string; readonly data: string }
 /** Reports everything that its library dispatches; returns how to stop it. */
@@ -68,17 +48,6 @@ const CLIENTS: Record<string, Client> = {
 
 const LAST_FRAMES = new Set(['server_closing', 'lagged', 'deleted'])
 
-/** Stored, whatever happens to the server meanwhile: the key makes the second try the same event. */
-async function post(id: string, name: string): Promise<void> {
-  for (;;) {
-    const answer = await server
-      .call('POST', `/conversations/${id}/events`, { name }, { 'idempotency-key': name })
-      .catch(() => undefined)
-    if (answer?.status === 201) return
-    await sleep(20)
-  }
-}
-
 test('each client is shown each event once and in order, over cut connections, SIGTERM and kill -9', async () => {
   const { body } = await server.call('POST', '/conversations', {})
   const path = `/conversations/${body.id}/events/stream?after_seq=0`
@@ -90,7 +59,7 @@ test('each client is shown each event once and in order, over cut connections, S
   })
   const names: string[] = []
   const postUntil = async (count: number) => {
-    while (names.length < count) await post(body.id, names[names.push(`event-${names.length}`) - 1]!)
+    while (names.length < count) await postOnce(server, body.id, names[names.push(`event-${names.length}`) - 1]!)
     for (const { posted } of clients) await expect.poll(() => posted().length).toBe(count)
   }
   await postUntil(5)
