@@ -127,7 +127,7 @@ export type CommandStarted = z.infer<typeof CommandStarted>
 
 export const Command = z
   .object({
-    command_id: z.uuid(),
+    id: z.uuid(),
     command: z.string(),
     session_id: z.string(),
     background: z.boolean(),
@@ -200,7 +200,7 @@ export type CommandInput = z.infer<typeof CommandInput>
 
 export const ShellSession = z
   .object({
-    session_id: z.string(),
+    id: z.string(),
     status: z
       .enum(['busy', 'idle', 'suspended'])
       .describe('`suspended`: has no process; directory, exports and functions are kept.'),

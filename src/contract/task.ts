@@ -82,7 +82,7 @@ export type PostTask = z.infer<typeof PostTask>
 
 export const Task = z
   .object({
-    task_id: z.uuid(),
+    id: z.uuid(),
     title: z.string(),
     status: TaskStatus,
     runnable: Runnable,

@@ -86,7 +86,7 @@ test('a task whose end finds no room ends once there is room, and no other is st
   const ticker = { type: 'Ticker', interval: 1, count: 1 } as const
   const agentRun = { type: 'AgentRun', message: { role: 'user', content: 'go' } } as const
   const post = async (runnable: typeof ticker | typeof agentRun) =>
-    (await conversation.tasks.post({ title: 'task', runnable })).task_id
+    (await conversation.tasks.post({ title: 'task', runnable })).id
   const [one, two] = [await post(agentRun), await post(agentRun)]
   await slow.entered
   const tick = await post(ticker)

@@ -151,7 +151,7 @@ test('at every seq of a log with tasks, decisions and a pause a fork rests, is s
   await approve(original.state.lastSeq)
   await slow.entered
   await original.pause({ interrupt: false })
-  await original.tasks.cancel(first.task_id)
+  await original.tasks.cancel(first.id)
   await original.setConfirmation(false)
   slow.open()
   await until(original, 'TaskUpdate', (event) => event.title === 'two' && event.status === 'completed')

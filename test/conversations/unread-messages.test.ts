@@ -103,7 +103,7 @@ describe('a message that asked for a run, and arrived during a model call, is an
         scene.answer()
         await until(conversation, 'StatusUpdate', (event) => event.status === 'waiting_for_confirmation')
       }
-      expect(await conversation.tasks.cancel(task.task_id)).toMatchObject({ status: 'cancelled' })
+      expect(await conversation.tasks.cancel(task.id)).toMatchObject({ status: 'cancelled' })
       await expectRead(scene)
       expect(only(await eventsOf(conversation), 'Result').map((event) => event.stop_reason)).toEqual([
         'cancelled',

@@ -26,7 +26,7 @@ const newest = async () => (await call('GET', '/commands?limit=1')).body.items[0
 /** Once it runs. */
 async function runningId(command: string): Promise<string> {
   await expect.poll(newest).toMatchObject({ command, status: 'running' })
-  return (await newest()).command_id
+  return (await newest()).id
 }
 
 /** How often a command that notes each run in a file has run. */
@@ -112,8 +112,8 @@ describe('a server that is killed', () => {
 
     const { items } = (await call('GET', '/commands?limit=2')).body
     expect(items).toMatchObject([
-      { command_id: body.command_id, status: 'lost', exit_code: null, pid: body.pid, started_at: expect.any(String) },
-      { command_id: waited, status: 'lost', exit_code: null },
+      { id: body.command_id, status: 'lost', exit_code: null, pid: body.pid, started_at: expect.any(String) },
+      { id: waited, status: 'lost', exit_code: null },
     ])
     expect(await output(waited)).toMatchObject({ text: 'begun\n', status: 'lost', complete: true })
     expect(await output(body.command_id)).toMatchObject({ text: 'begun too\n', complete: true })
@@ -132,7 +132,7 @@ describe('a server that is killed', () => {
       const body = { command: `echo run >>"$HOME/${file}"; echo begun; sleep 403`, ...more }
       const waiting = post(body, key).catch(() => 'cut off')
       await expect.poll(newest).toMatchObject({ command: body.command, status: 'running' })
-      const { command_id } = await newest()
+      const { id: command_id } = await newest()
       await expect.poll(async () => (await output(command_id)).text).toBe('begun\n')
       await server.restart('SIGKILL')
       await waiting

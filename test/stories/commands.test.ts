@@ -84,7 +84,7 @@ describe('a command that is waited for', () => {
     expect(late).toMatchObject({ ...why, stdout: 'begun\n' })
     expect(await look(late.command_id)).toMatchObject(why)
     const { items } = (await call('GET', '/events?types=CommandResult')).body
-    expect(items.find(({ command_id }: { command_id: string }) => command_id === late.command_id)).toMatchObject({
+    expect(items.find((event: { command_id: string }) => event.command_id === late.command_id)).toMatchObject({
       status: 'killed',
       killed_by: 'timeout',
     })
@@ -123,7 +123,7 @@ describe('a command that is waited for', () => {
 describe('who goes away', () => {
   /** Sends the command and breaks the connection once it has begun. */
   async function leave(command: string, more: object): Promise<string> {
-    const before = (await call('GET', '/commands?limit=1')).body.items[0]?.command_id
+    const before = (await call('GET', '/commands?limit=1')).body.items[0]?.id
     const leaving = request(`${stage.server.url}/conversations/${id}/commands`, {
       method: 'POST',
       headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
@@ -132,9 +132,9 @@ describe('who goes away', () => {
     leaving.end(JSON.stringify({ command, ...more }))
     for (;;) {
       const [newest] = (await call('GET', '/commands?limit=1')).body.items
-      if (newest?.command_id !== before && newest.status === 'running') {
+      if (newest?.id !== before && newest.status === 'running') {
         leaving.destroy()
-        return newest.command_id
+        return newest.id
       }
       await sleep(10)
     }
@@ -243,7 +243,7 @@ describe('a command ends', () => {
   test('also one that a client waits for, which is informed', async () => {
     const waiting = run('echo ready; sleep 60', { session_id: 'doomed' })
     await expect.poll(async () => (await call('GET', '/commands?limit=1')).body.items[0].status).toBe('running')
-    const [{ command_id }] = (await call('GET', '/commands?limit=1')).body.items
+    const [{ id: command_id }] = (await call('GET', '/commands?limit=1')).body.items
     await expect.poll(async () => JSON.stringify(await output(command_id))).toContain('ready')
     expect((await call('DELETE', `/commands/${command_id}`)).status).toBe(204)
     expect(await waiting).toMatchObject({ command_id, status: 'killed', killed_by: 'request', stdout: 'ready\n' })
@@ -338,7 +338,7 @@ describe("the agent's own session", () => {
     const saying = stage.say(id, 'sleep 0.8')
     await expect
       .poll(async () => (await call('GET', '/shell-sessions')).body.items)
-      .toContainEqual(expect.objectContaining({ session_id: 'agent', status: 'busy', used_by_agent: true }))
+      .toContainEqual(expect.objectContaining({ id: 'agent', status: 'busy', used_by_agent: true }))
     expect((await call('POST', '/commands', { command: 'pwd', session_id: 'agent' })).body.error).toBe('session_busy')
     expect((await call('DELETE', '/shell-sessions/agent')).body.error).toBe('session_busy')
     const beside = await start('pwd', { session_id: 'agent' })
@@ -359,7 +359,7 @@ describe('lists', () => {
     let page = (await stage.server.call('GET', `${path}?limit=2`)).body
     await post('echo meanwhile')
     for (;;) {
-      seen.push(...page.items.map((item: { command_id: string }) => item.command_id))
+      seen.push(...page.items.map((item: { id: string }) => item.id))
       if (page.next_page_id === null) break
       page = (await stage.server.call('GET', `${path}?limit=2&page_id=${page.next_page_id}`)).body
     }
@@ -393,7 +393,7 @@ describe('limits', () => {
     expect(used.find(({ status }) => status !== 200)).toMatchObject({ status: 429, body: { error: 'limit_reached' } })
     const { items } = (await stage.server.call('GET', `${path}/shell-sessions`)).body
     expect(items).toHaveLength(16)
-    expect((await stage.server.call('DELETE', `${path}/shell-sessions/${items[0].session_id}`)).status).toBe(204)
+    expect((await stage.server.call('DELETE', `${path}/shell-sessions/${items[0].id}`)).status).toBe(204)
     expect((await use(16)).status).toBe(200)
     expect((await stage.server.call('DELETE', path)).status).toBe(204)
   })

@@ -57,7 +57,7 @@ async function taskOutcome(id: string, runnable: object): Promise<Outcome> {
   const { call } = stage.server
   const { status, body } = await call('POST', `/conversations/${id}/tasks`, { title: 'touch', runnable })
   expect(status).toBe(201)
-  const statusOf = async () => (await call('GET', `/conversations/${id}/tasks/${body.task_id}`)).body.status
+  const statusOf = async () => (await call('GET', `/conversations/${id}/tasks/${body.id}`)).body.status
   const conversation = async () => (await call('GET', `/conversations/${id}`)).body.status
   await expect
     .poll(async () => [await statusOf(), await conversation()].some((s) => /completed|error|waiting_for/.test(s)))

@@ -142,7 +142,7 @@ describe('no client ends', () => {
   test('a shell of a session, nor the processes of its sandbox: sessions are ended as such', async () => {
     await run('true', { session_id: 'kept' })
     const { items } = (await call('GET', '/shell-sessions')).body
-    const { pid } = items.find((item: { session_id: string }) => item.session_id === 'kept')
+    const { pid } = items.find((item: { id: string }) => item.id === 'kept')
     expect(isAlive(pid)).toBe(true)
     await refusePid(pid)
     await call('DELETE', '/processes?pattern=bash')
@@ -172,7 +172,7 @@ describe('shell sessions', () => {
     await run('cd /usr; export KNOWN=yes; sleep 361 >/dev/null &', { session_id: 'short' })
     const { items } = (await call('GET', '/shell-sessions')).body
     expect(items).toContainEqual({
-      session_id: 'short',
+      id: 'short',
       status: 'idle',
       used_by_agent: false,
       cwd: '/usr',
@@ -190,7 +190,7 @@ describe('shell sessions', () => {
     await run('cd /usr; export OVER=yes', { session_id: 'long' })
     await stage.server.restart()
     expect((await call('GET', '/shell-sessions')).body.items).toContainEqual({
-      session_id: 'long',
+      id: 'long',
       status: 'suspended',
       used_by_agent: false,
     })

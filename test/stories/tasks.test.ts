@@ -13,13 +13,13 @@ const agentRun = (content: string) => ({ type: 'AgentRun', message: { role: 'use
 async function post({ server }: Stage, id: string, title: string, runnable: object) {
   const answer = await server.call('POST', `/conversations/${id}/tasks`, { title, runnable })
   expect(answer.status, JSON.stringify(answer.body)).toBe(201)
-  expect(answer.headers.get('location')).toBe(`/conversations/${id}/tasks/${answer.body.task_id}`)
+  expect(answer.headers.get('location')).toBe(`/conversations/${id}/tasks/${answer.body.id}`)
   expect(answer.body).toMatchObject({
     title,
     status: 'pending',
     runnable: { type: (runnable as { type: string }).type },
   })
-  return answer.body.task_id as string
+  return answer.body.id as string
 }
 
 const look = async ({ server }: Stage, id: string, taskId: string) =>

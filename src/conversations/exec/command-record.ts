@@ -5,7 +5,8 @@ import { Command } from '../../contract/command.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { CommandResult } from '../../shell/shell.ts'
 
-export const CommandRecord = Command.extend({
+export const CommandRecord = Command.omit({ id: true }).extend({
+  command_id: Command.shape.id,
   /** The shortened output of the response. */
   stdout: z.string(),
   stderr: z.string(),
@@ -56,7 +57,7 @@ export function asLost(record: CommandRecord): CommandRecord {
 }
 
 /** Returns the record without output and idempotency key. */
-export const viewOf = (record: CommandRecord): Command => Command.parse(record)
+export const viewOf = (record: CommandRecord): Command => Command.parse({ ...record, id: record.command_id })
 
 export function outcomeOf(record: CommandRecord): CommandOutcome {
   const { command_id, status, exit_code, stdout, stderr, truncated, timed_out, killed_by, background_pid, note } =

@@ -43,7 +43,7 @@ export class ConversationShells {
 
   async list(): Promise<ShellSession[]> {
     const sessions = await this.current().list()
-    return sessions.map(({ id, ...facts }) => ({ session_id: id, used_by_agent: this.isAgentIn(id), ...facts }))
+    return sessions.map((session) => ({ ...session, used_by_agent: this.isAgentIn(session.id) }))
   }
 
   /** True if any process runs in the conversation; an idle shell counts as one. */

@@ -24,7 +24,7 @@ const POSTED_WITHIN_MS = 60_000
 const MAX_LIST_READS = 16
 
 export function postedView({ task_id, title, runnable, timestamp }: Posted): Task {
-  return { task_id, title, status: 'pending', runnable, created_at: timestamp, updated_at: timestamp }
+  return { id: task_id, title, status: 'pending', runnable, created_at: timestamp, updated_at: timestamp }
 }
 
 /** Throws a `Problem` if there is no such task. */
@@ -106,13 +106,13 @@ async function lastUpdates(
 
 function taskView(posted: Posted, open: OpenTasks, last: ReadonlyMap<string, TaskUpdate>): Task {
   const task = postedView(posted)
-  const now = open.find(({ id }) => id === task.task_id)
+  const now = open.find(({ id }) => id === task.id)
   if (now) {
     const { status, runId, progress, updatedAt } = now
     const news = { ...(runId !== undefined && { run_id: runId }), ...(progress && { progress }) }
     return { ...task, ...news, status, updated_at: updatedAt }
   }
-  const end = last.get(task.task_id)
+  const end = last.get(task.id)
   if (!end) return task
   const { status, run_id, result, message, timestamp } = end
   return {

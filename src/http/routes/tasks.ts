@@ -37,7 +37,7 @@ export const taskRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
       mayPostTask(accessOf(request), request.body)
       const { tasks } = await manager.open(id)
       const task = await tasks.post(request.body, idempotencyOf(request))
-      return reply.code(201).header('location', `/conversations/${id}/tasks/${task.task_id}`).send(task)
+      return reply.code(201).header('location', `/conversations/${id}/tasks/${task.id}`).send(task)
     },
   )
 

@@ -72,7 +72,7 @@ test('commands of a session run in the order of their requests, however slow the
   )
   const { stdout } = await opened.commands.run(commandOf('cat order'))
   const { items } = await opened.commands.list({ limit: 100 })
-  const ids = items.slice(1).map(({ command_id }) => command_id)
+  const ids = items.slice(1).map((item) => item.id)
   // By their ids too: a list tells the order.
   const byId = ids.toReversed().map((id) => ran.find(({ command_id }) => command_id === id)!.stdout)
   expect(stdout).toBe(byId.join(''))
