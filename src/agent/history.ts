@@ -30,6 +30,8 @@ const IS_SENT = {
   ToolResult: true,
   PermissionRequest: false,
   PermissionDecision: false,
+  UserQuestion: false,
+  UserAnswer: false,
   StatusUpdate: false,
   ConfigUpdate: false,
   SecretsUpdate: false,

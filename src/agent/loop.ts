@@ -10,6 +10,7 @@ import type { CutReason } from '../llm/answer/finish-reason.ts'
 import { cutReasonOf } from '../llm/answer/finish-reason.ts'
 import type { Llm, ModelTool } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
+import type { AskingCall } from './asking-calls.ts'
 import type { History } from './history.ts'
 import { STUCK_AT } from './repeats.ts'
 import type { FinishedCall, ToolCall, ToolCalls } from './tool-calls.ts'
@@ -55,8 +56,8 @@ export type Output = {
   readonly publish: (draft: TransientDraft) => void
 }
 
-/** The loop stops here until these calls are decided. */
-export type LoopWait = { readonly asks: readonly AskedToolUse[] }
+/** The loop stops here until these calls are decided, or these questions answered. */
+export type LoopWait = { readonly asks: readonly AskedToolUse[] } | { readonly asking: readonly AskingCall[] }
 
 export type LoopEnd = {
   readonly stopReason: StopReason
@@ -78,7 +79,7 @@ export async function runAgent(
   for (;;) {
     const ran = await runOpenCalls(context, signal)
     if (!ran) return { stopReason: 'paused' }
-    if ('asks' in ran) return ran
+    if ('asks' in ran || 'asking' in ran) return ran
     if (ran.finishes) return { stopReason: 'finished', finalText: ran.finalText }
     const limit = metLimit(context)
     if (limit) return limit
@@ -112,6 +113,8 @@ async function runOpenCalls(context: AgentContext, signal: AbortSignal): Promise
     // There is no `await` between this check and the start of the calls: a stored change of the rules applies to them.
     const gated = calls.some((call) => toolCalls.hasBegun(call.toolUseId)) ? undefined : context.gate()
     if (gated?.asks.length) return { asks: gated.asks }
+    const asking = gated && toolCalls.asking(context.openCalls(), gated.denials)
+    if (asking?.length) return { asking }
     const finished = await orAborted(toolCalls.runInParallel(calls, gated?.denials), signal)
     if (!finished) return undefined
     if (finished.finishes) last = finished

@@ -49,10 +49,13 @@ const TASKS = `Your task list (the TaskTracker tool): for work of more than a fe
 
 const FINISH = `When all is done, or you cannot continue, call Finish with what you have to say to the user; that ends your work.`
 
+const QUESTIONS = `When you need a decision that is the user's and can offer choices, call AskUserQuestion: you continue with the answer, instead of ending your turn with a message.`
+
 /** By the tool's name; a tool's own description is not repeated. */
 const ABOUT_TOOLS: Readonly<Record<string, string>> = {
   Bash: SHELL,
   FileEditor: EDITOR,
   TaskTracker: TASKS,
   Finish: FINISH,
+  AskUserQuestion: QUESTIONS,
 }

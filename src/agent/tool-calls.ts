@@ -2,17 +2,18 @@
  * Executes a tool call: looks the tool up, checks the input, runs it, and stores its one result. Never throws for
  * errors of a tool.
  */
-import type { z } from 'zod'
 import type { EventDraft } from '../contract/events/event.ts'
 import type { ToolErrorType } from '../contract/events/status.ts'
 import type { UserPart } from '../contract/message.ts'
 import { partsOfOutput } from '../contract/message.ts'
 import type { ModelTool } from '../llm/llm.ts'
-import { ComplexJson, parseUntrustedJson } from '../lib/json/untrusted-json.ts'
 import { mapStrings } from '../lib/json/map-strings.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
+import type { AskingCall } from './asking-calls.ts'
+import { askingCalls } from './asking-calls.ts'
 import { describeTool } from './describe-tool.ts'
+import { accessOf, findFault, readInput } from './tool-input.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
 
 /** A call as logged; `input` is a string if the model sent no JSON object. */
@@ -58,6 +59,8 @@ export interface ToolCalls {
   isReadOnly(name: string): boolean
   /** Returns true if it was started: it is running, or its result waits to be stored. */
   hasBegun(toolUseId: string): boolean
+  /** Returns which of these calls, none of which has begun, are questions to the user. Cheap without tools that ask. */
+  asking(calls: readonly ToolCall[], denials: ReadonlyMap<string, string>): readonly AskingCall[]
   /** Describes what is invalid in an input. */
   findFault(name: string, input: unknown): string | undefined
   /** What the call would do. Nothing, if its input is refused. */
@@ -72,11 +75,14 @@ export interface ToolCalls {
 /** How long to wait for a tool that was asked to end, in milliseconds. */
 const INTERRUPT_GRACE_MS = 1500
 
+const NONE: readonly AskingCall[] = []
+
 /** How a call begins: `denial` is the reason why it does not run; its result is stored after `before`. */
 type Beginning = { readonly denial?: string | undefined; readonly before?: Promise<unknown> | undefined }
 
 export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
   const byName = new Map(deps.tools.map((tool) => [tool.name, tool]))
+  const canAsk = deps.tools.some((tool) => 'questions' in tool)
   const running = new Map<string, { promise: Promise<FinishedCall>; abort: AbortController }>()
   // A call that ran and whose result could not be stored (the disk was full) must not run again: only the write is
   // retried.
@@ -117,6 +123,7 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
 
   return {
     descriptions: deps.tools.map(describeTool),
+    asking: (calls, denials) => (canAsk ? askingCalls(byName, calls, denials) : NONE),
     findFault: (name, input) => findFault(byName.get(name), input),
     accessOf: ({ name, input }) => accessOf(byName.get(name), input),
     render: (name, output) => renderOutput(byName.get(name), output),
@@ -143,9 +150,6 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
 }
 
 type ResultDraft = Extract<EventDraft, { type: 'ToolResult' }>
-
-/** Enough for any sensible call, few enough that a hallucinated one does not flood the log. */
-const MAX_ISSUES = 10
 
 async function toResult(
   deps: ToolCallsDeps,
@@ -225,42 +229,6 @@ const HIDDEN_IMAGE: UserPart = {
 }
 
 /**
- * Parses the input for the tool, or returns why it is invalid. The gate and the run share this result: a call that
- * needs no approval because it is invalid must not run.
- */
-function readInput(tool: Tool, input: unknown): { readonly accepted: unknown } | { readonly fault: string } {
-  if (typeof input === 'string') {
-    return { fault: `The arguments are not a JSON object: ${jsonFault(input)}. Send the call again with valid JSON.` }
-  }
-  const asSent = tool.input.safeParse(input)
-  const parsed = asSent.success ? asSent : tool.input.safeParse(withoutNulls(input))
-  return parsed.success
-    ? { accepted: parsed.data }
-    : { fault: `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}` }
-}
-
-/** Returns why a call of this tool would be refused; an unknown tool accepts nothing. */
-function findFault(tool: Tool | undefined, input: unknown): string | undefined {
-  if (!tool) return 'There is no such tool.'
-  const read = readInput(tool, input)
-  return 'fault' in read ? read.fault : undefined
-}
-
-function accessOf(tool: Tool | undefined, input: unknown): ToolAccess {
-  if (!tool || tool.harmless) return { kind: 'none' }
-  const read = readInput(tool, input)
-  if ('fault' in read) return { kind: 'none' }
-  return tool.access?.(read.accepted) ?? { kind: 'other' }
-}
-
-/** Many models write `null` for an omitted argument. */
-function withoutNulls(input: unknown): unknown {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- text was refused before, and nothing else is stored for a call
-  const entries = Object.entries(input as object)
-  return Object.fromEntries(entries.filter(([, value]) => value !== null))
-}
-
-/**
  * Throws for values that JSON cannot express: they could never be stored, and the call would have no result forever.
  */
 function asJson(output: unknown): unknown {
@@ -268,23 +236,6 @@ function asJson(output: unknown): unknown {
 }
 
 const refusal = (type: ToolErrorType, message: string): ToolOutcome => ({ output: message, error: { type, message } })
-
-function tellIssues(error: z.ZodError): string {
-  return error.issues
-    .slice(0, MAX_ISSUES)
-    .map((issue) => `${issue.path.length ? `${issue.path.join('.')}: ` : ''}${issue.message}`)
-    .join('; ')
-}
-
-function jsonFault(text: string): string {
-  try {
-    const value = parseUntrustedJson(text)
-    return `it is ${value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`}`
-  } catch (error) {
-    if (error instanceof ComplexJson) return `it ${error.message}`
-    return error instanceof Error ? error.message : String(error)
-  }
-}
 
 function renderOutput(tool: Tool | undefined, output: unknown): string {
   if (typeof output === 'string') return output

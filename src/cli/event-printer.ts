@@ -62,7 +62,12 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
         return write(
           `${style('bold', 'Waits for a decision:')} ${event.tool_uses.map((use) => inputText(use.input)).join('; ')}\n`,
         )
+      case 'UserQuestion':
+        return write(
+          `${style('bold', 'Waits for an answer:')} ${event.questions.map(({ question }) => question).join('; ')}\n`,
+        )
       case 'PermissionDecision':
+      case 'UserAnswer':
       case 'StatusUpdate':
       case 'ConfigUpdate':
       case 'SecretsUpdate':

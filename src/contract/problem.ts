@@ -24,6 +24,7 @@ export const PROBLEMS = {
   key_not_found: 404,
   event_not_found: 404,
   permission_not_found: 404,
+  question_not_found: 404,
   file_not_found: 404,
   command_not_found: 404,
   session_not_found: 404,
@@ -42,6 +43,8 @@ export const PROBLEMS = {
   nothing_pending: 409,
   input_changed: 409,
   already_decided: 409,
+  already_answered: 409,
+  question_closed: 409,
   cursor_ahead: 409,
   conversation_running: 409,
   network_mode_unavailable: 409,
@@ -122,7 +125,14 @@ export type IssueDescription = { readonly path: string; readonly message: string
 type Issue = { readonly code?: string; readonly path: readonly PropertyKey[]; readonly message: string }
 
 /** The names below these fields are the client's own, and may be a secret in the wrong place. */
-const FIELDS_OF_FREE_NAMES = new Set<PropertyKey>(['metadata', 'extra_headers', 'extra_body', 'secrets', 'headers'])
+const FIELDS_OF_FREE_NAMES = new Set<PropertyKey>([
+  'metadata',
+  'extra_headers',
+  'extra_body',
+  'secrets',
+  'headers',
+  'answers',
+])
 
 /** `fields`: the existing fields at `root`, if they are known. */
 export function describeIssue(

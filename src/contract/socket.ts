@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { CreateConversation, IdempotencyKey } from './conversation.ts'
 import { PauseRequest, PostMessage, PostedMessage, RunRequest, RunStarted, StatusAnswer } from './run.ts'
 import { Event } from './events/event.ts'
+import { AnswerQuestion, QuestionAnswered } from './events/questions.ts'
 import { StatusUpdate } from './events/conversation-events.ts'
 import { Status } from './events/status.ts'
 import { TransientEvent } from './events/transient-event.ts'
@@ -78,10 +79,9 @@ const AnswerFrame = z
   .strictObject({
     type: z.literal('answer'),
     id: InAnswer,
-    question_id: z.uuid().toLowerCase(),
-    answers: z.record(z.string(), z.unknown()),
+    question_id: z.uuid().toLowerCase().describe('Id of the `UserQuestion`.'),
+    ...AnswerQuestion.shape,
   })
-  .describe('Answered with the `problem` `unsupported_frame`, because agents of this version ask no questions.')
   .meta({ id: 'AnswerFrame' })
 
 const TaskFrame = z
@@ -135,7 +135,7 @@ export const AckFrame = z
     id: z.string().optional().describe('`id` of the answered frame, if it had one.'),
     of: z.enum(CommandFrame.options.map((option) => option.shape.type.value)),
     result: z
-      .union([PostedMessage, RunStarted, PermissionAnswer, StatusAnswer, Task])
+      .union([PostedMessage, RunStarted, PermissionAnswer, QuestionAnswered, StatusAnswer, Task])
       .describe('The response of the route with the same name.'),
   })
   .meta({ id: 'AckFrame' })

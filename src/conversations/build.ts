@@ -35,6 +35,7 @@ import { ConversationShells } from './exec/conversation-shells.ts'
 import { ConversationFiles } from './files/files.ts'
 import { ConversationNetwork } from './network.ts'
 import { MetricsRecorder } from './runs/metrics-recorder.ts'
+import { Questions } from './questions/questions.ts'
 import { LiveState } from './state/live-state.ts'
 import { ConversationRules } from './permission-rules.ts'
 import type { State } from './state/state.ts'
@@ -95,6 +96,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       exec: { commands, processes, shells },
       webhooks: new Webhooks({ conversationId: id, set: base.deliveries, log, dispatcher: deps.dispatcher, redact }),
       approvals: new Approvals({ ...parts, toolCalls }),
+      questions: new Questions(parts),
       secrets: new ClientSecrets(secrets, actor),
       rules: new ConversationRules(parts),
       network: new NetworkApprovals(network, actor),

@@ -31,6 +31,7 @@ import type { Idempotency, PostedKey } from './idempotency/idempotency.ts'
 import { answerTo } from './idempotency/idempotency.ts'
 import { postOnce } from './idempotency/posted-keys.ts'
 import type { ConversationNetwork } from './network.ts'
+import type { Questions } from './questions/questions.ts'
 import { waitForRun } from './runs/wait-for-run.ts'
 import type { LiveState } from './state/live-state.ts'
 import type { RecoveryReason } from './state/run-end.ts'
@@ -48,6 +49,7 @@ export type ClientParts = {
   readonly exec: Exec
   readonly webhooks: Webhooks
   readonly approvals: Approvals
+  readonly questions: Questions
   readonly secrets: ClientSecrets
   readonly rules: ConversationRules
   readonly network: NetworkApprovals
@@ -80,6 +82,7 @@ export class Conversation {
   readonly webhooks: Webhooks
   readonly tasks: Tasks
   readonly approvals: Approvals
+  readonly questions: Questions
   readonly secrets: ClientSecrets
   readonly rules: ConversationRules
   readonly network: NetworkApprovals
@@ -99,6 +102,7 @@ export class Conversation {
     this.webhooks = parts.webhooks
     this.tasks = inner.actor.tasks
     this.approvals = parts.approvals
+    this.questions = parts.questions
     this.secrets = parts.secrets
     this.rules = parts.rules
     this.network = parts.network

@@ -30,6 +30,7 @@ import { networkRoutes } from './routes/network.ts'
 import { permissionRuleRoutes } from './routes/permission-rules.ts'
 import { permissionRoutes } from './routes/permissions.ts'
 import { processRoutes } from './routes/processes.ts'
+import { questionRoutes } from './routes/questions.ts'
 import { secretRoutes } from './routes/secrets.ts'
 import { serverRoutes } from './routes/server.ts'
 import { shellSessionRoutes } from './routes/shell-sessions.ts'
@@ -70,6 +71,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await app.register(confirmationRoutes, { manager })
   await app.register(permissionRoutes, { manager })
   await app.register(permissionRuleRoutes, { manager })
+  await app.register(questionRoutes, { manager })
   await app.register(networkRoutes, { manager })
   await app.register(commandRoutes, { manager })
   await app.register(commandIoRoutes, { manager })

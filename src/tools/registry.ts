@@ -5,6 +5,7 @@ import type { Shells } from '../shell/shell.ts'
 import { createFileRead, createFileWrite, createShellExec } from './other-names.ts'
 import { BackgroundShells } from './background/background-shells.ts'
 import { createBashOutput, createKillShell } from './background/bash-output.ts'
+import { createAskUserQuestion } from './ask-user-question.ts'
 import { createBashTool } from './bash.ts'
 import type { AgentShells } from './bash.ts'
 import { createFileEditor } from './file-editor.ts'
@@ -59,6 +60,7 @@ const TOOLS = {
   WebSearch: ({ searchEngine: engine, web }) => engine && createWebSearch({ engine, web }),
   BashOutput: ({ background }) => createBashOutput(background),
   KillShell: ({ background }) => createKillShell(background),
+  AskUserQuestion: () => createAskUserQuestion(),
   file_read: ({ files }) => createFileRead(files),
   file_write: ({ files }) => createFileWrite(files),
   shell_exec: (deps) => createShellExec(deps),
@@ -82,7 +84,7 @@ export const PRESETS: Readonly<Record<ToolPreset, readonly ToolName[]>> = {
   minimal: ['Bash', 'Read', 'Write'],
   claude: [
     ...(['Bash', 'BashOutput', 'KillShell', 'Read', 'Write', 'Edit', 'MultiEdit'] as const),
-    ...(['Glob', 'Grep', 'WebFetch', 'WebSearch'] as const),
+    ...(['Glob', 'Grep', 'WebFetch', 'WebSearch', 'AskUserQuestion'] as const),
   ],
   openhands: ['Bash', 'FileEditor', 'TaskTracker', 'Finish', 'Think'],
 }

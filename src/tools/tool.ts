@@ -1,5 +1,6 @@
 /** The interface of a tool (MCP form): its description, its input, and its outcomes. */
 import type { z } from 'zod'
+import type { AskedQuestion } from '../contract/events/questions.ts'
 import type { ToolErrorType } from '../contract/events/status.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
 
@@ -46,6 +47,11 @@ export interface Tool<Input = unknown> {
    * is the run's final text.
    */
   readonly finishes?: boolean
+  /**
+   * The call is a question to the user: the answer becomes its result, and `run` is not called. The questions have
+   * different texts. Must not throw.
+   */
+  questions?(input: Input): readonly AskedQuestion[]
   run(input: Input, context: ToolContext): Promise<ToolOutcome>
   /** Renders the output for the model; by default text is unchanged and anything else becomes JSON. */
   render?(output: unknown): string

@@ -12,6 +12,8 @@ export const conversationId = '018f0000-0000-7000-8000-000000000001'
 export const runId = '018f0000-0000-7000-8000-00000000000a'
 export const requestId = '018f0000-0000-7000-8000-00000000000b'
 
+export const questionId = '018f0000-0000-7000-8000-00000000000d'
+
 /** When event 0 would have been, had there been one: one second before the first. */
 export const START_MS = Date.parse('2026-01-01T00:00:00.000Z')
 
@@ -129,4 +131,14 @@ export function decided(id: string, more: Partial<DraftOf<'PermissionDecision'>>
     decided_by: 'user',
     ...more,
   }
+}
+
+/** Of the call with this id. */
+export function questioned(id: string, question_id = questionId): DraftOf<'UserQuestion'> {
+  const options = [
+    { label: 'Yes', description: '' },
+    { label: 'No', description: 'Not now.' },
+  ]
+  const questions = [{ question: 'Go on?', header: 'Go on', options, multi_select: false }]
+  return { type: 'UserQuestion', source: 'environment', run_id: runId, question_id, tool_use_id: id, questions }
 }

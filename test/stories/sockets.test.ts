@@ -82,8 +82,8 @@ test('the agent is steered over the socket: approve by hash, run, pause; each fr
     result: { status: 'cancelled' },
   })
   expect(await ask({ type: 'cancel_task', task_id: request_id })).toMatchObject({ error: 'task_not_found' })
-  const answer = { type: 'answer', question_id: request_id, answers: {} }
-  expect(await ask(answer)).toMatchObject({ type: 'problem', error: 'unsupported_frame' })
+  const answer = { type: 'answer', question_id: request_id, answers: { '0': 'yes' } }
+  expect(await ask(answer)).toMatchObject({ type: 'problem', error: 'question_not_found' })
 
   // A key is good for a message whichever way it is sent again.
   const message = { message: { role: 'user', content: 'only once' } }

@@ -26,6 +26,10 @@ export function describeEvent(event: Event): string {
       return `waits for a decision: ${short(event.tool_uses.map((use) => `${use.name}: ${inputText(use.input)}`).join('; '))}`
     case 'PermissionDecision':
       return `${event.behavior} ${event.tool_use_id} (${event.decided_by})`
+    case 'UserQuestion':
+      return `asks the user: ${short(event.questions.map(({ question }) => question).join('; '))}`
+    case 'UserAnswer':
+      return `answered: ${short(Object.values(event.answers).flat().join('; '))}`
     case 'StatusUpdate':
       return `${event.previous_status} -> ${event.status} (${event.reason})`
     case 'ConfigUpdate':

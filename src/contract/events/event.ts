@@ -22,6 +22,7 @@ import {
   ForkedFrom,
   ClientEvent,
 } from './conversation-events.ts'
+import { UserAnswer, UserQuestion } from './questions.ts'
 import { NetworkRequest, NetworkDecision, NetworkAccess } from './network-events.ts'
 
 /** Schema version of the events this server writes. A log with a higher one can be read, but not run. */
@@ -37,6 +38,8 @@ export const Event = z
     ToolResult,
     PermissionRequest,
     PermissionDecision,
+    UserQuestion,
+    UserAnswer,
     StatusUpdate,
     ConfigUpdate,
     SecretsUpdate,

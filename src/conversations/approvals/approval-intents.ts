@@ -4,6 +4,7 @@ import type { AskedToolUse, Decision, ToolDecision } from '../../contract/permis
 import { Problem } from '../../contract/problem.ts'
 import { decideCalls, undecidedCalls } from './open-request.ts'
 import { answer, answerOpenCalls, denials, isWaiting, result, startForUnread, toStatus } from '../state/drafts.ts'
+import { UNANSWERED } from '../questions/question-intents.ts'
 import type { State } from '../state/state.ts'
 import { rememberedRules } from './remembered-rules.ts'
 import { endOfCurrentTask } from '../tasks/task-intents.ts'
@@ -47,25 +48,32 @@ export function decidePermission(state: State, { requestId, decisions }: DecideI
   return [...made, ...remembered, ...denied, ...goesOn]
 }
 
-/** Rejects every open call of the turn, including calls that were already allowed: the turn is refused as a whole. */
+/**
+ * Rejects every open call of the turn, including calls that were already allowed and questions: the turn is refused as a
+ * whole.
+ */
 export function decideReject(state: State, { reason, newRunId, now }: RejectIntent): EventDraft[] | Problem {
-  if (!isUndecided(state)) return nothingPending()
-  const rejected = [...denials(state, 'user', reason), ...answerOpenCalls(state, 'rejected', denialMessage(reason))]
+  if (!isUndecided(state) && state.questions.length === 0) return nothingPending()
+  const results = answerOpenCalls(state, 'rejected', denialMessage(reason), refusalToAnswer(reason))
+  const rejected = [...denials(state, 'user', reason), ...results]
   if (!isWaiting(state.status)) return rejected
   const ended = [result(state, 'rejected', now), ...endOfCurrentTask(state, 'rejected')]
   const another = startForUnread(state, 'idle', state.readThrough, newRunId)
   return [...rejected, ...ended, toStatus(state, 'idle', 'rejected'), ...another]
 }
 
+const NOT_BEGUN = 'superseded: the user wrote a message before this call began; it did not run'
 const SUPERSEDED = 'superseded: the user wrote a message instead of deciding'
 
 export const supersede = (state: State): EventDraft[] => [
   ...denials(state, 'superseded', SUPERSEDED),
-  ...answerOpenCalls(state, 'rejected', SUPERSEDED),
+  ...answerOpenCalls(state, 'rejected', state.questions.length > 0 ? NOT_BEGUN : SUPERSEDED, UNANSWERED),
 ]
 
 const denialMessage = (message: string | undefined) =>
   `The user did not allow this call${message ? `: ${message}` : '.'}`
+
+const refusalToAnswer = (reason: string) => `The user refused to answer the question${reason ? `: ${reason}` : '.'}`
 
 export const isUndecided = (state: State) => undecidedCalls(state.request).length > 0
 

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { PostedMessage } from '../../contract/run.ts'
+import { AskedQuestion } from '../../contract/events/questions.ts'
 import { Status } from '../../contract/events/status.ts'
 import { Decision } from '../../contract/permission.ts'
 import { UsageByModel } from '../../contract/message.ts'
@@ -81,6 +82,10 @@ const Meta = z.object({
   lastOutputs: z.record(z.string(), z.unknown()).default({}),
   // Missing in files of earlier versions, which had no tasks.
   tasks: z.array(OpenTask).default([]),
+  // Missing in files of earlier versions, whose agents asked nothing.
+  questions: z
+    .array(z.object({ id: z.string(), toolUseId: z.string(), askedAt: z.string(), questions: z.array(AskedQuestion) }))
+    .default([]),
   // Missing in files of earlier versions, which had no network requests.
   networkRequests: z.array(z.object({ id: z.string(), host: z.string(), port: z.number() })).default([]),
   runRequestedAt: z.number(),

@@ -75,8 +75,10 @@ export class RunDriver {
   }
 
   intentToEnd(run: ActiveRun, end: RunEnd): Intent {
-    return 'asks' in end
-      ? { kind: 'ask', runId: run.id, requestId: uuid7(), toolUses: end.asks }
-      : { kind: 'end_run', runId: run.id, ...end, begun: this.begunCalls(), newRunId: uuid7(), now: Date.now() }
+    const runId = run.id
+    if ('asks' in end) return { kind: 'ask', runId, requestId: uuid7(), toolUses: end.asks }
+    if ('asking' in end)
+      return { kind: 'ask_user', runId, asking: end.asking.map((call) => ({ ...call, questionId: uuid7() })) }
+    return { kind: 'end_run', runId, ...end, begun: this.begunCalls(), newRunId: uuid7(), now: Date.now() }
   }
 }

@@ -3,6 +3,7 @@ import type { ToolCall } from '../../agent/tool-calls.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { Status, StopReason, ToolErrorType } from '../../contract/events/status.ts'
 import { undecidedCalls } from '../approvals/open-request.ts'
+import { isAsking } from '../questions/open-questions.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import { DEQUEUED, QUEUED } from '../../contract/events/status.ts'
 import type { State } from './state.ts'
@@ -44,17 +45,29 @@ export function toStatus(state: State, status: Status, reason: string): EventDra
 export const queued = (state: State) => toStatus(state, 'running', QUEUED)
 export const dequeued = (state: State) => toStatus(state, 'running', DEQUEUED)
 
-export function answerOpenCalls(state: State, type: ToolErrorType, message: string): EventDraft[] {
-  return state.openCalls.map((call) => answer(call, type, message))
+/** `toQuestion`: the message for calls that have asked the user and got no answer. */
+export function answerOpenCalls(
+  { openCalls, questions }: State,
+  type: ToolErrorType,
+  message: string,
+  toQuestion = message,
+): EventDraft[] {
+  return openCalls.map((call) => answer(call, type, isAsking(questions, call.toolUseId) ? toQuestion : message))
 }
 
 /**
  * Gives each open call that has not begun its result, so that it never runs. `begun` are the ids of calls whose tool
  * writes the result. Pending approvals are denied: there is nothing left to decide.
  */
-export function interruptCalls(state: State, begun: readonly string[], message: string): EventDraft[] {
-  const notBegun = state.openCalls.filter((call) => !begun.includes(call.toolUseId))
-  return [...denials(state, 'superseded', message), ...notBegun.map((call) => answer(call, 'interrupted', message))]
+export function interruptCalls(
+  state: State,
+  begun: readonly string[],
+  message: string,
+  toQuestion?: string,
+): EventDraft[] {
+  const openCalls = state.openCalls.filter((call) => !begun.includes(call.toolUseId))
+  const results = answerOpenCalls({ ...state, openCalls }, 'interrupted', message, toQuestion)
+  return [...denials(state, 'superseded', message), ...results]
 }
 
 /** Why a call did not run that was open when the user wrote. */

@@ -3,12 +3,15 @@
  * is a request of a client, the agent or a restart to change a conversation.
  */
 import type { EventDraft } from '../../contract/events/event.ts'
+import type { Status } from '../../contract/events/status.ts'
 import { EVENT_VERSION } from '../../contract/events/event.ts'
 import type { UserPart } from '../../contract/message.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { AskIntent, DecideIntent, RejectIntent } from '../approvals/approval-intents.ts'
 import { decideAsk, decidePermission, decideReject, isUndecided, supersede } from '../approvals/approval-intents.ts'
 import { undecidedCalls } from '../approvals/open-request.ts'
+import type { AnswerIntent, AskUserIntent } from '../questions/question-intents.ts'
+import { decideAnswer, decideAskUser, refuseRunWhileAsking, UNANSWERED } from '../questions/question-intents.ts'
 import { BEFORE_MESSAGE, interruptCalls, isWaiting, keyOf, result, start, startForUnread, toStatus } from './drafts.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import type { EndRunIntent, RecoverIntent } from './run-end.ts'
@@ -55,6 +58,8 @@ export type Intent =
   | AskIntent
   | DecideIntent
   | RejectIntent
+  | AskUserIntent
+  | AnswerIntent
   | PostTaskIntent
   | StartTaskIntent
   | TickTaskIntent
@@ -82,6 +87,10 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
       return decideAsk(state, intent)
     case 'decide':
       return refuseNewer(state) ?? decidePermission(state, intent)
+    case 'ask_user':
+      return decideAskUser(state, intent)
+    case 'answer':
+      return refuseNewer(state) ?? decideAnswer(state, intent)
     case 'reject':
       return decideReject(state, intent)
     case 'post_task':
@@ -125,7 +134,7 @@ function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] 
     return [...ended, ...atRest, ...startForUnread(state, 'idle', state.readThrough, newRunId)]
   }
   // The model reads the message before any further call: it may decide that the rest of the turn must not run.
-  const told = [...interruptCalls(state, begun, BEFORE_MESSAGE), message]
+  const told = [...interruptCalls(state, begun, BEFORE_MESSAGE, UNANSWERED), message]
   return run ? [...told, start(state, newRunId, 'message')] : told
 }
 
@@ -147,22 +156,22 @@ function decideRun(state: State, { newRunId, maxSteps }: IntentOf<'run'>): Event
         },
       )
     case 'waiting_for_input':
-      return new Problem('waiting_for_input', 'The agent has asked a question; answer it, or send a message.')
+      return refuseRunWhileAsking(state)
     case 'idle':
     case 'paused':
     case 'finished':
     case 'error':
     case 'cancelled':
-      // Paused while it waited for a decision: it waits again, because resuming is not an approval.
-      return [
-        {
-          ...start(state, newRunId, 'run', maxSteps),
-          ...(isUndecided(state) && { status: 'waiting_for_confirmation' }),
-        },
-      ]
+      return [{ ...start(state, newRunId, 'run', maxSteps), status: statusToResume(state) }]
     default:
       return state.status satisfies never
   }
+}
+
+/** Paused while it waited for the user: it waits again, because resuming neither approves nor answers anything. */
+function statusToResume(state: State): Status {
+  if (isUndecided(state)) return 'waiting_for_confirmation'
+  return state.questions.length > 0 ? 'waiting_for_input' : 'running'
 }
 
 const BEFORE_PAUSE = 'interrupted: the run was paused before this call began; it did not run'

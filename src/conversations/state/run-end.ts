@@ -82,7 +82,7 @@ function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], s
  */
 export function decideRecover(state: State, { why, newRunId, now }: RecoverIntent): EventDraft[] {
   const lost = [...endOfLostJobs(state), ...denyLeftRequests(state.networkRequests)]
-  if (isWaiting(state.status) || isUndecided(state) || isHeldBack(state)) return lost
+  if (isWaiting(state.status) || isUndecided(state) || state.questions.length > 0 || isHeldBack(state)) return lost
   // Calls run one at a time, in order: of those without a result, only the first can have begun.
   const answered = state.openCalls.map((call, at) => answer(call, 'interrupted', at ? NOT_BEGUN_AT_STOP : CUT_OFF))
   if (state.status !== 'running') return [...lost, ...answered]

@@ -15,6 +15,8 @@ import type { PostedKey } from '../idempotency/idempotency.ts'
 import { withPostedKey } from '../idempotency/idempotency.ts'
 import type { OpenRequest } from '../approvals/open-request.ts'
 import { isAllowed, openRequest, releasedRequest, withDecision } from '../approvals/open-request.ts'
+import type { OpenQuestion } from '../questions/open-questions.ts'
+import { questionsAfter, questionsAfterResult } from '../questions/open-questions.ts'
 import type { OpenNetworkRequest } from './network-requests.ts'
 import { networkRequestsAfter } from './network-requests.ts'
 import type { OpenTask } from '../tasks/task-state.ts'
@@ -74,6 +76,8 @@ export type State = {
   readonly openCalls: readonly ToolCall[]
   /** The permission request of the open turn, pending or decided. */
   readonly request: OpenRequest | undefined
+  /** Questions that wait for the user, each of an open call. */
+  readonly questions: readonly OpenQuestion[]
   /** The output of the last successful call of each tool in `TOOLS_KEPT_IN_LOG`. */
   readonly lastOutputs: Readonly<Record<string, unknown>>
   /** Open tasks, in the order of posting. */
@@ -111,6 +115,7 @@ export const EMPTY_STATE: State = {
   run: undefined,
   openCalls: [],
   request: undefined,
+  questions: [],
   lastOutputs: {},
   tasks: [],
   networkRequests: [],
@@ -159,6 +164,9 @@ export function fold(state: State, event: Event): State {
       return { ...next, request: openRequest(event) }
     case 'PermissionDecision':
       return afterDecision(next, event)
+    case 'UserQuestion':
+    case 'UserAnswer':
+      return { ...next, questions: questionsAfter(state.questions, event) }
     case 'StatusUpdate': {
       const { status, reason } = event
       const run = runAfter(state.run, state.status, event)
@@ -250,7 +258,8 @@ function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
 function afterResult(state: State, event: EventOf<'ToolResult'>): State {
   const openCalls = state.openCalls.filter((call) => call.toolUseId !== event.tool_use_id)
   const request = openCalls.length ? state.request : undefined
-  return { ...state, openCalls, request, lastOutputs: outputsAfter(state, event) }
+  const questions = questionsAfterResult(state.questions, event.tool_use_id)
+  return { ...state, openCalls, request, questions, lastOutputs: outputsAfter(state, event) }
 }
 
 /** Returns the call as it will run: with the input from the decision. */

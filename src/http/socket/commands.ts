@@ -80,10 +80,7 @@ async function execute(
     case 'cancel_task':
       return await conversation.tasks.cancel(frame.task_id)
     case 'answer':
-      throw new Problem(
-        'unsupported_frame',
-        'Answers are not supported: agents of this version ask no questions. Leave this frame out.',
-      )
+      return await conversation.questions.answer(frame.question_id, frame.answers)
   }
 }
 

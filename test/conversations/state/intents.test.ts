@@ -16,6 +16,8 @@ import {
   asked,
   decided,
   folded,
+  questionId,
+  questioned,
   requestId,
   runId,
   status,
@@ -26,7 +28,14 @@ import {
 
 const STATUSES = StatusSchema.options
 /** Every status, and what a pause can have cut off: a turn whose calls have not begun, or wait for a decision, or have it. */
-const SITUATIONS = [...STATUSES, 'paused, in a turn', 'paused, undecided', 'paused, decided'] as const
+const SITUATIONS = [
+  ...STATUSES,
+  'paused, in a turn',
+  'paused, undecided',
+  'paused, decided',
+  'paused, asked',
+  'two questions',
+] as const
 type Situation = (typeof SITUATIONS)[number]
 const AT_REST = ['idle', 'paused', 'finished', 'error', 'cancelled'] as const satisfies Status[]
 const newRunId = '018f0000-0000-7000-8000-00000000000c'
@@ -44,6 +53,8 @@ const inTurn = folded([
   toolUse('b'),
 ])
 const waiting = folded([asked(['a', 'b']), status('waiting_for_confirmation', 'running')], inTurn)
+/** `a` asks, `b` comes after it. */
+const asking = folded([questioned('a'), status('waiting_for_input', 'running')], inTurn)
 const pausedInTurn = folded([status('paused', 'running')], inTurn)
 const pausedUndecided = folded([status('paused', 'waiting_for_confirmation')], waiting)
 
@@ -51,6 +62,12 @@ function inSituation(situation: Situation): State {
   switch (situation) {
     case 'waiting_for_confirmation':
       return waiting
+    case 'waiting_for_input':
+      return asking
+    case 'paused, asked':
+      return folded([status('paused', 'waiting_for_input')], asking)
+    case 'two questions':
+      return folded([questioned('a'), questioned('b', newRunId), status('waiting_for_input', 'running')], inTurn)
     case 'paused, in a turn':
       return pausedInTurn
     case 'paused, undecided':
@@ -92,6 +109,9 @@ const intentOf = {
   'allow all': { kind: 'decide', requestId, decisions: [decision('b'), decision('a')] },
   'deny all': { kind: 'decide', requestId, decisions: [decision('a', 'deny'), decision('b', 'deny')] },
   'decide another request': { kind: 'decide', requestId: newRunId, decisions: [decision('a')] },
+  'ask the user': { kind: 'ask_user', runId, asking: [{ questionId, toolUseId: 'a', questions: [] }] },
+  answer: { kind: 'answer', questionId, answers: { 'Go on?': ['Yes'] } },
+  'answer another question': { kind: 'answer', questionId: requestId, answers: {} },
   reject: { kind: 'reject', reason: '', newRunId, now },
   recover: { kind: 'recover', why: 'server_restart', newRunId, now },
 } as const satisfies Record<string, Intent>
@@ -109,7 +129,9 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
     ...each(AT_REST, (from) => ({ events: ['UserMessage'], to: from })),
     running: { events: ['UserMessage'], to: 'running' },
     waiting_for_confirmation: { events: [...SUPERSEDED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'idle' },
-    waiting_for_input: { events: ['Result', 'UserMessage', 'StatusUpdate'], to: 'idle' },
+    waiting_for_input: { events: [...INTERRUPTED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'idle' },
+    'two questions': { events: [...INTERRUPTED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'idle' },
+    'paused, asked': { events: [...INTERRUPTED, 'UserMessage'], to: 'paused' },
     'paused, in a turn': { events: [...INTERRUPTED, 'UserMessage'], to: 'paused' },
     'paused, undecided': { events: [...SUPERSEDED, 'UserMessage'], to: 'paused' },
     'paused, decided': { events: [...INTERRUPTED, 'UserMessage'], to: 'paused' },
@@ -118,7 +140,9 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
     ...each(AT_REST, () => ({ events: ['UserMessage', 'StatusUpdate'], to: 'running' })),
     running: { events: ['UserMessage'], to: 'running' },
     waiting_for_confirmation: { events: [...SUPERSEDED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'running' },
-    waiting_for_input: { events: ['Result', 'UserMessage', 'StatusUpdate'], to: 'running' },
+    waiting_for_input: { events: [...INTERRUPTED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'running' },
+    'two questions': { events: [...INTERRUPTED, 'Result', 'UserMessage', 'StatusUpdate'], to: 'running' },
+    'paused, asked': { events: [...INTERRUPTED, 'UserMessage', 'StatusUpdate'], to: 'running' },
     'paused, in a turn': { events: [...INTERRUPTED, 'UserMessage', 'StatusUpdate'], to: 'running' },
     'paused, undecided': { events: [...SUPERSEDED, 'UserMessage', 'StatusUpdate'], to: 'running' },
     'paused, decided': { events: [...INTERRUPTED, 'UserMessage', 'StatusUpdate'], to: 'running' },
@@ -128,6 +152,8 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
     running: 'already_running',
     waiting_for_confirmation: 'waiting_for_confirmation',
     waiting_for_input: 'waiting_for_input',
+    'two questions': 'waiting_for_input',
+    'paused, asked': { events: ['StatusUpdate'], to: 'waiting_for_input' },
     'paused, in a turn': { events: ['StatusUpdate'], to: 'running' },
     'paused, undecided': { events: ['StatusUpdate'], to: 'waiting_for_confirmation' },
     'paused, decided': { events: ['StatusUpdate'], to: 'running' },
@@ -137,6 +163,8 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
     running: { events: ['Result', 'StatusUpdate'], to: 'paused' },
     waiting_for_confirmation: { events: ['Result', 'StatusUpdate'], to: 'paused' },
     waiting_for_input: { events: ['Result', 'StatusUpdate'], to: 'paused' },
+    'two questions': { events: ['Result', 'StatusUpdate'], to: 'paused' },
+    'paused, asked': { events: [], to: 'paused' },
     'paused, in a turn': { events: [], to: 'paused' },
     'paused, undecided': { events: [], to: 'paused' },
     'paused, decided': { events: [], to: 'paused' },
@@ -145,7 +173,9 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
     ...each(AT_REST, (from) => ({ events: [], to: from })),
     running: { events: ['Result', 'StatusUpdate'], to: 'paused' },
     waiting_for_confirmation: { events: [...SUPERSEDED, 'Result', 'StatusUpdate'], to: 'paused' },
-    waiting_for_input: { events: ['Result', 'StatusUpdate'], to: 'paused' },
+    waiting_for_input: { events: [...INTERRUPTED, 'Result', 'StatusUpdate'], to: 'paused' },
+    'two questions': { events: [...INTERRUPTED, 'Result', 'StatusUpdate'], to: 'paused' },
+    'paused, asked': { events: INTERRUPTED, to: 'paused' },
     'paused, in a turn': { events: INTERRUPTED, to: 'paused' },
     'paused, undecided': { events: SUPERSEDED, to: 'paused' },
     'paused, decided': { events: INTERRUPTED, to: 'paused' },
@@ -156,6 +186,9 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
     ...each(SITUATIONS, (from) => ({ events: ['ConfigUpdate'], to: statusIn(from) })),
     running: 'conversation_running',
     waiting_for_confirmation: 'conversation_running',
+    waiting_for_input: 'conversation_running',
+    'two questions': 'conversation_running',
+    'paused, asked': 'conversation_running',
     'paused, in a turn': 'conversation_running',
     'paused, undecided': 'conversation_running',
     'paused, decided': 'conversation_running',
@@ -183,8 +216,22 @@ const TABLE: Record<keyof typeof intentOf, Record<Situation, Outcome>> = {
     'paused, decided': 'already_decided',
   },
   'decide another request': each(SITUATIONS, () => 'nothing_pending'),
+  'ask the user': {
+    ...each(SITUATIONS, (from) => ({ events: [], to: statusIn(from) })),
+    running: { events: ['UserQuestion', 'StatusUpdate'], to: 'waiting_for_input' },
+  },
+  answer: {
+    ...each(SITUATIONS, () => 'question_not_found'),
+    waiting_for_input: { events: ['UserAnswer', 'ToolResult', 'StatusUpdate'], to: 'running' },
+    'two questions': { events: ['UserAnswer', 'ToolResult'], to: 'waiting_for_input' },
+    'paused, asked': { events: ['UserAnswer', 'ToolResult'], to: 'paused' },
+  },
+  'answer another question': each(SITUATIONS, () => 'question_not_found'),
   reject: {
     ...each(SITUATIONS, () => 'nothing_pending'),
+    waiting_for_input: { events: [...INTERRUPTED, 'Result', 'StatusUpdate'], to: 'idle' },
+    'two questions': { events: [...INTERRUPTED, 'Result', 'StatusUpdate'], to: 'idle' },
+    'paused, asked': { events: INTERRUPTED, to: 'paused' },
     waiting_for_confirmation: { events: [...DENIED, 'Result', 'StatusUpdate'], to: 'idle' },
     'paused, undecided': { events: DENIED, to: 'paused' },
   },
@@ -309,6 +356,53 @@ test('a message supersedes what waits for a decision: it is rejected, never appr
     expect(outcome[3]).toMatchObject({ type: 'Result', run_id: runId, stop_reason: 'superseded' })
     expect(folded(outcome, before)).toMatchObject({ openCalls: [], request: undefined })
   }
+})
+
+test('a message closes what the agent has asked: the result says that the user wrote instead of answering', () => {
+  for (const [from, error_type] of [
+    ['waiting_for_input', 'rejected'],
+    ['paused, asked', 'interrupted'],
+  ] as const) {
+    const before = inSituation(from)
+    const outcome = decide(before, intentOf.message) as EventDraft[]
+    expect(outcome.slice(0, 2)).toMatchObject([
+      { tool_use_id: 'a', error_type, output: expect.stringContaining('wrote a message instead of answering') },
+      { tool_use_id: 'b', error_type, output: expect.stringContaining('it did not run') },
+    ])
+    expect(folded(outcome, before)).toMatchObject({ openCalls: [], questions: [] })
+  }
+})
+
+describe('an answer', () => {
+  test('is the result of the call that asked, with what was not answered', () => {
+    const before = inSituation('waiting_for_input')
+    const [question] = before.questions
+    const more = { ...question!.questions[0]!, question: 'And "then"?' }
+    const state = { ...before, questions: [{ ...question!, questions: [...question!.questions, more] }] }
+    const outcome = decide(state, { ...intentOf.answer, answers: { 'Go on?': ['Yes', 'a\nb'] } }) as EventDraft[]
+    expect(outcome[1]).toMatchObject({
+      type: 'ToolResult',
+      tool_use_id: 'a',
+      run_id: runId,
+      is_error: false,
+      output: `User has answered your questions: "Go on?"="Yes, a\\nb", "And \\"then\\"?"=(not answered). You can now continue with the user's answers in mind.`,
+    })
+  })
+
+  test('continues the run that asked; the time until then does not count', () => {
+    const before = inSituation('waiting_for_input')
+    const after = folded(decide(before, intentOf.answer) as EventDraft[], { ...before, lastSeq: 1000 })
+    expect(after.run?.id).toBe(runId)
+    expect(after.run?.activeMs).toBe(before.run?.activeMs)
+    expect(Date.parse(after.run!.activeSince)).toBeGreaterThan(START_MS + 1000 * 1000)
+  })
+
+  test('in a pause leaves the rest of the turn for the next run', () => {
+    const before = inSituation('paused, asked')
+    const after = folded(decide(before, intentOf.answer) as EventDraft[], before)
+    expect(after).toMatchObject({ status: 'paused', questions: [], openCalls: [{ toolUseId: 'b' }] })
+    expect(decide(after, intentOf.run)).toMatchObject([{ status: 'running' }])
+  })
 })
 
 describe('a call of a paused turn', () => {

@@ -1,0 +1,23 @@
+/** Finds the calls of a turn that ask the user something. */
+import type { AskedQuestion } from '../contract/events/questions.ts'
+import type { Tool } from '../tools/tool.ts'
+import { readInput } from './tool-input.ts'
+
+/** A call whose result is the answer of the user. */
+export type AskingCall = { readonly toolUseId: string; readonly questions: readonly AskedQuestion[] }
+
+type OpenCall = { readonly toolUseId: string; readonly name: string; readonly input: unknown }
+
+/** A call with invalid input asks nothing: it runs, and its result says what is wrong. */
+export function askingCalls(
+  tools: ReadonlyMap<string, Tool>,
+  calls: readonly OpenCall[],
+  denials: ReadonlyMap<string, string>,
+): readonly AskingCall[] {
+  return calls.flatMap(({ toolUseId, name, input }) => {
+    const tool = tools.get(name)
+    if (!tool?.questions || denials.has(toolUseId)) return []
+    const read = readInput(tool, input)
+    return 'fault' in read ? [] : [{ toolUseId, questions: tool.questions(read.accepted) }]
+  })
+}

@@ -1,0 +1,61 @@
+/** The input of a tool call: whether the tool accepts it, and what the call would do. */
+import type { z } from 'zod'
+import { ComplexJson, parseUntrustedJson } from '../lib/json/untrusted-json.ts'
+import type { ToolAccess } from '../policy/tool-access.ts'
+import type { Tool } from '../tools/tool.ts'
+
+/** Enough for any sensible call, few enough that a hallucinated one does not flood the log. */
+const MAX_ISSUES = 10
+
+/**
+ * Parses the input for the tool, or returns why it is invalid. The gate and the run share this result: a call that
+ * needs no approval because it is invalid must not run.
+ */
+export function readInput(tool: Tool, input: unknown): { readonly accepted: unknown } | { readonly fault: string } {
+  if (typeof input === 'string') {
+    return { fault: `The arguments are not a JSON object: ${jsonFault(input)}. Send the call again with valid JSON.` }
+  }
+  const asSent = tool.input.safeParse(input)
+  const parsed = asSent.success ? asSent : tool.input.safeParse(withoutNulls(input))
+  return parsed.success
+    ? { accepted: parsed.data }
+    : { fault: `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}` }
+}
+
+/** Returns why a call of this tool would be refused; an unknown tool accepts nothing. */
+export function findFault(tool: Tool | undefined, input: unknown): string | undefined {
+  if (!tool) return 'There is no such tool.'
+  const read = readInput(tool, input)
+  return 'fault' in read ? read.fault : undefined
+}
+
+export function accessOf(tool: Tool | undefined, input: unknown): ToolAccess {
+  if (!tool || tool.harmless) return { kind: 'none' }
+  const read = readInput(tool, input)
+  if ('fault' in read) return { kind: 'none' }
+  return tool.access?.(read.accepted) ?? { kind: 'other' }
+}
+
+/** Many models write `null` for an omitted argument. */
+function withoutNulls(input: unknown): unknown {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- text was refused before, and nothing else is stored for a call
+  const entries = Object.entries(input as object)
+  return Object.fromEntries(entries.filter(([, value]) => value !== null))
+}
+
+function tellIssues(error: z.ZodError): string {
+  return error.issues
+    .slice(0, MAX_ISSUES)
+    .map((issue) => `${issue.path.length ? `${issue.path.join('.')}: ` : ''}${issue.message}`)
+    .join('; ')
+}
+
+function jsonFault(text: string): string {
+  try {
+    const value = parseUntrustedJson(text)
+    return `it is ${value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`}`
+  } catch (error) {
+    if (error instanceof ComplexJson) return `it ${error.message}`
+    return error instanceof Error ? error.message : String(error)
+  }
+}

@@ -1,0 +1,88 @@
+/** Questions to the user that a tool call asks: their events, and how clients list and answer them. */
+import { z } from 'zod'
+import { byEnvironment, byUser, Envelope, InRun } from './envelope.ts'
+import { Status } from './status.ts'
+
+/** Sizes of questions, in characters. */
+export const MAX_QUESTION_CHARS = 4000
+/** Questions of one call. */
+export const MAX_QUESTIONS = 4
+
+const MAX_ANSWER_CHARS = 10_000
+/** Chosen options of one question, and more than there can be. */
+const MAX_CHOICES = 20
+
+export const AskedQuestion = z
+  .object({
+    question: z.string(),
+    header: z.string().describe('The subject in a few characters, for a small display.'),
+    options: z.array(z.object({ label: z.string(), description: z.string() })),
+    multi_select: z.boolean().describe('Whether several options may be chosen.'),
+  })
+  .meta({ id: 'AskedQuestion' })
+export type AskedQuestion = z.infer<typeof AskedQuestion>
+
+const Answers = z
+  .record(z.string(), z.array(z.string()))
+  .describe(
+    'Labels of the chosen options, or other text, by the text of the question. Unanswered questions are absent.',
+  )
+export type Answers = z.infer<typeof Answers>
+
+export const UserQuestion = Envelope.extend({
+  ...byEnvironment,
+  ...InRun,
+  type: z.literal('UserQuestion'),
+  question_id: z.uuid(),
+  tool_use_id: z.string().describe('The call that asks. It has no result until the question is closed.'),
+  questions: z.array(AskedQuestion),
+})
+  .meta({ id: 'UserQuestion' })
+  .describe('The agent asks the user. Closed by a `UserAnswer`, or by the `ToolResult` of the call without one.')
+
+export const UserAnswer = Envelope.extend({
+  ...byUser,
+  ...InRun,
+  type: z.literal('UserAnswer'),
+  question_id: z.uuid(),
+  answers: Answers,
+}).meta({ id: 'UserAnswer' })
+
+export const PendingQuestions = z
+  .object({
+    items: z.array(
+      z.object({
+        question_id: z.uuid(),
+        tool_use_id: z.string(),
+        asked_at: z.iso.datetime(),
+        questions: z.array(AskedQuestion),
+      }),
+    ),
+  })
+  .meta({ id: 'PendingQuestions' })
+export type PendingQuestions = z.infer<typeof PendingQuestions>
+
+const AnswerText = z.string().max(MAX_ANSWER_CHARS).regex(/\S/, { error: 'must not be blank' })
+
+const MAX_KEYS = MAX_QUESTIONS * 2
+
+export const AnswerQuestion = z
+  .strictObject({
+    answers: z
+      .record(z.string().max(MAX_QUESTION_CHARS), z.union([AnswerText, z.array(AnswerText).min(1).max(MAX_CHOICES)]))
+      .refine((answers) => Object.keys(answers).length > 0, { error: 'must answer at least one question' })
+      .refine((answers) => Object.keys(answers).length <= MAX_KEYS, { error: `has more than ${MAX_KEYS} answers` })
+      .describe(
+        'By the text of the question, or by its index from 0: the label of an option, a list of labels, or any other text. A list of several needs `multi_select`. Questions that are left out stay unanswered.',
+      ),
+  })
+  .meta({
+    id: 'AnswerQuestion',
+    examples: [{ answers: { 'Which database should it use?': 'PostgreSQL', '1': ['Tests', 'Documentation'] } }],
+  })
+export type AnswerQuestion = z.infer<typeof AnswerQuestion>
+
+export const QuestionAnswered = z
+  .object({ status: Status, pending: z.int().nonnegative().describe('Number of questions that still wait.') })
+  .meta({ id: 'QuestionAnswered', examples: [{ status: 'running', pending: 0 }] })
+export type QuestionAnswered = z.infer<typeof QuestionAnswered>

@@ -1,0 +1,78 @@
+/**
+ * Decides the events of intents about questions to the user. Pure. It knows no tool: whatever call asks, the answer is
+ * stored together with the result of the call.
+ */
+import type { AskingCall } from '../../agent/asking-calls.ts'
+import type { ToolCall } from '../../agent/tool-calls.ts'
+import type { EventDraft } from '../../contract/events/event.ts'
+import type { Answers } from '../../contract/events/questions.ts'
+import { Problem } from '../../contract/problem.ts'
+import { inRun, toStatus } from '../state/drafts.ts'
+import type { State } from '../state/state.ts'
+import type { OpenQuestion } from './open-questions.ts'
+import { questionView } from './open-questions.ts'
+
+/** The loop has reached calls that ask the user, and has stopped. */
+export type AskUserIntent = {
+  kind: 'ask_user'
+  runId: string
+  asking: readonly (AskingCall & { readonly questionId: string })[]
+}
+/** `answers` fit the question. */
+export type AnswerIntent = { kind: 'answer'; questionId: string; answers: Answers }
+
+/** All calls of a turn that ask do so at once, before any call of the turn runs. */
+export function decideAskUser(state: State, { runId, asking }: AskUserIntent): EventDraft[] {
+  if (state.status !== 'running' || state.run?.id !== runId) return []
+  const asked = asking.map(({ questionId, toolUseId, questions }): EventDraft => {
+    const what = { question_id: questionId, tool_use_id: toolUseId, questions: [...questions] }
+    return { type: 'UserQuestion', source: 'environment', run_id: runId, ...what }
+  })
+  return [...asked, toStatus(state, 'waiting_for_input', 'user_question')]
+}
+
+/** The run continues after the last answer. One batch: after a crash the log has the answer and the result, or neither. */
+export function decideAnswer(state: State, { questionId, answers }: AnswerIntent): EventDraft[] | Problem {
+  const question = state.questions.find(({ id }) => id === questionId)
+  const call = state.openCalls.find(({ toolUseId }) => toolUseId === question?.toolUseId)
+  if (!question || !call) return questionNotFound()
+  const isLast = state.questions.length === 1
+  return [
+    { type: 'UserAnswer', source: 'user', ...inRun(state), question_id: questionId, answers },
+    answered(call, question, answers),
+    ...(isLast && state.status === 'waiting_for_input' ? [toStatus(state, 'running', 'answered')] : []),
+  ]
+}
+
+/** What a message does to a question. */
+export const UNANSWERED = 'superseded: the user wrote a message instead of answering the question'
+
+export function refuseRunWhileAsking({ questions }: State): Problem {
+  return new Problem('waiting_for_input', 'The agent has asked a question; answer it, or send a message.', {
+    details: { pending: questions.map(questionView) },
+  })
+}
+
+export const questionNotFound = () =>
+  new Problem('question_not_found', 'There is no question with this id; GET questions lists those that wait.')
+
+function answered({ toolUseId, runId }: ToolCall, question: OpenQuestion, answers: Answers): EventDraft {
+  return {
+    type: 'ToolResult',
+    source: 'environment',
+    ...(runId !== undefined && { run_id: runId }),
+    tool_use_id: toolUseId,
+    output: tellAnswers(question, answers),
+    is_error: false,
+    duration_ms: 0,
+  }
+}
+
+/** In the words that models know. Texts are quoted as JSON, so that none can pass for another question or answer. */
+function tellAnswers({ questions }: OpenQuestion, answers: Answers): string {
+  const pairs = questions.map(({ question }) => {
+    const own = Object.hasOwn(answers, question) ? answers[question] : undefined
+    return `${JSON.stringify(question)}=${own ? JSON.stringify(own.join(', ')) : '(not answered)'}`
+  })
+  return `User has answered your questions: ${pairs.join(', ')}. You can now continue with the user's answers in mind.`
+}
