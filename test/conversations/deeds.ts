@@ -11,6 +11,7 @@ export type Deed =
   | { kind: 'mode'; on: boolean }
   | { kind: 'wait'; ms: number }
   | { kind: 'decide'; use: number; allow: boolean }
+  | { kind: 'answer'; question: number }
   | { kind: 'run' | 'reject' | 'approve' | 'task' | 'cancel' }
 
 /** Each with how often it is chosen. */
@@ -20,13 +21,14 @@ export const DEEDS: { weight: number; arbitrary: fc.Arbitrary<Deed> }[] = [
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('mode' as const), on: fc.boolean() }) },
   { weight: 8, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(12) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('decide' as const), use: fc.nat(2), allow: fc.boolean() }) },
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant('answer' as const), question: fc.nat(2) }) },
   { weight: 8, arbitrary: fc.record({ kind: fc.constantFrom('run', 'run', 'approve', 'approve') }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('reject', 'task', 'cancel') }) },
 ]
 
 /** Throws the `Problem` it is refused with. */
 export async function carryOut(conversation: Conversation, deed: Deed): Promise<unknown> {
-  const { approvals, tasks } = conversation
+  const { approvals, questions, tasks } = conversation
   const [request] = approvals.pending().items
   switch (deed.kind) {
     case 'say':
@@ -50,6 +52,11 @@ export async function carryOut(conversation: Conversation, deed: Deed): Promise<
       })
     case 'cancel':
       return await tasks.cancel(conversation.state.tasks[0]?.id ?? uuid7())
+    case 'answer': {
+      const { items } = questions.pending()
+      const question = items[deed.question % Math.max(items.length, 1)]
+      return question && (await questions.answer(question.question_id, { '0': 'Yes' }))
+    }
     case 'decide': {
       const use = request?.tool_uses[deed.use % request.tool_uses.length]
       if (!request || !use) return undefined
@@ -59,3 +66,11 @@ export async function carryOut(conversation: Conversation, deed: Deed): Promise<
     }
   }
 }
+
+const OPTIONS = ['Yes', 'No'].map((label) => ({ label, description: '' }))
+
+/** A call of `AskUserQuestion`. */
+export const askCall = (question = 'Go on?') => ({
+  name: 'AskUserQuestion',
+  arguments: { questions: [{ question, header: 'Go on', options: OPTIONS }] },
+})

@@ -5,9 +5,10 @@ import { expect, test } from 'vitest'
 import type { Event, EventOf } from '../../src/contract/events/event.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import { hashInput } from '../../src/policy/permissions.ts'
+import { createAskUserQuestion } from '../../src/tools/ask-user-question.ts'
 import { effort } from '../support/patience.ts'
 import type { Deed } from './deeds.ts'
-import { carryOut, DEEDS } from './deeds.ts'
+import { askCall, carryOut, DEEDS } from './deeds.ts'
 import { call, eventsOf, only, setBench, tool, userText } from './fixtures.ts'
 import { mortalStore } from './mortal-store.ts'
 import { expectWholeTurns } from './wire.ts'
@@ -36,11 +37,12 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; 
   })
   const store = mortalStore()
   const script = Array.from({ length: 60 }, (_, turn) => {
-    return turn % 4 === 3
-      ? { text: 'So far.' }
+    if (turn % 4 === 3) return { text: 'So far.' }
+    return turn % 4 === 1
+      ? { calls: [call('Act', { n: turn * 3, ms: turn % 5 }), askCall(), askCall('And then?')] }
       : { calls: [0, 1, 2].map((at) => call('Act', { n: turn * 3 + at, ms: (turn + at) % 5 })), delay_ms: turn % 3 }
   })
-  await using bench = await setBench({ logs: store, script, tools: [act] })
+  await using bench = await setBench({ logs: store, script, tools: [act, createAskUserQuestion()] })
   store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create()
   live = await bench.manager.open(id)
@@ -54,6 +56,11 @@ async function play(plan: readonly (Deed | Luck)[]): Promise<{ events: Event[]; 
   const last = live
   // Else a run is stranded, or a message that asked for one.
   await expect.poll(() => last.state.status).not.toBe('running')
+  // The other half ends while it waits.
+  if (plan.length % 2) {
+    for (const _ of last.questions.pending().items) await carryOut(last, { kind: 'answer', question: 0 })
+    await expect.poll(() => last.state.status, { interval: 5 }).not.toBe('running')
+  }
   if (last.state.status === 'idle') expect(last.state.runRequestedAt).toBeLessThanOrEqual(last.state.readThrough)
   await last.pause({ interrupt: true })
   return { events: await eventsOf(last), begun, requests: bench.model.requests.map(({ body }) => body.messages) }
@@ -91,14 +98,28 @@ function expectMessagesRead(events: readonly Event[], { toolUseId, seq }: Begin)
 
 function expectOneResultPerCall(events: readonly Event[], begun: readonly Begin[]): void {
   const results = only(events, 'ToolResult')
-  for (const { tool_use_id } of only(events, 'ToolUse')) {
+  for (const { tool_use_id, name } of only(events, 'ToolUse')) {
     const own = results.filter((result) => result.tool_use_id === tool_use_id)
+    if (name === 'AskUserQuestion') {
+      expectAnswered(events, own)
+      continue
+    }
     expect(own, `results of ${tool_use_id}`).toHaveLength(1)
     const times = begun.filter(({ toolUseId }) => toolUseId === tool_use_id).length
     expect(times, `${tool_use_id} runs at most once`).toBeLessThanOrEqual(1)
     if (!own[0]!.is_error) expect(times, `${tool_use_id} has run`).toBe(1)
     if (times) expect(own[0]!.output).not.toContain('did not run')
   }
+}
+
+/** One answer makes a result, and nothing else does; the question is stored once. */
+function expectAnswered(events: readonly Event[], results: readonly EventOf<'ToolResult'>[]): void {
+  expect(results).toHaveLength(1)
+  const [{ tool_use_id, is_error }] = results as [EventOf<'ToolResult'>] // as it was expected on the line before
+  const asked = only(events, 'UserQuestion').filter((event) => event.tool_use_id === tool_use_id)
+  const answers = only(events, 'UserAnswer').filter(({ question_id }) => question_id === asked[0]?.question_id)
+  expect(asked.length, `questions of ${tool_use_id}`).toBeLessThanOrEqual(1)
+  expect(answers, `answers to ${tool_use_id}`).toHaveLength(is_error ? 0 : 1)
 }
 
 function expectExactRequests(events: readonly Event[], begun: readonly Begin[]): void {
@@ -110,7 +131,7 @@ function expectExactRequests(events: readonly Event[], begun: readonly Begin[]):
 }
 
 test('property: whatever is done in whatever order, no call begins unapproved or before a message is read, and each has one result', async () => {
-  const seen = { begun: 0, interrupted: 0, asked: 0 }
+  const seen = { begun: 0, interrupted: 0, asked: 0, answered: 0 }
   await fc.assert(
     fc.asyncProperty(deeds, async (plan) => {
       const { events, begun, requests } = await play(plan)
@@ -121,6 +142,7 @@ test('property: whatever is done in whatever order, no call begins unapproved or
       for (const messages of requests) expectWholeTurns(messages as Parameters<typeof expectWholeTurns>[0])
       seen.begun += begun.length
       seen.asked += only(events, 'PermissionRequest').length
+      seen.answered += only(events, 'UserAnswer').length
       seen.interrupted += only(events, 'ToolResult').filter((event) => event.error_type === 'interrupted').length
     }),
     { numRuns: effort(30, 1500) },

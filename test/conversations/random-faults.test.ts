@@ -11,9 +11,10 @@ import { follow } from '../../src/events/event-feed.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
 import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 import { readAll } from '../events/fixtures.ts'
+import { createAskUserQuestion } from '../../src/tools/ask-user-question.ts'
 import { effort } from '../support/patience.ts'
 import type { Deed } from './deeds.ts'
-import { carryOut, DEEDS } from './deeds.ts'
+import { askCall, carryOut, DEEDS } from './deeds.ts'
 import { call, only, setBench, tool, userText } from './fixtures.ts'
 import type { Fault } from './mortal-store.ts'
 import { mortalStore } from './mortal-store.ts'
@@ -83,12 +84,19 @@ async function play(plan: readonly Step[]): Promise<Outcome[]> {
     return { output: 'acted' }
   })
   const script = Array.from({ length: 150 }, (_, turn) => {
+    if (turn % 6 === 4) return { calls: [call('Act', { n: turn, ms: 1 }), askCall()] }
     return turn % 3 === 2
       ? { text: 'So far.' }
       : { calls: [0, 1].map((n) => call('Act', { n: turn * 2 + n, ms: (turn + n) % 4 })), delay_ms: turn % 3 }
   })
   const deps = { onLogOpened: reader.attach }
-  await using bench = await setBench({ logs: store, deps, script, tools: [act], maxRuns: MAX_RUNS })
+  await using bench = await setBench({
+    logs: store,
+    deps,
+    script,
+    tools: [act, createAskUserQuestion()],
+    maxRuns: MAX_RUNS,
+  })
   store.home.directory = join(bench.dataDir, 'sessions')
   const ids: string[] = []
   for (let i = 0; i < CONVERSATIONS; i++) ids.push(await bench.create({ resume_on_start: i === 0 }))
@@ -138,6 +146,9 @@ function expectWhole({ events, seen }: Outcome): void {
     'no gap',
   ).toEqual(events.map((_, i) => i + 1))
   expect(seen, 'a reader sees each event once, in order').toEqual(events.map(({ seq }) => seq))
+  const asked = new Map(only(events, 'UserQuestion').map((event) => [event.question_id, event.tool_use_id]))
+  const answered = only(events, 'UserAnswer').map(({ question_id }) => asked.get(question_id))
+  expect(new Set(answered).size, 'one answer for each question').toBe(answered.length)
   for (const { tool_use_id } of only(events, 'ToolUse')) {
     const results = only(events, 'ToolResult').filter((event) => event.tool_use_id === tool_use_id)
     const isOpen = state.openCalls.some((open) => open.toolUseId === tool_use_id)

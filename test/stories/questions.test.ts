@@ -80,12 +80,14 @@ test('a question is there after a kill and after a stop, and its first answer is
     await answer(id, question_id, { '0': ['SQLite', 'PostgreSQL (Recommended)'] }),
     await answer(id, question_id, { '0': 'SQLite', 'Which database?': 'SQLite' }),
     await answer(id, question_id, { '0': ' ' }),
+    await answer(id, question_id, { '0': 1 }),
+    await answer(id, question_id, []),
     await answer(id, question_id, {}),
   ]
   expect(refusals.map(({ status, body }) => [status, body.error])).toEqual([
     [409, 'waiting_for_input'],
     [404, 'question_not_found'],
-    ...Array.from({ length: 6 }, () => [400, 'invalid_request']),
+    ...Array.from({ length: 8 }, () => [400, 'invalid_request']),
   ])
   expect(refusals[0]!.body.details.pending).toEqual(asked)
   expect(refusals[2]!.body).toMatchObject({
@@ -295,7 +297,6 @@ test('a question needs no permission in any mode; what else the turn does is dec
   expect(request.tool_uses.map(({ name }: { name: string }) => name)).toEqual(['Bash', 'Bash'])
   await call('POST', id, '/approve', { request_id: request.request_id })
   await settled(id, 'waiting_for_input')
-  await server.restart('SIGKILL')
   for (const { question_id } of await pending(id)) await answer(id, question_id, { '0': 'yes' })
   await settled(id, 'idle')
   expect((await results(id)).map(({ is_error }) => is_error)).toEqual([false, false, false, false])

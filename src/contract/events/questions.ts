@@ -69,7 +69,12 @@ const MAX_KEYS = MAX_QUESTIONS * 2
 export const AnswerQuestion = z
   .strictObject({
     answers: z
-      .record(z.string().max(MAX_QUESTION_CHARS), z.union([AnswerText, z.array(AnswerText).min(1).max(MAX_CHOICES)]))
+      .record(
+        z.string().max(MAX_QUESTION_CHARS),
+        z.union([AnswerText, z.array(AnswerText).min(1).max(MAX_CHOICES)], {
+          error: 'must be texts, or lists of texts',
+        }),
+      )
       .refine((answers) => Object.keys(answers).length > 0, { error: 'must answer at least one question' })
       .refine((answers) => Object.keys(answers).length <= MAX_KEYS, { error: `has more than ${MAX_KEYS} answers` })
       .describe(

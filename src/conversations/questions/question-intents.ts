@@ -56,12 +56,17 @@ export function refuseRunWhileAsking({ questions }: State): Problem {
 export const questionNotFound = () =>
   new Problem('question_not_found', 'There is no question with this id; GET questions lists those that wait.')
 
-function answered({ toolUseId, runId }: ToolCall, question: OpenQuestion, answers: Answers): EventDraft {
+function answered(
+  { toolUseId, runId, isChanged, input }: ToolCall,
+  question: OpenQuestion,
+  answers: Answers,
+): EventDraft {
   return {
     type: 'ToolResult',
     source: 'environment',
     ...(runId !== undefined && { run_id: runId }),
     tool_use_id: toolUseId,
+    ...(isChanged && { ran_input: input }),
     output: tellAnswers(question, answers),
     is_error: false,
     duration_ms: 0,

@@ -86,6 +86,7 @@ const Meta = z.object({
   questions: z
     .array(z.object({ id: z.string(), toolUseId: z.string(), askedAt: z.string(), questions: z.array(AskedQuestion) }))
     .default([]),
+  holdsCalls: z.boolean().default(false),
   // Missing in files of earlier versions, which had no network requests.
   networkRequests: z.array(z.object({ id: z.string(), host: z.string(), port: z.number() })).default([]),
   runRequestedAt: z.number(),

@@ -82,7 +82,7 @@ function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], s
  */
 export function decideRecover(state: State, { why, newRunId, now }: RecoverIntent): EventDraft[] {
   const lost = [...endOfLostJobs(state), ...denyLeftRequests(state.networkRequests)]
-  if (isWaiting(state.status) || isUndecided(state) || state.questions.length > 0 || isHeldBack(state)) return lost
+  if (isWaiting(state.status) || isUndecided(state) || isHeldBack(state)) return lost
   // Calls run one at a time, in order: of those without a result, only the first can have begun.
   const answered = state.openCalls.map((call, at) => answer(call, 'interrupted', at ? NOT_BEGUN_AT_STOP : CUT_OFF))
   if (state.status !== 'running') return [...lost, ...answered]
@@ -107,5 +107,6 @@ const LOG_FAILED: RunFailure = {
   retryable: true,
 }
 
-/** True if the calls were decided while paused and none has run since. */
-const isHeldBack = ({ status, request }: State) => status !== 'running' && request !== undefined && !request.isReleased
+/** True if the calls wait for an answer, or were decided or answered while paused, and none has run since. */
+const isHeldBack = ({ status, request, holdsCalls }: State) =>
+  status !== 'running' && (holdsCalls || (request !== undefined && !request.isReleased))

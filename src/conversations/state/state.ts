@@ -78,6 +78,8 @@ export type State = {
   readonly request: OpenRequest | undefined
   /** Questions that wait for the user, each of an open call. */
   readonly questions: readonly OpenQuestion[]
+  /** True after questions were asked until the run continues: no call of the turn has begun. */
+  readonly holdsCalls: boolean
   /** The output of the last successful call of each tool in `TOOLS_KEPT_IN_LOG`. */
   readonly lastOutputs: Readonly<Record<string, unknown>>
   /** Open tasks, in the order of posting. */
@@ -116,6 +118,7 @@ export const EMPTY_STATE: State = {
   openCalls: [],
   request: undefined,
   questions: [],
+  holdsCalls: false,
   lastOutputs: {},
   tasks: [],
   networkRequests: [],
@@ -165,6 +168,7 @@ export function fold(state: State, event: Event): State {
     case 'PermissionDecision':
       return afterDecision(next, event)
     case 'UserQuestion':
+      return { ...next, questions: questionsAfter(state.questions, event), holdsCalls: true }
     case 'UserAnswer':
       return { ...next, questions: questionsAfter(state.questions, event) }
     case 'StatusUpdate': {
@@ -172,7 +176,8 @@ export function fold(state: State, event: Event): State {
       const run = runAfter(state.run, state.status, event)
       const request = status === 'running' ? releasedRequest(state.request) : state.request
       const repeats = run?.id === state.run?.id ? state.repeats : NO_REPEATS
-      return { ...next, status, reason, run, request, repeats, tasks: tasksInRun(state.tasks, run?.id) }
+      const holdsCalls = state.holdsCalls && status !== 'running'
+      return { ...next, status, reason, run, request, holdsCalls, repeats, tasks: tasksInRun(state.tasks, run?.id) }
     }
     case 'TaskUpdate':
       return { ...next, postedKeys: withPostedKey(state.postedKeys, event), tasks: tasksAfter(state.tasks, event) }
@@ -259,7 +264,8 @@ function afterResult(state: State, event: EventOf<'ToolResult'>): State {
   const openCalls = state.openCalls.filter((call) => call.toolUseId !== event.tool_use_id)
   const request = openCalls.length ? state.request : undefined
   const questions = questionsAfterResult(state.questions, event.tool_use_id)
-  return { ...state, openCalls, request, questions, lastOutputs: outputsAfter(state, event) }
+  const holdsCalls = state.holdsCalls && openCalls.length > 0
+  return { ...state, openCalls, request, questions, holdsCalls, lastOutputs: outputsAfter(state, event) }
 }
 
 /** Returns the call as it will run: with the input from the decision. */

@@ -373,6 +373,15 @@ test('a message closes what the agent has asked: the result says that the user w
   }
 })
 
+test('what waits for an answer, or was answered while paused, is left alone by a recovery: it has not begun', () => {
+  const before = inSituation('paused, asked')
+  expect(decide(before, intentOf.recover)).toEqual([])
+  const ready = folded(decide(before, intentOf.answer) as EventDraft[], before)
+  expect(decide(ready, intentOf.recover)).toEqual([])
+  const begun = folded([status('running', 'paused'), status('paused', 'running')], ready)
+  expect(typesOf(decide(begun, intentOf.recover)), 'but not what may have begun since').toEqual(['ToolResult'])
+})
+
 describe('an answer', () => {
   test('is the result of the call that asked, with what was not answered', () => {
     const before = inSituation('waiting_for_input')

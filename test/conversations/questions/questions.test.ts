@@ -1,0 +1,148 @@
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Conversation } from '../../../src/conversations/conversation.ts'
+import { readSnapshot, writeSnapshot } from '../../../src/conversations/registry/snapshot.ts'
+import type { ScriptedTurn } from '../../../src/llm/scripted/script.ts'
+import { createAskUserQuestion } from '../../../src/tools/ask-user-question.ts'
+import type { Bench } from '../fixtures.ts'
+import { call, eventsOf, only, openStorage, setBench, tool, userText } from '../fixtures.ts'
+import { askCall } from '../deeds.ts'
+import { mortalStore } from '../mortal-store.ts'
+
+const ACT = tool('Act', () => ({ output: 'acted' }))
+
+type Scene = AsyncDisposable & { bench: Bench; id: string; conversation: () => Promise<Conversation> }
+
+async function setScene(turns: ScriptedTurn[], fields: object = {}): Promise<Scene & { crash: () => Promise<void> }> {
+  const store = mortalStore()
+  const bench = await setBench({ logs: store, script: turns, tools: [ACT, createAskUserQuestion()] })
+  store.home.directory = join(bench.dataDir, 'sessions')
+  const id = await bench.create(fields)
+  return {
+    bench,
+    id,
+    conversation: () => bench.manager.open(id),
+    crash: () => bench.restart({ kill: true, between: store.die }),
+    [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose](),
+  }
+}
+
+const settled = (conversation: Conversation, status: string) =>
+  expect.poll(() => conversation.state.status, { interval: 5 }).toBe(status)
+
+async function ask({ conversation }: Scene): Promise<Conversation> {
+  const opened = await conversation()
+  await opened.post(userText('go', true))
+  await settled(opened, 'waiting_for_input')
+  return opened
+}
+
+const answerAll = async ({ questions }: Conversation, text = 'Yes') => {
+  for (const { question_id } of questions.pending().items) await questions.answer(question_id, { '0': text })
+}
+
+const DONE: ScriptedTurn = { text: 'Done.' }
+
+test('the time that a question waits does not count for the limit of the run', async () => {
+  await using scene = await setScene([{ calls: [askCall()] }, DONE], { max_seconds_per_run: 1.5 })
+  const conversation = await ask(scene)
+  await sleep(1600)
+  await answerAll(conversation)
+  await settled(conversation, 'idle')
+  expect(only(await eventsOf(conversation), 'Result')).toMatchObject([{ stop_reason: 'completed' }])
+})
+
+test('a call with invalid questions asks nothing: the model learns why, in its place among the others', async () => {
+  const wrong = call('AskUserQuestion', { questions: [] })
+  await using scene = await setScene([{ calls: [wrong, askCall(), call('Act')] }, DONE])
+  const conversation = await ask(scene)
+  expect(conversation.questions.pending().items).toHaveLength(1)
+  await answerAll(conversation)
+  await settled(conversation, 'idle')
+  const read = scene.bench.model.requests.at(-1)!.body.messages.filter(({ role }) => role === 'tool')
+  expect(read.map(({ content }) => String(content))).toEqual([
+    expect.stringContaining('do not fit AskUserQuestion'),
+    expect.stringContaining('"Go on?"="Yes"'),
+    'acted',
+  ])
+})
+
+test('as many questions as a turn can have are asked, listed over a crash, and closed by a message', async () => {
+  const calls = Array.from({ length: 128 }, (_, n) => askCall(`${n} ${'x'.repeat(3900)}`))
+  await using scene = await setScene([{ calls }, DONE])
+  const before = await ask(scene)
+  const { items } = before.questions.pending()
+  expect(items).toHaveLength(128)
+  await before.questions.answer(items[100]!.question_id, { '0': 'first' })
+  await scene.crash()
+  const conversation = await scene.conversation()
+  expect(conversation.questions.pending().items).toEqual(items.filter((_, at) => at !== 100))
+  await conversation.post(userText('too many', true))
+  await settled(conversation, 'idle')
+  const events = await eventsOf(conversation)
+  expect(only(events, 'UserAnswer')).toHaveLength(1)
+  expect(only(events, 'ToolResult')).toHaveLength(128)
+})
+
+test('a snapshot of the state has the questions; one of an earlier version has none', async () => {
+  await using scene = await setScene([{ calls: [askCall()] }, DONE])
+  const { state } = await ask(scene)
+  const storage = await openStorage(scene.bench.dataDir)
+  await writeSnapshot(storage, state)
+  expect((await readSnapshot(storage, scene.id))?.questions).toEqual(state.questions)
+  const { questions: _, ...earlier } = state
+  await storage.conversation(scene.id).writeSnapshot({ format: 1, ...earlier })
+  expect((await readSnapshot(storage, scene.id))?.questions).toEqual([])
+})
+
+test('any tool can ask: the answer is the result of its call, and the tool does not run', async () => {
+  const ran: unknown[] = []
+  const asked = [{ question: 'Sure?', header: '', options: [], multi_select: false }]
+  const tools = [
+    tool('Other', (input) => ({ output: ran.push(input) }), { input: z.looseObject({}), questions: () => asked }),
+  ]
+  await using bench = await setBench({ script: [{ calls: [call('Other')] }, DONE], tools })
+  const conversation = await bench.converse()
+  await conversation.post(userText('go', true))
+  await settled(conversation, 'waiting_for_input')
+  await answerAll(conversation, 'of course')
+  await settled(conversation, 'idle')
+  expect(only(await eventsOf(conversation), 'ToolResult')).toMatchObject([
+    { is_error: false, output: expect.stringContaining('"Sure?"="of course"') },
+  ])
+  expect(ran).toEqual([])
+})
+
+test('two answers at the same moment: one counts', async () => {
+  await using scene = await setScene([{ calls: [askCall()] }, DONE])
+  const conversation = await ask(scene)
+  const { question_id } = conversation.questions.pending().items[0]!
+  const outcomes = await Promise.allSettled(
+    ['A', 'B', 'A', 'B'].map((text) => conversation.questions.answer(question_id, { '0': text })),
+  )
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected'])
+  expect(outcomes[1]).toMatchObject({ reason: { code: 'already_answered' } })
+  await settled(conversation, 'idle')
+  expect(only(await eventsOf(conversation), 'UserAnswer')).toHaveLength(1)
+})
+
+test('a fork closes what the original still asks', async () => {
+  await using scene = await setScene([{ calls: [askCall()] }, DONE])
+  const original = await ask(scene)
+  const [question] = only(await eventsOf(original), 'UserQuestion')
+  for (const at_seq of [undefined, question!.seq]) {
+    const { id } = await scene.bench.manager.fork(scene.id, {
+      workdir: 'share',
+      ...(at_seq !== undefined && { at_seq }),
+    })
+    const fork = await scene.bench.manager.open(id)
+    expect(fork.questions.pending().items).toEqual([])
+    expect(fork.state).toMatchObject({ status: 'paused', openCalls: [] })
+    await expect(fork.questions.answer(question!.question_id, { '0': 'Yes' })).rejects.toMatchObject({
+      code: 'question_closed',
+    })
+  }
+  expect(original.questions.pending().items).toHaveLength(1)
+})
