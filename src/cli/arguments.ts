@@ -1,6 +1,6 @@
 /** Reads the command line: which command, with which options. Knows the usage text, and runs nothing. */
 import { parseArgs } from 'node:util'
-import { nearestName } from '../config/nearest-name.ts'
+import { nearestName } from '../contract/nearest-name.ts'
 
 export const USAGE = `agent-server: hosts AI agents behind REST and Server-Sent Events
 

@@ -2,6 +2,7 @@
  * The error catalogue: every code that a client can receive, its HTTP status, and how an error is thrown and returned.
  */
 import { z } from 'zod'
+import { nearestName } from './nearest-name.ts'
 
 /** Code -> HTTP status. A code is never renamed; its message says what to do. */
 export const PROBLEMS = {
@@ -122,7 +123,15 @@ export class Problem extends Error {
 /** What is invalid in a field: where and why, without any text of the client. */
 export type IssueDescription = { readonly path: string; readonly message: string }
 
-type Issue = { readonly code?: string; readonly path: readonly PropertyKey[]; readonly message: string }
+type Issue = {
+  readonly code?: string
+  readonly path: readonly PropertyKey[]
+  readonly message: string
+  /** Of `unrecognized_keys`. */
+  readonly keys?: readonly string[]
+  /** Of `invalid_union`: what is wrong for each of its types. */
+  readonly errors?: readonly (readonly Issue[])[]
+}
 
 /** The names below these fields are the client's own, and may be a secret in the wrong place. */
 const FIELDS_OF_FREE_NAMES = new Set<PropertyKey>([
@@ -135,16 +144,31 @@ const FIELDS_OF_FREE_NAMES = new Set<PropertyKey>([
 ])
 
 /** `fields`: the existing fields at `root`, if they are known. */
-export function describeIssue(
-  issue: Issue | z.core.$ZodIssue,
-  root: readonly string[],
-  fields: readonly string[] = [],
-): IssueDescription {
+export function describeIssue(given: Issue, root: readonly string[], fields: readonly string[] = []): IssueDescription {
+  const issue = innermost(given)
   const free = issue.path.findIndex((name) => FIELDS_OF_FREE_NAMES.has(name))
   const path = free < 0 ? issue.path : issue.path.slice(0, free + 1)
-  const known =
-    path.length === 0 && fields.length > 0 ? `the fields are ${fields.join(', ')}` : '/docs lists the fields'
-  // Zod's own sentence quotes the unknown names.
-  const message = issue.code === 'unrecognized_keys' ? `has an unknown field; ${known}` : issue.message
+  const message =
+    issue.code === 'unrecognized_keys' ? unknownFields(issue, path.length === 0 ? fields : []) : unionText(issue)
   return { path: [...root, ...path].map(String).join('.'), message }
+}
+
+/** Zod's own sentence quotes the unknown names. This one has only names that exist. */
+function unknownFields({ keys = [] }: Issue, fields: readonly string[]): string {
+  if (fields.length === 0) return 'has an unknown field; /docs lists the fields'
+  const meant = new Set(keys.map((name) => nearestName(name, fields)).filter((name) => name !== undefined))
+  if (meant.size > 0) return `has an unknown field; did you mean ${[...meant].join(', ')}?`
+  return `has an unknown field; the fields are ${fields.join(', ')}`
+}
+
+/** Of a value that fits none of several types: what is wrong inside the type that it fits best, if that is known. */
+function innermost(issue: Issue): Issue {
+  const inner = issue.errors?.map(([first]) => first).find((first) => first !== undefined && first.path.length > 0)
+  return inner ? innermost({ ...inner, path: [...issue.path, ...inner.path] }) : issue
+}
+
+function unionText({ errors = [], message }: Issue): string {
+  if (message !== 'Invalid input') return message
+  const reasons = new Set(errors.flatMap(([first]) => (first ? [unionText(first)] : [])))
+  return [...reasons].join(', or ') || message
 }

@@ -117,8 +117,9 @@ function invalidRequest(
 ): Problem {
   const schema = routeOptions.schema?.[context]
   const fields = schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
-  const issues = validation.slice(0, MAX_ISSUES).map(({ instancePath, keyword, message }) => {
-    const issue = { code: keyword, path: instancePath.split('/').filter(Boolean), message: message ?? 'is not valid' }
+  const issues = validation.slice(0, MAX_ISSUES).map(({ instancePath, keyword, message, params }) => {
+    const path = instancePath.split('/').filter(Boolean)
+    const issue = { ...params, code: keyword, path, message: message ?? 'is not valid' }
     return describeIssue(issue, [context], fields)
   })
   const later = validation.flatMap(laterFields)

@@ -97,6 +97,19 @@ describe('a body that is not JSON, or has an unknown field, is 400', () => {
   })
 })
 
+describe('a field of the wrong type is 400, and the answer says what it must be:', () => {
+  test.each(table(takesJson))('%s', async (_, one) => {
+    const valid = validBody(one)
+    if (typeof valid !== 'object' || valid === null) return
+    for (const wrong of [-0.5, 'no-such-value', [{}], { 'no such field': 1 }]) {
+      for (const name of Object.keys(valid)) {
+        const answer = await ask(one, pathOf(one), { ...valid, [name]: wrong })
+        expect(answer.text, name).not.toMatch(/Invalid input"|Invalid input;/)
+      }
+    }
+  })
+})
+
 describe('an invalid id is 400:', () => {
   test.each(table(({ path }) => path.includes('{id}')))('%s', async (_, one) => {
     expectDocumented(one, await ask(one, pathOf(one, 'not-an-id'), validBody(one)), 400)

@@ -364,3 +364,27 @@ test('llm_config.extra_body has 256 KiB at most, in a create and in an update', 
   expect(refusal.text).toContain('llm_config.extra_body: has more than 256 KiB')
   expectProblem(await http.call('PUT', `/conversations/${id}/config`, llm(270_000)), 400, 'invalid_request')
 })
+
+describe('a body with a mistake', () => {
+  const refusal = async (body: unknown) => {
+    await using http = await setHttp()
+    const answer = await http.call('POST', '/conversations', body)
+    expectProblem(answer, 400, 'invalid_request')
+    return answer.body.message as string
+  }
+
+  test('in the name of a field says what was probably meant, and repeats nothing', async () => {
+    expect(await refusal({ permision_mode: 'plan' })).toBe('body: has an unknown field; did you mean permission_mode?')
+    expect(await refusal({ [SECRET]: 1 })).toContain('the fields are id, title')
+    expect(await refusal({ [SECRET]: 1 })).not.toContain(SECRET)
+    expect(await refusal({ llm_config: { model: 'm', temprature: 1 } })).toContain('did you mean temperature?')
+  })
+
+  test('in a value that may have several types says what each must be', async () => {
+    const presets = 'expected one of "default"|"minimal"|"claude"|"openhands"'
+    expect(await refusal({ tools: 'claud' })).toContain(
+      `expected array, received string, or Invalid option: ${presets}`,
+    )
+    expect(await refusal({ tools: [1] })).toBe('body.tools.0: Invalid input: expected string, received number')
+  })
+})
