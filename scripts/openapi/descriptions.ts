@@ -38,6 +38,9 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'Replaces all three lists. The rules apply to calls that have not begun; calls that wait still need a decision.',
   approve: 'Allows all waiting calls of the request that was shown, and continues the run.',
   reject: 'Denies all waiting calls. The agent reads the reason in the next run. The body can be empty.',
+  listQuestions: 'Returns the questions that the agent has asked and that wait for an answer.',
+  answerQuestion:
+    'Answers the questions of one call. The first answer is the result of the call; after the last one, the run continues.',
   listNetworkRequests: 'Returns the connections of commands that wait for a decision.',
   decideNetworkRequest: 'Allows or refuses one waiting connection, and with `remember` all later ones to that host.',
   runCommand:
@@ -99,6 +102,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   command_id: 'Id of the command.',
   event_id: 'Id of the event.',
   request_id: 'Id of the request that waits for a decision.',
+  question_id: 'Id of the question that waits for an answer.',
   session_id: 'Name of the shell session.',
   task_id: 'Id of the task.',
   key_id: 'Id of the API key.',

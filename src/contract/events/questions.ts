@@ -64,17 +64,16 @@ export type PendingQuestions = z.infer<typeof PendingQuestions>
 
 const AnswerText = z.string().max(MAX_ANSWER_CHARS).regex(/\S/, { error: 'must not be blank' })
 
+const AnswerValue = z
+  .union([AnswerText, z.array(AnswerText).min(1).max(MAX_CHOICES)], { error: 'must be texts, or lists of texts' })
+  .meta({ id: 'AnswerValue' })
+
 const MAX_KEYS = MAX_QUESTIONS * 2
 
 export const AnswerQuestion = z
   .strictObject({
     answers: z
-      .record(
-        z.string().max(MAX_QUESTION_CHARS),
-        z.union([AnswerText, z.array(AnswerText).min(1).max(MAX_CHOICES)], {
-          error: 'must be texts, or lists of texts',
-        }),
-      )
+      .record(z.string().max(MAX_QUESTION_CHARS), AnswerValue)
       .refine((answers) => Object.keys(answers).length > 0, { error: 'must answer at least one question' })
       .refine((answers) => Object.keys(answers).length <= MAX_KEYS, { error: `has more than ${MAX_KEYS} answers` })
       .describe(

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Conversation } from '../../../src/conversations/conversation.ts'
@@ -44,15 +43,6 @@ const answerAll = async ({ questions }: Conversation, text = 'Yes') => {
 }
 
 const DONE: ScriptedTurn = { text: 'Done.' }
-
-test('the time that a question waits does not count for the limit of the run', async () => {
-  await using scene = await setScene([{ calls: [askCall()] }, DONE], { max_seconds_per_run: 1.5 })
-  const conversation = await ask(scene)
-  await sleep(1600)
-  await answerAll(conversation)
-  await settled(conversation, 'idle')
-  expect(only(await eventsOf(conversation), 'Result')).toMatchObject([{ stop_reason: 'completed' }])
-})
 
 test('a call with invalid questions asks nothing: the model learns why, in its place among the others', async () => {
   const wrong = call('AskUserQuestion', { questions: [] })
