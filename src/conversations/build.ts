@@ -35,6 +35,7 @@ import { ConversationShells } from './exec/conversation-shells.ts'
 import { ConversationFiles } from './files/files.ts'
 import { ConversationNetwork } from './network.ts'
 import { MetricsRecorder } from './runs/metrics-recorder.ts'
+import { createAskUser } from './questions/ask-user.ts'
 import { Questions } from './questions/questions.ts'
 import { LiveState } from './state/live-state.ts'
 import { ConversationRules } from './permission-rules.ts'
@@ -211,6 +212,7 @@ function buildToolCalls(
   redactor: Redactor,
   { shells, network }: Pick<BuiltExecution, 'shells' | 'network'>,
 ): ToolCalls {
+  const ask = createAskUser({ log, runId: () => state.current.run?.id, redact: redactor.redact })
   return createToolCalls({
     tools: deps.exec.createTools(state.current.settings.tools, {
       shells: {
@@ -227,7 +229,7 @@ function buildToolCalls(
       sealer: own.sealer,
       redact: redactor.redactInSlices,
     }),
-    context: () => ({ conversationId: id, workdir: workdir() }),
+    context: () => ({ conversationId: id, workdir: workdir(), ask }),
     redactor,
     emit: async (drafts) => void (await log.append(drafts)),
     adviceFor: (result) => adviceFor(state.current.repeats, result, state.current.openCalls),

@@ -1,8 +1,16 @@
 /** The interface of a tool (MCP form): its description, its input, and its outcomes. */
 import type { z } from 'zod'
-import type { AskedQuestion } from '../contract/events/questions.ts'
+import type { Answers, AskedQuestion } from '../contract/events/questions.ts'
 import type { ToolErrorType } from '../contract/events/status.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
+
+/** Questions that a call asks while it runs. */
+export type LiveQuestions = {
+  readonly toolUseId: string
+  /** With different texts. */
+  readonly questions: readonly AskedQuestion[]
+  readonly signal: AbortSignal
+}
 
 export type ToolContext = {
   readonly conversationId: string
@@ -11,6 +19,11 @@ export type ToolContext = {
   /** Aborted when the call must end now; the tool then ends everything it started and returns `interrupted`. */
   readonly signal: AbortSignal
   /** Shows output while the tool is still running, piece by piece; transient. */
+  /**
+   * Asks the user, for a tool that learns only while it runs what it has to ask. The status stays `running`. Resolves to
+   * undefined when nobody will answer any more: the signal was aborted, or the conversation ends.
+   */
+  readonly ask: (asked: LiveQuestions) => Promise<Answers | undefined>
   readonly onOutput: (stream: 'stdout' | 'stderr', text: string) => void
 }
 

@@ -5,6 +5,7 @@ import { setStage } from '../support/agent.ts'
 import { PATIENCE_S } from '../support/patience.ts'
 import { connect } from '../support/socket.ts'
 import type { SocketClient } from '../support/socket.ts'
+import { subscribe } from '../support/stream.ts'
 
 const DATABASE = {
   question: 'Which database?',
@@ -158,6 +159,7 @@ const asker = (socket: SocketClient) => async (frame: object) => {
 
 test('over a WebSocket the same: the first of two clients answers, the other one learns that, both see it', async () => {
   const id = await stage.create({ tools: 'claude' })
+  const firehose = await subscribe(server.url, '/firehose?types=UserQuestion,UserAnswer')
   const sockets = await Promise.all([1, 2].map(() => connect(server.url, `/conversations/${id}/ws`)))
   const [first, second] = sockets.map(asker)
   await first!({ type: 'message', message: { role: 'user', content: 'one' }, run: true })
@@ -173,6 +175,8 @@ test('over a WebSocket the same: the first of two clients answers, the other one
   })
   const outcomes = await Promise.all([first!(say({ '0': 'SQLite' })), second!(say({ '0': 'Oracle' }))])
   expect(new Set(outcomes.map(({ of, error }) => of ?? error))).toEqual(new Set(['answer', 'already_answered']))
+  await firehose.until(({ event, data }) => event === 'UserAnswer' && data.question_id === question_id)
+  firehose.close()
   for (const socket of sockets) {
     await socket.until(({ type }) => type === 'Result')
     expect(socket.frames.filter(({ type }) => type === 'UserAnswer')).toMatchObject([{ question_id }])

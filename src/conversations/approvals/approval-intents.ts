@@ -4,7 +4,7 @@ import type { AskedToolUse, Decision, ToolDecision } from '../../contract/permis
 import { Problem } from '../../contract/problem.ts'
 import { decideCalls, undecidedCalls } from './open-request.ts'
 import { answer, answerOpenCalls, denials, isWaiting, result, startForUnread, toStatus } from '../state/drafts.ts'
-import { UNANSWERED } from '../questions/question-intents.ts'
+import { isAskedBefore, UNANSWERED } from '../questions/question-intents.ts'
 import type { State } from '../state/state.ts'
 import { rememberedRules } from './remembered-rules.ts'
 import { endOfCurrentTask } from '../tasks/task-intents.ts'
@@ -53,7 +53,7 @@ export function decidePermission(state: State, { requestId, decisions }: DecideI
  * whole.
  */
 export function decideReject(state: State, { reason, newRunId, now }: RejectIntent): EventDraft[] | Problem {
-  if (!isUndecided(state) && state.questions.length === 0) return nothingPending()
+  if (!isUndecided(state) && !isAskedBefore(state)) return nothingPending()
   const results = answerOpenCalls(state, 'rejected', denialMessage(reason), refusalToAnswer(reason))
   const rejected = [...denials(state, 'user', reason), ...results]
   if (!isWaiting(state.status)) return rejected
@@ -67,7 +67,7 @@ const SUPERSEDED = 'superseded: the user wrote a message instead of deciding'
 
 export const supersede = (state: State): EventDraft[] => [
   ...denials(state, 'superseded', SUPERSEDED),
-  ...answerOpenCalls(state, 'rejected', state.questions.length > 0 ? NOT_BEGUN : SUPERSEDED, UNANSWERED),
+  ...answerOpenCalls(state, 'rejected', isAskedBefore(state) ? NOT_BEGUN : SUPERSEDED, UNANSWERED),
 ]
 
 const denialMessage = (message: string | undefined) =>

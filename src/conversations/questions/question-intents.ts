@@ -18,31 +18,45 @@ export type AskUserIntent = {
   runId: string
   asking: readonly (AskingCall & { readonly questionId: string })[]
 }
-/** `answers` fit the question. */
-export type AnswerIntent = { kind: 'answer'; questionId: string; answers: Answers }
+/** `answers` fit the question. `begun` are the ids of the open calls whose tool writes the result. */
+export type AnswerIntent = { kind: 'answer'; questionId: string; answers: Answers; begun: readonly string[] }
 
 /** All calls of a turn that ask do so at once, before any call of the turn runs. */
 export function decideAskUser(state: State, { runId, asking }: AskUserIntent): EventDraft[] {
   if (state.status !== 'running' || state.run?.id !== runId) return []
-  const asked = asking.map(({ questionId, toolUseId, questions }): EventDraft => {
-    const what = { question_id: questionId, tool_use_id: toolUseId, questions: [...questions] }
-    return { type: 'UserQuestion', source: 'environment', run_id: runId, ...what }
-  })
+  const asked = asking.map(({ questionId, ...call }) => userQuestion(questionId, call, runId))
   return [...asked, toStatus(state, 'waiting_for_input', 'user_question')]
 }
 
-/** The run continues after the last answer. One batch: after a crash the log has the answer and the result, or neither. */
-export function decideAnswer(state: State, { questionId, answers }: AnswerIntent): EventDraft[] | Problem {
+export function userQuestion(
+  question_id: string,
+  { toolUseId, questions }: AskingCall,
+  run_id: string | undefined,
+): EventDraft {
+  const what = { question_id, tool_use_id: toolUseId, questions: [...questions] }
+  return { type: 'UserQuestion', source: 'environment', ...(run_id !== undefined && { run_id }), ...what }
+}
+
+/**
+ * A tool that asks while it runs gets the answer, and writes the result itself. Otherwise the answer is the result, and the
+ * run continues after the last one. One batch: after a crash the log has the answer and the result, or neither.
+ */
+export function decideAnswer(state: State, { questionId, answers, begun }: AnswerIntent): EventDraft[] | Problem {
   const question = state.questions.find(({ id }) => id === questionId)
   const call = state.openCalls.find(({ toolUseId }) => toolUseId === question?.toolUseId)
   if (!question || !call) return questionNotFound()
   const isLast = state.questions.length === 1
+  const answer: EventDraft = { type: 'UserAnswer', source: 'user', ...inRun(state), question_id: questionId, answers }
+  if (begun.includes(call.toolUseId)) return [answer]
   return [
-    { type: 'UserAnswer', source: 'user', ...inRun(state), question_id: questionId, answers },
+    answer,
     answered(call, question, answers),
     ...(isLast && state.status === 'waiting_for_input' ? [toStatus(state, 'running', 'answered')] : []),
   ]
 }
+
+/** True if a call that has not begun waits for an answer. */
+export const isAskedBefore = ({ holdsCalls, questions }: State) => holdsCalls && questions.length > 0
 
 /** What a message does to a question. */
 export const UNANSWERED = 'superseded: the user wrote a message instead of answering the question'

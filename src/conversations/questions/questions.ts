@@ -20,6 +20,8 @@ export type QuestionActor = {
   inTurn<T>(work: () => Promise<T>): Promise<T>
   /** Decides and stores the events; call it only in turn. */
   apply(intent: AnswerIntent): Promise<unknown>
+  /** The open calls whose tool writes the result. */
+  begunCalls(): readonly string[]
 }
 
 export type QuestionsDeps = {
@@ -51,7 +53,7 @@ export class Questions {
       if (!open) return false
       const answers = this.#match(open.questions, given)
       if (answers instanceof Problem) throw answers
-      await actor.apply({ kind: 'answer', questionId, answers })
+      await actor.apply({ kind: 'answer', questionId, answers, begun: actor.begunCalls() })
       return true
     })
     // This runs out of turn: it only reads, possibly far back in the log, and closed questions do not change.

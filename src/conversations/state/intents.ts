@@ -11,7 +11,13 @@ import type { AskIntent, DecideIntent, RejectIntent } from '../approvals/approva
 import { decideAsk, decidePermission, decideReject, isUndecided, supersede } from '../approvals/approval-intents.ts'
 import { undecidedCalls } from '../approvals/open-request.ts'
 import type { AnswerIntent, AskUserIntent } from '../questions/question-intents.ts'
-import { decideAnswer, decideAskUser, refuseRunWhileAsking, UNANSWERED } from '../questions/question-intents.ts'
+import {
+  decideAnswer,
+  decideAskUser,
+  isAskedBefore,
+  refuseRunWhileAsking,
+  UNANSWERED,
+} from '../questions/question-intents.ts'
 import { BEFORE_MESSAGE, interruptCalls, isWaiting, keyOf, result, start, startForUnread, toStatus } from './drafts.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import type { EndRunIntent, RecoverIntent } from './run-end.ts'
@@ -171,7 +177,7 @@ function decideRun(state: State, { newRunId, maxSteps }: IntentOf<'run'>): Event
 /** Paused while it waited for the user: it waits again, because resuming neither approves nor answers anything. */
 function statusToResume(state: State): Status {
   if (isUndecided(state)) return 'waiting_for_confirmation'
-  return state.questions.length > 0 ? 'waiting_for_input' : 'running'
+  return isAskedBefore(state) ? 'waiting_for_input' : 'running'
 }
 
 const BEFORE_PAUSE = 'interrupted: the run was paused before this call began; it did not run'

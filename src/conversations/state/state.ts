@@ -76,9 +76,9 @@ export type State = {
   readonly openCalls: readonly ToolCall[]
   /** The permission request of the open turn, pending or decided. */
   readonly request: OpenRequest | undefined
-  /** Questions that wait for the user, each of an open call. */
+  /** Questions that wait for the user, each of an open call: before it begins, or while it runs. */
   readonly questions: readonly OpenQuestion[]
-  /** True after questions were asked until the run continues: no call of the turn has begun. */
+  /** True after the run stopped to ask, until it continues: no call of the turn has begun. */
   readonly holdsCalls: boolean
   /** The output of the last successful call of each tool in `TOOLS_KEPT_IN_LOG`. */
   readonly lastOutputs: Readonly<Record<string, unknown>>
@@ -168,7 +168,6 @@ export function fold(state: State, event: Event): State {
     case 'PermissionDecision':
       return afterDecision(next, event)
     case 'UserQuestion':
-      return { ...next, questions: questionsAfter(state.questions, event), holdsCalls: true }
     case 'UserAnswer':
       return { ...next, questions: questionsAfter(state.questions, event) }
     case 'StatusUpdate': {
@@ -176,7 +175,7 @@ export function fold(state: State, event: Event): State {
       const run = runAfter(state.run, state.status, event)
       const request = status === 'running' ? releasedRequest(state.request) : state.request
       const repeats = run?.id === state.run?.id ? state.repeats : NO_REPEATS
-      const holdsCalls = state.holdsCalls && status !== 'running'
+      const holdsCalls = status === 'waiting_for_input' || (state.holdsCalls && status !== 'running')
       return { ...next, status, reason, run, request, holdsCalls, repeats, tasks: tasksInRun(state.tasks, run?.id) }
     }
     case 'TaskUpdate':

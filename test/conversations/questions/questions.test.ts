@@ -1,10 +1,11 @@
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Conversation } from '../../../src/conversations/conversation.ts'
 import { readSnapshot, writeSnapshot } from '../../../src/conversations/registry/snapshot.ts'
 import type { ScriptedTurn } from '../../../src/llm/scripted/script.ts'
 import { createAskUserQuestion } from '../../../src/tools/ask-user-question.ts'
+import type { Tool } from '../../../src/tools/tool.ts'
 import type { Bench } from '../fixtures.ts'
 import { call, eventsOf, only, openStorage, setBench, tool, userText } from '../fixtures.ts'
 import { askCall } from '../deeds.ts'
@@ -14,9 +15,13 @@ const ACT = tool('Act', () => ({ output: 'acted' }))
 
 type Scene = AsyncDisposable & { bench: Bench; id: string; conversation: () => Promise<Conversation> }
 
-async function setScene(turns: ScriptedTurn[], fields: object = {}): Promise<Scene & { crash: () => Promise<void> }> {
+async function setScene(
+  turns: ScriptedTurn[],
+  fields: object = {},
+  tools: Tool[] = [],
+): Promise<Scene & { crash: () => Promise<void> }> {
   const store = mortalStore()
-  const bench = await setBench({ logs: store, script: turns, tools: [ACT, createAskUserQuestion()] })
+  const bench = await setBench({ logs: store, script: turns, tools: [ACT, createAskUserQuestion(), ...tools] })
   store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create(fields)
   return {
@@ -60,7 +65,7 @@ test('a call with invalid questions asks nothing: the model learns why, in its p
 })
 
 test('as many questions as a turn can have are asked, listed over a crash, and closed by a message', async () => {
-  const calls = Array.from({ length: 128 }, (_, n) => askCall(`${n} ${'x'.repeat(3900)}`))
+  const calls = Array.from({ length: 128 }, (_, n) => askCall(`${n} ${'x'.repeat(500)}`))
   await using scene = await setScene([{ calls }, DONE])
   const before = await ask(scene)
   const { items } = before.questions.pending()
@@ -135,4 +140,78 @@ test('a fork closes what the original still asks', async () => {
     })
   }
   expect(original.questions.pending().items).toHaveLength(1)
+})
+
+describe('a tool that asks while it runs', () => {
+  const questions = ['Sure?', 'And now?'].map((question) => ({
+    question,
+    header: '',
+    options: [],
+    multi_select: false,
+  }))
+  const asker = tool('Asker', async (_, { ask, toolUseId, signal }) => {
+    const answers = await ask({ toolUseId, questions, signal })
+    if (!answers) return { output: 'nobody', error: { type: 'interrupted', message: 'Nobody answered.' } }
+    return { output: `It was: ${JSON.stringify(answers)}` }
+  })
+
+  async function setAsking() {
+    const scene = await setScene([{ calls: [call('Asker'), call('Act')] }, DONE], {}, [asker])
+    const conversation = await scene.conversation()
+    await conversation.post(userText('go', true))
+    await expect.poll(() => conversation.questions.pending().items).toHaveLength(1)
+    return { scene, conversation, question_id: conversation.questions.pending().items[0]!.question_id }
+  }
+
+  const resultsOf = async (conversation: Conversation) => only(await eventsOf(conversation), 'ToolResult')
+
+  test('gets the answer and writes the result; the run is at work until then', async () => {
+    const { scene, conversation, question_id } = await setAsking()
+    await using _ = scene
+    expect(conversation.state.status).toBe('running')
+    await expect(conversation.run()).rejects.toMatchObject({ code: 'already_running' })
+    await expect(conversation.approvals.reject()).rejects.toMatchObject({ code: 'nothing_pending' })
+    expect(await conversation.questions.answer(question_id, { '1': 'yes' })).toEqual({ status: 'running', pending: 0 })
+    await settled(conversation, 'idle')
+    expect(await resultsOf(conversation)).toMatchObject([
+      { is_error: false, output: 'It was: {"And now?":["yes"]}' },
+      { output: 'acted' },
+    ])
+    await expect(conversation.questions.answer(question_id, { '1': 'no' })).rejects.toMatchObject({
+      code: 'already_answered',
+    })
+  })
+
+  test('still asks during a pause, and continues with the next run', async () => {
+    const { scene, conversation, question_id } = await setAsking()
+    await using _ = scene
+    await conversation.pause({ interrupt: false })
+    await conversation.run()
+    expect(conversation.state.status).toBe('running')
+    await conversation.pause({ interrupt: false })
+    expect(await conversation.questions.answer(question_id, { '0': 'yes' })).toEqual({ status: 'paused', pending: 0 })
+    await conversation.run()
+    await settled(conversation, 'idle')
+    expect(await resultsOf(conversation)).toMatchObject([{ is_error: false }, { output: 'acted' }])
+  })
+
+  test.each(['interrupt', 'crash', 'stop'] as const)(
+    'is interrupted by a %s, which closes the question',
+    async (how) => {
+      const { scene, conversation: before, question_id } = await setAsking()
+      await using _ = scene
+      if (how === 'interrupt') await before.pause({ interrupt: true })
+      else if (how === 'stop') await scene.bench.restart()
+      else await scene.crash()
+      const conversation = await scene.conversation()
+      expect(conversation.state).toMatchObject({ status: 'paused', questions: [], openCalls: [] })
+      expect((await resultsOf(conversation)).map(({ error_type }) => error_type)).toEqual([
+        'interrupted',
+        'interrupted',
+      ])
+      await expect(conversation.questions.answer(question_id, { '0': 'yes' })).rejects.toMatchObject({
+        code: 'question_closed',
+      })
+    },
+  )
 })
