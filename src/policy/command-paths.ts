@@ -10,14 +10,23 @@ export type CommandPath = {
   readonly isDeep: boolean
 }
 
-const DEEP = new Set('7z ack ag du fd fdfind find git mv rg rsync tar tree zip'.split(' '))
-const DEEP_BY_OPTION = new Set('chgrp chmod chown cp diff egrep fgrep grep ls rm scp'.split(' '))
+const DEEP = new Set('7z ack ag diff du fd fdfind find git mv rg rsync tar tree zip'.split(' '))
+const DEEP_BY_OPTION = new Set('chgrp chmod chown cp egrep fgrep grep ls rm scp'.split(' '))
 const DEEP_OPTION = /^(-[^-]*[rRad]|--(recursive|archive|dereference-recursive))/
 
 /** A path may follow these: `if=file`, `@file`, `host:file`. */
 const MARKS = /[=@:,]/g
 
-export function pathsOf({ words, wraps }: SimpleCommand): CommandPath[] {
+/** The same for all rules. */
+const found = new WeakMap<SimpleCommand, readonly CommandPath[]>()
+
+export function pathsOf(command: SimpleCommand): readonly CommandPath[] {
+  let paths = found.get(command)
+  if (!paths) found.set(command, (paths = findPaths(command)))
+  return paths
+}
+
+function findPaths({ words, wraps }: SimpleCommand): CommandPath[] {
   const [first, ...rest] = words
   // Its arguments are those of what it runs.
   if (!first || wraps?.kind === 'constant') return []

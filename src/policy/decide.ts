@@ -74,6 +74,7 @@ function findMatch(
     const match = matchRule(rule, question)
     if (match === 'yes') return { certain: rule }
     if (match === 'maybe') possible ??= rule
+    if (question.places.effort.isSpent) return { possible: possible ?? rule }
   }
   return possible ? { possible } : {}
 }

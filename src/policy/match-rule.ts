@@ -15,7 +15,6 @@ import { allCommands } from './shell/command-line.ts'
 import { isStream } from './shell/streams.ts'
 import { readingOf } from './shell/read-only.ts'
 import type { ShellWord } from './shell/shell-word.ts'
-import { literalWord } from './shell/shell-word.ts'
 
 export function matchRule(rule: PolicyRule, { tool, deed, places }: Question): Certainty {
   if (rule.kind === 'tool') return isToolOf(rule, tool) ? 'yes' : 'no'
@@ -46,8 +45,8 @@ function matchFiles(
   if (rule.kind === 'reads') return 'yes'
   if (rule.kind === 'edits') return access === 'edit' ? 'yes' : 'no'
   if (rule.kind !== 'read' && !(rule.kind === 'edit' && access === 'edit')) return 'no'
-  const cwds = places.bases.workdirs.slice(0, 1)
-  return strongest(paths.map((path) => matchWord(rule.path, literalWord(path), cwds, places, isDeep)))
+  const words = places.wordsOf(paths)
+  return strongest(words.map((word) => matchWord(rule.path, word, places.start, places, isDeep)))
 }
 
 function matchLine(rule: PolicyRule, line: CommandLine, places: Places): Certainty {
@@ -63,7 +62,7 @@ function matchLine(rule: PolicyRule, line: CommandLine, places: Places): Certain
 function matchSimple(rule: PolicyRule, command: SimpleCommand, places: Places): Certainty {
   switch (rule.kind) {
     case 'command':
-      return matchCommand(rule.command, command.words)
+      return matchCommand(rule.command, command.words, places.effort)
     case 'reads': {
       const reading = readingOf(command.words)
       return reading && (reading.paths.length > 0 || reading.readsDirectory) ? 'yes' : 'no'
@@ -96,7 +95,7 @@ function matchWord(
   places: Places,
   isDeep: boolean,
 ): Certainty {
-  const found = places.partsOf(word, cwds).map((parts) => matchPath(pattern, parts, places.bases))
+  const found = places.partsOf(word, cwds).map((parts) => matchPath(pattern, parts, places.bases, places.effort))
   const match = strongest(found.map((each) => each.match))
   return match === 'no' && isDeep && found.some((each) => each.isAbove) ? 'maybe' : match
 }

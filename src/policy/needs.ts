@@ -1,6 +1,7 @@
 /** What of a call needs a permission: what its mode does not let run by itself and no `allow` rule covers. */
 import type { Question, GateRules } from './gated-call.ts'
 import type { Places } from './places.ts'
+import type { Effort } from './rules/effort.ts'
 import { exactPattern, matchesCertainly } from './rules/command-pattern.ts'
 import { matchUrl } from './rules/domain-pattern.ts'
 import { matchPath } from './rules/path-pattern.ts'
@@ -9,7 +10,7 @@ import { isToolOf } from './rules/rule.ts'
 import type { CommandLine, Redirection, SimpleCommand } from './shell/command-line.ts'
 import { readingOf } from './shell/read-only.ts'
 import type { ShellWord } from './shell/shell-word.ts'
-import { literalOf, literalWord } from './shell/shell-word.ts'
+import { literalOf } from './shell/shell-word.ts'
 import { isStream } from './shell/streams.ts'
 
 export type Need = {
@@ -26,10 +27,8 @@ export function needsOf({ tool, deed, places }: Question, rules: GateRules): Nee
   if (deed.kind === 'none' || allow.some((rule) => rule.kind === 'tool' && isToolOf(rule, tool))) return []
   switch (deed.kind) {
     case 'read':
-    case 'edit': {
-      const cwds = places.bases.workdirs.slice(0, 1)
-      return deed.paths.flatMap((path) => fileNeeds(deed.kind, literalWord(path), cwds, { places, rules }))
-    }
+    case 'edit':
+      return places.wordsOf(deed.paths).flatMap((word) => fileNeeds(deed.kind, word, places.start, { places, rules }))
     case 'command':
       return lineNeeds(deed.line, { places, rules })
     case 'fetch': {
@@ -71,12 +70,16 @@ function isAllowedPath(
   const paths = places.partsOf(word, cwds)
   return rules.rules.allow.some((rule) => {
     if (rule.kind === (kind === 'read' ? 'reads' : 'edits')) return true
-    return rule.kind === kind && paths.every((path) => matchPath(rule.path, path, places.bases).match === 'yes')
+    return (
+      rule.kind === kind &&
+      paths.every((path) => matchPath(rule.path, path, places.bases, places.effort).match === 'yes')
+    )
   })
 }
 
 function exactPathRule(kind: 'read' | 'edit', path: string, places: Places): string | undefined {
-  if (/[*?\0]/.test(path) || path.split('/').includes('..')) return undefined
+  // A rule for a directory would allow all below it, and spaces at the ends of a rule are left out.
+  if (/[*?\0]|^\s|\s$|(^|\/)\.{0,2}$/.test(path) || path.split('/').includes('..')) return undefined
   const name = kind === 'read' ? 'Read' : 'Edit'
   const workdir = places.bases.workdirs.find((each) => path.startsWith(`${each}/`))
   if (workdir !== undefined) return `${name}(${path.slice(workdir.length + 1)})`
@@ -97,7 +100,7 @@ function commandNeeds(command: SimpleCommand, given: Given): Need[] {
   const { words, wraps, unsafeVariable } = command
   if (unsafeVariable !== undefined)
     return [{ reason: `runs ${shownCommand(words)} with another ${unsafeVariable}`, changes: true }]
-  const rule = given.rules.rules.allow.find((each) => isAllowedBy(each, command))
+  const rule = given.rules.rules.allow.find((each) => isAllowedBy(each, command, given.places.effort))
   const isExact = rule?.kind === 'command' && rule.command.isExact
   if (isExact) return []
   const inner = wraps?.commands ?? []
@@ -110,8 +113,8 @@ function commandNeeds(command: SimpleCommand, given: Given): Need[] {
   return [{ reason: `runs ${shownCommand(words)}, which may change something`, changes: true, ...named }]
 }
 
-function isAllowedBy(rule: PolicyRule, { words, wraps }: SimpleCommand): boolean {
-  if (rule.kind !== 'command' || !matchesCertainly(rule.command, words)) return false
+function isAllowedBy(rule: PolicyRule, { words, wraps }: SimpleCommand, effort: Effort): boolean {
+  if (rule.kind !== 'command' || !matchesCertainly(rule.command, words, effort)) return false
   // `Bash(sudo:*)` says nothing about what sudo runs.
   return wraps?.kind !== 'launcher' || rule.command.literalWords.slice(1).some((word) => !word.startsWith('-'))
 }
@@ -124,6 +127,8 @@ function readingNeeds({ words, cwds }: SimpleCommand, given: Given): Need[] | un
   const pattern = exactPattern(words)
   const named = pattern === undefined ? {} : { rule: `Bash(${pattern})` }
   const needs = reading.paths.flatMap((word) => fileNeeds('read', word, cwds, given))
+  if (reading.followsLinks && reading.paths.some((word) => places.mayBeDirectory(word, cwds)))
+    return [{ reason: `runs ${shownCommand(words)}, which follows links in directories`, changes: false, ...named }]
   if (needs.length) return needs.map(({ reason }) => ({ reason, changes: false, ...named }))
   const isIn = reading.isGit ? places.isWorkdir(cwds) : places.isDirectoryInside(cwds)
   if (!reading.readsDirectory || isIn) return []

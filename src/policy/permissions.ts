@@ -6,7 +6,7 @@ import type { GateDecision } from './decide.ts'
 import { decide } from './decide.ts'
 import type { Deed, GateRules } from './gated-call.ts'
 import { Places } from './places.ts'
-import { realPath } from './real-path.ts'
+import { holdsLinks, isDirectory, realPath } from './real-path.ts'
 import type { ShellParser } from './shell/read-command-line.ts'
 import { readCommandLine } from './shell/read-command-line.ts'
 import type { ToolAccess } from './tool-access.ts'
@@ -67,7 +67,7 @@ export class PermissionGate {
 
   verdictOn(tool: string, access: ToolAccess, rules: GateRules, isApproved: boolean): GateDecision {
     const { workdir, homes } = this.#options
-    const places = new Places({ workdir: workdir(), homes, realPath })
+    const places = new Places({ workdir: workdir(), homes, realPath, isDirectory, holdsLinks })
     return decide({ tool, deed: this.#read(access), places }, rules, isApproved)
   }
 

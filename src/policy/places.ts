@@ -1,12 +1,13 @@
 /** Where paths lead: from what is written to where the file system finds it. The only file that follows links for rules. */
 import { normalize } from 'node:path'
+import { Effort } from './rules/effort.ts'
 import type { Symbols } from './rules/globs.ts'
 import { STAR } from './rules/globs.ts'
 import type { Bases, PathParts } from './rules/path-pattern.ts'
 import { partsOf } from './rules/path-pattern.ts'
 import { placesOf } from './shell/directories.ts'
 import type { ShellWord } from './shell/shell-word.ts'
-import { literalOf, startOf } from './shell/shell-word.ts'
+import { literalOf, literalWord, startOf } from './shell/shell-word.ts'
 
 export type PlacesOptions = {
   readonly workdir: string
@@ -14,7 +15,12 @@ export type PlacesOptions = {
   readonly homes: readonly string[]
   /** Follows links as the kernel does, also of a path that does not exist in whole; undefined when that fails. */
   readonly realPath: (path: string) => string | undefined
+  readonly isDirectory: (path: string) => boolean
+  /** Whether a link is among what is in the directory; also if that is not known. */
+  readonly holdsLinks: (directory: string) => boolean
 }
+
+const MAX_PATH_CHARS = 4096
 
 /** Looking at more would hold up the server. */
 const MAX_LOOKUPS = 500
@@ -32,29 +38,58 @@ const PROTECTED = new Set(
 export class Places {
   readonly homes: readonly string[]
   readonly bases: Bases
+  /** What is left of comparing for this decision. */
+  readonly effort = new Effort()
+  /** Where relative paths of tools start. */
+  readonly start: readonly string[]
   readonly #workdir: string
   readonly #options: PlacesOptions
+  readonly #linked = new Map<string, boolean>()
+  readonly #words = new WeakMap<readonly string[], readonly ShellWord[]>()
   readonly #looked = new Map<string, string | undefined>()
+  /** The same for all rules. */
+  readonly #parts = new WeakMap<
+    ShellWord,
+    { readonly cwds: readonly string[] | undefined; readonly parts: readonly PathParts[] }
+  >()
 
   constructor(options: PlacesOptions) {
     this.#options = options
     this.#workdir = this.#real(options.workdir) ?? options.workdir
     this.homes = options.homes
+    this.start = [options.workdir]
     this.bases = {
       workdirs: [...new Set([options.workdir, this.#workdir])],
       homes: [...new Set(options.homes.flatMap((home) => [home, this.#real(home) ?? home]))],
     }
   }
 
+  /** Of the paths that a tool has named. */
+  wordsOf(paths: readonly string[]): readonly ShellWord[] {
+    let words = this.#words.get(paths)
+    if (!words) this.#words.set(paths, (words = paths.map(literalWord)))
+    return words
+  }
+
   /** The path as it is written and as the file system finds it; what is not known is `undefined` in it. */
-  partsOf(word: ShellWord, cwds: readonly string[] | undefined): PathParts[] {
+  partsOf(word: ShellWord, cwds: readonly string[] | undefined): readonly PathParts[] {
+    const kept = this.#parts.get(word)
+    if (kept && kept.cwds === cwds) return kept.parts
+    const parts = this.#readParts(word, cwds)
+    this.#parts.set(word, { cwds, parts })
+    return parts
+  }
+
+  #readParts(word: ShellWord, cwds: readonly string[] | undefined): readonly PathParts[] {
     const places = this.#placesOf(word, cwds)
-    if (!places) return [ANYWHERE]
+    if (!places || places.some(({ directory }) => directory.length > MAX_PATH_CHARS)) return [ANYWHERE]
     return places.flatMap((place): PathParts[] => {
       const real = this.#real(place.directory)
       const rest = place.rest
       const written = [...partsOf(normalize(place.directory)), ...rest]
-      return [written, real === undefined ? ANYWHERE : [...partsOf(real), ...rest]]
+      // A name that `*` stands for may be a link.
+      const isKnown = real !== undefined && (rest.length === 0 || (rest.length === 1 && !this.#holdsLinks(real)))
+      return isKnown ? [written, [...partsOf(real), ...rest]] : [written, ANYWHERE]
     })
   }
 
@@ -62,6 +97,11 @@ export class Places {
   isInside(word: ShellWord, cwds: readonly string[] | undefined): boolean {
     const places = this.#placesOf(word, cwds)
     return places !== undefined && places.every(({ directory }) => this.#isInside(directory))
+  }
+
+  mayBeDirectory(word: ShellWord, cwds: readonly string[] | undefined): boolean {
+    const places = this.#placesOf(word, cwds)
+    return !places || places.some(({ directory, rest }) => rest.length > 0 || this.#options.isDirectory(directory))
   }
 
   isDirectoryInside(cwds: readonly string[] | undefined): boolean {
@@ -109,7 +149,15 @@ export class Places {
     return real !== undefined && isBelow(real) && isBelow(normalize(place).replace(/(?<=.)\/$/, ''))
   }
 
+  #holdsLinks(directory: string): boolean {
+    let found = this.#linked.get(directory)
+    if (found === undefined) this.#linked.set(directory, (found = this.#options.holdsLinks(directory)))
+    return found
+  }
+
   #real(path: string): string | undefined {
+    // The kernel takes no longer path.
+    if (path.length > MAX_PATH_CHARS) return undefined
     if (!this.#looked.has(path)) {
       if (this.#looked.size >= MAX_LOOKUPS) return undefined
       this.#looked.set(path, this.#options.realPath(path))

@@ -1,5 +1,5 @@
 /** Follows links on the disk. Synchronous: the gate decides in the same turn in which the call begins. */
-import { readlinkSync, realpathSync } from 'node:fs'
+import { opendirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { codeOf } from '../lib/error-code.ts'
 
 /** The path as the kernel would find it. What does not exist yet stays as written; undefined when that is not certain. */
@@ -29,5 +29,27 @@ function isLink(path: string): boolean {
     return true
   } catch {
     return false
+  }
+}
+
+export function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}
+
+/** Looking at more would hold up the server. */
+const MAX_ENTRIES = 2000
+
+/** Whether a link is among what is in the directory; also if it is not certain. */
+export function holdsLinks(directory: string): boolean {
+  try {
+    using entries = opendirSync(directory)
+    for (let count = 0; count < MAX_ENTRIES; count += 1) {
+      const entry = entries.readSync()
+      if (!entry) return false
+      if (entry.isSymbolicLink()) return true
+    }
+    return true
+  } catch (error) {
+    return codeOf(error) !== 'ENOENT'
   }
 }

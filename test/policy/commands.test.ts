@@ -62,6 +62,11 @@ describe('a command that only reads in the workdir needs no question', () => {
     expect(behaviorOf(command, { confirmation: true })).toBe('ask')
   })
 
+  test.each(['find -- -delete', 'find -- . -fprintf x y', 'rg -e -- --pre=./x y', 'cat -- -x', 'sort -t -- -ox y'])(
+    'but what begins with - is an option, also behind --: %s',
+    (command) => expect(behaviorOf(command)).toBe('ask'),
+  )
+
   test('but not where the shell stands outside of it', () => {
     expect(behaviorOf('ls', { cwd: '/etc' })).toBe('ask')
     expect(behaviorOf('git status', { cwd: '/work/project/src' })).toBe('ask')
@@ -173,6 +178,82 @@ describe('a deny rule holds', () => {
       expect(decideCommand(command, { mode, deny, links, allow: ['Bash', 'Edit', 'Read'] }).behavior).toBe('deny')
     expect(decideCommand(command, { deny, links, approved: true }).behavior).toBe('deny')
   })
+
+  test.each([
+    ["let 'a[$(rm x)]=1'"],
+    ["declare -i y='a[$(rm x)]'"],
+    ["unset 'a[$(rm x)]'"],
+    ["read 'a[$(rm x)]' <<< 1"],
+    ["test -v 'a[$(rm x)]'"],
+    ['[ "$op" "$y" ]'],
+    ['[ $y ]'],
+    ["wait -p 'a[$(rm x)]'"],
+    ["compgen -W '$(rm x)'"],
+    ["export 'PS4=$(rm x)'; set -x; :"],
+    ["for PS4 in '$(rm x)'; do set -x; :; done"],
+    ["read PS4 <<< '$(rm x)'"],
+    ["env PS4='$(rm x)' bash -xc :"],
+    ["env 'BASH_FUNC_ls%%=() { rm x; }' bash -c ls"],
+    ["y='a[$(rm x)]'; echo ${z:y}"],
+    ['exec {a[$(rm x)]}>/dev/null'],
+    ["alias ls='true;'"],
+    ["ls >& '$(rm x)'"],
+    ['y=(a)`rm x` ls'],
+    ['y=<(ls) rm x'],
+    ['((a[!(}`rm x`]))'],
+  ])('what evaluates a text is asked about, in bypass too: %s', (command) => {
+    expect(behaviorOf(command, { mode: 'bypass', deny: ['Bash(rm:*)'] })).not.toBe('allow')
+  })
+
+  test.each([
+    'eval -- rm x',
+    'bash rm',
+    'bash ./rm x',
+    'bash -e ../bin/rm x',
+    '. rm',
+    'linux64 rm x',
+    'ssh-agent rm x',
+    'prlimit rm x',
+    'uv run rm x',
+    'npm exec -- rm x',
+    'npm --prefix y exec rm x',
+    "git rebase --exec 'rm x' main",
+    "git submodule foreach 'rm x'",
+    'git bisect run rm x',
+  ])('what runs another command is looked into: %s', (command) => {
+    expect(behaviorOf(command, { mode: 'bypass', deny: ['Bash(rm:*)'] })).toBe('deny')
+  })
+
+  test('a name that `*` stands for may be a link', () => {
+    const given = { mode: 'bypass', deny: ['Read(~/.ssh/**)'] } as const
+    const links = { '/work/project/sub/key': `${HOME}/.ssh/id_rsa` }
+    expect(behaviorOf('cat sub/*', { ...given, links })).toBe('ask')
+    expect(behaviorOf('cat */key', { ...given, links })).toBe('ask')
+    expect(behaviorOf('cat src/*', { ...given, links })).toBe('allow')
+  })
+
+  test.each([
+    'npm run x',
+    'npm run exec',
+    'git status',
+    'kill $!',
+    'wait',
+    'export PATH=$PATH:x',
+    'declare -x y=1',
+    'read line',
+    '[ "$y" = 1 ]',
+    '[ -f "$y" ]',
+    'printf "%s" "$y"',
+    'echo ${y:0:3}',
+    'unset y',
+    'bash x.sh',
+    'x=(a b)',
+    'ls &> log',
+    'ls >&2',
+    'ls 2>&1',
+  ])('and these are not taken for more than they are: %s', (command) =>
+    expect(behaviorOf(command, { mode: 'bypass', deny: ['Bash(rm:*)'] })).toBe('allow'),
+  )
 
   test.each([
     '$X x',

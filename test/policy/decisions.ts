@@ -1,4 +1,5 @@
 /** Decisions of the policy alone, with the parser and no disk: links are given by name. */
+import { dirname } from 'node:path'
 import * as parser from 'unbash'
 import { PermissionRules } from '../../src/contract/permission.ts'
 import type { PermissionMode } from '../../src/contract/permission.ts'
@@ -26,7 +27,9 @@ export const HOME = '/home/user'
 export function decideAccess(tool: string, access: ToolAccess, given: Given = {}): GateDecision {
   const { mode = 'default', confirmation = false, cwd, approved = false, links = {}, ...lists } = given
   const realPath = (path: string) => follow(path, links)
-  const places = new Places({ workdir: WORKDIR, homes: [HOME], realPath })
+  const isDirectory = (path: string) => /\/(src|sub|link)\/?$/.test(path)
+  const holdsLinks = (directory: string) => Object.keys(links).some((link) => dirname(link) === directory)
+  const places = new Places({ workdir: WORKDIR, homes: [HOME], realPath, isDirectory, holdsLinks })
   const line = (command: string) => readCommandLine(command, { parser, cwd: cwd ?? WORKDIR, homes: [HOME] })
   const deed = access.kind === 'command' ? { kind: 'command' as const, line: line(access.command) } : access
   const rules = ruleSetOf(PermissionRules.parse(lists))

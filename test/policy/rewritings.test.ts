@@ -118,6 +118,21 @@ test('any text at all is decided, in bounded time', () => {
   )
 })
 
+test.each(['cp $a/$b ', 'cp */*/* ', 'rm a;', 'cp a/b=c,d@e ', 'a$x'])(
+  'nor do 500 rules and a long command: %j',
+  (piece) => {
+    const command = `x ${piece.repeat(Math.floor(60_000 / piece.length))}`
+    const rules = (rule: (at: number) => string) => Array.from({ length: 250 }, (_, at) => rule(at))
+    const deny = [
+      ...rules((at) => `Read(${'*/'.repeat(100)}**/x*${at}*y)`),
+      ...rules((at) => `Bash(${'a*'.repeat(400)}${at})`),
+    ]
+    const begun = performance.now()
+    decideCommand(command, { mode: 'bypass', deny })
+    expect(performance.now() - begun).toBeLessThan(10_000)
+  },
+)
+
 test.each([
   '$(',
   '`',

@@ -2,6 +2,7 @@
 import type { ShellWord } from '../shell/shell-word.ts'
 import { literalOf, startOf, wordAfter } from '../shell/shell-word.ts'
 import type { Certainty } from './certainty.ts'
+import type { Effort } from './effort.ts'
 import type { Symbols } from './globs.ts'
 import { canMeet, coversAll, STAR } from './globs.ts'
 
@@ -40,22 +41,46 @@ function symbolsOf(text: string): Symbols {
 }
 
 /** For a rule that allows: the command as it is written, word by word. */
-export function matchesCertainly(pattern: CommandPattern, words: readonly ShellWord[]): boolean {
-  return coversAll(pattern.symbols, ended(pattern, textOf(words, [GAP, STAR])))
+export function matchesCertainly(pattern: CommandPattern, words: readonly ShellWord[], effort: Effort): boolean {
+  const [text = []] = textsOf(words).known
+  return coversAll(pattern.symbols, ended(pattern, text), effort)
 }
 
 /** For a rule that denies or asks: also under its full path, and with its words in one pair of quotes. */
-export function matchCommand(pattern: CommandPattern, words: readonly ShellWord[]): Certainty {
-  const variants = [words, withoutDirectory(words)]
-  const known = variants.flatMap((variant) => withSpaces(textOf(variant, [GAP, STAR])))
-  if (known.some((text) => coversAll(pattern.symbols, ended(pattern, text)))) return 'yes'
-  if (!known[0]?.includes(STAR)) return 'no'
-  const possible = variants.flatMap((variant) => withSpaces(textOf(variant, [STAR])))
-  return possible.some((text) => canMeet(pattern.symbols, ended(pattern, text))) ? 'maybe' : 'no'
+export function matchCommand(pattern: CommandPattern, words: readonly ShellWord[], effort: Effort): Certainty {
+  const { known, possible } = textsOf(words)
+  if (known.some((text) => coversAll(pattern.symbols, ended(pattern, text), effort))) return 'yes'
+  return possible.some((text) => canMeet(pattern.symbols, ended(pattern, text), effort)) ? 'maybe' : 'no'
+}
+
+/** `possible`: with every value of what is not known; empty when all is. */
+type Texts = { readonly known: readonly Symbols[]; readonly possible: readonly Symbols[] }
+
+/** The same for all rules. */
+const texts = new WeakMap<readonly ShellWord[], Texts>()
+
+function textsOf(words: readonly ShellWord[]): Texts {
+  let found = texts.get(words)
+  if (!found) {
+    const variants = [words, withoutDirectory(words)]
+    const known = variants.flatMap((variant) => withSpaces(textOf(variant, [GAP, STAR])))
+    const isWhole = !known[0]?.includes(STAR)
+    const possible = isWhole ? [] : variants.flatMap((variant) => withSpaces(textOf(variant, [STAR])))
+    texts.set(words, (found = { known, possible }))
+  }
+  return found
 }
 
 /** A pattern with arguments also matches none: they all end with a gap. */
-const ended = ({ isOpen }: CommandPattern, text: Symbols): Symbols => (isOpen ? [...text, GAP] : text)
+const ended = ({ isOpen }: CommandPattern, text: Symbols): Symbols => (isOpen ? withGap(text) : text)
+
+const gapped = new WeakMap<Symbols, Symbols>()
+
+function withGap(text: Symbols): Symbols {
+  let found = gapped.get(text)
+  if (!found) gapped.set(text, (found = [...text, GAP]))
+  return found
+}
 
 /** `many` is what comes before a word that may be none or several. */
 function textOf(words: readonly ShellWord[], many: Symbols): Symbols {

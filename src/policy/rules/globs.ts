@@ -1,5 +1,7 @@
 /** Compares two texts with wildcards: a pattern, and a text that is only partly known. Linear or bounded, whatever they are. */
 
+import type { Effort } from './effort.ts'
+
 /** A character, or a wildcard. */
 export type Symbols = readonly (string | typeof STAR | typeof ONE)[]
 
@@ -9,9 +11,13 @@ export const STAR = Symbol('*')
 export const ONE = Symbol('?')
 
 /** Returns true if the pattern matches the text for any value of its wildcards: only a `*` of the pattern covers them. */
-export function coversAll(pattern: Symbols, text: Symbols): boolean {
+export function coversAll(pattern: Symbols, text: Symbols, effort: Effort): boolean {
+  if (effort.isSpent) return false
+  let steps = 0
   let [at, from, star, resume] = [0, 0, -1, 0]
   while (from < text.length) {
+    // An early end of most comparisons costs nothing.
+    if ((steps += 1) % STRIDE === 0 && !effort.spend(STRIDE)) return false
     if (at < pattern.length && pattern[at] === STAR) {
       star = at
       resume = from
@@ -23,10 +29,17 @@ export function coversAll(pattern: Symbols, text: Symbols): boolean {
       at = star + 1
       resume += 1
       from = resume
-    } else return false
+    } else return ends(effort, steps, false)
   }
   while (pattern[at] === STAR) at += 1
-  return at === pattern.length
+  return ends(effort, steps, at === pattern.length)
+}
+
+const STRIDE = 256
+
+/** Counts the steps since the last stride, and that there was a comparison. */
+function ends(effort: Effort, steps: number, result: boolean): boolean {
+  return effort.spend(1 + (steps % STRIDE)) && result
 }
 
 const matchesOne = (pattern: Symbols[number] | undefined, text: Symbols[number] | undefined): boolean =>
@@ -36,9 +49,11 @@ const matchesOne = (pattern: Symbols[number] | undefined, text: Symbols[number] 
 const MAX_CELLS = 1_000_000
 
 /** Whether some text fits both. */
-export function canMeet(pattern: Symbols, text: Symbols): boolean {
+export function canMeet(pattern: Symbols, text: Symbols, effort: Effort): boolean {
+  if (!effort.spend(1)) return true
   if (!prefixesMeet(pattern, text)) return false
-  if (pattern.length * text.length > MAX_CELLS) return true
+  const cells = pattern.length * text.length
+  if (cells > MAX_CELLS || !effort.spend(cells)) return true
   let row = new Uint8Array(text.length + 1)
   row[0] = 1
   for (let from = 0; from < text.length && text[from] === STAR; from += 1) row[from + 1] = 1

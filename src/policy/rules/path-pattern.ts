@@ -1,6 +1,7 @@
 /** What is between the parentheses of a `Read(…)` or `Edit(…)` rule, and which paths it matches. */
 import type { Certainty } from './certainty.ts'
 import type { Symbols } from './globs.ts'
+import type { Effort } from './effort.ts'
 import { canMeet, coversAll, ONE, STAR } from './globs.ts'
 
 /** Where relative and home paths start. */
@@ -40,6 +41,9 @@ const symbolsOf = (name: string): Symbols =>
     character === '*' ? STAR : character === '?' ? ONE : character,
   )
 
+/** What comparing a path takes besides its characters, in steps. */
+const STEPS_OF_A_PATH = 300
+
 export type PathMatch = {
   readonly match: Certainty
   /** The path is a directory above something that the pattern matches. */
@@ -47,13 +51,20 @@ export type PathMatch = {
 }
 
 /** What the pattern matches, and all below it. */
-export function matchPath({ base, parts }: PathPattern, path: PathParts, { workdirs, homes }: Bases): PathMatch {
+export function matchPath(
+  { base, parts }: PathPattern,
+  path: PathParts,
+  { workdirs, homes }: Bases,
+  effort: Effort,
+): PathMatch {
   const starts = base === 'root' ? ['/'] : base === 'home' ? homes : workdirs
   let best: PathMatch = { match: 'no', isAbove: false }
+  // In doubt, as if it could match.
+  if (!effort.spend(STEPS_OF_A_PATH + path.length)) return { match: 'no', isAbove: true }
   for (const start of starts) {
     const whole = [...partsOf(start), ...parts]
-    const match = matchFrom(whole, path)
-    const isAbove = best.isAbove || isAboveOf(whole, path)
+    const match = matchFrom(whole, path, effort)
+    const isAbove = best.isAbove || isAboveOf(whole, path, effort)
     best = { match: match === 'yes' || best.match === 'no' ? match : best.match, isAbove }
     if (match === 'yes') return best
   }
@@ -67,29 +78,36 @@ export const partsOf = (path: string): Symbols[] =>
     .filter(Boolean)
     .map((name) => Array.from(name))
 
-function matchFrom(pattern: readonly PatternPart[], path: PathParts): Certainty {
+function matchFrom(pattern: readonly PatternPart[], path: PathParts, effort: Effort): Certainty {
   const isKnown = path.every((part) => part !== undefined && !part.includes(STAR))
-  if (fits(pattern, path, coversAll, false)) return 'yes'
-  return !isKnown && fits(pattern, path, canMeet, true) ? 'maybe' : 'no'
+  if (fits(pattern, path, { accepts: coversAll, acceptsUnknown: false, effort })) return 'yes'
+  return !isKnown && fits(pattern, path, { accepts: canMeet, acceptsUnknown: true, effort }) ? 'maybe' : 'no'
+}
+
+type Comparison = {
+  readonly accepts: (pattern: Symbols, text: Symbols, effort: Effort) => boolean
+  /** Whether what is not known fits anything. */
+  readonly acceptsUnknown: boolean
+  readonly effort: Effort
 }
 
 /** Whether the pattern ends at or before the end of the path. Row by row: time is the product of their lengths. */
 function fits(
   pattern: readonly PatternPart[],
   path: PathParts,
-  accepts: (pattern: Symbols, text: Symbols) => boolean,
-  acceptsUnknown: boolean,
+  { accepts, acceptsUnknown, effort }: Comparison,
 ): boolean {
   let reached = new Set([0])
   for (const part of pattern) {
     const next = new Set<number>()
     for (const from of reached) {
+      if (!effort.spend(part === ANY_DEPTH ? path.length - from : 1)) return acceptsUnknown
       if (part === ANY_DEPTH) for (let to = from; to <= path.length; to += 1) next.add(to)
       else if (from < path.length) {
         const name = path[from]
         if (name === undefined) {
           if (acceptsUnknown) for (let to = from; to <= path.length; to += 1) next.add(to)
-        } else if (accepts(part, name)) next.add(from + 1)
+        } else if (accepts(part, name, effort)) next.add(from + 1)
       }
     }
     reached = next
@@ -99,13 +117,13 @@ function fits(
 }
 
 /** All of the path fits, and some of the pattern is left. */
-function isAboveOf(pattern: readonly PatternPart[], path: PathParts): boolean {
+function isAboveOf(pattern: readonly PatternPart[], path: PathParts, effort: Effort): boolean {
   for (const [at, part] of pattern.entries()) {
     if (at >= path.length) return true
     if (part === ANY_DEPTH) return true
     const name = path[at]
     if (name === undefined) return true
-    if (!canMeet(part, name)) return false
+    if (!canMeet(part, name, effort)) return false
   }
   return false
 }

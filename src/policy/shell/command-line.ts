@@ -4,9 +4,13 @@ import type { ShellWord } from './shell-word.ts'
 /**
  * `constant` wrappers (`env`, `timeout`, `bash -c`) change nothing about what they run: only that needs a permission.
  * `also` (`find -exec`): it needs one itself, and so does what it runs. A `launcher` (`sudo`, `ssh`) needs a rule that
- * names more than the launcher; its `commands` are guesses of what it may run.
+ * names more than the launcher; its `commands` are guesses of what it may run. A `script` (`bash file`) is decided by
+ * itself, and as the command that a deny rule may name.
  */
-export type Wrapping = { readonly kind: 'constant' | 'also' | 'launcher'; readonly commands: readonly SimpleCommand[] }
+export type Wrapping = {
+  readonly kind: 'constant' | 'also' | 'launcher' | 'script'
+  readonly commands: readonly SimpleCommand[]
+}
 
 /** One command with its arguments, without its redirections and its assignments. */
 export type SimpleCommand = {

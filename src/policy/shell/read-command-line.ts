@@ -2,11 +2,13 @@
 import type * as Unbash from 'unbash'
 import type { CommandArgument, Redirection as RedirectionNode, SyntaxNode, Word } from 'unbash'
 import type { CommandLine, Redirection, SimpleCommand } from './command-line.ts'
+import { isEvaluated } from './evaluating-builtins.ts'
 import { isSafeVariable } from './safe-variables.ts'
 import type { ShellWord } from './shell-word.ts'
 import { literalOf, UNKNOWN_WORD } from './shell-word.ts'
 import type { Directories } from './directories.ts'
 import { directoriesAfter } from './directories.ts'
+import { doubtAbout } from './parser-doubts.ts'
 import { readWord } from './words.ts'
 import type { Unwrapped } from './unwrapped.ts'
 import { unwrap } from './wrappers.ts'
@@ -93,6 +95,8 @@ class CommandLineReader {
   }
 
   #read(node: SyntaxNode): void {
+    const doubt = doubtAbout(node)
+    if (doubt !== undefined) this.#hide(`it ${doubt}`)
     switch (node.type) {
       case 'Script':
         return this.#readScript(node)
@@ -102,7 +106,7 @@ class CommandLineReader {
         return this.#readRedirect(node)
       case 'For':
       case 'While':
-        if (node.type === 'For') this.#setVariable(readWord(node.name))
+        if (node.type === 'For') this.#setVariable(literalOf(readWord(node.name)) ?? '')
         return this.#readRepeated(node)
       case 'Function':
         this.#unusual ??= 'it defines a function'
@@ -135,7 +139,9 @@ class CommandLineReader {
           node.prefix === '!' ||
           node.index ||
           node.operation?.type === 'Transform' ||
-          node.operation?.type === 'Unknown'
+          node.operation?.type === 'Unknown' ||
+          (node.operation?.type === 'Slice' &&
+            !/^[\d:\s-]*\}$/.test(node.text.slice(node.operation.operatorEnd - node.pos)))
         )
           this.#hide('it has an expansion that may run commands')
         else if (node.operation) this.#unusual ??= 'it has an expansion that may set a variable'
@@ -148,7 +154,7 @@ class CommandLineReader {
         return
       case 'Assignment':
         if (node.index) this.#hide('the index of an array may run commands')
-        if (EVALUATED.test(node.name)) this.#hide(`${node.name} may run commands`)
+        if (isEvaluated(node.name)) this.#hide(`${node.name} may run commands`)
         return
       case 'HereDoc':
         if (!node.closing) this.#hide('a here-document has no end')
@@ -189,6 +195,7 @@ class CommandLineReader {
     const unwrapped = unwrap(words)
     if (unwrapped.hidden !== undefined) this.#hide(unwrapped.hidden)
     const unsafe = unsafeVariable ?? unwrapped.variables.find((variable) => !isSafeVariable(variable))
+    if (unwrapped.variables.some(isEvaluated)) this.#hide(`it sets ${unsafe}, which may run commands`)
     const wraps = unwrapped.kind && { kind: unwrapped.kind, commands: this.#readWrapped(unwrapped, unsafe) }
     this.#commands.push({ words, cwds, unsafeVariable: unsafe, wraps })
     this.#enterBy(words)
@@ -226,21 +233,20 @@ class CommandLineReader {
 
   #readRedirect(node: Extract<RedirectionNode, { type: 'Redirect' }>): void {
     const { descriptor, target, operator } = node
-    if (descriptor?.type === 'FileDescriptorVariable' && !isSafeVariable(descriptor.name))
-      this.#unusual ??= `it sets ${descriptor.name}`
+    if (descriptor?.type === 'FileDescriptorVariable') this.#setVariable(descriptor.name)
     this.#readChildren(node)
     if (!target) return this.#hide('it has a redirection without a target')
     const word = readWord(target)
-    // `2>&1`, `>&-`, `<&3-`: no file.
-    if (operator.includes('&') && /^(\d+-?|-)$/.test(literalOf(word) ?? '')) return
+    // `2>&1`, `>&-`, `<&3-`: no file. But `&>1` is one.
+    if (/^[<>]&$/.test(operator) && /^(\d+-?|-)$/.test(literalOf(word) ?? '')) return
     if (operator === '<&') return this.#hide('it has a redirection to an unknown descriptor')
     const kind = operator === '<' ? 'read' : 'edit'
     this.#redirections.push({ kind, target: word, cwds: this.#directories })
   }
 
-  #setVariable(name: ShellWord): void {
-    const text = literalOf(name) ?? ''
-    if (!isSafeVariable(text)) this.#unusual ??= `it sets ${text}`
+  #setVariable(name: string): void {
+    if (isEvaluated(name) || name.includes('[')) this.#hide(`${name} may run commands`)
+    if (!isSafeVariable(name)) this.#unusual ??= `it sets ${name}`
   }
 
   #hide(why: string): void {
@@ -248,10 +254,8 @@ class CommandLineReader {
   }
 }
 
-/** Bash runs what these hold. */
 type ParsedScript = Extract<SyntaxNode, { type: 'Script' }>
 
-const EVALUATED = /^(PS\d|PROMPT_COMMAND|BASH_ENV|ENV)$/
 const CHANGES_DIRECTORY = new Set(['cd', 'pushd', 'popd'])
 
 function anywhere(command: SimpleCommand): SimpleCommand {

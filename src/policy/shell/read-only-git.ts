@@ -40,10 +40,9 @@ export function isReadingGit(words: readonly ShellWord[]): boolean {
   const spec = subcommand !== undefined && Object.hasOwn(READS, subcommand) ? READS[subcommand] : undefined
   if (!spec) return false
   const rest = texts.slice(at + 1)
-  const end = rest.indexOf('--')
-  return rest.every((text, index) => {
+  return rest.every((text) => {
     if (text === undefined) return false
-    if (text.startsWith('-') && (end < 0 || index <= end)) return text === '--' || spec.options.test(text)
+    if (text.startsWith('-')) return text === '--' || spec.options.test(text)
     return spec.operands
   })
 }

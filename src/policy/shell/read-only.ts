@@ -10,6 +10,8 @@ export type Reading = {
   readonly readsDirectory: boolean
   /** Only git in its own directory: in another one, a configuration that comes with the files can run commands. */
   readonly isGit?: true
+  /** It reads what links in a directory lead to. */
+  readonly followsLinks?: boolean
 }
 
 type Spec = {
@@ -22,6 +24,8 @@ type Spec = {
   readonly maxOperands?: number
   /** Without a path it reads where it runs. */
   readonly walks?: true
+  /** What is in a directory is compared, wherever its links lead. */
+  readonly followsLinks?: true
 }
 
 const NONE = /(?!)/
@@ -46,6 +50,7 @@ const SPECS: Readonly<Record<string, Spec>> = {
   date: { options: /^(-u|-R|-I\w*|--utc|--rfc-3339=\w+|--iso-8601(=\w+)?)$/, takesText: true },
   df: { options: /^(-[hHTaikl]+)$/ },
   diff: {
+    followsLinks: true,
     options:
       /^(-[abBcdeinNpqrstuwyE]+|-[UC]\d*|--(brief|unified|side-by-side|recursive|colou?r(=\w+)?|ignore-all-space))$/,
   },
@@ -127,20 +132,23 @@ export function readingOf(words: readonly ShellWord[]): Reading | undefined {
 function readingBy(spec: Spec, name: string, words: readonly ShellWord[]): Reading | undefined {
   if (name === 'echo') return { paths: [], readsDirectory: false }
   if (!words.every((word) => isPlain(word, spec))) return undefined
-  const optionsEnd = words.findIndex((word) => literalOf(word) === '--')
-  const isOption = (word: ShellWord, at: number) =>
-    startOf(word).startsWith('-') && startOf(word) !== '-' && (optionsEnd < 0 || at <= optionsEnd)
-  const options = words.filter((word, at) => isOption(word, at))
-  if (!options.every((word) => literalOf(word) === '--' || (isKnown(word) && spec.options.test(startOf(word)))))
+  const options = words.filter(isOption)
+  if (!options.every((word) => isKnown(word) && (literalOf(word) === '--' || spec.options.test(startOf(word)))))
     return undefined
-  const operands = words.filter((word, at) => !isOption(word, at))
+  const operands = words.filter((word) => !isOption(word))
   if (operands.length > (spec.maxOperands ?? Infinity)) return undefined
   // `date 01020304` and `date -s` set the clock.
   if (name === 'date' && !operands.every((word) => startOf(word).startsWith('+'))) return undefined
   return spec.takesText
     ? { paths: [], readsDirectory: false }
-    : { paths: operands, readsDirectory: spec.walks ?? false }
+    : { paths: operands, readsDirectory: spec.walks ?? false, followsLinks: spec.followsLinks ?? false }
 }
+
+/**
+ * Also behind `--`: `find -- -delete` deletes, and in `rg -e -- --pre=./x` the `--` is the value of an option. So a file
+ * whose name begins with `-` is a question.
+ */
+const isOption = (word: ShellWord): boolean => startOf(word).startsWith('-') && startOf(word) !== '-'
 
 /** What an unknown word stands for may begin with `-`, so it may be an option. */
 function isPlain(word: ShellWord, { takesText, takesGlobs }: Spec): boolean {

@@ -15,8 +15,8 @@ export function readShellCall(words: readonly ShellWord[]): Unwrapped {
     const word = words[at]!
     const text = literalOf(word)
     if (text === undefined && /^$|^[-+]/.test(startOf(word))) return HIDDEN
-    if (text === undefined || !/^[-+]./.test(text)) return readOperand(word, runsText)
-    if (text === '--') return at + 1 < words.length ? readOperand(words[at + 1], runsText) : HIDDEN
+    if (text === undefined || !/^[-+]./.test(text)) return readOperand(words.slice(at), runsText)
+    if (text === '--') return readOperand(words.slice(at + 1), runsText)
     if (text.startsWith('--')) {
       if (/^--(version|help)$/.test(text)) return PLAIN
       if (!LONG.test(text)) return HIDDEN
@@ -31,8 +31,13 @@ export function readShellCall(words: readonly ShellWord[]): Unwrapped {
 
 const HIDDEN = hides('it runs a shell whose commands cannot be seen')
 
-function readOperand(word: ShellWord | undefined, runsText: boolean): Unwrapped {
-  if (!runsText) return readsFile(word) ? PLAIN : HIDDEN
-  const script = word && literalOf(word)
+function readOperand(words: readonly ShellWord[], runsText: boolean): Unwrapped {
+  if (!runsText) return readScriptFile(words)
+  const script = words[0] && literalOf(words[0])
   return script === undefined ? HIDDEN : { kind: 'constant', runs: [{ script }], variables: [] }
+}
+
+/** What is in the file cannot be seen; but shells search a name in PATH, so it is a command, too. */
+export function readScriptFile(words: readonly ShellWord[]): Unwrapped {
+  return readsFile(words[0]) ? { kind: 'script', runs: [{ words }], variables: [] } : HIDDEN
 }

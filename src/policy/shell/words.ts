@@ -37,6 +37,11 @@ function readPart(part: WordPart, read: Read): void {
       // A pipe, not a file of anybody's.
       read.pieces.push({ text: '/dev/fd/63' })
       return
+    case 'SimpleExpansion':
+      if (isNumber(part.text)) return void read.pieces.push({ hole: 'name' })
+      read.pieces.push({ hole: 'any' })
+      read.isMany = true
+      return
     default:
       read.pieces.push({ hole: 'any' })
       read.isMany = true
@@ -53,8 +58,11 @@ function addGlob(text: string, { pieces }: Read): void {
 
 function readQuoted(child: DoubleQuotedChild, read: Read): void {
   if (child.type === 'Literal') return void read.pieces.push({ text: child.value })
-  read.pieces.push({ hole: 'any' })
+  read.pieces.push({ hole: child.type === 'SimpleExpansion' && isNumber(child.text) ? 'name' : 'any' })
   // `"$@"` and `"${a[@]}"` are many words even in quotes.
   if (child.type !== 'CommandExpansion' && child.type !== 'ArithmeticExpansion' && child.text.includes('@'))
     read.isMany = true
 }
+
+/** One word of digits. `$!` may be none at all before a command has run in the background. */
+const isNumber = (text: string): boolean => /^\$[?#$!]$/.test(text)

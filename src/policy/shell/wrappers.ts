@@ -1,13 +1,14 @@
 /** Commands that run other commands: what of their arguments is the command that they run. */
 import { unwrapFind, unwrapXargs } from './found-arguments.ts'
-import { LAUNCHERS, unwrapLauncher } from './launchers.ts'
-import { readShellCall } from './shell-calls.ts'
+import { LAUNCHERS, readSubcommand, unwrapLauncher } from './launchers.ts'
+import { readEvaluating } from './evaluating-builtins.ts'
+import { readScriptFile, readShellCall } from './shell-calls.ts'
 import type { ShellWord } from './shell-word.ts'
 import { literalOf, literalWord, startOf } from './shell-word.ts'
 import type { Options } from './skip-options.ts'
 import { skipOptions } from './skip-options.ts'
 import type { Unwrapped } from './unwrapped.ts'
-import { hides, PLAIN, readsFile } from './unwrapped.ts'
+import { hides, PLAIN } from './unwrapped.ts'
 
 /** In these places only the system's own programs are expected. */
 const SYSTEM = /^(\/usr)?(\/local)?\/bin\/(?=[^/]+$)/
@@ -39,31 +40,20 @@ function unwrapNamed(name: string, words: readonly ShellWord[]): Unwrapped {
     case 'fdfind':
       return unwrapFind(rest)
     case 'eval':
-      return asScript(rest.map(literalOf))
+      return asScript(rest.map(literalOf).slice(literalOf(rest[0] ?? literalWord('')) === '--' ? 1 : 0))
     case 'trap':
       return unwrapTrap(rest)
     case 'alias':
       return unwrapAliases(rest)
     case 'source':
     case '.':
-      return readsFile(rest[0]) ? PLAIN : hides('it runs a script that cannot be seen')
+      return readScriptFile(literalOf(rest[0] ?? literalWord('')) === '--' ? rest.slice(1) : rest)
     case 'git':
       return rest.some((word) => /^(-c|--config-env)/.test(startOf(word)))
         ? hides('git runs commands of its configuration')
-        : PLAIN
-    case 'bind':
-    case 'complete':
-    case 'enable':
-    case 'fc':
-    case 'hash':
-    case 'mapfile':
-    case 'printf':
-    case 'readarray':
-      return rest.some((word) => /^-[^-]/.test(startOf(word)) || startOf(word) === '')
-        ? hidesUnlessText(name, rest)
-        : PLAIN
+        : readSubcommand(name, rest)
     default:
-      return PLAIN
+      return readEvaluating(name, rest) ?? readSubcommand(name, rest)
   }
 }
 
@@ -134,16 +124,10 @@ function unwrapTrap(words: readonly ShellWord[]): Unwrapped {
   return { kind: 'also', runs: [{ script: text, elsewhere: true }], variables: [] }
 }
 
+/** Its text and what follows its name are one line: `alias ls='true;'` makes a command of the `x` in `ls x`. */
 function unwrapAliases(words: readonly ShellWord[]): Unwrapped {
-  if (words.some((word) => literalOf(word) === undefined)) return hides('it defines an alias that cannot be seen')
   const values = words.map((word) => literalOf(word) ?? '').filter((text) => text.includes('='))
   const runs = values.map((text) => ({ script: text.slice(text.indexOf('=') + 1), elsewhere: true }))
-  return { kind: runs.length ? 'also' : undefined, runs, variables: [] }
-}
-
-/** `printf` has no option but `-v`, which sets a variable. */
-function hidesUnlessText(name: string, words: readonly ShellWord[]): Unwrapped {
-  const first = words[0] ?? literalWord('')
-  if (name === 'printf' && !startOf(first).startsWith('-') && startOf(first) !== '') return PLAIN
-  return hides(`${name} may change what later commands do`)
+  const isShown = words.every((word) => /^[^=]+$/.test(literalOf(word) ?? ''))
+  return isShown ? PLAIN : { kind: 'also', runs, variables: [], hidden: 'it defines an alias' }
 }

@@ -21,6 +21,9 @@ export type HunkLine = { readonly kind: ' ' | '-' | '+'; readonly text: string }
 const [BEGIN, END, END_OF_FILE] = ['*** Begin Patch', '*** End Patch', '*** End of File']
 const [ADD, DELETE, UPDATE, MOVE] = ['*** Add File: ', '*** Delete File: ', '*** Update File: ', '*** Move to: ']
 
+/** The permission gate looks at each of them before the patch is applied. */
+const MAX_FILES = 500
+
 /** Throws an `EditorError` that names the invalid line of the patch. */
 export function parsePatch(input: string): FilePatch[] {
   const reader = new LineReader(patchLines(input))
@@ -29,6 +32,8 @@ export function parsePatch(input: string): FilePatch[] {
     // Ignore blank lines between the files of a patch.
     if (reader.line.trim() === '') reader.next()
     else files.push(parseFile(reader))
+    if (files.length > MAX_FILES)
+      throw new EditorError(`A patch changes at most ${MAX_FILES} files; send several patches.`)
   }
   if (files.length === 0) throw new EditorError('The patch is empty: it names no file.')
   return files

@@ -1,0 +1,19 @@
+/** How much comparing one decision may take. A command can be long and rules many: comparing all of it takes minutes. */
+
+/** Characters that are compared: at most some 300 ms, measured. */
+const MAX_STEPS = 10_000_000
+
+/** Of one decision. */
+export class Effort {
+  #left = MAX_STEPS
+
+  /** Returns false when there is nothing left. What is not compared then may match, but certainly does not allow. */
+  spend(steps: number): boolean {
+    this.#left -= steps
+    return this.#left >= 0
+  }
+
+  get isSpent(): boolean {
+    return this.#left < 0
+  }
+}

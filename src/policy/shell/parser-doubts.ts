@@ -1,0 +1,37 @@
+/** Where bash may take a text differently from the parser. Found by running command lines at random in a real bash. */
+import type { SyntaxNode } from 'unbash'
+
+/** The end of a sentence that begins with "it"; undefined where both certainly agree. */
+export function doubtAbout(node: SyntaxNode): string | undefined {
+  switch (node.type) {
+    case 'Literal':
+      return hasExpansion(node.text) ? 'has an expansion that cannot be parsed' : undefined
+    case 'Word':
+      return !node.parts && hasExpansion(node.text) ? 'has an expansion that cannot be parsed' : undefined
+    case 'Assignment':
+      // `x=(a)$(b)`: the parser drops what follows the list.
+      return node.value.end === node.end ? undefined : 'has an assignment that cannot be parsed'
+    case 'Command': {
+      // `x=<(a) b`: one word for bash, and two for the parser.
+      const words = [...node.prefix, ...(node.name ? [node.name] : []), ...node.suffix]
+      const isSplit = words.some((word, at) => word.pos === words[at - 1]?.end)
+      return isSplit ? 'has a word that cannot be parsed' : undefined
+    }
+    case 'Subshell': {
+      // `((…))`: bash tries it as arithmetic first.
+      const first = node.body.commands[0]
+      const isDouble = first?.command.type === 'Subshell' && first.command.pos === node.pos + 1
+      return isDouble ? 'begins with two parentheses' : undefined
+    }
+    case 'Redirect': {
+      // Bash expands the file of `>&` twice.
+      const isPlain = node.operator !== '>&' || /^[\w./~+:,-]*$/.test(node.target?.text ?? '')
+      return isPlain ? undefined : 'has a file after >& that bash expands twice'
+    }
+    default:
+      return undefined
+  }
+}
+
+/** In what the parser takes for plain text. */
+const hasExpansion = (text: string): boolean => /`|\$[({[\w@*#?!]/.test(text.replaceAll(/\\[^]/g, ''))
