@@ -49,7 +49,9 @@ function pathsIn(word: ShellWord): ShellWord[] {
   const marks = [...start.matchAll(MARKS)].slice(0, 4).map(({ index }) => wordAfter(word, index + 1))
   if (!start.startsWith('-')) return [word, ...marks.map(withHome)]
   const slash = start.search(/[/~]/)
-  return [...marks.map(withHome), ...(slash > 0 ? [withHome(wordAfter(word, slash))] : [])]
+  // `-ofile`, and `-xzf/file` with several letters.
+  const attached = start.startsWith('--') || start.length < 3 ? [] : [wordAfter(word, 2)]
+  return [...[...marks, ...attached].map(withHome), ...(slash > 0 ? [withHome(wordAfter(word, slash))] : [])]
 }
 
 /** Programs such as `dd` and shells expand a `~` there themselves. */

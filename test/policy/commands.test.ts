@@ -169,6 +169,7 @@ describe('a deny rule holds', () => {
     'cat ~/.ssh/*',
     'echo x > src/locked/a',
     'touch src/locked/a',
+    'sort -osrc/locked/a x',
     'sed -i s/a/b/ src/locked/a',
     'cat .env',
     'cat packages/a/.env',
