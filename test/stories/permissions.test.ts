@@ -155,6 +155,19 @@ test('what is remembered holds from the next call on, also after a restart, and 
   expect(await go()).toBe('asks')
 })
 
+test('only events that set rules or a mode have the version that servers without rules refuse to run', async () => {
+  const { call } = stage.server
+  const versions = async (id: string) => (await stage.events(id)).map(({ version }) => version)
+  const plain = await stage.create({ permission_mode: 'bypass' })
+  await call('PUT', `/conversations/${plain}/config`, { title: 'plain' })
+  expect(await versions(plain)).toEqual([1, 1])
+  await call('PUT', `/conversations/${plain}/permission-rules`, { deny: ['Bash(touch:*)'] })
+  expect(await versions(plain)).toEqual([1, 1, 2])
+  expect(await versions(await stage.create({ permission_mode: 'plan' }))).toEqual([2])
+  const { body: fork } = await call('POST', `/conversations/${plain}/fork`, {})
+  expect((await versions(fork.id)).at(-1)).toBe(2)
+})
+
 test('a text that is not a rule is refused with the reason, and nothing is created or changed', async () => {
   const { call } = stage.server
   const id = await create('default', 'deny')

@@ -25,8 +25,8 @@ import {
 import { UserAnswer, UserQuestion } from './questions.ts'
 import { NetworkRequest, NetworkDecision, NetworkAccess } from './network-events.ts'
 
-/** Schema version of the events this server writes. A log with a higher one can be read, but not run. */
-export const EVENT_VERSION = 1
+/** The highest schema version that this server understands. A log with a higher one can be read, but not run. */
+export const EVENT_VERSION = 2
 
 /** Every durable event. */
 export const Event = z
@@ -67,3 +67,23 @@ export const EventTypeName = z.enum(EVENT_TYPES).meta({ id: 'EventType' })
 export type EventDraft = {
   [T in EventType]: Omit<EventOf<T>, 'id' | 'seq' | 'timestamp' | 'conversation_id' | 'version'>
 }[EventType]
+
+/**
+ * Returns the schema version to write. It is 2 only for settings with permission rules or modes: a server that understands
+ * version 1 only would ignore them, and run calls that they deny.
+ */
+export function versionOf(draft: EventDraft): number {
+  switch (draft.type) {
+    case 'SystemInit':
+    case 'ForkedFrom':
+      return holdsPermissions(draft.options_summary) ? 2 : 1
+    case 'ConfigUpdate':
+      return holdsPermissions(draft.changes) ? 2 : 1
+    default:
+      return 1
+  }
+}
+
+const holdsPermissions = (settings: Record<string, unknown>): boolean =>
+  settings['permission_rules'] !== undefined ||
+  (settings['permission_mode'] !== undefined && settings['permission_mode'] !== 'bypass')

@@ -129,7 +129,7 @@ export const EMPTY_STATE: State = {
   costUsd: undefined,
   postedKeys: [],
   preview: '',
-  version: EVENT_VERSION,
+  version: 1,
 }
 
 /** Returns the state after one more event. Pure. */

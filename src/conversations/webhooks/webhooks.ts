@@ -14,7 +14,6 @@ import type {
   UpdatedCallback,
 } from '../../contract/callback.ts'
 import { MAX_CALLBACKS } from '../../contract/callback.ts'
-import { EVENT_VERSION } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
@@ -202,7 +201,7 @@ function testEvent(conversationId: string): CallbackTest {
     conversation_id: conversationId,
     source: 'environment',
     type: 'CallbackTest',
-    version: EVENT_VERSION,
+    version: 1,
   }
 }
 

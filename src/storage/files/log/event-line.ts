@@ -12,7 +12,7 @@
  * exactly one JSON event to any tool, and no client ever sees a field that only the disk needs.
  */
 import type { Event, EventDraft } from '../../../contract/events/event.ts'
-import { EVENT_VERSION } from '../../../contract/events/event.ts'
+import { versionOf } from '../../../contract/events/event.ts'
 import { Problem } from '../../../contract/problem.ts'
 import { ComplexJson, parseUntrustedJson } from '../../../lib/json/untrusted-json.ts'
 import { uuid7 } from '../../../lib/uuid7.ts'
@@ -40,7 +40,7 @@ export function serialiseDraft(draft: EventDraft, at: { ms: number; conversation
     id: uuid7(at.ms),
     timestamp: new Date(at.ms).toISOString(),
     source,
-    version: EVENT_VERSION,
+    version: versionOf(draft),
     conversation_id: at.conversationId,
     ...fields,
   })
