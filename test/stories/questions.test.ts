@@ -269,7 +269,7 @@ test('a task whose agent asks stays running until the answer, also over a kill; 
         title: content,
         runnable: { type: 'AgentRun', message: { role: 'user', content } },
       })
-    ).body.task_id as string
+    ).body.id as string
   const taskStatus = async (task: string) => (await call('GET', id, `/tasks/${task}`)).body.status
   const task = await post('one')
   await settled(id, 'waiting_for_input')

@@ -76,7 +76,7 @@ test('the agent is steered over the socket: approve by hash, run, pause; each fr
 
   const task = await ask({ type: 'task', title: 'Slow', runnable: { type: 'Ticker', interval: 60, count: 60 } })
   expect(task).toMatchObject({ type: 'ack', of: 'task', result: { title: 'Slow', status: 'pending' } })
-  const { task_id } = task.result
+  const { id: task_id } = task.result
   expect(await ask({ type: 'cancel_task', task_id })).toMatchObject({
     of: 'cancel_task',
     result: { status: 'cancelled' },
