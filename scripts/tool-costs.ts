@@ -28,6 +28,7 @@ export const UNUSED_DEPS: ToolDeps = {
   web: { fetch: createSafeFetch({ allow: [] }), refusal: unused },
   searchEngine: createTavily('key'),
   lastOutput: unused,
+  limitsOf: unused,
   sealer: { seal: unused, unseal: unused },
   redact: unused,
 }

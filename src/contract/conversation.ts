@@ -7,6 +7,7 @@ import { PageLimit } from './page.ts'
 import { RequestedLimits } from './resource-limits.ts'
 import { PermissionMode, PermissionModeInput, PermissionRules, RuleTexts } from './permission.ts'
 import { NetworkPolicy } from './network.ts'
+import { ToolConfig } from './tool-config.ts'
 import { Secrets } from './secret.ts'
 
 export const ConversationId = z.uuid().toLowerCase()
@@ -74,6 +75,7 @@ export const CreateConversation = z
     visualize: z.boolean().optional().describe('Log readable event lines in the log of the server.'),
     secrets: Secrets.optional(),
     limits: RequestedLimits.optional(),
+    tool_config: ToolConfig.optional(),
     network: NetworkPolicy.optional().describe(
       'Hosts that commands may reach. Default: OPENHANDS_NETWORK of the server.',
     ),
@@ -95,7 +97,7 @@ export const CreateConversation = z
 export type CreateConversation = z.infer<typeof CreateConversation>
 
 /** Fields of `POST /conversations` that the agreed API has but this version does not support: refused by name. */
-export const LATER_FIELDS: ReadonlySet<string> = new Set(['tool_config', 'hooks', 'agents', 'mcp', 'setting_sources'])
+export const LATER_FIELDS: ReadonlySet<string> = new Set(['hooks', 'agents', 'mcp', 'setting_sources'])
 
 export const ForkConversation = z
   .strictObject({
@@ -129,6 +131,7 @@ export const UpdateConfig = z
     max_iteration_per_run: MaxIterations.optional(),
     max_seconds_per_run: MaxSeconds.optional(),
     visualize: z.boolean().optional(),
+    tool_config: ToolConfig.optional().describe('Replaces all limits of tools. It holds from the next call on.'),
     permission_mode: PermissionModeInput.optional().describe(
       `${PermissionModeInput.description} Needs the scope \`approve\`. Calls that already wait still need a decision.`,
     ),
@@ -165,6 +168,7 @@ export const ConversationView = z
     max_iteration_per_run: z.int(),
     max_seconds_per_run: z.number().optional(),
     limits: RequestedLimits.optional().describe('The requested limits. `agent-info` shows the limits in force.'),
+    tool_config: ToolConfig.optional(),
     state: ConversationState,
     status: Status,
     queued: z

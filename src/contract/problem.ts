@@ -1,6 +1,7 @@
 /**
  * The error catalogue: every code that a client can receive, its HTTP status, and how an error is thrown and returned.
  */
+import { namesInToolConfig } from './tool-config.ts'
 import { z } from 'zod'
 import { nearestName } from './nearest-name.ts'
 
@@ -149,7 +150,9 @@ export function describeIssue(given: Issue, root: readonly string[], fields: rea
   const free = issue.path.findIndex((name) => FIELDS_OF_FREE_NAMES.has(name))
   const path = free < 0 ? issue.path : issue.path.slice(0, free + 1)
   const message =
-    issue.code === 'unrecognized_keys' ? unknownFields(issue, path.length === 0 ? fields : []) : unionText(issue)
+    issue.code === 'unrecognized_keys'
+      ? unknownFields(issue, path.length === 0 ? fields : namesInToolConfig(path))
+      : unionText(issue)
   return { path: [...root, ...path].map(String).join('.'), message }
 }
 

@@ -5,6 +5,7 @@ import type { ToolCalls } from '../agent/tool-calls.ts'
 import { createToolCalls } from '../agent/tool-calls.ts'
 import { describeEvent } from '../contract/events/describe-event.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
+import { limitsIn } from '../contract/tool-config.ts'
 import { EventLog } from '../events/event-log.ts'
 import type { StoredLog } from '../events/event-store.ts'
 import type { ConversationLimits } from '../limits/conversation-limits.ts'
@@ -226,6 +227,7 @@ function buildToolCalls(
       workdir,
       quota: limits.quota,
       lastOutput: (name) => state.current.lastOutputs[name],
+      limitsOf: (name) => limitsIn(state.current.settings.tool_config, name),
       sealer: own.sealer,
       redact: redactor.redactInSlices,
     }),

@@ -73,6 +73,8 @@ export function createBashTool(deps: BashToolDeps): Tool<BashInput> {
         ? { kind: 'none' }
         : { kind: 'command', command, cwd: restart ? undefined : deps.shells.cwdOf(session_id) },
     run: (input, context) => runCommand(deps, input, context),
+    withTimeout: (input, seconds) => ({ ...input, timeout: Math.min(input.timeout, seconds) }),
+    cutOutput: cutBashOutput,
     render: renderBashOutput,
   }
 }
@@ -148,6 +150,14 @@ async function startInBackground({ shells, background }: BashToolDeps, input: Ba
 function toFailure(error: unknown): ToolOutcome {
   const message = error instanceof Error ? error.message : String(error)
   return { output: message, error: { type: error instanceof Problem ? 'invalid_input' : 'failed', message } }
+}
+
+/** Each stream by itself. */
+export async function cutBashOutput(output: unknown, cut: (text: string) => Promise<string>): Promise<unknown> {
+  const parsed = BashOutput.safeParse(output)
+  if (!parsed.success) return output
+  const [stdout, stderr] = await Promise.all([cut(parsed.data.stdout), cut(parsed.data.stderr)])
+  return { ...parsed.data, stdout, stderr }
 }
 
 /** The output as the model reads it. */

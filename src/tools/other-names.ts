@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { UserPart } from '../contract/message.ts'
 import type { BashToolDeps } from './bash.ts'
-import { createBashTool, renderBashOutput } from './bash.ts'
+import { createBashTool, cutBashOutput, renderBashOutput } from './bash.ts'
 import { EditorError } from './editor-faults.ts'
 import type { AgentFiles } from './files/agent-files.ts'
 import { absolutePath, toOutcome } from './files/agent-files.ts'
@@ -76,6 +76,7 @@ export function createShellExec(deps: BashToolDeps): Tool<ShellExecInput> {
     input: ShellExecInput,
     ...(bash.output && { output: bash.output }),
     render: renderBashOutput,
+    cutOutput: cutBashOutput,
     access: (input) => bash.access?.(bashInput(input)) ?? { kind: 'other' },
     run: (input, context) => bash.run(bashInput(input), context),
   }

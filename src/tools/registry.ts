@@ -1,5 +1,6 @@
 /** All tools: how each is created, and the names by which clients may request it. */
 import type { ToolPreset } from '../contract/conversation.ts'
+import type { ToolLimits } from '../contract/tool-config.ts'
 import { Problem } from '../contract/problem.ts'
 import type { Shells } from '../shell/shell.ts'
 import { createFileRead, createFileWrite, createShellExec } from './other-names.ts'
@@ -18,6 +19,7 @@ import { createFinish } from './finish.ts'
 import { createGlob } from './search/glob.ts'
 import { createGrep } from './search/grep.ts'
 import type { SearchAccess } from './search/search-place.ts'
+import { limitTool } from './limited-tool.ts'
 import { createTaskTracker } from './task-tracker.ts'
 import { createThink } from './think.ts'
 import { createApplyPatch } from './patch/apply-patch.ts'
@@ -32,6 +34,8 @@ export type ToolDeps = {
   readonly shells: AgentShells & Pick<Shells, 'fork' | 'endFork'>
   /** Returns the output of the last successful call of a tool in `TOOLS_KEPT_IN_LOG`, undefined if there was none. */
   readonly lastOutput: (toolName: string) => unknown
+  /** What the conversation limits of a tool; asked for at each call. */
+  readonly limitsOf: (toolName: string) => ToolLimits | undefined
   readonly search: SearchAccess
   readonly web: WebAccess
   /** Undefined where there is none: then `WebSearch` cannot be offered. */
@@ -134,7 +138,8 @@ export function canonicalName(name: string): string {
 /** Skips names in a log that this version does not know. */
 export function createTools(names: readonly string[], deps: ToolDeps): Tool[] {
   const shared = { ...deps, files: new AgentFiles(deps), background: new BackgroundShells(deps) }
-  return names.filter(isToolName).flatMap((name) => TOOLS[name](shared) ?? [])
+  const tools: readonly Tool[] = names.filter(isToolName).flatMap((name) => TOOLS[name](shared) ?? [])
+  return tools.map((tool) => limitTool(tool, deps))
 }
 
 function resolveToolName(name: string, at: number): ToolName {

@@ -66,6 +66,10 @@ export interface Tool<Input = unknown> {
    */
   questions?(input: Input): readonly AskedQuestion[]
   run(input: Input, context: ToolContext): Promise<ToolOutcome>
+  /** The input with a time limit of at most so many seconds. Without it, a call that takes too long is aborted. */
+  withTimeout?(input: Input, seconds: number): Input
+  /** Shortens the texts of an output. Without it: text, or the text parts of a list. */
+  cutOutput?(output: unknown, cut: (text: string) => Promise<string>): Promise<unknown>
   /** Renders the output for the model; by default text is unchanged and anything else becomes JSON. */
   render?(output: unknown): string
 }

@@ -128,6 +128,7 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
     resume_on_start,
     visualize,
     limits,
+    tool_config,
     max_seconds_per_run,
     max_iteration_per_run,
     network,
@@ -146,6 +147,7 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
     resume_on_start,
     visualize,
     limits,
+    tool_config,
     network,
     made_workdir: request.workdir === undefined ? workdir : undefined,
   })

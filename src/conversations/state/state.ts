@@ -29,6 +29,7 @@ import { NetworkPolicy } from '../../contract/network.ts'
 import type { UsageByModel } from '../../contract/message.ts'
 import { addCost } from '../../contract/message.ts'
 import { Problem } from '../../contract/problem.ts'
+import { ToolConfig } from '../../contract/tool-config.ts'
 import { RequestedLimits } from '../../contract/resource-limits.ts'
 import { TOOLS_KEPT_IN_LOG } from '../../tools/registry.ts'
 import type { Run } from './run-state.ts'
@@ -57,6 +58,7 @@ export const Settings = z.object({
   resume_on_start: z.boolean().optional(),
   limits: RequestedLimits.optional(),
   visualize: z.boolean().optional(),
+  tool_config: ToolConfig.optional(),
   /** Absent: the server's current default. */
   network: NetworkPolicy.optional(),
 })

@@ -18,6 +18,7 @@ export function viewOf(state: State): ConversationView {
     max_iteration_per_run: settings.max_iteration_per_run,
     ...(settings.max_seconds_per_run !== undefined && { max_seconds_per_run: settings.max_seconds_per_run }),
     ...(settings.limits && { limits: settings.limits }),
+    ...(settings.tool_config && { tool_config: settings.tool_config }),
     state: {
       id: state.id,
       agent_finished: state.status === 'finished',

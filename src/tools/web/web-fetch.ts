@@ -27,7 +27,7 @@ const WebFetchInput = z.object({
     .describe('The address, with https:// or http://.'),
   prompt: z
     .string()
-    .max(4000)
+    .max(1000)
     .optional()
     .describe('What you look for. It is repeated after the page, which is returned as it is.'),
 })
