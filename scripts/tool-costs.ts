@@ -28,7 +28,7 @@ export const UNUSED_DEPS: ToolDeps = {
   web: { fetch: createSafeFetch({ allow: [] }), refusal: unused },
   searchEngine: createTavily('key'),
   lastOutput: unused,
-  limitsOf: unused,
+  limitsOf: () => undefined,
   sealer: { seal: unused, unseal: unused },
   redact: unused,
 }
