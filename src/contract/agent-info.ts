@@ -1,6 +1,6 @@
 /** The description of a conversation's agent. */
 import { z } from 'zod'
-import { ResourceLimits } from './resource-limits.ts'
+import { ResourceLimits } from './limits/resource-limits.ts'
 import { NetworkPolicy } from './network.ts'
 
 export const AgentInfo = z

@@ -4,10 +4,10 @@ import { Status } from './events/status.ts'
 import { DroppedCredential, LlmConfig, LlmConfigInput } from './llm-config.ts'
 import { UsageByModel, UserInput } from './message.ts'
 import { PageLimit } from './page.ts'
-import { RequestedLimits } from './resource-limits.ts'
+import { RequestedLimits } from './limits/resource-limits.ts'
 import { PermissionMode, PermissionModeInput, PermissionRules, RuleTexts } from './permission.ts'
 import { NetworkPolicy } from './network.ts'
-import { ToolConfig } from './tool-config.ts'
+import { ToolConfig } from './limits/tool-config.ts'
 import { Secrets } from './secret.ts'
 
 export const ConversationId = z.uuid().toLowerCase()

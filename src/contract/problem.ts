@@ -1,7 +1,7 @@
 /**
  * The error catalogue: every code that a client can receive, its HTTP status, and how an error is thrown and returned.
  */
-import { namesInToolConfig } from './tool-config.ts'
+import { namesInToolConfig } from './limits/tool-config.ts'
 import { z } from 'zod'
 import { nearestName } from './nearest-name.ts'
 

@@ -1,6 +1,6 @@
 /** The server on the wire: health, version and limits. */
 import { z } from 'zod'
-import { ResourceLimits } from './resource-limits.ts'
+import { ResourceLimits } from './limits/resource-limits.ts'
 import { ServerNetwork } from './network.ts'
 import { Sandbox } from './sandbox.ts'
 

@@ -4,7 +4,7 @@
  */
 import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
-import type { RequestedLimits, ResourceLimits } from '../contract/resource-limits.ts'
+import type { RequestedLimits, ResourceLimits } from '../contract/limits/resource-limits.ts'
 import { Problem } from '../contract/problem.ts'
 import { readIfAny } from './cgroup-roots.ts'
 import { createCgroupFactory } from './cgroup-factory.ts'

@@ -1,5 +1,5 @@
 /** The resource limits of one conversation as numbers, and how to combine two sets. */
-import type { RequestedLimits } from '../contract/resource-limits.ts'
+import type { RequestedLimits } from '../contract/limits/resource-limits.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 
 /** An absent resource is not limited. */

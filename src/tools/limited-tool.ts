@@ -1,5 +1,5 @@
 /** A tool within the limits of `tool_config`: ends a call in time, and shortens its output. */
-import type { ToolLimits } from '../contract/tool-config.ts'
+import type { ToolLimits } from '../contract/limits/tool-config.ts'
 import { withinTime } from '../lib/bounded-wait.ts'
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts'
 

@@ -1,6 +1,6 @@
 /** All tools: how each is created, and the names by which clients may request it. */
 import type { ToolPreset } from '../contract/conversation.ts'
-import type { ToolLimits } from '../contract/tool-config.ts'
+import type { ToolLimits } from '../contract/limits/tool-config.ts'
 import { Problem } from '../contract/problem.ts'
 import type { Shells } from '../shell/shell.ts'
 import { createFileRead, createFileWrite, createShellExec } from './other-names.ts'

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { CommandStatus, KilledBy } from '../command.ts'
 import { UserPart } from '../message.ts'
-import { ResourceLimits } from '../resource-limits.ts'
+import { ResourceLimits } from '../limits/resource-limits.ts'
 import { NetworkPolicy } from '../network.ts'
 import { Runnable, TaskProgress, TaskResult, TaskStatus } from '../task.ts'
 import { Sandbox } from '../sandbox.ts'
