@@ -77,8 +77,8 @@ export function createHistory(render: RenderOutput): History {
     messages.push({ role: 'assistant', ...turn.words, toolCalls: turn.calls })
     messages.push(...turn.callIds.flatMap((id) => turn?.results.get(id) ?? []))
     const images = turn.callIds.flatMap((id) => turn?.images.get(id) ?? [])
-    // A tool's message accepts text only, and nothing may be between the results of a turn.
-    if (images.length) messages.push({ role: 'user', content: [{ type: 'text', text: IMAGES_OF_TOOLS }, ...images] })
+    // In some APIs a tool's message accepts text only, and nothing may be between the results of a turn.
+    if (images.length) messages.push(repeatImages(images))
     turn = undefined
     messages.push(...held.splice(0))
   }
@@ -141,9 +141,13 @@ function tellMove({ from_cwd, cwd }: EventOf<'ForkedFrom'>): string {
   return `[This is a copy of an earlier conversation. Your working directory is now ${cwd}, a copy of ${from_cwd}: wherever that was said above, use ${cwd} from here on, and leave ${from_cwd} alone. Shells and background processes of before are gone.]`
 }
 
+function repeatImages(images: readonly ImagePart[]): ModelMessage {
+  return { role: 'user', content: [{ type: 'text', text: IMAGES_OF_TOOLS }, ...images], repeatsImages: true }
+}
+
 const IMAGES_OF_TOOLS = 'Here are the images of the tool results above, in their order.'
 
-type Words = { readonly text: string; readonly reasoning?: string }
+type Words = Pick<Extract<ModelMessage, { role: 'assistant' }>, 'text' | 'reasoning' | 'parts'>
 
 type OpenTurn = {
   readonly words: Words
@@ -166,8 +170,13 @@ function openTurn(event: EventOf<'AssistantMessage'>): OpenTurn {
 }
 
 function wordsOf({ text, content }: EventOf<'AssistantMessage'>): Words {
-  const reasoning = content.flatMap((part) => (part.type === 'reasoning' ? [part.text] : [])).join('')
-  return { text: text.trim() === '' ? '' : text, ...(reasoning && { reasoning }) }
+  const thoughts = content.filter((part) => part.type === 'reasoning')
+  const reasoning = thoughts.flatMap((part) => part.text || []).join('\n\n')
+  return {
+    text: text.trim() === '' ? '' : text,
+    ...(reasoning && { reasoning }),
+    ...(thoughts.some((part) => part.provider_data) && { parts: content }),
+  }
 }
 
 /**
@@ -193,7 +202,14 @@ function toToolMessage(event: EventOf<'ToolResult'>, toolName: string, render: R
   const advice = event.advice === undefined ? '' : `\n\n[${event.advice}]`
   const content = `${changed}${error}${text}`
   const shown = content.trim() ? content : content ? '[white space only]' : '[no output]'
-  return { role: 'tool', toolCallId: event.tool_use_id, content: `${shown}${advice}` }
+  const images = imagesOf(event)
+  return {
+    role: 'tool',
+    toolCallId: event.tool_use_id,
+    content: `${shown}${advice}`,
+    ...(images.length > 0 && { images }),
+    ...(event.is_error && { isError: true }),
+  }
 }
 
 function imagesOf({ output }: EventOf<'ToolResult'>): readonly ImagePart[] {

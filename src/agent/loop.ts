@@ -86,7 +86,7 @@ export async function runAgent(
 
     try {
       const turn = await askModel(context, output, signal)
-      if (turn.hasCalls) continue
+      if (turn.hasCalls || turn.isPaused) continue
       const cutReason = cutReasonOf(turn.stopReason)
       return cutReason ? CUT_OFF[cutReason] : { stopReason: 'completed' }
     } catch (error) {

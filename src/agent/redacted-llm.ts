@@ -4,6 +4,7 @@ import { uuid7 } from '../lib/uuid7.ts'
 import { parseJsonObject } from '../lib/json/untrusted-json.ts'
 import { mapStrings, stringsIn } from '../lib/json/map-strings.ts'
 import { createSlices } from '../lib/time-slices.ts'
+import type { AssistantPart } from '../contract/message.ts'
 import type { Llm, LlmAnswer, LlmPiece, ModelToolCall } from '../llm/llm.ts'
 import { LlmError, partOf } from '../llm/llm.ts'
 import { redactMaskedKeys } from '../security/redaction/masked-keys.ts'
@@ -93,14 +94,30 @@ async function redactAnswer(
   const { redact, redactInSlices } = redactor
   const toolCalls: ModelToolCall[] = []
   for (const call of answer.toolCalls) toolCalls.push(await redactCall(call, redactor, safeId))
+  const { parts, ...whole } = answer
+  const [text, reasoning] = [await redactInSlices(answer.text), await redactInSlices(answer.reasoning)]
+  const keepsParts = parts && text === answer.text && reasoning === answer.reasoning && (await areSafe(parts, redactor))
   return {
-    ...answer,
-    text: await redactInSlices(answer.text),
-    reasoning: await redactInSlices(answer.reasoning),
+    ...whole,
+    text,
+    reasoning,
+    ...(keepsParts && { parts }),
     toolCalls,
     stopReason: redact(answer.stopReason),
     model: redact(answer.model),
   }
+}
+
+/**
+ * Returns true if no part has to be redacted. Otherwise all of them are dropped, and the answer keeps only its redacted
+ * text: the provider refuses reasoning that was changed, and a secret may be split over two parts.
+ */
+async function areSafe(parts: readonly AssistantPart[], { redactInSlices }: Redactor): Promise<boolean> {
+  for (const part of parts) {
+    const { data = '', id = '' } = (part.type === 'reasoning' && part.provider_data) || {}
+    for (const each of [part.text, data, id]) if ((await redactInSlices(each)) !== each) return false
+  }
+  return true
 }
 
 async function redactCall(

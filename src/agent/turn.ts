@@ -1,5 +1,6 @@
 /** One model answer: streamed as transient deltas, then stored as a whole, together with its tool calls. */
 import type { EventDraft } from '../contract/events/event.ts'
+import type { AssistantPart } from '../contract/message.ts'
 import type { TransientDraft } from '../contract/events/transient-event.ts'
 import type { Llm, LlmAnswer, LlmPiece, LlmRequest, LlmRetry, ModelToolCall } from '../llm/llm.ts'
 import { LlmError, partOf } from '../llm/llm.ts'
@@ -14,7 +15,12 @@ export type TurnDeps = {
   readonly publish: (draft: TransientDraft) => void
 }
 
-export type Turn = { readonly hasCalls: boolean; readonly stopReason: string }
+export type Turn = {
+  readonly hasCalls: boolean
+  /** The provider paused the answer, and continues it with the next request. */
+  readonly isPaused: boolean
+  readonly stopReason: string
+}
 
 /**
  * When it resolves, answer and calls are durable. Throws the model's error after storing the partial answer as
@@ -93,7 +99,9 @@ async function storeAnswer(answer: LlmAnswer, messageId: string, deps: TurnDeps)
   })
   // One batch: after a crash the log has the answer with all of its calls, or neither.
   await deps.emit([assistantMessage(answer, messageId, deps), ...uses])
-  return { hasCalls: uses.length > 0, stopReason: answer.stopReason }
+  // Without text the next request would be the same as this one.
+  const isPaused = answer.stopReason === 'pause_turn' && answer.text.trim() !== ''
+  return { hasCalls: uses.length > 0, isPaused, stopReason: answer.stopReason }
 }
 
 async function storePartial(said: LlmAnswer, messageId: string, deps: TurnDeps): Promise<void> {
@@ -101,7 +109,6 @@ async function storePartial(said: LlmAnswer, messageId: string, deps: TurnDeps):
 }
 
 function assistantMessage(answer: LlmAnswer, messageId: string, { runId, readThrough }: TurnDeps) {
-  const { reasoning } = answer
   // Providers refuse a message that is only white space, and with it every later request of the conversation.
   const text = answer.text.trim() === '' ? '' : answer.text
   return {
@@ -110,10 +117,7 @@ function assistantMessage(answer: LlmAnswer, messageId: string, { runId, readThr
     run_id: runId,
     message_id: messageId,
     text,
-    content: [
-      ...(reasoning ? [{ type: 'reasoning' as const, text: reasoning }] : []),
-      ...(text ? [{ type: 'text' as const, text }] : []),
-    ],
+    content: answer.parts ? [...answer.parts] : partsOf(answer.reasoning, text),
     tool_use_ids: answer.toolCalls.map((call) => call.id),
     model: answer.model,
     usage: answer.usage,
@@ -121,6 +125,13 @@ function assistantMessage(answer: LlmAnswer, messageId: string, { runId, readThr
     stop_reason: answer.stopReason,
     read_through: readThrough,
   } as const satisfies EventDraft
+}
+
+function partsOf(reasoning: string, text: string): AssistantPart[] {
+  return [
+    ...(reasoning ? [{ type: 'reasoning' as const, text: reasoning }] : []),
+    ...(text ? [{ type: 'text' as const, text }] : []),
+  ]
 }
 
 /** Parses the arguments, or returns the text if it is not an object: the call's result will report the error. */

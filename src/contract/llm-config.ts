@@ -39,6 +39,13 @@ const ExtraBody = z
   .record(z.string(), z.unknown())
   .describe('Added unchanged to each request to the endpoint. At most 256 KiB as JSON.')
 
+export const LLM_PROVIDERS = ['openai', 'openai_responses', 'anthropic'] as const
+const LlmProvider = z
+  .enum(LLM_PROVIDERS)
+  .describe(
+    "The API of the endpoint: OpenAI's Chat Completions, OpenAI's Responses, or Anthropic's Messages. Default: the API of the vendor for models at api.openai.com and api.anthropic.com, and Chat Completions everywhere else.",
+  )
+
 /** The fields this server uses; the names are those of an OpenHands LLM object's dump. Durations are seconds. */
 export const LlmConfig = z
   .strictObject({
@@ -47,14 +54,18 @@ export const LlmConfig = z
     base_url: z
       .url({ protocol: /^https?$/ })
       .max(2048)
-      .describe('Any OpenAI-compatible endpoint.'),
-    api_version: z.string().describe('Sent as `api-version` (Azure).'),
+      .describe('The endpoint of the model: the URL that the path of its API is appended to.'),
+    api_version: z.string().describe('Sent as `api-version` (Azure) or `anthropic-version`.'),
     custom_llm_provider: z.string(),
+    provider: LlmProvider,
     temperature: z.number().min(0).max(2).describe('Not sent if absent.'),
     top_p: z.number().min(0).max(1),
     top_k: z.number().nonnegative(),
     reasoning_effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh']),
     max_output_tokens: z.int().positive(),
+    disable_vision: z
+      .boolean()
+      .describe('True if the model does not support images: the request says that they were left out.'),
     timeout: z.number().positive().max(86_400).describe('Timeout of one request in seconds. Default: 600.'),
     num_retries: z.int().min(0).max(20).describe('Retries after a retryable error. Default: 4.'),
     extra_headers: ExtraHeaders,
@@ -96,7 +107,6 @@ const UNUSED_FIELDS = new Set([
   'caching_prompt',
   'custom_tokenizer',
   'disable_stop_word',
-  'disable_vision',
   'drop_params',
   'enable_encrypted_reasoning',
   'extended_thinking_budget',

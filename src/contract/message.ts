@@ -20,7 +20,25 @@ export const ImagePart = z
   })
   .meta({ id: 'ImagePart' })
 
-const ReasoningPart = z.object({ type: z.literal('reasoning'), text: z.string() }).meta({ id: 'ReasoningPart' })
+/** The APIs whose reasoning has to be sent back, unchanged, with the answer that it led to. */
+export const ProviderData = z
+  .object({
+    provider: z.enum(['anthropic', 'openai_responses']).describe('The API that it came from. No other one gets it.'),
+    kind: z.enum(['signature', 'encrypted']).describe('A signature of the text, or the reasoning itself, encrypted.'),
+    data: z.string(),
+    id: z.string().optional(),
+  })
+  .meta({ id: 'ProviderData', description: 'Opaque data of the provider, sent back with this reasoning unchanged.' })
+export type ProviderData = z.infer<typeof ProviderData>
+
+const ReasoningPart = z
+  .object({
+    type: z.literal('reasoning'),
+    text: z.string().describe('Empty if the provider sends its reasoning in encrypted form only.'),
+    calls_before: z.int().positive().optional().describe('Number of tool calls of the answer before this part.'),
+    provider_data: ProviderData.optional(),
+  })
+  .meta({ id: 'ReasoningPart' })
 
 export const UserPart = z.discriminatedUnion('type', [TextPart, ImagePart]).meta({ id: 'UserPart' })
 export type UserPart = z.infer<typeof UserPart>
@@ -74,9 +92,17 @@ export function partsOf(content: UserInput['content']): UserPart[] {
 
 const tokens = z.int().nonnegative()
 
-/** Tokens of one answer, or of a run. `cached_tokens` are part of `input_tokens`, `reasoning_tokens` of `output_tokens`. */
+/** Tokens of one answer, or of a run. */
 export const Usage = z
-  .object({ input_tokens: tokens, output_tokens: tokens, cached_tokens: tokens, reasoning_tokens: tokens })
+  .object({
+    input_tokens: tokens.describe('All tokens of the request, cached or not.'),
+    output_tokens: tokens,
+    cached_tokens: tokens.describe('Input tokens that were read from the prompt cache of the provider.'),
+    cache_write_tokens: tokens
+      .optional()
+      .describe('Input tokens that were written to the prompt cache. Absent if the provider does not report them.'),
+    reasoning_tokens: tokens.describe('Output tokens that were spent on reasoning.'),
+  })
   .meta({ id: 'Usage' })
 export type Usage = z.infer<typeof Usage>
 
@@ -87,11 +113,13 @@ export const MAX_TOKENS = 1e12
 
 /** No sum exceeds the safe integers, whatever an older log contains. */
 export function addUsage(a: Usage, b: Usage): Usage {
-  const add = (name: keyof Usage) => Math.min(a[name] + tokensOf(b[name]), Number.MAX_SAFE_INTEGER)
+  const add = (name: keyof Usage) => Math.min((a[name] ?? 0) + tokensOf(b[name] ?? 0), Number.MAX_SAFE_INTEGER)
+  const cacheWrites = add('cache_write_tokens')
   return {
     input_tokens: add('input_tokens'),
     output_tokens: add('output_tokens'),
     cached_tokens: add('cached_tokens'),
+    ...(cacheWrites > 0 && { cache_write_tokens: cacheWrites }),
     reasoning_tokens: add('reasoning_tokens'),
   }
 }

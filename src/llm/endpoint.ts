@@ -11,8 +11,11 @@
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { faultOfHeaderName, faultOfHeaderValue } from '../contract/http-header.ts'
 import { LlmError } from './llm.ts'
+import type { ProviderName } from './provider-name.ts'
+import { ANTHROPIC_URL, OPENAI_URL, providerOf, vendorUrlOf } from './provider-name.ts'
 
 export type Endpoint = {
+  readonly provider: ProviderName
   readonly baseUrl: string
   /** The model name that the endpoint expects. */
   readonly model: string
@@ -22,10 +25,8 @@ export type Endpoint = {
 
 type Named = LlmConfig & { readonly model: string }
 
-const OPENAI_URL = 'https://api.openai.com/v1'
-
-/** LiteLLM's name of a provider -> its OpenAI-compatible endpoint; '' if only the user can know it. */
-const PROVIDERS: Readonly<Record<string, string>> = {
+/** LiteLLM's name of a provider -> its endpoint; '' if only the user can know it. */
+const KNOWN_PREFIXES: Readonly<Record<string, string>> = {
   openai: OPENAI_URL,
   azure: '',
   hosted_vllm: '',
@@ -33,7 +34,7 @@ const PROVIDERS: Readonly<Record<string, string>> = {
   lm_studio: 'http://127.0.0.1:1234/v1',
   ollama: 'http://127.0.0.1:11434/v1',
   ollama_chat: 'http://127.0.0.1:11434/v1',
-  anthropic: 'https://api.anthropic.com/v1',
+  anthropic: ANTHROPIC_URL,
   deepseek: 'https://api.deepseek.com',
   gemini: 'https://generativelanguage.googleapis.com/v1beta/openai',
   groq: 'https://api.groq.com/openai/v1',
@@ -59,31 +60,33 @@ const HOSTS_WITH_VENDOR_NAMES: Readonly<Record<string, string>> = {
 export function endpointOf(settings: LlmConfig): Endpoint {
   if (!settings.model) throw new LlmError('config', 'No model is configured: set llm_config.model.')
   const config = { ...settings, model: settings.model }
-  const provider = providerOf(config)
-  const baseUrl = baseUrlOf(config, provider)
-  const model = withoutProvider(config, new URL(baseUrl).hostname)
+  const prefix = prefixOf(config)
+  const baseUrl = baseUrlOf(config, prefix)
+  const model = withoutPrefix(config, new URL(baseUrl).hostname)
+  const provider = providerOf(config, baseUrl, model)
   return {
-    baseUrl: completePath(baseUrl, provider, model),
+    provider,
+    baseUrl: completePath(baseUrl, prefix, model),
     model,
-    query: config.api_version === undefined ? {} : { 'api-version': config.api_version },
-    headers: headersOf(config, provider),
+    query: config.api_version === undefined || provider === 'anthropic' ? {} : { 'api-version': config.api_version },
+    headers: headersOf(config, provider, prefix),
   }
 }
 
-function providerOf(config: Named): string | undefined {
+function prefixOf(config: Named): string | undefined {
   const [first, rest] = splitOnce(config.model)
-  return config.custom_llm_provider ?? (rest !== undefined && first in PROVIDERS ? first : undefined)
+  return config.custom_llm_provider ?? (rest !== undefined && first in KNOWN_PREFIXES ? first : undefined)
 }
 
-function baseUrlOf(config: Named, provider: string | undefined): string {
+function baseUrlOf(config: Named, prefix: string | undefined): string {
   if (config.base_url !== undefined) return config.base_url
   // Without this check, another provider's key would be sent to OpenAI.
-  const known = provider !== undefined ? PROVIDERS[provider] : config.model.includes('/') ? undefined : OPENAI_URL
+  const known = prefix !== undefined ? KNOWN_PREFIXES[prefix] : vendorUrlOf(config)
   if (known) return known
   throw new LlmError('config', `Nothing says where the model "${config.model}" is served: set llm_config.base_url.`)
 }
 
-function withoutProvider(config: Named, host: string): string {
+function withoutPrefix(config: Named, host: string): string {
   const [prefix, name] = splitOnce(config.model)
   if (name === undefined) return config.model
   if (prefix === config.custom_llm_provider) return name
@@ -91,23 +94,20 @@ function withoutProvider(config: Named, host: string): string {
   if (own !== undefined) return prefix === own ? name : config.model
   // The open weights are published as `openai/gpt-oss-…`, and servers like vLLM use exactly that name.
   if (config.model.startsWith('openai/gpt-oss-')) return config.model
-  return prefix in PROVIDERS ? name : config.model
+  return prefix in KNOWN_PREFIXES ? name : config.model
 }
 
 /** LiteLLM's users configure the root URL of Azure and Ollama; the OpenAI-compatible API is below it. */
-function completePath(baseUrl: string, provider: string | undefined, model: string): string {
+function completePath(baseUrl: string, prefix: string | undefined, model: string): string {
   const url = new URL(baseUrl)
   if (url.pathname !== '/') return baseUrl
-  if (provider === 'azure') url.pathname = `/openai/deployments/${encodeURIComponent(model)}`
-  if (provider === 'ollama' || provider === 'ollama_chat') url.pathname = '/v1'
+  if (prefix === 'azure') url.pathname = `/openai/deployments/${encodeURIComponent(model)}`
+  if (prefix === 'ollama' || prefix === 'ollama_chat') url.pathname = '/v1'
   return url.href
 }
 
-function headersOf(config: LlmConfig, provider: string | undefined): Record<string, string> {
-  const key = config.api_key
-  const auth: Record<string, string> =
-    // Local servers need no key; some refuse an invented one, and all accept a missing header.
-    !key ? {} : provider === 'azure' ? { 'api-key': key } : { authorization: `Bearer ${key}` }
+function headersOf(config: LlmConfig, provider: ProviderName, prefix: string | undefined): Record<string, string> {
+  const auth = authOf(config, provider, prefix)
   const extra = Object.entries(config.extra_headers ?? {}).map(([name, value]) => [name.toLowerCase(), value] as const)
   // The configuration was checked when it was received; one of an earlier version, or of the environment, was not.
   const fault = [...Object.entries(auth), ...extra].find(([name, value]) => !isHeader(name, value))
@@ -122,6 +122,21 @@ function headersOf(config: LlmConfig, provider: string | undefined): Record<stri
     ...Object.fromEntries(extra),
   }
 }
+
+/** Local servers need no key; some refuse an invented one, and all accept a missing header. */
+function authOf(
+  { api_key: key, api_version }: LlmConfig,
+  provider: ProviderName,
+  prefix: string | undefined,
+): Record<string, string> {
+  if (provider === 'anthropic')
+    return { 'anthropic-version': api_version ?? ANTHROPIC_VERSION, ...(key && { 'x-api-key': key }) }
+  if (!key) return {}
+  return prefix === 'azure' ? { 'api-key': key } : { authorization: `Bearer ${key}` }
+}
+
+/** The only version since 2023, and required. */
+const ANTHROPIC_VERSION = '2023-06-01'
 
 /** Shows neither the name nor the value: either may be the key. */
 const UNSENDABLE =

@@ -18,7 +18,7 @@ export type ProviderRefusal = {
 export type ErrorClass = {
   readonly type: ErrorType
   readonly retryable: boolean
-  /** `{model}` and `{url}` are replaced by those of the endpoint. */
+  /** `{model}`, `{url}` and `{api}` are replaced by those of the endpoint. */
   readonly advice: string
 }
 
@@ -28,14 +28,14 @@ const MAX_JUDGED_CHARS = 8192
 type Rule = ErrorClass & { readonly status?: readonly number[]; readonly words?: RegExp }
 
 const CONTEXT_WORDS =
-  /context_length_exceeded|context[ _]?(length|window|size)|maximum context|prompt is too long|too many (input )?tokens|input (is too long|token count)|maximum number of tokens|reduce the length|request_too_large|string_above_max_length|maximum prompt length|token count.{0,60}exceeds the limit|max_prompt_tokens_exceeded|model token limit|token limit exceeded/i
+  /context_length_exceeded|context[ _]?(length|window|size|limit)|maximum context|prompt is too long|too many (input )?tokens|input (is too long|token count)|maximum number of tokens|reduce the length|request_too_large|string_above_max_length|maximum prompt length|token count.{0,60}exceeds the limit|max_prompt_tokens_exceeded|model token limit|token limit exceeded/i
 const QUOTA_WORDS =
   /insufficient_quota|insufficient (balance|credits?|funds)|credit balance|exceeded your current quota|out of credits|quota_exceeded|billing_/i
 const KEY_WORDS =
   /invalid_api_key|incorrect api key|invalid (x-)?api[- ]key|api key not valid|authentication_error|no auth credentials/i
 const RATE_WORDS = /rate[_ ]?limit|too many requests|resource_exhausted|overloaded|throttl/i
 const MODEL_WORDS =
-  /model_not_found|model\b.{0,200}(not found|does not exist)|no such model|unknown model|invalid model|deploymentnotfound/i
+  /model_not_found|not_found_error model: |model\b.{0,200}(not found|does not exist)|no such model|unknown model|invalid model|deploymentnotfound/i
 const FILTER_WORDS =
   /content_filter|content[ _]management[ _]policy|content_policy_violation|responsible_?ai_?policy|data_inspection_failed/i
 const REQUEST_WORDS = /invalid_request|bad request|invalid_argument/i
@@ -71,7 +71,7 @@ const RULES: readonly Rule[] = [
     status: [301, 302, 303, 307, 308, 404, 405],
     type: 'config',
     retryable: false,
-    advice: 'No Chat Completions endpoint was found below {url}: check llm_config.base_url.',
+    advice: 'No {api} endpoint was found below {url}: check llm_config.base_url.',
   },
   { status: [408, 409], type: 'network', retryable: true, advice: 'The provider could not answer in time.' },
   { status: [0], words: REQUEST_WORDS, type: 'config', retryable: false, advice: CHECK_CONFIG },

@@ -17,6 +17,8 @@ const MAX_READ_CHARS = 64 * 1024
 
 export type ErrorContext = {
   readonly endpoint: Endpoint
+  /** The name of the provider's API. */
+  readonly api: string
   /** Redacts secrets in upstream text. */
   readonly redact: (text: string) => string
   readonly partial: LlmAnswer | undefined
@@ -46,7 +48,7 @@ export function toLlmError(error: unknown, context: ErrorContext): LlmError {
     return new LlmError('network', message, { cause: error })
   }
   if (error instanceof NotAnAnswer) {
-    const message = `${originOf(endpoint)} is not a Chat Completions endpoint: check llm_config.base_url.`
+    const message = `${originOf(endpoint)} is not a ${context.api} endpoint: check llm_config.base_url.`
     return new LlmError('config', withUpstream(message, 200, error.message, context))
   }
   const refusal = refusalOf(error)
@@ -65,7 +67,13 @@ export function refusalOf(error: unknown): ProviderRefusal | undefined {
   if (error instanceof UpstreamFailure) return readRefusal(0, error.error)
   const { status, error: body, message } = fields(error)
   if (typeof status !== 'number') return undefined
-  return readRefusal(status, body ?? plainText(String(message), status))
+  return readRefusal(status, innerError(body) ?? plainText(String(message), status))
+}
+
+/** The SDK of Anthropic keeps the whole body: `{ type: 'error', error: … }`. */
+function innerError(body: unknown): unknown {
+  const { type, error } = fields(body)
+  return type === 'error' && typeof error === 'object' && error !== null ? error : body
 }
 
 function readRefusal(httpStatus: number, body: unknown): ProviderRefusal {
@@ -101,8 +109,11 @@ function plainText(message: string, status: number): string {
 
 function fromRefusal(refusal: ProviderRefusal, context: ErrorContext): LlmError {
   const { type, retryable, advice } = judge(refusal)
-  const { endpoint, partial } = context
-  const sentence = advice.replace('{model}', () => endpoint.model).replace('{url}', () => withoutUser(endpoint))
+  const { endpoint, api, partial } = context
+  const sentence = advice
+    .replace('{model}', () => endpoint.model)
+    .replace('{url}', () => withoutUser(endpoint))
+    .replace('{api}', () => api)
   const message = withUpstream(sentence, refusal.status, refusal.message, context)
   return new LlmError(type, message, { retryable, partial, lacksTools: refusesTools(refusal) })
 }
@@ -118,7 +129,7 @@ function withUpstream(sentence: string, status: number, upstream: string, contex
 /** Validation errors repeat the refused request, from `input` on; the headers contain the key. */
 function safeText(text: string, { endpoint, redact }: ErrorContext): string {
   const own = Object.entries(endpoint.headers)
-    .filter(([name]) => !['accept', 'content-type', 'user-agent'].includes(name))
+    .filter(([name]) => !['accept', 'anthropic-version', 'content-type', 'user-agent'].includes(name))
     .map(([, value]) => value.replace(/^Bearer /, ''))
     .filter((value) => value.length > 3)
   const hidden = own.reduce((all, secret) => all.replaceAll(secret, MASK), text.slice(0, MAX_READ_CHARS))

@@ -1,18 +1,31 @@
 /** The interface to a language model: the agent's request, the answer, and its errors. */
 import type { ErrorType } from '../contract/events/status.ts'
-import type { Usage, UserPart } from '../contract/message.ts'
+import type { AssistantPart, ImagePart, Usage, UserPart } from '../contract/message.ts'
 
 /** One message of the request, vendor-neutral. Every tool call is followed by exactly one `tool` message. */
 export type ModelMessage =
-  | { readonly role: 'user'; readonly content: readonly UserPart[] }
+  | {
+      readonly role: 'user'
+      readonly content: readonly UserPart[]
+      /** These are the images of the tool results before it, for APIs whose tool results are text only. */
+      readonly repeatsImages?: true
+    }
   | {
       readonly role: 'assistant'
       readonly text: string
       readonly toolCalls: readonly ModelToolCall[]
       /** Sent back only to models that need it; without it they lose their context. */
       readonly reasoning?: string
+      /** Text and reasoning in their order; only if a provider wants its reasoning back unchanged. */
+      readonly parts?: readonly AssistantPart[]
     }
-  | { readonly role: 'tool'; readonly toolCallId: string; readonly content: string }
+  | {
+      readonly role: 'tool'
+      readonly toolCallId: string
+      readonly content: string
+      readonly images?: readonly ImagePart[]
+      readonly isError?: true
+    }
 
 /** `arguments` is the JSON text as the model wrote it, so that a request repeats it byte for byte. */
 export type ModelToolCall = { readonly id: string; readonly name: string; readonly arguments: string }
@@ -64,6 +77,8 @@ export type LlmDelta = LlmPiece | LlmRetry
 export type LlmAnswer = {
   readonly text: string
   readonly reasoning: string
+  /** Text and reasoning in their order; only if the provider wants its reasoning back unchanged. */
+  readonly parts?: readonly AssistantPart[]
   /** Complete calls only: a call with incomplete arguments is left out. Ids are unique within the answer. */
   readonly toolCalls: readonly ModelToolCall[]
   readonly usage: Usage

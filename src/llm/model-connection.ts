@@ -1,7 +1,6 @@
 /**
  * One request on the network: sends it, yields the text of the answer as it arrives, and ends it after a time limit.
  */
-import type { OpenAI } from 'openai'
 import { NotAnAnswer } from './answer/answer-assembly.ts'
 import { OutOfTime, TimedOut } from './llm-errors.ts'
 
@@ -16,8 +15,17 @@ const LOOK_EVERY_MS = 1000
 /** How long to wait for the last bytes of an answer, so that the connection can be reused. */
 const DRAIN_MS = 1000
 
+/** Sends a request and resolves with its response. Rejects if the status is an error, or the signal is aborted. */
+export type Post = (request: {
+  /** Sent unchanged. */
+  readonly body: Buffer
+  /** For the SDK, which has a time limit as well. */
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}) => Promise<Response>
+
 export type Exchange = {
-  readonly client: OpenAI
+  readonly post: Post
   readonly body: Buffer
   readonly timeoutMs: number
   readonly idleMs: number
@@ -31,7 +39,7 @@ export type Exchange = {
  * reader that leaves early closes the connection, unless the answer was complete.
  */
 export async function* exchange(options: Exchange): AsyncGenerator<string, void> {
-  const { client, body, timeoutMs, idleMs, signal, isOver } = options
+  const { post, body, timeoutMs, idleMs, signal, isOver } = options
   signal.throwIfAborted()
   const line = new AbortController()
   const onAbort = () => line.abort(signal.reason)
@@ -46,7 +54,7 @@ export async function* exchange(options: Exchange): AsyncGenerator<string, void>
   })
   let chunks: AsyncIterator<Uint8Array> | undefined
   try {
-    chunks = await send(client, body, timeoutMs, line.signal)
+    chunks = await send(post, body, timeoutMs, line.signal)
     const decoder = new TextDecoder()
     for (;;) {
       const { done, value } = await silence.during(chunks.next())
@@ -69,18 +77,9 @@ export async function* exchange(options: Exchange): AsyncGenerator<string, void>
   }
 }
 
-async function send(client: OpenAI, body: Buffer, timeoutMs: number, signal: AbortSignal) {
-  const response = await client
-    .post('/chat/completions', {
-      // Bytes are sent unchanged; the SDK would serialise an object itself.
-      body,
-      headers: { 'content-type': 'application/json' },
-      stream: true,
-      signal,
-      // Our timeout ends the request, with a better message.
-      timeout: Math.ceil(timeoutMs) + 60_000,
-    })
-    .asResponse()
+async function send(post: Post, body: Buffer, timeoutMs: number, signal: AbortSignal) {
+  // Our timeout ends the request, with a better message.
+  const response = await post({ body, timeoutMs: Math.ceil(timeoutMs) + 60_000, signal })
   if (!response.body) throw new NotAnAnswer('')
   return response.body[Symbol.asyncIterator]()
 }

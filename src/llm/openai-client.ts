@@ -2,15 +2,15 @@
  * Loads the `openai` package with the first request: it costs 50 ms and 20 MB, which a server without a running agent
  * saves. Nothing else imports it.
  */
-import type { OpenAI } from 'openai'
 import type { Endpoint } from './endpoint.ts'
+import type { Post } from './model-connection.ts'
 import type { Fetch } from './pooled-fetch.ts'
 import { createPooledFetch } from './pooled-fetch.ts'
 
-export async function createOpenAiClient(endpoint: Endpoint, fetch: Fetch | undefined): Promise<OpenAI> {
+export async function createOpenAiPost(endpoint: Endpoint, path: string, fetch: Fetch | undefined): Promise<Post> {
   const { OpenAI } = await import('openai')
   const send = fetch ?? createPooledFetch()
-  return new OpenAI({
+  const client = new OpenAI({
     baseURL: endpoint.baseUrl,
     defaultQuery: endpoint.query,
     // Each of these, if omitted, would be read from the server's environment.
@@ -25,4 +25,9 @@ export async function createOpenAiClient(endpoint: Endpoint, fetch: Fetch | unde
     // follow redirects, because the key would go with them.
     fetch: (url, init) => send(url, { ...init, headers: endpoint.headers, redirect: 'manual' }),
   })
+  return ({ body, timeoutMs: timeout, signal }) =>
+    // Bytes are sent unchanged; the SDK would serialise an object itself.
+    client
+      .post(path, { body, headers: { 'content-type': 'application/json' }, stream: true, signal, timeout })
+      .asResponse()
 }

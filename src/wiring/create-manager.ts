@@ -10,7 +10,7 @@ import { Firehose } from '../events/firehose/firehose.ts'
 import { lazily } from '../lib/lazily.ts'
 import { Queue } from '../lib/queue.ts'
 import type { ResourceLimiter } from '../limits/resource-limits.ts'
-import { OpenAiChat } from '../llm/openai-chat.ts'
+import { HttpLlm } from '../llm/http-llm.ts'
 import { createPooledFetch } from '../llm/pooled-fetch.ts'
 import { createConnectionPermits } from '../network/connection-permits.ts'
 import { createOutboundConnector } from '../network/outbound-connector.ts'
@@ -143,7 +143,7 @@ function modelAccess(config: Config, logger: Logger): ModelAccess {
     createLlm({ conversationId, ...options }) {
       const logPayload = (payload: object) =>
         logger.info({ conversation_id: conversationId, ...payload }, 'llm payload')
-      return new OpenAiChat({ ...options, fetch, ...(config.logLlmPayloads && { logPayload }) })
+      return new HttpLlm({ ...options, fetch, ...(config.logLlmPayloads && { logPayload }) })
     },
   }
 }

@@ -272,12 +272,18 @@ describe('images of tool results', () => {
       [...batch, ...results, userMessage('meanwhile')].map((draft, at) => stored(draft, at + 1)),
     )
     expect(messages.slice(2)).toEqual([
-      { role: 'tool', toolCallId: 'a', content: '[image: image/png]' },
-      { role: 'tool', toolCallId: 'b', content: 'two:\n[image: image/png]\n[image: image/png]' },
+      { role: 'tool', toolCallId: 'a', content: '[image: image/png]', images: [image('MQ==')] },
+      {
+        role: 'tool',
+        toolCallId: 'b',
+        content: 'two:\n[image: image/png]\n[image: image/png]',
+        images: [image('Mg=='), image('Mw==')],
+      },
       { role: 'tool', toolCallId: 'c', content: 'no image' },
       {
         role: 'user',
         content: [{ type: 'text', text: expect.any(String) }, image('MQ=='), image('Mg=='), image('Mw==')],
+        repeatsImages: true,
       },
       { role: 'user', content: [{ type: 'text', text: 'meanwhile' }] },
     ])

@@ -19,7 +19,7 @@ import type { EventLog } from '../../src/events/event-log.ts'
 import type { EventStore } from '../../src/events/event-store.ts'
 import { Firehose } from '../../src/events/firehose/firehose.ts'
 import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
-import { OpenAiChat } from '../../src/llm/openai-chat.ts'
+import { HttpLlm } from '../../src/llm/http-llm.ts'
 import { Queue } from '../../src/lib/queue.ts'
 import type { Script } from '../../src/llm/scripted/script.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
@@ -141,7 +141,7 @@ export async function setBench({
         models: {
           defaults: deps.llmDefaults ?? {},
           endpointRefusal: async () => undefined,
-          createLlm: ({ config, redact, dialects }) => new OpenAiChat({ config, redact, dialects, retryBaseMs: 1 }),
+          createLlm: ({ config, redact, dialects }) => new HttpLlm({ config, redact, dialects, retryBaseMs: 1 }),
         },
         workspace: {
           workdirRules: { base: workdirBase, roots, forbidden: dataDir, unholdable: [] },

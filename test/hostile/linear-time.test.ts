@@ -18,7 +18,7 @@ import { decodeText } from '../../src/tools/text-encoding.ts'
 import { judge, refusesTools } from '../../src/llm/error-rules.ts'
 import { UpstreamFailure } from '../../src/llm/answer/answer-assembly.ts'
 import { wellFormedJson } from '../../src/llm/well-formed-json.ts'
-import { dialectsAfterRefusal } from '../../src/llm/dialect.ts'
+import { dialectsAfterRefusal } from '../../src/llm/chat/chat-dialect.ts'
 import { toLlmError } from '../../src/llm/llm-errors.ts'
 import { createToolCallAssembly } from '../../src/llm/answer/tool-call-assembly.ts'
 import { explainNoMatch } from '../../src/tools/edit-hints.ts'
@@ -45,9 +45,14 @@ const MAX_CPU_MS = 10_000
 
 const same = (text: string) => text
 const unchanged = async (text: string) => text
-const ENDPOINT = { baseUrl: 'http://127.0.0.1:1/v1', model: 'm', query: {}, headers: {} }
+const ENDPOINT = { provider: 'openai' as const, baseUrl: 'http://127.0.0.1:1/v1', model: 'm', query: {}, headers: {} }
 const upstream = (message: string) =>
-  toLlmError(new UpstreamFailure({ message }), { endpoint: ENDPOINT, redact: same, partial: undefined })
+  toLlmError(new UpstreamFailure({ message }), {
+    endpoint: ENDPOINT,
+    api: 'Messages',
+    redact: same,
+    partial: undefined,
+  })
 
 const SPACES = (size: number) => `${' '.repeat(size)}x`
 const LOOKED = { path: '/f', parameter: 'old_str' }

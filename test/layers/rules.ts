@@ -32,6 +32,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   '@fastify/rate-limit': 'http',
   ws: 'http',
   'fastify-type-provider-zod': 'http',
+  '@anthropic-ai/sdk': 'llm',
   openai: 'llm',
   execa: 'limits',
   htmlparser2: 'tools',

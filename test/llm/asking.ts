@@ -1,6 +1,6 @@
 /** Asking a model in tests: one question, everything it answered, and raw streams as vendors send them. */
-import { OpenAiChat } from '../../src/llm/openai-chat.ts'
-import type { OpenAiChatOptions } from '../../src/llm/openai-chat.ts'
+import { HttpLlm } from '../../src/llm/http-llm.ts'
+import type { HttpLlmOptions } from '../../src/llm/http-llm.ts'
 import { LlmError } from '../../src/llm/llm.ts'
 import type { Llm, LlmAnswer, LlmDelta, LlmRequest } from '../../src/llm/llm.ts'
 import type { Script, ScriptedTurn } from '../../src/llm/scripted/script.ts'
@@ -41,14 +41,10 @@ export function shownText(deltas: readonly LlmDelta[], kind: 'text' | 'reasoning
     .join('')
 }
 
-type Config = OpenAiChatOptions['config']
+type Config = HttpLlmOptions['config']
 
-export function chatWith(
-  model: ScriptedModel,
-  config: Config = {},
-  options: Omit<OpenAiChatOptions, 'config'> = {},
-): Llm {
-  return new OpenAiChat({
+export function chatWith(model: ScriptedModel, config: Config = {}, options: Omit<HttpLlmOptions, 'config'> = {}): Llm {
+  return new HttpLlm({
     config: { model: 'test-model', base_url: model.baseUrl, num_retries: 0, ...config },
     retryBaseMs: 1,
     ...options,
@@ -56,7 +52,7 @@ export function chatWith(
 }
 
 /** A model that plays the script, asked once. */
-export async function askScript(script: Script, config: Config = {}, options: Omit<OpenAiChatOptions, 'config'> = {}) {
+export async function askScript(script: Script, config: Config = {}, options: Omit<HttpLlmOptions, 'config'> = {}) {
   await using model = await startScriptedModel(script)
   const heard = await ask(chatWith(model, config, options))
   return { ...heard, requests: model.requests }

@@ -11,7 +11,7 @@ import { createEndpointRules, isEndpointRule } from '../../src/security/endpoint
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { startSilentEndpoint } from '../support/silent-endpoint.ts'
 import { ask, chatWith } from './asking.ts'
-import { OpenAiChat } from '../../src/llm/openai-chat.ts'
+import { HttpLlm } from '../../src/llm/http-llm.ts'
 
 /** Of `localhost`, signed by itself, for a hundred years. */
 const fixture = (name: string) => readFileSync(join(import.meta.dirname, '../support/tls', name))
@@ -52,7 +52,7 @@ test.each([
   ['the value of a header', { extra_headers: { 'x-y': 'a\nb' } }],
   ['a header of the connection', { extra_headers: { 'Content-Length': '5' } }],
 ])('%s that cannot be sent is an error that does not repeat it', async (_what, config) => {
-  const { error } = await ask(new OpenAiChat({ config: { model: 'm', base_url: 'http://127.0.0.1:9/v1', ...config } }))
+  const { error } = await ask(new HttpLlm({ config: { model: 'm', base_url: 'http://127.0.0.1:9/v1', ...config } }))
   expect(error).toMatchObject({ type: 'config', retryable: false })
   expect(error?.message).toContain('cannot be sent')
   expect(error?.message).not.toMatch(/…|x y|content-length/i)
@@ -75,7 +75,7 @@ describe('an endpoint that accepts and stays silent', () => {
   test.each(['http', 'https'])('%s: llm_config.timeout holds', async (scheme) => {
     await using endpoint = await startSilentEndpoint()
     const config = { model: 'm', base_url: `${scheme}://127.0.0.1:${endpoint.port}/v1`, timeout: 0.5, num_retries: 0 }
-    const { error } = await ask(new OpenAiChat({ config }))
+    const { error } = await ask(new HttpLlm({ config }))
     expect(error?.message).toContain('did not finish within 0.5 s')
   })
 })

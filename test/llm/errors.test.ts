@@ -1,8 +1,8 @@
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { OpenAiChat } from '../../src/llm/openai-chat.ts'
-import type { Dialects } from '../../src/llm/openai-chat.ts'
+import { HttpLlm } from '../../src/llm/http-llm.ts'
+import type { Dialects } from '../../src/llm/provider.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { ask, askScript, chatWith, QUESTION } from './asking.ts'
 
@@ -167,7 +167,7 @@ describe('a connection that fails', () => {
     const { port } = server.address() as AddressInfo
     await new Promise((resolve) => server.close(resolve))
     const config = { model: 'm', base_url: `http://127.0.0.1:${port}/v1`, num_retries: 0 }
-    const { error } = await ask(new OpenAiChat({ config }))
+    const { error } = await ask(new HttpLlm({ config }))
     expect(error).toMatchObject({ type: 'network', retryable: true })
     expect(error?.message).toContain(`Nothing listens at http://127.0.0.1:${port}`)
   })
@@ -267,7 +267,7 @@ describe('an unsupported feature of an endpoint', () => {
 
 test('a configuration without a model, or a model without a known host, is reported as such', async () => {
   for (const config of [{}, { model: 'bedrock/claude', api_key: KEY }]) {
-    const { error } = await ask(new OpenAiChat({ config }), QUESTION)
+    const { error } = await ask(new HttpLlm({ config }), QUESTION)
     expect(error).toMatchObject({ type: 'config', retryable: false })
     expect(error?.message).toContain('llm_config.')
   }

@@ -7,10 +7,11 @@ import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { AnswerAssembly } from '../../src/llm/answer/answer-assembly.ts'
-import { readAnswer } from '../../src/llm/answer/chat-stream.ts'
+import { readAnswer } from '../../src/llm/answer/answer-stream.ts'
+import { CHAT_COMPLETIONS } from '../../src/llm/chat/chat-provider.ts'
 import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import type { LlmPiece } from '../../src/llm/llm.ts'
-import { OpenAiChat } from '../../src/llm/openai-chat.ts'
+import { HttpLlm } from '../../src/llm/http-llm.ts'
 import { ask, askScript, delta, event, rawTurn, stop, toolCalls } from './asking.ts'
 
 const MIB = 1024 * 1024
@@ -82,7 +83,7 @@ test('the body of an error is read to 64 KiB, and its connection ended', async (
   await once(server, 'listening')
   const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
   const before = process.memoryUsage().rss
-  const { error } = await ask(new OpenAiChat({ config: { model: 'm', base_url, num_retries: 0 } }))
+  const { error } = await ask(new HttpLlm({ config: { model: 'm', base_url, num_retries: 0 } }))
   server.closeAllConnections()
   server.close()
   expect(error?.message).toContain('the beginning')
@@ -163,7 +164,7 @@ test('the event loop runs between the deltas of one read, however slow their rea
 async function deltasOf(text: string, onDelta: (text: string) => void = () => {}) {
   const answer = new AnswerAssembly({ model: 'm', takenIds: new Set(), costOf: () => undefined })
   const deltas: LlmPiece[] = []
-  for await (const each of readAnswer(Readable.from([text]), answer)) {
+  for await (const each of readAnswer(Readable.from([text]), answer, CHAT_COMPLETIONS.createReader())) {
     deltas.push(each)
     onDelta(each.text)
   }

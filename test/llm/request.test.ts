@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { ModelMessage } from '../../src/llm/llm.ts'
-import type { Payload } from '../../src/llm/openai-chat.ts'
+import type { Payload } from '../../src/llm/http-llm.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { ask, askScript, chatWith, QUESTION } from './asking.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { OpenAiChat } from '../../src/llm/openai-chat.ts'
+import { HttpLlm } from '../../src/llm/http-llm.ts'
 import { retryWaitMs } from '../../src/llm/retry.ts'
 import { inOrder } from '../../src/llm/scripted/script.ts'
 import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
@@ -32,10 +32,10 @@ describe('a request that failed before anything was shown', () => {
   test('is repeated four times unless num_retries says otherwise', async () => {
     await using model = await startScriptedModel(() => fails(503))
     const config = { model: 'm', base_url: model.baseUrl }
-    const { error } = await ask(new OpenAiChat({ config, retryBaseMs: 1 }))
+    const { error } = await ask(new HttpLlm({ config, retryBaseMs: 1 }))
     expect(error).toMatchObject({ type: 'network', retryable: true })
     expect(model.requests).toHaveLength(5)
-    await ask(new OpenAiChat({ config: { ...config, num_retries: 0 }, retryBaseMs: 1 }))
+    await ask(new HttpLlm({ config: { ...config, num_retries: 0 }, retryBaseMs: 1 }))
     expect(model.requests).toHaveLength(6)
   })
 

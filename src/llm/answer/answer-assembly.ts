@@ -2,7 +2,8 @@
 import { NO_USAGE } from '../../contract/message.ts'
 import type { Usage } from '../../contract/message.ts'
 import { AnswerTooLarge, MAX_ANSWER_CHARS } from './answer-limits.ts'
-import type { Chunk } from './chat-chunk.ts'
+import { AnswerParts } from './answer-parts.ts'
+import type { Chunk } from './chunk.ts'
 import { cutReasonOf } from './finish-reason.ts'
 import { partOf } from '../llm.ts'
 import type { LlmAnswer, LlmPiece } from '../llm.ts'
@@ -21,7 +22,7 @@ export class UpstreamFailure extends Error {
 /** The stream ended before the model did. */
 export class CutShort extends Error {}
 
-/** The response did not come from a Chat Completions endpoint; the message quotes its beginning. */
+/** The response did not come from an endpoint of this API; the message quotes its beginning. */
 export class NotAnAnswer extends Error {}
 
 export type AnswerOptions = {
@@ -38,6 +39,7 @@ export class AnswerAssembly {
   readonly #halves = new Map<string, LlmPiece>()
   #text = ''
   #reasoning = ''
+  #parts: AnswerParts | undefined
   #size = 0
   #stopReason = ''
   #usage: Usage | undefined
@@ -46,6 +48,7 @@ export class AnswerAssembly {
   #sawOther = false
   #sawEnd = false
   #isBroken = false
+  #isOver = false
 
   constructor(options: AnswerOptions) {
     this.#options = options
@@ -62,13 +65,18 @@ export class AnswerAssembly {
     this.#stopReason = chunk.finishReason || this.#stopReason
     this.#usage = chunk.usage ?? this.#usage
     this.#servedModel = chunk.model || this.#servedModel
-    const added = this.#newIn(chunk)
+    const added = chunk.block === undefined ? this.#newIn(chunk) : this.#newInBlock(chunk, chunk.block)
     this.#text += added.text
     this.#reasoning += added.reasoning
     const inputs = added.calls.map((fragment) => this.#calls.add(fragment))
-    this.#size += added.text.length + added.reasoning.length + inputs.reduce((sum, input) => sum + input.text.length, 0)
+    this.#size +=
+      (chunk.proof?.data.length ?? 0) +
+      added.text.length +
+      added.reasoning.length +
+      inputs.reduce((sum, input) => sum + input.text.length, 0)
     // Usage may also come first; it ends the answer only if nothing follows.
     this.#sawEnd = chunk.isLast && this.#size > 0
+    if (chunk.isEnd) this.end()
     if (this.#size > MAX_ANSWER_CHARS) throw new AnswerTooLarge(`it is longer than ${MAX_ANSWER_CHARS} characters`)
     return [
       ...this.#whole({ kind: 'reasoning', text: added.reasoning }),
@@ -82,6 +90,12 @@ export class AnswerAssembly {
   /** The server reported the end of the stream. */
   end(): void {
     this.#sawEnd = true
+    this.#isOver = true
+  }
+
+  /** True if nothing more is read. */
+  get isOver(): boolean {
+    return this.#isOver
   }
 
   /** The connection broke, although the answer seemed to have ended. */
@@ -112,7 +126,8 @@ export class AnswerAssembly {
     const isCut = stopReason === '' ? !this.#sawEnd || incomplete > 0 || isEmpty : this.#isBroken && incomplete > 0
     // OpenRouter's finish reason for a failed upstream provider.
     if (isCut || stopReason === 'error') throw new CutShort('the answer ended before the model did')
-    return this.#answerWith(this.#text, calls)
+    const parts = this.#parts?.finish()
+    return { ...this.#answerWith(this.#text, calls), ...(parts && { parts }) }
   }
 
   /** Returns everything parsed so far, for the log: joined, so that a secret that was split over chunks is found. */
@@ -145,6 +160,13 @@ export class AnswerAssembly {
       reasoning: rest(this.#reasoning, chunk.reasoning),
       calls: this.#calls.calls.length > 0 ? [] : chunk.calls,
     }
+  }
+
+  /** Returns what the chunk adds: between two blocks of reasoning there is an empty line. */
+  #newInBlock({ text, reasoning, calls, proof }: Chunk, block: string): Pick<Chunk, 'text' | 'reasoning' | 'calls'> {
+    this.#parts ??= new AnswerParts()
+    const begins = this.#parts.add({ block, text, reasoning, proof, callsBefore: this.#calls.calls.length })
+    return { text, reasoning: begins && this.#reasoning !== '' ? `\n\n${reasoning}` : reasoning, calls }
   }
 
   #answerWith(text: string, toolCalls: LlmAnswer['toolCalls']): LlmAnswer {

@@ -42,6 +42,8 @@ export type ScriptFile = z.infer<typeof Turns> | z.infer<typeof Replies>
 
 /** The parts of a request that select the turn. */
 export type ScriptedQuestion = {
+  /** The messages, whatever API they came through: results of tools have the role `tool`. */
+  readonly messages: readonly ScriptedMessage[]
   readonly body: { readonly messages: readonly ScriptedMessage[]; readonly [key: string]: unknown }
   /** The exact body. */
   readonly text: string
@@ -77,7 +79,7 @@ export function inOrder(turns: readonly ScriptedTurn[]): Script {
 
 export async function pickTurn(script: Script, question: ScriptedQuestion): Promise<ScriptedTurn> {
   if (typeof script === 'function') return script(question)
-  const { messages } = question.body
+  const { messages } = question
   if (Array.isArray(script)) return turnAt(script, countAnswers(messages), question.attempt)
   const last = messages.findLastIndex(({ role }) => role === 'user')
   const said = textOf(messages[last]?.content).toLowerCase()

@@ -1,4 +1,7 @@
-/** A model server that follows a script: Chat Completions over real HTTP on loopback, for the demo and tests. */
+/**
+ * A model server that follows a script, over real HTTP on loopback, for the demo and tests. The path of a request
+ * selects the API that it speaks.
+ */
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
@@ -6,10 +9,14 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises'
 import { pickTurn } from './script.ts'
 import type { Script, ScriptedQuestion, ScriptedTurn } from './script.ts'
-import { chunksOf, wholeAnswer } from './scripted-answer.ts'
+import type { ScriptedApi } from './scripted-api.ts'
+import { CHAT_COMPLETIONS } from './chat-answer.ts'
+import { MESSAGES } from './messages-answer.ts'
 
 /** Requests kept for inspection; a demo may run for weeks. */
 const MAX_KEPT_REQUESTS = 1000
+
+const APIS: readonly ScriptedApi[] = [CHAT_COMPLETIONS, MESSAGES]
 
 export type ScriptedRequest = ScriptedQuestion & {
   readonly path: string
@@ -33,7 +40,7 @@ export async function startScriptedModel(script: Script, { port = 0 } = {}): Pro
   const requests: ScriptedRequest[] = []
   const attempts = new Map<string, number>()
 
-  async function complete(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function complete(api: ScriptedApi, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const text = await readText(request)
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- requests come from our own client and from tests
     const body = JSON.parse(text) as ScriptedQuestion['body']
@@ -43,6 +50,7 @@ export async function startScriptedModel(script: Script, { port = 0 } = {}): Pro
       clientPort: request.socket.remotePort,
       text,
       body,
+      messages: api.messagesOf(body),
       attempt: countAttempt(attempts, text),
       closedEarly: false,
     }
@@ -53,16 +61,18 @@ export async function startScriptedModel(script: Script, { port = 0 } = {}): Pro
       record.closedEarly = !response.writableFinished && !closed.signal.aborted
       closed.abort()
     })
-    await play(await pickTurn(script, record), record, response, closed)
+    const fault = api.faultIn?.(body)
+    if (fault !== undefined) return sendJson(response, 400, api.errorBody(fault))
+    await play(api, await pickTurn(script, record), { request: record, response, closed })
   }
 
   const server = createServer((request, response) => {
     const path = request.url?.replace(/\?.*/, '') ?? ''
     if (path.endsWith('/models'))
       return sendJson(response, 200, { object: 'list', data: [{ id: 'scripted', object: 'model' }] })
-    if (!path.endsWith('/chat/completions'))
-      return sendJson(response, 404, { error: { message: `${path} does not exist` } })
-    complete(request, response).catch((error: unknown) => {
+    const api = APIS.find((each) => path.endsWith(each.path))
+    if (!api) return sendJson(response, 404, { error: { message: `${path} does not exist` } })
+    complete(api, request, response).catch((error: unknown) => {
       if (!response.headersSent) sendJson(response, 400, { error: { message: String(error) } })
       else response.destroy()
     })
@@ -91,21 +101,22 @@ function countAttempt(attempts: Map<string, number>, text: string): number {
   return attempt
 }
 
-async function play(
-  turn: ScriptedTurn,
-  request: ScriptedRequest,
-  response: ServerResponse,
-  closed: AbortController,
-): Promise<void> {
+type Exchange = {
+  readonly request: ScriptedRequest
+  readonly response: ServerResponse
+  readonly closed: AbortController
+}
+
+async function play(api: ScriptedApi, turn: ScriptedTurn, { request, response, closed }: Exchange): Promise<void> {
   const { signal } = closed
   // The small chunks are intended: send each without delay.
   response.socket?.setNoDelay(true)
   await pause(turn.delay_ms, signal)
   if (turn.status !== undefined && turn.raw === undefined) {
-    return sendJson(response, turn.status, { error: turn.error ?? { message: 'scripted' } }, turn.headers)
+    return sendJson(response, turn.status, api.errorBody(turn.error ?? { message: 'scripted' }), turn.headers)
   }
   if (turn.plain || (request.body['stream'] !== true && turn.raw === undefined)) {
-    return sendJson(response, 200, wholeAnswer(turn, request), turn.headers)
+    return sendJson(response, 200, api.wholeAnswer(turn, request), turn.headers)
   }
   response.writeHead(turn.status ?? 200, {
     'content-type': 'text/event-stream',
@@ -114,7 +125,7 @@ async function play(
   })
   response.flushHeaders()
   let sent = 0
-  for (const piece of turn.raw ?? chunksOf(turn, request)) {
+  for (const piece of turn.raw ?? api.chunksOf(turn, request)) {
     await pause(turn.chunk_delay_ms, signal)
     if (sent++ === turn.cut_after) break
     if (signal.aborted) return

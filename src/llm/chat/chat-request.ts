@@ -5,25 +5,26 @@
  * first, and each request extends the previous one byte for byte: model, tools, then the messages. Each message is
  * serialised once, so a step of a long conversation does not process the whole history.
  */
-import type { LlmConfig } from '../contract/llm-config.ts'
-import type { UserPart } from '../contract/message.ts'
-import { createIncrementalFold } from './incremental-fold.ts'
-import type { GrowingBytes } from './growing-bytes.ts'
-import { createGrowingBytes } from './growing-bytes.ts'
-import { parseJsonObject } from '../lib/json/untrusted-json.ts'
-import type { LlmRequest, ModelMessage, ModelTool, ModelToolCall } from './llm.ts'
-import type { Dialect } from './dialect.ts'
-import { wantsReasoningBack } from './models.ts'
-import { wellFormedJson } from './well-formed-json.ts'
+import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { UserPart } from '../../contract/message.ts'
+import { withoutImage } from '../images.ts'
+import { createIncrementalFold } from '../incremental-fold.ts'
+import type { GrowingBytes } from '../growing-bytes.ts'
+import { createGrowingBytes } from '../growing-bytes.ts'
+import type { ModelMessage, ModelTool, ModelToolCall } from '../llm.ts'
+import type { ChatDialect } from './chat-dialect.ts'
+import { wantsReasoningBack } from '../models.ts'
+import type { RequestWriter } from '../provider.ts'
+import { argumentsJson, jsonOf, toolNameFor, withoutKeys } from '../request-parts.ts'
 
-export type RequestWriter = (request: LlmRequest, dialect: Dialect) => Buffer
-
-export function createRequestWriter(config: LlmConfig, model: string): RequestWriter {
+export function createRequestWriter(config: LlmConfig, model: string): RequestWriter<ChatDialect> {
   const withReasoning = wantsReasoningBack(model)
   const writers = new Map<string, MessagesWriter>()
-  const writerFor = ({ images, alternates }: Dialect) => {
+  const writerFor = ({ images, alternates }: ChatDialect) => {
     const name = `${images} ${alternates}`
-    const known = writers.get(name) ?? createMessagesWriter({ withReasoning, withImages: images, alternates })
+    const known =
+      writers.get(name) ??
+      createMessagesWriter({ withReasoning, withImages: images && !config.disable_vision, alternates })
     writers.set(name, known)
     return known
   }
@@ -42,7 +43,7 @@ export function createRequestWriter(config: LlmConfig, model: string): RequestWr
   }
 }
 
-function settingsOf(config: LlmConfig, dialect: Dialect, hasTools: boolean) {
+function settingsOf(config: LlmConfig, dialect: ChatDialect, hasTools: boolean) {
   return {
     stream: true,
     ...(dialect.streamOptions && { stream_options: { include_usage: true } }),
@@ -60,8 +61,6 @@ function toolBody({ name, description, inputSchema }: ModelTool) {
   return { type: 'function', function: { name, description, parameters: inputSchema } }
 }
 
-const jsonOf = (value: object) => wellFormedJson(JSON.stringify(value))
-
 type Shown = { readonly withReasoning: boolean; readonly withImages: boolean }
 type MessagesWriter = (messages: readonly ModelMessage[]) => GrowingBytes
 type Written = { readonly list: GrowingBytes; readonly lastRole: ModelMessage['role'] | undefined }
@@ -69,7 +68,7 @@ type Written = { readonly list: GrowingBytes; readonly lastRole: ModelMessage['r
 /**
  * Returns the messages as the inside of a JSON list. Only messages since the last request are serialised and encoded.
  */
-function createMessagesWriter({ alternates, ...shown }: Shown & Pick<Dialect, 'alternates'>): MessagesWriter {
+function createMessagesWriter({ alternates, ...shown }: Shown & Pick<ChatDialect, 'alternates'>): MessagesWriter {
   const write = (list: GrowingBytes, body: object) => list.append(`${list.isEmpty ? '' : ','}${jsonOf(body)}`)
   const begin = (): Written => ({ list: createGrowingBytes(), lastRole: undefined })
   const fold = createIncrementalFold(begin, ({ list, lastRole }, message: ModelMessage) => {
@@ -96,6 +95,7 @@ function messageBody(message: ModelMessage, { withReasoning, withImages }: Shown
         ...(message.toolCalls.length > 0 && { tool_calls: message.toolCalls.map(callBody) }),
       }
     case 'tool':
+      // The images of a result follow in a message of the user.
       return { role: 'tool', tool_call_id: message.toolCallId, content: message.content }
   }
 }
@@ -110,31 +110,7 @@ function userContent(parts: readonly UserPart[]) {
   )
 }
 
-function withoutImage(part: UserPart): UserPart {
-  if (part.type === 'text') return part
-  return {
-    type: 'text',
-    text: `[An image (${part.media_type}) was left out because this model does not support images.]`,
-  }
-}
-
-/**
- * Returns a call as the model made it, as far as a request may repeat it: endpoints refuse a history with a name of
- * other characters or arguments that are not a JSON object, and then every later request of the conversation would
- * fail.
- */
+/** Returns a call as the model made it, as far as a request may repeat it. */
 function callBody({ id, name, arguments: text }: ModelToolCall) {
-  return {
-    id,
-    type: 'function',
-    function: {
-      name: name.slice(0, 64).replaceAll(/[^\w-]/g, '_') || 'unknown',
-      // Some endpoints parse them.
-      arguments: wellFormedJson(parseJsonObject(text) ? text : JSON.stringify({ invalid_arguments: text })),
-    },
-  }
-}
-
-function withoutKeys(record: Readonly<Record<string, unknown>>, keys: readonly string[]): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(record).filter(([key]) => !keys.includes(key)))
+  return { id, type: 'function', function: { name: toolNameFor(name), arguments: argumentsJson(text) } }
 }

@@ -1,31 +1,10 @@
 /** Parses one chunk of a Chat Completions stream, whichever vendor's fields it uses. Nothing here throws. */
-import { MAX_TOKENS } from '../../contract/message.ts'
 import type { Usage } from '../../contract/message.ts'
-import { MAX_WORD_CHARS } from './answer-limits.ts'
-import type { CallFragment } from './tool-call-assembly.ts'
-
-export type Chunk = {
-  readonly text: string
-  readonly reasoning: string
-  readonly calls: readonly CallFragment[]
-  /**
-   * Whether the text is a piece of the answer, the answer so far (a `message` with an empty `delta`), or the whole text
-   * of the chunk (a `message` alone).
-   */
-  readonly extent: 'piece' | 'so_far' | 'message'
-  /** '' while the model continues. */
-  readonly finishReason: string
-  readonly usage: Usage | undefined
-  readonly model: string
-  /** The provider failed during the stream; its error object. */
-  readonly error: unknown
-  /** True if this is a chunk of an answer at all. */
-  readonly isAnswer: boolean
-  /** True for the usage chunk after the last choice, as `include_usage` requests it. */
-  readonly isLast: boolean
-}
-
-type Fields = Readonly<Record<string, unknown>>
+import { MAX_WORD_CHARS } from '../answer/answer-limits.ts'
+import type { Chunk } from '../answer/chunk.ts'
+import type { Fields } from '../answer/fields.ts'
+import { count, fields, isObject, list, string } from '../answer/fields.ts'
+import type { CallFragment } from '../answer/tool-call-assembly.ts'
 
 /** Parses a chunk, or a whole answer: a server that does not stream sends `message` instead of `delta`. */
 export function readChunk(json: unknown): Chunk {
@@ -119,25 +98,4 @@ function readUsage(value: unknown): Usage | undefined {
     cached_tokens: Math.min(count(cached), input),
     reasoning_tokens: Math.min(reasoning, output),
   }
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function fields(value: unknown): Fields {
-  return isObject(value) ? value : {}
-}
-
-function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
-}
-
-function string(value: unknown): string {
-  return typeof value === 'string' ? value : ''
-}
-
-/** Ignores a number that no model reaches. */
-function count(value: unknown): number {
-  return typeof value === 'number' && value > 0 && value <= MAX_TOKENS ? Math.trunc(value) : 0
 }

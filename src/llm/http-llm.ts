@@ -1,46 +1,32 @@
-/**
- * A language model behind any endpoint that implements OpenAI's Chat Completions: one request yields one answer, or an
- * `LlmError`.
- */
-import type { OpenAI } from 'openai'
+/** A language model behind an HTTP endpoint: one request yields one answer, or an `LlmError`. */
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { MAX_COST_USD } from '../contract/message.ts'
 import type { Usage } from '../contract/message.ts'
-import { createIncrementalFold } from './incremental-fold.ts'
 import { AnswerAssembly } from './answer/answer-assembly.ts'
-import { createRequestWriter } from './chat-request.ts'
-import type { RequestWriter } from './chat-request.ts'
-import { readAnswer } from './answer/chat-stream.ts'
-import type { Dialect } from './dialect.ts'
-import { dialectsAfterRefusal, firstDialect } from './dialect.ts'
+import { readAnswer } from './answer/answer-stream.ts'
 import { endpointOf } from './endpoint.ts'
 import type { Endpoint } from './endpoint.ts'
+import { createIncrementalFold } from './incremental-fold.ts'
 import type { Llm, LlmAnswer, LlmDelta, LlmError, LlmPiece, LlmRequest, ModelMessage } from './llm.ts'
 import { OutOfTime, refusalOf, toLlmError } from './llm-errors.ts'
 import { exchange, IDLE_TIMEOUT_MS } from './model-connection.ts'
-import { createOpenAiClient } from './openai-client.ts'
+import type { Post } from './model-connection.ts'
 import type { Fetch } from './pooled-fetch.ts'
+import type { Dialects, Speaker } from './provider.ts'
+import { speakerOf } from './providers.ts'
 import type { ReplyHeaders } from './retry.ts'
 import { RETRY_BASE_MS, retryWaitMs, waitFor } from './retry.ts'
 
 const DEFAULT_TIMEOUT_S = 600
 const DEFAULT_RETRIES = 4
 
-/** How often one request is sent again because its endpoint uses another dialect: once for each possible difference. */
-const MAX_LESSONS = 4
-
-/**
- * What was learnt about endpoints, by URL and model. Keeping it longer than the `Llm` saves repeating those requests.
- */
-export type Dialects = Map<string, Dialect>
-
-export type OpenAiChatOptions = {
+export type HttpLlmOptions = {
   readonly config: LlmConfig
   /** Redacts secrets in providers' error messages, and in logged payloads. The caller redacts deltas and answers. */
   readonly redact?: (text: string) => string
   /** Redacts an incomplete answer. */
   readonly redactCutOff?: (text: string) => string
-  /** Default: separate for each `Llm`. */
+  /** Keeping it longer than the `Llm` saves learning the dialects again. Default: separate for each `Llm`. */
   readonly dialects?: Dialects
   /** Called with every body as sent, and the parsed content of every answer, as JSON. */
   readonly logPayload?: (payload: Payload) => void
@@ -56,59 +42,53 @@ export type Payload = { readonly direction: 'request' | 'response'; readonly bod
 const SAID: ReadonlySet<string> = new Set(['text', 'reasoning', 'arguments'])
 
 /** Opens no connection and never throws: `stream` throws configuration errors, like all others. */
-export class OpenAiChat implements Llm {
+export class HttpLlm implements Llm {
   readonly model: string
-  readonly #options: OpenAiChatOptions
+  readonly #options: HttpLlmOptions
   readonly #redact: (text: string) => string
   readonly #dialects: Dialects
   readonly #idsOf = createIncrementalFold(() => new Set<string>(), addIds)
   #target: Target | undefined
 
-  constructor(options: OpenAiChatOptions) {
+  constructor(options: HttpLlmOptions) {
     this.model = options.config.model ?? ''
     this.#options = options
     this.#redact = options.redact ?? ((text) => text)
-    this.#dialects = options.dialects ?? new Map<string, Dialect>()
+    this.#dialects = options.dialects ?? new Map<string, object>()
   }
 
   /** Makes attempts until one yields an answer or must not be repeated. */
   async *stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmDelta, LlmAnswer> {
     const { config, fetch } = this.#options
     const maxRetries = config.num_retries ?? DEFAULT_RETRIES
-    const target = (this.#target ??= targetOf(config, fetch))
-    const { endpoint, writeRequest } = target
-    const endpointName = `${endpoint.baseUrl} ${endpoint.model}`
+    const target = (this.#target ??= targetOf(config, this.#dialects, fetch))
+    const { endpoint, speaker } = target
     const takenIds = this.#idsOf(request.messages)
-    let dialect = this.#dialects.get(endpointName) ?? firstDialect(endpoint)
-    const refused = new Set<string>()
+    const forms = speaker.formsOf(request)
     let retries = 0
     for (;;) {
       signal.throwIfAborted()
-      const body = writeRequest(request, dialect)
       const answer = new AnswerAssembly({ model: endpoint.model, takenIds, costOf: (usage) => costOf(config, usage) })
       let wasShown = false
       try {
-        const deltas = await this.#attempt(target, body, answer, signal)
+        const deltas = await this.#attempt(target, forms.body, answer, signal)
         for await (const delta of deltas) {
           wasShown = true
           yield delta
         }
         signal.throwIfAborted()
         const whole = answer.finish()
-        this.#dialects.set(endpointName, dialect)
+        forms.keep()
         return whole
       } catch (error) {
         if (signal.aborted) throw signal.reason
-        refused.add(JSON.stringify(dialect))
-        const lesson = dialectsAfterRefusal(dialect, refusalOf(error)?.message ?? '').find(
-          // A dialect that changes nothing in this request would be refused as well.
-          (other) => !refused.has(JSON.stringify(other)) && !writeRequest(request, other).equals(body),
-        )
-        if (lesson && !wasShown && refused.size <= MAX_LESSONS) {
-          dialect = lesson
-          continue
-        }
-        const failure = toLlmError(error, { endpoint, redact: this.#redact, partial: answer.partial() })
+        if (!wasShown && forms.next(refusalOf(error)?.message ?? '')) continue
+        const failure = toLlmError(error, {
+          endpoint,
+          api: speaker.title,
+          redact: this.#redact,
+          partial: answer.partial(),
+        })
         if (retries >= maxRetries || !mayPass(error, failure)) throw failure
         const wait = this.#waitMs(error, failure, retries++)
         const { type, message } = failure
@@ -119,21 +99,21 @@ export class OpenAiChat implements Llm {
   }
 
   async #attempt(
-    { client }: Target,
+    { post, speaker }: Target,
     body: Buffer,
     answer: AnswerAssembly,
     signal: AbortSignal,
   ): Promise<AsyncGenerator<LlmPiece, void>> {
     const { config, idleTimeoutMs, logPayload } = this.#options
     const texts = exchange({
-      client: await client(),
+      post: await post(),
       body,
       timeoutMs: (config.timeout ?? DEFAULT_TIMEOUT_S) * 1000,
       idleMs: idleTimeoutMs ?? IDLE_TIMEOUT_MS,
       signal,
       isOver: () => answer.hasEnded,
     })
-    const deltas = readAnswer(texts, answer)
+    const deltas = readAnswer(texts, answer, speaker.createReader())
     return logPayload ? this.#logged(deltas, body, answer, logPayload) : deltas
   }
 
@@ -173,18 +153,15 @@ export class OpenAiChat implements Llm {
 /** The resolved configuration, computed on first use. */
 type Target = {
   readonly endpoint: Endpoint
-  readonly writeRequest: RequestWriter
-  readonly client: () => Promise<OpenAI>
+  readonly speaker: Speaker
+  readonly post: () => Promise<Post>
 }
 
-function targetOf(config: LlmConfig, fetch: Fetch | undefined): Target {
+function targetOf(config: LlmConfig, dialects: Dialects, fetch: Fetch | undefined): Target {
   const endpoint = endpointOf(config)
-  let client: Promise<OpenAI> | undefined
-  return {
-    endpoint,
-    writeRequest: createRequestWriter(config, endpoint.model),
-    client: () => (client ??= createOpenAiClient(endpoint, fetch)),
-  }
+  const speaker = speakerOf(config, endpoint, dialects)
+  let post: Promise<Post> | undefined
+  return { endpoint, speaker, post: () => (post ??= speaker.connect(fetch)) }
 }
 
 /** A model that was still answering at the time limit would need as long again, and not finish either. */

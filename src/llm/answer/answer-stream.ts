@@ -5,7 +5,7 @@ import { createSlices } from '../../lib/time-slices.ts'
 import type { AnswerAssembly } from './answer-assembly.ts'
 import { CutShort, NotAnAnswer, UpstreamFailure } from './answer-assembly.ts'
 import { AnswerTooLarge, MAX_EVENT_CHARS } from './answer-limits.ts'
-import { readChunk } from './chat-chunk.ts'
+import type { ChunkReader } from './chunk.ts'
 import { partOf } from '../llm.ts'
 import type { LlmPiece } from '../llm.ts'
 
@@ -28,16 +28,13 @@ type ServerMessage = { readonly json: unknown; readonly isError: boolean } | 'do
 export async function* readAnswer(
   texts: AsyncIterable<string>,
   answer: AnswerAssembly,
+  readChunks: ChunkReader,
 ): AsyncGenerator<LlmPiece, void> {
   const reader = createMessageReader()
   // Text that has already arrived is read without a turn of the event loop; most of a delta's cost is its reader's
   // work.
   const slices = createSlices()
-  let isDone = false
-  const take = (messages: readonly ServerMessage[]) => {
-    isDone = messages.includes('done')
-    return joinDeltas(takeMessages(messages, answer))
-  }
+  const take = (messages: readonly ServerMessage[]) => joinDeltas(takeMessages(messages, answer, readChunks))
   try {
     for await (const text of texts) {
       for (const delta of take(reader.push(text))) {
@@ -45,12 +42,12 @@ export async function* readAnswer(
         const turn = slices.rest()
         if (turn) await turn
       }
-      if (isDone) break
+      if (answer.isOver) break
       // A read may also be long work without a result, such as comments.
       const turn = slices.rest()
       if (turn) await turn
     }
-    if (!isDone) for (const delta of take(reader.end())) yield delta
+    if (!answer.isOver) for (const delta of take(reader.end())) yield delta
   } catch (error) {
     const isRefused = [UpstreamFailure, AnswerTooLarge, EventTooLarge].some((kind) => error instanceof kind)
     if (!answer.hasEnded || isRefused) throw error
@@ -60,13 +57,20 @@ export async function* readAnswer(
   if (answer.hasEnded) for (const delta of answer.flush()) yield delta
 }
 
-function* takeMessages(messages: readonly ServerMessage[], answer: AnswerAssembly): Generator<LlmPiece> {
+function* takeMessages(
+  messages: readonly ServerMessage[],
+  answer: AnswerAssembly,
+  readChunks: ChunkReader,
+): Generator<LlmPiece> {
   for (const message of messages) {
     if (message === 'done') return answer.end()
-    const chunk = readChunk(message.json)
-    if (chunk.error) throw new UpstreamFailure(chunk.error)
+    for (const chunk of readChunks(message.json)) {
+      if (chunk.error) throw new UpstreamFailure(chunk.error)
+      if (message.isError) throw new UpstreamFailure(message.json)
+      yield* answer.add(chunk)
+      if (answer.isOver) return
+    }
     if (message.isError) throw new UpstreamFailure(message.json)
-    yield* answer.add(chunk)
   }
 }
 

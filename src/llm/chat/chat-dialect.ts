@@ -1,10 +1,11 @@
 /**
  * The differences between OpenAI-compatible endpoints: first guessed from their names, then learnt from their refusals.
  */
-import type { Endpoint } from './endpoint.ts'
-import { hasAlternatingRoles, isOpenAiReasoningModel } from './models.ts'
+import type { Endpoint } from '../endpoint.ts'
+import { NO_IMAGES } from '../images.ts'
+import { hasAlternatingRoles, isOpenAiReasoningModel } from '../models.ts'
 
-export type Dialect = {
+export type ChatDialect = {
   readonly maxTokensField: 'max_tokens' | 'max_completion_tokens'
   readonly streamOptions: boolean
   /** If false, a sentence replaces each image. */
@@ -17,7 +18,7 @@ export type Dialect = {
  * OpenAI deprecated `max_tokens` and its reasoning models refuse it, wherever they are hosted; most other servers
  * support nothing else, and some silently ignore the new name, which would lift the limit.
  */
-export function firstDialect({ baseUrl, model }: Endpoint): Dialect {
+export function firstDialect({ baseUrl, model }: Endpoint): ChatDialect {
   const isOpenAi = new URL(baseUrl).hostname === 'api.openai.com'
   return {
     maxTokensField: isOpenAi || isOpenAiReasoningModel(model) ? 'max_completion_tokens' : 'max_tokens',
@@ -28,9 +29,9 @@ export function firstDialect({ baseUrl, model }: Endpoint): Dialect {
 }
 
 /** Returns the dialects to try next when an endpoint refused this one, by its error message; the most likely first. */
-export function dialectsAfterRefusal(dialect: Dialect, complaint: string): Dialect[] {
+export function dialectsAfterRefusal(dialect: ChatDialect, complaint: string): ChatDialect[] {
   const { streamOptions, images, alternates, maxTokensField } = dialect
-  const others: Dialect[] = []
+  const others: ChatDialect[] = []
   if (streamOptions && complaint.includes('stream_options')) others.push({ ...dialect, streamOptions: false })
   if (!alternates && WANTS_ALTERNATION.test(complaint)) others.push({ ...dialect, alternates: true })
   // An image stays in the history: unless it were left out, every later request of the conversation would fail.
@@ -46,9 +47,3 @@ const UNKNOWN_FIELD = /unsupported|not supported|unrecognized|unknown|not permit
 
 /** Mistral's API and the chat templates of its models, and of Gemma, on any server. */
 const WANTS_ALTERNATION = /unexpected role 'user' after role|roles must alternate/i
-
-/**
- * How endpoints report that they, or their model, do not support images, or not this one. The last two are messages of
- * servers that do not support content parts.
- */
-const NO_IMAGES = /image|\bvision\b|multi-?modal|content must be a string|content.{0,40}invalid type: sequence/i

@@ -1,0 +1,131 @@
+/**
+ * The body of a request to Anthropic's Messages API, as JSON text. As with Chat Completions, each request extends the
+ * messages of the previous one byte for byte, and each message is serialised once.
+ *
+ * The messages of the API alternate: consecutive messages of one role are written as one. So the list is kept open, in
+ * the middle of its last message, and closed in each request.
+ *
+ * At most three places are marked for the prompt cache, of the four that are allowed: the tools, which many
+ * conversations share, the system prompt, and the end of the messages.
+ */
+import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { UserPart } from '../../contract/message.ts'
+import type { Endpoint } from '../endpoint.ts'
+import type { GrowingBytes } from '../growing-bytes.ts'
+import { createGrowingBytes } from '../growing-bytes.ts'
+import { withoutImage } from '../images.ts'
+import { createIncrementalFold } from '../incremental-fold.ts'
+import type { LlmRequest, ModelMessage, ModelTool } from '../llm.ts'
+import type { RequestWriter } from '../provider.ts'
+import { callIdFor, jsonOf, withoutKeys } from '../request-parts.ts'
+import { assistantBlocks } from './assistant-blocks.ts'
+import type { MessagesDialect } from './messages-dialect.ts'
+import { thinkingOf } from './thinking.ts'
+
+export function createRequestWriter(config: LlmConfig, { model }: Endpoint): RequestWriter<MessagesDialect> {
+  const writers = new Map<string, MessagesWriter>()
+  const writerFor = (dialect: MessagesDialect) => {
+    const shown = { withImages: dialect.images && !config.disable_vision, reasoningFrom: dialect.reasoningFrom }
+    const name = JSON.stringify(shown)
+    const known = writers.get(name) ?? createMessagesWriter(shown)
+    writers.set(name, known)
+    return known
+  }
+  return (request, dialect) => {
+    const extra = withoutKeys(config.extra_body ?? {}, ['messages'])
+    const head = jsonOf({ model, ...settingsOf(config, dialect, request), ...promptOf(request, dialect), ...extra })
+    const list = writerFor(dialect)(request.messages).bytes()
+    const before = Buffer.from(`${head.slice(0, -1)},"messages":[`)
+    if (list.length === 0) return Buffer.concat([before, Buffer.from(']}')])
+    if (dialect.cache !== 'marked') return Buffer.concat([before, list, Buffer.from(']}]}')])
+    // The last block is an object of which the last byte is its bracket.
+    return Buffer.concat([before, list.subarray(0, -1), Buffer.from(`,"cache_control":${jsonOf(MARK)}}]}]}`)])
+  }
+}
+
+const MARK = { type: 'ephemeral' }
+
+function settingsOf(config: LlmConfig, dialect: MessagesDialect, request: LlmRequest) {
+  const max_tokens = config.max_output_tokens ?? dialect.maxTokens
+  const hasTools = request.tools.length > 0
+  return {
+    max_tokens,
+    stream: true,
+    // JSON.stringify omits `undefined`: the provider decides about unset values.
+    temperature: config.temperature,
+    top_p: config.top_p,
+    top_k: config.top_k,
+    ...thinkingOf(config, dialect, { ...request, maxTokens: max_tokens }),
+    ...(hasTools && config.tool_choice && { tool_choice: { type: TOOL_CHOICES[config.tool_choice] } }),
+    ...(dialect.cache === 'automatic' && { cache_control: MARK }),
+  }
+}
+
+const TOOL_CHOICES = { auto: 'auto', required: 'any', none: 'none' } as const
+
+function promptOf({ system, tools }: LlmRequest, { cache }: MessagesDialect) {
+  const mark = cache !== 'none' && { cache_control: MARK }
+  return {
+    ...(tools.length > 0 && {
+      tools: tools.map((tool, at) => ({ ...toolBody(tool), ...(at === tools.length - 1 && mark) })),
+    }),
+    ...(system.trim() && { system: [{ type: 'text', text: system, ...mark }] }),
+  }
+}
+
+function toolBody({ name, description, inputSchema }: ModelTool) {
+  return { name, description, input_schema: inputSchema }
+}
+
+type Shown = { readonly withImages: boolean; readonly reasoningFrom: number }
+type MessagesWriter = (messages: readonly ModelMessage[]) => GrowingBytes
+type Written = {
+  readonly list: GrowingBytes
+  readonly lastRole: 'user' | 'assistant' | undefined
+  readonly count: number
+}
+
+/** Returns the messages as the inside of a JSON list that ends after a block of its last message. */
+function createMessagesWriter(shown: Shown): MessagesWriter {
+  const begin = (): Written => ({ list: createGrowingBytes(), lastRole: undefined, count: 0 })
+  const fold = createIncrementalFold(begin, ({ list, lastRole, count }, message: ModelMessage): Written => {
+    const role = message.role === 'assistant' ? 'assistant' : 'user'
+    const blocks = blocksOf(message, shown, count >= shown.reasoningFrom).join(',')
+    if (blocks === '') return { list, lastRole, count: count + 1 }
+    const border = role === lastRole ? ',' : `${lastRole ? ']},' : ''}{"role":"${role}","content":[`
+    list.append(`${border}${blocks}`)
+    return { list, lastRole: role, count: count + 1 }
+  })
+  return (messages) => fold(messages).list
+}
+
+function blocksOf(message: ModelMessage, { withImages }: Shown, withReasoning: boolean): string[] {
+  switch (message.role) {
+    case 'user':
+      return message.repeatsImages ? [] : message.content.map((part) => jsonOf(userBlock(part, withImages)))
+    case 'assistant':
+      return assistantBlocks(message, withReasoning)
+    case 'tool':
+      return [jsonOf(resultBlock(message, withImages))]
+  }
+}
+
+function userBlock(part: UserPart, withImages: boolean): object {
+  const shown = withImages ? part : withoutImage(part)
+  if (shown.type === 'text') return { type: 'text', text: shown.text }
+  return { type: 'image', source: { type: 'base64', media_type: shown.media_type, data: shown.data } }
+}
+
+/** An error may hold text only. */
+function resultBlock(message: Extract<ModelMessage, { role: 'tool' }>, withImages: boolean): object {
+  const { toolCallId, content, images = [], isError } = message
+  return {
+    type: 'tool_result',
+    tool_use_id: callIdFor(toolCallId),
+    content:
+      images.length === 0
+        ? content
+        : [{ type: 'text', text: content }, ...images.map((image) => userBlock(image, withImages))],
+    ...(isError && images.length === 0 && { is_error: true }),
+  }
+}

@@ -1,0 +1,29 @@
+/** Parts of request bodies that are the same for all APIs. */
+import { createHash } from 'node:crypto'
+import { parseJsonObject } from '../lib/json/untrusted-json.ts'
+import { wellFormedJson } from './well-formed-json.ts'
+
+export const jsonOf = (value: object): string => wellFormedJson(JSON.stringify(value))
+
+/**
+ * Returns the name of a call as a request may repeat it: endpoints refuse a history with a name of other characters,
+ * and then every later request of the conversation would fail.
+ */
+export const toolNameFor = (name: string): string => name.slice(0, 64).replaceAll(/[^\w-]/g, '_') || 'unknown'
+
+/** Returns the arguments of a call as the text of a JSON object, which endpoints parse. */
+export const argumentsJson = (text: string): string =>
+  wellFormedJson(parseJsonObject(text) ? text : JSON.stringify({ invalid_arguments: text }))
+
+/** Returns the id of a call, or a hash of it: other providers' ids may be longer, or have other characters. */
+export function callIdFor(id: string): string {
+  if (/^[\w-]{1,64}$/.test(id)) return id
+  return `call_${createHash('sha256').update(id).digest('hex').slice(0, 32)}`
+}
+
+export function withoutKeys(
+  record: Readonly<Record<string, unknown>>,
+  keys: readonly string[],
+): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).filter(([key]) => !keys.includes(key)))
+}
