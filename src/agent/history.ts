@@ -4,7 +4,7 @@
  */
 import type { Event, EventOf, EventType } from '../contract/events/event.ts'
 import type { ImagePart, UserPart } from '../contract/message.ts'
-import { partsOfOutput, textOfParts } from '../contract/message.ts'
+import { isToReturn, partsOfOutput, textOfParts } from '../contract/message.ts'
 import type { LlmRequest, ModelMessage, ModelToolCall } from '../llm/llm.ts'
 
 /** Renders a tool's stored output for the model, by the tool's name. */
@@ -175,7 +175,7 @@ function wordsOf({ text, content }: EventOf<'AssistantMessage'>): Words {
   return {
     text: text.trim() === '' ? '' : text,
     ...(reasoning && { reasoning }),
-    ...(thoughts.some((part) => part.provider_data) && { parts: content }),
+    ...(content.some(isToReturn) && { parts: content }),
   }
 }
 

@@ -44,8 +44,22 @@ export const UserPart = z.discriminatedUnion('type', [TextPart, ImagePart]).meta
 export type UserPart = z.infer<typeof UserPart>
 export type ImagePart = z.infer<typeof ImagePart>
 
-export const AssistantPart = z.discriminatedUnion('type', [TextPart, ReasoningPart]).meta({ id: 'AssistantPart' })
+export const Phase = z
+  .enum(['commentary', 'final_answer'])
+  .describe('What the text is for, as the provider said; it is sent back with the text.')
+export type Phase = z.infer<typeof Phase>
+
+const AssistantTextPart = TextPart.extend({ phase: Phase.optional() }).meta({ id: 'AssistantTextPart' })
+
+export const AssistantPart = z
+  .discriminatedUnion('type', [AssistantTextPart, ReasoningPart])
+  .meta({ id: 'AssistantPart' })
 export type AssistantPart = z.infer<typeof AssistantPart>
+
+/** True for a part whose provider wants it back as it is, and not only its text. */
+export function isToReturn(part: AssistantPart): boolean {
+  return part.type === 'reasoning' ? part.provider_data !== undefined : part.phase !== undefined
+}
 
 /** Returns the parts of a tool's output; undefined for an output of another form. */
 export function partsOfOutput(output: unknown): readonly UserPart[] | undefined {

@@ -33,11 +33,11 @@ const QUOTA_WORDS =
   /insufficient_quota|insufficient (balance|credits?|funds)|credit balance|exceeded your current quota|out of credits|quota_exceeded|billing_/i
 const KEY_WORDS =
   /invalid_api_key|incorrect api key|invalid (x-)?api[- ]key|api key not valid|authentication_error|no auth credentials/i
-const RATE_WORDS = /rate[_ ]?limit|too many requests|resource_exhausted|overloaded|throttl/i
+const RATE_WORDS = /rate[_ ]?limit|too many requests|resource_exhausted|overloaded|slow_down|throttl/i
 const MODEL_WORDS =
   /model_not_found|not_found_error model: |model\b.{0,200}(not found|does not exist)|no such model|unknown model|invalid model|deploymentnotfound/i
 const FILTER_WORDS =
-  /content_filter|content[ _]management[ _]policy|content_policy_violation|responsible_?ai_?policy|data_inspection_failed/i
+  /content_filter|content[ _]management[ _]policy|content_policy_violation|responsible_?ai_?policy|\w{1,40}_policy_violation|bio_policy|cyber_policy|invalid_prompt|data_inspection_failed/i
 const REQUEST_WORDS = /invalid_request|bad request|invalid_argument/i
 
 const CHECK_KEY = 'The provider refused the credentials: check llm_config.api_key.'

@@ -26,6 +26,32 @@ describe('the model name', () => {
   })
 })
 
+describe('the provider', () => {
+  test.each([
+    [{ model: 'gpt-5' }, 'openai_responses'],
+    [{ model: 'openai/o3', base_url: 'https://api.openai.com/v1' }, 'openai_responses'],
+    [{ model: 'gpt-4o' }, 'openai'],
+    [{ model: 'gpt-5', provider: 'openai' }, 'openai'],
+    [{ model: 'gpt-5', base_url: 'https://llm.example.com/v1' }, 'openai'],
+    [{ model: 'claude-sonnet-5', base_url: 'https://llm.example.com/v1' }, 'openai'],
+    [{ model: 'claude-sonnet-5', base_url: 'https://llm.example.com', provider: 'anthropic' }, 'anthropic'],
+    [{ model: 'claude-sonnet-5', base_url: 'https://api.anthropic.com' }, 'anthropic'],
+    [{ model: 'openrouter/anthropic/claude-sonnet-5' }, 'openai'],
+    [{ model: 'azure/gpt-5', base_url: 'https://example.openai.azure.com' }, 'openai'],
+  ] as const)('of %j is %s', (config, provider) => expect(endpointOf(config).provider).toBe(provider))
+
+  test.each([
+    [{ model: 'claude-sonnet-5' }, 'claude-sonnet-5'],
+    [{ model: 'anthropic/claude-sonnet-5' }, 'claude-sonnet-5'],
+    [{ model: 'my-model', provider: 'anthropic' }, 'my-model'],
+  ] as const)('of %j is Anthropic, at its own endpoint, with its own headers', (config, model) => {
+    const endpoint = endpointOf({ ...config, api_key: 'k', api_version: '2024-01-01' })
+    expect(endpoint).toMatchObject({ provider: 'anthropic', model, baseUrl: 'https://api.anthropic.com/v1', query: {} })
+    expect(endpoint.headers).toMatchObject({ 'x-api-key': 'k', 'anthropic-version': '2024-01-01' })
+    expect(endpoint.headers).not.toHaveProperty('authorization')
+  })
+})
+
 describe('the headers', () => {
   test('carry the key, and none where there is none', () => {
     expect(endpointOf({ model: 'gpt-5', api_key: 'k' }).headers).toMatchObject({ authorization: 'Bearer k' })

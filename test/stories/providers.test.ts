@@ -27,7 +27,10 @@ const create = (provider: string) =>
   })
 const ofType = (events: readonly any[], type: string) => events.find((event) => event.type === type) // eslint-disable-line typescript/no-explicit-any
 
-const PROVIDERS = [['anthropic', '/messages']] as const
+const PROVIDERS = [
+  ['anthropic', '/messages'],
+  ['openai_responses', '/responses'],
+] as const
 
 test.each(PROVIDERS)(
   '%s: reasoning is kept in the log and sent back unchanged, also after a restart',
@@ -50,14 +53,16 @@ test.each(PROVIDERS)(
   },
 )
 
-test('the provider can change in the middle of a conversation: foreign reasoning is left out', async () => {
-  const id = await create('anthropic')
-  const [thought] = ofType(await stage.say(id, 'What is here?'), 'AssistantMessage').content
-  await stage.server.call('PUT', `/conversations/${id}/config`, { llm_config: { provider: 'openai' } })
-  expect(ofType(await stage.say(id, 'And now?'), 'Result')).toMatchObject({ final_text: 'There are three now.' })
-  expect(stage.model.requests.at(-1)?.path).toContain('/chat/completions')
-  expect(stage.model.requests.at(-1)?.text).not.toContain(thought.provider_data.data)
-})
+test.each(['anthropic', 'openai_responses', 'openai'])(
+  'the provider can change in the middle of a conversation, to %s: foreign reasoning is left out',
+  async (provider) => {
+    const id = await create(provider === 'anthropic' ? 'openai_responses' : 'anthropic')
+    const [thought] = ofType(await stage.say(id, 'What is here?'), 'AssistantMessage').content
+    await stage.server.call('PUT', `/conversations/${id}/config`, { llm_config: { provider } })
+    expect(ofType(await stage.say(id, 'And now?'), 'Result')).toMatchObject({ final_text: 'There are three now.' })
+    expect(stage.model.requests.at(-1)?.text).not.toContain(thought.provider_data.data)
+  },
+)
 
 test.each(PROVIDERS)(
   '%s: reasoning that contains a secret is shown without it, and not sent back',

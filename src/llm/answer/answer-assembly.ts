@@ -163,9 +163,12 @@ export class AnswerAssembly {
   }
 
   /** Returns what the chunk adds: between two blocks of reasoning there is an empty line. */
-  #newInBlock({ text, reasoning, calls, proof }: Chunk, block: string): Pick<Chunk, 'text' | 'reasoning' | 'calls'> {
+  #newInBlock(
+    { text, reasoning, calls, proof, phase }: Chunk,
+    block: string,
+  ): Pick<Chunk, 'text' | 'reasoning' | 'calls'> {
     this.#parts ??= new AnswerParts()
-    const begins = this.#parts.add({ block, text, reasoning, proof, callsBefore: this.#calls.calls.length })
+    const begins = this.#parts.add({ block, text, reasoning, proof, phase, callsBefore: this.#calls.calls.length })
     return { text, reasoning: begins && this.#reasoning !== '' ? `\n\n${reasoning}` : reasoning, calls }
   }
 

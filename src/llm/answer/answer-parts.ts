@@ -2,7 +2,8 @@
  * The text and the reasoning of an answer as a list of parts, in the order of the model: an API that wants its
  * reasoning back unchanged also wants it in its place.
  */
-import type { AssistantPart, ProviderData } from '../../contract/message.ts'
+import type { AssistantPart, Phase, ProviderData } from '../../contract/message.ts'
+import { isToReturn } from '../../contract/message.ts'
 import { AnswerTooLarge } from './answer-limits.ts'
 
 /** An empty block costs an endless stream nothing, and the server memory. */
@@ -13,12 +14,14 @@ type BlockPiece = {
   readonly text: string
   readonly reasoning: string
   readonly proof: ProviderData | undefined
+  readonly phase: Phase | undefined
   readonly callsBefore: number
 }
 
 type Block = {
   readonly kind: 'text' | 'reasoning'
   readonly callsBefore: number
+  readonly phase: Phase | undefined
   text: string
   proof: ProviderData | undefined
 }
@@ -27,14 +30,14 @@ export class AnswerParts {
   readonly #blocks = new Map<string, Block>()
 
   /** Returns true if the piece begins a block of reasoning that has text. Throws `AnswerTooLarge`. */
-  add({ block, text, reasoning, proof, callsBefore }: BlockPiece): boolean {
+  add({ block, text, reasoning, proof, phase, callsBefore }: BlockPiece): boolean {
     if (text === '' && reasoning === '' && !proof) return false
     // One block has one kind, whatever a server claims.
     const kind = text === '' ? 'reasoning' : 'text'
     const name = `${kind} ${block}`
     const known = this.#blocks.get(name)
     if (!known && this.#blocks.size === MAX_BLOCKS) throw new AnswerTooLarge(`it has more than ${MAX_BLOCKS} blocks`)
-    const part = known ?? { kind, callsBefore, text: '', proof: undefined }
+    const part = known ?? { kind, callsBefore, phase, text: '', proof: undefined }
     this.#blocks.set(name, part)
     const begins = kind === 'reasoning' && part.text === '' && reasoning !== ''
     part.text += kind === 'text' ? text : reasoning
@@ -44,14 +47,14 @@ export class AnswerParts {
 
   /** Returns undefined if no part has to be sent back unchanged. */
   finish(): readonly AssistantPart[] | undefined {
-    const blocks = [...this.#blocks.values()]
-    return blocks.some(({ proof }) => proof) ? blocks.flatMap(partsOfBlock) : undefined
+    const parts = [...this.#blocks.values()].flatMap(partsOfBlock)
+    return parts.some(isToReturn) ? parts : undefined
   }
 }
 
-function partsOfBlock({ kind, text, proof, callsBefore }: Block): AssistantPart[] {
+function partsOfBlock({ kind, text, proof, phase, callsBefore }: Block): AssistantPart[] {
   const said = text.toWellFormed()
-  if (kind === 'text') return said.trim() === '' ? [] : [{ type: 'text', text: said }]
+  if (kind === 'text') return said.trim() === '' ? [] : [{ type: 'text', text: said, ...(phase && { phase }) }]
   // A changed text no longer fits its signature.
   const data = said === text ? proof : undefined
   if (said === '' && !data) return []

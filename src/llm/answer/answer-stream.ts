@@ -107,7 +107,9 @@ function createMessageReader() {
   }
 }
 
-const isEventStream = (head: string) => /^(data|event|id|retry)?:/.test(head)
+/** A stream may be cut off in its first field. */
+const isEventStream = (head: string) =>
+  /^(data|event|id|retry)?:/.test(head) || ['data', 'event', 'id', 'retry'].some((field) => field.startsWith(head))
 
 const tooLarge = () => new AnswerTooLarge(`a message of it is longer than ${MAX_EVENT_CHARS} characters`)
 

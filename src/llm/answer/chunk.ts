@@ -1,5 +1,5 @@
 /** What one message of a model's stream adds to the answer, whatever the API it came through. */
-import type { ProviderData, Usage } from '../../contract/message.ts'
+import type { Phase, ProviderData, Usage } from '../../contract/message.ts'
 import type { CallFragment } from './tool-call-assembly.ts'
 
 export type Chunk = {
@@ -27,6 +27,8 @@ export type Chunk = {
   readonly block?: string
   /** What has to be sent back with the block, unchanged. */
   readonly proof?: ProviderData
+  /** What the text is for. */
+  readonly phase?: Phase
 }
 
 /** Reads the messages of one answer, in order. Never throws. */

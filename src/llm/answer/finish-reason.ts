@@ -4,7 +4,7 @@ export type CutReason = 'output_limit' | 'content_filter' | 'context_window'
 
 /** The names that OpenAI, Azure, Anthropic, Bedrock, Gemini, Mistral and Z.ai use, also behind gateways. */
 const REASONS: Readonly<Record<CutReason, RegExp>> = {
-  output_limit: /^(length|max_tokens|model_length)$/i,
+  output_limit: /^(length|max_tokens|max_output_tokens|model_length|incomplete)$/i,
   content_filter:
     /^(content_?filter(ed)?|refusal|safety|recitation|prohibited_content|blocklist|spii|guardrail_intervened|sensitive)$/i,
   context_window: /^model_context_window_exceeded$/i,

@@ -4,6 +4,8 @@ import { MAX_WORD_CHARS } from '../answer/answer-limits.ts'
 import type { Chunk, ChunkReader } from '../answer/chunk.ts'
 import { NOTHING } from '../answer/chunk.ts'
 import type { Fields } from '../answer/fields.ts'
+import type { Numbered } from '../answer/open-blocks.ts'
+import { OpenBlocks } from '../answer/open-blocks.ts'
 import { count, fields, isObject, list, string } from '../answer/fields.ts'
 
 /** The type in the event's JSON decides: the name of the server-sent event repeats it, or is wrong. */
@@ -12,22 +14,17 @@ export function createMessagesReader(): ChunkReader {
   return (json) => reader.read(fields(json))
 }
 
-/** A block that has begun, with a number that is unique in the answer: servers may use an index twice. */
-type OpenBlock = {
-  readonly number: number
+type Block = {
   readonly kind: 'text' | 'thinking' | 'tool_use' | 'other'
   /** The arguments in the start of the block: some gateways send them there, and no pieces. */
   input?: string
 }
-
-/** Blocks follow each other, so one would be enough for the vendor itself. */
-const MAX_OPEN_BLOCKS = 256
+type OpenBlock = Numbered<Block>
 
 class MessagesReader {
   /** Later usage replaces earlier usage field by field: the end of a stream may repeat only some. */
   #usage: Fields = {}
-  readonly #open = new Map<number, OpenBlock>()
-  #begun = 0
+  readonly #open = new OpenBlocks<Block>()
 
   read(event: Fields): readonly Chunk[] {
     switch (event['type']) {
@@ -69,7 +66,7 @@ class MessagesReader {
   #start(index: number, block: Fields): readonly Chunk[] {
     const { type, input } = block
     const kind = type === 'redacted_thinking' ? 'thinking' : OPEN_KINDS.find((each) => each === type)
-    const open = this.#openAt(index, kind ?? 'other')
+    const open = this.#open.begin(index, { kind: kind ?? 'other' })
     if (type === 'text') return [inBlock(open, { text: string(block['text']) })]
     if (type === 'thinking')
       return [inBlock(open, { reasoning: string(block['thinking']) }, string(block['signature']))]
@@ -80,20 +77,11 @@ class MessagesReader {
     return [callChunk(open, '', string(block['id']), string(block['name']))]
   }
 
-  #openAt(index: number, kind: OpenBlock['kind']): OpenBlock {
-    const open: OpenBlock = { number: this.#begun++, kind }
-    this.#open.delete(index)
-    this.#open.set(index, open)
-    const [oldest] = this.#open.keys()
-    if (this.#open.size > MAX_OPEN_BLOCKS && oldest !== undefined) this.#open.delete(oldest)
-    return open
-  }
-
   /** A piece that does not fit its block is ignored; one without a block begins it. */
   #delta(index: number, delta: Fields): Chunk {
     const { type } = delta
     const kind = type === 'text_delta' ? 'text' : type === 'thinking_delta' ? 'thinking' : undefined
-    const open = this.#open.get(index) ?? (kind && this.#openAt(index, kind))
+    const open = this.#open.at(index) ?? (kind && this.#open.begin(index, { kind }))
     if (type === 'text_delta' && open?.kind === 'text') return inBlock(open, { text: string(delta['text']) })
     if (open?.kind === 'thinking') {
       if (type === 'thinking_delta') return inBlock(open, { reasoning: string(delta['thinking']) })
@@ -106,8 +94,7 @@ class MessagesReader {
   }
 
   #stop(index: number): readonly Chunk[] {
-    const open = this.#open.get(index)
-    this.#open.delete(index)
+    const open = this.#open.end(index)
     return open?.input === undefined ? [] : [callChunk(open, open.input)]
   }
 

@@ -12,11 +12,12 @@ import type { Script, ScriptedQuestion, ScriptedTurn } from './script.ts'
 import type { ScriptedApi } from './scripted-api.ts'
 import { CHAT_COMPLETIONS } from './chat-answer.ts'
 import { MESSAGES } from './messages-answer.ts'
+import { RESPONSES } from './responses-answer.ts'
 
 /** Requests kept for inspection; a demo may run for weeks. */
 const MAX_KEPT_REQUESTS = 1000
 
-const APIS: readonly ScriptedApi[] = [CHAT_COMPLETIONS, MESSAGES]
+const APIS: readonly ScriptedApi[] = [CHAT_COMPLETIONS, MESSAGES, RESPONSES]
 
 export type ScriptedRequest = ScriptedQuestion & {
   readonly path: string

@@ -1,18 +1,10 @@
 /** Streams of Anthropic's Messages API, as the vendor and gateways send them, each read whole and cut anywhere. */
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { LlmAnswer } from '../../../src/llm/llm.ts'
-import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
-import { ask, askScript, chatWith, shownText } from '../asking.ts'
-import { cutEverywhere } from '../cutting.ts'
-import { effort } from '../../support/patience.ts'
+import { askScript, shownText } from '../asking.ts'
+import { readRecordings, testRecording } from '../recordings.ts'
 
-const DIRECTORY = join(import.meta.dirname, '../recordings/anthropic')
-const FILES = readdirSync(DIRECTORY)
-const recording = (name: string) => readFileSync(join(DIRECTORY, name))
-
+const RECORDINGS = readRecordings('anthropic')
 const config = { provider: 'anthropic' } as const
 const SIGNATURE = 'EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pkiMOYds5fk+Pq8=='
 const signed = (text: string, data = SIGNATURE, calls_before?: number) => ({
@@ -102,57 +94,17 @@ const ANSWERS: Record<string, LlmAnswer> = {
 }
 
 test('each recording is an answer or a failure', () => {
-  expect(FILES.filter((name) => !name.includes('.error.')).sort()).toEqual(Object.keys(ANSWERS).sort())
+  const answers = [...RECORDINGS.keys()].filter((name) => !name.includes('.error.'))
+  expect(answers.sort()).toEqual(Object.keys(ANSWERS).sort())
 })
 
-describe.each(Object.entries(ANSWERS))('%s', (name, expected) => {
-  const bytes = recording(name)
-
-  test('is reconstructed exactly, however its bytes arrive', async () => {
-    let raw: Buffer[] = []
-    await using model = await startScriptedModel(() => ({ raw }))
-    const llm = chatWith(model, config)
-    await fc.assert(
-      fc.asyncProperty(fc.array(fc.nat(bytes.length), { maxLength: 20 }), async (cuts) => {
-        const borders = [0, ...cuts.sort((a, b) => a - b), bytes.length]
-        raw = borders.slice(1).map((end, at) => bytes.subarray(borders[at], end))
-        const { answer, deltas } = await ask(llm)
-        expect(answer).toEqual(expected)
-        expect(shownText(deltas)).toBe(expected.text)
-        expect(shownText(deltas, 'reasoning')).toBe(expected.reasoning)
-        for (const [index, call] of expected.toolCalls.entries()) {
-          const pieces = deltas.filter((each) => each.kind === 'tool_input').filter((each) => each.index === index)
-          expect(pieces.map((each) => each.text).join('')).toBe(call.arguments)
-          expect(new Set(pieces.map((each) => `${each.id} ${each.name}`)).size).toBe(1)
-        }
-      }),
-      { numRuns: effort(20, 500) },
-    )
-  })
-
-  test.each(['close', 'break'] as const)('cut at any byte with a %s is the whole answer or none', async (how) => {
-    const step = Math.ceil(bytes.length / effort(150, bytes.length))
-    await cutEverywhere(bytes, { how, config, step }, ({ answer, error, deltas }) => {
-      const shown = shownText(deltas)
-      expect(expected.text.startsWith(shown)).toBe(true)
-      if (answer) {
-        const { usage: _, ...said } = answer
-        const { usage: __, ...wanted } = expected
-        return expect(said).toEqual(wanted)
-      }
-      expect(error).toMatchObject({ type: 'network', retryable: true })
-      expect(error?.partial?.text ?? '').toBe(shown.trim() && shown)
-      expect(error?.partial?.toolCalls ?? []).toEqual([])
-      return expect(error?.partial?.parts).toBeUndefined()
-    })
-  })
-})
+describe.each(Object.entries(ANSWERS))('%s', (name, expected) => testRecording(RECORDINGS.get(name)!, expected, config))
 
 test.each([
   ['overloaded.error.sse', 'rate_limit', 'Overloaded'],
   ['api-error.error.sse', 'network', 'Internal server error'],
 ])('%s is a failure that keeps the text so far and may pass', async (name, type, message) => {
-  const { error, deltas } = await askScript([{ raw: [recording(name)] }], config)
+  const { error, deltas } = await askScript([{ raw: [RECORDINGS.get(name)!] }], config)
   expect(error).toMatchObject({ type, retryable: true, partial: { text: 'Two trees' } })
   expect(error?.message).toContain(message)
   expect(shownText(deltas)).toBe('Two trees')

@@ -1,0 +1,41 @@
+/**
+ * The differences between endpoints of OpenAI's Responses API, and between their models: first guessed from the name of
+ * the model, then learnt from refusals.
+ */
+import type { Endpoint } from '../endpoint.ts'
+import { NO_IMAGES } from '../images.ts'
+import type { LlmRequest } from '../llm.ts'
+import { isOpenAiReasoningModel } from '../models.ts'
+
+export type ResponsesDialect = {
+  /** If true, encrypted reasoning is requested. Models that do not reason refuse it. */
+  readonly encrypted: boolean
+  /** If true, a summary of the reasoning is requested. Organizations that are not verified do not get it. */
+  readonly summary: boolean
+  /** If false, a sentence replaces each image. */
+  readonly images: boolean
+  /** Reasoning in messages before this index is left out. */
+  readonly reasoningFrom: number
+}
+
+export function firstDialect({ model }: Endpoint): ResponsesDialect {
+  return { encrypted: true, summary: isOpenAiReasoningModel(model), images: true, reasoningFrom: 0 }
+}
+
+export function dialectsAfterRefusal(
+  dialect: ResponsesDialect,
+  complaint: string,
+  { messages }: LlmRequest,
+): readonly ResponsesDialect[] {
+  const others: ResponsesDialect[] = []
+  // Reasoning stays in the history: unless it were left out, every later request would fail. Another organization
+  // cannot decrypt it, for example.
+  if (BAD_REASONING.test(complaint)) others.push({ ...dialect, reasoningFrom: messages.length })
+  if (/summar/i.test(complaint)) others.push({ ...dialect, summary: false })
+  if (/encrypted|\binclude\b/i.test(complaint)) others.push({ ...dialect, encrypted: false })
+  if (dialect.images && NO_IMAGES.test(complaint)) others.push({ ...dialect, images: false })
+  return others
+}
+
+const BAD_REASONING =
+  /encrypted content.{0,120}could not be|invalid_encrypted_content|reasoning.{0,120}without its required|item '?rs_|required reasoning item/i

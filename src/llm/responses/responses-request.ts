@@ -1,0 +1,146 @@
+/**
+ * The body of a request to OpenAI's Responses API, as JSON text. As with Chat Completions, each request extends the
+ * previous one byte for byte, and each message is serialised once.
+ *
+ * The provider stores nothing: the reasoning of earlier answers is sent back encrypted.
+ */
+import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { AssistantPart, ImagePart, UserPart } from '../../contract/message.ts'
+import type { Endpoint } from '../endpoint.ts'
+import type { GrowingBytes } from '../growing-bytes.ts'
+import { createGrowingBytes } from '../growing-bytes.ts'
+import { withoutImage } from '../images.ts'
+import { createIncrementalFold } from '../incremental-fold.ts'
+import type { ModelMessage, ModelTool, ModelToolCall } from '../llm.ts'
+import type { RequestWriter } from '../provider.ts'
+import { argumentsJson, callIdFor, jsonOf, toolNameFor, withoutKeys } from '../request-parts.ts'
+import type { ResponsesDialect } from './responses-dialect.ts'
+
+export function createRequestWriter(config: LlmConfig, { model }: Endpoint): RequestWriter<ResponsesDialect> {
+  const writers = new Map<string, InputWriter>()
+  const writerFor = (dialect: ResponsesDialect) => {
+    const shown = { withImages: dialect.images && !config.disable_vision, reasoningFrom: dialect.reasoningFrom }
+    const name = JSON.stringify(shown)
+    const known = writers.get(name) ?? createInputWriter(shown)
+    writers.set(name, known)
+    return known
+  }
+  return ({ system, messages, tools }, dialect) => {
+    const extra = withoutKeys(config.extra_body ?? {}, ['input'])
+    const head = jsonOf({
+      model,
+      ...settingsOf(config, dialect, tools.length > 0),
+      ...(tools.length > 0 && { tools: tools.map(toolBody) }),
+      ...(system.trim() && { instructions: system }),
+      ...extra,
+    })
+    const input = writerFor(dialect)(messages).bytes()
+    return Buffer.concat([Buffer.from(`${head.slice(0, -1)},"input":[`), input, Buffer.from(']}')])
+  }
+}
+
+function settingsOf(config: LlmConfig, dialect: ResponsesDialect, hasTools: boolean) {
+  const { reasoning_effort: effort } = config
+  return {
+    stream: true,
+    store: false,
+    ...(dialect.encrypted && { include: ['reasoning.encrypted_content'] }),
+    // JSON.stringify omits `undefined`: the provider decides about unset values.
+    max_output_tokens: config.max_output_tokens,
+    temperature: config.temperature,
+    top_p: config.top_p,
+    top_k: config.top_k,
+    ...((effort ?? dialect.summary) && { reasoning: { effort, ...(dialect.summary && { summary: 'auto' }) } }),
+    ...(hasTools && { tool_choice: config.tool_choice }),
+  }
+}
+
+/** `strict` is the default of the API, and refuses most schemas. */
+function toolBody({ name, description, inputSchema }: ModelTool) {
+  return { type: 'function', name, description, parameters: inputSchema, strict: false }
+}
+
+type Shown = { readonly withImages: boolean; readonly reasoningFrom: number }
+type InputWriter = (messages: readonly ModelMessage[]) => GrowingBytes
+type Written = { readonly list: GrowingBytes; readonly count: number }
+
+/** Returns the messages as the inside of a JSON list of items. */
+function createInputWriter({ withImages, reasoningFrom }: Shown): InputWriter {
+  const begin = (): Written => ({ list: createGrowingBytes(), count: 0 })
+  const fold = createIncrementalFold(begin, ({ list, count }, message: ModelMessage): Written => {
+    const items = itemsOf(message, withImages, count >= reasoningFrom)
+    for (const item of items) list.append(`${list.isEmpty ? '' : ','}${jsonOf(item)}`)
+    return { list, count: count + 1 }
+  })
+  return (messages) => fold(messages).list
+}
+
+function itemsOf(message: ModelMessage, withImages: boolean, withReasoning: boolean): object[] {
+  switch (message.role) {
+    case 'user':
+      if (message.repeatsImages) return []
+      return [{ type: 'message', role: 'user', content: message.content.map((part) => inputPart(part, withImages)) }]
+    case 'assistant':
+      return answerItems(message, withReasoning)
+    case 'tool': {
+      const { toolCallId, content, images = [] } = message
+      return [
+        { type: 'function_call_output', call_id: callIdFor(toolCallId), output: outputOf(content, images, withImages) },
+      ]
+    }
+  }
+}
+
+function outputOf(content: string, images: readonly ImagePart[], withImages: boolean): unknown {
+  if (images.length === 0) return content
+  return [{ type: 'input_text', text: content }, ...images.map((image) => inputPart(image, withImages))]
+}
+
+function inputPart(part: UserPart, withImages: boolean): object {
+  const shown = withImages ? part : withoutImage(part)
+  if (shown.type === 'text') return { type: 'input_text', text: shown.text }
+  return { type: 'input_image', detail: 'auto', image_url: `data:${shown.media_type};base64,${shown.data}` }
+}
+
+type Answer = Extract<ModelMessage, { role: 'assistant' }>
+
+/** Reasoning stays before the item that it led to: the API refuses it in any other place. */
+function answerItems({ text, toolCalls, parts }: Answer, withReasoning: boolean): object[] {
+  const calls = toolCalls.map(callItem)
+  if (!parts) return [...textItems(text), ...calls]
+  const items: object[] = []
+  let called = 0
+  let summary: string[] = []
+  for (const part of parts) {
+    if (part.type === 'text') {
+      items.push(...textItems(part.text, part.phase))
+      continue
+    }
+    summary.push(part.text)
+    // The parts of one item end with the one that has its data.
+    if (!part.provider_data) continue
+    if (withReasoning && part.provider_data.provider === 'openai_responses') {
+      const before = part.calls_before ?? 0
+      items.push(...calls.slice(called, before), reasoningItem(part.provider_data, summary))
+      called = Math.max(called, before)
+    }
+    summary = []
+  }
+  return [...items, ...calls.slice(called)]
+}
+
+type Reasoning = NonNullable<Extract<AssistantPart, { type: 'reasoning' }>['provider_data']>
+
+function reasoningItem({ id, data }: Reasoning, summary: readonly string[]): object {
+  const texts = summary.filter((text) => text !== '').map((text) => ({ type: 'summary_text', text }))
+  return { type: 'reasoning', id, summary: texts, encrypted_content: data }
+}
+
+function textItems(text: string, phase?: string): object[] {
+  if (text.trim() === '') return []
+  return [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text }], phase }]
+}
+
+function callItem({ id, name, arguments: text }: ModelToolCall): object {
+  return { type: 'function_call', call_id: callIdFor(id), name: toolNameFor(name), arguments: argumentsJson(text) }
+}
