@@ -76,6 +76,7 @@ export const AnswerQuestion = z
       .record(z.string().max(MAX_QUESTION_CHARS), AnswerValue)
       .refine((answers) => Object.keys(answers).length > 0, { error: 'must answer at least one question' })
       .refine((answers) => Object.keys(answers).length <= MAX_KEYS, { error: `has more than ${MAX_KEYS} answers` })
+      .meta({ minProperties: 1, maxProperties: MAX_KEYS })
       .describe(
         'By the text of the question, or by its index from 0: the label of an option, a list of labels, or any other text. A list of several needs `multi_select`. Questions that are left out stay unanswered.',
       ),
