@@ -1,7 +1,7 @@
 /** Events of a log as tests write them down: drafts, and what the fold gets of them. */
 import type { Event, EventDraft } from '../../src/contract/events/event.ts'
 import type { Status } from '../../src/contract/events/status.ts'
-import { EVENT_VERSION } from '../../src/contract/events/event.ts'
+import { versionOf } from '../../src/contract/events/event.ts'
 import { NO_USAGE } from '../../src/contract/message.ts'
 import type { Settings, State } from '../../src/conversations/state/state.ts'
 import { EMPTY_STATE, fold } from '../../src/conversations/state/state.ts'
@@ -33,7 +33,7 @@ export function stored(draft: EventDraft, seq: number): Event {
     seq,
     timestamp: new Date(ms).toISOString(),
     conversation_id: conversationId,
-    version: EVENT_VERSION,
+    version: versionOf(draft),
   }
 }
 

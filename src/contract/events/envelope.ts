@@ -6,7 +6,10 @@ export const Envelope = z.object({
   seq: z.int().positive().describe('Position in the conversation, from 1, without gaps. The cursor of all readers.'),
   timestamp: z.iso.datetime(),
   conversation_id: z.uuid(),
-  version: z.int().positive().describe('Schema version of the event.'),
+  version: z
+    .int()
+    .positive()
+    .describe('Schema version of the event: 2 for questions, answers, permission modes and permission rules, otherwise 1.'),
 })
 
 export const InRun = { run_id: z.uuid().optional() }

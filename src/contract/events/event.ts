@@ -69,11 +69,14 @@ export type EventDraft = {
 }[EventType]
 
 /**
- * Returns the schema version to write. It is 2 only for settings with permission rules or modes: a server that understands
- * version 1 only would ignore them, and run calls that they deny.
+ * Returns the schema version to write. It is 2 for settings with permission rules or modes, and for questions: a server that
+ * understands version 1 only would ignore them, and run calls that the rules deny or that wait for an answer.
  */
 export function versionOf(draft: EventDraft): number {
   switch (draft.type) {
+    case 'UserQuestion':
+    case 'UserAnswer':
+      return 2
     case 'SystemInit':
     case 'ForkedFrom':
       return holdsPermissions(draft.options_summary) ? 2 : 1

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { PostedMessage } from '../../contract/run.ts'
+import { EVENT_VERSION } from '../../contract/events/event.ts'
 import { AskedQuestion } from '../../contract/events/questions.ts'
 import { Status } from '../../contract/events/status.ts'
 import { Decision } from '../../contract/permission.ts'
@@ -12,8 +13,6 @@ import { TaskProgress } from '../../contract/task.ts'
 import type { Storage } from '../../storage/storage.ts'
 import type { State } from '../state/state.ts'
 import { EMPTY_STATE, Settings } from '../state/state.ts'
-
-const META_FORMAT = 1
 
 const Run = z.object({
   id: z.string(),
@@ -58,7 +57,8 @@ const OpenTask = z.object({
 
 /** `meta.json`: the state as of `lastSeq`; the fold continues with the rest of the log. */
 const Meta = z.object({
-  format: z.literal(META_FORMAT),
+  /** The highest version of the folded events that the writer understood. */
+  format: z.int().max(EVENT_VERSION),
   id: z.string(),
   status: Status,
   reason: z.string(),
@@ -104,6 +104,8 @@ export async function readSnapshot(storage: Storage, id: string): Promise<State 
   const parsed = Meta.safeParse(await storage.conversation(id).readSnapshot())
   // The file is missing, torn or of another version; it is only a cache.
   if (!parsed.success || parsed.data.id !== id) return undefined
+  // An older server wrote it, without what newer events say: a permission rule would be lost.
+  if (parsed.data.format < Math.min(parsed.data.version, EVENT_VERSION)) return undefined
   const { format: _, ...noted } = parsed.data
   const meta = { ...noted, readThrough: noted.readThrough ?? noted.lastSeq }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- optional fields of the schema are `undefined` ones of the state
@@ -111,5 +113,5 @@ export async function readSnapshot(storage: Storage, id: string): Promise<State 
 }
 
 export async function writeSnapshot(storage: Storage, state: State): Promise<void> {
-  await storage.conversation(state.id).writeSnapshot({ format: META_FORMAT, ...state })
+  await storage.conversation(state.id).writeSnapshot({ format: Math.min(state.version, EVENT_VERSION), ...state })
 }

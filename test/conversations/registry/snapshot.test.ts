@@ -1,0 +1,37 @@
+/** Snapshots and events that servers of different versions exchange in one data directory. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { eventsOf, setBench } from '../fixtures.ts'
+
+const RULES = { allow: [], ask: [], deny: ['Bash(rm:*)'] }
+
+test('only events that set a permission mode or rules have version 2, which older servers do not run', async () => {
+  await using bench = await setBench()
+  const conversation = await bench.converse({ title: 'without rules' })
+  await conversation.post({ message: { role: 'user', content: 'hello' }, run: false })
+  await conversation.setConfirmation(true)
+  await conversation.configure({ permission_mode: 'plan' })
+  await conversation.rules.replace(RULES)
+  await conversation.setConfirmation(false)
+  expect((await eventsOf(conversation)).map(({ version }) => version)).toEqual([1, 1, 1, 2, 2, 1])
+  const created = await bench.converse({ permission_rules: RULES })
+  expect((await eventsOf(created)).map(({ version }) => version)).toEqual([2])
+})
+
+test('permission rules survive an older server, whose snapshot does not contain them', async () => {
+  await using bench = await setBench()
+  const [ruled, plain] = [await bench.create({ permission_rules: RULES }), await bench.create()]
+  const metaOf = (id: string) => join(bench.sessionOf(id), 'meta.json')
+  const read = async (id: string) => JSON.parse(await readFile(metaOf(id), 'utf8'))
+  await bench.restart({
+    between: async () => {
+      expect(await read(plain), 'older servers can read it').toMatchObject({ format: 1, version: 1 })
+      const { settings, ...meta } = await read(ruled)
+      expect(meta).toMatchObject({ format: 2, version: 2 })
+      const { permission_rules: _, ...olderSettings } = settings
+      await writeFile(metaOf(ruled), JSON.stringify({ ...meta, format: 1, settings: olderSettings }))
+    },
+  })
+  expect((await bench.manager.open(ruled)).rules.current).toEqual(RULES)
+})
