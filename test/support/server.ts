@@ -32,12 +32,18 @@ export type TestServer = AsyncDisposable & {
   readonly restart: (signal?: NodeJS.Signals, changes?: Record<string, string>) => Promise<void>
 }
 
-export type ServerOptions = { readonly env?: Record<string, string>; readonly wrapper?: readonly string[] }
+export type ServerOptions = {
+  readonly env?: Record<string, string>
+  readonly wrapper?: readonly string[]
+  /** Puts files into the data directory before the first start. */
+  readonly prepare?: (dataDir: string) => Promise<void>
+}
 
 /** Resolves when it has started. Its data is removed when it is disposed of. */
-export async function startServer({ env = {}, wrapper = [] }: ServerOptions = {}): Promise<TestServer> {
+export async function startServer({ env = {}, wrapper = [], prepare }: ServerOptions = {}): Promise<TestServer> {
   const home = await mkdtemp(join(tmpdir(), 'agent-server-test-'))
   const dataDir = join(home, 'data')
+  await prepare?.(dataDir)
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const settings = {
