@@ -9,7 +9,9 @@ export const Envelope = z.object({
   version: z
     .int()
     .positive()
-    .describe('Schema version of the event: 2 for questions, answers, permission modes and permission rules, otherwise 1.'),
+    .describe(
+      'Schema version of the event: 2 for questions, answers, permission modes and permission rules, otherwise 1.',
+    ),
 })
 
 export const InRun = { run_id: z.uuid().optional() }

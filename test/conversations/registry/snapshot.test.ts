@@ -2,11 +2,13 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { versionOf } from '../../../src/contract/events/event.ts'
+import { uuid7 } from '../../../src/lib/uuid7.ts'
 import { eventsOf, setBench } from '../fixtures.ts'
 
 const RULES = { allow: [], ask: [], deny: ['Bash(rm:*)'] }
 
-test('only events that set a permission mode or rules have version 2, which older servers do not run', async () => {
+test('events that older servers would misread have version 2: then those servers do not run the conversation', async () => {
   await using bench = await setBench()
   const conversation = await bench.converse({ title: 'without rules' })
   await conversation.post({ message: { role: 'user', content: 'hello' }, run: false })
@@ -17,6 +19,8 @@ test('only events that set a permission mode or rules have version 2, which olde
   expect((await eventsOf(conversation)).map(({ version }) => version)).toEqual([1, 1, 1, 2, 2, 1])
   const created = await bench.converse({ permission_rules: RULES })
   expect((await eventsOf(created)).map(({ version }) => version)).toEqual([2])
+  const question = { type: 'UserQuestion', source: 'environment', question_id: uuid7(), tool_use_id: 'a' } as const
+  expect(versionOf({ ...question, questions: [] })).toBe(2)
 })
 
 test('permission rules survive an older server, whose snapshot does not contain them', async () => {
