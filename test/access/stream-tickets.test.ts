@@ -19,7 +19,7 @@ test('a ticket works once', () => {
   expect(() => tickets.redeem(ticket, ID)).toThrow(INVALID)
 })
 
-test('a ticket is for its stream only, and is used up by a try at another', () => {
+test('a ticket is for its stream only, and an attempt at another one uses it up', () => {
   const tickets = new StreamTickets()
   for (const [asked, wrong] of [
     [ofConversation, OTHER],

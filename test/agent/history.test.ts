@@ -153,7 +153,7 @@ describe('a request ends with a message to answer', () => {
     expect(shape(of(userMessage('begin'), ...called))).toEqual(['user', 'assistant', 'tool'])
   })
 
-  test('the same words each time: a log that is read again gives the messages that were sent', () => {
+  test('with the same words each time: reading a log again gives the messages that were sent', () => {
     const events = [userMessage('begin'), answered({ text: 'One.' }), answered({ text: 'Two.' })]
     const live = of(...events.slice(0, 2))
     live.messagesToSend()

@@ -177,7 +177,7 @@ describe('a run', () => {
 describe('limits', () => {
   const endless = () => ({ calls: [call('Echo')] })
 
-  test('max_steps pauses after so many answers, their calls done', async () => {
+  test('max_steps pauses after that many answers, when their calls are done', async () => {
     await using bench = await setBench({ tools: [echo], script: endless })
     const conversation = await bench.converse()
     const result = await endOf(conversation, await conversation.run({ max_steps: 2 }))
@@ -472,7 +472,7 @@ describe('pause', () => {
     expect(conversation.state.lastSeq).toBe(1)
   })
 
-  test('right behind a start stops the run before it has begun', async () => {
+  test('right after a start stops the run before it begins', async () => {
     await using bench = await setBench({ script: [{ text: 'Never said.', delay_ms: 10_000 }] })
     const conversation = await bench.converse()
     for (let round = 0; round < 5; round++) {
@@ -531,7 +531,7 @@ describe('a log that fails under a run', () => {
   })
 })
 
-test('the model’s key is nowhere in the data directory but encrypted, and nowhere in the server’s log', async () => {
+test('the model’s key is only encrypted in the data directory, and not in the server’s log', async () => {
   await using bench = await setBench({
     tools: [echo],
     script: [

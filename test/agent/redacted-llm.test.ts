@@ -82,7 +82,7 @@ test('each part is a separate text: a secret split in one part is found, whateve
   expect(said).toMatchObject({ text: joined(deltas, 'text'), reasoning: joined(deltas, 'reasoning') })
 })
 
-test('calls are without it in names, ids and arguments, however those are escaped', async () => {
+test('calls do not contain it in names, ids or arguments, however those are escaped', async () => {
   const deep = JSON.stringify({ file: JSON.stringify({ a: JSON.stringify({ token: SECRET }) }) })
   const unicode = `{"command":"echo ${Array.from(SECRET, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')}"}`
   const { answer: said } = await listen(
@@ -149,7 +149,7 @@ test('a retry begins another text, and says without the secret why', async () =>
   ])
 })
 
-test('an error, and the text before it, are without it', async () => {
+test('an error and the text before it do not contain it', async () => {
   const failure = new LlmError('auth', `no: ${SECRET}`, {
     retryable: true,
     lacksTools: true,
@@ -165,7 +165,7 @@ test('an error, and the text before it, are without it', async () => {
   })
 })
 
-test('of truncated text, the end is left out as far as it may be most of a secret, whatever it is', async () => {
+test('of truncated text, the end is left out if it may be part of a secret', async () => {
   const cutOff = async (text: string) =>
     (await listen(model([], new LlmError('network', 'cut', { partial: answer({ text }) })))).error?.partial
   const before = 'It was said before. '

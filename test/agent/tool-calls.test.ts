@@ -130,13 +130,13 @@ describe('a tool that breaks its promises still has one result:', () => {
   test.each([
     ['a number JSON does not know', { size: 10n }],
     ['a circle', circle],
-  ])('one that answers what JSON cannot say: %s', async (_, output) => {
+  ])('one that returns what JSON cannot express: %s', async (_, output) => {
     const { toolCalls, results } = setUp(tool('Odd', () => ({ output })))
     await toolCalls.run(callOf('Odd'))
     expect(results).toMatchObject([{ is_error: true, error_type: 'failed' }])
   })
 
-  test('one that answers nothing', async () => {
+  test('one that returns nothing', async () => {
     const { toolCalls, results } = setUp(tool('Mute', () => ({ output: undefined })))
     await toolCalls.run(callOf('Mute'))
     expect(results).toMatchObject([{ is_error: false, output: '' }])

@@ -40,7 +40,7 @@ function refusal(variables: Record<string, string> = {}): string {
   throw new Error('it was not refused')
 }
 
-test('with only a key everything has its default', () => {
+test('with only a key, everything else has its default', () => {
   setEnv({ OPENHANDS_MASTER_KEY: KEY })
   const dataDir = join(homedir(), '.local/share/agent-server')
   expect(readConfig()).toMatchObject({
@@ -184,7 +184,7 @@ describe('where a setting comes from', () => {
     expect(readConfig().llmAllow).toEqual(['public', '*.example.org', 'http://127.0.0.1:8001'])
   })
 
-  test('whether there is a master key can be asked before there is a configuration', () => {
+  test('the existence of a master key is known before the configuration is read', () => {
     expect(masterKeySource()).toBeUndefined()
     setEnv({ OPENHANDS_MASTER_KEY: KEY })
     expect(masterKeySource()).toEqual({ from: 'environment' })

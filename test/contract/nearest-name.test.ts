@@ -12,6 +12,6 @@ test.each([
   expect(nearestName(name, ['host', 'port', 'generate-key', 'version'])).toBe(meant)
 })
 
-test('a variable that Kubernetes sets for a service is not taken for a misspelt one', () => {
+test('a variable that Kubernetes sets for a service is not mistaken for a misspelling', () => {
   expect(nearestName('OPENHANDS_SERVICE_PORT', ['OPENHANDS_SERVER_PORT'])).toBeUndefined()
 })

@@ -22,7 +22,7 @@ async function setFullBench(options: BenchOptions) {
 const stopReasons = async (conversation: Conversation) =>
   only(await eventsOf(conversation), 'Result').map((event) => event.stop_reason)
 
-test('a run whose events find no room ends, says so once there is room, and its tool does not run twice', async () => {
+test('a run whose events do not fit on the disk ends; the log says so once there is room, and its tool does not run twice', async () => {
   const slow = gate('Slow')
   const { bench, disk } = await setFullBench({
     tools: [slow.tool],
@@ -54,7 +54,7 @@ test('a run whose events find no room ends, says so once there is room, and its 
   ])
 })
 
-test('a pause that finds no room still stops the run, and leaves it so that it can be run again', async () => {
+test('a pause that cannot be stored still stops the run, and the conversation can run again', async () => {
   const { bench, disk } = await setFullBench({
     script: ({ body }) => (body.messages.length > 2 ? { text: 'Again.' } : { text: 'Never said.', delay_ms: 10_000 }),
   })
@@ -118,7 +118,7 @@ test('a client that waits for a run gets a response when its end cannot be store
   expect(conversation.view().status).toBe('error')
 })
 
-test('a conversation that a full disk keeps from being recovered can be read, and continues once there is room', async () => {
+test('a conversation that cannot be recovered because the disk is full can be read, and continues once there is room', async () => {
   const slow = gate('Slow')
   const { bench, disk } = await setFullBench({
     tools: [slow.tool],

@@ -201,7 +201,7 @@ function expectSound(events: readonly Event[], what: string): void {
   expect(findFaults({ messages: history.messages }), what).toEqual([])
 }
 
-test('an answer is not parted from its calls', async () => {
+test('an answer is never separated from its calls', async () => {
   await using bench = await setBench()
   const store = createJsonlStore({ directory: join(bench.dataDir, 'other') })
   const log = await store.create(uuid7())
@@ -211,7 +211,7 @@ test('an answer is not parted from its calls', async () => {
   expect(borders).toEqual([1, 1, 1, 4, 5])
 })
 
-test('a running conversation is forked and runs on; the copy is paused where the original was', async () => {
+test('a running conversation keeps running when it is forked; the copy is paused at that point', async () => {
   const slow = gate('Slow')
   await using bench = await setBench({ script: inTurn({ calls: [call('Slow')] }), tools: [slow.tool] })
   const original = await bench.converse()
@@ -373,7 +373,7 @@ describe('the workdir', () => {
     ])
   })
 
-  test('that is missing is reported, and not a reason to refuse', async () => {
+  test('that is missing is reported, and the fork succeeds', async () => {
     await using bench = await setBench()
     const original = await bench.converse()
     await rm(original.state.settings.workdir, { recursive: true })
@@ -427,7 +427,7 @@ describe('a fork that fails or is interrupted', () => {
     expect(await readdir(bench.workdirBase)).toEqual([original.id])
   })
 
-  test('a log that has no room leaves nothing either', async () => {
+  test('a log that does not fit on the disk leaves nothing either', async () => {
     const home = { directory: '' }
     const real = () => createJsonlStore(home)
     const full = async (): Promise<never> => {

@@ -7,7 +7,7 @@ import type { Bench } from './fixtures.ts'
 import { eventsOf, only, say, setBench, userText } from './fixtures.ts'
 import { mortalStore } from './mortal-store.ts'
 
-test('a run parses no event that the model is not sent', async () => {
+test('a run parses only events that are sent to the model', async () => {
   await using bench = await setBench()
   const conversation = await bench.converse()
   const { seq } = await conversation.clientEvents.post({ name: 'mark', data: { text: 'for clients' } })

@@ -201,7 +201,7 @@ test('a message while the run is at work is read at the end of the turn, whose c
   expect(lastRead(scene.bench)).toEqual([...TURN_READ, 'user: by the way'])
 })
 
-test('a tool that ignores the interrupt has its own result, once; the others never begin', async () => {
+test('a tool that ignores the interrupt gets one result, its own; the other calls never begin', async () => {
   const deaf = gate('Deaf', { stubborn: true })
   const acted: unknown[] = []
   await using bench = await setBench({
@@ -279,7 +279,7 @@ describe('a request for permission', () => {
   )
 })
 
-describe('a run that its time limit has ended in a turn', () => {
+describe('a run that reached its time limit in the middle of a turn', () => {
   const failed = (conversation: Conversation) =>
     until(conversation, 'StatusUpdate', (event: EventOf<'StatusUpdate'>) => event.status === 'error')
 
@@ -297,7 +297,7 @@ describe('a run that its time limit has ended in a turn', () => {
 })
 
 test.each(['closing', 'deleted'] as const)(
-  'no call begins in a conversation that is %s, also while other things of it still end',
+  'no call begins in a conversation that is %s, even while other work in it is still ending',
   async (how) => {
     const acted: unknown[] = []
     const act = tool('Act', async (input) => {

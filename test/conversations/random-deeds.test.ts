@@ -130,7 +130,7 @@ function expectExactRequests(events: readonly Event[], begun: readonly Begin[]):
           expect(seq, 'a call that has begun is not asked about').toBeGreaterThan(request.seq)
 }
 
-test('property: whatever is done in whatever order, no call begins unapproved or before a message is read, and each has one result', async () => {
+test('property: after any sequence of actions, no call has begun unapproved or before a message was read, and each has one result', async () => {
   const seen = { begun: 0, interrupted: 0, asked: 0, answered: 0 }
   await fc.assert(
     fc.asyncProperty(deeds, async (plan) => {

@@ -179,7 +179,7 @@ function watchPauses(): { end: () => number } {
   }
 }
 
-test('property: whatever the disk refuses and whenever the server stops, every run ends and every startable task starts by itself', async () => {
+test('property: whichever writes fail and whenever the server stops, every run ends and every startable task starts automatically', async () => {
   const pauses = watchPauses()
   const ends = new Set<string>()
   await fc.assert(

@@ -42,11 +42,11 @@ function find(value: Json, fits: (object: JsonObject) => boolean, path = ''): st
 
 const isNull = (schema: Json) => isObject(schema) && schema['type'] === 'null'
 
-test('the name of packages is that of the project', () => {
+test('packages are named like the project', () => {
   expect(document.info.title).toBe(manifest.name)
 })
 
-test('every union has a discriminator, except a text or a list, and a body or none', () => {
+test('every union has a discriminator, except those of a text and a list, or of a body and null', () => {
   const unions = find(document as unknown as Json, ({ oneOf, anyOf, discriminator }) => {
     const members = oneOf ?? anyOf
     if (!Array.isArray(members) || discriminator !== undefined) return false

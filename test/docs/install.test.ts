@@ -14,7 +14,7 @@ const unit = /^```ini\n(.*?)^```/ms.exec(doc)![1]!
 
 const ANALYZE = findCommand(['systemd-analyze'])
 
-test.runIf(ANALYZE !== undefined)('systemd has no objection to the unit', async () => {
+test.runIf(ANALYZE !== undefined)('systemd accepts the unit', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'agent-server-unit-'))
   const path = join(directory, 'agent-server.service')
   await writeFile(path, unit.replace('/usr/local/bin/agent-server', '/bin/true'))
@@ -32,7 +32,7 @@ test('the unit starts the server with options and variables that exist', () => {
   for (const name of names) expect(Object.keys(VARIABLES)).toContain(name)
 })
 
-test('each archive that is listed is one that the release makes', async () => {
+test('each listed archive is made by the release', async () => {
   const release = await readFile(join(import.meta.dirname, '../../scripts/release.ts'), 'utf8')
   const listed = [...doc.matchAll(/`agent-server-<version>-(\w+)-(\w+)\.tar\.gz`/g)]
   const made = [...release.matchAll(/platform: '(\w+)',\s+arch: '(\w+)'/g)]

@@ -26,7 +26,7 @@ test.each(PAGES)('every link in %s leads to a file, and to a heading in it', (pa
   expect(broken).toEqual([])
 })
 
-test.each(PAGES)('every source that %s names is there', (page) => {
+test.each(PAGES)('every source file that %s names exists', (page) => {
   const sources = [...read(page).matchAll(/`((?:src|scripts|test)\/[^`*]*)`/g)].map(([, path]) => path!)
   expect(sources.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
 })
@@ -40,7 +40,7 @@ test('the index lists every page', () => {
 describe('the README', () => {
   const readme = read('README.md')
 
-  test('is short enough to be read', () => {
+  test('is short', () => {
     expect(readme.split('\n').length).toBeLessThanOrEqual(160)
   })
 

@@ -67,7 +67,7 @@ test('operation ids are unique', () => {
   expect(new Set(ids).size).toBe(ids.length)
 })
 
-test('refers to nothing that is not in it', () => {
+test('has no dangling reference', () => {
   const refs = [...committed.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map((match) => match[1]!)
   expect(refs.length).toBeGreaterThan(operations.length)
   // For clients that read a stream themselves.
@@ -124,7 +124,7 @@ type Schema = {
   allOf?: object[]
 }
 
-test('main requests and answers have examples, and each is one that its schema takes', () => {
+test('the main requests and responses have examples that match their schemas', () => {
   const withExamples = [...z.globalRegistry._idmap].filter(
     ([id]) => 'examples' in (document.components.schemas[id] ?? {}),
   )

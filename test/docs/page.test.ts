@@ -9,7 +9,7 @@ await app.register(pageRoutes)
 afterAll(() => http[Symbol.asyncDispose]())
 
 describe('the page', () => {
-  test('loads from this server alone, and a content security policy holds it to that', async () => {
+  test('loads only from this server, and its content security policy enforces that', async () => {
     const { body, headers } = await app.inject('/docs')
     expect(headers['content-type']).toBe('text/html; charset=utf-8')
     expect(body).not.toMatch(/https?:|<script>|style=| on\w+=/)
@@ -35,7 +35,7 @@ describe('the page', () => {
     expect(body).not.toContain('localStorage')
   })
 
-  test('is one level up from /docs/, where its links would lead astray', async () => {
+  test('is at /docs, not /docs/, where its relative links would be wrong', async () => {
     expect((await app.inject('/docs/')).headers['location']).toBe('../docs')
   })
 })
@@ -58,7 +58,7 @@ describe('/', () => {
     for (const path of links) expect((await app.inject(`/${path}`)).statusCode, path).toBe(200)
   })
 
-  test('gives all others the links as JSON', async () => {
+  test('returns the links as JSON to other clients', async () => {
     const { headers, body } = await app.inject('/')
     expect(headers['content-type']).toMatch(/^application\/json/)
     expect(JSON.parse(body)).toMatchObject({ name: 'agent-server', links: { docs: '/docs', ready: '/ready' } })

@@ -8,14 +8,14 @@ import { createTools, DEFAULT_TOOLS, TOOL_NAMES, resolveToolNames } from '../../
 const page = readFileSync(join(import.meta.dirname, '../../docs/tools.md'), 'utf8')
 const rows = [...page.slice(0, page.indexOf('## Presets')).matchAll(/^\| `(\w+)`(?: \((.*?)\))? \|/gm)]
 
-test('each tool has a row, and each name in it means that tool', () => {
+test('each tool has a row, and each alias in the row resolves to it', () => {
   expect(rows.map(([, name]) => name)).toEqual(TOOL_NAMES)
   for (const [, name, others] of rows) {
     for (const [, other] of (others ?? '').matchAll(/`(\w+)`/g)) expect(resolveToolNames([other!])).toEqual([name])
   }
 })
 
-test('the table of presets is what the script measures', () => {
+test("the table of presets equals the script's output", () => {
   expect(writtenTable(page), 'run `node scripts/tool-costs.ts --write`').toBe(costTable())
 })
 

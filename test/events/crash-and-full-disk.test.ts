@@ -32,7 +32,7 @@ test('acknowledged events survive kill -9, and the log continues without a gap',
   }
 })
 
-test('without room nothing of the batch is stored, and the log continues as soon as there is some', async () => {
+test('on a full disk nothing of a batch is stored, and the log continues as soon as there is room', async () => {
   await using directory = await tempDirectory()
   const id = uuid7()
   // A limit on the size of files fails a write as a full disk does, having taken a part of it; and needs no root.
@@ -60,7 +60,7 @@ test('without room nothing of the batch is stored, and the log continues as soon
   expect(await readdir(join(directory.path, id))).toEqual(['events.jsonl'])
 })
 
-test('a log that cannot be opened for lack of descriptors stores nothing, and continues as soon as there is one', async () => {
+test('a log that cannot be opened for lack of descriptors stores nothing, and continues as soon as one is free', async () => {
   await using directory = await tempDirectory()
   const command = `ulimit -S -n 64; exec "$0" "$@"`
   const script = [process.execPath, child('without-descriptors.ts'), directory.path, uuid7()]

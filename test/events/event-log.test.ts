@@ -173,7 +173,7 @@ describe('The message so far', () => {
     ])
   })
 
-  test('goes with the durable message, or when its attempt is given up; others stay', async () => {
+  test('is forgotten with the durable message, or when its attempt is abandoned; others stay', async () => {
     const [told, givenUp, other] = [uuid7(), uuid7(), uuid7()]
     for (const id of [told, givenUp, other]) log.publish(delta(id, 0, id))
     log.publish({ type: 'AssistantAborted', message_id: givenUp })
@@ -184,7 +184,7 @@ describe('The message so far', () => {
     expect(seen).toEqual([[other]])
   })
 
-  test('is bounded: of a long one the end is kept, and what follows joins on', () => {
+  test('is bounded: of a long one the end is kept, and later deltas continue it', () => {
     const id = uuid7()
     const chunk = 'abcdefghij'.repeat(1000)
     for (let i = 0; i < 250; i++) log.publish(delta(id, i * chunk.length, chunk))
@@ -206,7 +206,7 @@ describe('The frame of a record', () => {
     expect(sseFrames([stored!])).toBe(sseFrame(stored!))
   })
 
-  test('has none when it is transient; a batch is the frames one after the other', async () => {
+  test('has no id when it is transient; a batch is its frames, one after the other', async () => {
     const records: TransientRecord[] = []
     log.subscribe({ onEvents: () => undefined, onTransient: (record) => records.push(record) })
     log.publish(delta(uuid7(), 0, 'x'))

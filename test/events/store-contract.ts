@@ -58,7 +58,7 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
         }
       })
 
-      test('is not there when its events end with an error, or have a gap', async () => {
+      test('does not exist if its events end with an error or have a gap', async () => {
         const broken = async function* () {
           yield* await source(['one'])
           throw new Error('no more')
@@ -73,7 +73,7 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
         await expect(under.store.open(other)).rejects.toMatchObject({ code: 'conversation_not_found' })
       })
 
-      test('does not take the place of a log there is', async () => {
+      test('does not replace an existing log', async () => {
         await append(await under.store.create(id), message('mine'))
         await expect(under.store.copy(id, await source(['one']), () => [])).rejects.toMatchObject({
           code: 'conversation_exists',
@@ -114,7 +114,7 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
         expect(log.head).toBe(events.length)
       })
 
-      test('answers with the very text that is read later, also by another process', async () => {
+      test('returns exactly the text that is read later, also by another process', async () => {
         const log = await under.store.create(id)
         const appended = await append(log, message('a'), toolResult({ deep: [1, null] }))
         expect((await readAll(log)).map(({ json }) => json)).toEqual(appended.map(({ json }) => json))
@@ -122,7 +122,7 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
         expect((await readAll(await reopen())).map(({ json }) => json)).toEqual(appended.map(({ json }) => json))
       })
 
-      test('keeps every text there can be', async () => {
+      test('keeps any text unchanged', async () => {
         const texts = [
           '\u2028\u2029',
           '\ud800',
@@ -163,7 +163,7 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
         expect((await second)[0]!.json).toContain('as it was')
       })
 
-      test('fails what JSON can not say for its own caller only', async () => {
+      test('a value that JSON cannot express fails for its own caller only', async () => {
         const log = await under.store.create(id)
         const results = await Promise.allSettled([
           append(log, message('a')),
@@ -334,7 +334,7 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
     })
 
     describe('view', () => {
-      test('shows what is durable, with a writer or without one, and takes nothing over', async () => {
+      test('shows what is durable, with or without a writer, and does not take the log over', async () => {
         const log = await under.store.create(id)
         await append(log, message('a'), message('b'))
         await using beside = await under.store.view(id)
@@ -351,7 +351,7 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
         expect(log.head).toBe(4)
       })
 
-      test('never shows an event before it is durable, nor one that comes in while it is read', async () => {
+      test('never shows an event before it is durable, or one that arrives during the read', async () => {
         const log = await under.store.create(id)
         const appends = Array.from({ length: 50 }, (_, i) => append(log, message(`${i}`)))
         for (let round = 0; round < 20; round++) {
@@ -405,7 +405,7 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
         },
       )
 
-      test('what was never created is not found, what was deleted neither', async () => {
+      test('a log that was never created or was deleted is not found', async () => {
         await expect(under.store.open(id)).rejects.toMatchObject({ code: 'conversation_not_found' })
         const log = await under.store.create(id)
         await append(log, message('secret'))

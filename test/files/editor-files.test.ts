@@ -120,7 +120,7 @@ test.each([
 })
 
 describe('a new file', () => {
-  test('is made with the directories before it, by the usual permissions', async () => {
+  test('is created with its parent directories and the usual permissions', async () => {
     const { home, files } = await setUp()
     const path = join(home, 'x', 'y', 'z')
     await files.create(await lookAs(files, path, 'missing'), Buffer.from('new'))
@@ -139,7 +139,7 @@ describe('a new file', () => {
     expect(await readdir(home)).toEqual(['a'])
   })
 
-  test('is not made when it has no room, and leaves nothing', async () => {
+  test('is not created on a full disk, and leaves nothing behind', async () => {
     const { files } = await setUp()
     const missing: Missing = { kind: 'missing', path: '/sys/no-such-file' }
     await expect(files.create(missing, Buffer.from('x'))).rejects.toBeInstanceOf(FileRefusal)
@@ -274,7 +274,7 @@ describe('the server’s own files', () => {
     expect(await readdir(server)).not.toContain('x')
   })
 
-  test('are not changed by a name that has come to lead there after the file was read', async () => {
+  test('are not changed through a name that leads there since the file was read', async () => {
     const { home, server, files } = await setUp()
     await mkdir(join(home, 'd'))
     await writeFile(join(home, 'd', 'key'), 'harmless')
@@ -315,7 +315,7 @@ describe('the server’s own files', () => {
     expect([...seen].sort()).toEqual(['harmless', 'refused'])
   })
 
-  test('are listed by their directory’s name at most', async () => {
+  test('appear in listings only by the name of their directory', async () => {
     const { root, files } = await setUp()
     expect((await files.list(root)).entries).toEqual(['home/', 'server/'])
   })
@@ -353,7 +353,7 @@ describe('a listing', () => {
     })
   })
 
-  test('is cut where it would be too long, and has all of the first level before any of the second', async () => {
+  test('is cut when it is too long, and lists the whole first level before the second', async () => {
     const { home, files } = await setUp()
     await mkdir(join(home, 'many'))
     for (let i = 0; i < MAX_LISTED + 5; i++) await link(join(home, '../server/key'), join(home, 'many', `f${i}`))

@@ -97,7 +97,7 @@ describe('a link', () => {
 
 const ROUNDS = 150
 
-describe('a name that is swapped all the time', () => {
+describe('a name that is swapped continuously', () => {
   test.each(['directory', 'file'] as const)('a %s and a link: nothing outside is reached', async (kind) => {
     await using bench = await setJail()
     const { jail } = bench
@@ -175,7 +175,7 @@ async function execFileAsync(file: string, args: string[]): Promise<number | nul
 }
 
 describe('the workdir', () => {
-  test('that is gone, moved, or a link by now is reported as missing', async () => {
+  test('that was removed, moved or replaced by a link is reported as missing', async () => {
     await using bench = await setJail()
     const moved = `${bench.workdir}.moved`
     await rename(bench.workdir, moved)
@@ -187,7 +187,7 @@ describe('the workdir', () => {
     expect(await outcomeOf(() => bench.open())).toBe('workdir_missing')
   })
 
-  test('is held: operations affect the original, wherever its name leads by now', async () => {
+  test('is held open: operations affect the original, wherever its name leads now', async () => {
     await using bench = await setJail()
     await rename(bench.workdir, `${bench.workdir}.moved`)
     await symlink(bench.outside, bench.workdir)
@@ -227,7 +227,7 @@ describe('the server’s own files', () => {
 })
 
 describe('a name that is not valid text', () => {
-  test('is listed as far as it is one, and goes with its directory', async () => {
+  test('is listed as far as it is valid, and removed with its directory', async () => {
     await using bench = await setJail()
     await mkdir(bench.inside('dir'))
     await writeFile(Buffer.concat([Buffer.from(`${bench.inside('dir')}/a`), Buffer.from([0xff])]), 'content')

@@ -7,7 +7,7 @@ const ORIGIN = 'https://app.example.com'
 const preflight = { authorization: '', origin: ORIGIN, 'access-control-request-method': 'PUT' }
 
 describe('without OPENHANDS_CORS_ORIGINS', () => {
-  test('no page of another origin may call, and a preflight is a request like any other', async () => {
+  test('no page of another origin may call, and a preflight is an ordinary request', async () => {
     await using http = await setHttp()
     const answer = await http.call('GET', '/info', undefined, { origin: ORIGIN })
     expect(Object.keys(answer.headers).join()).not.toContain('access-control')
@@ -64,7 +64,7 @@ describe('with an origin allowed', () => {
     expect(answer.headers['allow']).toBe('GET, HEAD')
   })
 
-  test('the stream is one that its pages may read', async () => {
+  test('its pages may read the stream', async () => {
     await using bench = await setHttp({ http })
     const id = await bench.create()
     const url = await bench.listen()

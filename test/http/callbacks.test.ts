@@ -196,7 +196,7 @@ describe('is refused', () => {
     expect((await it.create({ headers: { 'x-token': TOKEN } })).status).toBe(201)
   })
 
-  test('one more than there can be', async () => {
+  test('one more than the limit', async () => {
     await using it = await setUp()
     for (let n = 0; n < MAX_CALLBACKS; n++) await it.made()
     expectProblem(await it.create(), 400, 'invalid_request')
@@ -359,7 +359,7 @@ describe('with an Idempotency-Key', () => {
   })
 })
 
-test('under another key of the server a callback is disabled and says why, and its secret is there again with the old key', async () => {
+test('with another server key a callback is disabled and says why; with the old key its secret works again', async () => {
   await using it = await setUp()
   const { id } = await it.made({ headers: { 'x-token': TOKEN } })
   const { bench } = it.http
@@ -435,7 +435,7 @@ describe('a callback that is changed to another origin', () => {
     expect(it.receiver.received).toEqual([])
   })
 
-  test('takes the headers that come with the change, and none that are sent back masked', async () => {
+  test('uses the headers sent with the change, except masked ones', async () => {
     await using it = await setUp()
     await using other = await startReceiver()
     const { path, headers } = await it.made({ headers: { 'X-Token': TOKEN, 'X-Other': TOKEN } })
@@ -461,7 +461,7 @@ describe('a callback that is changed to another origin', () => {
     expect(it.receiver.received[0]!.headers).toMatchObject({ 'x-token': TOKEN })
   })
 
-  test('is of use again when its former credentials cannot be opened', async () => {
+  test('becomes usable again if its former credentials cannot be decrypted', async () => {
     await using it = await setUp()
     await using other = await startReceiver()
     const { id } = await it.made()

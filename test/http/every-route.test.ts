@@ -40,7 +40,7 @@ function expectDocumented({ operation, method }: Case, answer: Answer, status: n
 const table = (fits: (one: Case) => boolean): [string, Case][] =>
   operations.filter(fits).map((one): [string, Case] => [one.name, one])
 
-test('there are operations to ask', () => {
+test('the document has operations', () => {
   expect(operations.length).toBeGreaterThan(20)
 })
 
@@ -66,7 +66,7 @@ function methodsThatFit(path: string): string[] {
   return Object.entries(document.paths).flatMap(([pattern, methods]) => (fits(pattern) ? Object.keys(methods) : []))
 }
 
-describe('a method that the path has not is 405, with those that it has:', () => {
+describe('a method that the path does not have is 405, with the allowed ones:', () => {
   test.each(Object.keys(document.paths))('%s', async (path) => {
     const known = Object.keys(document.paths[path]!)
     for (const method of METHODS.filter((method) => !methodsThatFit(path).includes(method))) {
@@ -79,7 +79,7 @@ describe('a method that the path has not is 405, with those that it has:', () =>
   })
 })
 
-describe('a body of a type that it does not take is 415:', () => {
+describe('a body of a type that the operation does not accept is 415:', () => {
   test.each(table((one) => bodyTypes(one).length > 0 && !bodyTypes(one).includes('application/octet-stream')))(
     '%s',
     async (_, one) => {

@@ -54,7 +54,7 @@ async function setUp() {
   return { http, id, workdir, ask, list, [Symbol.asyncDispose]: () => http[Symbol.asyncDispose]() }
 }
 
-test('every file that is listed can be looked at, read, searched, and deleted by the path that is shown', async () => {
+test('every listed file can be described, read, searched and deleted by the path that the list shows', async () => {
   await using it = await setUp()
   await fc.assert(
     fc.asyncProperty(fc.array(Path, { minLength: 1, maxLength: 6 }), async (paths) => {

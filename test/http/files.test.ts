@@ -67,7 +67,7 @@ function formOf(parts: readonly Part[]): string {
 }
 
 describe('PUT', () => {
-  test('makes a file with the missing parts of its path, then replaces it, and logs both', async () => {
+  test('creates a file and its missing directories, then replaces it, and logs both', async () => {
     await using files = await setFiles()
     const made = await files.put('a/b/c.txt', 'one')
     expect(made).toMatchObject({ status: 201, body: { path: 'a/b/c.txt', size: 3 } })
@@ -81,7 +81,7 @@ describe('PUT', () => {
     expect(event.body).toMatchObject({ type: 'FileUpdate', source: 'user', seq: made.body.seq })
   })
 
-  test('without content makes an empty file, and changes only the time of an existing one', async () => {
+  test('without content creates an empty file, or updates only the time of an existing one', async () => {
     await using files = await setFiles()
     expect(await files.put('new', '')).toMatchObject({ status: 201, body: { size: 0 } })
     const { headers } = await files.put('kept', 'content')
@@ -106,7 +106,7 @@ describe('PUT', () => {
     ['another entity tag', { 'if-match': '"other"' }, 412],
     ['a weak one', { 'if-match': 'W/"other"' }, 412],
     ['any', { 'if-match': '*' }, 200],
-  ])('of a file that is there, with %s', async (_what, headers, status) => {
+  ])('of an existing file, with %s', async (_what, headers, status) => {
     await using files = await setFiles()
     await files.put('a', 'old')
     const answer = await files.put('a', 'new', headers)
@@ -132,7 +132,7 @@ describe('PUT', () => {
     expect(statusesOf(created)).toEqual([201, 412, 412])
   })
 
-  test('takes any content type, JSON and forms too, as it is', async () => {
+  test('stores a body of any content type unchanged, JSON and forms too', async () => {
     await using files = await setFiles()
     for (const type of ['application/json', 'text/html; charset=x', FORM_TYPE, 'x/y'])
       expect(await files.put('a', '{not json', { 'content-type': type }), type).toMatchObject({ body: { size: 9 } })

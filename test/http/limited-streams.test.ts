@@ -194,7 +194,7 @@ describe('a socket of a key that is revoked', () => {
     }
   })
 
-  test('executes nothing more, whatever the client still sends and does not read', async () => {
+  test('executes nothing more, whatever the client still sends', async () => {
     const mine = await http.create(MINE)
     const { id, header } = await keyFor()
     const socket = await connectAs(url, `/conversations/${mine}/ws`, { headers: header })
@@ -209,7 +209,7 @@ describe('a socket of a key that is revoked', () => {
   })
 })
 
-test('the cursor that a limited key gets at first does not tell whether others were active meanwhile', async () => {
+test('the first cursor of a limited key does not reveal whether others were active', async () => {
   const { header } = await keyFor({ user_id: 'user-cursors' })
   const readyCursor = async () => {
     const socket = await connectAs(url, '/firehose', { headers: header })

@@ -91,7 +91,7 @@ describe('the head of a request', () => {
 })
 
 /** With the time limits of a real server: what ends the connection is the answer. */
-describe('an answer that comes before the body has', () => {
+describe('a response that is sent before the body has arrived', () => {
   const head = (start: string, ...headers: string[]) =>
     [`${start} HTTP/1.1`, 'Host: x', ...headers, '', ''].join('\r\n')
   const [json, long] = ['Content-Type: application/json', 'Content-Length: 1000000']
@@ -172,7 +172,7 @@ test('a client that expects 100 Continue receives it after its key was checked, 
   expect(answersIn(await said).map(({ status }) => status)).toEqual([100, 201])
 })
 
-test('an error behind a stream that is open is not written into it', async () => {
+test('an error after a stream has begun is not written into the stream', async () => {
   await using http = await setHttp()
   const id = await http.create()
   const socket = openSocket(await http.listen())

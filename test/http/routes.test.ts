@@ -45,7 +45,7 @@ describe('the server itself', () => {
     expect(checked(await http.call('GET', '/info'), 200, Info)).toEqual(INFO)
   })
 
-  test('once it stops it refuses work with 503, in the form all errors have', async () => {
+  test('refuses work with 503 in the common error format once it stops', async () => {
     await using http = await setHttp()
     const id = await http.create()
     await http.bench.manager.close()
@@ -63,7 +63,7 @@ describe('the server itself', () => {
 })
 
 describe('conversations', () => {
-  test('are made, looked at, listed, counted, configured and deleted', async () => {
+  test('are created, fetched, listed, counted, configured and deleted', async () => {
     await using http = await setHttp()
     const llm_config = { model: 'scripted', base_url: http.bench.model.baseUrl, api_key: MODEL_KEY, seed: 1 }
     const created = await http.call('POST', '/conversations', {
@@ -343,7 +343,7 @@ describe('the stream', () => {
   })
 })
 
-test('work for a client is given up when it goes away, also when it went before anybody looked', async () => {
+test('work for a client is abandoned when the client disconnects, even before the work begins', async () => {
   const outcomes: boolean[] = []
   const done = Promise.withResolvers<void>()
   const server = createServer((_, response) => {

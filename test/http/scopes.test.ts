@@ -163,7 +163,7 @@ describe('a key limited to a user', () => {
     expect(different.body.error).toBe('idempotency_mismatch')
   })
 
-  test('is not another user whose id differs in what UTF-8 cannot write', async () => {
+  test('is not confused with a user whose id differs only in characters that UTF-8 cannot encode', async () => {
     const ask = async (user_id: string) => {
       const key = await keyFor(['write', 'read'], { user_id })
       const made = await http.call('POST', '/conversations', LLM, { ...key, 'idempotency-key': 'surrogates' })

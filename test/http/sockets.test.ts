@@ -121,7 +121,7 @@ test('the firehose has so many readers, of both kinds, and gives their places ba
   for (const { close } of [...sockets, own]) close()
 })
 
-test('keys that are wrong are counted, in a frame as in a header', async () => {
+test('wrong keys are counted, in frames and in headers', async () => {
   const codes: number[] = []
   for (let i = 0; i < 25; i++) {
     const socket = await connectAs(url, '/firehose', {})
@@ -137,7 +137,7 @@ test('keys that are wrong are counted, in a frame as in a header', async () => {
   expect(http.bench.logged.filter((line) => line.includes('"msg":"audit"')).length).toBeGreaterThanOrEqual(25)
 })
 
-test('an HTTP client that offers another protocol is answered as if it had not', async () => {
+test('an HTTP client that offers another protocol gets the usual response', async () => {
   const offers = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAMAAABkAAQAoAAAAAIAAAAA' }
   const [response] = (await once(get(`${url}/alive`, { headers: offers }), 'response')) as [IncomingMessage]
   expect(response.resume().statusCode).toBe(200)

@@ -21,7 +21,7 @@ async function makeRoot(): Promise<string> {
 const mountOf = (type: string, root: string, at: string, options: string) =>
   `35 24 0:30 ${root} ${at} rw,nosuid - ${type} cgroup ${options}\n`
 
-test('the own group of version 2 is one, with its controllers', async () => {
+test('the server’s own group of version 2 is a root, with its controllers', async () => {
   const root = await makeRoot()
   await makeGroup(join(root, 'system.slice/agent.service'), 'cpuset cpu io memory pids')
   const mountinfo = mountOf('cgroup2', '/', root, 'rw')

@@ -19,7 +19,7 @@ async function makeRoots(): Promise<[string, string]> {
 
 const bytesOf = async (roots: readonly string[]) => (await measureDisk(PROGRAMS, roots)).bytes
 
-test('counts blocks and not lengths, hard links once, and the targets of links not at all', async () => {
+test('counts blocks instead of lengths, hard links once, and no targets of links', async () => {
   const [a, b] = await makeRoots()
   const empty = await bytesOf([a, b])
   await writeFile(join(a, 'one'), Buffer.alloc(MIB, 1))

@@ -172,7 +172,7 @@ describe('a connection that fails', () => {
     expect(error?.message).toContain(`Nothing listens at http://127.0.0.1:${port}`)
   })
 
-  test('because the server wants TLS, or does not, is the configuration', async () => {
+  test('because of TLS or its absence is a configuration error', async () => {
     await using model = await startScriptedModel([{ text: 'a' }])
     const { error } = await ask(chatWith(model, { base_url: model.baseUrl.replace('http:', 'https:') }))
     expect(error).toMatchObject({ type: 'config', retryable: false })

@@ -113,7 +113,7 @@ describe('beneath a ceiling', () => {
     expect(findExcess(own, ceiling) === undefined).toBe(fits)
   })
 
-  test('the stricter mode holds, also for a policy of before', () => {
+  test('the stricter mode applies, also to policies set before', () => {
     const server: ServerNetwork = { default: { mode: 'none' }, ceiling: allowlist('a.example'), modes: [] }
     expect(effectivePolicy(OPEN, server).mode).toBe('allowlist')
     expect(effectivePolicy({ mode: 'none' }, server).mode).toBe('none')

@@ -83,7 +83,7 @@ test.each([
   await expect(reach.connect(parseHost(address)!, 80, AbortSignal.timeout(20_000))).rejects.toThrow(reason)
 })
 
-test('a name is not connected to where one of the machine’s own addresses is all that it leads to', async () => {
+test('a name that resolves only to the machine’s own addresses is refused', async () => {
   const reach = createOutboundConnector({
     privateRules: [],
     resolve: async () => ['127.0.0.1', '::1', '::ffff:10.0.0.1'],
@@ -93,7 +93,7 @@ test('a name is not connected to where one of the machine’s own addresses is a
   )
 })
 
-test('each address of an interface is the machine’s own', () => {
+test('each address of an interface counts as the machine’s own', () => {
   const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
   for (const { address } of all) expect(isOwnAddress(address)).toBe(true)
   expect(isOwnAddress('203.0.113.7')).toBe(false)

@@ -120,7 +120,7 @@ describe.each(['', 'Upgrade: x\r\n'])('a request without a body (%j) to a server
   }
   const second = 'GET / HTTP/1.1\r\nHost: unlisted.example\r\n\r\n'
 
-  test('is the only one that reaches it, also when another one came with it', async () => {
+  test('is the only request that arrives, even if another one was sent with it', async () => {
     const { client, heads, first } = await setUpAnswering()
     const socket = await client()
     socket.write(first + second)
@@ -129,7 +129,7 @@ describe.each(['', 'Upgrade: x\r\n'])('a request without a body (%j) to a server
     socket.end()
   })
 
-  test('is the only one that reaches it, also when another one follows the answer', async () => {
+  test('is the only request that arrives, even if another one follows the response', async () => {
     const { client, heads, first } = await setUpAnswering()
     const socket = await client()
     socket.write(first)
@@ -209,7 +209,7 @@ test('a connection ends when its host is not permitted any more, and with its sh
   await expect.poll(() => proxy.connections).toBe(0)
 })
 
-test('one more than a conversation may have is closed, and the others continue', async () => {
+test('a connection above the limit of the conversation is closed, and the others continue', async () => {
   const { client, port, proxy, exchange } = await setUp(echo, { permits: 3 })
   const held = await Promise.all([client(), client(), client()])
   await expect.poll(() => proxy.connections).toBe(3)

@@ -109,7 +109,7 @@ describe('an allow rule', () => {
     expect(behaviorOf(command, { mode: 'deny', allow: [rule] })).toBe('allow')
   })
 
-  test('for each part of a line is needed', () => {
+  test('is needed for each part of a line', () => {
     expect(behaviorOf('npm test && npm run lint', { allow: ['Bash(npm test)'] })).toBe('ask')
     expect(behaviorOf('npm test && npm run lint', { allow: ['Bash(npm test)', 'Bash(npm run lint)'] })).toBe('allow')
     expect(behaviorOf('find . -exec touch {} +', { allow: ['Bash(find:*)'] })).toBe('ask')
@@ -303,7 +303,7 @@ describe('a deny rule holds', () => {
     'npm run rm',
     'cp a b',
     'mkdir src/x',
-  ])('and is not in the way of: %s', (command) => {
+  ])('does not affect: %s', (command) => {
     const rules = ['Bash(rm:*)', 'Bash(git push *)', 'Edit(src/locked/**)', 'Read(~/.ssh/**)']
     expect(decideCommand(command, { mode: 'bypass', deny: rules })).toEqual({ behavior: 'allow' })
   })

@@ -17,7 +17,7 @@ test('a search needs no decision where no deny rule names a file', () => {
   expect(search('.', [])).toBe('allow')
 })
 
-test('a read of a directory by a tool that is not deep is not a question', () => {
+test('a tool that does not read recursively may read a directory without a question', () => {
   const access = { kind: 'read', paths: ['.'] } as const
   expect(decideAccess('FileEditor', access, { deny: ['Read(src/.env)'] }).behavior).toBe('allow')
 })

@@ -4,7 +4,7 @@ import { TRICKED, TRICKS } from './shell-tricks.ts'
 
 const LINKS = { links: { '/work/project/link': '/etc' } }
 
-describe('no allow rule is slipped past by', () => {
+describe('no allow rule is bypassed by', () => {
   test('a list of at least 150 tricks', () => {
     expect(Object.values(TRICKS).flat().length).toBeGreaterThanOrEqual(150)
   })

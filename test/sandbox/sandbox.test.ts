@@ -143,7 +143,7 @@ test('a program directory on the search path that becomes a link shows nothing o
   expect((await run(`cat ${bin}/* ${home}/.ssh/*`)).stdout).not.toContain(SECRET)
 })
 
-describe('of the kernel a shell gets', () => {
+describe('from the kernel a shell gets', () => {
   /** By its number: what the C library makes of a call does not matter. */
   const ask = (name: Syscall, ...args: (number | string)[]) => {
     const number = numberOf(name, process.arch === 'arm64' ? 'arm64' : 'x64')
@@ -233,7 +233,7 @@ describe('of the kernel a shell gets', () => {
 })
 
 describe('with a list of what is readable', () => {
-  test('a shell sees the system, that list and its own places, and no copy of the data', async () => {
+  test('a shell sees the system files, the listed paths and its own directories, and no copy of the data', async () => {
     const { root, dataDir, workdirBase, open } = await setHost()
     const [shared, backup] = [join(root, 'shared'), join(root, 'data-backup')]
     for (const directory of [shared, backup]) {
@@ -253,7 +253,7 @@ describe('with a list of what is readable', () => {
     ).toMatch(/^root:.*\n\/.*private\/home\n$/)
   })
 
-  test('a whole directory that holds the server’s files still does not show those', async () => {
+  test('a listed directory does not show the server’s files in it', async () => {
     const { root, dataDir, workdirBase, open } = await setHost()
     const run = await open(join(workdirBase, 'one'), { readable: [root] })
     expect((await run(`ls ${root}; cat ${dataDir}/log ${root}/home/.ssh/id`)).stdout).not.toContain(SECRET)

@@ -47,7 +47,7 @@ test.each([
   expect(findPhrases(sentence)).toEqual([])
 })
 
-test('code, code blocks and link targets are not words of a page', () => {
+test('code, code blocks and link targets are not checked', () => {
   const page = 'Run `begin anew`, see [more](anew.md).\n```\ntold\n```\nIt is told.'
   expect(findPhrases(wordsOfMarkdown(page))).toMatchObject([{ line: 5, found: 'told' }])
 })

@@ -21,7 +21,7 @@ test('without the key nobody can check a guess', () => {
   expect(createBodyHash(['the-key-of-another-one'])(ROUTE, body).bodyHash).not.toBe(hash(ROUTE, body).bodyHash)
 })
 
-test('while keys change, what was hashed under the old one is known again', () => {
+test('during a key rotation, bodies hashed with the old key are still recognized', () => {
   const { bodyHash } = hash(ROUTE, { a: 1 })
   const changed = createBodyHash(['the-new-key-of-this-server', 'the-key-of-this-server'])(ROUTE, { a: 1 })
   expect(changed.bodyHash).not.toBe(bodyHash)

@@ -90,7 +90,7 @@ describe('the operator allows', () => {
     ['hooks.example.com', '10.1.2.3'],
   ])('with %s not %s', (allow, address) => expect(refusal(allow, address)).toBeDefined())
 
-  test('a host, wherever it is, but not those under it', () => {
+  test('a host at any address, but not its subdomains', () => {
     expect(refusal('Hooks.example.com', '10.0.0.1', 'hooks.EXAMPLE.com.')).toBeUndefined()
     expect(refusal('hooks.example.com', '10.0.0.1', 'a.hooks.example.com')).toBeDefined()
   })
@@ -143,7 +143,7 @@ function fetchWith(options: Partial<SafeFetchOptions> = {}) {
 
 const at = (address: string) => ({ address, family: address.includes(':') ? 6 : 4 })
 
-test('an address in the URL is judged when it is connected to, in whatever form it is written', async () => {
+test('an address in the URL is checked when the connection is made, in whatever form it is written', async () => {
   const { requests, port } = await listen()
   const { post, fetch } = fetchWith()
   for (const host of [
@@ -164,7 +164,7 @@ test('an address in the URL is judged when it is connected to, in whatever form 
   expect(requests).toEqual([])
 })
 
-test('a name that leads to a public address when it is registered, and to this machine when it is called, leads nowhere', async () => {
+test('a name that resolves to a public address at registration and to this machine at delivery is refused', async () => {
   const { connections, port } = await listen()
   const answers = ['93.184.215.14', '127.0.0.1']
   const { fetch, post } = fetchWith({ lookup: async () => [at(answers.shift() ?? '127.0.0.1')] })
@@ -174,7 +174,7 @@ test('a name that leads to a public address when it is registered, and to this m
   expect(connections()).toBe(0)
 })
 
-test('what the system says is at the other end counts, whatever was asked for', async () => {
+test('the actual peer address counts, whatever was requested', async () => {
   const { requests, port } = await listen()
   // Linux takes it for the loopback address.
   await expect(fetchWith({ allow: ['0.0.0.0'] }).post(`http://0.0.0.0:${port}/`)).rejects.toThrow(AddressRefused)
@@ -192,7 +192,7 @@ test('a name is looked up once for a connection, and what was judged is connecte
   expect(requests).toEqual([`POST /hook name.example.com:${port}`])
 })
 
-test('of several addresses only those that may be are tried', async () => {
+test('of several addresses only permitted ones are tried', async () => {
   const { requests, port } = await listen()
   const open = await listen(undefined, '127.0.0.2')
   const { post } = fetchWith({

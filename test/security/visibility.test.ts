@@ -124,7 +124,7 @@ test('server keys are in no stream, not even whole, and all of one is taken out 
   expect(redactor.redact(Buffer.from(SERVER_KEY).toString('base64'))).toContain('<secret:OPENHANDS_MASTER_KEY>')
 })
 
-test('where there are server keys only, a stream is not even looked at', () => {
+test('with server keys only, a stream is not searched at all', () => {
   const redactor = createRedactor()
   redactor.setServerKey('OPENHANDS_MASTER_KEY', SERVER_KEY)
   const bytes = Buffer.from(SERVER_KEY)

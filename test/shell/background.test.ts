@@ -49,7 +49,7 @@ describe('a trailing &', () => {
     expect((await run('sleep 0.01 & wait')).backgroundPid).toBeUndefined()
   })
 
-  test('over and over leaves each its own file', async () => {
+  test('repeatedly gives each its own file', async () => {
     const { run } = await openShells()
     const files: string[] = []
     for (let i = 0; i < 10; i++) files.push(backgroundFile((await run(`{ sleep 0.4; echo ${i}; } &`)).note))

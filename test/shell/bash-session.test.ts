@@ -23,7 +23,7 @@ describe('what a command changes stays for the next', () => {
     expect(await run(look)).toMatchObject({ exitCode: 0, stdout: expected, stderr: '' })
   })
 
-  test('strict options and traps, with which the shell continues as long as commands succeed', async () => {
+  test('strict options and traps, under which the shell lives as long as commands succeed', async () => {
     const { run } = await openShells()
     await run("set -euo pipefail; set -T; trap 'echo debug >>log' DEBUG; trap 'echo failed' ERR; IFS=/")
     for (let i = 0; i < 3; i++)
@@ -82,7 +82,7 @@ describe('a result', () => {
     expect((await run(script)).stdout).toBe('1 $HOME "quoted" \'single\'\n2 $HOME "quoted" \'single\'\n')
   })
 
-  test('of return is its status, and what follows is not run', async () => {
+  test('of return is its status, and the rest is not run', async () => {
     const { run } = await openShells()
     expect(await run('echo a; return 4; echo b')).toMatchObject({ exitCode: 4, stdout: 'a\n' })
   })
@@ -125,7 +125,7 @@ describe('a command', () => {
     ).toBe('')
   })
 
-  test('gets the variables of its options, and they stay', async () => {
+  test('gets the variables of its options, and they are kept', async () => {
     const { run } = await openShells()
     expect((await run('sh -c \'echo "$A"\'', { env: { A: "it's $HOME" } })).stdout).toBe("it's $HOME\n")
     expect((await run('echo "$A"')).stdout).toBe("it's $HOME\n")
@@ -153,7 +153,7 @@ describe('after the shell has ended', () => {
     ['exec', 'exec sh -c "echo replaced; exit 4"', { exitCode: 4, stdout: 'replaced\n' }, /exit code 4/],
     ['a failing set -e', 'set -e; echo on; false; echo not', { exitCode: 1, stdout: 'on\n' }, /exit code 1/],
     ['kill -9 $$', 'kill -9 $$; echo not', { exitCode: 137, stdout: '' }, KILLED],
-  ])('by %s, the result says so and the next command starts where the last stood', async (_, command, result, how) => {
+  ])('by %s, the result says so and the next command starts in the last directory', async (_, command, result, how) => {
     const { run, workdir } = await openShells()
     await run('mkdir sub; cd sub; export A=1; f() { echo f; }; alias g="echo g"')
     const ended = await run(command)

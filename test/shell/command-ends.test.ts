@@ -120,7 +120,7 @@ describe('an invalid report', () => {
   })
 })
 
-describe('a state that keeps the next shell from starting is discarded, and the reader is informed', () => {
+describe('a state that prevents the next shell from starting is discarded, and the result says so', () => {
   const save = (state: string) => `__agent_server_report() {
     command printf '%s\\0' '' '${REPORT}'"$3" 0 / '' '' '' '${STATE}'"$3" '${state}' '${STATE_END}'"$3" >&99
   }`

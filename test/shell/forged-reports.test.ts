@@ -26,7 +26,7 @@ test.each([
   ['a fork of it in the background', `${DEFINE_FORGE} while sleep 0.01; do forge; done >/dev/null 2>&1 &`],
   ['a program', `${PROGRAM} sh ./forge $$`],
   ['a program in the background', `${PROGRAM} while sleep 0.01; do sh ./forge $$; done >/dev/null 2>&1 &`],
-])('is not to be forged by %s', async (_, forge) => {
+])('cannot be forged by %s', async (_, forge) => {
   const { run } = await openShells()
   const first = await run(`${forge}\nsleep 0.1; cd /usr; (exit 3)`)
   expect(first).toMatchObject({ exitCode: 3, cwd: '/usr' })

@@ -12,7 +12,7 @@ test('the lower of both limits holds, and one alone as it is', () => {
   })
 })
 
-test('what is asked for above the limits of the server is named', () => {
+test('limits above those of the server are named', () => {
   expect(limitsAbove({ memoryBytes: 1000 }, { memory_bytes: 1001, processes: 9 })).toEqual([
     'memory_bytes (at most 1000)',
   ])

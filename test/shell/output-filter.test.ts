@@ -51,7 +51,7 @@ test('a text that the end of its command cuts in two is still one', async () => 
   expect(await backgroundText(outputDir)).toContain('<secret:TOKEN> ended\n')
 })
 
-test('the saved state is filtered, and brings back all else', async () => {
+test('the saved state is filtered, and everything else is restored', async () => {
   const { run, shells, reopen, outputDir } = await openShells(hiding())
   await run('export COPY="my $TOKEN" OTHER=kept; f() { echo "f $OTHER"; }; cd /')
   await shells.close()

@@ -68,7 +68,7 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
         await own.remove()
       })
 
-      test('is there from its reservation on, and its id is reserved once', async () => {
+      test('exists from its reservation on, and its id can be reserved once', async () => {
         await own.reserve()
         expect(await storage.ids()).toEqual([id])
         expect(await own.exists()).toBe(true)
@@ -87,7 +87,7 @@ export function storageContract(name: string, makeStorage: () => Promise<Storage
         expect((await readAll((await own.openLog()).log)).map(textOf)).toEqual(['hello'])
       })
 
-      test('shows its last event without being opened, or nothing', async () => {
+      test('returns its last event without opening the log, or undefined', async () => {
         const log = await make()
         expect(own.lastEvent()).toBeUndefined()
         const [, last] = await append(log, message('a'), message('b'))

@@ -130,7 +130,7 @@ test('what was asked for is still asked for after a kill and after a stop, and r
   }
 })
 
-test('a subscriber sees the question and its answer; approve runs all of it; reject ends the run without the model', async () => {
+test('a subscriber sees the request and the decision; approve runs all calls; reject ends the run without the model', async () => {
   await using stage = await setStage([bash('touch one'), bash('touch two'), { text: 'Done.' }])
   const { server } = stage
   const id = await stage.create({ confirmation_mode: true })
@@ -162,7 +162,7 @@ test('a subscriber sees the question and its answer; approve runs all of it; rej
   ])
 })
 
-test('a pause while it waits keeps the question; turning the mode off answers none, but holds for the next call', async () => {
+test('a pause keeps the pending request; turning the mode off decides nothing, but applies to the next call', async () => {
   await using stage = await setStage([bash('echo one'), bash('echo two'), { text: 'Done.' }])
   const { server } = stage
   const id = await stage.create()

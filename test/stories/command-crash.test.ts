@@ -67,7 +67,7 @@ describe('with an Idempotency-Key', () => {
     expect(await other()).toMatchObject({ status: 422, body: { error: 'idempotency_mismatch' } })
   })
 
-  test('the same while it runs is refused, and names the command; afterwards it has its answer', async () => {
+  test('a repeated request is refused while the command runs, with its id; afterwards it gets the response', async () => {
     const key = freshKey()
     const body = { command: 'sleep 0.4; echo slow' }
     const running = post(body, key)
@@ -81,7 +81,7 @@ describe('with an Idempotency-Key', () => {
     expect((await post(body, key)).body).toEqual(first)
   })
 
-  test('of many at once, one runs', async () => {
+  test('many concurrent requests run one command', async () => {
     const key = freshKey()
     const answers = await Promise.all(Array.from({ length: 8 }, () => post({ command: 'echo x >>"$HOME/many"' }, key)))
     expect(answers.every(({ status }) => status === 200 || status === 409)).toBe(true)
@@ -101,7 +101,7 @@ describe('with an Idempotency-Key', () => {
 })
 
 describe('a server that is killed', () => {
-  test('has lost the commands that ran, says so, and keeps what they wrote; none of their processes lives on', async () => {
+  test('reports the running commands as lost and keeps their output; none of their processes survives', async () => {
     const waiting = post({ command: 'echo begun; sleep 401' }).catch(() => 'cut off')
     const waited = await runningId('echo begun; sleep 401')
     const { body } = await post({ command: 'echo begun too; sleep 402', background: true })

@@ -146,7 +146,7 @@ describe('who goes away', () => {
     expect(await follow(commandId)).toBe('here\n')
   })
 
-  test('has it ended, when that was asked for', async () => {
+  test('ends the command if the request says so', async () => {
     const commandId = await leave('sleep 60', { session_id: 'left', kill_on_disconnect: true })
     await ended(commandId).toBe('killed')
     expect((await run('echo free', { session_id: 'left' })).stdout).toBe('free\n')

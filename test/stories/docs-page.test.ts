@@ -50,7 +50,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-test('it shows every area of the API, loads nothing from elsewhere, and obeys its own rules', async () => {
+test('it shows every area of the API, loads nothing from other hosts, and violates no policy', async () => {
   expect(await page.title()).toBe('agent-server API')
   for (const { name } of document.tags) expect(await page.locator(`#operations-tag-${name}`).count(), name).toBe(1)
   expect(asked.filter((url) => !url.startsWith(server.url) && !url.startsWith('data:'))).toEqual([])

@@ -96,7 +96,7 @@ const canFreeze =
   ))
 
 test.runIf(canFreeze)(
-  'a command that the kernel does not end keeps neither its end nor other conversations waiting',
+  'a command that the kernel does not end delays neither its result nor other conversations',
   async () => {
     const root = await mkdtemp(join(tmpdir(), 'frozen-'))
     const [image, disk] = [join(root, 'image'), join(root, 'disk')]

@@ -133,7 +133,7 @@ const EDITS: readonly ScriptedTurn[] = [
 ]
 
 test(
-  'while the server is given the worst there is, it answers everybody else',
+  'while the server handles the worst inputs, it answers all other clients',
   async ({ annotate }) => {
     await using stage = await setStage(({ body }) => {
       const asked = String(body.messages.findLast(({ role }) => role === 'user')?.content)

@@ -58,7 +58,7 @@ test('an unwritable data directory is reported; existing data can be read, and a
   expect(await stage.say(await stage.create(), 'hi')).toEqual(completed)
 })
 
-test('a run that cannot be noted as begun does not begin; with permissions back the conversation runs on', async () => {
+test('a run whose mark cannot be written does not begin; once permissions are restored the conversation continues', async () => {
   await using stage = await setStage(SCRIPT, { wrapper: BOUND_BY_PERMISSIONS })
   const { server } = stage
   const id = await stage.create()

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
 import { subscribe } from '../support/stream.ts'
 
-test('a fork in the middle of a run is independent, with the files of that moment; the original runs on', async () => {
+test('a fork in the middle of a run is independent and has the files of that moment; the original keeps running', async () => {
   await using stage = await setStage([
     bash('echo one > notes; sleep 2; echo done >> notes'),
     bash('cat notes; pwd'),

@@ -220,7 +220,7 @@ test('these attempts are real ones: without a sandbox they succeed', async () =>
     expect(await scene.attempt(id, command), command).toMatch(/^(\/proc\/)?(\d+|written|sent)\n$/)
 })
 
-test('the editor stays inside the sandbox too, although it runs in the server itself', async () => {
+test('the editor has the limits of the sandbox, although it runs in the server', async () => {
   const home = await mkdtemp(join(tmpdir(), 'agent-server-editor-'))
   try {
     await writeFile(join(home, 'profile'), SECRET)
@@ -364,7 +364,7 @@ describe('the level of isolation', () => {
   })
 })
 
-test('a sandbox that worked at start and fails now is an error of the command, which does not run', async () => {
+test('when a sandbox that worked at start fails later, the command fails and does not run', async () => {
   const bin = await mkdtemp(join(tmpdir(), 'agent-server-bin-'))
   try {
     await writeFile(join(bin, 'bwrap'), '#!/bin/sh\nexec /usr/bin/bwrap "$@"\n', { mode: 0o755 })

@@ -80,7 +80,7 @@ describe('an https endpoint that accepts and stays silent', () => {
 })
 
 describe('with OPENHANDS_LLM_ALLOW', () => {
-  test('a conversation is made for, and moved to, allowed endpoints only', async () => {
+  test('a conversation can be created for and moved to allowed endpoints only', async () => {
     await using stage = await setStage(() => ({ text: 'Hello.' }))
     const listed = stage.model.baseUrl
     await stage.server.restart('SIGTERM', { OPENHANDS_LLM_ALLOW: `${new URL(listed).origin},public` })

@@ -122,7 +122,7 @@ describe('in the mode allowlist', () => {
     expect(result.output.stdout).toContain('refused unlisted.test')
   })
 
-  test(`${PARALLEL} connections at once get what they ask for, and leave nothing behind`, async () => {
+  test(`${PARALLEL} concurrent connections get their responses, and leave nothing behind`, async () => {
     const id = await scene.create({ network: listed() })
     const memory = () =>
       Number(/^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${scene.server.pid}/status`, 'utf8'))![1]) / 1024

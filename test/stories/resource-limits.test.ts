@@ -148,7 +148,7 @@ describe('what a server reports about its limits', () => {
   })
 })
 
-describe('while one conversation takes all it can get', () => {
+describe('while one conversation uses all it can get', () => {
   test.for([
     ['processes', ':(){ :|:& };: ; sleep 5'],
     ['memory', 'for i in $(seq 30); do { head -c 40M /dev/zero; sleep 5; } | tail | wc -c & done; wait'],

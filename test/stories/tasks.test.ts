@@ -110,7 +110,7 @@ test('a stopped server ends its commands, and the next start says so', async () 
   expect(await look(stage, id, task)).toMatchObject({ status: 'error' })
 })
 
-test('wrong use is refused in words, and makes no task', async () => {
+test('an invalid request is refused with a reason, and creates no task', async () => {
   await using stage = await setStage([{ text: 'Hello.' }])
   const id = await stage.create()
   const refused = async (body: unknown, headers = {}) => {

@@ -164,7 +164,7 @@ describe('create', () => {
     expect(await read('a')).toBe('mine')
   })
 
-  test('refuses a text that holds half a character', async () => {
+  test('refuses a text with a lone surrogate', async () => {
     const { fault, workdir } = await openEditor()
     expect(await fault({ command: 'create', path: 'a', file_text: '\ud83d' })).toMatch(/half of a character/)
     expect(await readdir(workdir)).toEqual([])
@@ -268,7 +268,7 @@ describe('insert', () => {
     expect(await read('a')).toBe(expected)
   })
 
-  test('after a last line without a line end, on a separate line, which has none either', async () => {
+  test('after a last line without a line end, as a new line without one', async () => {
     const { write, call, read } = await openEditor()
     await write('a', 'one\r\ntwo')
     await call({ command: 'insert', path: 'a', insert_line: 2, new_str: 'new\n' })
@@ -318,7 +318,7 @@ describe('undo_edit', () => {
     expect(await fault({ command: 'undo_edit', path })).toMatch(/does not exist/)
   })
 
-  test('is of the file, under whatever name it is reached', async () => {
+  test('belongs to the file, under any name that leads to it', async () => {
     const { call, read, write, workdir } = await openEditor()
     await write('a', 'one')
     await symlink('a', join(workdir, 'l'))

@@ -56,7 +56,7 @@ test('whatever is taken for text is the same bytes again', () => {
   )
 })
 
-test('a character that the encoding has not is refused, not replaced', () => {
+test('a character that the encoding cannot express is refused, not replaced', () => {
   expect(encodeText({ text: '€', encoding: 'latin-1', hasBom: false })).toBeUndefined()
   for (const encoding of ['utf-8', 'utf-16le', 'utf-16be', 'latin-1'] as const) {
     expect(encodeText({ text: '\ud83d', encoding, hasBom: false })).toBeUndefined()

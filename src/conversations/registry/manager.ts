@@ -230,7 +230,6 @@ export class ConversationManager {
       const { warnings } = await made
       this.#open.complete(conversation)
       // oxlint-disable-next-line typescript/no-non-null-assertion -- known since the line above
-      // oxlint-disable-next-line typescript/no-non-null-assertion -- known, as checked above
       this.#created.remember(keyOf(known.get(id)!))
       known.update(conversation.state)
       return { ...conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }

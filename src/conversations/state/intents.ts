@@ -147,7 +147,7 @@ function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] 
 function decideRun(state: State, { newRunId, maxSteps }: IntentOf<'run'>): EventDraft[] | Problem {
   switch (state.status) {
     case 'running':
-      return new Problem('already_running', 'The agent is running already; follow it, or pause it first.', {
+      return new Problem('already_running', 'The agent is already running; follow it, or pause it first.', {
         details: { run_id: state.run?.id },
       })
     case 'waiting_for_confirmation':

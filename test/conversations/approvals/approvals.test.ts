@@ -133,7 +133,7 @@ describe('a call that waits', () => {
     expectOneResultPerRun(await eventsOf(conversation))
   })
 
-  test('denied together with one that is allowed: the model reads both results, in order, and why', async () => {
+  test('denied next to an allowed one: the model reads both results in order, with the reason', async () => {
     await using scene = await setScene()
     const { request_id, tool_uses } = await scene.ask()
     const conversation = await scene.conversation()
@@ -259,7 +259,7 @@ describe('none of these grants anything', () => {
     expect(scene.ran).toHaveLength(2)
   })
 
-  test('the word yes, whether it asks for a run or not: it supersedes the pending request', async () => {
+  test('the message "yes", with or without a run: it replaces the pending request', async () => {
     for (const run of [false, true]) {
       await using scene = await setScene()
       const { request_id, tool_uses } = await scene.ask()
@@ -436,7 +436,7 @@ describe('the mode', () => {
     expect(scene.ran.map(({ input }) => input)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
   })
 
-  test('turned off in the middle of a turn takes no approval back, and asks about nothing more', async () => {
+  test('turned off in the middle of a turn revokes no approval and asks no further question', async () => {
     const slow = gate('Slow')
     const scene = await setScene(MID_TURN, [slow.tool])
     await using _ = scene
@@ -520,7 +520,7 @@ test('the limits of a run hold across its waits: max_steps is not forgotten', as
   expect(only(await eventsOf(again), 'Result')).toMatchObject([{ run_id: runId, stop_reason: 'max_steps', steps: 2 }])
 })
 
-test('a burst of identical decisions: one decides, the same are confirmed, the others refused', async () => {
+test('of many concurrent decisions the first counts, equal ones are confirmed, and different ones are refused', async () => {
   await using scene = await setScene([{ calls: [call('Act', { n: 1 })] }, { text: 'Done.' }])
   const { request_id, tool_uses } = await scene.ask()
   const conversation = await scene.conversation()
@@ -577,7 +577,7 @@ const deeds = fc.array(
   { minLength: 4, maxLength: 14, size: 'max' },
 ) as fc.Arbitrary<Deed[]>
 
-test('property: whatever is done in whatever order, no call runs that was not allowed as shown', async () => {
+test('property: after any sequence of actions, no call has run that was not approved as shown', async () => {
   let runs = 0
   await fc.assert(
     fc.asyncProperty(deeds, async (plan) => {

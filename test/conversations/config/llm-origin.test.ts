@@ -85,7 +85,7 @@ describe('an update that leads to another origin', () => {
     expect((await put(bench, id, update)).dropped).toEqual(['api_key', 'extra_headers'])
   })
 
-  test('is one by the provider in the model’s name, too', async () => {
+  test('can also come from the provider in the model’s name', async () => {
     await using bench = await setBench()
     const { id } = await bench.manager.create(
       CreateConversation.parse({ llm_config: { model: 'gpt-5', api_key: MODEL_KEY } }),
@@ -107,7 +107,7 @@ describe('an update that leads to another origin', () => {
   })
 })
 
-test('a key for a new origin is not sent to the former one when a crash comes between the two', async () => {
+test('a key for a new origin is not sent to the former one, even after a crash in between', async () => {
   await using bench = await setBench()
   await using other = await startScriptedModel(() => ({ text: 'Hello.' }))
   const { id } = await converse(bench)
@@ -128,7 +128,7 @@ test('a key for a new origin is not sent to the former one when a crash comes be
   expect(await run(bench, id)).toMatchObject({ stop_reason: 'completed' })
 })
 
-test('a fork has the credentials of its original as they are now, and loses them alike', async () => {
+test('a fork gets the current credentials of its original, and loses them under the same conditions', async () => {
   await using bench = await setBench()
   await using other = await startScriptedModel(() => ({ text: 'Hello.' }))
   const { id } = await converse(bench)

@@ -94,7 +94,7 @@ test('a shell that cannot be started fails the command, in the log too, and no o
   expect(results.map(({ status }) => status)).toEqual(['failed', 'failed', 'exited'])
 })
 
-test('is run for other parts of the server: they know its id before it begins, and end it by a signal', async () => {
+test('run by another part of the server has an id before it begins, and is ended by a signal', async () => {
   await using opened = await open()
   const abort = new AbortController()
   const told: string[] = []

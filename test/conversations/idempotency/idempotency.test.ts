@@ -37,7 +37,7 @@ describe('a key', () => {
     expect(findEarlier(known, other, START_MS + DAY)).toBeUndefined()
   })
 
-  test('is not another key, also in another case', () => {
+  test('is case-sensitive and matches only itself', () => {
     expect(findEarlier(known, { key: 'K', bodyHash: 'two' }, START_MS)).toBeUndefined()
   })
 
@@ -65,7 +65,7 @@ describe('the keys in the state', () => {
   })
 })
 
-test('a create that is deleted is remembered for a day and no longer', () => {
+test('the key of a deleted conversation is remembered for a day', () => {
   const creates = new CreatedKeys()
   const once = (key: string, bodyHash = 'h') =>
     answerOnce({ key, bodyHash }, { remembered: creates.of(key), make: () => 'made', again: ({ id }) => id })
@@ -76,7 +76,7 @@ test('a create that is deleted is remembered for a day and no longer', () => {
   expect(once('k2')).toBe('made')
 })
 
-test('of a key that was used again after a day, the later create counts', () => {
+test('when a key is used again after a day, the later create counts', () => {
   const creates = new CreatedKeys()
   const at = (age: number) => new Date(Date.now() - age).toISOString()
   creates.remember([{ key: 'k', bodyHash: 'h', id: 'later', at: at(DAY / 2) }])
@@ -106,7 +106,7 @@ describe('POST /conversations', () => {
     expect((await http.call('POST', '/conversations', body, withKey('key-2'))).body.id).not.toBe(first.body.id)
   })
 
-  test('of ten concurrent requests one makes it; the others are refused as in progress, and get it afterwards', async () => {
+  test('of ten concurrent requests one creates it; the others are refused as in progress, and find it afterwards', async () => {
     await using http = await setHttp()
     const body = { llm_config: llm_config(http) }
     const post = () => http.call('POST', '/conversations', body, withKey('key-1'))

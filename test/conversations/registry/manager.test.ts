@@ -91,7 +91,7 @@ describe('creating', () => {
     await say(await bench.manager.open(id))
   })
 
-  test('data that lies where its own would go is never touched', async () => {
+  test('existing data at its place is never touched', async () => {
     await using bench = await setBench()
     const id = uuid7()
     await mkdir(bench.sessionOf(id))
@@ -221,7 +221,7 @@ describe('deleting', () => {
     await expect(conversation.pause({ interrupt: false })).rejects.toMatchObject({ code: 'conversation_deleted' })
   })
 
-  test('twice at the same time is done once; the other gets 410', async () => {
+  test('twice at the same time happens once; the second request gets 410', async () => {
     await using bench = await setBench()
     const id = await bench.create()
     const outcomes = await Promise.allSettled([bench.manager.delete(id), bench.manager.delete(id)])
@@ -231,7 +231,7 @@ describe('deleting', () => {
     ])
   })
 
-  test('while it is being opened leaves nobody with a deleted conversation', async () => {
+  test('while it is being opened gives nobody a deleted conversation', async () => {
     await using bench = await setBench()
     for (let round = 0; round < 20; round++) {
       const id = await bench.create()
@@ -359,7 +359,7 @@ describe('listing', () => {
 })
 
 describe('a start of the server', () => {
-  test('finds conversations as they were', async () => {
+  test('finds conversations unchanged', async () => {
     await using bench = await setBench()
     const conversation = await bench.converse({ title: 'One' })
     await say(conversation)

@@ -150,7 +150,7 @@ describe('a request for permission', () => {
     expect(approvals(after)).toEqual([true, true])
   })
 
-  test('it is over with the results of its turn: the same ids in a later one are not approved', () => {
+  test('ends with the results of its turn: the same ids in a later turn are not approved', () => {
     const after = folded([decided('a'), decided('b'), toolResult('a')], waiting)
     expect(approvals(after)).toEqual([true])
     expect(approvals(folded([toolResult('b'), ...turn.slice(1)], after))).toEqual([false, false])
@@ -190,7 +190,7 @@ test('only a message with `run: true` counts as a request for a run', () => {
   expect(folded([userMessage('one'), userMessage('two', true)]).runRequestedAt).toBe(2)
 })
 
-test('the preview is the beginning of the first message, whole characters of it, and stays', () => {
+test('the preview is the beginning of the first message, in whole characters, and never changes', () => {
   expect(folded([userMessage('first'), userMessage('second')]).preview).toBe('first')
   const { preview } = folded([userMessage('😀'.repeat(300))])
   expect(preview).toHaveLength(200)
@@ -243,21 +243,24 @@ test('the fold changes no state it was given', () => {
   }
 })
 
-test.each(StopReasonSchema.options)('a run that stopped because of %s has a status to go to', (reason: StopReason) => {
-  const expected: Record<StopReason, Status> = {
-    completed: 'idle',
-    finished: 'finished',
-    paused: 'paused',
-    max_steps: 'paused',
-    server_restart: 'paused',
-    iteration_limit: 'error',
-    stuck: 'error',
-    content_filter: 'error',
-    time_limit: 'error',
-    error: 'error',
-    rejected: 'idle',
-    superseded: 'idle',
-    cancelled: 'cancelled',
-  }
-  expect(STATUS_AFTER[reason]).toBe(expected[reason])
-})
+test.each(StopReasonSchema.options)(
+  'a run that stopped because of %s leads to a defined status',
+  (reason: StopReason) => {
+    const expected: Record<StopReason, Status> = {
+      completed: 'idle',
+      finished: 'finished',
+      paused: 'paused',
+      max_steps: 'paused',
+      server_restart: 'paused',
+      iteration_limit: 'error',
+      stuck: 'error',
+      content_filter: 'error',
+      time_limit: 'error',
+      error: 'error',
+      rejected: 'idle',
+      superseded: 'idle',
+      cancelled: 'cancelled',
+    }
+    expect(STATUS_AFTER[reason]).toBe(expected[reason])
+  },
+)

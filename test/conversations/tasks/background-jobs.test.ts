@@ -34,7 +34,7 @@ const untilEnded: RunTaskCommand = async (_, { signal }) => {
   return { ...result, exit_code: 143 }
 }
 
-test('a stopped job does not report its end; its stopper gets the result so far', async () => {
+test('a stopped job does not report its end; the caller that stopped it gets the result so far', async () => {
   const { jobs, ends } = setJobs(untilEnded)
   jobs.start('a', command)
   jobs.start('b', command)
@@ -45,7 +45,7 @@ test('a stopped job does not report its end; its stopper gets the result so far'
   expect(ends).toEqual([])
 })
 
-test('one that had ended by itself stays so, also when it is stopped before its end is stored', async () => {
+test('a job that has ended keeps its outcome, even if it is stopped before the outcome is stored', async () => {
   const stored = Promise.withResolvers<void>()
   const { jobs, ends } = setJobs(
     async () => result,

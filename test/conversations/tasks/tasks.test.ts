@@ -70,7 +70,7 @@ describe('tasks of the agent', () => {
     expectNoOverlap(events)
   })
 
-  test('wait while the agent does something else, and continue when that ends, also with an error', async () => {
+  test('wait while the agent does something else, and continue when that ends, even with an error', async () => {
     const slow = gate('Slow')
     const script: Script = ({ body }) => {
       if (saidLast(body, 'later')) return { text: 'Done.' }
@@ -107,7 +107,7 @@ describe('tasks of the agent', () => {
     expect(only(await eventsOf(conversation), 'Result')).toHaveLength(2)
   })
 
-  test('a pause holds the queue; the next run continues the same task, and the queue after it', async () => {
+  test('a pause stops the queue; the next run continues the same task, then the queue', async () => {
     const slow = gate('Slow')
     await using bench = await setBench({
       script: [{ calls: [call('Slow')] }, { text: 'One.' }, { text: 'Two.' }],
@@ -334,7 +334,7 @@ describe('an Idempotency-Key', () => {
   })
 })
 
-test('a command with a secret in it is refused: with something else in its place it would do something else', async () => {
+test('a command that contains a secret is refused: with the secret redacted it would do something else', async () => {
   await using bench = await setBench()
   const { tasks, log } = await bench.converse({ secrets: { TOKEN: 'a-secret-of-the-tests' } })
   const runnable: Runnable = { type: 'Command', command: 'echo a-secret-of-the-tests', timeout: 5 }
@@ -343,7 +343,7 @@ test('a command with a secret in it is refused: with something else in its place
   expect(log.head).toBe(head)
 })
 
-test('a task is redacted when it is posted, and the agent reads it so', async () => {
+test('a task is redacted when it is posted, and the agent reads the redacted text', async () => {
   await using bench = await setBench({ script: ECHO })
   const conversation = await bench.converse({ secrets: { TOKEN: 'a-secret-of-the-tests' } })
   const id = await ask(conversation, 'use a-secret-of-the-tests')

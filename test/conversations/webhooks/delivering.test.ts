@@ -184,8 +184,8 @@ test('a restart continues at the cursor: failing deliveries are retried, deliver
   expect(firstSeqsOf(it.receiver.received)).toEqual([2, 3])
 })
 
-describe('the mark that something waits', () => {
-  test('is there from before an event is stored until it is delivered, and the cursor on disk', async () => {
+describe('the mark for pending deliveries', () => {
+  test('is set before an event is stored, and kept until the event is delivered and the cursor is on disk', async () => {
     let held = Promise.withResolvers<void>()
     await using it = await setUp(async () => {
       await held.promise

@@ -40,7 +40,7 @@ test('work that does not need it begins immediately', async () => {
   expect(done).toEqual(['one'])
 })
 
-test('it is not lowered under work, nor while it is being set', async () => {
+test('it is not cleared while work is in progress or while it is being set', async () => {
   const { done, sets, mark, work } = setUp()
   const one = work('one')
   await mark.lower()

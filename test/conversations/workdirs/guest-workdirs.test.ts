@@ -28,7 +28,7 @@ test.each([
   expect(await readdir(join(bench.dataDir, 'shared-workdirs'))).toEqual([])
 })
 
-test('one that moves within it stays a guest, one that moves out of it is not one any more', async () => {
+test('a conversation that moves within the directory stays a guest; one that moves out of it does not', async () => {
   await using bench = await setBench({ script: [] })
   const { id, state } = await bench.converse()
   const made = state.settings.workdir

@@ -200,7 +200,7 @@ describe('the firehose', () => {
     expect(() => reader.positionOf(last!.cursor)).toThrow(/did not issue this cursor/)
   })
 
-  test('skips conversations that are deleted and unreadable ones, and reports the latter', async () => {
+  test('skips deleted and unreadable conversations, and reports the latter', async () => {
     const logs = await Promise.all(ids.map((id) => life.create(id)))
     for (const log of logs) await log.append([message('a')])
     await take(life.firehose, 3, '0')
@@ -282,7 +282,7 @@ describe('the firehose', () => {
     expect(seen.early).toEqual(['one', 'UserMessage', 'two', 'three'])
   })
 
-  test('events that came into a log unseen, as in a fork from the start, are delivered in order among the others', async () => {
+  test('events that were copied into a log, as in a fork, are delivered in order among the others', async () => {
     const [log, other] = [await life.create(ids[0]!), await life.create(ids[1]!)]
     await log.append([message('a')])
     using reader = await life.firehose.open()

@@ -116,7 +116,7 @@ describe.each(ENGINES)('by content, with %s', (_name, ripgrep) => {
     expect(items[0]!.text).toMatch(/^token=<secret:T> x+…$/)
   })
 
-  test('looks at no link, and stays in the workdir', async () => {
+  test('follows no link, and stays in the workdir', async () => {
     await using bench = await setJail()
     await symlink('../outside', bench.inside('dir'))
     await symlink('../outside/canary', bench.inside('file'))
@@ -134,24 +134,27 @@ describe.each(ENGINES)('by content, with %s', (_name, ripgrep) => {
 describe('a search in malicious files', () => {
   const MIB = 1024 * 1024
 
-  test.each(ENGINES)('an endless line costs neither memory nor the other files, with %s', async (_name, ripgrep) => {
-    await using bench = await setJail()
-    await fill(bench, {
-      'a-huge': 'x'.repeat(9000),
-      'b-small': 'needle',
-      'c-large': 'y\n'.repeat(9 * MIB).concat('needle'),
-    })
-    await truncate(bench.inside('a-huge'), 2 ** 40)
-    const before = process.memoryUsage().rss
-    const end = new AbortController()
-    const searched = search(bench, { content: 'needle' }, ripgrep, { signal: end.signal })
-    // Never over by itself: the huge file comes last but one, and has a terabyte.
-    setTimeout(() => end.abort(), 2000)
-    const { items, truncated, skipped } = await searched
-    expect(linesOf({ items, truncated })).toEqual(['b-small:1:needle'])
-    expect({ truncated, skipped }).toEqual({ truncated: true, skipped: ['a-huge', 'c-large'] })
-    expect(process.memoryUsage().rss - before).toBeLessThan(300 * MIB)
-  })
+  test.each(ENGINES)(
+    'an endless line uses no memory and does not hide other files, with %s',
+    async (_name, ripgrep) => {
+      await using bench = await setJail()
+      await fill(bench, {
+        'a-huge': 'x'.repeat(9000),
+        'b-small': 'needle',
+        'c-large': 'y\n'.repeat(9 * MIB).concat('needle'),
+      })
+      await truncate(bench.inside('a-huge'), 2 ** 40)
+      const before = process.memoryUsage().rss
+      const end = new AbortController()
+      const searched = search(bench, { content: 'needle' }, ripgrep, { signal: end.signal })
+      // Never over by itself: the huge file comes last but one, and has a terabyte.
+      setTimeout(() => end.abort(), 2000)
+      const { items, truncated, skipped } = await searched
+      expect(linesOf({ items, truncated })).toEqual(['b-small:1:needle'])
+      expect({ truncated, skipped }).toEqual({ truncated: true, skipped: ['a-huge', 'c-large'] })
+      expect(process.memoryUsage().rss - before).toBeLessThan(300 * MIB)
+    },
+  )
 
   test.each(ENGINES)('large files are found, after the others, with %s', async (_name, ripgrep) => {
     await using bench = await setJail()
@@ -190,7 +193,7 @@ describe('a search in malicious files', () => {
     expect(turns).toBeGreaterThan((process.cpuUsage().user - before) / 200_000)
   })
 
-  test('a search by name ends with its time, though it finds nothing', async () => {
+  test('a search by name ends at its time limit even if it finds nothing', async () => {
     await using bench = await setJail()
     await fill(bench, { a: '', b: '' })
     const found = await search(bench, { q: 'nothing' }, undefined, { signal: AbortSignal.abort() })

@@ -96,7 +96,7 @@ test('a copy is bounded in files and in bytes', async () => {
   await expect(limited(100, 499)).rejects.toMatchObject({ code: 'workdir_too_large' })
 })
 
-test('the signal ends it, and nothing is written any more once it has thrown', async () => {
+test('the signal ends it, and nothing is written after it has thrown', async () => {
   for (let n = 0; n < 1000; n++) await writeFile(join(from, `${n}`), 'x')
   const abort = new AbortController()
   const copied = copyTree(from, to, { ...options, signal: abort.signal })
@@ -149,7 +149,7 @@ describe('a file with holes', () => {
     expect(await readdir(to)).toEqual([])
   })
 
-  test('is not copied any further once the copy is ended', async () => {
+  test('is not copied further after the copy was aborted', async () => {
     await truncate(await touched(join(from, 'large')), 40 * 1024 ** 3)
     const abort = new AbortController()
     const copied = copyTree(from, to, { ...options, signal: abort.signal })

@@ -38,7 +38,7 @@ describe('a key that can be guessed', () => {
   })
 })
 
-test('what is said of a key holds none of it', () => {
+test('the description of a key contains no part of it', () => {
   for (const key of ['hunter2', 'swordfish-swordfish', 'zzzzzzzzzzzzzzzzzzzzzz', 'master-key-of-the-server'])
     expect(findWeakness(key)).not.toContain(key.slice(0, 6))
 })

@@ -67,7 +67,7 @@ test('a value that is the beginning of another does not hide the rest of the lon
   expect(redact('abcdefgh-and-more, abcdefgh')).toBe('<secret:LONG>, <secret:SHORT>')
 })
 
-test('a value that means something in a pattern or a replacement means nothing here', () => {
+test('characters that are special in patterns or replacements are literal', () => {
   const { redact } = hiding(['A', '.*.*.*.*'], ['B', '$&$1$`$$$'])
   expect(redact('innocent words .*.*.*.* $&$1$`$$$')).toBe('innocent words <secret:A> <secret:B>')
 })
@@ -76,12 +76,12 @@ test('short values are not looked for: they would hit innocent text', () => {
   expect(hiding(['PIN', '1234567']).redact('1234567')).toBe('1234567')
 })
 
-test('half a character in a value does not prevent it', () => {
+test('a value with a lone surrogate is redacted, too', () => {
   const { redact } = hiding(['ODD', '\ud83dabcdefgh'])
   expect(redact('x\ud83dabcdefgh')).toBe('x<secret:ODD>')
 })
 
-test('a value can be replaced and taken back', () => {
+test('a value can be replaced and removed', () => {
   const redactor = hiding(['TOKEN', 'first-value'])
   redactor.set('TOKEN', 'second-value')
   expect(redactor.redact('first-value second-value')).toBe('first-value <secret:TOKEN>')
@@ -89,6 +89,6 @@ test('a value can be replaced and taken back', () => {
   expect(redactor.redact('first-value second-value')).toBe('first-value second-value')
 })
 
-test('of a redactor that knows nothing, text comes back as it is', () => {
+test('a redactor without values returns text unchanged', () => {
   expect(createRedactor().redact('anything')).toBe('anything')
 })

@@ -81,7 +81,7 @@ describe.each([
     )
   })
 
-  test('of bytes comes to the same', () => {
+  test('of bytes gives the same result', () => {
     fc.assert(
       fc.property(cases, places, ({ values, whole }, cuts) => {
         const redactor = hiding(...values)
@@ -169,7 +169,7 @@ describe('what is held back', () => {
     )
   })
 
-  test('goes out when a stream is left to others, and what completes it is still taken out', () => {
+  test('is sent when the stream is handed over, and a secret that is completed later is still redacted', () => {
     const stream = hiding('abcdefgh-1', 'bcdef').stream()
     expect(stream.push('abcd') + stream.release()).toBe('abcd')
     expect(stream.push('efgh-1!') + stream.release()).toBe('<secret:S0>!')

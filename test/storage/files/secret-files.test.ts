@@ -36,7 +36,7 @@ test('a conversation without secrets has none', async () => {
   expect(await place.withKeys(KEY).read(uuid7())).toEqual({})
 })
 
-test('nothing of it is on the disk in the clear, and only its owner may read the file', async () => {
+test('the file contains no plain text, and only its owner may read it', async () => {
   await using place = await setUp()
   await place.withKeys(KEY).write(place.id, VALUES)
   const content = await readFile(place.file(), 'latin1')
@@ -71,7 +71,7 @@ describe('keys', () => {
     })
   })
 
-  test('with another key it is set aside by the next write, for its own key may be found again', async () => {
+  test('with another key the next write sets the file aside, because its own key may be found again', async () => {
     await using place = await setUp()
     await place.withKeys(KEY).write(place.id, VALUES)
     const sealed = await readFile(place.file())

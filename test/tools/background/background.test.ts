@@ -41,7 +41,7 @@ describe('a command in the background', () => {
     await eventually(async () => (await output(id)).includes('[completed with exit code 0]'))
   })
 
-  test('gives each output once, by stream, and its exit code at the end', async () => {
+  test('returns all output once, by stream, and the exit code at the end', async () => {
     const { start, output, call, bash } = await openBackground()
     const id = await start('echo one; echo two >&2; exit 3')
     let seen = ''

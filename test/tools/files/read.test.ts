@@ -40,7 +40,7 @@ describe('Read shows', () => {
     expect(truncated).toBe(true)
   })
 
-  test('a long line in part, and no secret that the cut would hide from the redactor', async () => {
+  test('a part of a long line, and no secret that the cut hides from the redactor', async () => {
     const { write, call } = await openRead()
     await write('a', `${'x'.repeat(MAX_READ_LINE_CHARS - 8)}hunter2-hunter2\nnext`)
     const { output, truncated } = await call({ file_path: 'a' })
@@ -73,7 +73,7 @@ describe('Read shows', () => {
     expect(await say({ file_path: 'a' })).toEqual(typeof shown === 'string' ? shown : expect.stringMatching(shown))
   })
 
-  test('an image as an image, whatever its name is', async () => {
+  test('an image as an image, under any name', async () => {
     const { write, call } = await openRead()
     await write('picture.txt', PNG)
     expect((await call({ file_path: 'picture.txt' })).output).toEqual([

@@ -64,7 +64,7 @@ describe('WebFetch returns', () => {
     expect((await get({ url: base })).output).toContain(`\n${shown}\n</web_content>`)
   })
 
-  test('a part of a long page, and hides no secret in the cut', async () => {
+  test('a part of a long page, and no secret that the cut hides', async () => {
     const text = `${'x'.repeat(MAX_PAGE_CHARS - 8)}hunter2-hunter2${'y'.repeat(100)}`
     const { get, base } = await openSite(page('text/plain', text))
     const { output, truncated } = await get({ url: base })

@@ -143,7 +143,7 @@ describe('The JSONL store', () => {
       expect(last).toHaveLength(6)
     })
 
-    test('sees such a page even where it ends right at the end of a line', async () => {
+    test('detects such a page even if it ends at the end of a line', async () => {
       const log = await store.create(id)
       await append(log, message('a'))
       await append(log, message('b'), message('c'))
@@ -182,7 +182,7 @@ describe('The JSONL store', () => {
     )
   })
 
-  describe('damage that no crash does', () => {
+  describe('damage that a crash cannot cause', () => {
     const damage = async (change: (lines: string[]) => void): Promise<void> => {
       const log = await store.create(id)
       for (let i = 1; i <= 9; i++) await append(log, message(`${i}`))
