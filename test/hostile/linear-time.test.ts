@@ -14,19 +14,19 @@ import { indexIgnoringSpace, indexOfText } from '../../src/lib/text/find-text.ts
 import { refuseComplexJson } from '../../src/lib/json/untrusted-json.ts'
 import { compileGlob } from '../../src/files/search/glob.ts'
 import { createSseDecoder } from '../../src/lib/sse-decoder.ts'
-import { decodeText } from '../../src/tools/text-encoding.ts'
+import { decodeText } from '../../src/tools/editor/text-encoding.ts'
 import { judge, refusesTools } from '../../src/llm/error-rules.ts'
 import { UpstreamFailure } from '../../src/llm/answer/answer-assembly.ts'
 import { wellFormedJson } from '../../src/llm/well-formed-json.ts'
 import { dialectsAfterRefusal } from '../../src/llm/chat/chat-dialect.ts'
 import { toLlmError } from '../../src/llm/llm-errors.ts'
 import { createToolCallAssembly } from '../../src/llm/answer/tool-call-assembly.ts'
-import { explainNoMatch } from '../../src/tools/edit-hints.ts'
-import { showEdit, showText } from '../../src/tools/file-view.ts'
+import { explainNoMatch } from '../../src/tools/editor/edit-hints.ts'
+import { showEdit, showText } from '../../src/tools/editor/file-view.ts'
 import { replaceEvery } from '../../src/tools/files/replace-text.ts'
 import { parsePatch } from '../../src/tools/patch/parse-patch.ts'
 import { patchText } from '../../src/tools/patch/patch-text.ts'
-import { withPlainLineEnds, withReturns } from '../../src/tools/line-ends.ts'
+import { withPlainLineEnds, withReturns } from '../../src/tools/editor/line-ends.ts'
 import {
   countLines,
   difference,
@@ -34,7 +34,7 @@ import {
   insertionAfter,
   linesAt,
   replacementAt,
-} from '../../src/tools/text-edit.ts'
+} from '../../src/tools/editor/text-edit.ts'
 import { findLines, needleOf } from '../../src/files/search/find-lines.ts'
 
 /** The largest in `npm run soak` only. */

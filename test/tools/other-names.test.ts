@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createFileRead, createFileWrite } from '../../src/tools/other-names.ts'
-import { openFiles } from './editor-fixture.ts'
+import { openFiles } from './editor/editor-fixture.ts'
 
 test('file_read shows the lines of view_range', async () => {
   const { write, say, fault } = await openFiles(createFileRead)

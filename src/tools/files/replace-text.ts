@@ -1,13 +1,13 @@
 /** Replaces a text in a text for the model: a unique occurrence, or all. */
 import { createPatientFinder } from '../../lib/text/find-text.ts'
 import { createSlices } from '../../lib/time-slices.ts'
-import { MAX_FILE_BYTES } from '../editor-content.ts'
-import { EditorError, mebibytes } from '../editor-faults.ts'
-import type { Looked } from '../edit-hints.ts'
-import { explainNoMatch } from '../edit-hints.ts'
-import { withPlainLineEnds, withReturns } from '../line-ends.ts'
-import type { Edit } from '../text-edit.ts'
-import { findMatches, linesAt, replacementAt } from '../text-edit.ts'
+import { MAX_FILE_BYTES } from '../editor/editor-content.ts'
+import { EditorError, mebibytes } from '../editor/editor-faults.ts'
+import type { Looked } from '../editor/edit-hints.ts'
+import { explainNoMatch } from '../editor/edit-hints.ts'
+import { withPlainLineEnds, withReturns } from '../editor/line-ends.ts'
+import type { Edit } from '../editor/text-edit.ts'
+import { findMatches, linesAt, replacementAt } from '../editor/text-edit.ts'
 
 /** Throws an `EditorError` if the old text is missing or occurs more than once. */
 export async function replaceOnce(

@@ -1,8 +1,8 @@
 /** The `apply_patch` tool: changes several files by one patch, all of them or none. */
 import { z } from 'zod'
-import { asFile, decode, encode } from '../editor-content.ts'
-import { EditorError, doesNotExist } from '../editor-faults.ts'
-import type { Content } from '../edit-history.ts'
+import { asFile, decode, encode } from '../editor/editor-content.ts'
+import { EditorError, doesNotExist } from '../editor/editor-faults.ts'
+import type { Content } from '../editor/edit-history.ts'
 import type { AgentFiles, EditPlace } from '../files/agent-files.ts'
 import { absolutePath, contentOf } from '../files/agent-files.ts'
 import type { ToolAccess } from '../../policy/tool-access.ts'

@@ -1,6 +1,6 @@
 /** Parses the patch format that OpenAI's models are trained on (`*** Begin Patch`). Accesses no files. */
-import { EditorError } from '../editor-faults.ts'
-import { withPlainLineEnds } from '../line-ends.ts'
+import { EditorError } from '../editor/editor-faults.ts'
+import { withPlainLineEnds } from '../editor/line-ends.ts'
 
 export type FilePatch =
   | { readonly kind: 'add'; readonly path: string; readonly lines: readonly string[] }

@@ -5,7 +5,7 @@
  */
 import { createPatientFinder } from '../../lib/text/find-text.ts'
 import { createSlices } from '../../lib/time-slices.ts'
-import { EditorError } from '../editor-faults.ts'
+import { EditorError } from '../editor/editor-faults.ts'
 import type { Hunk, HunkLine } from './parse-patch.ts'
 
 /** Throws an `EditorError` for a hunk whose lines are not in the text. */

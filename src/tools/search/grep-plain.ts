@@ -4,7 +4,7 @@
  */
 import { parseJailPath } from '../../files/jail-path.ts'
 import { searchFiles } from '../../files/search/search-files.ts'
-import { EditorError } from '../editor-faults.ts'
+import { EditorError } from '../editor/editor-faults.ts'
 import type { GrepQuestion, GrepResult } from './grep-question.ts'
 
 const NOTE = '[ripgrep is not installed on this server, so the pattern was searched for as plain text.]'

@@ -2,7 +2,7 @@
 import type { FileWithText, TextLine, TextSearch } from '../../files/search/search-text.ts'
 import { searchOneFile, searchText, unsearched } from '../../files/search/search-text.ts'
 import { queryFault } from '../../files/search/ripgrep.ts'
-import { EditorError } from '../editor-faults.ts'
+import { EditorError } from '../editor/editor-faults.ts'
 import type { GrepInput, GrepQuestion, GrepResult } from './grep-question.ts'
 
 /** Throws an `EditorError` for a query that ripgrep does not take. */

@@ -1,7 +1,7 @@
 /** The `WebFetch` tool: reads a page of the web as Markdown. */
 import { z } from 'zod'
 import { withinTime } from '../../lib/bounded-wait.ts'
-import type { Redact } from '../file-view.ts'
+import type { Redact } from '../editor/file-view.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tool.ts'
 import { htmlToMarkdown } from './html-to-markdown.ts'
 import type { CachedPage } from './page-cache.ts'

@@ -1,11 +1,11 @@
 import { readdir } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { createFileEditor } from '../../../src/tools/file-editor.ts'
+import { createFileEditor } from '../../../src/tools/editor/file-editor.ts'
 import type { AgentFiles } from '../../../src/tools/files/agent-files.ts'
 import { createEdit, createMultiEdit } from '../../../src/tools/files/edit.ts'
 import { createRead } from '../../../src/tools/files/read.ts'
 import type { Tool } from '../../../src/tools/tool.ts'
-import { openFiles } from '../editor-fixture.ts'
+import { openFiles } from '../editor/editor-fixture.ts'
 
 /** With a file `a` of that content, which was read. */
 async function openWith(make: (files: AgentFiles) => Tool, content: string | Buffer) {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createRead, MAX_READ_BYTES, MAX_READ_LINE_CHARS, MAX_READ_LINES } from '../../../src/tools/files/read.ts'
 import { runAsNobody } from '../../support/unprivileged.ts'
-import { openFiles } from '../editor-fixture.ts'
+import { openFiles } from '../editor/editor-fixture.ts'
 
 const openRead = () => openFiles(createRead)
 const PNG = Buffer.from(

@@ -1,9 +1,9 @@
 import { chmod, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { createFileEditor } from '../../../src/tools/file-editor.ts'
+import { createFileEditor } from '../../../src/tools/editor/file-editor.ts'
 import { createApplyPatch } from '../../../src/tools/patch/apply-patch.ts'
-import { openFiles } from '../editor-fixture.ts'
+import { openFiles } from '../editor/editor-fixture.ts'
 
 const patchOf = (...lines: string[]) => ({ input: ['*** Begin Patch', ...lines, '*** End Patch'].join('\n') })
 

@@ -6,7 +6,7 @@ import { openJail } from '../../../src/files/path-jail.ts'
 import type { AgentFiles } from '../../../src/tools/files/agent-files.ts'
 import type { SearchAccess } from '../../../src/tools/search/search-place.ts'
 import type { Tool } from '../../../src/tools/tool.ts'
-import { openFiles } from '../editor-fixture.ts'
+import { openFiles } from '../editor/editor-fixture.ts'
 
 /** Debian's package `ripgrep`; tests fail without it. */
 export const RIPGREP = execFileSync('bash', ['-c', 'command -v rg']).toString().trim()

@@ -3,8 +3,8 @@ import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { MAX_FILE_BYTES, MAX_IMAGE_BYTES } from '../../src/tools/editor-content.ts'
-import { MAX_LINE_CHARS, MAX_VIEW_CHARS } from '../../src/tools/file-view.ts'
+import { MAX_FILE_BYTES, MAX_IMAGE_BYTES } from '../../../src/tools/editor/editor-content.ts'
+import { MAX_LINE_CHARS, MAX_VIEW_CHARS } from '../../../src/tools/editor/file-view.ts'
 import { openEditor } from './editor-fixture.ts'
 
 const PNG = Buffer.from(

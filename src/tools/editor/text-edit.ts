@@ -7,8 +7,8 @@
  *
  * The agent chooses text and edit, up to megabytes of each: every function runs in linear time.
  */
-import { createPatientFinder } from '../lib/text/find-text.ts'
-import { createSlices } from '../lib/time-slices.ts'
+import { createPatientFinder } from '../../lib/text/find-text.ts'
+import { createSlices } from '../../lib/time-slices.ts'
 import { withPlainLineEnds, withReturns } from './line-ends.ts'
 
 /** Replaces a range of the text; offsets refer to the original text. */

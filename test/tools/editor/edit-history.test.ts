@@ -1,9 +1,9 @@
 import { mkdir, readFile, readdir, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createSealers } from '../../src/security/sealer.ts'
-import { createEditHistory } from '../../src/tools/edit-history.ts'
-import { makeDirectory } from '../files/editor-fixture.ts'
+import { createSealers } from '../../../src/security/sealer.ts'
+import { createEditHistory } from '../../../src/tools/editor/edit-history.ts'
+import { makeDirectory } from '../../files/editor-fixture.ts'
 
 const text = (content: string) => Buffer.from(content)
 

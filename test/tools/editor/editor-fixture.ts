@@ -1,12 +1,12 @@
 /** A tool for files on a directory of its own, as a conversation has it. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AgentFiles } from '../../src/tools/files/agent-files.ts'
-import { createFileEditor } from '../../src/tools/file-editor.ts'
-import type { Tool, ToolOutcome } from '../../src/tools/tool.ts'
-import { createEditorFiles } from '../../src/files/editor-files.ts'
-import { makeDirectory } from '../files/editor-fixture.ts'
-import { contextIn } from './tool-fixture.ts'
+import { AgentFiles } from '../../../src/tools/files/agent-files.ts'
+import { createFileEditor } from '../../../src/tools/editor/file-editor.ts'
+import type { Tool, ToolOutcome } from '../../../src/tools/tool.ts'
+import { createEditorFiles } from '../../../src/files/editor-files.ts'
+import { makeDirectory } from '../../files/editor-fixture.ts'
+import { contextIn } from '../tool-fixture.ts'
 
 /** The editor alone. */
 export const openEditor = () => openFiles(createFileEditor)

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decodeText, encodeText } from '../../src/tools/text-encoding.ts'
+import { decodeText, encodeText } from '../../../src/tools/editor/text-encoding.ts'
 
 const bytes = (...values: number[]) => Buffer.from(values)
 

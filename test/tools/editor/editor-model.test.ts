@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { openEditor } from './editor-fixture.ts'
-import { effort } from '../support/patience.ts'
+import { effort } from '../../support/patience.ts'
 
 /**
  * The editor as one would explain it: a text is a list of characters, a line end being one character of two kinds.

@@ -2,12 +2,12 @@
  * Shows text and directories in the editor: lines numbered as by `cat -n`, limited in size, with a note about omitted
  * parts.
  */
-import type { Listing } from '../files/directory-listing.ts'
-import { MAX_LISTED } from '../files/directory-listing.ts'
+import type { Listing } from '../../files/directory-listing.ts'
+import { MAX_LISTED } from '../../files/directory-listing.ts'
 import { EditorError } from './editor-faults.ts'
 import type { Edit } from './text-edit.ts'
 import { countLines, lineAt, lineStart } from './text-edit.ts'
-import type { ToolOutcome } from './tool.ts'
+import type { ToolOutcome } from '../tool.ts'
 
 /** Maximum number of characters of a file per view; the next call can request the following lines. */
 export const MAX_VIEW_CHARS = 32_000

@@ -4,17 +4,17 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
-import { UserPart } from '../contract/message.ts'
+import { UserPart } from '../../contract/message.ts'
 import { imageType } from './image-type.ts'
 import { EditorError, alreadyExists, doesNotExist, isDirectory, isRequired } from './editor-faults.ts'
 import { showDirectory, showEdit, showText, viewOutcome } from './file-view.ts'
 import type { Edit } from './text-edit.ts'
 import { applyEdit, countLines, difference, insertionAfter } from './text-edit.ts'
-import type { Tool, ToolOutcome } from './tool.ts'
+import type { Tool, ToolOutcome } from '../tool.ts'
 import { asFile, decode, encode, showImage } from './editor-content.ts'
-import type { AgentFiles, OpenText } from './files/agent-files.ts'
-import { absolutePath, contentOf } from './files/agent-files.ts'
-import { replaceOnce } from './files/replace-text.ts'
+import type { AgentFiles, OpenText } from '../files/agent-files.ts'
+import { absolutePath, contentOf } from '../files/agent-files.ts'
+import { replaceOnce } from '../files/replace-text.ts'
 
 const FileEditorInput = z.object({
   command: z

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, readFile, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { replaceFile } from '../lib/durable-file.ts'
+import { replaceFile } from '../../lib/durable-file.ts'
 
 export type EditHistoryOptions = {
   /** For this conversation only; created with the first edit. */

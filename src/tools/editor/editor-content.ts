@@ -1,14 +1,14 @@
 /**
  * Interprets the content of a file for the editor: text or an image, within limits, or the reason why it is neither.
  */
-import type { UserPart } from '../contract/message.ts'
+import type { UserPart } from '../../contract/message.ts'
 import { imageType } from './image-type.ts'
 import type { ImageType } from './image-type.ts'
 import { decodeText, encodeText } from './text-encoding.ts'
 import type { DecodedText } from './text-encoding.ts'
-import type { FoundEntry, FoundFile } from '../files/editor-files.ts'
+import type { FoundEntry, FoundFile } from '../../files/editor-files.ts'
 import { EditorError, doesNotExist, isDirectory, isTooLarge, mebibytes } from './editor-faults.ts'
-import type { ToolOutcome } from './tool.ts'
+import type { ToolOutcome } from '../tool.ts'
 
 /** Larger files need other tools. */
 export const MAX_FILE_BYTES = 10 * 1024 * 1024

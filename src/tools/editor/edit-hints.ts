@@ -1,6 +1,6 @@
 /** Explains why a text to be replaced was not found in the file. */
-import { indexIgnoringSpace } from '../lib/text/find-text.ts'
-import { createSlices } from '../lib/time-slices.ts'
+import { indexIgnoringSpace } from '../../lib/text/find-text.ts'
+import { createSlices } from '../../lib/time-slices.ts'
 import { withPlainLineEnds } from './line-ends.ts'
 import { findMatches, lineAt } from './text-edit.ts'
 
