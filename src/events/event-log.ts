@@ -5,7 +5,7 @@
 import type { EventDraft } from '../contract/events/event.ts'
 import type { TransientDraft } from '../contract/events/transient-event.ts'
 import { Problem } from '../contract/problem.ts'
-import type { EventFilter, EventPage, ReadOptions, StoredEvent, StoredLog } from './event-store.ts'
+import type { EventFilter, LogPage, ReadOptions, StoredEvent, StoredLog } from './event-store.ts'
 import type { Notice } from './firehose/firehose-record.ts'
 import { LiveMessages } from './live-messages.ts'
 import type { TransientRecord } from './transient-record.ts'
@@ -132,7 +132,7 @@ export class EventLog {
     return this.#messages.soFar(this.conversationId, this.#now())
   }
 
-  read(options: ReadOptions): Promise<EventPage> {
+  read(options: ReadOptions): Promise<LogPage> {
     return this.#log.read(options)
   }
 

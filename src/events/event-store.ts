@@ -56,7 +56,7 @@ export type ReadOptions = EventFilter & {
  * the range is exhausted. One call scans a bounded part of the log, so a page may be short, or empty, without being the
  * last.
  */
-export type EventPage = { readonly events: readonly StoredEvent[]; readonly scannedTo: number | undefined }
+export type LogPage = { readonly events: readonly StoredEvent[]; readonly scannedTo: number | undefined }
 
 /**
  * The events of one conversation. Timestamps never decrease within a log, and an event's id contains its millisecond.
@@ -78,7 +78,7 @@ export interface StoredLog {
   /** The writer's lease on this log, to be passed to each append. */
   readonly epoch: number
   append(drafts: readonly EventDraft[], options?: AppendOptions): Promise<AppendOutcome>
-  read(options: ReadOptions): Promise<EventPage>
+  read(options: ReadOptions): Promise<LogPage>
   /** Returns the event with this id, or undefined. */
   find(eventId: string): Promise<StoredEvent | undefined>
   count(filter?: EventFilter): Promise<number>

@@ -2,7 +2,7 @@
  * Pages through a log: the only place that derives the next page from a page. Does not follow live events;
  * `event-feed.ts` does.
  */
-import type { EventPage, ReadOptions, StoredLog } from './event-store.ts'
+import type { LogPage, ReadOptions, StoredLog } from './event-store.ts'
 
 /**
  * Yields all pages of a range, in order; `limit` and `maxBytes` apply to a page, and a page can be empty. It yields
@@ -13,7 +13,7 @@ export async function* readPages(
   log: Pick<StoredLog, 'read'>,
   options: ReadOptions,
   signal?: AbortSignal,
-): AsyncGenerator<EventPage, void, void> {
+): AsyncGenerator<LogPage, void, void> {
   const from = options.order === 'desc' ? 'beforeSeq' : 'afterSeq'
   for (let rest = options; ;) {
     signal?.throwIfAborted()

@@ -4,7 +4,7 @@
  */
 import { constants } from 'node:os'
 import type { Launch, ShellLauncher } from '../sandbox/launch.ts'
-import type { CommandOptions, CommandResult, Shell, Shells } from '../shell/shell.ts'
+import type { CommandOptions, ShellResult, Shell, Shells } from '../shell/shell.ts'
 import type { Cgroup, CgroupEvents } from './cgroup.ts'
 import type { CgroupFactory } from './cgroup-factory.ts'
 import { DiskQuota } from './disk-quota.ts'
@@ -207,7 +207,7 @@ export class ConversationLimits {
     }
   }
 
-  async #run(shell: Shell, command: string, options: CommandOptions): Promise<CommandResult> {
+  async #run(shell: Shell, command: string, options: CommandOptions): Promise<ShellResult> {
     await this.quota?.lookBefore()
     using running = this.#running.add(options.signal)
     const onStart = (pid: number | undefined) => {
@@ -224,7 +224,7 @@ export class ConversationLimits {
     return this.#withDisk(told)
   }
 
-  #withDisk(result: CommandResult): CommandResult {
+  #withDisk(result: ShellResult): ShellResult {
     if (!this.quota?.isOver) return result
     const state = this.quota.tell({ withNames: true })
     // The kernel ended a command that wrote a file as large as the limit, and nothing else reports it.

@@ -1,5 +1,5 @@
 /** The running commands of one conversation, and the limit messages for each of them or the next one. */
-import type { CommandResult } from '../shell/shell.ts'
+import type { ShellResult } from '../shell/shell.ts'
 import type { CgroupEvents } from './cgroup.ts'
 import type { Exceeded, LimitValues } from '../shell/limit-values.ts'
 import { tellBytes } from '../shell/limit-values.ts'
@@ -12,7 +12,7 @@ export type RunningCommand = {
   /** Call it when the command begins. */
   readonly begin: () => void
   /** Call it once, with its result: it does not run any more. */
-  readonly finish: (result: CommandResult) => CommandResult
+  readonly finish: (result: ShellResult) => ShellResult
   readonly [Symbol.dispose]: () => void
 }
 
@@ -85,7 +85,7 @@ export class RunningCommands {
     return writers.length > 0
   }
 
-  #tell(running: Running, result: CommandResult): CommandResult {
+  #tell(running: Running, result: ShellResult): ShellResult {
     this.#running.delete(running)
     const met = this.#eventsSince(running.before)
     const [first] = met

@@ -7,7 +7,7 @@ import type { Report } from './bash-report.ts'
 import { FLOODED, notStarted, tellEnd, tellEndBetween, tellLostCwd, toCommandResult } from './command-result.ts'
 import { endMarkedProcesses } from './processes/marked-processes.ts'
 import { SessionState } from './session-state.ts'
-import type { CommandOptions, CommandResult, OutputFilter, OutputFiles, SessionFacts, Shell } from './shell.ts'
+import type { CommandOptions, ShellResult, OutputFilter, OutputFiles, SessionFacts, Shell } from './shell.ts'
 import { ShellFiles, type OutputPipes } from './shell-files.ts'
 import { LAST_CHECK_MS, type ShellLimits } from './shell-limits.ts'
 import { BashStarter } from './bash-starter.ts'
@@ -83,7 +83,7 @@ export class BashSession implements Shell {
     return this.#closing
   }
 
-  async run(command: string, options: CommandOptions): Promise<CommandResult> {
+  async run(command: string, options: CommandOptions): Promise<ShellResult> {
     if (this.#isClosed) throw new Error(`Shell session ${this.id} is closed.`)
     this.#commands++
     const turn = this.#turns.take({ signal: options.signal })
@@ -168,7 +168,7 @@ export class BashSession implements Shell {
     this.#cwd = this.#options.workdir
   }
 
-  async #runInTurn(command: string, options: CommandOptions): Promise<CommandResult> {
+  async #runInTurn(command: string, options: CommandOptions): Promise<ShellResult> {
     if (options.signal.aborted || this.#endedBy) return notStarted(this.#cwd)
     clearTimeout(this.#idleTimer)
     this.#isRunning = true
@@ -180,7 +180,7 @@ export class BashSession implements Shell {
     }
   }
 
-  async #runNow(command: string, options: CommandOptions): Promise<CommandResult> {
+  async #runNow(command: string, options: CommandOptions): Promise<ShellResult> {
     const startedAt = performance.now()
     const bash = await this.#start()
     const pipes = await this.#files.openPipes()

@@ -2,7 +2,7 @@
 import { constants } from 'node:os'
 import type { FinishedCommand } from './bash-command.ts'
 import type { BashExit } from './bash-process.ts'
-import type { CommandResult } from './shell.ts'
+import type { ShellResult } from './shell.ts'
 
 export type Circumstances = {
   readonly exit: BashExit | undefined
@@ -18,7 +18,7 @@ export type Circumstances = {
 export function toCommandResult(
   finished: FinishedCommand,
   circumstances: Circumstances,
-): Omit<CommandResult, 'left' | 'outputsHeld'> {
+): Omit<ShellResult, 'left' | 'outputsHeld'> {
   const { report, stopped, stdout, stderr } = finished
   const { exit, cwd, durationMs, wasEnded, notes } = circumstances
   const backgroundHostPid = report?.isNewAndRunning ? circumstances.hostPidOf(report.lastBackgroundPid) : undefined
@@ -43,7 +43,7 @@ export function toCommandResult(
 }
 
 /** The result of a command that was aborted, or whose session ended, before it could start. */
-export function notStarted(cwd: string): CommandResult {
+export function notStarted(cwd: string): ShellResult {
   const nothing = { exitCode: null, stdout: '', stderr: '', durationMs: 0, timedOut: false, flooded: false }
   const outputBytes = { stdout: 0, stderr: 0 }
   return {

@@ -8,7 +8,7 @@ import type { ShellProcess } from './processes/shell-processes.ts'
  * `stdout` and `stderr` are bounded: head and tail are kept, `truncated` says so, and the complete output is in
  * `fullOutputPath`.
  */
-export type CommandResult = {
+export type ShellResult = {
   readonly exitCode: number | null
   readonly stdout: string
   readonly stderr: string
@@ -98,7 +98,7 @@ export interface OutputFilter {
 export interface Shell extends AsyncDisposable {
   readonly id: string
   readonly cwd: string
-  run(command: string, options: CommandOptions): Promise<CommandResult>
+  run(command: string, options: CommandOptions): Promise<ShellResult>
   /** Kills what runs and starts a new shell in the workdir, without the previous exports and functions. */
   restart(): Promise<void>
   close(): Promise<void>

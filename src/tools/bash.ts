@@ -1,7 +1,7 @@
 /** The `Bash` tool: a model's commands in a shell session that persists between them. */
 import { z } from 'zod'
 import { Problem } from '../contract/problem.ts'
-import type { CommandResult, Shells } from '../shell/shell.ts'
+import type { ShellResult, Shells } from '../shell/shell.ts'
 import type { BackgroundShells } from './background/background-shells.ts'
 import type { Tool, ToolContext, ToolOutcome } from './tool.ts'
 
@@ -101,7 +101,7 @@ async function runCommand(
  * A non-zero exit code is not an error: it is a result of the command (`grep` found nothing, a test failed), and the
  * model reads it in the output. An error means that the command did not finish by itself.
  */
-function toOutcome(result: CommandResult, input: BashInput, cwdBefore: string): ToolOutcome {
+function toOutcome(result: ShellResult, input: BashInput, cwdBefore: string): ToolOutcome {
   const error = errorOf(result, input.timeout)
   const moved = result.cwd === cwdBefore ? undefined : `The shell is now in ${result.cwd}.`
   const note = [result.note, moved].filter((sentence) => sentence !== undefined).join(' ')
@@ -122,7 +122,7 @@ function toOutcome(result: CommandResult, input: BashInput, cwdBefore: string): 
   }
 }
 
-function errorOf(result: CommandResult, timeout: number): ToolOutcome['error'] {
+function errorOf(result: ShellResult, timeout: number): ToolOutcome['error'] {
   if (result.exceeded) return { type: 'resource_limit', message: result.exceeded.message }
   if (result.timedOut) return { type: 'timeout', message: `The command was ended after ${timeout} s.` }
   if (result.interrupted) return { type: 'interrupted', message: 'The command was interrupted.' }

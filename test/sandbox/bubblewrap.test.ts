@@ -20,7 +20,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { findBubblewrap } from '../../src/sandbox/find-launcher.ts'
 import { shellEnvironment } from '../../src/shell/shell-environment.ts'
-import type { CommandResult, Shells } from '../../src/shell/shell.ts'
+import type { ShellResult, Shells } from '../../src/shell/shell.ts'
 import { BashShells } from '../../src/shell/shells.ts'
 import { runAsNobody } from '../support/unprivileged.ts'
 import { requireWall } from '../support/wall.ts'
@@ -68,7 +68,7 @@ async function setPlace({ under = tmpdir() } = {}) {
       launcher: await requireWall(whole),
     })
     opened.push(shells)
-    const run = (command: string): Promise<CommandResult> => runIn(shells.get('agent'), command)
+    const run = (command: string): Promise<ShellResult> => runIn(shells.get('agent'), command)
     return { id, session, shells, run, workdir: workdir ?? join(workdirBase, id) }
   }
   return { root, dataDir, workdirBase, home, keyFile, secrets, whole, open }

@@ -20,7 +20,7 @@ import { findProgram } from '../../src/sandbox/find-launcher.ts'
 import type { SandboxPlan } from '../../src/sandbox/mounts.ts'
 import { numberOf, type Syscall } from '../../src/sandbox/seccomp-syscalls.ts'
 import { shellEnvironment } from '../../src/shell/shell-environment.ts'
-import type { CommandResult } from '../../src/shell/shell.ts'
+import type { ShellResult } from '../../src/shell/shell.ts'
 import { BashShells } from '../../src/shell/shells.ts'
 import { requireWall } from '../support/wall.ts'
 import { runIn } from '../shell/shell-fixture.ts'
@@ -53,7 +53,7 @@ async function setHost() {
       launcher,
     })
     onTestFinished(() => shells.close())
-    return (command: string, session = 'agent'): Promise<CommandResult> => runIn(shells.get(session), command)
+    return (command: string, session = 'agent'): Promise<ShellResult> => runIn(shells.get(session), command)
   }
 
   /** A program in the place of bwrap, that does something first: at the worst moment, as the check is over. */

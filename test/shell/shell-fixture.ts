@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { inject, onTestFinished } from 'vitest'
 import { hostLauncher } from '../../src/sandbox/host-launcher.ts'
 import { findProcess } from '../../src/shell/processes/process-table.ts'
-import type { CommandOptions, CommandResult, Shell, Shells } from '../../src/shell/shell.ts'
+import type { CommandOptions, ShellResult, Shell, Shells } from '../../src/shell/shell.ts'
 import { markedProcesses } from '../support/marked.ts'
 import { requireWall } from '../support/wall.ts'
 import { shellEnvironment } from '../../src/shell/shell-environment.ts'
@@ -32,7 +32,7 @@ export type Fixture = {
   readonly workdir: string
   readonly outputDir: string
   /** Runs in `shell`. */
-  readonly run: (command: string, options?: Partial<CommandOptions>) => Promise<CommandResult>
+  readonly run: (command: string, options?: Partial<CommandOptions>) => Promise<ShellResult>
   /** The same conversation's shells after the server was started again. */
   readonly reopen: () => Shells
   /** Of a pid as the shells of that session count. */
@@ -70,7 +70,7 @@ export async function openShells(overrides: Partial<ShellsOptions> = {}): Promis
   return { shells, shell, conversationId, workdir, outputDir, run, reopen, isRunning }
 }
 
-export function runIn(shell: Shell, command: string, options: Partial<CommandOptions> = {}): Promise<CommandResult> {
+export function runIn(shell: Shell, command: string, options: Partial<CommandOptions> = {}): Promise<ShellResult> {
   return shell.run(command, { timeout: PATIENCE_S, signal: new AbortController().signal, ...options })
 }
 

@@ -6,7 +6,7 @@ import { ResourceLimits } from '../limits/resource-limits.ts'
 import { NetworkPolicy } from '../network.ts'
 import { Runnable, TaskProgress, TaskResult, TaskStatus } from '../task.ts'
 import { Sandbox } from '../sandbox.ts'
-import { byEnvironment, byUser, Envelope, InRun, Keyed } from './envelope.ts'
+import { byEnvironment, byUser, Envelope, InRun, KeyFields } from './envelope.ts'
 import { Status } from './status.ts'
 
 export const SystemInit = Envelope.extend({
@@ -36,7 +36,7 @@ export const UserMessage = Envelope.extend({
   run: z.boolean().describe('Whether it requested a run. A run does not end before it has read such a message.'),
   sender: z.string().optional(),
   task_id: z.uuid().optional().describe('The task that it starts.'),
-  ...Keyed,
+  ...KeyFields,
 }).meta({ id: 'UserMessage' })
 
 export const StatusUpdate = Envelope.extend({
@@ -103,7 +103,7 @@ export const TaskUpdate = Envelope.extend({
   progress: TaskProgress.optional().describe('While it runs, if it can be measured.'),
   result: TaskResult.optional().describe('In the last update, if there is a result.'),
   message: z.string().optional().describe('Reason of the outcome, if needed.'),
-  ...Keyed,
+  ...KeyFields,
 }).meta({ id: 'TaskUpdate' })
 
 export const ForkedFrom = Envelope.extend({
@@ -123,5 +123,5 @@ export const ClientEvent = Envelope.extend({
   type: z.literal('ClientEvent'),
   name: z.string(),
   data: z.unknown().optional().describe('Any JSON, unchanged.'),
-  ...Keyed,
+  ...KeyFields,
 }).meta({ id: 'ClientEvent' })

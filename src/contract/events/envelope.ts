@@ -16,7 +16,7 @@ export const Envelope = z.object({
 
 export const InRun = { run_id: z.uuid().optional() }
 /** The idempotency key of the request. */
-export const Keyed = {
+export const KeyFields = {
   idempotency_key: z.string().optional(),
   body_hash: z.string().optional().describe('Hash of the request body.'),
 }

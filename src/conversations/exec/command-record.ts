@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { CommandOutcome, CommandStarted, KilledBy } from '../../contract/command.ts'
 import { Command } from '../../contract/command.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
-import type { CommandResult } from '../../shell/shell.ts'
+import type { ShellResult } from '../../shell/shell.ts'
 
 export const CommandRecord = Command.omit({ id: true }).extend({
   command_id: Command.shape.id,
@@ -16,13 +16,13 @@ export const CommandRecord = Command.omit({ id: true }).extend({
 export type CommandRecord = z.infer<typeof CommandRecord>
 
 /** Returns why the server ended a command; undefined if it ended by itself. */
-function killerOf({ timedOut, flooded, interrupted }: CommandResult): KilledBy | undefined {
+function killerOf({ timedOut, flooded, interrupted }: ShellResult): KilledBy | undefined {
   if (timedOut) return 'timeout'
   if (flooded) return 'output_limit'
   return interrupted ? 'request' : undefined
 }
 
-export function endedRecord(record: CommandRecord, result: CommandResult, redact: (text: string) => string) {
+export function endedRecord(record: CommandRecord, result: ShellResult, redact: (text: string) => string) {
   const killed_by = killerOf(result)
   return {
     ...record,

@@ -6,7 +6,7 @@ import type { TransientDraft } from '../../contract/events/transient-event.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import { commandMark, endMarkedCommand, endTrees } from '../../shell/processes/marked-processes.ts'
 import { isAlive, type ProcessEntry } from '../../shell/processes/process-table.ts'
-import type { CommandResult, OutputFiles, Shell, Shells } from '../../shell/shell.ts'
+import type { ShellResult, OutputFiles, Shell, Shells } from '../../shell/shell.ts'
 import type { CommandRecord } from './command-record.ts'
 import { endedRecord, eventOf, failedRecord } from './command-record.ts'
 import type { CommandRecords } from './command-records.ts'
@@ -149,7 +149,7 @@ export class CommandRunner {
   }
 }
 
-function withDropped(result: CommandResult, limit: number): CommandResult {
+function withDropped(result: ShellResult, limit: number): ShellResult {
   if (result.outputBytes.stdout <= limit && result.outputBytes.stderr <= limit) return result
   const note = [result.note, `Only the first ${limit} bytes of each output stream are kept.`].filter(Boolean).join(' ')
   return { ...result, truncated: true, note }

@@ -1,6 +1,6 @@
 /** Reads the backlog of the firehose: its index has the order, the logs have the events. */
 import { Problem } from '../../contract/problem.ts'
-import type { EventPage, LogViews, ReadOptions, StoredEvent } from '../event-store.ts'
+import type { LogPage, LogViews, ReadOptions, StoredEvent } from '../event-store.ts'
 import type { FirehoseIndex, IndexRecord } from './firehose-index.ts'
 import type { FirehoseEvent } from './firehose-record.ts'
 import { firehoseEvent } from './firehose-record.ts'
@@ -21,7 +21,7 @@ type Part = { readonly events: ReadonlyMap<number, StoredEvent>; readonly scanne
 const DEFAULT_BYTES = 16 * 1024 * 1024
 
 /** Returns a page as a log would. Skips events of conversations that are deleted or unreadable. */
-export async function readBacklog(backlog: Backlog, options: ReadOptions): Promise<EventPage> {
+export async function readBacklog(backlog: Backlog, options: ReadOptions): Promise<LogPage> {
   const { afterSeq = 0, beforeSeq = Infinity, limit } = options
   const last = Math.min(beforeSeq - 1, backlog.head)
   const records = ascending(await backlog.index.read(afterSeq + 1, Math.min(limit, last - afterSeq)))
@@ -75,7 +75,7 @@ async function readParts(
   return parts
 }
 
-async function readOne({ store, onFault }: Backlog, id: string, options: ReadOptions): Promise<EventPage> {
+async function readOne({ store, onFault }: Backlog, id: string, options: ReadOptions): Promise<LogPage> {
   for (let tries = 1; ; tries++) {
     try {
       await using view = await store.view(id)
@@ -93,7 +93,7 @@ async function readOne({ store, onFault }: Backlog, id: string, options: ReadOpt
   }
 }
 
-const NOTHING: EventPage = { events: [], scannedTo: undefined }
+const NOTHING: LogPage = { events: [], scannedTo: undefined }
 const MAX_TRIES = 3
 
 const cannotAdvance = (position: number) =>

@@ -7,7 +7,7 @@ import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { completeUtf8Length } from '../../lib/text/utf8-border.ts'
 import { commandMark } from '../../shell/processes/marked-processes.ts'
-import type { CommandResult, OutputFiles, Shells } from '../../shell/shell.ts'
+import type { ShellResult, OutputFiles, Shells } from '../../shell/shell.ts'
 import { BACKGROUND_DIRECTORY } from '../../shell/output/background-output.ts'
 
 /** Commands that may run at the same time. */
@@ -135,7 +135,7 @@ export class BackgroundShells {
 }
 
 /** Never rejects. */
-async function follow(background: Background, result: Promise<CommandResult>): Promise<void> {
+async function follow(background: Background, result: Promise<ShellResult>): Promise<void> {
   try {
     background.end = endOf(await result)
   } catch (error) {
@@ -152,7 +152,7 @@ const outputsOf = (files: Readonly<Record<StreamName, string>>): OutputFiles => 
   onClosed: () => {},
 })
 
-function endOf({ exitCode, interrupted, note }: CommandResult): BackgroundEnd {
+function endOf({ exitCode, interrupted, note }: ShellResult): BackgroundEnd {
   if (interrupted) return { status: 'killed' }
   return exitCode === null
     ? { status: 'failed', why: note ?? 'The command was not started.' }

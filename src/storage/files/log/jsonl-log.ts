@@ -8,7 +8,7 @@ import type {
   AppendOptions,
   AppendOutcome,
   EventFilter,
-  EventPage,
+  LogPage,
   ReadOptions,
   StoredEvent,
   StoredLog,
@@ -87,7 +87,7 @@ export class JsonlLog implements StoredLog {
     })
   }
 
-  async read(options: ReadOptions): Promise<EventPage> {
+  async read(options: ReadOptions): Promise<LogPage> {
     return await readPage(this.#snapshot(), options)
   }
 

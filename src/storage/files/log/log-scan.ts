@@ -4,7 +4,7 @@ import { uuid7Time } from '../../../lib/uuid7.ts'
 import type { EventHeader } from '../../../events/event-header.ts'
 import type { LineGlance } from './event-line.ts'
 import { damagedAt, endsWhole, glance, matchTypes, readHeader, storedFromLine } from './event-line.ts'
-import type { EventFilter, EventPage, ReadOptions, StoredEvent } from '../../../events/event-store.ts'
+import type { EventFilter, LogPage, ReadOptions, StoredEvent } from '../../../events/event-store.ts'
 import { blocksBackward, blocksForward } from './line-blocks.ts'
 import type { Block, Source } from './line-blocks.ts'
 import type { SeqIndex } from './seq-index.ts'
@@ -24,7 +24,7 @@ export type Snapshot = {
  */
 const MAX_READ_BYTES = 16 * 1024 * 1024
 
-export async function readPage(log: Snapshot, options: ReadOptions): Promise<EventPage> {
+export async function readPage(log: Snapshot, options: ReadOptions): Promise<LogPage> {
   const { afterSeq = 0, beforeSeq = Infinity, order = 'asc', limit, maxBytes = MAX_READ_BYTES, ...filter } = options
   const range = { first: afterSeq + 1, last: Math.min(beforeSeq - 1, log.head), order, ...timesOf(filter) }
   const matches = createMatch(filter)
