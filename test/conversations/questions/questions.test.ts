@@ -81,7 +81,7 @@ test('as many questions as a turn can have are asked, listed over a crash, and c
   expect(only(events, 'ToolResult')).toHaveLength(128)
 })
 
-test('a snapshot of the state has the questions; one of an earlier version has none', async () => {
+test('a snapshot of the state has the questions; one that an earlier version wrote is not used', async () => {
   await using scene = await setScene([{ calls: [askCall()] }, DONE])
   const { state } = await ask(scene)
   const storage = await openStorage(scene.bench.dataDir)
@@ -89,7 +89,7 @@ test('a snapshot of the state has the questions; one of an earlier version has n
   expect((await readSnapshot(storage, scene.id))?.questions).toEqual(state.questions)
   const { questions: _, ...earlier } = state
   await storage.conversation(scene.id).writeSnapshot({ format: 1, ...earlier })
-  expect((await readSnapshot(storage, scene.id))?.questions).toEqual([])
+  expect(await readSnapshot(storage, scene.id)).toBeUndefined()
 })
 
 test('any tool can ask: the answer is the result of its call, and the tool does not run', async () => {
