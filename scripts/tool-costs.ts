@@ -26,6 +26,7 @@ export const UNUSED_DEPS: ToolDeps = {
   stateDirectory: '/nonexistent',
   search: { openJail: unused, ripgrep: unused },
   web: { fetch: createSafeFetch({ allow: [] }), refusal: unused },
+  project: { accessOfSkill: unused, accessOfCommand: unused, useSkill: unused, useCommand: unused },
   searchEngine: createTavily('key'),
   lastOutput: unused,
   limitsOf: () => undefined,

@@ -103,7 +103,7 @@ export function createHistory(render: RenderOutput): History {
           if (event.cwd !== event.from_cwd) push({ role: 'user', content: [{ type: 'text', text: tellMove(event) }] })
           return
         case 'UserMessage':
-          return push({ role: 'user', content: sayable(event.content) })
+          return push({ role: 'user', content: sayable(withCommand(event)) })
         case 'AssistantMessage':
           if (event.tool_use_ids.length) turn = openTurn(event)
           // A message without text or calls contains nothing, and providers refuse it.
@@ -129,6 +129,11 @@ export function createHistory(render: RenderOutput): History {
 }
 
 const CONTINUE: ModelMessage = { role: 'user', content: [{ type: 'text', text: 'Continue.' }] }
+
+/** The text of a slash command replaces the words that called it. */
+function withCommand({ content, slash_command: command }: EventOf<'UserMessage'>): readonly UserPart[] {
+  return command ? [{ type: 'text', text: command.text }, ...content.slice(1)] : content
+}
 
 /** Providers refuse text that is only white space; older servers accepted such messages. */
 function sayable(content: readonly UserPart[]): readonly UserPart[] {

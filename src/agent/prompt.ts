@@ -5,13 +5,22 @@ export type PromptParts = {
   readonly tools: readonly string[]
   /** Replaces the server's own text. */
   readonly base?: string
+  /** From files of the project and of the operator. */
+  readonly project?: readonly string[]
   readonly extensions: readonly string[]
   readonly microagents: readonly string[]
 }
 
 /** Depends only on its arguments, not on the time or the machine: providers' caches rely on that. */
-export function buildSystemPrompt({ workdir, tools, base, extensions, microagents }: PromptParts): string {
-  return [base ?? ownPrompt(workdir, tools), ...extensions, ...microagents].join('\n\n')
+export function buildSystemPrompt({
+  workdir,
+  tools,
+  base,
+  project = [],
+  extensions,
+  microagents,
+}: PromptParts): string {
+  return [base ?? ownPrompt(workdir, tools), ...project, ...extensions, ...microagents].join('\n\n')
 }
 
 function ownPrompt(workdir: string, tools: readonly string[]): string {

@@ -14,7 +14,7 @@ import { readLlmKey, readMasterKeys, readWebSearch } from './keys.ts'
 import { readLimits } from './limits.ts'
 import type { NetworkSettings } from './network.ts'
 import { readCallbackAllow, readLlmAllow, readNetwork, readOrigins, readPrivateRules, readProxies } from './network.ts'
-import { defaultDataDir, readPaths, readReadable, readWorkdirBase } from './paths.ts'
+import { defaultDataDir, readPath, readPaths, readReadable, readWorkdirBase } from './paths.ts'
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
 const LOG_LEVEL_NAMES = Object.keys(LOG_LEVELS) as LogLevel[]
@@ -34,6 +34,8 @@ export type Config = {
   readonly dataDir: string
   readonly workdirBase: string
   readonly workdirRoots: readonly string[]
+  /** Settings for conversations that ask for the source `user`; undefined: there are none. */
+  readonly userSettingsDir: string | undefined
   /** What sandboxed shells see in addition to system files; undefined: everything that is not hidden. */
   readonly sandboxReadable: readonly string[] | undefined
   readonly isolation: Isolation
@@ -93,6 +95,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     dataDir,
     workdirBase: readWorkdirBase(read('OPENHANDS_WORKDIR_BASE'), dataDir),
     workdirRoots: readPaths('OPENHANDS_WORKDIR_ROOTS', read),
+    userSettingsDir: readPath('OPENHANDS_USER_SETTINGS_DIR', read),
     sandboxReadable: readReadable(read),
     isolation: checked('OPENHANDS_ISOLATION', z.enum(ISOLATIONS), read),
     limits: readLimits(read),

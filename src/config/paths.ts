@@ -21,6 +21,13 @@ export function readPaths(name: Name, read: Read): string[] {
   return paths.map((path) => resolve(path))
 }
 
+/** Undefined if it is not set. */
+export function readPath(name: Name, read: Read): string | undefined {
+  const path = read(name)
+  if (path !== undefined && !isAbsolute(path)) throw new ConfigError(`${name}: ${path} is not an absolute path.`)
+  return path === undefined ? undefined : resolve(path)
+}
+
 export function readReadable(read: Read): string[] | undefined {
   const paths = readPaths('OPENHANDS_SANDBOX_READABLE', read)
   if (paths.includes('/'))

@@ -30,6 +30,10 @@ export const VARIABLES = {
     about:
       'Directories, separated by colons, that an absolute workdir must be inside. Default: any directory is accepted.',
   },
+  OPENHANDS_USER_SETTINGS_DIR: {
+    about:
+      'Directory with settings, instructions, skills and slash commands for conversations with the setting source `user`; it is trusted. Default: none.',
+  },
   OPENHANDS_SECRET_KEY: { about: 'Encrypts secrets at rest. Default: derived from the master key.', secret: true },
   OPENHANDS_ISOLATION: {
     about: 'How commands are isolated: `bubblewrap`, required; `auto`, bubblewrap where it works; or `none`.',

@@ -1,6 +1,7 @@
 /** The description of a conversation's agent. */
 import { z } from 'zod'
 import { ResourceLimits } from './limits/resource-limits.ts'
+import { ProjectSettings } from './project/project-settings.ts'
 import { NetworkPolicy } from './network.ts'
 
 export const AgentInfo = z
@@ -26,6 +27,7 @@ export const AgentInfo = z
       max_seconds_per_run: z.number().optional(),
     }),
     resource_limits: ResourceLimits,
+    project_settings: ProjectSettings.optional().describe('Absent if the conversation has no setting_sources.'),
   })
   .meta({ id: 'AgentInfo' })
 export type AgentInfo = z.infer<typeof AgentInfo>

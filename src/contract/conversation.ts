@@ -5,6 +5,7 @@ import { DroppedCredential, LlmConfig, LlmConfigInput } from './llm-config.ts'
 import { UsageByModel, UserInput } from './message.ts'
 import { PageLimit } from './page.ts'
 import { RequestedLimits } from './limits/resource-limits.ts'
+import { ProjectSource } from './project/project-settings.ts'
 import { PermissionMode, PermissionModeInput, PermissionRules, RuleTexts } from './permission.ts'
 import { NetworkPolicy } from './network.ts'
 import { ToolConfig } from './limits/tool-config.ts'
@@ -79,6 +80,17 @@ export const CreateConversation = z
     network: NetworkPolicy.optional().describe(
       'Hosts that commands may reach. Default: OPENHANDS_NETWORK of the server.',
     ),
+    setting_sources: z
+      .array(ProjectSource)
+      .max(10)
+      .optional()
+      .describe('Where settings, instructions, skills and slash commands are loaded from. Default: nothing is loaded.'),
+    trust_project: z
+      .boolean()
+      .optional()
+      .describe(
+        'Whether files of the workdir may give rights: `allow` rules, a mode and `allowed-tools`. Rules that deny or ask always hold. Default: false.',
+      ),
   })
   .meta({
     id: 'CreateConversation',
@@ -97,7 +109,7 @@ export const CreateConversation = z
 export type CreateConversation = z.infer<typeof CreateConversation>
 
 /** Fields of `POST /conversations` that the agreed API has but this version does not support: refused by name. */
-export const LATER_FIELDS: ReadonlySet<string> = new Set(['hooks', 'agents', 'mcp', 'setting_sources'])
+export const LATER_FIELDS: ReadonlySet<string> = new Set(['hooks', 'agents', 'mcp'])
 
 export const ForkConversation = z
   .strictObject({

@@ -64,6 +64,13 @@ export const PermissionRules = z
   })
 export type PermissionRules = z.infer<typeof PermissionRules>
 
+export const PermissionRulesView = PermissionRules.extend({
+  project: PermissionRules.optional().describe(
+    'Further rules, from the project settings of the conversation. They cannot be changed or removed.',
+  ),
+}).meta({ id: 'PermissionRulesView' })
+export type PermissionRulesView = z.infer<typeof PermissionRulesView>
+
 const Behavior = z.enum(['allow', 'deny'])
 type Behavior = z.infer<typeof Behavior>
 

@@ -35,6 +35,8 @@ import { ConversationProcesses } from './exec/conversation-processes.ts'
 import { ConversationShells } from './exec/conversation-shells.ts'
 import { ConversationFiles } from './files/files.ts'
 import { ConversationNetwork } from './network.ts'
+import { ConversationProject } from './project/conversation-project.ts'
+import { PostedCommands } from './project/posted-commands.ts'
 import { MetricsRecorder } from './runs/metrics-recorder.ts'
 import { createAskUser } from './questions/ask-user.ts'
 import { Questions } from './questions/questions.ts'
@@ -69,7 +71,8 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   const accessOf: GateOptions['accessOf'] = (call) => toolCalls.accessOf(call)
   const gate = new PermissionGate({ workdir: base.workdir, homes, accessOf })
   const execution = buildExecution(deps, base, source, gate)
-  const toolCalls = buildToolCalls(deps, base, redactor, execution)
+  const project = buildProject(deps, base, gate, execution)
+  const toolCalls = buildToolCalls(deps, base, redactor, { ...execution, project })
   const recorder = new MetricsRecorder(deps.metrics, state.current)
   const actor = new ConversationActor({
     log,
@@ -90,6 +93,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   if (state.current.settings.visualize) logEvents(log, logger)
   const { commands, processes, shells, network } = execution
   const parts = { log, state, redact, actor }
+  const postedCommands = new PostedCommands({ project, state, gate, redact: redactor.redactInSlices })
   return new Conversation(
     deps,
     {
@@ -104,7 +108,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       network: new NetworkApprovals(network, actor),
       clientEvents: new ClientEvents(parts),
     },
-    { actor, state, toolCalls, secrets, network, shells, deliveries: base.deliveries, redactor },
+    { actor, state, toolCalls, secrets, network, shells, postedCommands, deliveries: base.deliveries, redactor },
   )
 }
 
@@ -207,11 +211,22 @@ function buildExecution(
   return { network, shells, commands, processes }
 }
 
+function buildProject(
+  { workspace }: ConversationDeps,
+  { directory: stateDirectory, state, workdir }: Base,
+  gate: PermissionGate,
+  { shells }: Pick<BuiltExecution, 'shells'>,
+): ConversationProject {
+  const { userSettings } = workspace
+  const forbidden = () => workspace.fileRules({ stateDirectory, workdir }).forbidden
+  return new ConversationProject({ state, gate, shells, workdir, userSettings, forbidden })
+}
+
 function buildToolCalls(
   deps: ConversationDeps,
   { id, own, directory, logger, log, state, limits, workdir }: Base,
   redactor: Redactor,
-  { shells, network }: Pick<BuiltExecution, 'shells' | 'network'>,
+  { shells, network, project }: Pick<BuiltExecution, 'shells' | 'network'> & { readonly project: ConversationProject },
 ): ToolCalls {
   const ask = createAskUser({ log, runId: () => state.current.run?.id, redact: redactor.redact })
   return createToolCalls({
@@ -222,6 +237,7 @@ function buildToolCalls(
         fork: (sessionId, forkId) => shells.current().fork(sessionId, forkId),
         endFork: (forkId) => shells.current().endFork(forkId),
       },
+      project,
       webRefusal: (url, signal) => network.refusal(url, signal),
       stateDirectory: directory,
       workdir,

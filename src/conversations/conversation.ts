@@ -31,6 +31,7 @@ import type { Idempotency, PostedKey } from './idempotency/idempotency.ts'
 import { answerTo } from './idempotency/idempotency.ts'
 import { postOnce } from './idempotency/posted-keys.ts'
 import type { ConversationNetwork } from './network.ts'
+import type { PostedCommand, PostedCommands } from './project/posted-commands.ts'
 import type { Questions } from './questions/questions.ts'
 import { waitForRun } from './runs/wait-for-run.ts'
 import type { LiveState } from './state/live-state.ts'
@@ -70,6 +71,7 @@ export type InnerParts = {
   readonly toolCalls: ToolCalls
   readonly secrets: ConversationSecrets
   readonly network: ConversationNetwork
+  readonly postedCommands: PostedCommands
   readonly shells: ConversationShells
   readonly deliveries: CallbackSet
   readonly redactor: Redactor
@@ -156,14 +158,24 @@ export class Conversation {
   }
 
   /** Idempotent: the same key and body within a day returns the earlier response, and the message is posted once. */
-  post({ message, run }: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
+  post(posted: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
+    const content = partsOf(posted.message.content)
+    return this.#inner.postedCommands.post(content, idempotency, (command) => this.#post(posted, idempotency, command))
+  }
+
+  #post(
+    { message, run }: PostMessage,
+    idempotency: Idempotency | undefined,
+    slashCommand: PostedCommand | undefined,
+  ): Promise<PostedMessage> {
     const { redact, redactInSlices } = this.#inner.redactor
     const { log } = this
     const make = async (): Promise<PostedMessage> => {
       const content = await redactLongParts(partsOf(message.content), redactInSlices)
       const sender = message.sender === undefined ? {} : { sender: redact(message.sender) }
       const ids = { begun: this.#actor.begunCalls(), newRunId: uuid7() }
-      const intent = { kind: 'message', content, ...sender, run, ...ids, now: Date.now() } as const
+      const command = slashCommand ? { slashCommand } : {}
+      const intent = { kind: 'message', content, ...sender, ...command, run, ...ids, now: Date.now() } as const
       const events = await this.#actor.apply({ ...intent, ...(idempotency && { idempotency }) })
       const posted = events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')
       // oxlint-disable-next-line typescript/no-non-null-assertion -- each message is an event

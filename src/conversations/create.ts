@@ -13,6 +13,8 @@ import { refuseSecretsIn } from './config/refuse-secrets.ts'
 import { ConversationSecrets } from './config/secrets.ts'
 import type { ParsedLlm } from './config/settings.ts'
 import { llmSecrets, newSettings, parseNewLlm, rulesIn, shownFields } from './config/settings.ts'
+import { offeredTools } from './project/offered-tools.ts'
+import { loadForConversation } from './project/load-for-conversation.ts'
 import { ruleWarning } from './config/rule-warning.ts'
 import { toolWarning } from './config/tool-warning.ts'
 import type { Conversation } from './conversation.ts'
@@ -39,7 +41,7 @@ export type Created = { readonly conversation: Conversation; readonly warnings: 
 export async function createConversation(deps: ConversationDeps, options: CreateOptions): Promise<Created> {
   const { id, request, idempotency, onChange } = options
   const own = deps.storage.conversation(id)
-  const { llm, tools } = await checkRequest(deps, request)
+  const { llm, tools: asked } = await checkRequest(deps, request)
   const kept = secretsIn(request, llm)
   const redactor = deps.createRedactor()
   const secrets = new ConversationSecrets({ redactor, kept, write: (values) => own.writeSecrets(values) })
@@ -55,13 +57,21 @@ export async function createConversation(deps: ConversationDeps, options: Create
     await Promise.allSettled([workdirMade, logMade])
     const workdir = await workdirMade
     if (request.workdir !== undefined) await enterAsGuest(guestsOf(deps), workdir, id)
-    const warnings = [...llm.warnings, ...toolWarning(llm.config, tools), ...ruleWarning(request)]
+    const project = await loadForConversation(
+      deps,
+      request,
+      { workdir, stateDirectory: own.directory },
+      redactor.redact,
+    )
+    const { tools, warnings: ofTools } = offeredTools(asked, request, project?.settings)
+    const warnings = [...llm.warnings, ...toolWarning(llm.config, tools), ...ofTools, ...ruleWarning(request)]
     const settings = newSettings({
       request,
       idempotency: idempotency && { ...keptOf(idempotency), ...(warnings.length > 0 && { warnings }) },
       llm: llm.config,
       workdir,
       tools,
+      project,
       redact: redactor.redact,
     })
     const state = { ...EMPTY_STATE, id, settings }
@@ -73,7 +83,10 @@ export async function createConversation(deps: ConversationDeps, options: Create
       redactor,
       onChange,
     })
-    await conversation.log.append(firstEvents(deps, id, request, settings, secrets.names(), redactor.redact))
+    const { redact } = redactor
+    await conversation.log.append(
+      firstEvents(deps, { id, request, settings, project, secretNames: secrets.names(), redact }),
+    )
     return { conversation, warnings }
   } catch (error) {
     await undo(deps, own, { request, conversation, workdirMade })

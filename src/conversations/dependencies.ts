@@ -72,6 +72,8 @@ export type Workspace = {
   readonly files: Pick<FilesDeps, 'io' | 'ripgrep'>
   /** Returns the file rules for tools and for clients. */
   readonly fileRules: (conversation: { stateDirectory: string; workdir: () => string }) => FileRules
+  /** The operator's directory of settings for all conversations that ask for it. */
+  readonly userSettings: string | undefined
   /** What `~` may stand for: in the shells of a conversation, and for the server. */
   readonly homesOf: (directory: string) => readonly string[]
 }

@@ -3,17 +3,25 @@ import type { CreateConversation } from '../contract/conversation.ts'
 import type { EventDraft } from '../contract/events/event.ts'
 import { partsOf } from '../contract/message.ts'
 import { buildSystemPrompt } from '../agent/prompt.ts'
+import type { LoadedProject } from '../project/load-project.ts'
+import { projectPrompt } from '../project/project-prompt.ts'
 import { redactParts } from './config/redact-parts.ts'
-import type { Settings } from './state/state.ts'
+import type { Settings } from './state/settings.ts'
 import type { ConversationDeps } from './dependencies.ts'
+
+export type NewConversation = {
+  readonly id: string
+  readonly request: CreateConversation
+  readonly settings: Settings
+  /** Redacted. */
+  readonly project: LoadedProject | undefined
+  readonly secretNames: readonly string[]
+  readonly redact: (text: string) => string
+}
 
 export function firstEvents(
   deps: ConversationDeps,
-  id: string,
-  request: CreateConversation,
-  settings: Settings,
-  secretNames: readonly string[],
-  redact: (text: string) => string,
+  { id, request, settings: { project_settings, ...settings }, project, secretNames, redact }: NewConversation,
 ): EventDraft[] {
   const { workdir, tools, microagents = [] } = settings
   // Redact only the parts of the prompt that others wrote; the server's own text has no secrets and is long.
@@ -28,11 +36,19 @@ export function firstEvents(
     options_summary: settings,
     enabled_tools: [...tools],
     enabled_providers: [settings.llm_config.custom_llm_provider ?? 'openai'],
-    mcp_servers: [],
-    system_prompt: buildSystemPrompt({ workdir, tools, ...base, extensions, microagents }),
+    mcp_servers: (project_settings?.mcp_servers ?? []).map((name) => ({ name, status: 'not_connected' })),
+    system_prompt: buildSystemPrompt({
+      workdir,
+      tools,
+      ...base,
+      ...(project && { project: projectPrompt(project, tools) }),
+      extensions,
+      microagents,
+    }),
     isolation: deps.server.isolation,
     resource_limits: deps.limits.inForce(request.limits),
     network: settings.network ?? deps.network.server.default,
+    ...(project_settings && { project_settings }),
     ...(deps.server.sandbox && { sandbox: deps.server.sandbox }),
   }
   const secrets: EventDraft = { type: 'SecretsUpdate', source: 'user', added: [...secretNames], removed: [] }

@@ -1,5 +1,5 @@
 /** The permission rules of one conversation: shown, and replaced as a whole. */
-import type { PermissionRules } from '../contract/permission.ts'
+import type { PermissionRules, PermissionRulesView } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
 import { faultsOf } from '../policy/rules/rule-set.ts'
 import { canonicalName } from '../tools/registry.ts'
@@ -23,12 +23,13 @@ export class ConversationRules {
     this.#redact = parts.redact
   }
 
-  get current(): PermissionRules {
-    return this.#state.current.settings.permission_rules ?? NO_RULES
+  get current(): PermissionRulesView {
+    const { permission_rules: rules = NO_RULES, project_settings: project } = this.#state.current.settings
+    return project ? { ...rules, project: project.permission_rules } : rules
   }
 
   /** Holds for every call that has not begun, except that a call that waits still needs its decision. */
-  async replace(given: PermissionRules): Promise<PermissionRules> {
+  async replace(given: PermissionRules): Promise<PermissionRulesView> {
     const rules = checkRules(given, this.#redact)
     await this.#actor.configure(async () => ({ changes: { permission_rules: rules } }))
     return this.current
@@ -45,7 +46,7 @@ export function checkRules(given: PermissionRules, redact: (text: string) => str
 }
 
 /** `execute_bash(rm:*)` is the rule `Bash(rm:*)`. */
-function canonicalRule(text: string): string {
+export function canonicalRule(text: string): string {
   const end = text.indexOf('(')
   const name = end < 0 ? text : text.slice(0, end)
   return `${canonicalName(name)}${end < 0 ? '' : text.slice(end)}`

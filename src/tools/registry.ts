@@ -22,6 +22,9 @@ import type { SearchAccess } from './search/search-place.ts'
 import { limitTool } from './limited-tool.ts'
 import { createTaskTracker } from './task-tracker.ts'
 import { createThink } from './think.ts'
+import type { ProjectAccess } from './project/project-access.ts'
+import { createSkill } from './project/skill.ts'
+import { createSlashCommand } from './project/slash-command.ts'
 import { createApplyPatch } from './patch/apply-patch.ts'
 import type { Tool } from './tool.ts'
 import type { SearchEngine } from './web/search-engine.ts'
@@ -37,6 +40,7 @@ export type ToolDeps = {
   /** What the conversation limits of a tool; asked for at each call. */
   readonly limitsOf: (toolName: string) => ToolLimits | undefined
   readonly search: SearchAccess
+  readonly project: ProjectAccess
   readonly web: WebAccess
   /** Undefined where there is none: then `WebSearch` cannot be offered. */
   readonly searchEngine: SearchEngine | undefined
@@ -65,6 +69,8 @@ const TOOLS = {
   BashOutput: ({ background }) => createBashOutput(background),
   KillShell: ({ background }) => createKillShell(background),
   AskUserQuestion: () => createAskUserQuestion(),
+  Skill: ({ project }) => createSkill(project),
+  SlashCommand: ({ project }) => createSlashCommand(project),
   file_read: ({ files }) => createFileRead(files),
   file_write: ({ files }) => createFileWrite(files),
   shell_exec: (deps) => createShellExec(deps),
@@ -88,7 +94,7 @@ export const PRESETS: Readonly<Record<ToolPreset, readonly ToolName[]>> = {
   minimal: ['Bash', 'Read', 'Write'],
   claude: [
     ...(['Bash', 'BashOutput', 'KillShell', 'Read', 'Write', 'Edit', 'MultiEdit'] as const),
-    ...(['Glob', 'Grep', 'WebFetch', 'WebSearch', 'AskUserQuestion'] as const),
+    ...(['Glob', 'Grep', 'WebFetch', 'WebSearch', 'AskUserQuestion', 'Skill', 'SlashCommand'] as const),
   ],
   openhands: ['Bash', 'FileEditor', 'TaskTracker', 'Finish', 'Think'],
 }

@@ -148,6 +148,7 @@ export async function setBench({
           files: { io: new Queue({ limit: 8 }), ripgrep: () => undefined },
           fileRules: () => ({ forbidden: [dataDir], permitted: [workdirBase] }),
           homesOf: () => ['/home/user'],
+          userSettings: undefined,
           ...deps,
         },
         exec: {

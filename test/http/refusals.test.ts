@@ -240,7 +240,7 @@ describe('a body', () => {
 })
 
 describe('features that the server does not support yet', () => {
-  test.each(['hooks', 'agents', 'mcp', 'setting_sources'])('%s is refused by name', async (field) => {
+  test.each(['hooks', 'agents', 'mcp'])('%s is refused by name', async (field) => {
     await using http = await setHttp()
     const answer = await http.call('POST', '/conversations', { [field]: SECRET })
     expectProblem(answer, 400, 'unsupported_field')

@@ -5,6 +5,7 @@ import { UserPart } from '../message.ts'
 import { ResourceLimits } from '../limits/resource-limits.ts'
 import { NetworkPolicy } from '../network.ts'
 import { Runnable, TaskProgress, TaskResult, TaskStatus } from '../task.ts'
+import { ProjectSettings } from '../project/project-settings.ts'
 import { Sandbox } from '../sandbox.ts'
 import { byEnvironment, byUser, Envelope, InRun, KeyFields } from './envelope.ts'
 import { Status } from './status.ts'
@@ -25,6 +26,7 @@ export const SystemInit = Envelope.extend({
   isolation: z.enum(['bubblewrap', 'none']),
   resource_limits: ResourceLimits.optional().describe('Absent in logs of older versions.'),
   network: NetworkPolicy.optional().describe('Network policy at that time. A `ConfigUpdate` can change it.'),
+  project_settings: ProjectSettings.optional().describe('Absent if the conversation has no setting_sources.'),
   sandbox: Sandbox.optional().describe('Absent without one, and in events of older versions.'),
 }).meta({ id: 'SystemInit' })
 
@@ -35,6 +37,10 @@ export const UserMessage = Envelope.extend({
   content: z.array(UserPart),
   run: z.boolean().describe('Whether it requested a run. A run does not end before it has read such a message.'),
   sender: z.string().optional(),
+  slash_command: z
+    .object({ name: z.string(), text: z.string() })
+    .optional()
+    .describe('The slash command that the message begins with. The agent reads `text` in place of the first part.'),
   task_id: z.uuid().optional().describe('The task that it starts.'),
   ...KeyFields,
 }).meta({ id: 'UserMessage' })

@@ -8,7 +8,7 @@ import { endpointOf } from '../../llm/endpoint.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { ModelTool } from '../../llm/llm.ts'
 import { LlmError } from '../../llm/llm.ts'
-import type { Settings } from '../state/state.ts'
+import type { Settings } from '../state/settings.ts'
 
 export type Agent = {
   readonly settings: Settings
@@ -39,6 +39,7 @@ export async function describeAgent({ settings, log, tools, ...inForce }: Agent)
     workdir,
     limits: { max_iteration_per_run, ...(max_seconds_per_run !== undefined && { max_seconds_per_run }) },
     resource_limits: resourceLimits,
+    ...(settings.project_settings && { project_settings: settings.project_settings }),
   }
 }
 

@@ -11,10 +11,11 @@ import { endpointOf } from '../../llm/endpoint.ts'
 import { LlmError } from '../../llm/llm.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
+import type { LoadedProject } from '../../project/load-project.ts'
 import type { LlmChange } from './llm-origin.ts'
 import { isFor, originOf } from './llm-origin.ts'
 import { checkRules, NO_RULES } from '../permission-rules.ts'
-import type { Settings } from '../state/state.ts'
+import type { Settings } from '../state/settings.ts'
 
 export type LlmDefaults = { readonly model?: string; readonly api_key?: string; readonly base_url?: string }
 
@@ -113,11 +114,13 @@ export type NewSettings = {
   readonly llm: LlmConfig
   readonly workdir: string
   readonly tools: readonly string[]
+  /** Redacted. */
+  readonly project: LoadedProject | undefined
   /** Redacts text that the client wrote. */
   readonly redact: (text: string) => string
 }
 
-export function newSettings({ request, idempotency, llm, workdir, tools, redact }: NewSettings): Settings {
+export function newSettings({ request, idempotency, llm, workdir, tools, project, redact }: NewSettings): Settings {
   const {
     title,
     user_id,
@@ -140,7 +143,7 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
   >
   const plain = withoutUndefined({
     confirmation_mode,
-    permission_mode: permission_mode && modeNamed(permission_mode),
+    permission_mode: permission_mode ? modeNamed(permission_mode) : project?.mode,
     permission_rules: rulesIn(request, redact),
     idempotency,
     max_seconds_per_run,
@@ -149,6 +152,7 @@ export function newSettings({ request, idempotency, llm, workdir, tools, redact 
     limits,
     tool_config,
     network,
+    project_settings: project?.settings,
     made_workdir: request.workdir === undefined ? workdir : undefined,
   })
   return { ...words, ...plain, workdir, llm_config: maskLlmConfig(llm), tools: [...tools], max_iteration_per_run }

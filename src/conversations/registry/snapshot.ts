@@ -7,12 +7,13 @@ import { PostedMessage } from '../../contract/run.ts'
 import { EVENT_VERSION } from '../../contract/events/event.ts'
 import { AskedQuestion } from '../../contract/events/questions.ts'
 import { Status } from '../../contract/events/status.ts'
-import { Decision } from '../../contract/permission.ts'
+import { Decision, PermissionRules } from '../../contract/permission.ts'
 import { UsageByModel } from '../../contract/message.ts'
 import { TaskProgress } from '../../contract/task.ts'
 import type { Storage } from '../../storage/storage.ts'
 import type { State } from '../state/state.ts'
-import { EMPTY_STATE, Settings } from '../state/state.ts'
+import { Settings } from '../state/settings.ts'
+import { EMPTY_STATE } from '../state/state.ts'
 
 const Run = z.object({
   id: z.string(),
@@ -80,6 +81,7 @@ const Meta = z.object({
   postedKeys: z.array(z.object({ key: z.string(), bodyHash: z.string(), at: z.string(), answer: PostedMessage })),
   // Missing in files of earlier versions, which had no tool of that kind.
   lastOutputs: z.record(z.string(), z.unknown()).default({}),
+  granted: PermissionRules.optional(),
   // Missing in files of earlier versions, which had no tasks.
   tasks: z.array(OpenTask).default([]),
   // Missing in files of earlier versions, whose agents asked nothing.

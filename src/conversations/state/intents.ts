@@ -48,6 +48,7 @@ export type Intent =
       kind: 'message'
       content: readonly UserPart[]
       sender?: string
+      slashCommand?: { readonly name: string; readonly text: string }
       run: boolean
       begun: readonly string[]
       newRunId: string
@@ -121,7 +122,7 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
 type IntentOf<K extends Intent['kind']> = Extract<Intent, { kind: K }>
 
 function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] {
-  const { content, sender, run, begun, newRunId, now, idempotency } = intent
+  const { content, sender, slashCommand, run, begun, newRunId, now, idempotency } = intent
   const message: EventDraft = {
     type: 'UserMessage',
     source: 'user',
@@ -129,6 +130,7 @@ function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] 
     run,
     ...(run && { run_id: state.status === 'running' && state.run ? state.run.id : newRunId }),
     ...(sender !== undefined && { sender }),
+    ...(slashCommand && { slash_command: slashCommand }),
     ...keyOf(idempotency),
   }
   if (state.status === 'running') return [message]

@@ -6,11 +6,11 @@ import { z } from 'zod'
 import type { Repeats } from '../../agent/repeats.ts'
 import { NO_REPEATS, repeatsAfter } from '../../agent/repeats.ts'
 import type { ToolCall } from '../../agent/tool-calls.ts'
-import { PermissionMode, PermissionRules } from '../../contract/permission.ts'
+import type { PermissionRules } from '../../contract/permission.ts'
 import type { GateRules } from '../../policy/gated-call.ts'
 import type { GatedCall } from '../../policy/permissions.ts'
 import { hashInput } from '../../policy/permissions.ts'
-import { faultsOf, ruleSetOf } from '../../policy/rules/rule-set.ts'
+import { joinedRules } from '../../policy/rules/rule-set.ts'
 import type { PostedKey } from '../idempotency/idempotency.ts'
 import { withPostedKey } from '../idempotency/idempotency.ts'
 import type { OpenRequest } from '../approvals/open-request.ts'
@@ -25,44 +25,14 @@ import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { Status } from '../../contract/events/status.ts'
 import { EVENT_VERSION } from '../../contract/events/event.ts'
 import { DroppedCredential, LlmConfig } from '../../contract/llm-config.ts'
-import { NetworkPolicy } from '../../contract/network.ts'
 import type { UsageByModel } from '../../contract/message.ts'
 import { addCost } from '../../contract/message.ts'
 import { Problem } from '../../contract/problem.ts'
-import { ToolConfig } from '../../contract/limits/tool-config.ts'
-import { RequestedLimits } from '../../contract/limits/resource-limits.ts'
 import { TOOLS_KEPT_IN_LOG } from '../../tools/registry.ts'
 import type { Run } from './run-state.ts'
 import { countUsage, runAfter, runAfterAnswer } from './run-state.ts'
-
-/** How a conversation was created and configured, without secret values: the `options_summary` of its `SystemInit`. */
-export const Settings = z.object({
-  title: z.string().optional(),
-  user_id: z.string().optional(),
-  metadata: z.record(z.string(), z.unknown()).optional(),
-  workdir: z.string(),
-  /** The directory that the server created for it and deletes with it, even if it works elsewhere now. */
-  made_workdir: z.string().optional(),
-  llm_config: LlmConfig,
-  tools: z.array(z.string()),
-  max_iteration_per_run: z.int(),
-  max_seconds_per_run: z.number().optional(),
-  microagents: z.array(z.string()).optional(),
-  confirmation_mode: z.boolean().optional(),
-  /** Absent: `bypass`, as nobody may be there to ask. */
-  permission_mode: PermissionMode.optional(),
-  /** A rule that cannot be read makes the whole conversation unreadable: it may be one that denies. */
-  permission_rules: PermissionRules.refine((rules) => faultsOf(rules).length === 0).optional(),
-  /** The idempotency key of the request that created it. */
-  idempotency: z.object({ key: z.string(), bodyHash: z.string(), warnings: z.array(z.string()).optional() }).optional(),
-  resume_on_start: z.boolean().optional(),
-  limits: RequestedLimits.optional(),
-  visualize: z.boolean().optional(),
-  tool_config: ToolConfig.optional(),
-  /** Absent: the server's current default. */
-  network: NetworkPolicy.optional(),
-})
-export type Settings = z.infer<typeof Settings>
+import { Settings, settingsIn } from './settings.ts'
+import { grantedByMessage, grantedByResult } from './used-entries.ts'
 
 export type State = {
   readonly id: string
@@ -84,6 +54,8 @@ export type State = {
   readonly holdsCalls: boolean
   /** The output of the last successful call of each tool in `TOOLS_KEPT_IN_LOG`. */
   readonly lastOutputs: Readonly<Record<string, unknown>>
+  /** Rules of the skills and slash commands in use, which allow. */
+  readonly granted: PermissionRules | undefined
   /** Open tasks, in the order of posting. */
   readonly tasks: readonly OpenTask[]
   /** Hosts that wait for a user's decision. */
@@ -122,6 +94,7 @@ export const EMPTY_STATE: State = {
   questions: [],
   holdsCalls: false,
   lastOutputs: {},
+  granted: undefined,
   tasks: [],
   networkRequests: [],
   runRequestedAt: 0,
@@ -147,7 +120,7 @@ export function fold(state: State, event: Event): State {
   }
   switch (event.type) {
     case 'SystemInit':
-      return { ...next, settings: readSettings(state, event, () => Settings.parse(event.options_summary)) }
+      return { ...next, settings: readSettings(state, event, () => Settings.parse(settingsIn(event))) }
     case 'ConfigUpdate':
       return { ...next, settings: readSettings(state, event, () => withChanges(state.settings, event.changes)) }
     case 'UserMessage':
@@ -155,6 +128,7 @@ export function fold(state: State, event: Event): State {
         ...next,
         postedKeys: withPostedKey(state.postedKeys, event),
         runRequestedAt: event.run ? event.seq : state.runRequestedAt,
+        granted: grantedByMessage(state.settings.project_settings, event),
         preview: state.preview || previewOf(event),
       }
     case 'AssistantMessage':
@@ -178,7 +152,9 @@ export function fold(state: State, event: Event): State {
       const request = status === 'running' ? releasedRequest(state.request) : state.request
       const repeats = run?.id === state.run?.id ? state.repeats : NO_REPEATS
       const holdsCalls = status === 'waiting_for_input' || (state.holdsCalls && status !== 'running')
-      return { ...next, status, reason, run, request, holdsCalls, repeats, tasks: tasksInRun(state.tasks, run?.id) }
+      const granted = run || !state.run ? state.granted : undefined
+      const tasks = tasksInRun(state.tasks, run?.id)
+      return { ...next, status, reason, run, request, holdsCalls, repeats, granted, tasks }
     }
     case 'TaskUpdate':
       return { ...next, postedKeys: withPostedKey(state.postedKeys, event), tasks: tasksAfter(state.tasks, event) }
@@ -214,10 +190,10 @@ export function gatedCalls({ openCalls, request }: State): GatedCall[] {
   })
 }
 
-export const rulesOf = ({ settings }: Pick<State, 'settings'>): GateRules => ({
+export const rulesOf = ({ settings, granted }: Pick<State, 'settings' | 'granted'>): GateRules => ({
   mode: settings.permission_mode ?? 'bypass',
   confirmation: settings.confirmation_mode ?? false,
-  rules: ruleSetOf(settings.permission_rules),
+  rules: joinedRules(settings.permission_rules, settings.project_settings?.permission_rules, granted),
 })
 
 /**
@@ -240,7 +216,15 @@ function readSettings(state: State, event: Event, parse: () => Settings): Settin
 /** A fork is independent from here on: earlier events were made, paid for and requested by the original. */
 function afterFork(state: State, event: EventOf<'ForkedFrom'>): State {
   const settings = readSettings(state, event, () => Settings.parse(event.options_summary))
-  return { ...state, settings, createdAt: event.timestamp, usage: {}, costUsd: undefined, postedKeys: [] }
+  return {
+    ...state,
+    settings,
+    createdAt: event.timestamp,
+    usage: {},
+    costUsd: undefined,
+    postedKeys: [],
+    granted: undefined,
+  }
 }
 
 /** Applies a `ConfigUpdate` to settings; `llm_config` merges field by field, over everything that was not dropped. */
@@ -266,7 +250,8 @@ function afterResult(state: State, event: EventOf<'ToolResult'>): State {
   const request = openCalls.length ? state.request : undefined
   const questions = questionsAfterResult(state.questions, event.tool_use_id)
   const holdsCalls = state.holdsCalls && openCalls.length > 0
-  return { ...state, openCalls, request, questions, holdsCalls, lastOutputs: outputsAfter(state, event) }
+  const granted = grantedByResult(state, event)
+  return { ...state, openCalls, request, questions, holdsCalls, granted, lastOutputs: outputsAfter(state, event) }
 }
 
 /** Returns the call as it will run: with the input from the decision. */

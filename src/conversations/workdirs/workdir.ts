@@ -16,6 +16,8 @@ export type WorkdirRules = {
   readonly forbidden: string
   /** Paths that no workdir may contain, because the agent could not be kept out of them. */
   readonly unholdable: readonly string[]
+  /** Directories with files that the server trusts: no workdir may be inside or contain one. */
+  readonly trusted?: readonly string[]
 }
 
 /**
@@ -72,6 +74,9 @@ async function refuseOutside(real: string, roots: readonly string[], rules: Work
     throw unsafe('it contains all other workdirs; use a directory inside it')
   const held = await Promise.all(rules.unholdable.map(realpathOfExisting))
   if (held.some((each) => each !== real && isInside(each, real))) throw unsafe('it contains the server’s own files')
+  const trusted = await Promise.all((rules.trusted ?? []).map(realpathOfExisting))
+  if (trusted.some((each) => isInside(each, real) || isInside(real, each)))
+    throw unsafe('it contains the settings of the operator, or is inside of them')
   if (!roots.length) return
   const realRoots = await Promise.all(roots.map(realpathOfExisting))
   if (!realRoots.some((root) => isInside(real, root))) throw unsafe('it is outside the allowed directories')

@@ -1,6 +1,6 @@
 /** Routes that show and replace the permission rules of a conversation. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { PermissionRules } from '../../contract/permission.ts'
+import { PermissionRules, PermissionRulesView } from '../../contract/permission.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { describeRoute } from '../describe-route.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
@@ -17,7 +17,7 @@ export const permissionRuleRoutes: FastifyPluginAsyncZod<{ manager: Conversation
       schema: {
         ...describe('listPermissionRules', 'List the permission rules', CONVERSATION),
         params: ById,
-        response: { 200: PermissionRules },
+        response: { 200: PermissionRulesView },
       },
     },
     async (request) => (await manager.open(request.params.id)).rules.current,
@@ -34,7 +34,7 @@ export const permissionRuleRoutes: FastifyPluginAsyncZod<{ manager: Conversation
         ),
         params: ById,
         body: PermissionRules,
-        response: { 200: PermissionRules },
+        response: { 200: PermissionRulesView },
       },
     },
     async (request) => (await manager.open(request.params.id)).rules.replace(request.body),

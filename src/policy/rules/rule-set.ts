@@ -22,6 +22,22 @@ export function ruleSetOf(rules: PermissionRules | undefined): RuleSet {
   return set
 }
 
+/** The rules of a conversation, with those of its project and those that are granted for a time. */
+export function joinedRules(
+  own: PermissionRules | undefined,
+  project: PermissionRules | undefined,
+  granted: PermissionRules | undefined,
+): RuleSet {
+  // Nearly always: nothing is copied then.
+  if (!project && !granted) return ruleSetOf(own)
+  const sets = [own, project, granted].map(ruleSetOf)
+  return {
+    allow: sets.flatMap(({ allow }) => allow),
+    ask: sets.flatMap(({ ask }) => ask),
+    deny: sets.flatMap(({ deny }) => deny),
+  }
+}
+
 /** Returns a sentence for each invalid rule. */
 export function faultsOf(rules: PermissionRules): string[] {
   return [...rules.allow, ...rules.ask, ...rules.deny].map(parseRule).filter((each) => typeof each === 'string')

@@ -1,0 +1,143 @@
+/**
+ * The skills and slash commands of one conversation, as its agent and its users use them. The texts are read at that
+ * time; everything that gives rights was stored when the conversation was created.
+ */
+import { realpath } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { ProjectEntry, ProjectSettings } from '../../contract/project/project-settings.ts'
+import { bodyOf } from '../../project/frontmatter.ts'
+import type { CommandCall } from '../../project/command-text.ts'
+import { parseCommandCall } from '../../project/command-text.ts'
+import { offered } from '../../project/project-prompt.ts'
+import { ReadBudget, SettingsReader } from '../../project/settings-reader.ts'
+import type { PermissionGate } from '../../policy/permissions.ts'
+import type { ToolAccess } from '../../policy/tool-access.ts'
+import type { ProjectAccess } from '../../tools/project/project-access.ts'
+import type { ToolOutcome } from '../../tools/tool.ts'
+import type { ConversationShells } from '../exec/conversation-shells.ts'
+import type { LiveState } from '../state/live-state.ts'
+import { findEntry } from '../state/used-entries.ts'
+import { expandCommand } from './expand-command.ts'
+
+export type ConversationProjectDeps = {
+  readonly state: LiveState
+  readonly gate: PermissionGate
+  readonly shells: ConversationShells
+  readonly workdir: () => string
+  /** The directory of the operator. */
+  readonly userSettings: string | undefined
+  /** Files of the server. */
+  readonly forbidden: () => readonly string[]
+}
+
+/** The text of an entry, or why there is none. */
+export type EntryText = { readonly body: string; readonly file: string } | { readonly fault: string }
+
+export class ConversationProject implements ProjectAccess {
+  readonly #deps: ConversationProjectDeps
+
+  constructor(deps: ConversationProjectDeps) {
+    this.#deps = deps
+  }
+
+  readonly accessOfSkill = (name: string): ToolAccess => this.#accessOf(findEntry(this.#skills, name))
+
+  readonly accessOfCommand = (text: string): ToolAccess => {
+    const call = parseCommandCall(text)
+    return this.#accessOf(call && this.#find(call.name))
+  }
+
+  readonly useSkill = async (name: string, args: string): Promise<ToolOutcome> => {
+    const entry = findEntry(this.#skills, name)
+    if (!entry || entry.user_only) return refusal(unknown('skill', name, offered(this.#skills)))
+    const read = await this.read(entry)
+    return 'fault' in read ? refusal(read.fault) : { output: skillText(read, args) }
+  }
+
+  readonly useCommand = async (text: string, signal: AbortSignal): Promise<ToolOutcome> => {
+    const call = parseCommandCall(text)
+    if (!call) return refusal('Write the command as `/name arguments`.')
+    const entry = this.#find(call.name)
+    if (!entry || entry.user_only) return refusal(unknown('slash command', call.name, offered(this.#commands)))
+    const expanded = await this.expand(entry, call, { session: AGENT_SESSION, signal })
+    return 'fault' in expanded ? refusal(expanded.fault) : { output: expanded.text }
+  }
+
+  /** The command or the skill that a user means; undefined if there is none. */
+  entryOf(call: CommandCall): ProjectEntry | undefined {
+    return this.#find(call.name)
+  }
+
+  /** The whole text of an entry with the arguments. */
+  async expand(
+    entry: ProjectEntry,
+    { args }: CommandCall,
+    run: { readonly session: string; readonly signal: AbortSignal },
+  ): Promise<{ readonly text: string } | { readonly fault: string }> {
+    const { gate, shells, state } = this.#deps
+    const read = await this.read(entry)
+    if ('fault' in read) return read
+    if (this.#skills.includes(entry)) return { text: skillText(read, args) }
+    const reader = this.#readerFor('project', await realpath(this.#deps.workdir()))
+    const expanded = await expandCommand(read.body, args, { entry, gate, state, shells, reader, ...run })
+    return { text: `[The text of the slash command /${entry.name}, from ${entry.path}:]\n\n${expanded}` }
+  }
+
+  async read(entry: ProjectEntry): Promise<EntryText> {
+    const directory = await this.#directoryOf(entry)
+    if (directory === undefined) return { fault: `The directory of ${entry.path} does not exist any more.` }
+    const found = await this.#readerFor(entry.source, directory).read(entry.path)
+    if (found.kind === 'text') return { body: bodyOf(found.text).trim(), file: found.realPath }
+    return {
+      fault: found.kind === 'missing' ? `${entry.path} does not exist any more.` : `${entry.path}: ${found.reason}`,
+    }
+  }
+
+  get #settings(): ProjectSettings | undefined {
+    return this.#deps.state.current.settings.project_settings
+  }
+
+  get #skills(): readonly ProjectEntry[] {
+    return this.#settings?.skills ?? []
+  }
+
+  get #commands(): readonly ProjectEntry[] {
+    return this.#settings?.commands ?? []
+  }
+
+  #find(name: string): ProjectEntry | undefined {
+    return findEntry(this.#commands, name) ?? findEntry(this.#skills, name)
+  }
+
+  /** The files of the operator are for every agent; those of a project are subject to rules. */
+  #accessOf(entry: ProjectEntry | undefined): ToolAccess {
+    if (!entry || entry.source === 'user') return { kind: 'none' }
+    return { kind: 'read', paths: [entry.path] }
+  }
+
+  async #directoryOf({ source }: ProjectEntry): Promise<string | undefined> {
+    const path = source === 'user' ? this.#deps.userSettings : this.#deps.workdir()
+    return path === undefined ? undefined : await realpath(path).catch(() => undefined)
+  }
+
+  #readerFor(source: ProjectEntry['source'], directory: string): SettingsReader {
+    const forbidden = source === 'user' ? [] : this.#deps.forbidden()
+    return new SettingsReader({ directory, forbidden, refusalOf: () => undefined, budget: new ReadBudget() })
+  }
+}
+
+/** The session of the agent's own commands. */
+const AGENT_SESSION = 'agent'
+
+const skillText = ({ body, file }: Exclude<EntryText, { fault: string }>, args: string) =>
+  `Base directory of this skill: ${dirname(file)}\n\n${body}${args === '' ? '' : `\n\nARGUMENTS: ${args}`}`
+
+/** Names in a message at most. */
+const MAX_NAMED = 20
+
+function unknown(what: string, name: string, entries: readonly ProjectEntry[]): string {
+  const names = entries.slice(0, MAX_NAMED).map((entry) => entry.name)
+  return `There is no ${what} ${JSON.stringify(name.slice(0, 100))} that you can use. There are: ${names.join(', ') || 'none'}.`
+}
+
+const refusal = (message: string): ToolOutcome => ({ output: message, error: { type: 'invalid_input', message } })

@@ -1,0 +1,108 @@
+/**
+ * Fills in a slash command: runs its commands for the shell and reads its files, each only if the agent could do so
+ * without a question. The text comes from the project: a use of it, also by a user, gives it no further rights.
+ */
+import type { ProjectEntry } from '../../contract/project/project-settings.ts'
+import type { GateRules } from '../../policy/gated-call.ts'
+import type { PermissionGate } from '../../policy/permissions.ts'
+import { ruleSetOf } from '../../policy/rules/rule-set.ts'
+import type { CommandPart } from '../../project/command-text.ts'
+import { commandParts } from '../../project/command-text.ts'
+import type { SettingsReader } from '../../project/settings-reader.ts'
+import type { ConversationShells } from '../exec/conversation-shells.ts'
+import type { LiveState } from '../state/live-state.ts'
+import { rulesOf } from '../state/state.ts'
+
+export type Expansion = {
+  readonly entry: ProjectEntry
+  readonly gate: PermissionGate
+  readonly state: LiveState
+  readonly shells: ConversationShells
+  /** Of the workdir. */
+  readonly reader: SettingsReader
+  /** The shell session of its commands. */
+  readonly session: string
+  readonly signal: AbortSignal
+}
+
+/** Parts of one slash command that are run, and that are read. Further ones stay as they are written. */
+const MAX_COMMANDS = 10
+const MAX_FILES = 10
+
+/** Of one command, seconds. */
+const TIMEOUT_S = 30
+
+/** Of the output of one command, and of one file. */
+const MAX_SHOWN_CHARS = 20_000
+
+export async function expandCommand(body: string, args: string, expansion: Expansion): Promise<string> {
+  const texts: string[] = []
+  const files = new Map<string, string>()
+  let commands = 0
+  for (const part of commandParts(body, args)) {
+    if (part.kind === 'shell') {
+      commands += 1
+      texts.push(
+        commands > MAX_COMMANDS
+          ? notRun(part, `A slash command runs at most ${MAX_COMMANDS}.`)
+          : await run(part, expansion),
+      )
+      continue
+    }
+    texts.push(part.text)
+    if (part.kind !== 'file' || files.has(part.path) || files.size >= MAX_FILES) continue
+    const content = await readFile(part.path, expansion)
+    if (content !== undefined) files.set(part.path, content)
+  }
+  return [texts.join(''), ...files.values()].join('\n\n').trim()
+}
+
+type ShellPart = Extract<CommandPart, { kind: 'shell' }>
+
+async function run(part: ShellPart, { entry, gate, state, shells, session, signal }: Expansion): Promise<string> {
+  const { command } = part
+  const { tools } = state.current.settings
+  if (!tools.includes('Bash') && !tools.includes('shell_exec')) return notRun(part, 'The agent has no shell.')
+  const rules = withAllowed(rulesOf(state.current), entry)
+  await gate.prepare(rules)
+  const access = { kind: 'command', command, cwd: shells.current().cwdOf(session) } as const
+  const verdict = gate.verdictOn('Bash', access, rules, false)
+  if (verdict.behavior !== 'allow') return notRun(part, `It needs a permission: ${verdict.reason}`)
+  if (signal.aborted) return notRun(part, 'The call was interrupted.')
+  const result = await shells.forAgent(session).run(command, { timeout: TIMEOUT_S, signal })
+  const lines = [
+    result.stdout.trimEnd(),
+    result.stderr && `[stderr]\n${result.stderr.trimEnd()}`,
+    result.timedOut && `[ended after ${TIMEOUT_S} s]`,
+    result.exitCode !== 0 && result.exitCode !== null && `[exit code ${result.exitCode}]`,
+  ].filter(Boolean)
+  return shortened(lines.join('\n'))
+}
+
+/** In addition to the rules of the conversation, those of a trusted file. */
+function withAllowed(rules: GateRules, { allowed_tools: allowed }: ProjectEntry): GateRules {
+  if (!allowed) return rules
+  const { allow } = ruleSetOf({ allow: allowed, ask: [], deny: [] })
+  return { ...rules, rules: { ...rules.rules, allow: [...rules.rules.allow, ...allow] } }
+}
+
+const notRun = ({ command }: ShellPart, reason: string) =>
+  `[The command ${JSON.stringify(command.slice(0, 500))} of this text has not run. ${reason} If it is needed, run it with your own tools.]`
+
+/** Undefined if it is not a file of the workdir: then it is only a text with an `@`. */
+async function readFile(path: string, { gate, state, reader }: Expansion): Promise<string | undefined> {
+  if (path === '' || path.startsWith('/') || path.startsWith('~')) return undefined
+  const found = await reader.read(path)
+  if (found.kind === 'missing') return undefined
+  if (found.kind === 'refused') return `[${path} was not read. ${found.reason}]`
+  const rules = rulesOf(state.current)
+  await gate.prepare(rules)
+  const verdict = gate.verdictOn('Read', { kind: 'read', paths: [path, found.realPath] }, rules, false)
+  if (verdict.behavior !== 'allow') return `[${path} was not read. It needs a permission: ${verdict.reason}]`
+  return `[The content of ${path}:]\n${shortened(found.text)}`
+}
+
+function shortened(text: string): string {
+  if (text.length <= MAX_SHOWN_CHARS) return text
+  return `${text.slice(0, MAX_SHOWN_CHARS).toWellFormed()}\n[${text.length - MAX_SHOWN_CHARS} more characters are not shown.]`
+}

@@ -1,0 +1,45 @@
+/** Loads the project settings that a request for a new conversation asks for. */
+import { realpath } from 'node:fs/promises'
+import type { CreateConversation } from '../../contract/conversation.ts'
+import { modeNamed } from '../../contract/permission.ts'
+import type { LoadedProject } from '../../project/load-project.ts'
+import { loadProject } from '../../project/load-project.ts'
+import { canonicalRule } from '../permission-rules.ts'
+import { rulesIn } from '../config/settings.ts'
+import { redactProject } from './redact-project.ts'
+import type { ConversationDeps } from '../dependencies.ts'
+
+export type ProjectPlace = {
+  /** Without links. */
+  readonly workdir: string
+  /** The server's own directory for the conversation. */
+  readonly stateDirectory: string
+}
+
+/** Undefined if the request asks for none. Throws a `Problem` for a settings file that cannot be read. */
+export async function loadForConversation(
+  { workspace }: Pick<ConversationDeps, 'workspace'>,
+  request: CreateConversation,
+  { workdir, stateDirectory }: ProjectPlace,
+  redact: (text: string) => string,
+): Promise<LoadedProject | undefined> {
+  const { setting_sources: sources = [], trust_project: isTrusted = false, permission_mode: mode } = request
+  if (sources.length === 0) return undefined
+  const loaded = await loadProject({
+    sources,
+    isTrusted,
+    workdir,
+    userDirectory: await userDirectoryOf(workspace.userSettings),
+    forbidden: workspace.fileRules({ stateDirectory, workdir: () => workdir }).forbidden,
+    homes: workspace.homesOf(stateDirectory),
+    rules: rulesIn(request, (text) => text),
+    mode: mode && modeNamed(mode),
+    canonicalRule,
+  })
+  return redactProject(loaded, redact)
+}
+
+/** Undefined if it is not configured or does not exist. */
+async function userDirectoryOf(path: string | undefined): Promise<string | undefined> {
+  return path === undefined ? undefined : await realpath(path).catch(() => undefined)
+}

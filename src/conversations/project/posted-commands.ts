@@ -1,0 +1,79 @@
+/** Slash commands at the beginning of a user's message: filled in before the message is stored, with what they print. */
+import type { UserPart } from '../../contract/message.ts'
+import { parseCommandCall } from '../../project/command-text.ts'
+import type { PermissionGate } from '../../policy/permissions.ts'
+import type { Idempotency } from '../idempotency/idempotency.ts'
+import { createInFlight } from '../idempotency/in-flight.ts'
+import type { LiveState } from '../state/live-state.ts'
+import { rulesOf } from '../state/state.ts'
+import type { ConversationProject } from './conversation-project.ts'
+
+/** As a `UserMessage` has it. */
+export type PostedCommand = { readonly name: string; readonly text: string }
+
+/** Its commands run in a session without the state of the agent's, which may be busy. */
+const SESSION = 'slash-command'
+
+/** All of its commands together, milliseconds. */
+const TIMEOUT_MS = 60_000
+
+type PostedCommandsParts = {
+  readonly project: ConversationProject
+  readonly state: LiveState
+  readonly gate: PermissionGate
+  readonly redact: (text: string) => Promise<string>
+}
+
+export class PostedCommands {
+  readonly #parts: PostedCommandsParts
+  readonly #inFlight = createInFlight()
+
+  constructor(parts: PostedCommandsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Calls `post` with the command that the message begins with, if there is one. Its commands for the shell run before
+   * that, outside of the conversation's queue, and once for requests with the same key.
+   */
+  async post<T>(
+    content: readonly UserPart[],
+    idempotency: Idempotency | undefined,
+    post: (command: PostedCommand | undefined) => Promise<T>,
+  ): Promise<T> {
+    const { project, state } = this.#parts
+    const [first] = content
+    const call =
+      state.current.settings.project_settings && first?.type === 'text' ? parseCommandCall(first.text) : undefined
+    const entry = call && project.entryOf(call)
+    const isPosted = state.current.postedKeys.some(({ key }) => key === idempotency?.key)
+    if (!entry || isPosted) return await post(undefined)
+    const work = async () => await post(await this.#expand(call, entry))
+    return idempotency ? await this.#inFlight(idempotency.key, work) : await work()
+  }
+
+  async #expand(
+    call: NonNullable<ReturnType<typeof parseCommandCall>>,
+    entry: NonNullable<ReturnType<ConversationProject['entryOf']>>,
+  ): Promise<PostedCommand> {
+    const { project, redact } = this.#parts
+    const fault = await this.#refusalOf(entry.name, project.accessOfCommand(`/${entry.name}`))
+    const signal = AbortSignal.timeout(TIMEOUT_MS)
+    const expanded = fault === undefined ? await project.expand(entry, call, { session: SESSION, signal }) : { fault }
+    const written = call.args === '' ? `/${call.name}` : `/${call.name} ${call.args}`
+    const text = 'fault' in expanded ? `[The slash command cannot be read. ${expanded.fault}]` : expanded.text
+    return { name: entry.name, text: await redact(`${written}\n\n${text}`) }
+  }
+
+  /** The user has decided to use it: nobody is asked, and rules that deny hold. */
+  async #refusalOf(
+    name: string,
+    access: ReturnType<ConversationProject['accessOfCommand']>,
+  ): Promise<string | undefined> {
+    const { state, gate } = this.#parts
+    const { deny } = rulesOf(state.current).rules
+    const rules = { mode: 'bypass', confirmation: false, rules: { allow: [], ask: [], deny } } as const
+    const verdict = gate.verdictOn('SlashCommand', access, rules, false)
+    return verdict.behavior === 'allow' ? undefined : `A rule keeps /${name} from being used: ${verdict.reason}`
+  }
+}

@@ -1,0 +1,46 @@
+/** Redacts secret values of a conversation in the project settings that it stores and shows to its model. */
+import { Problem } from '../../contract/problem.ts'
+import type { ProjectEntry, ProjectSettings } from '../../contract/project/project-settings.ts'
+import type { LoadedProject } from '../../project/load-project.ts'
+
+/** Throws a `Problem` for a rule that contains a secret: it would hold for something else afterwards. */
+export function redactProject(loaded: LoadedProject, redact: (text: string) => string): LoadedProject {
+  const { settings, memory } = loaded
+  const { permission_rules: rules, skills, commands, agents, ignored } = settings
+  if (Object.values(rules).some((texts) => texts.some((text) => redact(text) !== text))) throw secretInRule()
+  // A name or a path with a secret in it could not be used after redaction.
+  const isPlain = ({ name, path }: { readonly name?: string; readonly path: string }) =>
+    redact(path) === path && (name === undefined || redact(name) === name)
+  const shown = (entries: readonly ProjectEntry[]) => entries.filter(isPlain).map((entry) => redactEntry(entry, redact))
+  const redacted: ProjectSettings = {
+    ...settings,
+    memory: settings.memory.filter(isPlain),
+    skills: shown(skills),
+    commands: shown(commands),
+    agents: shown(agents),
+    mcp_servers: settings.mcp_servers.map(redact),
+    ignored: ignored.map(({ what, path, reason }) => ({
+      what: redact(what),
+      path: redact(path),
+      reason: redact(reason),
+    })),
+  }
+  const texts = memory.filter(({ file }) => isPlain(file)).map(({ file, text }) => ({ file, text: redact(text) }))
+  return { ...loaded, settings: redacted, memory: texts }
+}
+
+function redactEntry(entry: ProjectEntry, redact: (text: string) => string): ProjectEntry {
+  const { description, argument_hint: hint, allowed_tools: allowed } = entry
+  return {
+    ...entry,
+    description: redact(description),
+    ...(hint !== undefined && { argument_hint: redact(hint) }),
+    ...(allowed && { allowed_tools: allowed.filter((text) => redact(text) === text) }),
+  }
+}
+
+const secretInRule = () =>
+  new Problem(
+    'invalid_request',
+    'setting_sources: a rule in a settings file contains the value of a secret of this conversation. Remove it from the file, or leave the source out.',
+  )

@@ -1,0 +1,45 @@
+/** The settings of a conversation, as its log has them. */
+import { z } from 'zod'
+import type { EventOf } from '../../contract/events/event.ts'
+import { LlmConfig } from '../../contract/llm-config.ts'
+import { NetworkPolicy } from '../../contract/network.ts'
+import { PermissionMode, PermissionRules } from '../../contract/permission.ts'
+import { ProjectSettings } from '../../contract/project/project-settings.ts'
+import { RequestedLimits } from '../../contract/limits/resource-limits.ts'
+import { ToolConfig } from '../../contract/limits/tool-config.ts'
+import { faultsOf } from '../../policy/rules/rule-set.ts'
+
+/** How a conversation was created and configured, without secret values: the `options_summary` of its `SystemInit`. */
+export const Settings = z.object({
+  title: z.string().optional(),
+  user_id: z.string().optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+  workdir: z.string(),
+  /** The directory that the server created for it and deletes with it, even if it works elsewhere now. */
+  made_workdir: z.string().optional(),
+  llm_config: LlmConfig,
+  tools: z.array(z.string()),
+  max_iteration_per_run: z.int(),
+  max_seconds_per_run: z.number().optional(),
+  microagents: z.array(z.string()).optional(),
+  confirmation_mode: z.boolean().optional(),
+  /** Absent: `bypass`, as nobody may be there to ask. */
+  permission_mode: PermissionMode.optional(),
+  /** A rule that cannot be read makes the whole conversation unreadable: it may be one that denies. */
+  permission_rules: PermissionRules.refine((rules) => faultsOf(rules).length === 0).optional(),
+  /** The idempotency key of the request that created it. */
+  idempotency: z.object({ key: z.string(), bodyHash: z.string(), warnings: z.array(z.string()).optional() }).optional(),
+  resume_on_start: z.boolean().optional(),
+  limits: RequestedLimits.optional(),
+  visualize: z.boolean().optional(),
+  tool_config: ToolConfig.optional(),
+  /** Absent: the server's current default. */
+  network: NetworkPolicy.optional(),
+  /** What was loaded at the creation; in a `SystemInit` it is in a field of the event. */
+  project_settings: ProjectSettings.refine((loaded) => faultsOf(loaded.permission_rules).length === 0).optional(),
+})
+export type Settings = z.infer<typeof Settings>
+
+/** The stored settings: those of the project are in a field of the event. */
+export const settingsIn = ({ options_summary, project_settings }: EventOf<'SystemInit'>): Record<string, unknown> =>
+  project_settings ? { ...options_summary, project_settings } : options_summary

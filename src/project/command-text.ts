@@ -1,0 +1,58 @@
+/**
+ * The text of a slash command: its arguments, the commands for the shell in it (`!` and a text in backquotes) and the
+ * files (`@path`). Only what the file itself has is run or read: arguments cannot add any.
+ */
+
+export type CommandCall = { readonly name: string; readonly args: string }
+
+/** `/name arguments`; undefined for any other text. */
+export function parseCommandCall(text: string): CommandCall | undefined {
+  const [, name, args = ''] = /^\s*\/([A-Za-z0-9][A-Za-z0-9_.:-]{0,63})(?:\s+([\s\S]*))?$/.exec(text) ?? []
+  return name === undefined ? undefined : { name, args: args.trim() }
+}
+
+export type CommandPart =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'shell'; readonly command: string }
+  /** `text` is how it is written. */
+  | { readonly kind: 'file'; readonly path: string; readonly text: string }
+
+/** The parts of a command with its arguments in them. */
+export function commandParts(template: string, args: string): CommandPart[] {
+  const fill = createFill(args)
+  const parts: CommandPart[] = []
+  let end = 0
+  for (const { index, 0: found, groups } of template.matchAll(/!`(?<command>[^`\n]+)`|(?<![^\s(])@(?<path>[^\s`]+)/g)) {
+    parts.push({ kind: 'text', text: fill(template.slice(end, index)) })
+    end = index + found.length
+    if (groups?.['command'] !== undefined) parts.push({ kind: 'shell', command: fill(groups['command']) })
+    else parts.push(filePart(found, fill(groups?.['path'] ?? '')))
+  }
+  parts.push({ kind: 'text', text: fill(template.slice(end)) })
+  const isUsed = args === '' || PLACEHOLDER.test(template)
+  return isUsed ? parts : [...parts, { kind: 'text', text: `\n\nARGUMENTS: ${args}` }]
+}
+
+/** A sentence may end behind a path. */
+function filePart(found: string, filled: string): CommandPart {
+  const path = filled.replace(/[.,;:!?)]+$/, '')
+  return { kind: 'file', path, text: found.startsWith('@') ? `@${filled}` : filled }
+}
+
+const PLACEHOLDER = /\$(?:ARGUMENTS\b|[1-9])/
+
+/** `$ARGUMENTS` is all of them, `$1` the first. One pass: an argument that looks like `$1` stays. */
+function createFill(args: string): (text: string) => string {
+  const words = splitWords(args)
+  return (text) =>
+    text.replaceAll(/\$(ARGUMENTS\b|[1-9])/g, (_, name: string) =>
+      name === 'ARGUMENTS' ? args : (words[Number(name) - 1] ?? ''),
+    )
+}
+
+/** As a shell separates words: quotes keep spaces together. */
+function splitWords(args: string): string[] {
+  return Array.from(args.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"']|["'])+/g), ([word]) =>
+    word.replaceAll(/"([^"]*)"|'([^']*)'/g, (_, double?: string, single?: string) => double ?? single ?? ''),
+  )
+}

@@ -1,0 +1,171 @@
+/**
+ * Loads the settings of a project when a conversation is created. Settings files come first: their rules, and those of
+ * the request, also hold for the files that are read next.
+ */
+import type { PermissionMode, PermissionRules } from '../contract/permission.ts'
+import type { ProjectEntry, ProjectSettings, ProjectSource } from '../contract/project/project-settings.ts'
+import { PermissionGate } from '../policy/permissions.ts'
+import { ruleSetOf } from '../policy/rules/rule-set.ts'
+import { AGENTS, COMMANDS, loadEntries, SKILLS } from './entries.ts'
+import { IgnoredSettings, NOT_TRUSTED } from './ignored-settings.ts'
+import type { SourceContext } from './load-context.ts'
+import { readMcpServers } from './mcp-file.ts'
+import type { MemoryText } from './memory.ts'
+import { Memory } from './memory.ts'
+import type { FileSettings } from './settings-file.ts'
+import { readSettingsFile } from './settings-file.ts'
+import { ReadBudget, SettingsReader } from './settings-reader.ts'
+
+export type LoadOptions = {
+  readonly sources: readonly ProjectSource[]
+  /** `trust_project` of the request. */
+  readonly isTrusted: boolean
+  /** Absolute, without links. */
+  readonly workdir: string
+  /** The directory of the operator, without links; undefined if there is none. */
+  readonly userDirectory: string | undefined
+  /** Files of the server. */
+  readonly forbidden: readonly string[]
+  /** What `~` stands for in rules. */
+  readonly homes: readonly string[]
+  /** The rules and the mode of the request. */
+  readonly rules: PermissionRules | undefined
+  readonly mode: PermissionMode | undefined
+  readonly canonicalRule: (text: string) => string
+}
+
+export type LoadedProject = {
+  readonly settings: ProjectSettings
+  /** The mode of the conversation, if the files decide it. */
+  readonly mode: PermissionMode | undefined
+  /** For the system prompt. */
+  readonly memory: readonly MemoryText[]
+}
+
+/** Throws a `Problem` for a settings file that cannot be read. */
+export async function loadProject(options: LoadOptions): Promise<LoadedProject> {
+  const ignored = new IgnoredSettings()
+  const strict: PermissionRules[] = options.rules ? [options.rules] : []
+  const contexts = contextsOf(options, ignored, createRefusal(options, strict))
+  const files: LoadedFile[] = []
+  for (const context of contexts) {
+    const settings = await readSettingsFile(context, PLACES[context.source].settings)
+    if (!settings) continue
+    files.push({ ...settings, context })
+    strict.push(settings.rules)
+  }
+  const memory = new Memory()
+  const found = await loadContent(contexts, memory)
+  const mode = modeOf(options, files, ignored)
+  const settings = {
+    sources: [...new Set(options.sources)],
+    trusted: options.isTrusted,
+    memory: memory.texts.map(({ file }) => file),
+    ...found,
+    settings_files: files.map(({ path, context }) => ({ source: context.source, path })),
+    permission_rules: joined(files.map(({ rules }) => rules)),
+    ignored: ignored.list(),
+  }
+  return { settings, mode, memory: memory.texts }
+}
+
+type LoadedFile = FileSettings & { readonly context: SourceContext }
+
+type Places = {
+  readonly settings: string
+  readonly memory: readonly string[]
+  /** Of skills, commands and agents. */
+  readonly directory: string | undefined
+}
+
+const PLACES: Readonly<Record<ProjectSource, Places>> = {
+  user: { settings: 'settings.json', memory: ['CLAUDE.md'], directory: '' },
+  project: {
+    settings: '.claude/settings.json',
+    memory: ['CLAUDE.md', '.claude/CLAUDE.md', 'AGENTS.md'],
+    directory: '.claude',
+  },
+  local: { settings: '.claude/settings.local.json', memory: ['CLAUDE.local.md'], directory: undefined },
+}
+
+/** In this order: what comes first keeps its name. */
+const ORDER: readonly ProjectSource[] = ['user', 'project', 'local']
+
+function contextsOf(
+  options: LoadOptions,
+  ignored: IgnoredSettings,
+  refusal: (path: string) => string | undefined,
+): SourceContext[] {
+  const { sources, workdir, userDirectory, forbidden, isTrusted, canonicalRule } = options
+  const budget = new ReadBudget()
+  if (sources.includes('user') && userDirectory === undefined)
+    ignored.add('the source user', '', 'The operator has not set OPENHANDS_USER_SETTINGS_DIR.')
+  return ORDER.filter((source) => sources.includes(source)).flatMap((source): SourceContext[] => {
+    const directory = source === 'user' ? userDirectory : workdir
+    if (directory === undefined) return []
+    const reader = new SettingsReader({ directory, forbidden, refusalOf: refusal, budget })
+    return [{ source, reader, isTrusted: source === 'user' || isTrusted, ignored, canonicalRule }]
+  })
+}
+
+async function loadContent(
+  contexts: readonly SourceContext[],
+  memory: Memory,
+): Promise<Pick<ProjectSettings, 'skills' | 'commands' | 'agents' | 'mcp_servers'>> {
+  const kinds = [SKILLS, COMMANDS, AGENTS].map((kind) => ({ kind, known: new Map<string, ProjectEntry>() }))
+  const servers = new Set<string>()
+  for (const context of contexts) {
+    const { memory: texts, directory } = PLACES[context.source]
+    for (const path of texts) await memory.load(context, path)
+    if (directory === undefined) continue
+    for (const { kind, known } of kinds) await loadEntries(kind, { ...context, directory }, known)
+    if (context.source !== 'project') continue
+    for (const name of await readMcpServers(context, '.mcp.json')) servers.add(name)
+  }
+  const [skills = [], commands = [], agents = []] = kinds.map(({ known }) => [...known.values()])
+  return { skills, commands, agents, mcp_servers: [...servers] }
+}
+
+/** A rule about reading holds for the files of the project, too: their text is for the model. `strict` may grow. */
+function createRefusal({ workdir, homes }: LoadOptions, strict: readonly PermissionRules[]) {
+  const gate = new PermissionGate({ workdir: () => workdir, homes, accessOf: () => ({ kind: 'none' }) })
+  let known = { count: -1, rules: ruleSetOf(undefined) }
+  return (path: string): string | undefined => {
+    if (known.count !== strict.length) known = { count: strict.length, rules: ruleSetOf(joined(strict)) }
+    const rules = { mode: 'bypass', confirmation: false, rules: { ...known.rules, allow: [] } } as const
+    const verdict = gate.verdictOn('Read', { kind: 'read', paths: [path] }, rules, false)
+    return verdict.behavior === 'allow' ? undefined : `A rule keeps it from being read: ${verdict.reason}`
+  }
+}
+
+function joined(all: readonly PermissionRules[]): PermissionRules {
+  const join = (name: keyof PermissionRules) => [...new Set(all.flatMap((rules) => rules[name]))]
+  return { allow: join('allow'), ask: join('ask'), deny: join('deny') }
+}
+
+/** The mode of the request counts; without one, the last file that may decide it. */
+function modeOf(
+  { mode: requested }: LoadOptions,
+  files: readonly LoadedFile[],
+  ignored: IgnoredSettings,
+): PermissionMode | undefined {
+  let mode: PermissionMode | undefined
+  for (const { mode: wanted, path, context } of files) {
+    if (wanted === undefined) continue
+    const what = `permissions.defaultMode (${wanted})`
+    if (requested !== undefined) ignored.add(what, path, 'The request has a permission_mode.')
+    else if (context.isTrusted || RIGHTS[wanted] <= RIGHTS[mode ?? 'bypass']) mode = wanted
+    else ignored.add(what, path, `It gives more rights than ${mode ?? 'bypass'}. ${NOT_TRUSTED}`)
+  }
+  return mode
+}
+
+/** How much a mode lets run. */
+const RIGHTS: Readonly<Record<PermissionMode, number>> = {
+  deny: 0,
+  plan: 1,
+  callback: 2,
+  default: 2,
+  accept_edits: 3,
+  bypass: 4,
+}

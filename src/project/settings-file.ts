@@ -1,0 +1,136 @@
+/**
+ * Reads `settings.json`. The only file that decides which of its settings have an effect. A file that cannot be read
+ * stops the creation of the conversation: it may have rules that deny.
+ */
+import { z } from 'zod'
+import type { PermissionMode, PermissionRules } from '../contract/permission.ts'
+import { MAX_RULES } from '../contract/permission.ts'
+import { Problem } from '../contract/problem.ts'
+import { ComplexJson, refuseComplexJson } from '../lib/json/untrusted-json.ts'
+import { parseRule } from '../policy/rules/rule.ts'
+import { findJsonFault } from './json-fault.ts'
+import { takeHooks } from './hooks-setting.ts'
+import { NOT_TRUSTED } from './ignored-settings.ts'
+import type { SourceContext } from './load-context.ts'
+import { onOneLine } from './one-line.ts'
+
+export type FileSettings = {
+  readonly path: string
+  readonly rules: PermissionRules
+  /** Undefined if it names none, or none that exists here. */
+  readonly mode: PermissionMode | undefined
+}
+
+const Rules = z.array(z.string()).default([])
+const SettingsFile = z.object({
+  permissions: z.object({ allow: Rules, ask: Rules, deny: Rules, defaultMode: z.string().optional() }).prefault({}),
+  hooks: z.unknown().optional(),
+})
+
+const MODES: Readonly<Record<string, PermissionMode>> = {
+  default: 'default',
+  acceptEdits: 'accept_edits',
+  plan: 'plan',
+  bypassPermissions: 'bypass',
+  dontAsk: 'deny',
+}
+
+/** Undefined if the file does not exist. Throws a `Problem` if it cannot be read. */
+export async function readSettingsFile(context: SourceContext, path: string): Promise<FileSettings | undefined> {
+  const found = await context.reader.read(path)
+  if (found.kind === 'missing') return undefined
+  if (found.kind === 'refused') throw unreadable(path, found.reason)
+  const json = parseJson(path, found.text)
+  const parsed = SettingsFile.safeParse(json)
+  if (!parsed.success) throw unreadable(path, parsed.error.issues.slice(0, 5).map(describeIssue).join(' '))
+  const { permissions, hooks } = parsed.data
+  noteUnused(context, path, json)
+  takeHooks(context, path, hooks)
+  return { path, rules: readRules(context, path, permissions), mode: readMode(context, path, permissions.defaultMode) }
+}
+
+function readRules(context: SourceContext, path: string, given: Omit<PermissionRules, never>): PermissionRules {
+  const strict = (texts: readonly string[]) => [...new Set(texts.map((text) => strictRule(context, path, text)))]
+  const rules = { allow: allowRules(context, path, given.allow), ask: strict(given.ask), deny: strict(given.deny) }
+  if (Object.values(rules).some((texts) => texts.length > MAX_RULES))
+    throw unreadable(path, `It has more than ${MAX_RULES} rules of one kind.`)
+  return rules
+}
+
+function allowRules(context: SourceContext, path: string, texts: readonly string[]): string[] {
+  const { isTrusted, ignored } = context
+  const rules = texts.map((text) => ruleHere(context, text))
+  return rules.filter((text) => {
+    const rule = parseRule(text)
+    const reason = isTrusted ? (typeof rule === 'string' ? rule : undefined) : NOT_TRUSTED
+    if (reason !== undefined) ignored.add(`allow rule ${text}`, path, reason)
+    return reason === undefined
+  })
+}
+
+/** A rule that denies or asks is never dropped: where it cannot be read exactly, it holds for more. */
+function strictRule(context: SourceContext, path: string, text: string): string {
+  const written = ruleHere(context, text)
+  const rule = parseRule(written)
+  if (typeof rule !== 'string') return written
+  const [, tool] = /^([A-Za-z_][\w-]*)\(.*\)$/s.exec(written) ?? []
+  if (tool === undefined || TAKES_PATTERN.has(tool)) throw unreadable(path, rule)
+  context.ignored.add(`pattern of the rule ${text}`, path, `The rule holds for every call of ${tool}.`)
+  return tool
+}
+
+const TAKES_PATTERN = new Set(['Bash', 'Read', 'Edit', 'WebFetch'])
+
+/** As rules are written here: `Write(x)` is about edits, and in a project `/x` starts at the workdir. */
+function ruleHere({ canonicalRule, source }: SourceContext, text: string): string {
+  const rule = canonicalRule(text.trim())
+  const [, name = '', pattern = ''] = /^(\w+)\((.*)\)$/s.exec(rule) ?? []
+  const access = WRITES.has(name) ? 'Edit' : READS.has(name) ? 'Read' : undefined
+  if (access === undefined) return rule
+  return `${access}(${source === 'user' ? pattern : pattern.trim().replace(/^\/(?!\/)/, '')})`
+}
+
+const WRITES = new Set(['Edit', 'Write', 'MultiEdit', 'NotebookEdit'])
+const READS = new Set(['Read', 'Grep', 'Glob', 'LS', 'NotebookRead'])
+
+function readMode({ ignored }: SourceContext, path: string, name: string | undefined): PermissionMode | undefined {
+  if (name === undefined) return undefined
+  const mode = Object.hasOwn(MODES, name) ? MODES[name] : undefined
+  if (!mode) ignored.add(`permissions.defaultMode ${name}`, path, 'This server has no such mode.')
+  return mode
+}
+
+/** What is in the file and has no effect. */
+function noteUnused({ ignored }: SourceContext, path: string, json: unknown): void {
+  const note = (value: unknown, known: readonly string[], prefix: string) => {
+    if (typeof value !== 'object' || value === null) return
+    for (const name of Object.keys(value))
+      if (!known.includes(name) && name !== '$schema')
+        ignored.add(`${prefix}${name}`, path, 'This server does not support it.')
+  }
+  note(json, ['permissions', 'hooks'], '')
+  const permissions = typeof json === 'object' && json !== null && 'permissions' in json ? json.permissions : undefined
+  note(permissions, ['allow', 'ask', 'deny', 'defaultMode'], 'permissions.')
+}
+
+function parseJson(path: string, text: string): unknown {
+  try {
+    refuseComplexJson(text)
+  } catch (cause) {
+    if (cause instanceof ComplexJson) throw unreadable(path, `It ${cause.message}.`)
+    throw cause
+  }
+  const fault = findJsonFault(text)
+  if (fault !== undefined) throw unreadable(path, fault)
+  return JSON.parse(text)
+}
+
+const describeIssue = ({ path, message }: z.core.$ZodIssue) =>
+  `${path.map(String).join('.') || 'The file'}: ${message}.`
+
+const unreadable = (path: string, reason: string) =>
+  new Problem(
+    'invalid_request',
+    `setting_sources: ${path} cannot be used, and it may have rules that deny. ${onOneLine(reason, 500)} Correct the file, or leave the source out.`,
+    { details: { path } },
+  )

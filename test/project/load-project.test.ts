@@ -1,0 +1,259 @@
+/** What is loaded of a project, what is ignored and why, and which files stop a conversation. */
+import { symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { makeProject, markdown } from './project-directory.ts'
+
+const reasons = (loaded: { settings: { ignored: readonly { what: string; reason: string }[] } }) =>
+  loaded.settings.ignored.map(({ what, reason }) => `${what}: ${reason}`)
+
+describe('entries', () => {
+  test('are named by their frontmatter, their directory or their path, in order', async () => {
+    await using project = await makeProject({
+      '.claude/skills/pdf/SKILL.md': markdown('description: Reads PDF files.'),
+      '.claude/skills/deep/er/SKILL.md': markdown('name: other\ndescription: "Two\\nlines"'),
+      '.claude/commands/review.md': 'Review the changes.\n\nAll of them.',
+      '.claude/commands/git/push.md': markdown('argument-hint: [branch] [message]\ndescription: Use so: carefully'),
+      '.claude/agents/tester.md': markdown('name: tester\ndescription: Tests.\ntools: Bash'),
+    })
+    const { settings } = await project.load()
+    expect(settings.skills).toEqual([
+      { name: 'other', description: 'Two lines', source: 'project', path: '.claude/skills/deep/er/SKILL.md' },
+      { name: 'pdf', description: 'Reads PDF files.', source: 'project', path: '.claude/skills/pdf/SKILL.md' },
+    ])
+    expect(settings.commands).toEqual([
+      {
+        name: 'git:push',
+        description: 'Use so: carefully',
+        argument_hint: '[branch] [message]',
+        source: 'project',
+        path: '.claude/commands/git/push.md',
+      },
+      { name: 'review', description: 'Review the changes.', source: 'project', path: '.claude/commands/review.md' },
+    ])
+    expect(settings.agents.map(({ name }) => name)).toEqual(['tester'])
+    expect(settings.ignored).toEqual([])
+  })
+
+  test.each([
+    ['an open frontmatter', '---\nname: x\n'],
+    ['a list', '---\n- a\n---\n'],
+    ['deep nesting', `---\n? ${'['.repeat(5000)}\n---\n`],
+    [
+      'many aliases',
+      `---\nx:\n  - &a [x,x,x,x,x,x,x,x,x]\n  - &b [*a,*a,*a,*a,*a,*a]\n  - [*b,*b,*b,*b,*b,*b,*b,*b]\n---\n`,
+    ],
+    ['a long frontmatter', `---\nname: ${'x'.repeat(20_000)}\n---\n`],
+    ['a name with a line break', '---\nname: "x\\n# System"\n---\n'],
+    ['bytes that are not UTF-8', Buffer.from([0x2d, 0xff, 0xfe])],
+    ['a NUL character', 'a\0b'],
+  ])('with %s are ignored, and the others are loaded', async (_, content) => {
+    await using project = await makeProject({
+      '.claude/skills/a/SKILL.md': content,
+      '.claude/skills/b/SKILL.md': markdown('description: Good.'),
+    })
+    const { settings } = await project.load()
+    expect(settings.skills.map(({ name }) => name)).toEqual(['b'])
+    expect(settings.ignored).toMatchObject([{ what: 'skill', path: '.claude/skills/a/SKILL.md' }])
+  })
+
+  test('accept a byte order mark, CRLF and __proto__', async () => {
+    await using project = await makeProject({
+      '.claude/skills/a/SKILL.md':
+        '\uFEFF---\r\nname: a\r\n__proto__: {disable-model-invocation: true}\r\n---\r\nBody\r\n',
+    })
+    const { settings } = await project.load()
+    expect(settings.skills).toEqual([
+      { name: 'a', description: 'Body', source: 'project', path: '.claude/skills/a/SKILL.md' },
+    ])
+  })
+
+  test('give rights only if the project is trusted', async () => {
+    await using project = await makeProject({
+      '.claude/commands/a.md': markdown('allowed-tools: Bash(git add:*), Read, nonsense(x)\nmodel: opus'),
+    })
+    const untrusted = await project.load()
+    expect(untrusted.settings.commands[0]).not.toHaveProperty('allowed_tools')
+    expect(reasons(untrusted)).toEqual([
+      expect.stringContaining('allowed-tools of the slash command a: The project is not trusted'),
+      expect.stringContaining('model of the slash command a'),
+    ])
+    const trusted = await project.load({ isTrusted: true })
+    expect(trusted.settings.commands[0]?.allowed_tools).toEqual(['Bash(git add:*)', 'Read'])
+    expect(reasons(trusted)[0]).toContain('only Bash, Read, Edit and WebFetch take a pattern')
+  })
+})
+
+describe('settings files', () => {
+  test('give rules that deny and ask; their allow rules need trust', async () => {
+    await using project = await makeProject({
+      '.claude/settings.json': JSON.stringify({
+        permissions: {
+          allow: ['Bash(npm test)'],
+          ask: ['Bash(git push:*)'],
+          deny: ['Read(/secrets/**)', 'Write(./prod/**)', 'Task(Explore)'],
+        },
+        env: { A: 'b' },
+        hooks: { Stop: [] },
+      }),
+    })
+    const untrusted = await project.load()
+    const strict = { ask: ['Bash(git push:*)'], deny: ['Read(secrets/**)', 'Edit(./prod/**)', 'Task'] }
+    expect(untrusted.settings.permission_rules).toEqual({ allow: [], ...strict })
+    expect(untrusted.settings.ignored.map(({ what }) => what)).toEqual([
+      'env',
+      'hooks',
+      'allow rule Bash(npm test)',
+      'pattern of the rule Task(Explore)',
+    ])
+    const { settings } = await project.load({ isTrusted: true })
+    expect(settings.permission_rules).toEqual({ allow: ['Bash(npm test)'], ...strict })
+  })
+
+  test.each([
+    ['broken JSON', '{\n  "permissions": {,\n}', 'It is not valid JSON (line 2, column 19)'],
+    ['a name twice', '{"permissions": {"deny": ["Bash"]},\n "permissions": {}}', 'twice (line 2, column 2)'],
+    ['a list', '[]', 'expected object'],
+    ['rules that are no list', '{"permissions": {"deny": "Bash"}}', 'permissions.deny'],
+    ['a rule that cannot be read', '{"permissions": {"deny": ["Bash(a && b)"]}}', 'a rule is about one command'],
+    ['a text that is not a rule', '{"permissions": {"ask": ["rm -rf"]}}', 'is not a rule'],
+    ['deep nesting', `{"a":${'['.repeat(200)}${']'.repeat(200)}}`, 'levels deep'],
+    [
+      'too many rules',
+      JSON.stringify({ permissions: { deny: Array.from({ length: 501 }, (_, i) => `Bash(a${i})`) } }),
+      '500',
+    ],
+    ['bytes that are not UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), 'UTF-8'],
+    ['too many bytes', ' '.repeat(300_000), '256 KiB'],
+  ])('with %s stop the conversation', async (_, content, message) => {
+    await using project = await makeProject({ '.claude/settings.json': content })
+    await expect(project.load()).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining(message),
+    })
+    await expect(project.load()).rejects.toThrow('.claude/settings.json cannot be used')
+  })
+
+  test('with __proto__ are data', async () => {
+    await using project = await makeProject({
+      '.claude/settings.json':
+        '{"__proto__": {"permissions": {"defaultMode": "plan"}}, "permissions": {"__proto__": {"deny": ["Bash"]}}}',
+      '.mcp.json': '{"mcpServers": {"__proto__": {"command": "x"}, "github": {"command": "y"}}}',
+    })
+    const { settings, mode } = await project.load()
+    expect(settings.permission_rules.deny).toEqual([])
+    expect(mode).toBeUndefined()
+    expect(settings.mcp_servers).toEqual(['github'])
+    expect(({} as Record<string, unknown>)['permissions']).toBeUndefined()
+  })
+
+  test.each([
+    [{ project: 'plan' }, {}, 'plan'],
+    [{ project: 'bypassPermissions' }, {}, 'bypass'],
+    [{ project: 'acceptEdits' }, { mode: 'default' as const }, undefined],
+    [{ user: 'default', project: 'acceptEdits' }, {}, 'default'],
+    [{ user: 'default', project: 'acceptEdits' }, { isTrusted: true }, 'accept_edits'],
+    [{ user: 'default', project: 'plan' }, {}, 'plan'],
+    [{ project: 'unknown' }, {}, undefined],
+  ])('with the modes %j and %j lead to %s', async (modes: { user?: string; project?: string }, options, mode) => {
+    const file = (defaultMode: string) => JSON.stringify({ permissions: { defaultMode } })
+    await using user = await makeProject(modes.user === undefined ? {} : { 'settings.json': file(modes.user) })
+    await using project = await makeProject({ '.claude/settings.json': file(modes.project ?? '') })
+    const loaded = await project.load({ sources: ['project', 'user'], userDirectory: user.path, ...options })
+    expect(loaded.mode).toBe(mode)
+  })
+
+  test('of the operator are trusted, and their names come first', async () => {
+    await using user = await makeProject({
+      'settings.json': '{"permissions": {"allow": ["Bash(ls)"]}}',
+      'skills/pdf/SKILL.md': markdown('description: The operator’s.'),
+      'CLAUDE.md': 'Be kind.',
+    })
+    await using project = await makeProject({ '.claude/skills/pdf/SKILL.md': markdown('description: Another.') })
+    const loaded = await project.load({ sources: ['user', 'project'], userDirectory: user.path })
+    expect(loaded.settings.permission_rules.allow).toEqual(['Bash(ls)'])
+    expect(loaded.settings.skills).toMatchObject([{ description: 'The operator’s.', source: 'user' }])
+    expect(loaded.memory).toMatchObject([{ text: 'Be kind.', file: { source: 'user' } }])
+    expect(reasons(loaded)).toEqual(['skill pdf: skills/pdf/SKILL.md has the same name.'])
+  })
+})
+
+describe('instructions', () => {
+  test('are read with their imports, each file once', async () => {
+    await using project = await makeProject({
+      'CLAUDE.md':
+        'First. See @docs/style.md and `@not/this.md`.\n```\n@nor/this.md\n```\nWrite to me@example.org, @nobody.',
+      'docs/style.md': 'Style. @../CLAUDE.md @more.md.',
+      'docs/more.md': 'More.',
+      'AGENTS.md': 'Agents.',
+    })
+    const { memory, settings } = await project.load()
+    expect(memory.map(({ file, text }) => [file.path, text.split('.')[0], file.imported_by])).toEqual([
+      ['CLAUDE.md', 'First', undefined],
+      ['docs/style.md', 'Style', 'CLAUDE.md'],
+      ['docs/more.md', 'More', 'docs/style.md'],
+      ['AGENTS.md', 'Agents', undefined],
+    ])
+    expect(settings.memory[0]).toEqual({ source: 'project', path: 'CLAUDE.md', bytes: expect.any(Number) })
+    expect(settings.ignored).toEqual([])
+  })
+
+  test('that are the same file by a link are in the prompt once', async () => {
+    await using project = await makeProject({ 'AGENTS.md': 'One.' })
+    await symlink('AGENTS.md', join(project.path, 'CLAUDE.md'))
+    expect((await project.load()).memory.map(({ file }) => file.path)).toEqual(['CLAUDE.md'])
+  })
+
+  test('import at most five levels deep, and nothing outside', async () => {
+    const chain = Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`m${i}.md`, `Level ${i}. @m${i + 1}.md`]))
+    await using project = await makeProject({
+      ...chain,
+      'CLAUDE.md': '@m0.md @../outside.md @/etc/passwd @~/.ssh/id_rsa @missing.md',
+    })
+    const loaded = await project.load()
+    expect(loaded.memory.map(({ file }) => file.path)).toEqual([
+      'CLAUDE.md',
+      'm0.md',
+      'm1.md',
+      'm2.md',
+      'm3.md',
+      'm4.md',
+    ])
+    expect(loaded.settings.ignored.map(({ path }) => path)).toEqual([
+      'm5.md',
+      '../outside.md',
+      '/etc/passwd',
+      '~/.ssh/id_rsa',
+      'missing.md',
+    ])
+  })
+
+  test('are limited in all', async () => {
+    const files = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`m${i}.md`, `Level ${i}.`]))
+    const names = Object.keys(files).map((name) => `@${name}`)
+    await using project = await makeProject({
+      ...files,
+      'CLAUDE.md': names.join(' '),
+      'AGENTS.md': 'x'.repeat(260_000),
+    })
+    const loaded = await project.load()
+    expect(loaded.memory).toHaveLength(50)
+    expect(loaded.settings.ignored).toHaveLength(12)
+  })
+
+  test('that a rule keeps from being read are not read', async () => {
+    await using project = await makeProject({
+      'CLAUDE.md': '@.env @keys/a.txt @fine.md',
+      '.env': 'TOKEN=1',
+      'keys/a.txt': 'key',
+      'fine.md': 'Fine.',
+      '.claude/settings.json': '{"permissions": {"ask": ["Read(keys/**)"]}}',
+    })
+    const { memory, settings } = await project.load({ rules: { allow: [], ask: [], deny: ['Read(.env)'] } })
+    expect(memory.map(({ file }) => file.path)).toEqual(['CLAUDE.md', 'fine.md'])
+    expect(settings.ignored.map(({ path, reason }) => [path, reason])).toEqual([
+      ['.env', expect.stringContaining('Read(.env)')],
+      ['keys/a.txt', expect.stringContaining('Read(keys/**)')],
+    ])
+  })
+})

@@ -1,0 +1,341 @@
+/** Project settings over HTTP: what agents and users get from the files of a project, and what the files cannot do. */
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Stage } from '../support/agent.ts'
+import { bash, setStage } from '../support/agent.ts'
+import { connect } from '../support/socket.ts'
+
+const PROJECT = {
+  'CLAUDE.md': 'Always answer in rhymes. @docs/more.md',
+  'docs/more.md': 'Never use tabs.',
+  'src/a.txt': 'content of a',
+  '.claude/settings.json': JSON.stringify({
+    permissions: { allow: ['Bash(touch:*)'], ask: [], deny: ['Bash(rm:*)', 'Read(.env)'] },
+    hooks: { Stop: [] },
+  }),
+  '.claude/skills/pdf/SKILL.md': '---\nname: pdf\ndescription: Works with PDF files.\n---\nRead forms.md first.',
+  '.claude/skills/pdf/forms.md': 'About forms.',
+  '.claude/commands/review.md':
+    '---\ndescription: Reviews a file.\nargument-hint: [file]\nallowed-tools: Bash(touch:*)\n---\nReview $1 of: $ARGUMENTS\nNow: !`echo at-$1; pwd`\nFile: @src/$1\n!`rm -rf src`\n!`touch made`',
+  '.mcp.json': '{"mcpServers": {"github": {"command": "x", "env": {"TOKEN": "mcp-credential"}}}}',
+}
+
+/** What the model does next: set by each test, by the number of tool results since the last message. */
+let turns: object[] = []
+let stage: Stage
+let root: string
+
+beforeAll(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), 'project-story-')))
+  stage = await setStage(
+    ({ body }) => {
+      const since = body.messages.length - 1 - body.messages.findLastIndex(({ role }) => role === 'user')
+      return turns[Math.ceil(since / 2)] ?? { text: 'Done.' }
+    },
+    { env: { OPENHANDS_USER_SETTINGS_DIR: join(root, 'operator') } },
+  )
+  await write(join(root, 'operator'), { 'skills/house/SKILL.md': '---\nname: house\n---\nThe rules of the house.' })
+})
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]()
+  await rm(root, { recursive: true, force: true })
+})
+
+async function write(directory: string, files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(dirname(join(directory, name)), { recursive: true })
+    await writeFile(join(directory, name), content)
+  }
+}
+
+let count = 0
+async function makeWorkdir(files: Readonly<Record<string, string>> = PROJECT): Promise<string> {
+  const workdir = join(root, `work-${(count += 1)}`)
+  await write(workdir, files)
+  return workdir
+}
+
+async function create(fields: Record<string, unknown> = {}, files?: Readonly<Record<string, string>>) {
+  const workdir = await makeWorkdir(files)
+  const id = await stage.create({ workdir, setting_sources: ['project'], tools: 'claude', ...fields })
+  return { id, workdir }
+}
+
+async function say(id: string, text: string, ...next: object[]) {
+  turns = next
+  return await stage.say(id, text)
+}
+
+const results = (events: readonly any[]) => events.filter(({ type }) => type === 'ToolResult') // eslint-disable-line typescript/no-explicit-any
+const call = (name: string, input: object) => ({ calls: [{ name, arguments: input }] })
+const systemOf = (index = -1) => stage.model.requests.at(index)?.body.messages[0]
+const infoOf = async (id: string) => (await stage.server.call('GET', `/conversations/${id}/agent-info`)).body
+
+describe('what is loaded', () => {
+  test('is in the prompt, the first event and agent-info', async () => {
+    const { id } = await create()
+    const info = await infoOf(id)
+    const [init] = await stage.events(id, 'types=SystemInit')
+    expect(info.project_settings).toEqual(init.project_settings)
+    expect(info.project_settings).toMatchObject({
+      sources: ['project'],
+      trusted: false,
+      memory: [
+        { path: 'CLAUDE.md', bytes: 38 },
+        { path: 'docs/more.md', imported_by: 'CLAUDE.md' },
+      ],
+      skills: [{ name: 'pdf', path: '.claude/skills/pdf/SKILL.md' }],
+      commands: [{ name: 'review', argument_hint: '[file]' }],
+      mcp_servers: ['github'],
+      settings_files: [{ source: 'project', path: '.claude/settings.json' }],
+      permission_rules: { allow: [], ask: [], deny: ['Bash(rm:*)', 'Read(.env)'] },
+    })
+    expect(info.project_settings.ignored.map(({ what }: { what: string }) => what)).toEqual([
+      'hooks',
+      'allow rule Bash(touch:*)',
+      'allowed-tools of the slash command review',
+    ])
+    expect(init.mcp_servers).toEqual([{ name: 'github', status: 'not_connected' }])
+    expect(JSON.stringify(init)).not.toContain('mcp-credential')
+    expect(info.tools.map(({ name }: { name: string }) => name)).toEqual(
+      expect.arrayContaining(['Skill', 'SlashCommand']),
+    )
+    expect(info.system_prompt).toMatch(/when yours no longer works\.\n\n# Instructions from files\n/)
+    expect(info.system_prompt).toContain('## CLAUDE.md (of the project)\n\nAlways answer in rhymes. @docs/more.md')
+    expect(info.system_prompt).toContain('- pdf: Works with PDF files.')
+    expect(info.system_prompt).toContain('- /review [file]: Reviews a file.')
+    expect(info.system_prompt).not.toContain('Read forms.md')
+  })
+
+  test('is nothing without setting_sources, also with a client that names the tools', async () => {
+    const { id } = await create({ setting_sources: [] })
+    const info = await infoOf(id)
+    expect(info).not.toHaveProperty('project_settings')
+    expect(info.system_prompt).not.toContain('rhymes')
+    expect(info.tools.map(({ name }: { name: string }) => name)).not.toContain('Skill')
+    const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+    const { body } = await stage.server.call('POST', '/conversations', { llm_config, tools: ['Bash', 'Skill'] })
+    expect(body).toMatchObject({ tools: ['Bash'], warnings: [expect.stringContaining('Skill is not offered')] })
+  })
+
+  test('of the operator is there if a request asks for it', async () => {
+    const { id } = await create({ setting_sources: ['user'] })
+    expect((await infoOf(id)).project_settings.skills).toMatchObject([{ name: 'house', source: 'user' }])
+    const events = await say(id, 'go', call('Skill', { skill: 'house' }))
+    expect(results(events)[0].output).toContain(`${root}/operator/skills/house\n\nThe rules of the house.`)
+    const workdir = join(root, 'operator/skills')
+    expect(
+      (await stage.server.call('POST', '/conversations', { workdir, llm_config: { model: 'm' } })).body.error,
+    ).toBe('unsafe_path')
+  })
+
+  test('cannot be loaded from a broken settings file: nothing is created', async () => {
+    const workdir = await makeWorkdir({ '.claude/settings.json': '{"permissions": {\n"deny": [}}' })
+    const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'k' }
+    const before = (await stage.server.call('GET', '/conversations/count')).body
+    const { status, body } = await stage.server.call('POST', '/conversations', {
+      llm_config,
+      workdir,
+      setting_sources: ['project'],
+    })
+    expect([status, body.error, body.details]).toEqual([400, 'invalid_request', { path: '.claude/settings.json' }])
+    expect(body.message).toContain('(line 2, column 10)')
+    expect((await stage.server.call('GET', '/conversations/count')).body).toEqual(before)
+  })
+})
+
+describe('an agent', () => {
+  test('uses a skill, and reads its further files', async () => {
+    const { id, workdir } = await create()
+    const events = await say(
+      id,
+      'Fill in the form.',
+      call('Skill', { skill: 'pdf', args: 'form.pdf' }),
+      call('Read', { file_path: '.claude/skills/pdf/forms.md' }),
+    )
+    const [skill, forms] = results(events)
+    expect(skill.output).toBe(
+      `Base directory of this skill: ${workdir}/.claude/skills/pdf\n\nRead forms.md first.\n\nARGUMENTS: form.pdf`,
+    )
+    expect(forms.output).toContain('About forms.')
+  })
+
+  test('uses a slash command: what needs a permission in it does not run', async () => {
+    const { id, workdir } = await create({ permission_mode: 'default' })
+    const events = await say(id, 'Review.', call('SlashCommand', { command: '/review a.txt "b c"' }))
+    const [{ output, is_error }] = results(events)
+    expect(is_error).toBe(false)
+    expect(output).toContain('Review a.txt of: a.txt "b c"')
+    expect(output).toContain(`Now: at-a.txt\n${workdir}`)
+    expect(output).toContain('[The content of src/a.txt:]\ncontent of a')
+    expect(output).toMatch(/"rm -rf src" .* has not run.* The rule Bash\(rm:\*\) denies it/)
+    expect(output).toMatch(/"touch made" .* has not run.* needs a permission/)
+    expect(await readFile(join(workdir, 'src/a.txt'), 'utf8')).toBe('content of a')
+  })
+
+  test('without a shell gets none by a slash command', async () => {
+    const { id } = await create({ tools: ['Think'] })
+    const events = await say(id, 'Review.', call('SlashCommand', { command: '/review a.txt' }))
+    expect(results(events)[0].output).toContain('The agent has no shell')
+  })
+
+  test.each([
+    ['Skill', { skill: 'nope' }, 'There is no skill "nope" that you can use. There are: pdf.'],
+    ['Skill', { skill: '../../etc' }, 'There is no skill'],
+    ['SlashCommand', { command: '/nope' }, 'There are: review.'],
+    ['SlashCommand', { command: 'review' }, 'Write the command as `/name arguments`.'],
+    ['SlashCommand', { command: '/__proto__' }, 'Write the command'],
+    ['SlashCommand', { command: '/constructor' }, 'There is no slash command'],
+  ])('gets a result that helps for %s %j', async (name, input, message) => {
+    const { id } = await create()
+    const [result] = results(await say(id, 'go', call(name, input)))
+    expect(result).toMatchObject({ is_error: true, error_message: expect.stringContaining(message) })
+  })
+
+  test('is not changed by what it writes into the files', async () => {
+    const { id, workdir } = await create()
+    await say(
+      id,
+      'go',
+      bash(`echo 'Obey me.' > CLAUDE.md; echo '{"permissions": {}}' > .claude/settings.json`),
+      bash('rm -rf src'),
+    )
+    const system = systemOf()
+    expect(system?.content).toContain('rhymes')
+    expect(results(await stage.events(id))[1]).toMatchObject({ error_type: 'denied' })
+    const other = await stage.create({ workdir, setting_sources: ['project'], tools: 'claude' })
+    expect((await infoOf(other)).system_prompt).toContain('Obey me.')
+  })
+})
+
+describe('rules of an untrusted project', () => {
+  test('that deny hold in bypass, and after PUT; those that allow do not', async () => {
+    const { id, workdir } = await create({ permission_mode: 'bypass' })
+    const path = `/conversations/${id}/permission-rules`
+    const project = { allow: [], ask: [], deny: ['Bash(rm:*)', 'Read(.env)'] }
+    expect((await stage.server.call('GET', path)).body).toEqual({ allow: [], ask: [], deny: [], project })
+    const { body } = await stage.server.call('PUT', path, { allow: ['Bash(rm:*)'], deny: [] })
+    expect(body).toEqual({ allow: ['Bash(rm:*)'], ask: [], deny: [], project })
+    expect(results(await say(id, 'go', bash('rm -rf src')))[0]).toMatchObject({ error_type: 'denied' })
+    const command = await stage.server.call('POST', `/conversations/${id}/commands`, { command: 'rm -rf src' })
+    expect([command.status, command.body.error]).toEqual([403, 'denied_by_rule'])
+    expect(await readFile(join(workdir, 'src/a.txt'), 'utf8')).toBe('content of a')
+
+    const asking = await create({ permission_mode: 'deny' })
+    expect(results(await say(asking.id, 'go', bash('touch made')))[0]).toMatchObject({ error_type: 'denied' })
+  })
+
+  test('hold in a fork, which keeps the prompt and uses the skills in its copy', async () => {
+    const { id } = await create()
+    await say(id, 'go')
+    const { body } = await stage.server.call('POST', `/conversations/${id}/fork`, {})
+    await say(body.id, 'go', call('Skill', { skill: 'pdf' }), bash('rm -rf src'))
+    const [skill, denied] = results(await stage.events(body.id))
+    expect(skill.output).toContain(`Base directory of this skill: ${body.workdir}/.claude/skills/pdf`)
+    expect(denied).toMatchObject({ error_type: 'denied' })
+    expect((await infoOf(body.id)).system_prompt).toBe((await infoOf(id)).system_prompt)
+    for (const each of [id, body.id])
+      expect((await stage.server.call('DELETE', `/conversations/${each}`)).status).toBeLessThan(300)
+  })
+})
+
+test('a trusted project gives rights: its allow rules, and those of a command while it is in use', async () => {
+  const { id, workdir } = await create({ permission_mode: 'deny', trust_project: true })
+  expect((await infoOf(id)).project_settings.permission_rules.allow).toEqual(['Bash(touch:*)'])
+  const files = { ...PROJECT, '.claude/settings.json': '{}' }
+  const other = await create({ permission_mode: 'deny', trust_project: true }, files)
+  expect(results(await say(id, 'go', bash('touch made')))[0]).toMatchObject({ is_error: false })
+  expect(await readFile(join(workdir, 'made'), 'utf8')).toBe('')
+
+  const events = await say(
+    other.id,
+    'go',
+    bash('touch a'),
+    call('SlashCommand', { command: '/review x' }),
+    bash('touch b'),
+  )
+  expect(results(events).map(({ is_error }) => is_error)).toEqual([true, false, false])
+  expect(results(await say(other.id, 'next', bash('touch c')))[0], 'after the run').toMatchObject({ is_error: true })
+  const used = await say(other.id, '/review x', bash('touch d'))
+  expect(results(used)[0], 'a command of the user').toMatchObject({ is_error: false })
+  expect(results(await say(other.id, 'next', bash('touch e')))[0]).toMatchObject({ is_error: true })
+})
+
+describe('a message that begins with a slash command', () => {
+  test('is stored as it was written, and the agent reads the text of the command', async () => {
+    const { id, workdir } = await create()
+    await say(id, '/review a.txt')
+    const [message] = await stage.events(id, 'types=UserMessage')
+    expect(message.content).toEqual([{ type: 'text', text: '/review a.txt' }])
+    expect(message.slash_command.name).toBe('review')
+    const text = stage.model.requests.at(-1)?.body.messages[1]?.content
+    expect(text).toEqual(message.slash_command.text)
+    expect(text).toContain(`/review a.txt\n\n[The text of the slash command /review, from .claude/commands/review.md:]`)
+    expect(text).toContain(`Now: at-a.txt\n${workdir}`)
+    expect(text).toContain('The rule Bash(rm:*) denies it')
+  })
+
+  test('runs the commands in it once for a key, and never what the mode would ask about', async () => {
+    const files = { '.claude/commands/log.md': 'Log: !`echo x >> log` !`wc -l < log`' }
+    const { id, workdir } = await create({}, files)
+    const message = { message: { role: 'user', content: '/log' } }
+    const post = () => stage.server.call('POST', `/conversations/${id}/messages`, message, { 'idempotency-key': 'one' })
+    const first = await post()
+    expect(await post()).toMatchObject({ status: 202, body: first.body })
+    expect(await readFile(join(workdir, 'log'), 'utf8')).toBe('x\n')
+
+    const asking = await create({ permission_mode: 'default' }, files)
+    await stage.server.call('POST', `/conversations/${asking.id}/messages`, message)
+    const [stored] = await stage.events(asking.id, 'types=UserMessage')
+    expect(stored.slash_command.text).toContain('"echo x >> log" of this text has not run')
+    await expect(readFile(join(asking.workdir, 'log'))).rejects.toThrow('ENOENT')
+  })
+
+  test('is an ordinary message if there is no such command, or a rule denies it', async () => {
+    const { id } = await create({ disallowed_tools: ['SlashCommand'] })
+    const post = (content: string) =>
+      stage.server.call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content } })
+    await post('/unknown x')
+    await post('/review x')
+    const [unknown, denied] = await stage.events(id, 'types=UserMessage')
+    expect(unknown).not.toHaveProperty('slash_command')
+    expect(denied.slash_command.text).toContain('cannot be read. A rule keeps /review from being used')
+  })
+})
+
+test('over a WebSocket, a user sends a slash command and the agent uses a skill', async () => {
+  const { id } = await create()
+  turns = [call('Skill', { skill: 'pdf' })]
+  const socket = await connect(stage.server.url, `/conversations/${id}/ws`)
+  socket.say({ type: 'message', id: 'm', message: { role: 'user', content: '/review a.txt' }, run: true })
+  await socket.until(({ type, id: of }) => type === 'ack' && of === 'm')
+  const result = await socket.until(({ type }) => type === 'ToolResult')
+  expect(result.output).toContain('Read forms.md first.')
+  socket.close()
+})
+
+test('after a crash, the requests of all of them begin with the same bytes, and the rules hold', async () => {
+  const { id, workdir } = await create({ permission_mode: 'deny', trust_project: true })
+  await say(id, '/review a.txt', bash('touch made'))
+  const before = stage.model.requests.at(-1)?.body.messages ?? []
+  const [deleted, trusted] = [await create(), await create({ trust_project: true })]
+  await write(workdir, {
+    'CLAUDE.md': 'Obey me.',
+    '.claude/commands/review.md': 'Changed.',
+    '.claude/settings.json': '{}',
+  })
+  await write(trusted.workdir, { '.claude/settings.json': '{"permissions": {"allow": ["Bash"]}}' })
+  await rm(deleted.workdir, { recursive: true })
+  await stage.server.restart('SIGKILL')
+  const events = await say(id, 'next', bash('touch b'), bash('rm -rf src'))
+  expect(stage.model.requests.at(-1)?.body.messages.slice(0, before.length)).toEqual(before)
+  expect(results(events).map(({ is_error }) => is_error)).toEqual([false, true])
+  expect((await infoOf(trusted.id)).project_settings.permission_rules.allow).toEqual(['Bash(touch:*)'])
+  await stage.server.call('POST', `/conversations/${deleted.id}/messages`, {
+    message: { role: 'user', content: '/review x' },
+  })
+  const [message] = await stage.events(deleted.id, 'types=UserMessage')
+  expect(message.slash_command.text).toContain('does not exist any more')
+})
