@@ -3,6 +3,7 @@
  * the request, also hold for the files that are read next.
  */
 import type { PermissionMode, PermissionRules } from '../contract/permission.ts'
+import { Problem } from '../contract/problem.ts'
 import type { ProjectEntry, ProjectSettings, ProjectSource } from '../contract/project/project-settings.ts'
 import { PermissionGate } from '../policy/permissions.ts'
 import { ruleSetOf } from '../policy/rules/rule-set.ts'
@@ -12,6 +13,7 @@ import type { SourceContext } from './load-context.ts'
 import { readMcpServers } from './mcp-file.ts'
 import type { MemoryText } from './memory.ts'
 import { Memory } from './memory.ts'
+import { MAX_PROJECT_RULES } from './project-limits.ts'
 import type { FileSettings } from './settings-file.ts'
 import { readSettingsFile } from './settings-file.ts'
 import { ReadBudget, SettingsReader } from './settings-reader.ts'
@@ -54,6 +56,8 @@ export async function loadProject(options: LoadOptions): Promise<LoadedProject> 
     files.push({ ...settings, context })
     strict.push(settings.rules)
   }
+  const rules = joined(files.map((file) => file.rules))
+  refuseTooMany(rules)
   const memory = new Memory()
   const found = await loadContent(contexts, memory)
   const mode = modeOf(options, files, ignored)
@@ -63,7 +67,7 @@ export async function loadProject(options: LoadOptions): Promise<LoadedProject> 
     memory: memory.texts.map(({ file }) => file),
     ...found,
     settings_files: files.map(({ path, context }) => ({ source: context.source, path })),
-    permission_rules: joined(files.map(({ rules }) => rules)),
+    permission_rules: rules,
     ignored: ignored.list(),
   }
   return { settings, mode, memory: memory.texts }
@@ -124,6 +128,14 @@ async function loadContent(
   }
   const [skills = [], commands = [], agents = []] = kinds.map(({ known }) => [...known.values()])
   return { skills, commands, agents, mcp_servers: [...servers] }
+}
+
+function refuseTooMany(rules: PermissionRules): void {
+  if (Object.values(rules).every((texts) => texts.length <= MAX_PROJECT_RULES)) return
+  throw new Problem(
+    'invalid_request',
+    `setting_sources: the settings files together have more than ${MAX_PROJECT_RULES} rules of one kind. Remove some.`,
+  )
 }
 
 /** A rule about reading holds for the files of the project, too: their text is for the model. `strict` may grow. */

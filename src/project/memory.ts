@@ -2,6 +2,7 @@
 import { dirname, join, normalize } from 'node:path/posix'
 import type { MemoryFile } from '../contract/project/project-settings.ts'
 import type { SourceContext } from './load-context.ts'
+import { withoutHidden } from './one-line.ts'
 import { MAX_IMPORT_DEPTH, MAX_MEMORY_BYTES, MAX_MEMORY_FILES } from './project-limits.ts'
 
 export type MemoryText = { readonly file: MemoryFile; readonly text: string }
@@ -34,7 +35,8 @@ export class Memory {
       return ignored.add(what, path, TOO_MUCH)
     this.#bytes += bytes
     const imported = from === undefined ? {} : { imported_by: from }
-    if (text.trim() !== '') this.texts.push({ file: { source, path, bytes, ...imported }, text: text.trim() })
+    if (text.trim() !== '')
+      this.texts.push({ file: { source, path, bytes, ...imported }, text: withoutHidden(text).trim() })
     await this.#loadImports(context, { path, depth, from }, text)
   }
 

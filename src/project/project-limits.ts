@@ -34,5 +34,10 @@ export const MAX_NAMES = 20_000
 /** Entries in the list of what was ignored. */
 export const MAX_IGNORED = 100
 
+/** Rules of one kind in all settings files, and what is in one: the gate compares them with every call. */
+export const MAX_PROJECT_RULES = 200
+export const MAX_RULE_CHARS = 300
+export const MAX_RULE_WILDCARDS = 10
+
 /** MCP servers that are listed. */
 export const MAX_MCP_SERVERS = 100

@@ -4,7 +4,6 @@
  */
 import { z } from 'zod'
 import type { PermissionMode, PermissionRules } from '../contract/permission.ts'
-import { MAX_RULES } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
 import { ComplexJson, refuseComplexJson } from '../lib/json/untrusted-json.ts'
 import { parseRule } from '../policy/rules/rule.ts'
@@ -13,6 +12,7 @@ import { takeHooks } from './hooks-setting.ts'
 import { NOT_TRUSTED } from './ignored-settings.ts'
 import type { SourceContext } from './load-context.ts'
 import { onOneLine } from './one-line.ts'
+import { MAX_PROJECT_RULES, MAX_RULE_CHARS, MAX_RULE_WILDCARDS } from './project-limits.ts'
 
 export type FileSettings = {
   readonly path: string
@@ -52,8 +52,8 @@ export async function readSettingsFile(context: SourceContext, path: string): Pr
 function readRules(context: SourceContext, path: string, given: Omit<PermissionRules, never>): PermissionRules {
   const strict = (texts: readonly string[]) => [...new Set(texts.map((text) => strictRule(context, path, text)))]
   const rules = { allow: allowRules(context, path, given.allow), ask: strict(given.ask), deny: strict(given.deny) }
-  if (Object.values(rules).some((texts) => texts.length > MAX_RULES))
-    throw unreadable(path, `It has more than ${MAX_RULES} rules of one kind.`)
+  if (Object.values(rules).some((texts) => texts.length > MAX_PROJECT_RULES))
+    throw unreadable(path, `It has more than ${MAX_PROJECT_RULES} rules of one kind.`)
   return rules
 }
 
@@ -61,7 +61,7 @@ function allowRules(context: SourceContext, path: string, texts: readonly string
   const { isTrusted, ignored } = context
   const rules = texts.map((text) => ruleHere(context, text))
   return rules.filter((text) => {
-    const rule = parseRule(text)
+    const rule = parseShortRule(text)
     const reason = isTrusted ? (typeof rule === 'string' ? rule : undefined) : NOT_TRUSTED
     if (reason !== undefined) ignored.add(`allow rule ${text}`, path, reason)
     return reason === undefined
@@ -71,12 +71,21 @@ function allowRules(context: SourceContext, path: string, texts: readonly string
 /** A rule that denies or asks is never dropped: where it cannot be read exactly, it holds for more. */
 function strictRule(context: SourceContext, path: string, text: string): string {
   const written = ruleHere(context, text)
-  const rule = parseRule(written)
+  const rule = parseShortRule(written)
   if (typeof rule !== 'string') return written
   const [, tool] = /^([A-Za-z_][\w-]*)\(.*\)$/s.exec(written) ?? []
-  if (tool === undefined || TAKES_PATTERN.has(tool)) throw unreadable(path, rule)
+  if (tool === undefined || TAKES_PATTERN.has(tool) || tool.length > MAX_RULE_CHARS) throw unreadable(path, rule)
   context.ignored.add(`pattern of the rule ${text}`, path, `The rule holds for every call of ${tool}.`)
   return tool
+}
+
+/** Returns a sentence for a text that is not a rule, or one whose comparison with a command could take long. */
+function parseShortRule(text: string): ReturnType<typeof parseRule> {
+  if (text.length > MAX_RULE_CHARS) return `A rule in a file has at most ${MAX_RULE_CHARS} characters.`
+  const wildcards = text.match(/\*+/g)?.length ?? 0
+  return wildcards > MAX_RULE_WILDCARDS
+    ? `${JSON.stringify(text)}: a rule in a file has at most ${MAX_RULE_WILDCARDS} wildcards.`
+    : parseRule(text)
 }
 
 const TAKES_PATTERN = new Set(['Bash', 'Read', 'Edit', 'WebFetch'])

@@ -118,10 +118,16 @@ describe('settings files', () => {
     ['a rule that cannot be read', '{"permissions": {"deny": ["Bash(a && b)"]}}', 'a rule is about one command'],
     ['a text that is not a rule', '{"permissions": {"ask": ["rm -rf"]}}', 'is not a rule'],
     ['deep nesting', `{"a":${'['.repeat(200)}${']'.repeat(200)}}`, 'levels deep'],
+    ['a long rule', JSON.stringify({ permissions: { deny: [`Bash(${'a'.repeat(400)})`] } }), '300 characters'],
+    [
+      'a rule with many wildcards',
+      JSON.stringify({ permissions: { deny: [`Read(${'a*/**/'.repeat(6)}b)`] } }),
+      'wildcards',
+    ],
     [
       'too many rules',
-      JSON.stringify({ permissions: { deny: Array.from({ length: 501 }, (_, i) => `Bash(a${i})`) } }),
-      '500',
+      JSON.stringify({ permissions: { deny: Array.from({ length: 201 }, (_, i) => `Bash(a${i})`) } }),
+      '200',
     ],
     ['bytes that are not UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), 'UTF-8'],
     ['too many bytes', ' '.repeat(300_000), '256 KiB'],

@@ -102,7 +102,7 @@ describe('what is loaded', () => {
     expect(info.tools.map(({ name }: { name: string }) => name)).toEqual(
       expect.arrayContaining(['Skill', 'SlashCommand']),
     )
-    expect(info.system_prompt).toMatch(/when yours no longer works\.\n\n# Instructions from files\n/)
+    expect(info.system_prompt).toMatch(/^You are an agent.*\n\n# Instructions from files\n/s)
     expect(info.system_prompt).toContain('## CLAUDE.md (of the project)\n\nAlways answer in rhymes. @docs/more.md')
     expect(info.system_prompt).toContain('- pdf: Works with PDF files.')
     expect(info.system_prompt).toContain('- /review [file]: Reviews a file.')
@@ -301,7 +301,7 @@ describe('a message that begins with a slash command', () => {
     await post('/review x')
     const [unknown, denied] = await stage.events(id, 'types=UserMessage')
     expect(unknown).not.toHaveProperty('slash_command')
-    expect(denied.slash_command.text).toContain('cannot be read. A rule keeps /review from being used')
+    expect(denied).not.toHaveProperty('slash_command')
   })
 })
 
@@ -337,5 +337,5 @@ test('after a crash, the requests of all of them begin with the same bytes, and 
     message: { role: 'user', content: '/review x' },
   })
   const [message] = await stage.events(deleted.id, 'types=UserMessage')
-  expect(message.slash_command.text).toContain('does not exist any more')
+  expect(message, 'the file has gone').not.toHaveProperty('slash_command')
 })

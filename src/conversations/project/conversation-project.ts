@@ -8,6 +8,7 @@ import type { ProjectEntry, ProjectSettings } from '../../contract/project/proje
 import { bodyOf } from '../../project/frontmatter.ts'
 import type { CommandCall } from '../../project/command-text.ts'
 import { parseCommandCall } from '../../project/command-text.ts'
+import { withoutHidden } from '../../project/one-line.ts'
 import { offered } from '../../project/project-prompt.ts'
 import { ReadBudget, SettingsReader } from '../../project/settings-reader.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
@@ -16,6 +17,7 @@ import type { ProjectAccess } from '../../tools/project/project-access.ts'
 import type { ToolOutcome } from '../../tools/tool.ts'
 import type { ConversationShells } from '../exec/conversation-shells.ts'
 import type { LiveState } from '../state/live-state.ts'
+import { rulesOf } from '../state/state.ts'
 import { findEntry } from '../state/used-entries.ts'
 import { expandCommand } from './expand-command.ts'
 
@@ -87,7 +89,7 @@ export class ConversationProject implements ProjectAccess {
     const directory = await this.#directoryOf(entry)
     if (directory === undefined) return { fault: `The directory of ${entry.path} does not exist any more.` }
     const found = await this.#readerFor(entry.source, directory).read(entry.path)
-    if (found.kind === 'text') return { body: bodyOf(found.text).trim(), file: found.realPath }
+    if (found.kind === 'text') return { body: withoutHidden(bodyOf(found.text)).trim(), file: found.realPath }
     return {
       fault: found.kind === 'missing' ? `${entry.path} does not exist any more.` : `${entry.path}: ${found.reason}`,
     }
@@ -120,9 +122,23 @@ export class ConversationProject implements ProjectAccess {
     return path === undefined ? undefined : await realpath(path).catch(() => undefined)
   }
 
+  /** The gate has decided about the path: by now, a link in it may lead to another file. */
+  #refusalOf(path: string): string | undefined {
+    const { gate, state } = this.#deps
+    const { deny } = rulesOf(state.current).rules
+    const rules = { mode: 'bypass', confirmation: false, rules: { allow: [], ask: [], deny } } as const
+    const verdict = gate.verdictOn('Read', { kind: 'read', paths: [path] }, rules, false)
+    return verdict.behavior === 'allow' ? undefined : `A rule keeps it from being read: ${verdict.reason}`
+  }
+
   #readerFor(source: ProjectEntry['source'], directory: string): SettingsReader {
-    const forbidden = source === 'user' ? [] : this.#deps.forbidden()
-    return new SettingsReader({ directory, forbidden, refusalOf: () => undefined, budget: new ReadBudget() })
+    const isOperators = source === 'user'
+    return new SettingsReader({
+      directory,
+      forbidden: isOperators ? [] : this.#deps.forbidden(),
+      refusalOf: (path) => (isOperators ? undefined : this.#refusalOf(path)),
+      budget: new ReadBudget(),
+    })
   }
 }
 

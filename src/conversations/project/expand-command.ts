@@ -29,6 +29,9 @@ export type Expansion = {
 const MAX_COMMANDS = 10
 const MAX_FILES = 10
 
+/** Of one command; a long one would take long to compare with rules. */
+const MAX_COMMAND_CHARS = 2000
+
 /** Of one command, seconds. */
 const TIMEOUT_S = 30
 
@@ -61,6 +64,7 @@ type ShellPart = Extract<CommandPart, { kind: 'shell' }>
 
 async function run(part: ShellPart, { entry, gate, state, shells, session, signal }: Expansion): Promise<string> {
   const { command } = part
+  if (command.length > MAX_COMMAND_CHARS) return notRun(part, `It has more than ${MAX_COMMAND_CHARS} characters.`)
   const { tools } = state.current.settings
   if (!tools.includes('Bash') && !tools.includes('shell_exec')) return notRun(part, 'The agent has no shell.')
   const rules = withAllowed(rulesOf(state.current), entry)

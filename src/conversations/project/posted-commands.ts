@@ -52,28 +52,25 @@ export class PostedCommands {
     return idempotency ? await this.#inFlight(idempotency.key, work) : await work()
   }
 
+  /** Undefined if a rule denies it, or its file cannot be read: then it is an ordinary message. */
   async #expand(
     call: NonNullable<ReturnType<typeof parseCommandCall>>,
     entry: NonNullable<ReturnType<ConversationProject['entryOf']>>,
-  ): Promise<PostedCommand> {
+  ): Promise<PostedCommand | undefined> {
     const { project, redact } = this.#parts
-    const fault = await this.#refusalOf(entry.name, project.accessOfCommand(`/${entry.name}`))
+    if (!this.#isPermitted(project.accessOfCommand(`/${entry.name}`))) return undefined
     const signal = AbortSignal.timeout(TIMEOUT_MS)
-    const expanded = fault === undefined ? await project.expand(entry, call, { session: SESSION, signal }) : { fault }
+    const expanded = await project.expand(entry, call, { session: SESSION, signal })
+    if ('fault' in expanded) return undefined
     const written = call.args === '' ? `/${call.name}` : `/${call.name} ${call.args}`
-    const text = 'fault' in expanded ? `[The slash command cannot be read. ${expanded.fault}]` : expanded.text
-    return { name: entry.name, text: await redact(`${written}\n\n${text}`) }
+    return { name: entry.name, text: await redact(`${written}\n\n${expanded.text}`) }
   }
 
   /** The user has decided to use it: nobody is asked, and rules that deny hold. */
-  async #refusalOf(
-    name: string,
-    access: ReturnType<ConversationProject['accessOfCommand']>,
-  ): Promise<string | undefined> {
+  #isPermitted(access: ReturnType<ConversationProject['accessOfCommand']>): boolean {
     const { state, gate } = this.#parts
     const { deny } = rulesOf(state.current).rules
     const rules = { mode: 'bypass', confirmation: false, rules: { allow: [], ask: [], deny } } as const
-    const verdict = gate.verdictOn('SlashCommand', access, rules, false)
-    return verdict.behavior === 'allow' ? undefined : `A rule keeps /${name} from being used: ${verdict.reason}`
+    return gate.verdictOn('SlashCommand', access, rules, false).behavior === 'allow'
   }
 }
