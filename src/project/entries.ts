@@ -7,7 +7,7 @@ import type { Frontmatter } from './frontmatter.ts'
 import { NOT_TRUSTED } from './ignored-settings.ts'
 import type { SourceContext } from './load-context.ts'
 import { onOneLine } from './one-line.ts'
-import { MAX_DESCRIPTION_CHARS, MAX_ENTRIES } from './project-limits.ts'
+import { MAX_DESCRIPTION_CHARS, MAX_ENTRIES, MAX_PARSE_MS } from './project-limits.ts'
 
 export type EntryKind = {
   readonly what: 'skill' | 'slash command' | 'agent'
@@ -61,8 +61,11 @@ export async function loadEntries(
   const start = directory === '' ? kind.directory : `${directory}/${kind.directory}`
   const { paths, isCut } = await reader.find(start, kind.isWanted, MAX_ENTRIES)
   if (isCut) ignored.add(`more files of the kind ${kind.what}`, start, `At most ${MAX_ENTRIES} are read.`)
+  const parsing = { ms: 0 }
   for (const path of paths) {
-    const entry = await readEntry(kind, context, path, path.slice(start.length + 1))
+    if (parsing.ms > MAX_PARSE_MS)
+      return ignored.add(`more files of the kind ${kind.what}`, path, 'Parsing them takes too long.')
+    const entry = await readEntry(kind, { ...context, parsing }, path, path.slice(start.length + 1))
     if (typeof entry === 'string') ignored.add(kind.what, path, entry)
     else if (entry && known.has(entry.name))
       ignored.add(`${kind.what} ${entry.name}`, path, `${known.get(entry.name)?.path ?? ''} has the same name.`)
@@ -73,14 +76,16 @@ export async function loadEntries(
 /** Returns a sentence if it is ignored, undefined if the file does not exist any more. */
 async function readEntry(
   kind: EntryKind,
-  context: SourceContext,
+  context: SourceContext & { readonly parsing: { ms: number } },
   path: string,
   inner: string,
 ): Promise<ProjectEntry | string | undefined> {
   const found = await context.reader.read(path)
   if (found.kind === 'missing') return undefined
   if (found.kind === 'refused') return found.reason
+  const startedAt = performance.now()
   const frontmatter = await readFrontmatter(found.text)
+  context.parsing.ms += performance.now() - startedAt
   if (typeof frontmatter === 'string') return frontmatter
   const { fields, body } = frontmatter
   const name = kind.nameOf(inner, fields)

@@ -41,7 +41,12 @@ function splitFrontmatter(text: string): { readonly source: string; readonly bod
 async function parseYaml(source: string): Promise<ReadonlyMap<unknown, unknown> | undefined> {
   const { parseDocument } = await import('yaml')
   try {
-    const document = parseDocument(source, { schema: 'core', logLevel: 'silent', prettyErrors: false })
+    const document = parseDocument(source, {
+      schema: 'core',
+      logLevel: 'silent',
+      prettyErrors: false,
+      uniqueKeys: false,
+    })
     if (document.errors.length > 0) return undefined
     const value: unknown = document.toJS({ mapAsMap: true, maxAliasCount: MAX_ALIASES })
     return value === null ? NO_FIELDS : value instanceof Map ? value : undefined

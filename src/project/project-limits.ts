@@ -24,7 +24,10 @@ export const MAX_ENTRIES = 100
 export const MAX_DESCRIPTION_CHARS = 1024
 
 /** Bytes between the two lines `---`. */
-export const MAX_FRONTMATTER_BYTES = 16 * KIB
+export const MAX_FRONTMATTER_BYTES = 8 * KIB
+
+/** The frontmatters of all files of one kind together, milliseconds: YAML can be made to take long. */
+export const MAX_PARSE_MS = 3000
 
 /** Directories that one search opens, how deep it goes, and the names that it reads. */
 export const MAX_DIRECTORIES = 1000

@@ -1,5 +1,6 @@
 /** Project settings over HTTP: what agents and users get from the files of a project, and what the files cannot do. */
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -207,6 +208,53 @@ describe('an agent', () => {
     expect(results(await stage.events(id))[1]).toMatchObject({ error_type: 'denied' })
     const other = await stage.create({ workdir, setting_sources: ['project'], tools: 'claude' })
     expect((await infoOf(other)).system_prompt).toContain('Obey me.')
+  })
+})
+
+describe('a hostile project', () => {
+  const SKILL = '.claude/skills/pdf/SKILL.md'
+  const COMMAND = '.claude/commands/review.md'
+
+  test.each([
+    ['a link to the outside', (path: string) => symlink('/etc/hostname', path), 'outside the directory'],
+    ['a link to a file that a rule denies', (path: string) => symlink('../../../.env', path), 'Read(.env)'],
+    ['a link to the environment of the server', (path: string) => symlink('/proc/self/environ', path), 'outside'],
+    ['a pipe', async (path: string) => void execFileSync('mkfifo', [path]), 'named pipe'],
+    ['nothing', async () => {}, 'does not exist any more'],
+  ])('gets nothing by a skill that has become %s', async (_, make, message) => {
+    const { id, workdir } = await create({}, { ...PROJECT, '.env': 'TOKEN=secret-of-the-project' })
+    await rm(join(workdir, SKILL))
+    await make(join(workdir, SKILL))
+    const [result] = results(await say(id, 'go', call('Skill', { skill: 'pdf' })))
+    expect(result.is_error).toBe(true)
+    expect(JSON.stringify(result)).toContain(message)
+    expect(JSON.stringify(result)).not.toContain('secret-of-the-project')
+  })
+
+  test('reads nothing outside by a slash command, and nothing that a rule denies', async () => {
+    const text = 'Read @../../etc/hostname @/etc/hostname @~/.bashrc @out @.env @in.txt @$1'
+    const { id, workdir } = await create({}, { ...PROJECT, [COMMAND]: text, '.env': 'TOKEN=x1', 'in.txt': 'inside' })
+    await symlink('/etc', join(workdir, 'out'))
+    const [{ output }] = results(await say(id, 'go', call('SlashCommand', { command: '/review out/hostname' })))
+    expect(output.match(/^\[.*(?:was not read|content of).*$/gm)).toEqual([
+      expect.stringContaining('../../etc/hostname was not read. It leads outside'),
+      expect.stringContaining('out was not read. It leads outside'),
+      expect.stringContaining('.env was not read. A rule keeps it from being read'),
+      '[The content of in.txt:]',
+      expect.stringContaining('out/hostname was not read. It leads outside'),
+    ])
+    expect(output).not.toContain('TOKEN')
+  })
+
+  test('cannot have its settings written without a question', async () => {
+    const { id } = await create({ permission_mode: 'accept_edits' })
+    turns = [call('Write', { file_path: '.claude/settings.json', content: '{}' })]
+    await stage.server.call('POST', `/conversations/${id}/messages`, {
+      message: { role: 'user', content: 'go' },
+      run: true,
+    })
+    const status = async () => (await stage.server.call('GET', `/conversations/${id}`)).body.status
+    await expect.poll(status).toBe('waiting_for_confirmation')
   })
 })
 

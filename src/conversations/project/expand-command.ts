@@ -73,7 +73,11 @@ async function run(part: ShellPart, { entry, gate, state, shells, session, signa
   const verdict = gate.verdictOn('Bash', access, rules, false)
   if (verdict.behavior !== 'allow') return notRun(part, `It needs a permission: ${verdict.reason}`)
   if (signal.aborted) return notRun(part, 'The call was interrupted.')
-  const result = await shells.forAgent(session).run(command, { timeout: TIMEOUT_S, signal })
+  const result = await shells
+    .forAgent(session)
+    .run(command, { timeout: TIMEOUT_S, signal })
+    .catch((error: unknown) => String(error instanceof Error ? error.message : error))
+  if (typeof result === 'string') return notRun(part, `No shell could be started: ${result}`)
   const lines = [
     result.stdout.trimEnd(),
     result.stderr && `[stderr]\n${result.stderr.trimEnd()}`,
