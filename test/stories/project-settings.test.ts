@@ -98,6 +98,7 @@ describe('what is loaded', () => {
       'allow rule Bash(touch:*)',
       'allowed-tools of the slash command review',
     ])
+    expect(init.version, 'a server that would ignore the rules must not run it').toBe(2)
     expect(init.mcp_servers).toEqual([{ name: 'github', status: 'not_connected' }])
     expect(JSON.stringify(init)).not.toContain('mcp-credential')
     expect(info.tools.map(({ name }: { name: string }) => name)).toEqual(

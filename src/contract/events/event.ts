@@ -78,6 +78,7 @@ export function versionOf(draft: EventDraft): number {
     case 'UserAnswer':
       return 2
     case 'SystemInit':
+      return draft.project_settings || holdsPermissions(draft.options_summary) ? 2 : 1
     case 'ForkedFrom':
       return holdsPermissions(draft.options_summary) ? 2 : 1
     case 'ConfigUpdate':
@@ -89,4 +90,5 @@ export function versionOf(draft: EventDraft): number {
 
 const holdsPermissions = (settings: Record<string, unknown>): boolean =>
   settings['permission_rules'] !== undefined ||
+  settings['project_settings'] !== undefined ||
   (settings['permission_mode'] !== undefined && settings['permission_mode'] !== 'bypass')
