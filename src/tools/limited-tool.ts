@@ -53,7 +53,7 @@ async function shortened(
     isCut = true
     return cutMiddle(await redact(text), most)
   }
-  const output = await (tool.cutOutput ?? cutAny)(outcome.output, cut)
+  const output = await (tool.cutOutput?.(outcome.output, cut) ?? cutAny(outcome.output, cut))
   return isCut ? { ...outcome, output, truncated: true } : outcome
 }
 
