@@ -15,6 +15,7 @@ import { benchLimits } from './limits.ts'
 import { benchLongLog } from './long-log.ts'
 import { benchNeighbours } from './neighbours.ts'
 import { benchNetwork } from './network.ts'
+import { benchPresets } from './presets.ts'
 import { benchScale } from './scale.ts'
 import { benchStart } from './start.ts'
 import { benchSteps } from './steps.ts'
@@ -23,6 +24,7 @@ import { toMarkdown } from './table.ts'
 
 const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   steps: benchSteps,
+  presets: benchPresets,
   deltas: benchDeltas,
   create: benchCreate,
   files: benchFiles,

@@ -67,7 +67,7 @@ async function parallel(sides: Sides): Promise<Row> {
   return [`${PARALLEL} conversations at once`, `${own.toFixed(0)} steps/s`, of(own, its, 'steps/s', 0)]
 }
 
-async function timesOfRun(subject: Subject, model: ModelProcess, steps: number): Promise<number[]> {
+export async function timesOfRun(subject: Subject, model: ModelProcess, steps: number): Promise<number[]> {
   const id = await subject.create()
   await model.exchanges()
   await subject.run(id, { steps })

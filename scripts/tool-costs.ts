@@ -34,7 +34,7 @@ export const UNUSED_DEPS: ToolDeps = {
   redact: unused,
 }
 
-type PresetCost = {
+export type PresetCost = {
   readonly preset: string
   readonly tools: readonly string[]
   readonly prompt: number
@@ -42,7 +42,7 @@ type PresetCost = {
 }
 
 /** Bytes, as a request to an OpenAI-compatible endpoint has them. */
-function presetCosts(): PresetCost[] {
+export function presetCosts(): PresetCost[] {
   return Object.entries(PRESETS).map(([preset, names]) => {
     const { descriptions } = createToolCalls({
       tools: createTools(names, UNUSED_DEPS),

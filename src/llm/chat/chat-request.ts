@@ -11,7 +11,7 @@ import { withoutImage } from '../images.ts'
 import { createIncrementalFold } from '../incremental-fold.ts'
 import type { GrowingBytes } from '../growing-bytes.ts'
 import { createGrowingBytes } from '../growing-bytes.ts'
-import type { ModelMessage, ModelTool, ModelToolCall } from '../llm.ts'
+import type { LlmRequest, ModelMessage, ModelTool, ModelToolCall } from '../llm.ts'
 import type { ChatDialect } from './chat-dialect.ts'
 import { wantsReasoningBack } from '../models.ts'
 import type { RequestWriter } from '../provider.ts'
@@ -28,20 +28,43 @@ export function createRequestWriter(config: LlmConfig, model: string): RequestWr
     writers.set(name, known)
     return known
   }
+  const headFor = createHeadWriter(config, model)
   return ({ system, messages, tools }, dialect) => {
-    const head = {
+    const list = writerFor(dialect)(messages).bytes()
+    return Buffer.concat([headFor({ system, tools, dialect, isAlone: list.length === 0 }), list, TAIL])
+  }
+}
+
+const TAIL = Buffer.from(']}')
+
+type Head = Pick<LlmRequest, 'system' | 'tools'> & { readonly dialect: ChatDialect; readonly isAlone: boolean }
+
+/** Writes all before the messages. It is the same in most requests, and tools have many kilobytes: so the last one is kept. */
+function createHeadWriter(config: LlmConfig, model: string): (head: Head) => Buffer {
+  const extra = withoutKeys(config.extra_body ?? {}, ['messages'])
+  let last: { readonly head: Head; readonly bytes: Buffer } | undefined
+  return (head) => {
+    if (last && isSameHead(last.head, head)) return last.bytes
+    const { system, tools, dialect, isAlone } = head
+    const fields = {
       model,
       ...settingsOf(config, dialect, tools.length > 0),
       ...(tools.length > 0 && { tools: tools.map(toolBody) }),
     }
-    const extra = withoutKeys(config.extra_body ?? {}, ['messages'])
-    const list = writerFor(dialect)(messages).bytes()
     const systemJson = system.trim() && jsonOf({ role: 'system', content: system })
-    const border = systemJson && list.length > 0 ? ',' : ''
-    const before = `${jsonOf({ ...head, ...extra }).slice(0, -1)},"messages":[${systemJson}${border}`
-    return Buffer.concat([Buffer.from(before), list, Buffer.from(']}')])
+    const border = systemJson && !isAlone ? ',' : ''
+    const bytes = Buffer.from(`${jsonOf({ ...fields, ...extra }).slice(0, -1)},"messages":[${systemJson}${border}`)
+    last = { head, bytes }
+    return bytes
   }
 }
+
+const isSameHead = (a: Head, b: Head): boolean =>
+  a.tools === b.tools &&
+  a.system === b.system &&
+  a.isAlone === b.isAlone &&
+  a.dialect.maxTokensField === b.dialect.maxTokensField &&
+  a.dialect.streamOptions === b.dialect.streamOptions
 
 function settingsOf(config: LlmConfig, dialect: ChatDialect, hasTools: boolean) {
   return {
