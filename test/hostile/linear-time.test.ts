@@ -59,7 +59,7 @@ const LOOKED = { path: '/f', parameter: 'old_str' }
 const NEARLY_LINES = (size: number) => `@@\n${' a\n'.repeat(size / 8)}-b\n`
 const patched = (text: string, hunks: string) => {
   const [file] = parsePatch(`*** Begin Patch\n*** Update File: a\n${hunks}*** End Patch`)
-  return patchText('a', text, file?.kind === 'update' ? file.hunks : [])
+  return patchText('a', text, file?.kind === 'update' ? file.hunks : [], new AbortController().signal)
 }
 const FILLED = (size: number) => 'a'.repeat(size)
 /** Found nowhere in a text of `a`, but nearly, everywhere. */
@@ -138,9 +138,13 @@ const WORK: readonly (readonly [what: string, work: (size: number) => unknown])[
   ],
   ['a patch: the lines are nowhere', (size) => patched('a\n'.repeat(size / 2), NEARLY_LINES(size)).catch(() => {})],
   ['a patch: many hunks', (size) => patched('a\n'.repeat(size / 2), '@@\n-a\n+b\n'.repeat(Math.min(size / 10, 200)))],
-  ['an edit of all: much is found', (size) => replaceEvery(FILLED(size), ['a', 'b'], LOOKED)],
-  ['an edit of all: line ends', (size) => replaceEvery('a\r\n'.repeat(size / 3), ['a\n', 'b\n'], LOOKED)],
-  ['an edit of all: one line', (size) => replaceEvery(`\r\n${FILLED(size)}`, ['a', '\n'], LOOKED)],
+  ['an edit of all: much is found', (size) => replaceEvery(FILLED(few(size)), ['a', 'b'], LOOKED)],
+  [
+    'an edit of all: more is found than is replaced',
+    (size) => replaceEvery(FILLED(size), ['a', 'b'], LOOKED).catch(() => {}),
+  ],
+  ['an edit of all: line ends', (size) => replaceEvery('a\r\n'.repeat(few(size)), ['a\n', 'b\n'], LOOKED)],
+  ['an edit of all: one line', (size) => replaceEvery(`\r\n${FILLED(few(size))}`, ['a', '\n'], LOOKED)],
   ['an edit: line ends', (size) => replacementAt('\r\n'.repeat(size / 2), size / 2 - 1, '\n', '\n\n')],
   ['an edit: lines put in', (size) => insertionAfter('\r\n'.repeat(size / 2), size / 2, '\n'.repeat(size))],
   [
@@ -184,6 +188,9 @@ const keys = (count: number) => Array.from({ length: count }, (_, at) => `"k${at
 const image = (data: string) => ({
   message: { role: 'user', content: [{ type: 'image', media_type: 'image/png', data }] },
 })
+
+/** More occurrences are not replaced. */
+const few = (size: number) => Math.min(Math.floor(size / 3), 100_000)
 
 function thrown(work: () => void): void {
   expect(work).toThrow(/levels deep|more than .* values/)

@@ -61,8 +61,8 @@ export function createMultiEdit(files: AgentFiles): Tool<MultiEditInput> {
     input: MultiEditInput,
     output: z.string(),
     access: ({ file_path }) => ({ kind: 'edit', paths: [file_path] }),
-    run: ({ file_path, edits }, { workdir }) =>
-      files.change(() => multiEdit(files, absolutePath(workdir, file_path), edits)),
+    run: ({ file_path, edits }, { workdir, signal }) =>
+      files.change(() => multiEdit(files, absolutePath(workdir, file_path), edits, signal)),
   }
 }
 
@@ -79,13 +79,19 @@ async function edit(files: AgentFiles, path: string, wanted: Wanted): Promise<To
   return viewOutcome({ ...snippet, text: `The file ${path} has been edited.${times} ${snippet.text}` })
 }
 
-async function multiEdit(files: AgentFiles, path: string, edits: readonly Wanted[]): Promise<ToolOutcome> {
+async function multiEdit(
+  files: AgentFiles,
+  path: string,
+  edits: readonly Wanted[],
+  signal: AbortSignal,
+): Promise<ToolOutcome> {
   const [first, ...others] = edits
   const isNew = first?.old_string === '' && (await files.look(path)).kind === 'missing'
   const opened = isNew ? undefined : await openKnown(files, path)
   let text = opened?.decoded.text ?? first?.new_string ?? ''
   const done: string[] = isNew ? ['created the file'] : []
   for (const wanted of isNew ? others : edits) {
+    if (signal.aborted) return INTERRUPTED
     const number = done.length + 1
     const replaced = await replace(path, text, wanted).catch((error: unknown) => {
       if (!(error instanceof EditorError)) throw error
@@ -98,6 +104,11 @@ async function multiEdit(files: AgentFiles, path: string, edits: readonly Wanted
   else await create(files, path, text)
   const list = done.map((what, at) => `${at + 1}. ${what}`).join('\n')
   return { output: `Made ${edits.length} edits in ${path}:\n${list}` }
+}
+
+const INTERRUPTED: ToolOutcome = {
+  output: 'The call was interrupted; nothing was changed.',
+  error: { type: 'interrupted', message: 'The call was interrupted; nothing was changed.' },
 }
 
 async function create(files: AgentFiles, path: string, text: string): Promise<ToolOutcome> {

@@ -44,6 +44,10 @@ export async function replaceEvery(
   const searched = isPlain ? text : withPlainLineEnds(text)
   const starts = await findEvery(searched, oldText)
   if (starts.length === 0) throw new EditorError(await explainNoMatch(looked, text, oldText))
+  if (starts.length > MAX_REPLACED)
+    throw new EditorError(
+      `No replacement was performed: ${looked.parameter} occurs more than ${MAX_REPLACED} times in ${looked.path}. Use Bash for that, with sed for example.`,
+    )
   if (text.length + starts.length * (newText.length - oldText.length) > MAX_FILE_BYTES)
     throw new EditorError(
       `${looked.path} would be larger than the ${mebibytes(MAX_FILE_BYTES)} that can be edited; nothing was changed.`,
@@ -60,12 +64,15 @@ export async function replaceEvery(
   return { text: pieces.join('') + text.slice(from), count: starts.length }
 }
 
+/** Each takes memory and time. A program such as `sed` changes more of them faster. */
+const MAX_REPLACED = 100_000
+
 async function findEvery(searched: string, wanted: string): Promise<number[]> {
   const slices = createSlices()
   const find = createPatientFinder(searched, wanted, slices)
   const starts: number[] = []
   for (let at = await find(0); at !== -1; at = await find(at + wanted.length)) {
-    starts.push(at)
+    if (starts.push(at) > MAX_REPLACED) return starts
     await slices.rest()
   }
   return starts

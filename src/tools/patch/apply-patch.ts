@@ -6,7 +6,7 @@ import type { Content } from '../editor/edit-history.ts'
 import type { AgentFiles, EditPlace } from '../files/agent-files.ts'
 import { absolutePath, contentOf } from '../files/agent-files.ts'
 import type { ToolAccess } from '../../policy/tool-access.ts'
-import type { Tool, ToolOutcome } from '../tool.ts'
+import type { Tool, ToolContext, ToolOutcome } from '../tool.ts'
 import type { FilePatch } from './parse-patch.ts'
 import { parsePatch } from './parse-patch.ts'
 import { patchText } from './patch-text.ts'
@@ -39,7 +39,7 @@ export function createApplyPatch(files: AgentFiles): Tool<ApplyPatchInput> {
     input: ApplyPatchInput,
     output: z.string(),
     access: ({ input }) => accessOf(input),
-    run: ({ input }, { workdir }) => files.change(() => applyPatch(files, workdir, input)),
+    run: ({ input }, context) => files.change(() => applyPatch(files, context, input)),
   }
 }
 
@@ -55,8 +55,21 @@ function accessOf(input: string): ToolAccess {
   }
 }
 
-async function applyPatch(files: AgentFiles, workdir: string, input: string): Promise<ToolOutcome> {
-  const patched = new PatchedFiles(files, workdir)
+async function applyPatch(
+  files: AgentFiles,
+  { workdir, signal }: Pick<ToolContext, 'workdir' | 'signal'>,
+  input: string,
+): Promise<ToolOutcome> {
+  try {
+    return await applyParts(files, new PatchedFiles(files, workdir, signal), input)
+  } catch (error) {
+    if (!signal.aborted || error !== signal.reason) throw error
+    const message = 'The call was interrupted; nothing was changed.'
+    return { output: message, error: { type: 'interrupted', message } }
+  }
+}
+
+async function applyParts(files: AgentFiles, patched: PatchedFiles, input: string): Promise<ToolOutcome> {
   const done: string[] = []
   for (const part of parsePatch(input)) done.push(await patched.apply(part))
   await files.writeAll(patched.changes())
@@ -70,12 +83,14 @@ type PatchedFile = { readonly place: EditPlace; now: Content; mode: number | und
 class PatchedFiles {
   readonly #files: AgentFiles
   readonly #workdir: string
+  readonly #signal: AbortSignal
   /** By real path: two names can refer to one file. */
   readonly #open = new Map<string, PatchedFile>()
 
-  constructor(files: AgentFiles, workdir: string) {
+  constructor(files: AgentFiles, workdir: string, signal: AbortSignal) {
     this.#files = files
     this.#workdir = workdir
+    this.#signal = signal
   }
 
   /** Returns a line for the result, such as `M src/a.ts`. */
@@ -106,7 +121,7 @@ class PatchedFiles {
   async #update(file: PatchedFile, { path, moveTo, hunks }: Extract<FilePatch, { kind: 'update' }>): Promise<string> {
     if (!file.now) throw doesNotExist(path)
     const decoded = decode(path, file.now)
-    const text = await patchText(path, decoded.text, hunks)
+    const text = await patchText(path, decoded.text, hunks, this.#signal)
     const bytes = encode(path, { ...decoded, text })
     if (moveTo === undefined) {
       file.now = bytes

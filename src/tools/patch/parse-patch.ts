@@ -24,6 +24,9 @@ const [ADD, DELETE, UPDATE, MOVE] = ['*** Add File: ', '*** Delete File: ', '***
 /** The permission gate looks at each of them before the patch is applied. */
 const MAX_FILES = 500
 
+/** Places to find in all files: each may take a search through all of a file. */
+const MAX_PLACES = 1000
+
 /** Throws an `EditorError` that names the invalid line of the patch. */
 export function parsePatch(input: string): FilePatch[] {
   const reader = new LineReader(patchLines(input))
@@ -32,11 +35,19 @@ export function parsePatch(input: string): FilePatch[] {
     // Ignore blank lines between the files of a patch.
     if (reader.line.trim() === '') reader.next()
     else files.push(parseFile(reader))
-    if (files.length > MAX_FILES)
-      throw new EditorError(`A patch changes at most ${MAX_FILES} files; send several patches.`)
   }
   if (files.length === 0) throw new EditorError('The patch is empty: it names no file.')
+  refuseTooMany(files)
   return files
+}
+
+function refuseTooMany(files: readonly FilePatch[]): void {
+  if (files.length > MAX_FILES)
+    throw new EditorError(`A patch changes at most ${MAX_FILES} files; send several patches.`)
+  const hunks = files.flatMap((file) => (file.kind === 'update' ? file.hunks : []))
+  const count = hunks.reduce((sum, { contexts }) => sum + 1 + contexts.length, 0)
+  if (count > MAX_PLACES)
+    throw new EditorError(`A patch has at most ${MAX_PLACES} hunks and lines after @@; send several patches.`)
 }
 
 /** Returns the lines between the markers, which may be in a here-document as for a shell. */

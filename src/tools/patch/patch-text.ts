@@ -8,13 +8,19 @@ import { createSlices } from '../../lib/time-slices.ts'
 import { EditorError } from '../editor/editor-faults.ts'
 import type { Hunk, HunkLine } from './parse-patch.ts'
 
-/** Throws an `EditorError` for a hunk whose lines are not in the text. */
-export async function patchText(path: string, text: string, hunks: readonly Hunk[]): Promise<string> {
+/** Throws an `EditorError` for a hunk whose lines are not in the text, and the reason of the signal when that is aborted. */
+export async function patchText(
+  path: string,
+  text: string,
+  hunks: readonly Hunk[],
+  signal: AbortSignal,
+): Promise<string> {
   const lines = splitLines(text)
   const search = new LineSearch(lines.map((line) => line.text))
   const patched: (readonly Line[])[] = []
   let done = 0
   for (const [number, hunk] of hunks.entries()) {
+    signal.throwIfAborted()
     const found = await locate(search, hunk, done)
     if (!found) throw new EditorError(explain(path, number + 1, hunk))
     patched.push(lines.slice(done, found.start), replaced(lines, found))

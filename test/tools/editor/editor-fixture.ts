@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AgentFiles } from '../../../src/tools/files/agent-files.ts'
 import { createFileEditor } from '../../../src/tools/editor/file-editor.ts'
-import type { Tool, ToolOutcome } from '../../../src/tools/tool.ts'
+import type { Tool, ToolContext, ToolOutcome } from '../../../src/tools/tool.ts'
 import { createEditorFiles } from '../../../src/files/editor-files.ts'
 import { makeDirectory } from '../../files/editor-fixture.ts'
 import { contextIn } from '../tool-fixture.ts'
@@ -27,7 +27,8 @@ export async function openFiles(make: (files: AgentFiles) => Tool) {
   let files = open()
   let tool = make(files)
   const at = (name: string) => join(workdir, name)
-  const call = (input: object): Promise<ToolOutcome> => tool.run(tool.input.parse(input), contextIn(workdir))
+  const call = (input: object, more: Partial<ToolContext> = {}): Promise<ToolOutcome> =>
+    tool.run(tool.input.parse(input), contextIn(workdir, more))
   return {
     workdir,
     server,

@@ -72,6 +72,12 @@ describe('Edit', () => {
     expect([await read('a'), await read('b')]).toEqual(['one more', 'one'])
   })
 
+  test('refuses to replace more occurrences than it has memory for', async () => {
+    const { fault } = await openWith(createEdit, 'a'.repeat(100_001))
+    const wanted = change('a', 'b', { replace_all: true })
+    expect(await fault({ file_path: 'a', ...wanted })).toMatch(/more than 100000 times/)
+  })
+
   test('refuses to make a file too large before it is built', async () => {
     const { fault } = await openWith(createEdit, 'a'.repeat(100_000))
     const wanted = change('a', 'b'.repeat(100_000), { replace_all: true })
@@ -93,6 +99,13 @@ describe('MultiEdit', () => {
     expect(await fault({ file_path: 'a', edits })).toMatch(/^Edit 2 of 3 failed, and none was made\. .*nowhere/)
     expect(await read('a')).toBe('a b\n')
     expect(await readdir(server)).not.toContain('edits')
+  })
+
+  test('makes none when it is interrupted', async () => {
+    const { call, read } = await openWith(createMultiEdit, 'one')
+    const input = { file_path: 'a', edits: [change('one', 'two')] }
+    expect((await call(input, { signal: AbortSignal.abort() })).error).toMatchObject({ type: 'interrupted' })
+    expect(await read('a')).toBe('one')
   })
 
   test('is one edit to undo', async () => {

@@ -13,6 +13,11 @@ async function openPatch(files: Readonly<Record<string, string | Buffer>> = {}) 
   return fixture
 }
 
+async function openLong(text: string) {
+  const fixture = await openPatch({ a: text })
+  return { ...fixture, stat: () => stat(join(fixture.workdir, 'a')) }
+}
+
 /** What an update makes of a file. */
 async function updated(before: string, ...hunks: string[]): Promise<string> {
   const { say, read } = await openPatch({ a: before })
@@ -167,11 +172,34 @@ describe('nothing is changed', () => {
     ],
     ['a file that is missing', patchOf('*** Delete File: missing').input.split('\n'), /does not exist/],
     ['a directory', patchOf('*** Delete File: .').input.split('\n'), /is a directory/],
+    [
+      'more files than the permission gate looks at',
+      patchOf(...Array.from({ length: 501 }, (_, at) => `*** Delete File: ${at}`)).input.split('\n'),
+      /at most 500 files/,
+    ],
+    [
+      'more hunks than can be searched for',
+      patchOf('*** Update File: a', ...Array.from({ length: 1001 }, () => '@@\n-one\n+one')).input.split('\n'),
+      /at most 1000 hunks/,
+    ],
   ])('by a patch with %s', async (_, lines, why) => {
     const { fault, read, workdir } = await openPatch({ a: 'one\nend\n', other: 'x' })
     expect(await fault({ input: lines.join('\n') })).toMatch(why)
     expect(await read('a')).toBe('one\nend\n')
     expect(await readdir(workdir)).toEqual(['a', 'other'])
+  })
+
+  test('when the call is interrupted during a long search', async () => {
+    // Each hunk is searched for exactly in all of the file, before its form without white space is found at once.
+    const text = 'a \n'.repeat(3_000_000)
+    const { call, stat: statOf } = await openLong(text)
+    const abort = new AbortController()
+    const running = call(patchOf('*** Update File: a', ...Array.from({ length: 1000 }, () => '@@\n-a\n+b')), {
+      signal: abort.signal,
+    })
+    setTimeout(() => abort.abort(), 100)
+    expect((await running).error).toMatchObject({ type: 'interrupted' })
+    expect((await statOf()).size).toBe(text.length)
   })
 
   test('when only the last part does not fit', async () => {

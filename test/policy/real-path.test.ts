@@ -1,0 +1,41 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { holdsLinks, isDirectory, realPath } from '../../src/policy/real-path.ts'
+
+const root = mkdtempSync(join(realpathSync(tmpdir()), 'agent-server-real-path-'))
+afterAll(() => rmSync(root, { recursive: true }))
+mkdirSync(join(root, 'a/b'), { recursive: true })
+writeFileSync(join(root, 'a/file'), '')
+symlinkSync('a/b', join(root, 'link'))
+symlinkSync('nowhere', join(root, 'dangling'))
+symlinkSync('loop', join(root, 'loop'))
+
+test.each([
+  ['/', '/'],
+  ['', ''],
+  ['/a//b/.', '/a/b'],
+  ['/link/new/x', '/a/b/new/x'],
+  ['/link/..', '/a'],
+  ['/link/../new', '/a/new'],
+  ['/new/x/', '/new/x'],
+])('%s leads to %s', (path, real) =>
+  expect(realPath(path === '/' ? path : root + path)).toBe(path === '/' ? real : root + real),
+)
+
+test.each(['/new/..', '/new/../a', '/dangling', '/dangling/x', '/loop', '/a/file/x', '/a\0'])(
+  'where %j leads is not certain',
+  (path) => expect(realPath(root + path)).toBeUndefined(),
+)
+
+test('a path of which much is missing takes no longer than its length says', () => {
+  const begun = performance.now()
+  for (let at = 0; at < 500; at += 1) realPath(`${root}/missing${at}${'/d'.repeat(2000)}`)
+  expect(performance.now() - begun).toBeLessThan(2000)
+})
+
+test('links among the entries of a directory are found', () => {
+  expect([root, `${root}/a`, `${root}/a/b`, `${root}/new`].map(holdsLinks)).toEqual([true, false, false, false])
+  expect([root, `${root}/link`, `${root}/a/file`, `${root}/new`].map(isDirectory)).toEqual([true, true, false, false])
+})
