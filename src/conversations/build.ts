@@ -12,6 +12,7 @@ import type { ConversationLimits } from '../limits/conversation-limits.ts'
 import type { Llm } from '../llm/llm.ts'
 import type { Dialects } from '../llm/provider.ts'
 import { refusalOfCommand } from '../policy/client-commands.ts'
+import { deniedFiles } from '../policy/denied-files.ts'
 import type { GateOptions } from '../policy/permissions.ts'
 import { PermissionGate } from '../policy/permissions.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
@@ -239,6 +240,8 @@ function buildToolCalls(
       },
       project,
       webRefusal: (url, signal) => network.refusal(url, signal),
+      deniedFiles: () =>
+        deniedFiles(rulesOf(state.current).rules, { workdir: workdir(), homes: deps.workspace.homesOf(directory) }),
       stateDirectory: directory,
       workdir,
       quota: limits.quota,

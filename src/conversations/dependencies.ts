@@ -10,6 +10,7 @@ import type { Queue } from '../lib/queue.ts'
 import type { Llm } from '../llm/llm.ts'
 import type { Dialects } from '../llm/provider.ts'
 import type { ShellNetwork } from '../sandbox/launch.ts'
+import type { DeniedFiles } from '../policy/denied-files.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { OutputFilter, Shells } from '../shell/shell.ts'
@@ -99,6 +100,8 @@ export type Execution = {
 export type ConversationToolDeps = Omit<ToolDeps, 'files' | 'search' | 'web' | 'searchEngine'> & {
   /** See `WebAccess`. */
   readonly webRefusal: WebAccess['refusal']
+  /** What the current deny rules say of files, however they were found. */
+  readonly deniedFiles: () => DeniedFiles | undefined
   /** Returns the current workdir. */
   readonly workdir: () => string
   readonly quota: DiskQuota | undefined

@@ -12,6 +12,8 @@ export type FileRules = {
   readonly permitted?: readonly string[]
   /** Like `permitted`, but read-only. */
   readonly readable?: readonly string[]
+  /** What the user denies besides, by real path. */
+  readonly denied?: ((realPath: string, access: 'read' | 'write') => boolean) | undefined
 }
 
 export type Gate = { check(realPath: string, access: 'read' | 'write'): Promise<void> }
@@ -20,7 +22,10 @@ export type Gate = { check(realPath: string, access: 'read' | 'write'): Promise<
 export function createGate(rules: () => FileRules): Gate {
   return {
     async check(realPath, access) {
-      const judged = (await readRules(rules())).judge(realPath)
+      const given = rules()
+      if (given.denied?.(realPath, access))
+        throw new FileRefusal(`A deny rule of this conversation holds for ${realPath}.`, { isForbidden: true })
+      const judged = (await readRules(given)).judge(realPath)
       if (judged[access]) return
       const why = judged.read
         ? 'can be viewed, but not changed'
@@ -45,12 +50,15 @@ export async function readRules(rules: FileRules): Promise<Judge> {
   return {
     judge(realPath) {
       const holding = real.filter(({ root }) => isInside(realPath, root))
-      return (
+      const own =
         holding.reduce<Rule | undefined>(
           (inner, rule) => (inner && inner.root.length > rule.root.length ? inner : rule),
           undefined,
         ) ?? OPEN
-      )
+      const { denied } = rules
+      return denied
+        ? { read: own.read && !denied(realPath, 'read'), write: own.write && !denied(realPath, 'write') }
+        : own
     },
     holdsForbidden: (realPath) =>
       real.some(({ root, write }) => !write && root !== realPath && isInside(root, realPath)),

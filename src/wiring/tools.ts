@@ -29,8 +29,8 @@ export function toolsExecution(
   const searchEngine = webSearch && createTavily(webSearch.apiKey, webSearch.baseUrl)
   return {
     missingTools: missingTools(config),
-    createTools(names, { quota, webRefusal, ...deps }) {
-      const rules = () => fileRules(config, launcher, deps)
+    createTools(names, { quota, webRefusal, deniedFiles, ...deps }) {
+      const rules = () => ({ ...fileRules(config, launcher, deps), denied: deniedFiles() })
       const files = createEditorFiles(rules)
       return createTools(names, {
         ...deps,

@@ -1,5 +1,5 @@
 /** Limits of single tools that a conversation sets, on a real server. */
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
@@ -71,6 +71,35 @@ test('a secret is replaced before the cut, which may go through it', async () =>
   const [result] = await resultsOf(id, ['Read', { file_path: 'long' }])
   expect(result.output).toContain('<secret:PIN>')
   expect(result.output).not.toMatch(/hunter2/)
+})
+
+test('an approved search shows nothing of a file that a deny rule names, nor does a call in parallel', async () => {
+  const { call } = stage.server
+  const permission_rules = { deny: ['Read(secret/**)'] }
+  const id = await stage.create({ tools: ['Read', 'Grep', 'Glob'], permission_mode: 'default', permission_rules })
+  const { workdir } = (await call('GET', `/conversations/${id}`)).body
+  await mkdir(join(workdir, 'secret'))
+  await writeFile(join(workdir, 'secret/key'), 'needle of the key')
+  await writeFile(join(workdir, 'open'), 'needle')
+  const calls = [
+    ['Read', { file_path: 'open' }],
+    ['Grep', { pattern: 'needle', output_mode: 'content' }],
+    ['Glob', { pattern: '**/*' }],
+    ['Read', { file_path: 'secret/key' }],
+    ['Read', { file_path: '/etc/hostname' }],
+  ] as const
+  const content = JSON.stringify(calls.map(([name, args]) => ({ name, arguments: args })))
+  await call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content }, run: true })
+  const statusOf = async () => (await call('GET', `/conversations/${id}`)).body.status
+  await expect.poll(statusOf).toBe('waiting_for_confirmation')
+  expect(await stage.events(id, 'types=ToolResult'), 'no call of the turn begins before the decision').toEqual([])
+  const [request] = (await call('GET', `/conversations/${id}/permissions`)).body.items
+  expect(request.tool_uses.map((use: { name: string }) => use.name)).toEqual(['Grep', 'Glob', 'Read'])
+  await call('POST', `/conversations/${id}/approve`, { request_id: request.request_id })
+  await expect.poll(statusOf).toBe('idle')
+  const results = await stage.events(id, 'types=ToolResult')
+  expect(results.map(({ error_type }) => error_type)).toEqual([undefined, undefined, undefined, 'denied', undefined])
+  expect([results[1].output, results[2].output]).toEqual(['open:1:needle', 'open'])
 })
 
 test.each([

@@ -1,0 +1,22 @@
+/** Deny rules about files, for what a tool has opened: names can be links by then, and a search meets files by itself. */
+import { matchRule } from './match-rule.ts'
+import { Places } from './places.ts'
+import { holdsLinks, isDirectory, realPath } from './real-path.ts'
+import type { RuleSet } from './rules/rule-set.ts'
+
+/** Whether a rule denies access to the file at a real path. */
+export type DeniedFiles = (path: string, access: 'read' | 'write') => boolean
+
+/** Undefined without such rules, as in most conversations. */
+export function deniedFiles(
+  { deny }: Pick<RuleSet, 'deny'>,
+  where: { readonly workdir: string; readonly homes: readonly string[] },
+): DeniedFiles | undefined {
+  const rules = deny.filter(({ kind }) => kind === 'read' || kind === 'edit')
+  if (rules.length === 0) return undefined
+  return (path, access) => {
+    const places = new Places({ ...where, realPath, isDirectory, holdsLinks })
+    const deed = { kind: access === 'read' ? 'read' : 'edit', paths: [path] } as const
+    return rules.some((rule) => matchRule(rule, { tool: '', deed, places }) === 'yes') || places.effort.isSpent
+  }
+}
