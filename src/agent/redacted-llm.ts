@@ -33,7 +33,9 @@ export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
           }
           if (next.value.kind === 'retry') {
             parts = createParts(redactor, toolNames)
-            yield { ...next.value, message: redactMessage(next.value.message, redactor) }
+            const { message, nextModel, ...retry } = next.value
+            const model = nextModel === undefined ? {} : { nextModel: redactor.redact(nextModel) }
+            yield { ...retry, message: redactMessage(message, redactor), ...model }
           } else {
             // Not `yield*`, which costs each piece two more microtasks.
             for (const slice of slicesOf(next.value)) {

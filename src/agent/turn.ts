@@ -78,7 +78,8 @@ function createDeltaPublisher(messageId: string, { publish, runId }: TurnDeps) {
 
 const DELTA_FIELD = { text: 'text_delta', reasoning: 'reasoning_delta', tool_input: 'tool_input_delta' } as const
 
-function toModelRetry({ type, message, retry, maxRetries, waitMs }: LlmRetry, messageId: string, { runId }: TurnDeps) {
+function toModelRetry(attempt: LlmRetry, messageId: string, { runId }: TurnDeps) {
+  const { type, message, retry, maxRetries, waitMs, nextModel } = attempt
   return {
     type: 'ModelRetry',
     source: 'environment',
@@ -89,6 +90,7 @@ function toModelRetry({ type, message, retry, maxRetries, waitMs }: LlmRetry, me
     retry,
     max_retries: maxRetries,
     wait_ms: waitMs,
+    ...(nextModel !== undefined && { next_model: nextModel }),
   } as const satisfies EventDraft
 }
 

@@ -39,6 +39,8 @@ const ExtraBody = z
   .record(z.string(), z.unknown())
   .describe('Added unchanged to each request to the endpoint. At most 256 KiB as JSON.')
 
+const MAX_FALLBACKS = 5
+
 export const LLM_PROVIDERS = ['openai', 'openai_responses', 'anthropic'] as const
 const LlmProvider = z
   .enum(LLM_PROVIDERS)
@@ -63,6 +65,12 @@ export const LlmConfig = z
     top_k: z.number().nonnegative(),
     reasoning_effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh']),
     max_output_tokens: z.int().positive(),
+    fallback_models: z
+      .array(z.string().min(1).max(500))
+      .max(MAX_FALLBACKS)
+      .describe(
+        'Models of the same endpoint that are asked, in this order, while `model` is overloaded or its rate is limited.',
+      ),
     disable_vision: z
       .boolean()
       .describe('True if the model does not support images: the request says that they were left out.'),

@@ -4,18 +4,17 @@ import { MAX_COST_USD } from '../contract/message.ts'
 import type { Usage } from '../contract/message.ts'
 import { AnswerAssembly } from './answer/answer-assembly.ts'
 import { readAnswer } from './answer/answer-stream.ts'
-import { endpointOf } from './endpoint.ts'
-import type { Endpoint } from './endpoint.ts'
-import { createIncrementalFold } from './incremental-fold.ts'
-import type { Llm, LlmAnswer, LlmDelta, LlmError, LlmPiece, LlmRequest, ModelMessage } from './llm.ts'
-import { OutOfTime, refusalOf, toLlmError } from './llm-errors.ts'
+import { Attempts } from './attempts.ts'
+import { createIncrementalFold } from './request/incremental-fold.ts'
+import type { Llm, LlmAnswer, LlmDelta, LlmError, LlmPiece, LlmRequest, LlmRetry, ModelMessage } from './llm.ts'
+import { refusalOf, toLlmError } from './llm-errors.ts'
 import { exchange, IDLE_TIMEOUT_MS } from './model-connection.ts'
-import type { Post } from './model-connection.ts'
+import { Paces } from './pacing/paces.ts'
 import type { Fetch } from './pooled-fetch.ts'
-import type { Dialects, Speaker } from './provider.ts'
-import { speakerOf } from './providers.ts'
-import type { ReplyHeaders } from './retry.ts'
-import { RETRY_BASE_MS, retryWaitMs, waitFor } from './retry.ts'
+import type { Dialects } from './provider.ts'
+import { RETRY_BASE_MS, waitFor } from './retry.ts'
+import type { ModelTarget, TargetDeps, ModelTargets } from './targets.ts'
+import { targetsOf } from './targets.ts'
 
 const DEFAULT_TIMEOUT_S = 600
 const DEFAULT_RETRIES = 4
@@ -28,6 +27,8 @@ export type HttpLlmOptions = {
   readonly redactCutOff?: (text: string) => string
   /** Keeping it longer than the `Llm` saves learning the dialects again. Default: separate for each `Llm`. */
   readonly dialects?: Dialects
+  /** Shared by all models of a server. Default: separate for each `Llm`. */
+  readonly paces?: Paces
   /** Called with every body as sent, and the parsed content of every answer, as JSON. */
   readonly logPayload?: (payload: Payload) => void
   /** Sends requests. Default: a separate connection pool. */
@@ -46,30 +47,33 @@ export class HttpLlm implements Llm {
   readonly model: string
   readonly #options: HttpLlmOptions
   readonly #redact: (text: string) => string
-  readonly #dialects: Dialects
+  readonly #deps: TargetDeps
   readonly #idsOf = createIncrementalFold(() => new Set<string>(), addIds)
-  #target: Target | undefined
+  /** Computed on first use: `endpointOf` may throw. */
+  #targets: ModelTargets | undefined
 
   constructor(options: HttpLlmOptions) {
     this.model = options.config.model ?? ''
     this.#options = options
     this.#redact = options.redact ?? ((text) => text)
-    this.#dialects = options.dialects ?? new Map<string, object>()
+    const { dialects = new Map<string, object>(), paces = new Paces(), fetch } = options
+    this.#deps = { dialects, paces, fetch }
   }
 
   /** Makes attempts until one yields an answer or must not be repeated. */
   async *stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmDelta, LlmAnswer> {
-    const { config, fetch } = this.#options
-    const maxRetries = config.num_retries ?? DEFAULT_RETRIES
-    const target = (this.#target ??= targetOf(config, this.#dialects, fetch))
-    const { endpoint, speaker } = target
+    const { config, retryBaseMs: baseMs = RETRY_BASE_MS } = this.#options
+    const targets = (this.#targets ??= targetsOf(config, this.#deps))
+    const attempts = new Attempts(targets, request, { maxRetries: config.num_retries ?? DEFAULT_RETRIES, baseMs })
     const takenIds = this.#idsOf(request.messages)
-    const forms = speaker.formsOf(request)
-    let retries = 0
     for (;;) {
       signal.throwIfAborted()
-      const answer = new AnswerAssembly({ model: endpoint.model, takenIds, costOf: (usage) => costOf(config, usage) })
+      const { target, forms } = attempts.current
+      const answer = this.#begin(target, takenIds)
       let wasShown = false
+      let retry: LlmRetry | undefined
+      const turn = target.pace.start(signal)
+      if (turn) await turn
       try {
         const deltas = await this.#attempt(target, forms.body, answer, signal)
         for await (const delta of deltas) {
@@ -83,23 +87,28 @@ export class HttpLlm implements Llm {
       } catch (error) {
         if (signal.aborted) throw signal.reason
         if (!wasShown && forms.next(refusalOf(error)?.message ?? '')) continue
-        const failure = toLlmError(error, {
-          endpoint,
-          api: speaker.title,
-          redact: this.#redact,
-          partial: answer.partial(),
-        })
-        if (retries >= maxRetries || !mayPass(error, failure)) throw failure
-        const wait = this.#waitMs(error, failure, retries++)
-        const { type, message } = failure
-        yield { kind: 'retry', type, message, retry: retries, maxRetries, waitMs: Math.round(wait) }
-        await waitFor(wait, signal)
+        const failure = this.#failureOf(error, target, answer)
+        retry = attempts.next(error, failure)
+        if (!retry) throw failure
+      } finally {
+        target.pace.end()
       }
+      yield retry
+      await waitFor(retry.waitMs, signal)
     }
   }
 
+  #begin({ endpoint: { model }, config }: ModelTarget, takenIds: ReadonlySet<string>): AnswerAssembly {
+    return new AnswerAssembly({ model, takenIds, costOf: (usage) => costOf(config, usage) })
+  }
+
+  #failureOf(error: unknown, { endpoint, speaker }: ModelTarget, answer: AnswerAssembly): LlmError {
+    const partial = answer.partial()
+    return toLlmError(error, { endpoint, api: speaker.title, redact: this.#redact, partial })
+  }
+
   async #attempt(
-    { post, speaker }: Target,
+    { post, speaker, pace }: ModelTarget,
     body: Buffer,
     answer: AnswerAssembly,
     signal: AbortSignal,
@@ -111,6 +120,7 @@ export class HttpLlm implements Llm {
       timeoutMs: (config.timeout ?? DEFAULT_TIMEOUT_S) * 1000,
       idleMs: idleTimeoutMs ?? IDLE_TIMEOUT_MS,
       signal,
+      onResponse: (headers) => pace.accepted(headers),
       isOver: () => answer.hasEnded,
     })
     const deltas = readAnswer(texts, answer, speaker.createReader())
@@ -143,30 +153,6 @@ export class HttpLlm implements Llm {
       log({ direction: 'response', body: response })
     }
   }
-
-  #waitMs(error: unknown, { type }: LlmError, attempt: number): number {
-    const baseMs = this.#options.retryBaseMs ?? RETRY_BASE_MS
-    return retryWaitMs({ attempt, type, headers: headersOf(error), baseMs })
-  }
-}
-
-/** The resolved configuration, computed on first use. */
-type Target = {
-  readonly endpoint: Endpoint
-  readonly speaker: Speaker
-  readonly post: () => Promise<Post>
-}
-
-function targetOf(config: LlmConfig, dialects: Dialects, fetch: Fetch | undefined): Target {
-  const endpoint = endpointOf(config)
-  const speaker = speakerOf(config, endpoint, dialects)
-  let post: Promise<Post> | undefined
-  return { endpoint, speaker, post: () => (post ??= speaker.connect(fetch)) }
-}
-
-/** A model that was still answering at the time limit would need as long again, and not finish either. */
-function mayPass(error: unknown, failure: LlmError): boolean {
-  return failure.retryable && !(error instanceof OutOfTime && failure.partial)
 }
 
 function addIds(ids: Set<string>, message: ModelMessage): Set<string> {
@@ -178,11 +164,4 @@ function addIds(ids: Set<string>, message: ModelMessage): Set<string> {
 function costOf({ input_cost_per_token: input, output_cost_per_token: output }: LlmConfig, usage: Usage) {
   if (input === undefined || output === undefined) return undefined
   return Math.min(usage.input_tokens * input + usage.output_tokens * output, MAX_COST_USD)
-}
-
-/** Checks for methods instead of the class: another `fetch` has another class of headers. */
-function headersOf(error: unknown): ReplyHeaders | undefined {
-  const headers = error instanceof Error && 'headers' in error ? error.headers : undefined
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- any implementation of `Headers` has `get`
-  return typeof headers === 'object' && headers !== null && 'get' in headers ? (headers as ReplyHeaders) : undefined
 }

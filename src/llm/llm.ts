@@ -70,6 +70,8 @@ export type LlmRetry = {
   readonly retry: number
   readonly maxRetries: number
   readonly waitMs: number
+  /** The model of the next attempt, if it is another one. */
+  readonly nextModel?: string
 }
 
 export type LlmDelta = LlmPiece | LlmRetry

@@ -30,6 +30,8 @@ export type Exchange = {
   readonly timeoutMs: number
   readonly idleMs: number
   readonly signal: AbortSignal
+  /** Called with the headers of the response, before its body is read. */
+  readonly onResponse?: (headers: Headers) => void
   /** Called when the reader leaves: returns true if the answer was complete, false if it is abandoned. */
   readonly isOver: () => boolean
 }
@@ -39,7 +41,7 @@ export type Exchange = {
  * reader that leaves early closes the connection, unless the answer was complete.
  */
 export async function* exchange(options: Exchange): AsyncGenerator<string, void> {
-  const { post, body, timeoutMs, idleMs, signal, isOver } = options
+  const { post, body, timeoutMs, idleMs, signal, onResponse, isOver } = options
   signal.throwIfAborted()
   const line = new AbortController()
   const onAbort = () => line.abort(signal.reason)
@@ -54,7 +56,11 @@ export async function* exchange(options: Exchange): AsyncGenerator<string, void>
   })
   let chunks: AsyncIterator<Uint8Array> | undefined
   try {
-    chunks = await send(post, body, timeoutMs, line.signal)
+    // Our timeout ends the request, with a better message.
+    const response = await post({ body, timeoutMs: Math.ceil(timeoutMs) + 60_000, signal: line.signal })
+    if (!response.body) throw new NotAnAnswer('')
+    onResponse?.(response.headers)
+    chunks = response.body[Symbol.asyncIterator]()
     const decoder = new TextDecoder()
     for (;;) {
       const { done, value } = await silence.during(chunks.next())
@@ -75,13 +81,6 @@ export async function* exchange(options: Exchange): AsyncGenerator<string, void>
     if (chunks && isOver() && !line.signal.aborted) drain(chunks, line)
     else if (chunks) line.abort()
   }
-}
-
-async function send(post: Post, body: Buffer, timeoutMs: number, signal: AbortSignal) {
-  // Our timeout ends the request, with a better message.
-  const response = await post({ body, timeoutMs: Math.ceil(timeoutMs) + 60_000, signal })
-  if (!response.body) throw new NotAnAnswer('')
-  return response.body[Symbol.asyncIterator]()
 }
 
 /**

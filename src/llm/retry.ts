@@ -7,7 +7,7 @@ import { isCount, retryAfterMs } from '../lib/retry-after.ts'
 export const RETRY_BASE_MS = 1000
 
 /** The longest wait, for our own backoff and for a `Retry-After`: some providers request a day. */
-const MAX_WAIT_MS = 60_000
+export const MAX_WAIT_MS = 60_000
 
 /** Rate limits are counted per minute: with the default of four retries, the waits add up to one. */
 const RATE_LIMIT_FACTOR = 4

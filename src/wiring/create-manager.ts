@@ -11,6 +11,7 @@ import { lazily } from '../lib/lazily.ts'
 import { Queue } from '../lib/queue.ts'
 import type { ResourceLimiter } from '../limits/resource-limits.ts'
 import { HttpLlm } from '../llm/http-llm.ts'
+import { Paces } from '../llm/pacing/paces.ts'
 import { createPooledFetch } from '../llm/pooled-fetch.ts'
 import { createConnectionPermits } from '../network/connection-permits.ts'
 import { createOutboundConnector } from '../network/outbound-connector.ts'
@@ -135,17 +136,18 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
   }
 }
 
-/** All conversations share one pool of connections. */
+/** All conversations share one pool of connections, and the pace of each endpoint. */
 function modelAccess(config: Config, logger: Logger): ModelAccess {
   const endpoints = config.llmAllow.length > 0 ? createEndpointRules(config.llmAllow) : undefined
   const fetch = createPooledFetch(endpoints && { connector: () => endpoints.connector() })
+  const paces = new Paces()
   return {
     defaults: config.defaultLlm,
     endpointRefusal: async (url) => await endpoints?.refusal(url),
     createLlm({ conversationId, ...options }) {
       const logPayload = (payload: object) =>
         logger.info({ conversation_id: conversationId, ...payload }, 'llm payload')
-      return new HttpLlm({ ...options, fetch, ...(config.logLlmPayloads && { logPayload }) })
+      return new HttpLlm({ ...options, fetch, paces, ...(config.logLlmPayloads && { logPayload }) })
     },
   }
 }

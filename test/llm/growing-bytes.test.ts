@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createGrowingBytes } from '../../src/llm/growing-bytes.ts'
+import { createGrowingBytes } from '../../src/llm/request/growing-bytes.ts'
 
 test('is the UTF-8 of all appended text, whatever its length', () => {
   fc.assert(

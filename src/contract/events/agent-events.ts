@@ -92,6 +92,7 @@ export const ModelRetry = Envelope.extend({
   retry: z.int().positive().describe('Number of the next retry, from 1.'),
   max_retries: z.int().positive().describe('Maximum number of retries. After that the run ends with an error.'),
   wait_ms: z.int().nonnegative().describe('Milliseconds until the retry.'),
+  next_model: z.string().optional().describe('The model of the next attempt, if it is another one.'),
 })
   .meta({ id: 'ModelRetry' })
   .describe('A model request failed with a retryable error, and is retried after a wait.')

@@ -53,7 +53,7 @@ export function describeEvent(event: Event): string {
     case 'NetworkAccess':
       return `network: ${event.allowed ? 'allowed' : 'refused'} ${event.host}${event.port === undefined ? '' : `:${event.port}`} ${event.count} times (${event.reason})`
     case 'ModelRetry':
-      return `model request failed (${event.error_type}), retry ${event.retry} of ${event.max_retries} in ${event.wait_ms} ms: ${short(event.message)}`
+      return `model request failed (${event.error_type}), retry ${event.retry} of ${event.max_retries} in ${event.wait_ms} ms${event.next_model === undefined ? '' : ` with ${event.next_model}`}: ${short(event.message)}`
     case 'ErrorEvent':
       return `error (${event.error_type}): ${short(event.message)}`
     case 'Result':

@@ -4,7 +4,7 @@
  */
 import type { AssistantPart } from '../../contract/message.ts'
 import type { ModelMessage, ModelToolCall } from '../llm.ts'
-import { argumentsJson, callIdFor, jsonOf, toolNameFor } from '../request-parts.ts'
+import { argumentsJson, callIdFor, jsonOf, toolNameFor } from '../request/request-parts.ts'
 
 export type Answer = Extract<ModelMessage, { role: 'assistant' }>
 

@@ -3,7 +3,7 @@
  * names, then learnt from their refusals.
  */
 import type { Endpoint } from '../endpoint.ts'
-import { NO_IMAGES } from '../images.ts'
+import { NO_IMAGES } from '../request/images.ts'
 import type { LlmRequest } from '../llm.ts'
 import { ANTHROPIC_URL } from '../provider-name.ts'
 

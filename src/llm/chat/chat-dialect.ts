@@ -2,7 +2,7 @@
  * The differences between OpenAI-compatible endpoints: first guessed from their names, then learnt from their refusals.
  */
 import type { Endpoint } from '../endpoint.ts'
-import { NO_IMAGES } from '../images.ts'
+import { NO_IMAGES } from '../request/images.ts'
 import { hasAlternatingRoles, isOpenAiReasoningModel } from '../models.ts'
 
 export type ChatDialect = {

@@ -7,15 +7,15 @@
  */
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { UserPart } from '../../contract/message.ts'
-import { withoutImage } from '../images.ts'
-import { createIncrementalFold } from '../incremental-fold.ts'
-import type { GrowingBytes } from '../growing-bytes.ts'
-import { createGrowingBytes } from '../growing-bytes.ts'
+import { withoutImage } from '../request/images.ts'
+import { createIncrementalFold } from '../request/incremental-fold.ts'
+import type { GrowingBytes } from '../request/growing-bytes.ts'
+import { createGrowingBytes } from '../request/growing-bytes.ts'
 import type { LlmRequest, ModelMessage, ModelTool, ModelToolCall } from '../llm.ts'
 import type { ChatDialect } from './chat-dialect.ts'
 import { wantsReasoningBack } from '../models.ts'
 import type { RequestWriter } from '../provider.ts'
-import { argumentsJson, jsonOf, toolNameFor, withoutKeys } from '../request-parts.ts'
+import { argumentsJson, jsonOf, toolNameFor, withoutKeys } from '../request/request-parts.ts'
 
 export function createRequestWriter(config: LlmConfig, model: string): RequestWriter<ChatDialect> {
   const withReasoning = wantsReasoningBack(model)

@@ -3,7 +3,7 @@
  * the model, then learnt from refusals.
  */
 import type { Endpoint } from '../endpoint.ts'
-import { NO_IMAGES } from '../images.ts'
+import { NO_IMAGES } from '../request/images.ts'
 import type { LlmRequest } from '../llm.ts'
 import { isOpenAiReasoningModel } from '../models.ts'
 

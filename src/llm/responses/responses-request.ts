@@ -7,13 +7,13 @@
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import type { AssistantPart, ImagePart, UserPart } from '../../contract/message.ts'
 import type { Endpoint } from '../endpoint.ts'
-import type { GrowingBytes } from '../growing-bytes.ts'
-import { createGrowingBytes } from '../growing-bytes.ts'
-import { withoutImage } from '../images.ts'
-import { createIncrementalFold } from '../incremental-fold.ts'
+import type { GrowingBytes } from '../request/growing-bytes.ts'
+import { createGrowingBytes } from '../request/growing-bytes.ts'
+import { withoutImage } from '../request/images.ts'
+import { createIncrementalFold } from '../request/incremental-fold.ts'
 import type { ModelMessage, ModelTool, ModelToolCall } from '../llm.ts'
 import type { RequestWriter } from '../provider.ts'
-import { argumentsJson, callIdFor, jsonOf, toolNameFor, withoutKeys } from '../request-parts.ts'
+import { argumentsJson, callIdFor, jsonOf, toolNameFor, withoutKeys } from '../request/request-parts.ts'
 import type { ResponsesDialect } from './responses-dialect.ts'
 
 export function createRequestWriter(config: LlmConfig, { model }: Endpoint): RequestWriter<ResponsesDialect> {

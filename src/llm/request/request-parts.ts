@@ -1,6 +1,6 @@
 /** Parts of request bodies that are the same for all APIs. */
 import { createHash } from 'node:crypto'
-import { parseJsonObject } from '../lib/json/untrusted-json.ts'
+import { parseJsonObject } from '../../lib/json/untrusted-json.ts'
 import { wellFormedJson } from './well-formed-json.ts'
 
 export const jsonOf = (value: object): string => wellFormedJson(JSON.stringify(value))

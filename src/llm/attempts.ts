@@ -1,0 +1,76 @@
+/** The attempts of one request: which model is asked next after a failure, in which form, and after which wait. */
+import type { LlmError, LlmRequest, LlmRetry } from './llm.ts'
+import { OutOfTime } from './llm-errors.ts'
+import type { RequestForms } from './provider.ts'
+import type { ReplyHeaders } from './retry.ts'
+import { retryWaitMs } from './retry.ts'
+import type { ModelTarget, ModelTargets } from './targets.ts'
+
+export type AttemptLimits = { readonly maxRetries: number; readonly baseMs: number }
+
+export class Attempts {
+  readonly #targets: ModelTargets
+  readonly #request: LlmRequest
+  readonly #limits: AttemptLimits
+  readonly #forms = new Map<ModelTarget, RequestForms>()
+  #at: number
+  /** Waits so far; asking a fallback model needs none. */
+  #waits = 0
+  #failures = 0
+
+  constructor(targets: ModelTargets, request: LlmRequest, limits: AttemptLimits) {
+    this.#targets = targets
+    this.#request = request
+    this.#limits = limits
+    this.#at = this.#firstFree(0) ?? 0
+  }
+
+  get current(): { readonly target: ModelTarget; readonly forms: RequestForms } {
+    const target = this.#targets[this.#at] ?? this.#targets[0]
+    const forms = this.#forms.get(target) ?? target.speaker.formsOf(this.#request)
+    this.#forms.set(target, forms)
+    return { target, forms }
+  }
+
+  /** Chooses the next attempt. Returns undefined if there is none. */
+  next(error: unknown, failure: LlmError): LlmRetry | undefined {
+    const { maxRetries, baseMs } = this.#limits
+    const { type, message } = failure
+    const headers = headersOf(error)
+    const { target } = this.current
+    const waitMs = Math.round(retryWaitMs({ attempt: this.#waits, type, headers, baseMs }))
+    if (type === 'rate_limit') target.pace.limited(waitMs, headers)
+    if (!mayPass(error, failure)) return undefined
+    const fallback = type === 'rate_limit' ? this.#firstFree(this.#at + 1) : undefined
+    if (fallback === undefined && this.#waits++ >= maxRetries) return undefined
+    this.#at = fallback ?? this.#firstFree(0) ?? 0
+    const next = this.current.target
+    return {
+      kind: 'retry',
+      type,
+      message,
+      retry: ++this.#failures,
+      maxRetries: (maxRetries + 1) * this.#targets.length - 1,
+      waitMs: fallback === undefined ? waitMs : 0,
+      ...(next !== target && { nextModel: next.endpoint.model }),
+    }
+  }
+
+  /** Returns the first model from this one on that was not overloaded recently. */
+  #firstFree(from: number): number | undefined {
+    const at = this.#targets.findIndex(({ pace }, index) => index >= from && !pace.isOverloaded)
+    return at < 0 ? undefined : at
+  }
+}
+
+/** A model that was still answering at the time limit would need as long again, and not finish either. */
+function mayPass(error: unknown, failure: LlmError): boolean {
+  return failure.retryable && !(error instanceof OutOfTime && failure.partial)
+}
+
+/** Checks for methods instead of the class: another `fetch` has another class of headers. */
+function headersOf(error: unknown): ReplyHeaders | undefined {
+  const headers = error instanceof Error && 'headers' in error ? error.headers : undefined
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- any implementation of `Headers` has `get`
+  return typeof headers === 'object' && headers !== null && 'get' in headers ? (headers as ReplyHeaders) : undefined
+}

@@ -1,0 +1,40 @@
+/** Reads from the headers of a response how many requests the provider still allows, and until when. */
+import type { ReplyHeaders } from '../retry.ts'
+
+/** `left` requests are allowed until the limits are reset in `resetMs`. */
+export type Allowance = { readonly left: number; readonly resetMs: number }
+
+/** The names of OpenAI, Azure, Groq and xAI, and those of Anthropic. */
+const LIMITS: readonly (readonly [remaining: string, reset: string])[] = [
+  ['x-ratelimit-remaining-requests', 'x-ratelimit-reset-requests'],
+  ['x-ratelimit-remaining-tokens', 'x-ratelimit-reset-tokens'],
+  ['anthropic-ratelimit-requests-remaining', 'anthropic-ratelimit-requests-reset'],
+  ['anthropic-ratelimit-tokens-remaining', 'anthropic-ratelimit-tokens-reset'],
+  ['anthropic-ratelimit-input-tokens-remaining', 'anthropic-ratelimit-input-tokens-reset'],
+  ['anthropic-ratelimit-output-tokens-remaining', 'anthropic-ratelimit-output-tokens-reset'],
+]
+
+/** Returns undefined without a limit. Of tokens it only matters that none are left: nobody knows what a request costs. */
+export function allowanceOf(headers: ReplyHeaders, now: number): Allowance | undefined {
+  const limits = LIMITS.flatMap(([remaining, reset]) => {
+    const left = Number(headers.get(remaining) ?? Number.NaN)
+    const resetMs = durationMs(headers.get(reset) ?? '', now)
+    const isKnown = left >= 0 && resetMs !== undefined && (left === 0 || remaining.includes('requests'))
+    return isKnown ? [{ left: Math.floor(left), resetMs }] : []
+  })
+  const spent = limits.filter(({ left }) => left === 0)
+  if (spent.length > 0) return { left: 0, resetMs: Math.max(...spent.map(({ resetMs }) => resetMs)) }
+  return limits[0]
+}
+
+/** `1s`, `6m0s` and `120ms` are durations, `2026-01-31T12:00:00Z` is a time. */
+function durationMs(text: string, now: number): number | undefined {
+  if (text.length > 40 || text === '') return undefined
+  const parts = /^(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?$/.exec(text)
+  if (parts) {
+    const [hours = 0, minutes = 0, seconds = 0, ms = 0] = parts.slice(1).map((part) => Number(part ?? 0))
+    return ((hours * 60 + minutes) * 60 + seconds) * 1000 + ms
+  }
+  const at = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(at) ? undefined : Math.max(0, at - now)
+}

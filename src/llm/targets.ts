@@ -1,0 +1,42 @@
+/** Where the requests of a configuration go: its model first, and then its fallback models, at the same endpoint. */
+import type { LlmConfig } from '../contract/llm-config.ts'
+import type { Endpoint } from './endpoint.ts'
+import { endpointOf } from './endpoint.ts'
+import type { Post } from './model-connection.ts'
+import type { EndpointPace } from './pacing/endpoint-pace.ts'
+import type { Paces } from './pacing/paces.ts'
+import type { Fetch } from './pooled-fetch.ts'
+import type { Dialects, Speaker } from './provider.ts'
+import { speakerOf } from './providers.ts'
+
+export type ModelTarget = {
+  readonly config: LlmConfig
+  readonly endpoint: Endpoint
+  readonly speaker: Speaker
+  readonly pace: EndpointPace
+  readonly post: () => Promise<Post>
+}
+
+export type TargetDeps = {
+  readonly dialects: Dialects
+  readonly paces: Paces
+  readonly fetch: Fetch | undefined
+}
+
+export type ModelTargets = readonly [ModelTarget, ...ModelTarget[]]
+
+/** Throws an `LlmError` of type `config` if the configuration is incomplete. */
+export function targetsOf(config: LlmConfig, deps: TargetDeps): ModelTargets {
+  const first = targetOf(config, deps)
+  const { fallback_models: models = [], input_cost_per_token: _, output_cost_per_token: __, ...rest } = config
+  // With its URL: the name of a fallback must not lead to another host, which would get the key.
+  const base_url = config.base_url ?? first.endpoint.baseUrl
+  return [first, ...models.map((model) => targetOf({ ...rest, model, base_url }, deps))]
+}
+
+function targetOf(config: LlmConfig, { dialects, paces, fetch }: TargetDeps): ModelTarget {
+  const endpoint = endpointOf(config)
+  const speaker = speakerOf(config, endpoint, dialects)
+  let post: Promise<Post> | undefined
+  return { config, endpoint, speaker, pace: paces.of(endpoint), post: () => (post ??= speaker.connect(fetch)) }
+}

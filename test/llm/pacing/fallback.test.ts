@@ -1,0 +1,88 @@
+/** Models that are asked instead of an overloaded one, and conversations that share the limits of an endpoint. */
+import { describe, expect, test } from 'vitest'
+import { HttpLlm } from '../../../src/llm/http-llm.ts'
+import { Paces } from '../../../src/llm/pacing/paces.ts'
+import type { ScriptedTurn } from '../../../src/llm/scripted/script.ts'
+import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
+import { ask, askScript } from '../asking.ts'
+
+const BUSY: ScriptedTurn = { status: 529, error: { type: 'overloaded_error', message: 'Overloaded' } }
+const busyFor =
+  (...models: string[]) =>
+  ({ body }: { body: Record<string, unknown> }): ScriptedTurn =>
+    models.includes(String(body['model'])) ? BUSY : { text: `I am ${String(body['model'])}.` }
+
+const config = {
+  model: 'first',
+  fallback_models: ['second', 'third'],
+  input_cost_per_token: 1,
+  output_cost_per_token: 1,
+}
+
+describe('an overloaded model', () => {
+  test('is replaced by the next one at once, and the retry names it', async () => {
+    const { answer, deltas, requests } = await askScript(busyFor('first', 'second'), config)
+    expect(answer).toMatchObject({ text: 'I am third.', model: 'third', costUsd: undefined })
+    expect(deltas.filter(({ kind }) => kind === 'retry')).toEqual([
+      expect.objectContaining({ type: 'rate_limit', nextModel: 'second', waitMs: 0, retry: 1, maxRetries: 2 }),
+      expect.objectContaining({ type: 'rate_limit', nextModel: 'third', waitMs: 0, retry: 2, maxRetries: 2 }),
+    ])
+    expect(requests.map(({ body }) => body['model'])).toEqual(['first', 'second', 'third'])
+    expect(JSON.stringify(requests[1]?.body)).not.toContain('fallback')
+  })
+
+  test('is not asked again for a while, also by other conversations with the same key', async () => {
+    await using model = await startScriptedModel(busyFor('first'))
+    const paces = new Paces()
+    const llm = (more: object = {}) =>
+      new HttpLlm({ config: { ...config, base_url: model.baseUrl, api_key: 'k', ...more }, paces, retryBaseMs: 1 })
+    await ask(llm())
+    await ask(llm())
+    await ask(llm({ api_key: 'another' }))
+    expect(model.requests.map(({ body }) => body['model'])).toEqual(['first', 'second', 'second', 'first', 'second'])
+  })
+
+  test('is waited for if all are overloaded, as often as num_retries says', async () => {
+    const { error, requests } = await askScript(busyFor('first', 'second', 'third'), { ...config, num_retries: 1 })
+    expect(error).toMatchObject({ type: 'rate_limit', retryable: true })
+    expect(requests.map(({ body }) => body['model'])).toEqual(['first', 'second', 'third', 'first'])
+  })
+})
+
+test('another failure asks no other model', async () => {
+  const { error, requests } = await askScript([{ status: 401, error: { message: 'no' } }], config)
+  expect(error?.type).toBe('auth')
+  expect(requests).toHaveLength(1)
+})
+
+test('a fallback is asked at the endpoint of the model, whatever its name says: the key goes nowhere else', async () => {
+  await using model = await startScriptedModel(busyFor('first'))
+  const fallback_models = ['openrouter/second']
+  const llm = new HttpLlm({ config: { ...config, fallback_models, base_url: model.baseUrl }, retryBaseMs: 1 })
+  expect((await ask(llm)).answer?.text).toBe('I am second.')
+})
+
+test('fifty conversations that are limited together do not come back together', async () => {
+  let refused = 0
+  let open = 0
+  let most = 0
+  await using model = await startScriptedModel(async (): Promise<ScriptedTurn> => {
+    if (refused < 50) {
+      refused += 1
+      return { status: 429, headers: { 'retry-after': '0' }, error: { message: 'Slow down' } }
+    }
+    most = Math.max(most, ++open)
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    open -= 1
+    return { text: 'done' }
+  })
+  const paces = new Paces()
+  const heard = await Promise.all(
+    Array.from({ length: 50 }, () =>
+      ask(new HttpLlm({ config: { model: 'm', base_url: model.baseUrl, num_retries: 1 }, paces, retryBaseMs: 1 })),
+    ),
+  )
+  expect(heard.every(({ answer }) => answer?.text === 'done')).toBe(true)
+  expect(model.requests).toHaveLength(100)
+  expect(most).toBeLessThan(25)
+})
