@@ -4,7 +4,7 @@ import { HttpLlm } from '../../../src/llm/http-llm.ts'
 import { Paces } from '../../../src/llm/pacing/paces.ts'
 import type { ScriptedTurn } from '../../../src/llm/scripted/script.ts'
 import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
-import { ask, askScript } from '../asking.ts'
+import { ask, askScript, QUESTION } from '../asking.ts'
 
 const BUSY: ScriptedTurn = { status: 529, error: { type: 'overloaded_error', message: 'Overloaded' } }
 const busyFor =
@@ -63,14 +63,10 @@ test('a fallback is asked at the endpoint of the model, whatever its name says: 
 })
 
 test('fifty conversations that are limited together do not come back together', async () => {
-  let refused = 0
   let open = 0
   let most = 0
-  await using model = await startScriptedModel(async (): Promise<ScriptedTurn> => {
-    if (refused < 50) {
-      refused += 1
-      return { status: 429, headers: { 'retry-after': '0' }, error: { message: 'Slow down' } }
-    }
+  await using model = await startScriptedModel(async ({ attempt }): Promise<ScriptedTurn> => {
+    if (attempt === 0) return { status: 429, headers: { 'retry-after': '0' }, error: { message: 'Slow down' } }
     most = Math.max(most, ++open)
     await new Promise((resolve) => setTimeout(resolve, 30))
     open -= 1
@@ -78,9 +74,14 @@ test('fifty conversations that are limited together do not come back together', 
   })
   const paces = new Paces()
   const heard = await Promise.all(
-    Array.from({ length: 50 }, () =>
-      ask(new HttpLlm({ config: { model: 'm', base_url: model.baseUrl, num_retries: 1 }, paces, retryBaseMs: 1 })),
-    ),
+    Array.from({ length: 50 }, async (_, at) => {
+      const llm = new HttpLlm({
+        config: { model: 'm', base_url: model.baseUrl, num_retries: 1 },
+        paces,
+        retryBaseMs: 1,
+      })
+      return await ask(llm, { ...QUESTION, system: `Conversation ${at}.` })
+    }),
   )
   expect(heard.every(({ answer }) => answer?.text === 'done')).toBe(true)
   expect(model.requests).toHaveLength(100)
