@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The executable: arguments -> command; error -> one line and an exit code. */
 import { readArguments, USAGE, UsageError } from './cli/arguments.ts'
+import { surviveLostOutput } from './cli/lost-output.ts'
 import { prepareProcess } from './process-settings.ts'
 
 /** What is asked for cannot be, now or later: wrong arguments or settings. 1 is for everything else. */
@@ -11,6 +12,7 @@ prepareProcess()
 // Handle a file size limit like a full disk: the write fails, and the conversation reports it. By default the signal
 // would end the server.
 process.on('SIGXFSZ', () => {})
+surviveLostOutput()
 
 await main(process.argv.slice(2)).then(
   () => process.exit(),
@@ -55,16 +57,19 @@ function isWrongUse(error: unknown): boolean {
   return error instanceof Error && ['UsageError', 'ConfigError'].includes(error.name)
 }
 
+/** `hostname` is that of a failed lookup. */
+type ListenError = NodeJS.ErrnoException & { address?: string; hostname?: string; port?: number }
+
 /** Describes the errors that operators encounter in a sentence; for any other, its message. A stack only for bugs. */
 function tell(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof UsageError) return `${error.message} See agent-server --help.`
-  const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number }
+  const { code, address, hostname, port } = error as ListenError
   if (code === 'EADDRINUSE')
-    return `port ${port} on ${address} is in use; stop what listens there, or set OPENHANDS_SERVER_PORT.`
+    return `port ${port} on ${address} is in use; stop what listens there, or choose another one with --port or OPENHANDS_SERVER_PORT.`
   if (code === 'EACCES' && port !== undefined)
     return `port ${port} may not be listened on by this user; set OPENHANDS_SERVER_PORT to one above 1023.`
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return `${address ?? 'the host'} is not an address of this machine; set OPENHANDS_SERVER_HOST.`
+    return `${address ?? hostname ?? 'the host'} is not an address of this machine; set OPENHANDS_SERVER_HOST, or use --host localhost.`
   return error instanceof TypeError || error instanceof ReferenceError ? (error.stack ?? error.message) : error.message
 }

@@ -4,6 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { masterKeySource, readConfig, readDataDir } from '../config/config.ts'
 import { ConfigError } from '../config/environment.ts'
+import { faultOfMasterKey } from '../config/keys.ts'
 import { codeOf } from '../lib/error-code.ts'
 import { makeDirectories } from '../lib/make-directories.ts'
 
@@ -41,8 +42,11 @@ async function readKept(path: string): Promise<string | undefined> {
     if (codeOf(error) === 'ENOENT') return undefined
     throw cannotKeep(path, error)
   })
-  if (key?.trim() === '') throw new ConfigError(`${path} holds no key; remove it, and one is made.`)
-  return key?.trim()
+  if (key === undefined) return undefined
+  const fault = faultOfMasterKey(key.trim())
+  if (fault !== undefined)
+    throw new ConfigError(`The key in ${path} ${fault}. Remove the file, and the next start makes a new key.`)
+  return key.trim()
 }
 
 function cannotKeep(path: string, error: unknown): ConfigError {

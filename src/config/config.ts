@@ -10,7 +10,7 @@ import { LOG_LEVELS } from '../telemetry/logger.ts'
 import type { LimitValues } from '../shell/limit-values.ts'
 import type { Read, SettingSource } from './environment.ts'
 import { ConfigError, checked, createReader, DOT_ENV, secretFilePaths, sourceOf } from './environment.ts'
-import { readLlmKey, readMasterKeys, readWebSearch } from './keys.ts'
+import { readLlmKey, readLlmUrl, readMasterKeys, readWebSearch } from './keys.ts'
 import { readLimits } from './limits.ts'
 import type { NetworkSettings } from './network.ts'
 import { readCallbackAllow, readLlmAllow, readNetwork, readOrigins, readPrivateRules, readProxies } from './network.ts'
@@ -85,7 +85,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
   const defaultLlm = {
     model: read('LLM_MODEL'),
     api_key: readLlmKey(read('LLM_API_KEY')),
-    base_url: checked('LLM_BASE_URL', z.url({ protocol: /^https?$/ }).optional(), read),
+    base_url: readLlmUrl(read),
   }
   return {
     host: checked('OPENHANDS_SERVER_HOST', z.string().min(1), read),

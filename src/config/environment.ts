@@ -70,7 +70,17 @@ export function unknownVariables(): string[] {
     const nearest = nearestName(name, known)
     if (nearest !== undefined) throw new ConfigError(`there is no variable ${name}; did you mean ${nearest}?`)
   }
-  return unknown
+  return unknown.map((name) => {
+    const meant = meantBy(name, known)
+    return meant === undefined ? name : `${name} (did you mean ${meant}?)`
+  })
+}
+
+/** The one variable with the same last word: other programs leave out or add a word, as in `OPENHANDS_PORT`. */
+function meantBy(name: string, known: readonly string[]): string | undefined {
+  const ending = name.slice(name.lastIndexOf('_'))
+  const [only, other] = known.filter((candidate) => candidate.endsWith(ending))
+  return other === undefined ? only : undefined
 }
 
 export function secretFilePaths(): string[] {

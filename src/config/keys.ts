@@ -1,4 +1,4 @@
-/** Reads the keys of the server and of the default model. */
+/** Reads the keys of the server, and where and with which key other services are asked. */
 import { z } from 'zod'
 import { faultOfHeaderValue } from '../contract/http-header.ts'
 
@@ -17,24 +17,42 @@ export function readMasterKeys(value: string | undefined): [string, ...string[]]
       'OPENHANDS_MASTER_KEY is not set. Make a key with `openssl rand -hex 32` and export it, or start with --generate-key to have one made and kept.',
     )
   }
-  if (keys.some((key) => key.length < MIN_KEY_LENGTH)) {
-    throw new ConfigError(
-      `OPENHANDS_MASTER_KEY must have at least ${MIN_KEY_LENGTH} characters; make one with \`openssl rand -hex 32\`.`,
-    )
-  }
-  // A key with other characters cannot be sent in a header, so every request would be refused.
-  if (keys.some((key) => !/^[\x21-\x7e]+$/.test(key)))
-    throw new ConfigError('OPENHANDS_MASTER_KEY may hold visible ASCII characters only.')
+  const fault = keys.map(faultOfMasterKey).find((each) => each !== undefined)
+  if (fault !== undefined)
+    throw new ConfigError(`OPENHANDS_MASTER_KEY ${fault}; make one with \`openssl rand -hex 32\`.`)
   return [first, ...others]
+}
+
+/** Returns a clause without a subject; undefined for a key that can be used. It quotes nothing of the key. */
+export function faultOfMasterKey(key: string): string | undefined {
+  if (key.length < MIN_KEY_LENGTH) return `must have at least ${MIN_KEY_LENGTH} characters`
+  // A key with other characters cannot be sent in a header, so every request would be refused.
+  return /^[\x21-\x7e]+$/.test(key) ? undefined : 'may contain visible ASCII characters only, and no spaces'
 }
 
 /** The key is sent in a header. */
 export const readLlmKey = (key: string | undefined) => readHeaderKey('LLM_API_KEY', key)
 
+/** The path that the server adds to the URL of a model endpoint. */
+const ADDED_PATH = /\/(chat\/completions)\/*$/
+
+/** The endpoint of the default model. Every request would fail with the URL of one route of it. */
+export function readLlmUrl(read: Read): string | undefined {
+  const url = readUrl('LLM_BASE_URL', read)
+  const added = url === undefined ? undefined : ADDED_PATH.exec(new URL(url).pathname)?.[1]
+  if (added === undefined) return url
+  throw new ConfigError(`LLM_BASE_URL ends with /${added}, which the server adds itself. Leave that part out.`)
+}
+
+function readUrl(name: Name, read: Read): string | undefined {
+  const error = 'give a URL that begins with http:// or https://, such as https://api.example.com/v1'
+  return checked(name, z.url({ protocol: /^https?$/, error }).optional(), read)
+}
+
 /** Undefined without a key. */
 export function readWebSearch(read: Read): { apiKey: string; baseUrl: string | undefined } | undefined {
   const apiKey = readHeaderKey('TAVILY_API_KEY', read('TAVILY_API_KEY'))
-  const baseUrl = checked('TAVILY_BASE_URL', z.url({ protocol: /^https?$/ }).optional(), read)
+  const baseUrl = readUrl('TAVILY_BASE_URL', read)
   return apiKey === undefined ? undefined : { apiKey, baseUrl }
 }
 

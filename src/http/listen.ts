@@ -53,6 +53,7 @@ export async function listenOn(app: FastifyInstance, { host, port }: ListenOptio
     const other = second === undefined ? undefined : await listenToo(app, second, port)
     try {
       const url = await app.listen({ host: first, port: other?.port ?? port })
+      if (other) app.log.info(`Server listening at http://[${second}]:${other.port}`)
       return { url, warning: warningOf(host, url), close: () => closeAll(app, other?.server) }
     } catch (error) {
       other?.server.close()
@@ -80,7 +81,6 @@ async function listenToo(app: FastifyInstance, host: string, port: number) {
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it listens, and not on a path
   const address = server.address() as AddressInfo
-  app.log.info(`Server listening at http://[${address.address}]:${address.port}`)
   return { server, port: address.port }
 }
 

@@ -208,7 +208,7 @@ describe('is refused in one sentence that names the variable:', () => {
     [
       'one that cannot be sent in a header',
       { OPENHANDS_MASTER_KEY: 'hunter2 hunter2 hunter2' },
-      /^OPENHANDS_MASTER_KEY may hold visible ASCII characters only\.$/,
+      /^OPENHANDS_MASTER_KEY may contain visible ASCII characters only, and no spaces; make one with/,
     ],
     ['a port that is none', { OPENHANDS_SERVER_PORT: 'hunter2' }, /^OPENHANDS_SERVER_PORT is not valid: .*\.$/],
     ['a port beyond all ports', { OPENHANDS_SERVER_PORT: '65536' }, /^OPENHANDS_SERVER_PORT is not valid: .*65535/],
@@ -293,7 +293,16 @@ describe('is refused in one sentence that names the variable:', () => {
     ['no run at all', { OPENHANDS_MAX_CONCURRENT_RUNS: '0' }, /^OPENHANDS_MAX_CONCURRENT_RUNS is not valid/],
     ['no stream at all', { OPENHANDS_MAX_STREAMS_PER_CONVERSATION: '0' }, /^OPENHANDS_MAX_STREAMS_PER_CONVERSATION is/],
     ['neither yes nor no', { OPENHANDS_LOG_LLM_PAYLOADS: 'hunter2' }, /^OPENHANDS_LOG_LLM_PAYLOADS is not valid/],
-    ['an endpoint that is no URL', { LLM_BASE_URL: 'hunter2' }, /^LLM_BASE_URL is not valid: Invalid URL\.$/],
+    [
+      'an endpoint that is no URL',
+      { LLM_BASE_URL: 'hunter2' },
+      /^LLM_BASE_URL is not valid: give a URL that begins with http:\/\/ or https:\/\//,
+    ],
+    [
+      'an endpoint with the path of a route',
+      { LLM_BASE_URL: 'https://hunter2.example/v1/chat/completions' },
+      /^LLM_BASE_URL ends with \/chat\/completions, which the server adds itself\. Leave that part out\.$/,
+    ],
     ['an endpoint that is not HTTP', { LLM_BASE_URL: 'file:///hunter2' }, /^LLM_BASE_URL is not valid/],
     [
       'a key and a key file',

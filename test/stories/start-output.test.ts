@@ -21,7 +21,13 @@ test('at a terminal the start tells version, URL, docs, key, model, isolation an
   const dataDir = join(home, 'data')
   const { child, exited, output } = launch([], {
     wrapper: ['sh', '-c', `exec ${AT_TERMINAL.join(' ')} "$* serve --host 127.0.0.1 --port ${port}"`, 'sh'],
-    env: { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: dataDir, OPENHANDS_UNHEARD_OF: 'x', NO_COLOR: '1' },
+    env: {
+      OPENHANDS_MASTER_KEY: KEY,
+      OPENHANDS_DATA_DIR: dataDir,
+      OPENHANDS_UNHEARD_OF: 'x',
+      OPENHANDS_PORT: '80',
+      NO_COLOR: '1',
+    },
     cwd: home,
   })
   await expect.poll(output).toContain('Try it:')
@@ -37,7 +43,8 @@ test('at a terminal the start tells version, URL, docs, key, model, isolation an
   expect(said).toMatch(/^ {2}Isolation {3}(bubblewrap|none)/m)
   expect(said).toContain(`  Data        ${dataDir}\n`)
   expect(said).toContain(`curl -H "Authorization: Bearer $OPENHANDS_MASTER_KEY" ${url}/info`)
-  expect(said).toContain('this server has no such variables: OPENHANDS_UNHEARD_OF')
+  expect(said).toMatch(/this server has no such variables: [^\n]*OPENHANDS_UNHEARD_OF/)
+  expect(said).toContain('OPENHANDS_PORT (did you mean OPENHANDS_SERVER_PORT?)')
   expect(said).not.toContain(KEY)
   expect(said).not.toContain('{"level"')
   child.kill('SIGTERM')
@@ -55,6 +62,24 @@ test('without one every line is JSON', async () => {
   expect(await exited).toBe(0)
   for (const line of output().trim().split('\n'))
     expect(JSON.parse(line)).toMatchObject({ level: 'info', msg: expect.any(String) })
+})
+
+test('a server whose log cannot be written says so once, and continues', async () => {
+  const port = String(await freePort())
+  const { child, exited, output } = launch(['serve', '--host', '127.0.0.1', '--port', port], {
+    wrapper: ['sh', '-c', 'exec "$@" > /dev/full', 'sh'],
+    env: { OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: join(home, 'lost') },
+    cwd: home,
+  })
+  const answered = () =>
+    fetch(`http://127.0.0.1:${port}/ready`).then(
+      ({ status }) => status,
+      () => 0,
+    )
+  await expect.poll(answered).toBe(200)
+  child.kill('SIGTERM')
+  expect(await exited).toBe(0)
+  expect(output()).toBe('agent-server: the output cannot be written (ENOSPC); continuing without it.\n')
 })
 
 test('a misspelt option is one line and exit code 2', async () => {

@@ -86,12 +86,13 @@ test('a port in use is reported in one line', async () => {
   const { port } = listener.address() as AddressInfo
   const { code, output } = await refuse({
     OPENHANDS_MASTER_KEY: KEY,
-    OPENHANDS_SERVER_HOST: '127.0.0.1',
+    OPENHANDS_SERVER_HOST: 'localhost',
     OPENHANDS_SERVER_PORT: String(port),
   })
   listener.close()
   expect(code).toBe(1)
-  expect(output).toContain(`agent-server: port ${port} on 127.0.0.1 is in use`)
+  expect(output).toMatch(new RegExp(`agent-server: port ${port} on 127.0.0.1 is in use; .* --port or .*\\n$`))
+  expect(output).not.toContain('Server listening')
 })
 
 test('a second server on the same data is refused; the lock that a kill leaves does not prevent a start', async () => {
@@ -116,6 +117,16 @@ test('a data directory that a newer version wrote is refused', async () => {
   const { code, output } = await refuse({ OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: server.dataDir })
   expect(code).toBe(1)
   expect(output).toMatch(/newer/)
+})
+
+test('a kept key that cannot be used is reported with its file', async () => {
+  const dataDir = await mkdtemp(join(home, 'kept-'))
+  await writeFile(join(dataDir, 'master-key'), 'hunter2\n')
+  const { code, output } = await refuse({ OPENHANDS_DATA_DIR: dataDir }, ['--generate-key'])
+  expect(code).toBe(2)
+  expect(output).toBe(
+    `agent-server: The key in ${join(dataDir, 'master-key')} must have at least 16 characters. Remove the file, and the next start makes a new key.\n`,
+  )
 })
 
 test('--generate-key makes a key at first use, keeps it for its owner only, says where but never prints it, and uses it again', async () => {

@@ -1,6 +1,7 @@
 /** The script of a scripted model: turns, their selection for a request, and reading a script from a file. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
+import { codeOf } from '../../lib/error-code.ts'
 
 const ScriptedCall = z.strictObject({
   name: z.string(),
@@ -61,7 +62,11 @@ export type ScriptedMessage = { readonly role: string; readonly content?: unknow
 export type Script = ScriptFile | ((question: ScriptedQuestion) => ScriptedTurn | Promise<ScriptedTurn>)
 
 export async function loadScript(path: string): Promise<ScriptFile> {
-  const text = await readFile(path, 'utf8')
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw new Error(`${path} cannot be read (${codeOf(cause) ?? 'error'}). Name a JSON file with a model script.`, {
+      cause,
+    })
+  })
   try {
     const script: unknown = JSON.parse(text)
     return Array.isArray(script) ? Turns.parse(script) : Replies.parse(script)

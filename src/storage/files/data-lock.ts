@@ -48,7 +48,11 @@ async function takeLock(directory: string): Promise<() => void> {
     return () => database.close()
   } catch (cause) {
     database.close()
-    if (!isBusy(cause)) throw new DataDirectoryError(`${directory} could not be locked: ${String(cause)}`, { cause })
+    if (!isBusy(cause))
+      throw new DataDirectoryError(
+        `${directory} could not be locked (${cause instanceof Error ? cause.message : String(cause)}). Check that its disk has space, and that this user may write there.`,
+        { cause },
+      )
     throw new DataDirectoryError(
       `${directory} is in use by another server. Stop that server, or use another data directory.`,
       { cause },

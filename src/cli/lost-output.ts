@@ -1,0 +1,14 @@
+/** Keeps the process alive when its output cannot be written: a full disk, or a reader that is gone, as with `| head`. */
+import { codeOf } from '../lib/error-code.ts'
+
+/** Call it before the first line is written. By default Node would end the process, and with it the runs of a server. */
+export function surviveLostOutput(): void {
+  let wasReported = false
+  process.stderr.on('error', () => {})
+  process.stdout.on('error', (error) => {
+    if (wasReported) return
+    wasReported = true
+    const reason = codeOf(error) ?? 'error'
+    process.stderr.write(`agent-server: the output cannot be written (${reason}); continuing without it.\n`)
+  })
+}
