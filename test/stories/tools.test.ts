@@ -36,6 +36,7 @@ test('the claude preset works on a file, and what was read counts after kill -9'
     'Glob',
     'Grep',
     'WebFetch',
+    'AskUserQuestion',
   ])
   const [written, read, globbed, grepped, edited] = resultsOf(await stage.say(id, 'go'))
   expect(written).toMatchObject({ is_error: false })

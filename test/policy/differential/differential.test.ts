@@ -6,7 +6,7 @@ import type { GateRules } from '../../../src/policy/gated-call.ts'
 import { PermissionGate } from '../../../src/policy/permissions.ts'
 import { ruleSetOf } from '../../../src/policy/rules/rule-set.ts'
 import { createRandom } from '../../support/random.ts'
-import { effort } from '../../support/patience.ts'
+import { effort, PATIENCE_MS } from '../../support/patience.ts'
 import { CommandLines } from './command-lines.ts'
 import { RealBash } from './real-bash.ts'
 
@@ -39,18 +39,22 @@ const CASES = {
   },
 } as const
 
-test.each(Object.entries(CASES))('%s does nothing else in a real bash', async (_, { mode, rules, mayChange }) => {
-  const given = JSON.parse(JSON.stringify(rules).replace('//OUTSIDE', `/${bash.outside}`)) as object
-  const decided: GateRules = { mode, confirmation: false, rules: ruleSetOf(PermissionRules.parse(given)) }
-  await gate.prepare(decided)
-  const isFree = (path: string) => mayChange(relative(bash.workdir, path))
-  const lines = new CommandLines(createRandom(seed))
-  let runs = effort(40, 30_000)
-  for (let tries = 0; runs > 0 && tries < 2_000_000; tries += 1) {
-    const command = lines.line()
-    const verdict = gate.verdictOn('Bash', { kind: 'command', command, cwd: bash.workdir }, decided, false)
-    if (verdict.behavior !== 'allow') continue
-    runs -= 1
-    expect(bash.harmOf(command, isFree), `seed ${seed}: ${JSON.stringify(command)}`).toBeUndefined()
-  }
-})
+test.each(Object.entries(CASES))(
+  '%s does nothing else in a real bash',
+  async (_, { mode, rules, mayChange }) => {
+    const given = JSON.parse(JSON.stringify(rules).replace('//OUTSIDE', `/${bash.outside}`)) as object
+    const decided: GateRules = { mode, confirmation: false, rules: ruleSetOf(PermissionRules.parse(given)) }
+    await gate.prepare(decided)
+    const isFree = (path: string) => mayChange(relative(bash.workdir, path))
+    const lines = new CommandLines(createRandom(seed))
+    let runs = effort(40, 5000)
+    for (let tries = 0; runs > 0 && tries < 2_000_000; tries += 1) {
+      const command = lines.line()
+      const verdict = gate.verdictOn('Bash', { kind: 'command', command, cwd: bash.workdir }, decided, false)
+      if (verdict.behavior !== 'allow') continue
+      runs -= 1
+      expect(bash.harmOf(command, isFree), `seed ${seed}: ${JSON.stringify(command)}`).toBeUndefined()
+    }
+  },
+  effort(PATIENCE_MS, 1_800_000),
+)
