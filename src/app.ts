@@ -33,7 +33,7 @@ import type { FoundSandbox } from './wiring/sandbox.ts'
 import { findSandbox } from './wiring/sandbox.ts'
 import { countByStatus, infoOf } from './wiring/server-info.ts'
 import { createServerRedactor, warnOfGuessableKeys } from './wiring/server-redactor.ts'
-import { VERSION } from './wiring/version.ts'
+import { USER_AGENT } from './wiring/version.ts'
 
 export type App = {
   /** Where it listens, for example `http://127.0.0.1:8000`. */
@@ -107,16 +107,14 @@ async function startServices(
   const apiKeys = started.use(await ApiKeys.open(join(config.dataDir, 'keys.json')))
   const { launcher, missing: missingSandbox } = await sandbox
   const resources = await limiting
-  const dispatcher = createCallbackDispatcher({
-    fetch: createSafeFetch({ allow: config.callbackAllow }),
-    userAgent: `agent-server/${VERSION}`,
-  })
+  const callbackFetch = createSafeFetch({ allow: config.callbackAllow })
+  const dispatcher = createCallbackDispatcher({ fetch: callbackFetch, userAgent: USER_AGENT })
   started.defer(() => dispatcher.close())
   const web = createSafeFetch({ allow: [] })
   started.defer(() => web.close())
   const metrics = new Metrics()
   const slots = new Queue({ limit: config.maxConcurrentRuns })
-  const shared = { storage, logger, automataOf, launcher, resources, metrics, slots, dispatcher, web }
+  const shared = { storage, logger, automataOf, launcher, resources, metrics, slots, dispatcher, callbackFetch, web }
   return { ...shared, apiKeys, missingSandbox }
 }
 

@@ -42,6 +42,7 @@ const IS_SENT = {
   NetworkRequest: false,
   NetworkDecision: false,
   NetworkAccess: false,
+  HookEvent: true,
   ModelRetry: false,
   ErrorEvent: false,
   Result: false,
@@ -103,7 +104,11 @@ export function createHistory(render: RenderOutput): History {
           if (event.cwd !== event.from_cwd) push({ role: 'user', content: [{ type: 'text', text: tellMove(event) }] })
           return
         case 'UserMessage':
-          return push({ role: 'user', content: sayable(withCommand(event)) })
+          return push({ role: 'user', content: [...sayable(withCommand(event)), ...contextOf(event)] })
+        case 'HookEvent':
+          // What hooks say about a call is part of its result.
+          if (event.tool_use_id === undefined && event.context) push({ role: 'user', content: contextOf(event) })
+          return
         case 'AssistantMessage':
           if (event.tool_use_ids.length) turn = openTurn(event)
           // A message without text or calls contains nothing, and providers refuse it.
@@ -140,6 +145,9 @@ function sayable(content: readonly UserPart[]): readonly UserPart[] {
   const kept = content.filter((part) => part.type !== 'text' || part.text.trim() !== '')
   return kept.length ? kept : [{ type: 'text', text: '[an empty message]' }]
 }
+
+const contextOf = ({ context }: { readonly context?: string | undefined }): UserPart[] =>
+  context?.trim() ? [{ type: 'text', text: context }] : []
 
 /** Appended as a message: the prompt before it is unchanged, and with it the provider's cache. */
 function tellMove({ from_cwd, cwd }: EventOf<'ForkedFrom'>): string {
@@ -203,7 +211,8 @@ function toToolMessage(event: EventOf<'ToolResult'>, toolName: string, render: R
   const changed =
     event.ran_input === undefined
       ? ''
-      : `[The user changed this call. What ran is ${JSON.stringify(event.ran_input)}]\n`
+      : `[${event.changed_by === 'hook' ? 'A hook' : 'The user'} changed this call. What ran is ${JSON.stringify(event.ran_input)}]\n`
+  const context = event.context === undefined ? '' : `\n\n${event.context}`
   const advice = event.advice === undefined ? '' : `\n\n[${event.advice}]`
   const content = `${changed}${error}${text}`
   const shown = content.trim() ? content : content ? '[white space only]' : '[no output]'
@@ -211,7 +220,7 @@ function toToolMessage(event: EventOf<'ToolResult'>, toolName: string, render: R
   return {
     role: 'tool',
     toolCallId: event.tool_use_id,
-    content: `${shown}${advice}`,
+    content: `${shown}${context}${advice}`,
     ...(images.length > 0 && { images }),
     ...(event.is_error && { isError: true }),
   }

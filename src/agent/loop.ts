@@ -8,10 +8,11 @@ import type { AskedToolUse } from '../contract/permission.ts'
 import type { Gated } from '../policy/permissions.ts'
 import type { CutReason } from '../llm/answer/finish-reason.ts'
 import { cutReasonOf } from '../llm/answer/finish-reason.ts'
-import type { Llm, ModelTool } from '../llm/llm.ts'
+import type { Llm, LlmAnswer, ModelTool } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
 import type { AskingCall } from './asking-calls.ts'
 import type { History } from './history.ts'
+import type { HookDecision, LoopHooks } from './loop-hooks.ts'
 import { STUCK_AT } from './repeats.ts'
 import type { FinishedCall, ToolCall, ToolCalls } from './tool-calls.ts'
 import type { Turn } from './turn.ts'
@@ -36,6 +37,8 @@ export type AgentContext = {
    * further call begins.
    */
   readonly gate: () => Gated
+  /** Returns undefined if the conversation has none. */
+  readonly hooks: () => LoopHooks | undefined
   /** Models that turned out not to support tools: reported once, and called without tools from then on. */
   readonly withoutTools: Set<string>
   /** Returns the number of model answers in this run. */
@@ -56,8 +59,13 @@ export type Output = {
   readonly publish: (draft: TransientDraft) => void
 }
 
-/** The loop stops here until these calls are decided, or these questions answered. */
-export type LoopWait = { readonly asks: readonly AskedToolUse[] } | { readonly asking: readonly AskingCall[] }
+/**
+ * The loop stops here until these calls are decided, or these questions answered. Hooks may have decided some or all of
+ * the calls.
+ */
+export type LoopWait =
+  | { readonly asks: readonly AskedToolUse[]; readonly decisions?: readonly HookDecision[] }
+  | { readonly asking: readonly AskingCall[] }
 
 export type LoopEnd = {
   readonly stopReason: StopReason
@@ -76,11 +84,15 @@ export async function runAgent(
   output: Output,
   signal: AbortSignal,
 ): Promise<LoopEnd | LoopWait> {
+  if (await context.hooks()?.begin(signal)) return ENDED_BY_HOOK
   for (;;) {
     const ran = await runOpenCalls(context, signal)
     if (!ran) return { stopReason: 'paused' }
-    if ('asks' in ran || 'asking' in ran) return ran
-    if (ran.finishes) return { stopReason: 'finished', finalText: ran.finalText }
+    if ('asks' in ran || 'asking' in ran || 'stopReason' in ran) return ran
+    if (ran.finishes) {
+      if (await goesOn(context, signal)) continue
+      return { stopReason: 'finished', finalText: ran.finalText }
+    }
     const limit = metLimit(context)
     if (limit) return limit
 
@@ -88,7 +100,9 @@ export async function runAgent(
       const turn = await askModel(context, output, signal)
       if (turn.hasCalls || turn.isPaused) continue
       const cutReason = cutReasonOf(turn.stopReason)
-      return cutReason ? CUT_OFF[cutReason] : { stopReason: 'completed' }
+      if (cutReason) return CUT_OFF[cutReason]
+      if (await goesOn(context, signal)) continue
+      return { stopReason: 'completed' }
     } catch (error) {
       if (signal.aborted) return { stopReason: 'paused' }
       if (!(error instanceof LlmError)) throw error
@@ -102,24 +116,47 @@ export async function runAgent(
  * Runs the calls in the order of the turn, one at a time; consecutive read-only calls run in parallel. Returns undefined if the
  * signal was aborted in between.
  */
-async function runOpenCalls(context: AgentContext, signal: AbortSignal): Promise<FinishedCall | LoopWait | undefined> {
+async function runOpenCalls(
+  context: AgentContext,
+  signal: AbortSignal,
+): Promise<FinishedCall | LoopWait | LoopEnd | undefined> {
   const { toolCalls } = context
   let last: FinishedCall = { finishes: false }
   while (context.openCalls().length) {
+    const hooks = context.hooks()
+    if (hooks && (await hooks.beforeCalls(signal))) return ENDED_BY_HOOK
     await context.prepareGate()
     const calls = nextCalls(context)
     if (calls.length === 0) break
     if (signal.aborted) return undefined
     // There is no `await` between this check and the start of the calls: a stored change of the rules applies to them.
     const gated = calls.some((call) => toolCalls.hasBegun(call.toolUseId)) ? undefined : context.gate()
-    if (gated?.asks.length) return { asks: gated.asks }
+    if (gated?.asks.length) return await askAbout(gated.asks, hooks, signal)
     const asking = gated && toolCalls.asking(context.openCalls(), gated.denials)
     if (asking?.length) return { asking }
     const finished = await orAborted(toolCalls.runInParallel(calls, gated?.denials), signal)
     if (!finished) return undefined
     if (finished.finishes) last = finished
+    if (hooks?.takeEnd()) return ENDED_BY_HOOK
   }
   return last
+}
+
+const ENDED_BY_HOOK: LoopEnd = { stopReason: 'hook' }
+
+async function askAbout(
+  asks: readonly AskedToolUse[],
+  hooks: LoopHooks | undefined,
+  signal: AbortSignal,
+): Promise<LoopWait | LoopEnd> {
+  const decisions = await hooks?.approve(asks, signal)
+  if (decisions === 'end') return ENDED_BY_HOOK
+  return { asks, ...(decisions && { decisions }) }
+}
+
+/** True if a hook has the agent continue instead of ending the run. */
+async function goesOn(context: AgentContext, signal: AbortSignal): Promise<boolean> {
+  return (await context.hooks()?.beforeStop(signal)) ?? false
 }
 
 /** Read-only calls of one turn that run in parallel. */
@@ -168,6 +205,8 @@ async function askModel(context: AgentContext, output: Output, signal: AbortSign
   const llm = context.llm()
   const { history, toolCalls, runId } = context
   const ask = (tools: readonly ModelTool[]) => {
+    const hooks = context.hooks()
+    if (hooks) return askWithHooks({ context, llm, hooks, tools }, output, signal)
     const deps = { runId, readThrough: context.onRequest(), ...output }
     return takeTurn(llm, { system: history.system, messages: history.messagesToSend(), tools }, deps, signal)
   }
@@ -179,6 +218,25 @@ async function askModel(context: AgentContext, output: Output, signal: AbortSign
     await output.emit([warnOfMissingTools(llm.model, runId)])
     return await ask([])
   }
+}
+
+type HookedRequest = {
+  readonly context: AgentContext
+  readonly llm: Llm
+  readonly hooks: LoopHooks
+  readonly tools: readonly ModelTool[]
+}
+
+async function askWithHooks({ context, llm, hooks, tools }: HookedRequest, output: Output, signal: AbortSignal) {
+  const { history, runId } = context
+  const request = () => ({ system: history.system, messages: history.messagesToSend() })
+  // Rewritten messages do not have what is stored from here on.
+  const readBefore = context.onRequest()
+  const rewritten = await hooks.beforeModel(llm.model, request, signal)
+  const readThrough = rewritten ? readBefore : context.onRequest()
+  const onAnswer = (answer: LlmAnswer) => hooks.afterModel(answer, signal)
+  const asked = { ...request(), ...(rewritten && { messages: rewritten }), tools }
+  return await takeTurn(llm, asked, { runId, readThrough, ...output, onAnswer }, signal)
 }
 
 function warnOfMissingTools(model: string, run_id: string): EventDraft {

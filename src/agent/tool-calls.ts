@@ -8,6 +8,7 @@ import type { UserPart } from '../contract/message.ts'
 import { partsOfOutput } from '../contract/message.ts'
 import type { ModelTool } from '../llm/llm.ts'
 import { mapStrings } from '../lib/json/map-strings.ts'
+import type { HookVerdict } from '../policy/gated-call.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { AskingCall } from './asking-calls.ts'
@@ -22,8 +23,12 @@ export type ToolCall = {
   readonly name: string
   readonly input: unknown
   readonly runId: string | undefined
-  /** The input comes from a user's decision, not from the model. */
+  /** The input comes from a decision or a hook, not from the model. */
   readonly isChanged?: boolean
+  /** Absent: a user changed it. */
+  readonly changedBy?: 'hook' | undefined
+  /** What `PreToolUse` hooks said about it. Absent before they were called, or if there are none for it. */
+  readonly hook?: HookVerdict | undefined
 }
 
 /** `finishes`: the tool ends the run; `finalText` is its text. */
@@ -39,6 +44,18 @@ export type ToolCallsDeps = {
   readonly adviceFor: (result: ResultDraft) => string | undefined
   readonly onOutput: (toolUseId: string, stream: 'stdout' | 'stderr', text: string, offset: number) => void
   readonly onCrash: (error: unknown, call: ToolCall) => void
+  /** Hooks that follow a call. */
+  readonly hooks?: CallHooks
+}
+
+/** `events` are stored before the result. */
+export type HookedResult = { readonly result: ResultDraft; readonly events: readonly EventDraft[] }
+
+export type CallHooks = {
+  /** True if `after` has something to do for calls. */
+  readonly areAny: () => boolean
+  /** Called when the tool has ended, before its result is stored. Never rejects. */
+  readonly after: (call: ToolCall, result: ResultDraft, signal: AbortSignal) => Promise<HookedResult>
 }
 
 /**
@@ -86,7 +103,7 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
   const running = new Map<string, { promise: Promise<FinishedCall>; abort: AbortController }>()
   // A call that ran and whose result could not be stored (the disk was full) must not run again: only the write is
   // retried.
-  const unstored = new Map<string, ResultDraft>()
+  const unstored = new Map<string, HookedResult>()
 
   const advised = (result: ResultDraft): ResultDraft => {
     const advice = deps.adviceFor(result)
@@ -98,13 +115,15 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     const execution = () =>
       denial === undefined ? execute(deps, byName.get(call.name), call, signal) : refusal('denied', denial)
     const kept = unstored.get(call.toolUseId)
-    const ran = kept ?? (await toResult(deps, call, execution))
+    const plain = kept?.result ?? (await toResult(deps, call, execution))
+    const hooks = !kept && denial === undefined && deps.hooks?.areAny() ? deps.hooks : undefined
+    const ran = kept ?? (hooks ? await hooks.after(call, plain, signal) : { result: plain, events: [] })
     unstored.set(call.toolUseId, ran)
     await before
     // After the earlier results are stored: the advice depends on them.
-    const result = kept ?? advised(ran)
-    unstored.set(call.toolUseId, result)
-    await deps.emit([result])
+    const result = kept?.result ?? advised(ran.result)
+    unstored.set(call.toolUseId, { ...ran, result })
+    await deps.emit([...ran.events, result])
     unstored.delete(call.toolUseId)
     const tool = byName.get(call.name)
     return tool?.finishes && !result.is_error
@@ -149,7 +168,7 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
   }
 }
 
-type ResultDraft = Extract<EventDraft, { type: 'ToolResult' }>
+export type ResultDraft = Extract<EventDraft, { type: 'ToolResult' }>
 
 async function toResult(
   deps: ToolCallsDeps,
@@ -164,7 +183,8 @@ async function toResult(
     source: 'environment',
     ...(call.runId !== undefined && { run_id: call.runId }),
     tool_use_id: call.toolUseId,
-    ...(call.isChanged && { ran_input: call.input }),
+    ...(call.isChanged && { ran_input: call.input, ...(call.changedBy && { changed_by: call.changedBy }) }),
+    ...(call.hook?.context !== undefined && { context: call.hook.context }),
     output: redactOutput(output, deps.redactor.redact),
     is_error: error !== undefined,
     ...(error && { error_type: error.type, error_message: deps.redactor.redact(error.message) }),

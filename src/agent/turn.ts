@@ -13,6 +13,8 @@ export type TurnDeps = {
   readonly readThrough: number
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
   readonly publish: (draft: TransientDraft) => void
+  /** Returns the answer to store instead. Throws an `LlmError` if nothing of it must be used. */
+  readonly onAnswer?: (answer: LlmAnswer) => Promise<LlmAnswer>
 }
 
 export type Turn = {
@@ -35,7 +37,10 @@ export async function takeTurn(llm: Llm, request: LlmRequest, deps: TurnDeps, si
     let show: ReturnType<typeof createDeltaPublisher> | undefined
     for (;;) {
       const next = await stream.next()
-      if (next.done) return await storeAnswer(next.value, messageId, deps)
+      if (next.done) {
+        const answer = deps.onAnswer ? await deps.onAnswer(next.value) : next.value
+        return await storeAnswer(answer, messageId, deps)
+      }
       if (next.value.kind !== 'retry') {
         show ??= createDeltaPublisher(messageId, deps)
         show(next.value)

@@ -79,6 +79,7 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'NetworkRequest':
       case 'NetworkDecision':
       case 'NetworkAccess':
+      case 'HookEvent':
       case 'ToolOutputDelta':
         return
       default:

@@ -1,5 +1,6 @@
 /** The description of a conversation's agent. */
 import { z } from 'zod'
+import { HookPoint } from './hooks/hook-point.ts'
 import { ResourceLimits } from './limits/resource-limits.ts'
 import { ProjectSettings } from './project/project-settings.ts'
 import { NetworkPolicy } from './network.ts'
@@ -19,6 +20,7 @@ export const AgentInfo = z
       }),
     ),
     confirmation_mode: z.boolean(),
+    hooks: z.array(HookPoint).describe('The points that have hooks.'),
     isolation: z.enum(['bubblewrap', 'none']),
     network: NetworkPolicy.describe('The policy in force, within the ceiling of the server.'),
     workdir: z.string(),

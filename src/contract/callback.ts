@@ -18,7 +18,7 @@ const HEADER_VALUE = /^[\t\x20-\x7e]*$/
 const RESERVED_HEADER =
   /^(webhook-.*|content-.*|proxy-.*|host|user-agent|connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|http2-settings)$/i
 
-const CallbackUrl = z
+export const CallbackUrl = z
   .url({ protocol: /^https?$/, error: 'must be an absolute http or https URL' })
   .max(MAX_URL_LENGTH)
   .refine((url) => !hasCredentials(url), { error: 'must not contain credentials; send them in headers' })
@@ -27,7 +27,7 @@ const CallbackUrl = z
 const EventTypes = z.array(EventTypeName).min(1).describe('Event types to deliver. Default: all.')
 
 /** Errors are reported by position: a name may contain a value by mistake. */
-const CallbackHeaders = z
+export const CallbackHeaders = z
   .record(z.string(), z.string())
   .check(({ value, issues }) => {
     const entries = Object.entries(value)

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Status } from './events/status.ts'
 import { DroppedCredential, LlmConfig, LlmConfigInput } from './llm-config.ts'
 import { UsageByModel, UserInput } from './message.ts'
+import { Hooks } from './hooks/hooks.ts'
 import { PageLimit } from './page.ts'
 import { RequestedLimits } from './limits/resource-limits.ts'
 import { ProjectSource } from './project/project-settings.ts'
@@ -37,6 +38,10 @@ const Workdir = z
     'Absolute, or relative to OPENHANDS_WORKDIR_BASE. Default: a new directory that is removed with the conversation.',
   )
 
+const RewriteHooks = z
+  .boolean()
+  .describe('Whether `PreModelCall` and `PostModelCall` hooks may see and rewrite whole messages. Default: false.')
+
 /** A set of tools with a name. */
 const ToolPreset = z.enum(['default', 'minimal', 'claude', 'openhands'])
 export type ToolPreset = z.infer<typeof ToolPreset>
@@ -65,6 +70,10 @@ export const CreateConversation = z
     ),
     allowed_tools: RuleTexts.optional().describe('More `allow` rules.'),
     disallowed_tools: RuleTexts.optional().describe('More `deny` rules.'),
+    hooks: Hooks.optional().describe(
+      'Commands and URLs that are called at points of a run. Commands need the scope `commands`, URLs the scope `read`.',
+    ),
+    enable_message_rewrite_hooks: RewriteHooks.optional(),
     system_prompt: z.string().min(1).optional().describe('Replaces the default prompt of the server.'),
     system_prompt_extensions: z.array(z.string().min(1)).optional(),
     microagents: z.array(z.string().min(1)).optional().describe('Texts that are appended after the extensions.'),
@@ -109,7 +118,7 @@ export const CreateConversation = z
 export type CreateConversation = z.infer<typeof CreateConversation>
 
 /** Fields of `POST /conversations` that the agreed API has but this version does not support: refused by name. */
-export const LATER_FIELDS: ReadonlySet<string> = new Set(['hooks', 'agents', 'mcp'])
+export const LATER_FIELDS: ReadonlySet<string> = new Set(['agents', 'mcp'])
 
 export const ForkConversation = z
   .strictObject({
@@ -147,6 +156,12 @@ export const UpdateConfig = z
     permission_mode: PermissionModeInput.optional().describe(
       `${PermissionModeInput.description} Needs the scope \`approve\`. Calls that already wait still need a decision.`,
     ),
+    hooks: Hooks.optional().describe(
+      'Replaces all hooks; `{}` removes them. Needs the scope `approve`, commands also `commands`, URLs also `read`. A masked secret that is sent back keeps the stored one of the same URL.',
+    ),
+    enable_message_rewrite_hooks: RewriteHooks.optional().describe(
+      `${RewriteHooks.description} Needs the scope \`approve\`.`,
+    ),
     network: NetworkPolicy.optional().describe(
       'Replaces the whole policy. It takes effect at once, also for open connections. The mode can change only while the agent is not running, and a change ends the shells.',
     ),
@@ -177,6 +192,8 @@ export const ConversationView = z
     llm_config: LlmConfig.describe('Secret values are masked.'),
     tools: z.array(z.string()),
     network: NetworkPolicy.optional().describe('Default: OPENHANDS_NETWORK of the server.'),
+    hooks: Hooks.optional().describe('Secrets are masked.'),
+    enable_message_rewrite_hooks: z.boolean().optional(),
     max_iteration_per_run: z.int(),
     max_seconds_per_run: z.number().optional(),
     limits: RequestedLimits.optional().describe('The requested limits. `agent-info` shows the limits in force.'),

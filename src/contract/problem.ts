@@ -4,6 +4,7 @@
 import { namesInToolConfig } from './limits/tool-config.ts'
 import { z } from 'zod'
 import { nearestName } from './nearest-name.ts'
+import { HOOK_POINTS } from './hooks/hook-point.ts'
 
 /** Code -> HTTP status. A code is never renamed; its message says what to do. */
 export const PROBLEMS = {
@@ -20,6 +21,7 @@ export const PROBLEMS = {
   origin_refused: 403,
   file_forbidden: 403,
   denied_by_rule: 403,
+  blocked_by_hook: 403,
   network_not_permitted: 403,
   not_found: 404,
   conversation_not_found: 404,
@@ -151,9 +153,15 @@ export function describeIssue(given: Issue, root: readonly string[], fields: rea
   const path = free < 0 ? issue.path : issue.path.slice(0, free + 1)
   const message =
     issue.code === 'unrecognized_keys'
-      ? unknownFields(issue, path.length === 0 ? fields : namesInToolConfig(path))
+      ? unknownFields(issue, namesAt(path, fields))
       : unionText(issue)
   return { path: [...root, ...path].map(String).join('.'), message }
+}
+
+/** The fields that exist there, if they are known. */
+function namesAt(path: readonly PropertyKey[], fields: readonly string[]): readonly string[] {
+  if (path.length === 0) return fields
+  return path.at(-1) === 'hooks' ? HOOK_POINTS : namesInToolConfig(path)
 }
 
 /** Zod's own sentence quotes the unknown names. This one has only names that exist. */

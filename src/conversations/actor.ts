@@ -25,7 +25,7 @@ import { nextTasks, runningJobs } from './tasks/task-state.ts'
 import { Tasks } from './tasks/tasks.ts'
 import { UnstoredIntent } from './unstored-intent.ts'
 
-export type ActorDeps = Pick<RunDriverDeps, 'slots' | 'createLlm' | 'gate'> & {
+export type ActorDeps = Pick<RunDriverDeps, 'slots' | 'createLlm' | 'gate' | 'hooks'> & {
   readonly log: EventLog
   readonly state: LiveState
   readonly toolCalls: ToolCalls

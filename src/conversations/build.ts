@@ -35,6 +35,8 @@ import { CommandRecords } from './exec/command-records.ts'
 import { ConversationProcesses } from './exec/conversation-processes.ts'
 import { ConversationShells } from './exec/conversation-shells.ts'
 import { ConversationFiles } from './files/files.ts'
+import { buildHooks } from './hooks/build-hooks.ts'
+import type { ConversationHooks } from './hooks/conversation-hooks.ts'
 import { ConversationNetwork } from './network.ts'
 import { ConversationProject } from './project/conversation-project.ts'
 import { PostedCommands } from './project/posted-commands.ts'
@@ -73,7 +75,17 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   const gate = new PermissionGate({ workdir: base.workdir, homes, accessOf })
   const execution = buildExecution(deps, base, source, gate)
   const project = buildProject(deps, base, gate, execution)
-  const toolCalls = buildToolCalls(deps, base, redactor, { ...execution, project })
+  const hooks: ConversationHooks = buildHooks(deps.hooks, {
+    log,
+    state,
+    secrets,
+    redact,
+    directory: base.directory,
+    shells: execution.shells,
+    toolCalls: () => toolCalls,
+    onFault: (error) => logger.error({ err: error, conversation_id: id }, 'a hook could not be called'),
+  })
+  const toolCalls = buildToolCalls(deps, base, redactor, { ...execution, project, hooks })
   const recorder = new MetricsRecorder(deps.metrics, state.current)
   const actor = new ConversationActor({
     log,
@@ -81,6 +93,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     slots: deps.slots,
     toolCalls,
     gate,
+    hooks,
     redact,
     createLlm: llmFactory(deps, id, source, recorder),
     runTaskCommand: createRunTaskCommand(execution.commands),
@@ -109,7 +122,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       network: new NetworkApprovals(network, actor),
       clientEvents: new ClientEvents(parts),
     },
-    { actor, state, toolCalls, secrets, network, shells, postedCommands, deliveries: base.deliveries, redactor },
+    { actor, state, toolCalls, hooks, secrets, network, shells, postedCommands, deliveries: base.deliveries, redactor },
   )
 }
 
@@ -227,7 +240,10 @@ function buildToolCalls(
   deps: ConversationDeps,
   { id, own, directory, logger, log, state, limits, workdir }: Base,
   redactor: Redactor,
-  { shells, network, project }: Pick<BuiltExecution, 'shells' | 'network'> & { readonly project: ConversationProject },
+  { shells, network, project, hooks }: Pick<BuiltExecution, 'shells' | 'network'> & {
+    readonly project: ConversationProject
+    readonly hooks: ConversationHooks
+  },
 ): ToolCalls {
   const ask = createAskUser({ log, runId: () => state.current.run?.id, redact: redactor.redact })
   return createToolCalls({
@@ -256,6 +272,7 @@ function buildToolCalls(
     adviceFor: (result) => adviceFor(state.current.repeats, result, state.current.openCalls),
     onOutput: (tool_use_id, stream, text, offset) =>
       log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
+    hooks: hooks.tools,
     onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
   })
 }

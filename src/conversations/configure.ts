@@ -12,6 +12,7 @@ import { changesOf, parseLlmUpdate, shownFields } from './config/settings.ts'
 import { toolWarning } from './config/tool-warning.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import type { ConversationShells } from './exec/conversation-shells.ts'
+import { checkHooks, credentialsOf, hookWarnings, urlsIn } from './hooks/hook-settings.ts'
 import type { ConversationNetwork } from './network.ts'
 import { changesNetworkMode } from './state/intents.ts'
 import type { LiveState } from './state/live-state.ts'
@@ -44,6 +45,7 @@ export async function configureConversation(
 ): Promise<Configured> {
   const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
   if (update.network) checkPolicy(update.network, deps.network.server)
+  if (update.hooks) await checkHooks(update.hooks, deps.hooks.fetch, parts.redact)
   let dropped: Configured['dropped'] = []
   await parts.actor.configure(async (state) => {
     const change = llm && changeOf(state.settings.llm_config, llm.config)
@@ -59,7 +61,7 @@ export async function configureConversation(
   })
   const { settings } = parts.state.current
   const ofTools = llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)
-  return { warnings: [...(llm?.warnings ?? []), ...ofTools], dropped }
+  return { warnings: [...(llm?.warnings ?? []), ...ofTools, ...hookWarnings(update.hooks)], dropped }
 }
 
 type Checked = {
@@ -75,6 +77,7 @@ function planOf(
   state: State,
   { update, llm, workdir }: Checked,
 ): ConfigChange {
+  const hooks = update.hooks && credentialsOf(update.hooks, (url) => secrets.hookCredentials(url))
   const guests = { storage, workdirBase: workspace.workdirRules.base }
   return {
     changes: changesOf({ update, llm, workdir, redact }),
@@ -82,9 +85,12 @@ function planOf(
     before: async () => {
       if (workdir !== undefined) await enterAsGuest(guests, workdir, state.id)
       if (llm) await secrets.updateLlm(llm)
+      if (hooks) await secrets.updateHooks({ add: hooks })
     },
     after: async () => {
       if (update.network) network.recheck()
+      // Until the change is logged, the former hooks apply.
+      if (update.hooks) await secrets.updateHooks({ keep: urlsIn(update.hooks) })
       // The next command starts in the new workdir and network.
       if (workdir !== undefined || changesNetworkMode(state, { network: update.network })) await shells.close()
       const former = state.settings.workdir

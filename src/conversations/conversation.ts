@@ -6,6 +6,7 @@ import type { AgentInfo } from '../contract/agent-info.ts'
 import type { ConversationView, UpdateConfig } from '../contract/conversation.ts'
 import type { EventOf } from '../contract/events/event.ts'
 import type { Status } from '../contract/events/status.ts'
+import type { UserInput } from '../contract/message.ts'
 import { partsOf } from '../contract/message.ts'
 import type { PostedMessage, PostMessage, RunOutcome, RunRequest } from '../contract/run.ts'
 import type { EventLog, LogEnd } from '../events/event-log.ts'
@@ -27,8 +28,10 @@ import type { ClientCommands } from './exec/client-commands.ts'
 import type { ConversationProcesses } from './exec/conversation-processes.ts'
 import type { ConversationShells } from './exec/conversation-shells.ts'
 import type { ConversationFiles } from './files/files.ts'
+import type { PromptHooks } from '../hooks/hook-event.ts'
+import type { ConversationHooks } from './hooks/conversation-hooks.ts'
 import type { Idempotency, PostedKey } from './idempotency/idempotency.ts'
-import { answerTo } from './idempotency/idempotency.ts'
+import { answerTo, findEarlier } from './idempotency/idempotency.ts'
 import { postOnce } from './idempotency/posted-keys.ts'
 import type { ConversationNetwork } from './network.ts'
 import type { PostedCommand, PostedCommands } from './project/posted-commands.ts'
@@ -69,6 +72,7 @@ export type InnerParts = {
   readonly actor: ConversationActor
   readonly state: LiveState
   readonly toolCalls: ToolCalls
+  readonly hooks: ConversationHooks
   readonly secrets: ConversationSecrets
   readonly network: ConversationNetwork
   readonly postedCommands: PostedCommands
@@ -159,14 +163,32 @@ export class Conversation {
 
   /** Idempotent: the same key and body within a day returns the earlier response, and the message is posted once. */
   post(posted: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
+    const { hooks } = this.#inner
+    if (!hooks.readsPrompts()) return this.#postWithCommand(posted, idempotency)
+    const earlier = idempotency && findEarlier(this.#state.current.postedKeys, idempotency, Date.now())
+    if (earlier) return Promise.resolve(earlier.answer)
+    // Out of turn, because hooks may take long.
     const content = partsOf(posted.message.content)
-    return this.#inner.postedCommands.post(content, idempotency, (command) => this.#post(posted, idempotency, command))
+    return hooks.withPrompt(content, (said) => this.#postWithCommand(posted, idempotency, said))
+  }
+
+  /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
+  async hearFirst(message: UserInput | undefined): Promise<PromptHooks | undefined> {
+    const { hooks } = this.#inner
+    return message && hooks.readsPrompts() ? await hooks.hearFirst(partsOf(message.content)) : undefined
+  }
+
+  #postWithCommand(posted: PostMessage, idempotency?: Idempotency, hooks?: PromptHooks): Promise<PostedMessage> {
+    const content = partsOf(posted.message.content)
+    return this.#inner.postedCommands.post(content, idempotency, (slashCommand) =>
+      this.#post(posted, idempotency, { ...(slashCommand && { slashCommand }), ...(hooks && { hooks }) }),
+    )
   }
 
   #post(
     { message, run }: PostMessage,
     idempotency: Idempotency | undefined,
-    slashCommand: PostedCommand | undefined,
+    added: { readonly slashCommand?: PostedCommand; readonly hooks?: PromptHooks },
   ): Promise<PostedMessage> {
     const { redact, redactInSlices } = this.#inner.redactor
     const { log } = this
@@ -174,8 +196,7 @@ export class Conversation {
       const content = await redactLongParts(partsOf(message.content), redactInSlices)
       const sender = message.sender === undefined ? {} : { sender: redact(message.sender) }
       const ids = { begun: this.#actor.begunCalls(), newRunId: uuid7() }
-      const command = slashCommand ? { slashCommand } : {}
-      const intent = { kind: 'message', content, ...sender, ...command, run, ...ids, now: Date.now() } as const
+      const intent = { kind: 'message', content, ...sender, ...added, run, ...ids, now: Date.now() } as const
       const events = await this.#actor.apply({ ...intent, ...(idempotency && { idempotency }) })
       const posted = events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')
       // oxlint-disable-next-line typescript/no-non-null-assertion -- each message is an event
@@ -248,16 +269,17 @@ export class Conversation {
 
   /** True if closing it would end or lose nothing: no run, command, process, question or due delivery. */
   async isAtRest(): Promise<boolean> {
-    const { network, deliveries, shells } = this.#inner
-    const waits = network.pending().items.length > 0 || deliveries.hasDue
+    const { network, deliveries, shells, hooks } = this.#inner
+    const waits = network.pending().items.length > 0 || deliveries.hasDue || !hooks.isIdle
     return this.#actor.isAtRest && this.exec.commands.isIdle && !waits && !(await shells.areRunning())
   }
 
   /** Ends the conversation with everything it started. */
   async dispose(outcome: LogEnd): Promise<void> {
-    const { network, deliveries, shells } = this.#inner
+    const { network, deliveries, shells, hooks } = this.#inner
     this.#actor.halt()
     try {
+      await hooks.close(outcome)
       network.close()
       // A deleted conversation need not end cleanly, and no command may delay the deletion.
       if (outcome === 'deleted') await shells.close()

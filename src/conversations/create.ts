@@ -24,6 +24,7 @@ import type { Idempotency } from './idempotency/idempotency.ts'
 import { keptOf } from './idempotency/idempotency.ts'
 import type { State } from './state/state.ts'
 import { EMPTY_STATE } from './state/state.ts'
+import { checkHooks, credentialsOf, hookWarnings } from './hooks/hook-settings.ts'
 import { NO_CALLBACKS } from './webhooks/callback-record.ts'
 import { enterAsGuest, leaveAsGuest } from './workdirs/guest-workdirs.ts'
 import { prepareWorkdir } from './workdirs/workdir.ts'
@@ -47,6 +48,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
   const secrets = new ConversationSecrets({ redactor, kept, write: (values) => own.writeSecrets(values) })
   const asSent = { workdir: request.workdir, 'Idempotency-Key': idempotency?.key, ...shownFields(llm.config) }
   refuseSecretsIn(asSent, redactor.redact)
+  if (request.hooks) await checkHooks(request.hooks, deps.hooks.fetch, redactor.redact)
   await own.reserve()
   // Run these in parallel: most of a create request is spent waiting for the disk. The log's first event is written
   // last, so an interrupted create leaves no conversation.
@@ -64,7 +66,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
       redactor.redact,
     )
     const { tools, warnings: ofTools } = offeredTools(asked, request, project?.settings)
-    const warnings = [...llm.warnings, ...toolWarning(llm.config, tools), ...ofTools, ...ruleWarning(request)]
+    const warnings = [...llm.warnings, ...toolWarning(llm.config, tools), ...ofTools, ...ruleWarning(request), ...hookWarnings(request.hooks)]
     const settings = newSettings({
       request,
       idempotency: idempotency && { ...keptOf(idempotency), ...(warnings.length > 0 && { warnings }) },
@@ -84,9 +86,9 @@ export async function createConversation(deps: ConversationDeps, options: Create
       onChange,
     })
     const { redact } = redactor
-    await conversation.log.append(
-      firstEvents(deps, { id, request, settings, project, secretNames: secrets.names(), redact }),
-    )
+    const said = await conversation.hearFirst(request.initial_message)
+    const secretNames = secrets.names()
+    await conversation.log.append(firstEvents(deps, { id, request, settings, project, secretNames, redact, said }))
     return { conversation, warnings }
   } catch (error) {
     await undo(deps, own, { request, conversation, workdirMade })
@@ -110,7 +112,8 @@ async function checkRequest(deps: ConversationDeps, request: CreateConversation)
 function secretsIn(request: CreateConversation, { config }: ParsedLlm): SecretValues {
   const credentials = llmSecrets(config)
   const isEmpty = Object.keys(credentials).length === 0
-  return { llm: isEmpty ? {} : boundTo(originOf(config), credentials), env: request.secrets ?? {} }
+  const hooks = request.hooks ? credentialsOf(request.hooks, () => undefined) : {}
+  return { llm: isEmpty ? {} : boundTo(originOf(config), credentials), env: request.secrets ?? {}, hooks }
 }
 
 const NOT_CLOSED = 'a conversation that could not be created was not closed cleanly'

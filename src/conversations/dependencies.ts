@@ -19,6 +19,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { ToolDeps, ToolName } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { WebAccess } from '../tools/web/web-access.ts'
+import type { HookDeps } from './hooks/build-hooks.ts'
 import type { LlmDefaults } from './config/settings.ts'
 import type { ClientCommandLimits } from './exec/command-limits.ts'
 import type { FilesDeps } from './files/files.ts'
@@ -36,6 +37,7 @@ export type ConversationDeps = {
   readonly limits: Limiter
   readonly network: NetworkDeps
   readonly dispatcher: CallbackDispatcher
+  readonly hooks: HookDeps
   /** Limits the number of runs that work at the same time. */
   readonly slots: Queue
   readonly metrics: Metrics

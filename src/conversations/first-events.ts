@@ -2,6 +2,7 @@
 import type { CreateConversation } from '../contract/conversation.ts'
 import type { EventDraft } from '../contract/events/event.ts'
 import { partsOf } from '../contract/message.ts'
+import type { PromptHooks } from '../hooks/hook-event.ts'
 import { buildSystemPrompt } from '../agent/prompt.ts'
 import type { LoadedProject } from '../project/load-project.ts'
 import { projectPrompt } from '../project/project-prompt.ts'
@@ -17,11 +18,13 @@ export type NewConversation = {
   readonly project: LoadedProject | undefined
   readonly secretNames: readonly string[]
   readonly redact: (text: string) => string
+  /** What hooks said about the first message. */
+  readonly said: PromptHooks | undefined
 }
 
 export function firstEvents(
   deps: ConversationDeps,
-  { id, request, settings: { project_settings, ...settings }, project, secretNames, redact }: NewConversation,
+  { id, request, settings: { project_settings, ...settings }, project, secretNames, redact, said }: NewConversation,
 ): EventDraft[] {
   const { workdir, tools, microagents = [] } = settings
   // Redact only the parts of the prompt that others wrote; the server's own text has no secrets and is long.
@@ -58,12 +61,14 @@ export function firstEvents(
   const content = redactParts(partsOf(message.content), redact)
   return [
     ...made,
+    ...(said?.events ?? []),
     {
       type: 'UserMessage',
       source: 'user',
       content,
       run: false,
       ...(message.sender !== undefined && { sender: redact(message.sender) }),
+      ...(said?.context !== undefined && { context: said.context }),
     },
   ]
 }

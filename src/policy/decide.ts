@@ -1,8 +1,8 @@
 /**
- * The decision about one call. The only file that orders modes and rules: deny rules, ask rules, the mode, allow rules.
- * The strictest wins. Pure, except for the links that `Places` follows.
+ * The decision about one call. The only file that orders hooks, modes and rules: hooks, deny rules, ask rules, the mode,
+ * allow rules. The strictest wins. Pure, except for the links that `Places` follows.
  */
-import type { Question, GateRules } from './gated-call.ts'
+import type { Question, GateRules, HookVerdict } from './gated-call.ts'
 import { matchRule } from './match-rule.ts'
 import type { Need } from './needs.ts'
 import { needsOf } from './needs.ts'
@@ -16,14 +16,22 @@ export type GateDecision =
 
 const ALLOW: GateDecision = { behavior: 'allow' }
 
-/** `isApproved`: somebody has allowed this call with this input. Only a deny rule stops it then. */
-export function decide(question: Question, rules: GateRules, isApproved: boolean): GateDecision {
+/** `approved`: somebody has allowed this call with this input. Only a hook or a deny rule stops it then. */
+export function decide(
+  question: Question,
+  rules: GateRules,
+  { approved, hook }: { readonly approved: boolean; readonly hook?: HookVerdict | undefined },
+): GateDecision {
+  if (hook?.decision === 'deny') return { behavior: 'deny', reason: `A hook denied it${because(hook)}` }
   const denied = findMatch(rules.rules.deny, question)
   if (denied.certain) return { behavior: 'deny', reason: `The rule ${denied.certain.text} denies it.` }
-  if (isApproved) return ALLOW
+  if (approved) return ALLOW
   const asked = denied.possible
     ? `it is not certain that the deny rule ${denied.possible.text} does not hold for it`
-    : reasonToAsk(question, rules)
+    : (reasonToAsk(question, rules) ??
+      (hook?.decision === 'ask'
+        ? `a hook asks about it${hook.reason === undefined ? '' : `: ${hook.reason}`}`
+        : undefined))
   if (rules.mode === 'bypass' && !rules.confirmation) return asked === undefined ? ALLOW : ask(asked)
   const needs = rules.mode === 'bypass' ? [] : needsOf(question, rules)
   const change = rules.mode === 'plan' ? changeOf(question, rules) : undefined
@@ -36,12 +44,14 @@ export function decide(question: Question, rules: GateRules, isApproved: boolean
   const reason =
     asked ??
     (rules.confirmation && !isFree ? 'confirmation_mode is on' : undefined) ??
-    (needs[0] && `it ${needs[0].reason}`)
+    (hook?.decision === 'allow' ? undefined : needs[0] && `it ${needs[0].reason}`)
   if (reason === undefined) return ALLOW
-  if (rules.mode === 'deny' || rules.mode === 'callback')
+  if (rules.mode === 'deny' || (rules.mode === 'callback' && !rules.hasApprover))
     return { behavior: 'deny', reason: denialIn(rules.mode, reason) }
   return ask(reason, asked === undefined && !rules.confirmation ? needs.map(({ rule }) => rule) : undefined)
 }
+
+const because = ({ reason }: HookVerdict) => (reason === undefined ? '.' : `: ${reason}`)
 
 /** No rule allows a change in a mode that only reads. */
 function changeOf(question: Question, rules: GateRules): Need | undefined {

@@ -8,10 +8,21 @@ import type { ToolAccess } from './tool-access.ts'
 /** What a call would do, with a command line read. */
 export type Deed = Exclude<ToolAccess, { kind: 'command' }> | { readonly kind: 'command'; readonly line: CommandLine }
 
+/** What `PreToolUse` hooks said about a call with its present input. */
+export type HookVerdict = {
+  readonly decision?: 'allow' | 'ask' | 'deny' | undefined
+  /** Of the decision. */
+  readonly reason?: string | undefined
+  /** What the model reads with the result of the call. */
+  readonly context?: string | undefined
+}
+
 export type GateRules = {
   readonly mode: PermissionMode
   /** Whatever the mode would let run is asked about. */
   readonly confirmation: boolean
+  /** In the mode `callback`, somebody else is asked about what needs a permission. */
+  readonly hasApprover?: boolean
   readonly rules: RuleSet
 }
 

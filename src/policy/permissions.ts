@@ -4,7 +4,7 @@ import type { AskedToolUse } from '../contract/permission.ts'
 import { canonicalJson } from '../lib/json/canonical-json.ts'
 import type { GateDecision } from './decide.ts'
 import { decide } from './decide.ts'
-import type { Deed, GateRules } from './gated-call.ts'
+import type { Deed, GateRules, HookVerdict } from './gated-call.ts'
 import { Places } from './places.ts'
 import { holdsLinks, isDirectory, realPath } from './real-path.ts'
 import type { ShellParser } from './shell/read-command-line.ts'
@@ -18,6 +18,7 @@ export type GatedCall = {
   readonly input: unknown
   /** True if exactly this input was approved. */
   readonly approved: boolean
+  readonly hook?: HookVerdict | undefined
 }
 
 /** Of calls that have not begun: those that must be decided before any of them begins, and why others will not run. */
@@ -49,12 +50,12 @@ export class PermissionGate {
 
   /** The answer holds for the rules as given, so ask again before each call. */
   decide(calls: readonly GatedCall[], rules: GateRules): Gated {
-    if (letsAllRun(rules)) return NOTHING
+    if (letsAllRun(rules) && !calls.some(({ hook }) => hook?.decision)) return NOTHING
     const asks: AskedToolUse[] = []
     const denials = new Map<string, string>()
     for (const call of calls) {
       const { name, input, toolUseId } = call
-      const verdict = this.verdictOn(name, this.#options.accessOf(call), rules, call.approved)
+      const verdict = this.verdictOn(name, this.#options.accessOf(call), rules, call.approved, call.hook)
       if (verdict.behavior === 'deny') denials.set(toolUseId, verdict.reason)
       if (verdict.behavior === 'ask') {
         const { reason, rules: remembered } = verdict
@@ -65,10 +66,16 @@ export class PermissionGate {
     return { asks, denials }
   }
 
-  verdictOn(tool: string, access: ToolAccess, rules: GateRules, isApproved: boolean): GateDecision {
+  verdictOn(
+    tool: string,
+    access: ToolAccess,
+    rules: GateRules,
+    isApproved: boolean,
+    hook?: HookVerdict,
+  ): GateDecision {
     const { workdir, homes } = this.#options
     const places = new Places({ workdir: workdir(), homes, realPath, isDirectory, holdsLinks })
-    return decide({ tool, deed: this.#read(access), places }, rules, isApproved)
+    return decide({ tool, deed: this.#read(access), places }, rules, { approved: isApproved, hook })
   }
 
   #read(access: ToolAccess): Deed {

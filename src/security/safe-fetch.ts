@@ -23,6 +23,8 @@ export type GetOptions = {
   readonly signal: AbortSignal
 }
 
+export type AskOptions = PostOptions & { readonly maxBytes: number }
+
 export type GetAnswer = {
   readonly status: number
   readonly contentType: string
@@ -44,6 +46,8 @@ export interface SafeFetch {
    * caller asks for its target in turn, which is then judged.
    */
   get(url: string, options: GetOptions): Promise<GetAnswer>
+  /** Posts, and resolves as `get` does. */
+  ask(url: string, options: AskOptions): Promise<GetAnswer>
   /** Returns why nothing would be sent there now, as a clause; undefined also if the name does not resolve yet. */
   refusal(url: string): Promise<string | undefined>
   /** Aborts requests in progress. */
@@ -65,6 +69,23 @@ export function createSafeFetch({ allow, lookup = lookupAll }: SafeFetchOptions)
   let client: Promise<Client> | undefined
   const load = () => (client ??= loadClient(rules, lookup))
 
+  const read = async (url: string, { maxBytes, ...asked }: Asked): Promise<GetAnswer> => {
+    asked.signal.throwIfAborted()
+    const { agent, send } = await load()
+    // Not compressed: what a few bytes unfold to need not be judged.
+    const headers = { ...asked.headers, 'accept-encoding': 'identity' }
+    const sent = send(url, { dispatcher: agent, ...asked, headers })
+    const answer = await orAborted(sent, asked.signal, ({ body }) => body.on('error', () => {}).destroy())
+    const encoding = headerOf(answer.headers, 'content-encoding')
+    if (encoding !== '' && encoding !== 'identity') {
+      answer.body.on('error', () => {}).destroy()
+      throw new Error(`the answer is compressed (${encoding}), which was not asked for`)
+    }
+    const location = headerOf(answer.headers, 'location') || undefined
+    const facts = { status: answer.statusCode, contentType: headerOf(answer.headers, 'content-type'), location }
+    return { ...facts, ...(await readUpTo(answer.body, maxBytes)) }
+  }
+
   return {
     async post(url, { headers, body, signal }) {
       signal.throwIfAborted()
@@ -76,22 +97,8 @@ export function createSafeFetch({ allow, lookup = lookupAll }: SafeFetchOptions)
       return { status: answer.statusCode, retryAfter: headerOf(answer.headers, 'retry-after') || undefined }
     },
 
-    async get(url, { headers, maxBytes, signal }) {
-      signal.throwIfAborted()
-      const { agent, send } = await load()
-      // Not compressed: what a few bytes unfold to need not be judged.
-      const asked = { ...headers, 'accept-encoding': 'identity' }
-      const sent = send(url, { dispatcher: agent, method: 'GET', headers: asked, signal })
-      const answer = await orAborted(sent, signal, ({ body }) => body.on('error', () => {}).destroy())
-      const encoding = headerOf(answer.headers, 'content-encoding')
-      if (encoding !== '' && encoding !== 'identity') {
-        answer.body.on('error', () => {}).destroy()
-        throw new Error(`the answer is compressed (${encoding}), which was not asked for`)
-      }
-      const location = headerOf(answer.headers, 'location') || undefined
-      const facts = { status: answer.statusCode, contentType: headerOf(answer.headers, 'content-type'), location }
-      return { ...facts, ...(await readUpTo(answer.body, maxBytes)) }
-    },
+    get: (url, options) => read(url, { method: 'GET', ...options }),
+    ask: (url, options) => read(url, { method: 'POST', ...options }),
 
     refusal: (url) => foreseeRefusal(rules, lookup, url),
 
@@ -100,6 +107,8 @@ export function createSafeFetch({ allow, lookup = lookupAll }: SafeFetchOptions)
     },
   }
 }
+
+type Asked = GetOptions & { readonly method: 'GET' | 'POST'; readonly body?: string }
 
 type Client = { readonly agent: Agent; readonly send: typeof request }
 

@@ -122,10 +122,11 @@ export interface Shells extends AsyncDisposable {
   /** Where a session stands; undefined when that is not known before it has started again. Makes no session. */
   cwdOf(sessionId: string): string | undefined
   /**
-   * Starts a shell for one command, with the session's current directory, exports, functions and options. It ends by
-   * itself when no process of the command is left. `id` must not be a session's.
+   * Starts a shell for one command, with the session's current directory, exports, functions and options; without a
+   * session, in the workdir and with none of them. It ends by itself when no process of the command is left. `id` must
+   * not be a session's.
    */
-  fork(sessionId: string, id: string): Promise<Shell>
+  fork(sessionId: string | undefined, id: string): Promise<Shell>
   /** Ends such a shell with its processes, if it still exists. */
   endFork(id: string): Promise<void>
   list(): Promise<SessionFacts[]>

@@ -89,15 +89,11 @@ export class BashShells implements Shells {
     return isKnown ? session.cwd : undefined
   }
 
-  async fork(sessionId: string, id: string): Promise<Shell> {
+  async fork(sessionId: string | undefined, id: string): Promise<Shell> {
     const { stateDir } = this.#options
-    checkSessionId(sessionId)
     await (this.#swept ??= removeOldForks(stateDir))
-    await this.#sessions.get(sessionId)?.keepState()
     const forkId = forkIdOf(id)
-    const directory = join(stateDir, forkId)
-    await mkdir(directory, { recursive: true, mode: 0o700 })
-    await copyFile(join(stateDir, sessionId, STATE_FILE), join(directory, STATE_FILE)).catch(ignoreMissing)
+    if (sessionId !== undefined) await this.#copyState(sessionId, join(stateDir, forkId))
     // Check again here: a shell that opens after the end would never be ended.
     this.#refuseWhenClosed()
     const fork = this.#openSession(forkId, { isForOne: true, onEnd: () => this.#forks.delete(id) })
@@ -151,6 +147,14 @@ export class BashShells implements Shells {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  async #copyState(sessionId: string, directory: string): Promise<void> {
+    checkSessionId(sessionId)
+    await this.#sessions.get(sessionId)?.keepState()
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    const state = join(this.#options.stateDir, sessionId, STATE_FILE)
+    await copyFile(state, join(directory, STATE_FILE)).catch(ignoreMissing)
   }
 
   #hasState(sessionId: string): boolean {

@@ -29,7 +29,7 @@ import { serverNetwork } from './sandbox.ts'
 import { createServerRedactor } from './server-redactor.ts'
 import type { SharedByTools } from './tools.ts'
 import { toolsExecution } from './tools.ts'
-import { VERSION } from './version.ts'
+import { USER_AGENT, VERSION } from './version.ts'
 
 /** Concurrent file operations of clients; the remaining threads are for the logs. */
 const FILE_OPERATIONS = 8
@@ -40,6 +40,8 @@ export type ManagerParts = Pick<ConversationDeps, 'storage' | 'logger' | 'metric
   readonly resources: ResourceLimiter
   /** For the agents: to public addresses only. */
   readonly web: SafeFetch
+  /** For callbacks and hooks: to public addresses, and those that the operator allows. */
+  readonly callbackFetch: SafeFetch
 }
 
 export async function createManager(
@@ -86,7 +88,8 @@ export async function createManager(
 type SharedParts = ManagerParts & { readonly dataDir: string }
 
 function conversationDeps(config: Config, parts: SharedParts): Omit<ConversationDeps, 'onLogOpened'> {
-  const { logger, automataOf, launcher, resources, metrics, slots, dispatcher, storage, dataDir, web } = parts
+  const { logger, automataOf, launcher, resources, metrics, slots, dispatcher, storage, dataDir, web, callbackFetch } =
+    parts
   const env = shellEnvironment(config.environment)
   const files = {
     io: new Queue({ limit: FILE_OPERATIONS }),
@@ -129,6 +132,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
       onOutcome: metrics.networkDecided,
     },
     dispatcher,
+    hooks: { fetch: callbackFetch, userAgent: USER_AGENT },
     slots,
     metrics,
     logger,

@@ -143,6 +143,7 @@ export async function setBench({
           endpointRefusal: async () => undefined,
           createLlm: ({ config, redact, dialects }) => new HttpLlm({ config, redact, dialects, retryBaseMs: 1 }),
         },
+        hooks: { fetch, userAgent: 'test' },
         workspace: {
           workdirRules: { base: workdirBase, roots, forbidden: dataDir, unholdable: [] },
           files: { io: new Queue({ limit: 8 }), ripgrep: () => undefined },

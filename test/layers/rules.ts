@@ -9,7 +9,7 @@ export const LEVELS = [
   ['sandbox', 'access', 'storage', 'policy'],
   ['shell', 'project'],
   ['limits'],
-  ['tools', 'network'],
+  ['tools', 'network', 'hooks'],
   ['agent'],
   ['conversations'],
   ['http'],

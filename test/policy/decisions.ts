@@ -1,5 +1,6 @@
 /** Decisions of the policy alone, with the parser and no disk: links are given by name. */
 import { dirname } from 'node:path'
+import type { HookVerdict } from '../../src/policy/gated-call.ts'
 import * as parser from 'unbash'
 import { PermissionRules } from '../../src/contract/permission.ts'
 import type { PermissionMode } from '../../src/contract/permission.ts'
@@ -19,13 +20,24 @@ export type Given = {
   readonly cwd?: string
   readonly links?: Readonly<Record<string, string>>
   readonly approved?: boolean
+  readonly hook?: HookVerdict
+  readonly hasApprover?: boolean
 }
 
 const WORKDIR = '/work/project'
 export const HOME = '/home/user'
 
 export function decideAccess(tool: string, access: ToolAccess, given: Given = {}): GateDecision {
-  const { mode = 'default', confirmation = false, cwd, approved = false, links = {}, ...lists } = given
+  const {
+    mode = 'default',
+    confirmation = false,
+    cwd,
+    approved = false,
+    links = {},
+    hook: _,
+    hasApprover: __,
+    ...lists
+  } = given
   const realPath = (path: string) => follow(path, links)
   const isDirectory = (path: string) => /\/(src|sub|link)\/?$/.test(path)
   const holdsLinks = (directory: string) => Object.keys(links).some((link) => dirname(link) === directory)
@@ -33,7 +45,11 @@ export function decideAccess(tool: string, access: ToolAccess, given: Given = {}
   const line = (command: string) => readCommandLine(command, { parser, cwd: cwd ?? WORKDIR, homes: [HOME] })
   const deed = access.kind === 'command' ? { kind: 'command' as const, line: line(access.command) } : access
   const rules = ruleSetOf(PermissionRules.parse(lists))
-  return decide({ tool, deed, places }, { mode, confirmation, rules }, approved)
+  return decide(
+    { tool, deed, places },
+    { mode, confirmation, rules, hasApprover: given.hasApprover ?? false },
+    { approved, hook: given.hook },
+  )
 }
 
 export const decideCommand = (command: string, given: Given = {}): GateDecision =>

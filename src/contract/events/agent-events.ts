@@ -49,6 +49,8 @@ export const ToolResult = Envelope.extend({
   truncated: z.boolean().optional(),
   ran_input: z.unknown().optional().describe('The input that ran, if a decision changed it.'),
   full_output_path: z.string().optional().describe('File with the complete output, if it was truncated.'),
+  changed_by: z.enum(['user', 'hook']).optional().describe('What changed the input. Absent: a decision of the user.'),
+  context: z.string().optional().describe('What hooks added for the model, appended to the output.'),
   advice: z.string().optional().describe('Advice of the server for the model, appended to the output.'),
 }).meta({ id: 'ToolResult' })
 
@@ -79,7 +81,9 @@ export const PermissionDecision = Envelope.extend({
   behavior: z.enum(['allow', 'deny']),
   updated_input: z.unknown().optional().describe('The input that ran instead.'),
   message: z.string().optional(),
-  decided_by: z.enum(['user', 'superseded']),
+  decided_by: z
+    .enum(['user', 'superseded', 'hook', 'callback'])
+    .describe('`hook`: a PermissionRequest hook. `callback`: the mode, because no hook answered.'),
 }).meta({ id: 'PermissionDecision' })
 
 export const ModelRetry = Envelope.extend({

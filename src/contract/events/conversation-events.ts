@@ -42,6 +42,7 @@ export const UserMessage = Envelope.extend({
     .optional()
     .describe('The slash command that the message begins with. The agent reads `text` in place of the first part.'),
   task_id: z.uuid().optional().describe('The task that it starts.'),
+  context: z.string().optional().describe('What hooks added for the model, which reads it after the message.'),
   ...KeyFields,
 }).meta({ id: 'UserMessage' })
 

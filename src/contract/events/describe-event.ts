@@ -52,6 +52,8 @@ export function describeEvent(event: Event): string {
       return `${event.behavior} ${event.host}:${event.port} (${event.decided_by})`
     case 'NetworkAccess':
       return `network: ${event.allowed ? 'allowed' : 'refused'} ${event.host}${event.port === undefined ? '' : `:${event.port}`} ${event.count} times (${event.reason})`
+    case 'HookEvent':
+      return `hook ${event.hook_point} ${short(event.name)}: ${event.action}${event.message === undefined ? '' : ` (${short(event.message)})`}`
     case 'ModelRetry':
       return `model request failed (${event.error_type}), retry ${event.retry} of ${event.max_retries} in ${event.wait_ms} ms${event.next_model === undefined ? '' : ` with ${event.next_model}`}: ${short(event.message)}`
     case 'ErrorEvent':

@@ -23,6 +23,7 @@ import {
   ClientEvent,
 } from './conversation-events.ts'
 import { UserAnswer, UserQuestion } from './questions.ts'
+import { HookEvent } from './hook-events.ts'
 import { NetworkRequest, NetworkDecision, NetworkAccess } from './network-events.ts'
 
 /** The highest schema version that this server understands. A log with a higher one can be read, but not run. */
@@ -51,6 +52,7 @@ export const Event = z
     NetworkRequest,
     NetworkDecision,
     NetworkAccess,
+    HookEvent,
     ModelRetry,
     ErrorEvent,
     Result,

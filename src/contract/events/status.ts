@@ -20,7 +20,7 @@ export const ErrorType = z
   .meta({ id: 'ErrorType' })
 export type ErrorType = z.infer<typeof ErrorType>
 
-/** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool; `superseded` by a message; `stuck`: the agent repeated the same failing calls; `content_filter`: the provider's filter ended the answer. */
+/** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool; `superseded` by a message; `stuck`: the agent repeated the same failing calls; `content_filter`: the provider's filter ended the answer; `hook`: a hook answered `continue: false`. */
 export const StopReason = z
   .enum([
     'completed',
@@ -31,6 +31,7 @@ export const StopReason = z
     'time_limit',
     'stuck',
     'content_filter',
+    'hook',
     'error',
     'server_restart',
     'rejected',

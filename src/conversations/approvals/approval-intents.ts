@@ -1,4 +1,5 @@
 /** Decides the events of intents about permissions. Pure. No intent grants a call that was not approved as shown. */
+import type { HookDecision } from '../../agent/loop-hooks.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { AskedToolUse, Decision, ToolDecision } from '../../contract/permission.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -10,13 +11,23 @@ import { rememberedRules } from './remembered-rules.ts'
 import { endOfCurrentTask } from '../tasks/task-intents.ts'
 
 /** The loop has reached calls that need a decision, and has stopped. */
-export type AskIntent = { kind: 'ask'; runId: string; requestId: string; toolUses: readonly AskedToolUse[] }
+export type AskIntent = {
+  kind: 'ask'
+  runId: string
+  requestId: string
+  toolUses: readonly AskedToolUse[]
+  /** What hooks have decided already. */
+  decisions?: readonly HookDecision[] | undefined
+}
 export type DecideIntent = { kind: 'decide'; requestId: string; decisions: readonly ToolDecision[] }
 /** `reason` may be empty. `newRunId` is for the run of a queued message. `now` is milliseconds since 1970. */
 export type RejectIntent = { kind: 'reject'; reason: string; newRunId: string; now: number }
 
-/** All calls of a turn that have not begun are decided before any of them runs. */
-export function decideAsk(state: State, { runId, requestId, toolUses }: AskIntent): EventDraft[] {
+/**
+ * All calls of a turn that have not begun are decided before any of them runs. If hooks have decided all of them, the run
+ * continues.
+ */
+export function decideAsk(state: State, { runId, requestId, toolUses, decisions = [] }: AskIntent): EventDraft[] {
   if (state.status !== 'running' || state.run?.id !== runId) return []
   const request: EventDraft = {
     type: 'PermissionRequest',
@@ -25,7 +36,43 @@ export function decideAsk(state: State, { runId, requestId, toolUses }: AskInten
     request_id: requestId,
     tool_uses: [...toolUses],
   }
-  return [request, toStatus(state, 'waiting_for_confirmation', 'permission_request')]
+  const decided = toolUses.flatMap((asked) => hookDecided(state, { asked, runId, requestId }, decisions))
+  const isDecided = ({ tool_use_id }: AskedToolUse) => decisions.some(({ toolUseId }) => toolUseId === tool_use_id)
+  const areAll = decisions.length > 0 && toolUses.every(isDecided)
+  const waits = areAll ? [] : [toStatus(state, 'waiting_for_confirmation', 'permission_request')]
+  return [request, ...decided, ...waits]
+}
+
+type Asked = { readonly asked: AskedToolUse; readonly runId: string; readonly requestId: string }
+
+/** The decision of a hook, and the result of a call that it denied. */
+function hookDecided(
+  state: State,
+  { asked, runId, requestId }: Asked,
+  decisions: readonly HookDecision[],
+): EventDraft[] {
+  const { tool_use_id, input_hash } = asked
+  const made = decisions.find(({ toolUseId }) => toolUseId === tool_use_id)
+  if (!made) return []
+  const { behavior, updatedInput, message, decidedBy } = made
+  const decision: EventDraft = {
+    type: 'PermissionDecision',
+    source: 'environment',
+    run_id: runId,
+    request_id: requestId,
+    tool_use_id,
+    input_hash,
+    behavior,
+    ...(updatedInput && { updated_input: updatedInput }),
+    ...(message !== undefined && { message }),
+    decided_by: decidedBy,
+  }
+  const denied = behavior === 'deny' ? state.openCalls.filter(({ toolUseId }) => toolUseId === tool_use_id) : []
+  const reason =
+    decidedBy === 'callback'
+      ? `${message} It needs a permission: ${asked.reason}.`
+      : `A hook did not allow this call${message ? `: ${message}` : '.'}`
+  return [decision, ...denied.map((call) => answer(call, 'denied', reason))]
 }
 
 /** Decides calls of the open request; the run continues after the last decision, even if all of them are denials. */

@@ -3,6 +3,7 @@
  * secret.
  */
 import type { AgentInfo } from '../../contract/agent-info.ts'
+import { HOOK_POINTS } from '../../contract/hooks/hook-point.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { endpointOf } from '../../llm/endpoint.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
@@ -34,6 +35,7 @@ export async function describeAgent({ settings, log, tools, ...inForce }: Agent)
       return { name, description, input_schema: { ...inputSchema } }
     }),
     confirmation_mode,
+    hooks: HOOK_POINTS.filter((point) => settings.hooks?.[point]?.length),
     isolation,
     network,
     workdir,

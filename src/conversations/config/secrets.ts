@@ -2,10 +2,12 @@
  * The secrets of one conversation while it is open: stored encrypted, redacted in all text, passed to commands and to
  * the model client.
  */
+import { createHash } from 'node:crypto'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import { MAX_SECRETS } from '../../contract/secret.ts'
 import type { Secrets } from '../../contract/secret.ts'
 import { Problem } from '../../contract/problem.ts'
+import { HookCredentials } from '../../hooks/http-hook.ts'
 import { gitCredentialEnv } from '../../security/git-credentials.ts'
 import type { Redactor } from '../../security/redaction/redactor.ts'
 import type { SecretValues } from '../../storage/storage.ts'
@@ -30,6 +32,8 @@ export class ConversationSecrets {
   readonly #hidden: HiddenValues
   #env: Values
   #llm: Values
+  /** By URL, as JSON. */
+  #hooks: Values
   // Until the log has a change, the former configuration applies, and with it the former credentials.
   #formerLlm: Values
 
@@ -38,9 +42,11 @@ export class ConversationSecrets {
     this.#env = kept['env'] ?? {}
     this.#llm = kept['llm'] ?? {}
     this.#formerLlm = this.#llm
+    this.#hooks = kept['hooks'] ?? {}
     this.#hidden = new HiddenValues(redactor)
     this.#hidden.addAll(this.#env)
     this.#hidden.addLlm(this.#llm)
+    this.#hidden.addHooks(this.#hooks)
   }
 
   names(): string[] {
@@ -55,6 +61,23 @@ export class ConversationSecrets {
   /** Returns the environment variables of the next command, including git's configuration. */
   commandEnv(): Record<string, string> {
     return { ...this.#env, ...gitCredentialEnv(this.#env) }
+  }
+
+  /** Returns the secret and the headers of the hooks with this URL. */
+  hookCredentials(url: string): HookCredentials | undefined {
+    const kept = this.#hooks[url]
+    return kept === undefined ? undefined : HookCredentials.parse(JSON.parse(kept))
+  }
+
+  /** Adds credentials of hooks by URL, or leaves out those of other URLs than these. */
+  async updateHooks(change: { readonly add: Values } | { readonly keep: ReadonlySet<string> }): Promise<void> {
+    const kept = Object.entries(this.#hooks)
+    const next =
+      'add' in change ? [...kept, ...Object.entries(change.add)] : kept.filter(([url]) => change.keep.has(url))
+    const hooks = Object.fromEntries(next)
+    if (JSON.stringify(hooks) === JSON.stringify(this.#hooks)) return
+    this.#hidden.addHooks(hooks)
+    await this.#store({ hooks })
   }
 
   /** Redacts these credentials from now on, also in the other fields of the same request. */
@@ -92,10 +115,11 @@ export class ConversationSecrets {
     this.#formerLlm = former
   }
 
-  async #store(next: { env?: Values; llm?: Values }): Promise<void> {
-    await this.#write({ llm: this.#llm, env: this.#env, ...next })
+  async #store(next: { env?: Values; llm?: Values; hooks?: Values }): Promise<void> {
+    await this.#write({ llm: this.#llm, env: this.#env, hooks: this.#hooks, ...next })
     this.#env = next.env ?? this.#env
     this.#llm = next.llm ?? this.#llm
+    this.#hooks = next.hooks ?? this.#hooks
   }
 }
 
@@ -127,6 +151,16 @@ class HiddenValues {
     for (const [name, value] of Object.entries(keptHeaders(llm))) {
       const parts = secretsInHeader(name, value)
       if (parts.length) this.#add(hide, `header ${name.replaceAll(/[^A-Za-z0-9-]/g, '_')}`, ...parts)
+    }
+  }
+
+  addHooks(hooks: Values): void {
+    for (const [url, kept] of Object.entries(hooks)) {
+      const { secret, headers = {} } = HookCredentials.parse(JSON.parse(kept))
+      const parts = Object.entries(headers).flatMap(([name, value]) => secretsInHeader(name, value))
+      const all = [...(secret === undefined ? [] : [secret]), ...parts]
+      const name = `hook ${createHash('sha256').update(url).digest('hex').slice(0, 8)}`
+      if (all.length > 0) this.#add(this.#redactor.setServerKey, name, ...all)
     }
   }
 

@@ -10,6 +10,7 @@ import { Problem, describeIssue } from '../../contract/problem.ts'
 import { endpointOf } from '../../llm/endpoint.ts'
 import { LlmError } from '../../llm/llm.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
+import { maskHooks } from '../../contract/hooks/hooks.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { LoadedProject } from '../../project/load-project.ts'
 import type { LlmChange } from './llm-origin.ts'
@@ -135,6 +136,8 @@ export function newSettings({ request, idempotency, llm, workdir, tools, project
     max_seconds_per_run,
     max_iteration_per_run,
     network,
+    hooks,
+    enable_message_rewrite_hooks,
   } = request
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
   const words = mapStrings(withoutUndefined({ title, user_id, metadata, microagents }), redact) as Pick<
@@ -153,6 +156,8 @@ export function newSettings({ request, idempotency, llm, workdir, tools, project
     tool_config,
     network,
     project_settings: project?.settings,
+    hooks: hooks && maskHooks(hooks),
+    enable_message_rewrite_hooks,
     made_workdir: request.workdir === undefined ? workdir : undefined,
   })
   return { ...words, ...plain, workdir, llm_config: maskLlmConfig(llm), tools: [...tools], max_iteration_per_run }
@@ -180,12 +185,19 @@ export type NewChanges = {
  * credentials.
  */
 export function changesOf({ update, llm, workdir, redact }: NewChanges): Record<string, unknown> {
-  const { llm_config: _, workdir: __, permission_mode: mode, ...words } = update
+  const { llm_config: _, workdir: __, permission_mode: mode, hooks, ...words } = update
   const llm_config = llm && Object.keys(llm.update).length ? maskLlmConfig(llm.update) : undefined
   const dropped = llm?.dropped.length ? llm.dropped : undefined
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
   const shown = mapStrings(words, redact) as typeof words
-  return withoutUndefined({ ...shown, llm_config, dropped, workdir, permission_mode: mode && modeNamed(mode) })
+  return withoutUndefined({
+    ...shown,
+    llm_config,
+    dropped,
+    workdir,
+    hooks: hooks && maskHooks(hooks),
+    permission_mode: mode && modeNamed(mode),
+  })
 }
 
 /** Returns the visible fields of a configuration, by name. */

@@ -26,6 +26,7 @@ const Run = z.object({
   usage: UsageByModel,
   costUsd: z.number().optional(),
   finalText: z.string(),
+  blockedStops: z.number().optional(),
 })
 
 const Request = z.object({
@@ -75,6 +76,14 @@ const Meta = z.object({
       input: z.unknown(),
       runId: z.string().optional(),
       isChanged: z.boolean().optional(),
+      changedBy: z.literal('hook').optional(),
+      hook: z
+        .object({
+          decision: z.enum(['allow', 'ask', 'deny']).optional(),
+          reason: z.string().optional(),
+          context: z.string().optional(),
+        })
+        .optional(),
     }),
   ),
   request: Request.optional(),

@@ -12,6 +12,7 @@ import type { EventLog } from '../../events/event-log.ts'
 import { readPages } from '../../events/read-pages.ts'
 import type { Llm } from '../../llm/llm.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
+import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { LiveState } from '../state/live-state.ts'
 import { gatedCalls, rulesOf } from '../state/state.ts'
 import type { Place, Queue } from '../../lib/queue.ts'
@@ -26,6 +27,7 @@ export type ActiveRunDeps = {
   readonly slots: Queue
   readonly toolCalls: ToolCalls
   readonly gate: PermissionGate
+  readonly hooks: ConversationHooks
   readonly createLlm: (config: LlmConfig) => Llm
   /** Models of this conversation that turned out not to support tools. */
   readonly withoutTools: Set<string>
@@ -108,7 +110,9 @@ export class ActiveRun {
         this.#looping = looping
         const end = await looping
         if (signal.aborted && signal.reason !== TIME_LIMIT) return // the caller that stopped the run stores its end
-        if (!(await this.#deps.onEnd(this, { ...end, requestedAt: this.#requestedAt }))) return
+        if (await this.#deps.onEnd(this, { ...end, requestedAt: this.#requestedAt })) continue
+        if ('asks' in end) this.#deps.hooks.notifyOf(end.asks)
+        return
       }
     } finally {
       clearTimeout(this.#deadline)
@@ -155,7 +159,7 @@ export class ActiveRun {
   }
 
   async #createContext(): Promise<AgentContext> {
-    const { id, toolCalls, gate, createLlm, withoutTools, state } = this.#deps
+    const { id, toolCalls, gate, hooks, createLlm, withoutTools, state } = this.#deps
     const history = await this.#loadHistory()
     let llm: { readonly for: LlmConfig; readonly instance: Llm } | undefined
     return {
@@ -169,6 +173,7 @@ export class ActiveRun {
         if (llm?.for !== config) llm = { for: config, instance: createLlm(config) }
         return llm.instance
       },
+      hooks: () => hooks.forLoop(),
       openCalls: () => state.current.openCalls,
       prepareGate: () => gate.prepare(rulesOf(state.current)),
       gate: () => {

@@ -76,7 +76,7 @@ export class RunDriver {
 
   intentToEnd(run: ActiveRun, end: RunEnd): Intent {
     const runId = run.id
-    if ('asks' in end) return { kind: 'ask', runId, requestId: uuid7(), toolUses: end.asks }
+    if ('asks' in end) return { kind: 'ask', runId, requestId: uuid7(), toolUses: end.asks, decisions: end.decisions }
     if ('asking' in end)
       return { kind: 'ask_user', runId, asking: end.asking.map((call) => ({ ...call, questionId: uuid7() })) }
     return { kind: 'end_run', runId, ...end, begun: this.begunCalls(), newRunId: uuid7(), now: Date.now() }

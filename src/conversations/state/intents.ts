@@ -19,6 +19,7 @@ import {
   UNANSWERED,
 } from '../questions/question-intents.ts'
 import { BEFORE_MESSAGE, interruptCalls, isWaiting, keyOf, result, start, startForUnread, toStatus } from './drafts.ts'
+import type { PromptHooks } from '../../hooks/hook-event.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import type { EndRunIntent, RecoverIntent } from './run-end.ts'
 import { decideEnd, decideRecover } from './run-end.ts'
@@ -54,6 +55,8 @@ export type Intent =
       newRunId: string
       now: number
       idempotency?: Idempotency
+      /** What hooks said about it. */
+      hooks?: PromptHooks
     }
   | { kind: 'run'; newRunId: string; maxSteps?: number }
   /** `interrupt`: running calls were asked to end, and calls that have not begun are cancelled. */
@@ -122,7 +125,7 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
 type IntentOf<K extends Intent['kind']> = Extract<Intent, { kind: K }>
 
 function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] {
-  const { content, sender, slashCommand, run, begun, newRunId, now, idempotency } = intent
+  const { content, sender, slashCommand, run, newRunId, idempotency, hooks } = intent
   const message: EventDraft = {
     type: 'UserMessage',
     source: 'user',
@@ -131,8 +134,14 @@ function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] 
     ...(run && { run_id: state.status === 'running' && state.run ? state.run.id : newRunId }),
     ...(sender !== undefined && { sender }),
     ...(slashCommand && { slash_command: slashCommand }),
+    ...(hooks?.context !== undefined && { context: hooks.context }),
     ...keyOf(idempotency),
   }
+  return [...(hooks?.events ?? []), ...withMessage(state, intent, message)]
+}
+
+function withMessage(state: State, intent: IntentOf<'message'>, message: EventDraft): EventDraft[] {
+  const { run, begun, newRunId, now } = intent
   if (state.status === 'running') return [message]
   if (isWaiting(state.status)) {
     const ended = [...supersede(state), result(state, 'superseded', now)]

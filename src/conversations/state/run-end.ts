@@ -68,11 +68,14 @@ export function decideEnd(state: State, intent: EndRunIntent): EventDraft[] {
 
 const BEFORE_TIME_LIMIT = 'interrupted: the run reached its time limit before this call began; it did not run'
 
+const BEFORE_HOOK = 'interrupted: a hook ended the run before this call began; it did not run'
+
 /**
  * A time limit ends running calls, as a pause with `interrupt` does; after another end, `run` continues with the turn.
  */
 function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], startsAnother: boolean): EventDraft[] {
   if (why === 'time_limit') return interruptCalls(state, begun, BEFORE_TIME_LIMIT)
+  if (why === 'hook') return interruptCalls(state, begun, BEFORE_HOOK)
   return startsAnother ? interruptCalls(state, begun, BEFORE_MESSAGE) : []
 }
 

@@ -21,6 +21,8 @@ export type Run = {
   readonly usage: UsageByModel
   readonly costUsd: number | undefined
   readonly finalText: string
+  /** How often a hook has had it continue instead of ending. */
+  readonly blockedStops?: number | undefined
 }
 
 /** The status after a run's end. */
@@ -33,6 +35,7 @@ export const STATUS_AFTER: Readonly<Record<StopReason, Status>> = {
   iteration_limit: 'error',
   stuck: 'error',
   content_filter: 'error',
+  hook: 'idle',
   time_limit: 'error',
   error: 'error',
   rejected: 'idle',

@@ -1,5 +1,6 @@
 /** The settings of a conversation, as its log has them. */
 import { z } from 'zod'
+import { Hooks } from '../../contract/hooks/hooks.ts'
 import type { EventOf } from '../../contract/events/event.ts'
 import { LlmConfig } from '../../contract/llm-config.ts'
 import { NetworkPolicy } from '../../contract/network.ts'
@@ -33,6 +34,9 @@ export const Settings = z.object({
   limits: RequestedLimits.optional(),
   visualize: z.boolean().optional(),
   tool_config: ToolConfig.optional(),
+  /** With masked secrets. */
+  hooks: Hooks.optional(),
+  enable_message_rewrite_hooks: z.boolean().optional(),
   /** Absent: the server's current default. */
   network: NetworkPolicy.optional(),
   /** What was loaded at the creation; in a `SystemInit` it is in a field of the event. */

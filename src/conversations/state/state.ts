@@ -14,9 +14,11 @@ import { joinedRules } from '../../policy/rules/rule-set.ts'
 import type { PostedKey } from '../idempotency/idempotency.ts'
 import { withPostedKey } from '../idempotency/idempotency.ts'
 import type { OpenRequest } from '../approvals/open-request.ts'
-import { isAllowed, openRequest, releasedRequest, withDecision } from '../approvals/open-request.ts'
+import { isAllowed, openRequest, releasedRequest } from '../approvals/open-request.ts'
 import type { OpenQuestion } from '../questions/open-questions.ts'
 import { questionsAfter, questionsAfterResult } from '../questions/open-questions.ts'
+import { afterDecision } from './decided-calls.ts'
+import { afterHook, withoutVerdicts } from './hooked-calls.ts'
 import type { OpenNetworkRequest } from './network-requests.ts'
 import { networkRequestsAfter } from './network-requests.ts'
 import type { OpenTask } from '../tasks/task-state.ts'
@@ -122,7 +124,7 @@ export function fold(state: State, event: Event): State {
     case 'SystemInit':
       return { ...next, settings: readSettings(state, event, () => Settings.parse(settingsIn(event))) }
     case 'ConfigUpdate':
-      return { ...next, settings: readSettings(state, event, () => withChanges(state.settings, event.changes)) }
+      return afterConfig(next, event)
     case 'UserMessage':
       return {
         ...next,
@@ -165,6 +167,8 @@ export function fold(state: State, event: Event): State {
       return { ...next, networkRequests: networkRequestsAfter(state.networkRequests, event) }
     case 'ForkedFrom':
       return afterFork(next, event)
+    case 'HookEvent':
+      return afterHook(next, event)
     case 'SecretsUpdate':
     case 'FileUpdate':
     case 'NetworkAccess':
@@ -185,14 +189,15 @@ export function fold(state: State, event: Event): State {
  * content.
  */
 export function gatedCalls({ openCalls, request }: State): GatedCall[] {
-  return openCalls.map(({ toolUseId, name, input }) => {
-    return { toolUseId, name, input, approved: isAllowed(request, toolUseId, hashInput(name, input)) }
+  return openCalls.map(({ toolUseId, name, input, hook }) => {
+    return { toolUseId, name, input, hook, approved: isAllowed(request, toolUseId, hashInput(name, input)) }
   })
 }
 
 export const rulesOf = ({ settings, granted }: Pick<State, 'settings' | 'granted'>): GateRules => ({
   mode: settings.permission_mode ?? 'bypass',
   confirmation: settings.confirmation_mode ?? false,
+  ...(settings.hooks?.PermissionRequest && { hasApprover: true }),
   rules: joinedRules(settings.permission_rules, settings.project_settings?.permission_rules, granted),
 })
 
@@ -227,6 +232,11 @@ function afterFork(state: State, event: EventOf<'ForkedFrom'>): State {
   }
 }
 
+function afterConfig(state: State, event: EventOf<'ConfigUpdate'>): State {
+  const settings = readSettings(state, event, () => withChanges(state.settings, event.changes))
+  return { ...state, settings, ...('hooks' in event.changes && { openCalls: withoutVerdicts(state.openCalls) }) }
+}
+
 /** Applies a `ConfigUpdate` to settings; `llm_config` merges field by field, over everything that was not dropped. */
 function withChanges(settings: Settings, changes: Record<string, unknown>): Settings {
   const { llm_config, dropped, ...rest } = changes
@@ -252,19 +262,6 @@ function afterResult(state: State, event: EventOf<'ToolResult'>): State {
   const holdsCalls = state.holdsCalls && openCalls.length > 0
   const granted = grantedByResult(state, event)
   return { ...state, openCalls, request, questions, holdsCalls, granted, lastOutputs: outputsAfter(state, event) }
-}
-
-/** Returns the call as it will run: with the input from the decision. */
-function afterDecision(state: State, event: EventOf<'PermissionDecision'>): State {
-  const { updated_input: input } = event
-  const request = withDecision(state.request, event)
-  const openCalls =
-    input === undefined || request === state.request
-      ? state.openCalls
-      : state.openCalls.map((call) =>
-          call.toolUseId === event.tool_use_id ? { ...call, input, isChanged: true } : call,
-        )
-  return { ...state, openCalls, request }
 }
 
 function outputsAfter({ openCalls, lastOutputs }: State, event: EventOf<'ToolResult'>): State['lastOutputs'] {

@@ -15,6 +15,8 @@ export function viewOf(state: State): ConversationView {
     llm_config: settings.llm_config,
     tools: settings.tools,
     ...(settings.network && { network: settings.network }),
+    ...(settings.hooks && { hooks: settings.hooks }),
+    ...(settings.enable_message_rewrite_hooks && { enable_message_rewrite_hooks: true }),
     max_iteration_per_run: settings.max_iteration_per_run,
     ...(settings.max_seconds_per_run !== undefined && { max_seconds_per_run: settings.max_seconds_per_run }),
     ...(settings.limits && { limits: settings.limits }),

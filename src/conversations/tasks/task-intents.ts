@@ -3,6 +3,7 @@
  * batch.
  */
 import type { EventDraft } from '../../contract/events/event.ts'
+import type { PromptHooks } from '../../hooks/hook-event.ts'
 import type { StopReason } from '../../contract/events/status.ts'
 import type { Runnable, TaskProgress, TaskResult } from '../../contract/task.ts'
 import { partsOf } from '../../contract/message.ts'
@@ -28,6 +29,8 @@ export type PostTaskIntent = {
   title: string
   runnable: Runnable
   idempotency?: Idempotency
+  /** What hooks said about its message. */
+  hooks?: PromptHooks
 }
 /** `runnable` is the redacted copy in the log, `begun` the open calls whose tool writes the result. */
 export type StartTaskIntent = {
@@ -82,7 +85,7 @@ export function decidePostTask(state: State, intent: PostTaskIntent): EventDraft
     runnable,
     ...keyOf(idempotency),
   }
-  return [posted]
+  return [...(intent.hooks?.events ?? []), posted]
 }
 
 export function decideStartTask(state: State, { taskId, runnable, begun, newRunId }: StartTaskIntent): EventDraft[] {

@@ -48,6 +48,7 @@ export const TASK_AFTER: Readonly<Record<StopReason, 'completed' | 'error' | 'ca
   finished: 'completed',
   iteration_limit: 'error',
   content_filter: 'error',
+  hook: 'error',
   stuck: 'error',
   time_limit: 'error',
   error: 'error',

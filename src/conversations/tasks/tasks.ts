@@ -8,6 +8,9 @@ import { uuid7 } from '../../lib/uuid7.ts'
 import type { Idempotency, PostedKey } from '../idempotency/idempotency.ts'
 import type { RunTaskCommand } from './background-jobs.ts'
 import { BackgroundJobs } from './background-jobs.ts'
+import type { PromptHooks } from '../../hooks/hook-event.ts'
+import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
+import { findEarlier } from '../idempotency/idempotency.ts'
 import { postOnce } from '../idempotency/posted-keys.ts'
 import { redactParts } from '../config/redact-parts.ts'
 import type { LiveState } from '../state/live-state.ts'
@@ -48,6 +51,7 @@ export type TasksDeps = {
   readonly log: EventLog
   readonly state: LiveState
   readonly redact: (text: string) => string
+  readonly hooks: Pick<ConversationHooks, 'readsPrompts' | 'withPrompt'>
   readonly runTaskCommand: RunTaskCommand
   readonly actor: TaskActor
 }
@@ -82,14 +86,29 @@ export class Tasks {
   }
 
   /** Idempotent: the same key and body within a day returns the same task, and it is posted once. */
-  post({ title, runnable }: PostTask, idempotency?: Idempotency): Promise<Task> {
+  post(task: PostTask, idempotency?: Idempotency): Promise<Task> {
+    const { runnable } = task
+    const { hooks, state } = this.#deps
+    if (runnable.type !== 'AgentRun' || !hooks.readsPrompts()) return this.#post(task, idempotency)
+    if (idempotency && findEarlier(state.current.postedKeys, idempotency, Date.now()))
+      return this.#post(task, idempotency)
+    const parts = partsOf(runnable.message.content)
+    return hooks.withPrompt(parts, (said) => {
+      const context = said.context === undefined ? [] : [{ type: 'text' as const, text: said.context }]
+      const message = { ...runnable.message, content: [...parts, ...context] }
+      return this.#post({ ...task, runnable: { ...runnable, message } }, idempotency, said)
+    })
+  }
+
+  #post({ title, runnable }: PostTask, idempotency?: Idempotency, hooks?: PromptHooks): Promise<Task> {
     const { log, state, redact } = this.#deps
     const again = async ({ answer }: PostedKey) => postedView(await postedAt(log, answer.seq))
     const make = async (): Promise<Task> => {
       // Use at least the time of the newest event: a task is looked up in the log by its time.
       const taskId = uuid7(Math.max(Date.now(), Date.parse(state.current.updatedAt) || 0))
       const task = { taskId, title: redact(title), runnable: redactRunnable(runnable, redact) }
-      const [posted] = await this.#actor.apply({ kind: 'post_task', ...task, ...(idempotency && { idempotency }) })
+      const more = { ...(idempotency && { idempotency }), ...(hooks && { hooks }) }
+      const posted = (await this.#actor.apply({ kind: 'post_task', ...task, ...more })).at(-1)
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the event of this intent
       return postedView(posted as Parameters<typeof postedView>[0])
     }

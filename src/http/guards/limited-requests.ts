@@ -5,6 +5,8 @@
 import { createHash } from 'node:crypto'
 import type { CreateConversation, UpdateConfig } from '../../contract/conversation.ts'
 import { Problem } from '../../contract/problem.ts'
+import type { Hooks } from '../../contract/hooks/hooks.ts'
+import { eachHook } from '../../contract/hooks/hooks.ts'
 import type { PostTask } from '../../contract/task.ts'
 import type { Access } from '../../access/access.ts'
 import type { Idempotency } from '../../conversations/idempotency/idempotency.ts'
@@ -14,6 +16,7 @@ export function createAs(access: Access, request: CreateConversation): CreateCon
   mayCreate(access)
   refuseWorkdir(access, request.workdir)
   if (Object.keys(request.secrets ?? {}).length > 0) access.require('secrets')
+  maySetHooks(access, request.hooks)
   const { userId } = access.limits
   if (userId === undefined) return request
   if (request.user_id !== undefined && request.user_id !== userId)
@@ -43,7 +46,17 @@ export function mayCreate({ limits }: Access): void {
 /** Throws `forbidden`. */
 export function mayConfigure(access: Access, update: UpdateConfig): void {
   refuseWorkdir(access, update.workdir)
-  if (update.permission_mode !== undefined) access.require('approve')
+  const { permission_mode, hooks, enable_message_rewrite_hooks } = update
+  const grants = [permission_mode, hooks, enable_message_rewrite_hooks].some((field) => field !== undefined)
+  if (grants) access.require('approve')
+  maySetHooks(access, hooks)
+}
+
+/** Hooks run commands, or receive what the conversation says. Throws `forbidden`. */
+function maySetHooks(access: Access, hooks: Hooks | undefined): void {
+  const types = new Set([...eachHook(hooks ?? {})].map(({ hook }) => hook.type))
+  if (types.has('command')) access.require('commands')
+  if (types.has('http')) access.require('read')
 }
 
 /** Throws `forbidden`. */

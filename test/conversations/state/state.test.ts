@@ -255,6 +255,7 @@ test.each(StopReasonSchema.options)(
       iteration_limit: 'error',
       stuck: 'error',
       content_filter: 'error',
+      hook: 'idle',
       time_limit: 'error',
       error: 'error',
       rejected: 'idle',

@@ -1,0 +1,40 @@
+/** What the agent loop asks hooks, for a conversation that has some. */
+import type { AskedToolUse } from '../contract/permission.ts'
+import type { LlmAnswer, LlmRequest, ModelMessage } from '../llm/llm.ts'
+
+/** The decision of a hook about a call that needs one. `callback`: no hook answered, and the mode asks nobody else. */
+export type HookDecision = {
+  readonly toolUseId: string
+  readonly behavior: 'allow' | 'deny'
+  readonly updatedInput?: Readonly<Record<string, unknown>> | undefined
+  readonly message?: string | undefined
+  readonly decidedBy: 'hook' | 'callback'
+}
+
+/**
+ * All methods reject with the signal's reason when it is aborted, and otherwise only if an event could not be stored.
+ * `true`: a hook ends the run.
+ */
+export interface LoopHooks {
+  /** Called when the loop begins. */
+  begin(signal: AbortSignal): Promise<boolean>
+  /** Called before calls begin; their verdicts are in the state afterwards. */
+  beforeCalls(signal: AbortSignal): Promise<boolean>
+  /** True once after a hook that followed a call has ended the run. */
+  takeEnd(): boolean
+  /** Calls that are missing in the result wait for a user. */
+  approve(asks: readonly AskedToolUse[], signal: AbortSignal): Promise<readonly HookDecision[] | 'end'>
+  /**
+   * Returns the messages to send instead, if they were rewritten; `request` is what would be sent. Throws an `LlmError`
+   * if a hook blocks it.
+   */
+  beforeModel(
+    model: string,
+    request: () => Pick<LlmRequest, 'system' | 'messages'>,
+    signal: AbortSignal,
+  ): Promise<readonly ModelMessage[] | undefined>
+  /** Returns the answer to store. Throws an `LlmError` if a hook blocks it. */
+  afterModel(answer: LlmAnswer, signal: AbortSignal): Promise<LlmAnswer>
+  /** Called when the agent has finished by itself. Returns true if the run continues. */
+  beforeStop(signal: AbortSignal): Promise<boolean>
+}

@@ -1,0 +1,48 @@
+/** Builds the hooks of a conversation. */
+import { join } from 'node:path'
+import type { ToolCalls } from '../../agent/tool-calls.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import type { CallbackHook } from '../../hooks/select-hooks.ts'
+import type { SafeFetch } from '../../security/safe-fetch.ts'
+import type { ConversationSecrets } from '../config/secrets.ts'
+import type { ConversationShells } from '../exec/conversation-shells.ts'
+import type { LiveState } from '../state/live-state.ts'
+import { ConversationHooks } from './conversation-hooks.ts'
+import { HookCaller } from './hook-caller.ts'
+
+/** What the hooks of all conversations share. */
+export type HookDeps = {
+  /** To the addresses that callbacks may have. */
+  readonly fetch: Pick<SafeFetch, 'ask' | 'refusal'>
+  readonly userAgent: string
+  /** Functions of the program that this server is part of. */
+  readonly callbacks?: readonly CallbackHook[]
+}
+
+export type HookParts = {
+  readonly log: EventLog
+  readonly state: LiveState
+  readonly shells: ConversationShells
+  readonly secrets: ConversationSecrets
+  /** The server's own directory for this conversation. */
+  readonly directory: string
+  readonly redact: (text: string) => string
+  readonly toolCalls: () => ToolCalls
+  readonly onFault: (error: unknown) => void
+}
+
+export function buildHooks({ fetch, userAgent, callbacks = [] }: HookDeps, parts: HookParts): ConversationHooks {
+  const { log, state, shells, secrets, directory, redact, toolCalls, onFault } = parts
+  const caller = new HookCaller({
+    state,
+    redact,
+    callbacks,
+    shells: () => shells.current(),
+    outputDirectory: join(directory, 'outputs'),
+    fetch,
+    userAgent,
+    credentialsOf: (url) => secrets.hookCredentials(url),
+  })
+  const emit = async (drafts: Parameters<EventLog['append']>[0]) => void (await log.append(drafts))
+  return new ConversationHooks({ caller, state, toolCalls, emit, onFault })
+}

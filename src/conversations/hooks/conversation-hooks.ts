@@ -1,0 +1,178 @@
+/**
+ * The hooks of one conversation, from the first run to the end: everything that others ask of hooks. It only connects
+ * parts: `hook-caller.ts` calls hooks, `tool-hooks.ts` and `model-hooks.ts` decide what follows for calls and requests.
+ */
+import type { LoopHooks } from '../../agent/loop-hooks.ts'
+import type { UserPart } from '../../contract/message.ts'
+import { textOfParts } from '../../contract/message.ts'
+import type { AskedToolUse } from '../../contract/permission.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { HookAnswer } from '../../hooks/hook-answer.ts'
+import { NO_REASON } from '../../hooks/hook-answer.ts'
+import type { HookDraft, PromptHooks } from '../../hooks/hook-event.ts'
+import { Queue } from '../../lib/queue.ts'
+import { closedProblem } from '../closed-problem.ts'
+import type { HookCall, HookCaller } from './hook-caller.ts'
+import { mergeAnswers } from './hook-caller.ts'
+import { ModelHooks } from './model-hooks.ts'
+import type { ToolHooksDeps } from './tool-hooks.ts'
+import { ToolHooks } from './tool-hooks.ts'
+
+export type ConversationHooksDeps = ToolHooksDeps & { readonly onFault: (error: unknown) => void }
+
+/** How often hooks may have one run continue. */
+const MAX_BLOCKED_STOPS = 8
+
+/** The end of a conversation waits for its hooks this long, in milliseconds. */
+const END_MS = 1500
+
+export class ConversationHooks {
+  readonly tools: ToolHooks
+  readonly #deps: ConversationHooksDeps
+  readonly #caller: HookCaller
+  readonly #model: ModelHooks
+  /** One message at a time: their order is the order of the requests. */
+  readonly #prompts = new Queue({ limit: 1 })
+  readonly #loop: LoopHooks
+  #hasBegun = false
+
+  constructor(deps: ConversationHooksDeps) {
+    this.#deps = deps
+    this.#caller = deps.caller
+    this.tools = new ToolHooks(deps)
+    this.#model = new ModelHooks(deps)
+    this.#loop = this.#loopHooks()
+  }
+
+  /** True if no hook runs. */
+  get isIdle(): boolean {
+    return this.#caller.isIdle
+  }
+
+  /** Undefined if there are none. */
+  forLoop(): LoopHooks | undefined {
+    return this.#caller.hasAny() ? this.#loop : undefined
+  }
+
+  readsPrompts(): boolean {
+    return this.#caller.has('UserPromptSubmit')
+  }
+
+  /**
+   * Calls the `UserPromptSubmit` hooks, and then `post`, after those of earlier messages. Throws the `Problem`
+   * `blocked_by_hook` if one of them blocks the message; of the message nothing is stored then.
+   */
+  async withPrompt<T>(parts: readonly UserPart[], post: (said: PromptHooks) => Promise<T>): Promise<T> {
+    return await this.#prompts.run(async () => {
+      const { blocked, ...said } = await this.#hear(parts)
+      if (!blocked) return await post(said)
+      await this.#deps.emit(said.events)
+      throw blocked
+    })
+  }
+
+  /** The same for a message that comes before the first event of the log. */
+  async hearFirst(parts: readonly UserPart[]): Promise<PromptHooks> {
+    const { blocked, ...said } = await this.#hear(parts)
+    if (blocked) throw blocked
+    return said
+  }
+
+  /**
+   * Calls the hooks of a point that decides nothing about calls or requests, and stores their events: subagents and the
+   * condensation of the history use it, too. `context` of the events is for the model.
+   */
+  async fire(call: Omit<HookCall, 'toolUseId'>, signal?: AbortSignal): Promise<HookAnswer> {
+    if (!this.#caller.has(call.point)) return {}
+    const { events, answer } = await this.#ask(call, signal)
+    if (events.length > 0) await this.#deps.emit(events)
+    return answer
+  }
+
+  /** Calls the `Notification` hooks in the background. */
+  notifyOf(asks: readonly AskedToolUse[]): void {
+    if (!this.#caller.has('Notification')) return
+    const names = asks.map(({ name }) => name)
+    const message = `The agent needs your permission to use ${[...new Set(names)].join(', ')}.`
+    const type = 'permission_prompt'
+    this.fire({ point: 'Notification', names: [type], fields: { message, notification_type: type } }).catch(
+      (error: unknown) => (error instanceof Problem ? undefined : this.#deps.onFault(error)),
+    )
+  }
+
+  /** Ends all hooks that run, after the `SessionEnd` hooks of a conversation that has run. */
+  async close(outcome: 'deleted' | 'closing'): Promise<void> {
+    const call = { point: 'SessionEnd', names: ['other'], fields: { reason: 'other' } } as const
+    if (this.#hasBegun && this.#caller.has('SessionEnd'))
+      await this.fire(call, AbortSignal.timeout(END_MS)).catch(() => {}) // nobody is left who could act on it
+    this.#caller.close(closedProblem(outcome))
+  }
+
+  async #hear(parts: readonly UserPart[]): Promise<PromptHooks & { readonly blocked: Problem | undefined }> {
+    const { events, answer } = await this.#ask({ point: 'UserPromptSubmit', fields: { prompt: textOfParts(parts) } })
+    const { block, stop, context } = answer
+    const reason = block ?? stop
+    return {
+      blocked: reason === undefined ? undefined : blockedProblem(reason),
+      // The message has the context.
+      events: events.map(withoutContext),
+      ...(context !== undefined && { context: `UserPromptSubmit hook: ${context}` }),
+    }
+  }
+
+  async #ask(call: Omit<HookCall, 'toolUseId'>, signal?: AbortSignal) {
+    const runs = await this.#caller.call(call, signal)
+    return { runs, events: this.#caller.eventsOf(call.point, runs), answer: mergeAnswers(runs) }
+  }
+
+  #loopHooks(): LoopHooks {
+    return {
+      begin: (signal) => this.#begin(signal),
+      beforeCalls: (signal) => this.tools.beforeCalls(signal),
+      takeEnd: () => this.tools.takeEnd(),
+      approve: (asks, signal) => this.tools.approve(asks, signal),
+      beforeModel: (model, request, signal) => this.#model.beforeModel(model, request, signal),
+      afterModel: (answer, signal) => this.#model.afterModel(answer, signal),
+      beforeStop: (signal) => this.#beforeStop(signal),
+    }
+  }
+
+  /** Once for each time that the conversation is opened. */
+  async #begin(signal: AbortSignal): Promise<boolean> {
+    if (this.#hasBegun) return false
+    const { readThrough, settings } = this.#deps.state.current
+    const source = readThrough === 0 ? 'startup' : 'resume'
+    const fields = { source, model: settings.llm_config.model ?? '' }
+    const { stop } = await this.fire({ point: 'SessionStart', names: [source], fields }, signal)
+    this.#hasBegun = true
+    return stop !== undefined
+  }
+
+  async #beforeStop(signal: AbortSignal): Promise<boolean> {
+    const { caller, state, emit } = this.#deps
+    if (!caller.has('Stop')) return false
+    const { run } = state.current
+    const blockedStops = run?.blockedStops ?? 0
+    const fields = { stop_hook_active: blockedStops > 0, last_assistant_message: run?.finalText ?? '' }
+    const { runs, events, answer } = await this.#ask({ point: 'Stop', fields }, signal)
+    const reason = answer.stop === undefined && blockedStops < MAX_BLOCKED_STOPS ? answer.block : undefined
+    const deciding = reason === undefined ? -1 : runs.findIndex((each) => each.answer.block !== undefined)
+    const stored = events.map((event, at) =>
+      at === deciding ? { ...event, action: 'block' as const, context: `Stop hook: ${reason}` } : withoutBlock(event),
+    )
+    if (stored.length > 0) await emit(stored)
+    return reason !== undefined
+  }
+}
+
+/** Only one hook has the run continue: the first that blocks, as long as there were few. */
+const withoutBlock = (event: HookDraft): HookDraft =>
+  event.action === 'block' ? { ...event, action: 'continue' } : event
+
+function withoutContext(event: HookDraft): HookDraft {
+  const { context: _, ...rest } = event
+  return rest
+}
+
+const blockedProblem = (reason: string) =>
+  new Problem('blocked_by_hook', `A hook blocked the message, which was not stored: ${reason || NO_REASON}`)

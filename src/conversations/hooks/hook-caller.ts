@@ -1,0 +1,133 @@
+/**
+ * Calls the hooks of one conversation: selects them by its configuration, builds their payload, and redacts what they
+ * answer. It stores nothing.
+ */
+import type { PermissionMode } from '../../contract/permission.ts'
+import type { HookPoint } from '../../contract/hooks/hook-point.ts'
+import type { HookAnswer } from '../../hooks/hook-answer.ts'
+import type { HookedIn } from '../../hooks/hook-event.ts'
+import { toHookEvent } from '../../hooks/hook-event.ts'
+import type { HookDraft } from '../../hooks/hook-event.ts'
+import type { HookRun, RunHooksDeps } from '../../hooks/run-hooks.ts'
+import { runHooks } from '../../hooks/run-hooks.ts'
+import type { CallbackHook } from '../../hooks/select-hooks.ts'
+import { hasHooksAt, selectHooks } from '../../hooks/select-hooks.ts'
+import { mapStrings } from '../../lib/json/map-strings.ts'
+import { Queue } from '../../lib/queue.ts'
+import type { LiveState } from '../state/live-state.ts'
+
+export type HookCallerDeps = Omit<RunHooksDeps, 'turns' | 'workdir'> & {
+  readonly state: LiveState
+  readonly redact: (text: string) => string
+  readonly callbacks: readonly CallbackHook[]
+}
+
+/** `names`: see `selectHooks`. */
+export type HookCall = {
+  readonly point: HookPoint
+  readonly names?: readonly string[]
+  readonly fields: Readonly<Record<string, unknown>>
+  readonly toolUseId?: string
+}
+
+/** Hooks of one conversation that run at the same time. */
+const MAX_RUNNING = 8
+
+/** The names that Claude Code has for the modes. */
+const MODES: Readonly<Record<PermissionMode, string>> = {
+  default: 'default',
+  accept_edits: 'acceptEdits',
+  plan: 'plan',
+  bypass: 'bypassPermissions',
+  deny: 'dontAsk',
+  callback: 'default',
+}
+
+export class HookCaller {
+  readonly #deps: HookCallerDeps
+  readonly #turns = new Queue({ limit: MAX_RUNNING })
+  readonly #closing = new AbortController()
+  #running = 0
+
+  constructor(deps: HookCallerDeps) {
+    this.#deps = deps
+  }
+
+  get isIdle(): boolean {
+    return this.#running === 0
+  }
+
+  /** True if hooks are configured at this point. */
+  has(point: HookPoint): boolean {
+    const { state, callbacks } = this.#deps
+    return hasHooksAt(state.current.settings.hooks, callbacks, point)
+  }
+
+  hasAny(): boolean {
+    const { state, callbacks } = this.#deps
+    return state.current.settings.hooks !== undefined || callbacks.length > 0
+  }
+
+  /** Resolves in the order of the configuration; to nothing if no hook fits. Throws only the reason of a signal. */
+  async call(
+    { point, names = [], fields }: Pick<HookCall, 'point' | 'names' | 'fields'>,
+    signal?: AbortSignal,
+  ): Promise<HookRun[]> {
+    const { state, callbacks } = this.#deps
+    const { id, settings } = state.current
+    const hooks = selectHooks(settings.hooks, callbacks, point, names)
+    if (hooks.length === 0) return []
+    const payload = {
+      session_id: id,
+      transcript_path: '',
+      cwd: settings.workdir,
+      permission_mode: MODES[settings.permission_mode ?? 'bypass'],
+      hook_event_name: point,
+      ...fields,
+    }
+    const deps = { ...this.#deps, turns: this.#turns, workdir: () => settings.workdir }
+    this.#running++
+    try {
+      const both = signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal
+      const runs = await runHooks(deps, hooks, payload, both)
+      return runs.map((run) => ({ ...run, answer: this.#redacted(run.answer) }))
+    } finally {
+      this.#running--
+    }
+  }
+
+  eventsOf(point: HookPoint, runs: readonly HookRun[], at: Partial<HookedIn> = {}): HookDraft[] {
+    const runId = this.#deps.state.current.run?.id
+    return runs.map((run) => toHookEvent(point, run, { runId, ...at }))
+  }
+
+  /** Ends the hooks that run; `reason` is what their callers receive. */
+  close(reason: unknown): void {
+    this.#closing.abort(reason)
+  }
+
+  #redacted(answer: HookAnswer): HookAnswer {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
+    return mapStrings(answer, this.#deps.redact) as HookAnswer
+  }
+}
+
+/** The strictest wins: the first reason of each kind counts. */
+export function mergeAnswers(runs: readonly HookRun[]): HookAnswer {
+  const answers = runs.map(({ answer }) => answer)
+  const first = <K extends keyof HookAnswer>(name: K): HookAnswer[K] | undefined =>
+    answers.find((answer) => answer[name] !== undefined)?.[name]
+  const last = <K extends keyof HookAnswer>(name: K): HookAnswer[K] | undefined =>
+    answers.findLast((answer) => answer[name] !== undefined)?.[name]
+  const context = answers.flatMap((answer) => answer.context ?? []).join('\n')
+  const [block, stop] = [first('block'), first('stop')]
+  const [messages, text, output] = [last('updatedMessages'), last('updatedText'), last('updatedOutput')]
+  return {
+    ...(block !== undefined && { block }),
+    ...(stop !== undefined && { stop }),
+    ...(messages !== undefined && { updatedMessages: messages }),
+    ...(text !== undefined && { updatedText: text }),
+    ...(output && { updatedOutput: output }),
+    ...(context && { context }),
+  }
+}

@@ -1,0 +1,162 @@
+/** The hooks around tool calls: before them, after them, and instead of a user's decision. */
+import type { CallHooks, HookedResult, ResultDraft, ToolCall, ToolCalls } from '../../agent/tool-calls.ts'
+import type { HookDecision } from '../../agent/loop-hooks.ts'
+import type { EventDraft } from '../../contract/events/event.ts'
+import type { HookPoint } from '../../contract/hooks/hook-point.ts'
+import type { AskedToolUse } from '../../contract/permission.ts'
+import type { ShownCall } from '../../hooks/claude-tools.ts'
+import { showCall } from '../../hooks/claude-tools.ts'
+import type { HookDraft } from '../../hooks/hook-event.ts'
+import type { HookRun } from '../../hooks/run-hooks.ts'
+import { failedRun } from '../../hooks/run-hooks.ts'
+import type { LiveState } from '../state/live-state.ts'
+import type { HookCaller } from './hook-caller.ts'
+
+export type ToolHooksDeps = {
+  readonly caller: HookCaller
+  readonly state: LiveState
+  readonly toolCalls: () => Pick<ToolCalls, 'findFault' | 'hasBegun'>
+  readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
+}
+
+type CallFacts = Pick<ToolCall, 'toolUseId' | 'name' | 'input'>
+
+export class ToolHooks implements CallHooks {
+  readonly #deps: ToolHooksDeps
+  #isEnding = false
+
+  constructor(deps: ToolHooksDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Calls the `PreToolUse` hooks of all open calls about which they have said nothing yet. Their verdicts are in the
+   * state when it resolves. Resolves to true if one of them ends the run.
+   */
+  async beforeCalls(signal: AbortSignal): Promise<boolean> {
+    const { caller, state, emit, toolCalls } = this.#deps
+    const calls = caller.has('PreToolUse') ? state.current.openCalls : []
+    const isNew = ({ toolUseId, hook }: ToolCall) => !hook && !toolCalls().hasBegun(toolUseId)
+    const called = await Promise.all(calls.filter(isNew).map((call) => this.#callAbout('PreToolUse', call, {}, signal)))
+    const events = called.flatMap(({ events: some }) => some)
+    if (events.length > 0) await emit(events)
+    return called.some(({ runs }) => runs.some(({ answer }) => answer.stop !== undefined))
+  }
+
+  /** Decides what the `PermissionRequest` hooks answer; the strictest answer wins. */
+  async approve(asks: readonly AskedToolUse[], signal: AbortSignal): Promise<readonly HookDecision[] | 'end'> {
+    const { caller, state, emit } = this.#deps
+    if (!caller.has('PermissionRequest')) return []
+    const called = await Promise.all(
+      asks.map(async ({ tool_use_id: toolUseId, name, input }) => {
+        const call = { toolUseId, name, input }
+        return { toolUseId, ...(await this.#callAbout('PermissionRequest', call, SUGGESTIONS, signal)) }
+      }),
+    )
+    const events = called.flatMap(({ events: some }) => some)
+    if (events.length > 0) await emit(events)
+    if (called.some(({ runs }) => runs.some(({ answer }) => answer.stop !== undefined))) return 'end'
+    const isCallback = state.current.settings.permission_mode === 'callback'
+    return called.flatMap(
+      ({ toolUseId, runs }) => decisionOf(toolUseId, runs) ?? (isCallback ? [noAnswer(toolUseId)] : []),
+    )
+  }
+
+  areAny(): boolean {
+    const { caller } = this.#deps
+    return caller.has('PostToolUse') || caller.has('PostToolUseFailure')
+  }
+
+  async after(call: ToolCall, result: ResultDraft, signal: AbortSignal): Promise<HookedResult> {
+    if (result.error_type === 'invalid_input' || result.error_type === 'unknown_tool') return { result, events: [] }
+    const point = result.is_error ? 'PostToolUseFailure' : 'PostToolUse'
+    const fields = result.is_error
+      ? { error: result.error_message ?? '', is_interrupt: result.error_type === 'interrupted' }
+      : { tool_response: result.output }
+    try {
+      const { events, runs } = await this.#callAbout(point, call, fields, signal)
+      if (runs.some(({ answer }) => answer.stop !== undefined)) this.#isEnding = true
+      return { result: hooked(point, result, runs), events }
+    } catch {
+      // The call was interrupted, or the conversation is being closed: its result is stored as it is.
+      return { result, events: [] }
+    }
+  }
+
+  /** True once after a hook that followed a call has ended the run. */
+  takeEnd(): boolean {
+    const isEnding = this.#isEnding
+    this.#isEnding = false
+    return isEnding
+  }
+
+  /** Calls nothing for a call that its tool would refuse. */
+  async #callAbout(
+    point: HookPoint,
+    { toolUseId, name, input }: CallFacts,
+    more: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<{ runs: readonly HookRun[]; events: readonly HookDraft[] }> {
+    const { caller, state, toolCalls } = this.#deps
+    const none = { runs: [], events: [] }
+    if (typeof input !== 'object' || input === null || !caller.has(point)) return none
+    if (toolCalls().findFault(name, input) !== undefined) return none
+    const shown = showCall(name, { ...input }, state.current.settings.workdir)
+    const fields = { tool_name: shown.name, tool_input: shown.input, tool_use_id: toolUseId, ...more }
+    const answered = await caller.call({ point, names: shown.names, fields }, signal)
+    const runs = answered.map((run) => this.#withOwnInput(point, run, name, shown))
+    return {
+      runs,
+      events: caller.eventsOf(
+        point,
+        runs.map((run) => labelled(point, run)),
+        { toolUseId },
+      ),
+    }
+  }
+
+  /** An input that the tool refuses is an answer that cannot be used. */
+  #withOwnInput(point: HookPoint, run: HookRun, name: string, shown: ShownCall): HookRun {
+    const { updatedInput } = run.answer
+    if (!updatedInput) return run
+    const own = shown.toOwn(updatedInput)
+    const fault = this.#deps.toolCalls().findFault(name, own)
+    if (fault !== undefined) return failedRun(point, run, `its updatedInput cannot be used: ${fault}`)
+    return { ...run, answer: { ...run.answer, updatedInput: own } }
+  }
+}
+
+const SUGGESTIONS = { permission_suggestions: [] }
+
+/** What the model reads in the result says where it is from. */
+function labelled(point: HookPoint, run: HookRun): HookRun {
+  const { context } = run.answer
+  return context === undefined ? run : { ...run, answer: { ...run.answer, context: `${point} hook: ${context}` } }
+}
+
+function decisionOf(toolUseId: string, runs: readonly HookRun[]): HookDecision | undefined {
+  const answers = runs.map(({ answer }) => answer)
+  const decisive =
+    answers.find(({ decision }) => decision === 'deny') ?? answers.find(({ decision }) => decision === 'allow')
+  if (!decisive) return undefined
+  const { decision, reason, updatedInput } = decisive
+  return decision === 'deny'
+    ? { toolUseId, behavior: 'deny', message: reason, decidedBy: 'hook' }
+    : { toolUseId, behavior: 'allow', updatedInput, decidedBy: 'hook' }
+}
+
+const noAnswer = (toolUseId: string): HookDecision => ({
+  toolUseId,
+  behavior: 'deny',
+  message: 'The mode is callback, and no approver answered.',
+  decidedBy: 'callback',
+})
+
+function hooked(point: HookPoint, result: ResultDraft, runs: readonly HookRun[]): ResultDraft {
+  const answers = runs.map(({ answer }) => answer)
+  const said = answers.flatMap(({ block, context }) => [block ?? [], context ?? []].flat())
+  const context = [result.context ?? [], said.map((text) => `${point} hook: ${text}`)].flat().join('\n')
+  const output =
+    point === 'PostToolUse' ? answers.findLast(({ updatedOutput }) => updatedOutput)?.updatedOutput : undefined
+  return { ...result, ...(output && { output: output.value }), ...(context && { context }) }
+}

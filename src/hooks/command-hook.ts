@@ -1,0 +1,113 @@
+/**
+ * Runs a command hook: in its own shell in the conversation's sandbox, which knows nothing of the agent's session
+ * and ends with everything that the hook started.
+ */
+import { randomUUID } from 'node:crypto'
+import { mkdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { HookPoint } from '../contract/hooks/hook-point.ts'
+import type { CommandHook } from '../contract/hooks/hooks.ts'
+import { orAborted } from '../lib/bounded-wait.ts'
+import { InputPipe } from '../shell/input-pipe.ts'
+import { BACKGROUND_DIRECTORY } from '../shell/output/background-output.ts'
+import { commandMark } from '../shell/processes/marked-processes.ts'
+import type { ShellResult, OutputFiles, Shells } from '../shell/shell.ts'
+import type { HookEnd } from './hook-answer.ts'
+import { readAnswer, UnreadableAnswer } from './hook-answer.ts'
+
+export type CommandHookDeps = {
+  readonly shells: () => Pick<Shells, 'fork' | 'endFork'>
+  readonly workdir: () => string
+  /** Where the server keeps the outputs of commands. */
+  readonly outputDirectory: string
+}
+
+/** Bytes of each output stream; a hook that writes more is ended. */
+const MAX_HOOK_OUTPUT_BYTES = 1024 ** 2
+
+/** Characters of standard error that are kept. */
+const MAX_REASON_CHARS = 10_000
+
+const [BLOCK, CANNOT_EXECUTE, NOT_FOUND, SIGNALLED] = [2, 126, 127, 128]
+
+/** Rejects with the signal's reason after the hook and its processes have ended. */
+export async function runCommandHook(
+  deps: CommandHookDeps,
+  { command }: CommandHook,
+  { point, text }: { readonly point: HookPoint; readonly text: string },
+  signal: AbortSignal,
+): Promise<HookEnd> {
+  const id = randomUUID()
+  const shells = deps.shells()
+  const directory = join(deps.outputDirectory, BACKGROUND_DIRECTORY)
+  const files = { stdout: join(directory, `${id}.stdout.log`), stderr: join(directory, `${id}.stderr.log`) }
+  try {
+    await mkdir(directory, { recursive: true })
+    const shell = await shells.fork(undefined, id)
+    const input = new InputPipe()
+    input.write(text)
+    input.end()
+    const ended = shell.run(`bash -c ${quoted(command)}`, {
+      timeout: Infinity,
+      signal: NEVER,
+      input,
+      outputs: outputsTo(files),
+      ownEnv: { ...commandMark(id), CLAUDE_PROJECT_DIR: deps.workdir() },
+    })
+    const result = await orAborted(ended, signal)
+    return await endOf(point, result, files)
+  } finally {
+    // Also ends what the hook left running.
+    await shells.endFork(id)
+    for (const file of Object.values(files)) await rm(file, { force: true })
+  }
+}
+
+/** The shell is ended as a whole instead, which is faster and leaves nothing. */
+const NEVER = new AbortController().signal
+
+type Files = { readonly stdout: string; readonly stderr: string }
+
+const outputsTo = ({ stdout, stderr }: Files): OutputFiles => ({
+  stdout: { path: stdout, toldAs: stdout },
+  stderr: { path: stderr, toldAs: stderr },
+  limit: MAX_HOOK_OUTPUT_BYTES,
+  whenFull: 'end',
+  onWritten: () => {},
+  onClosed: () => {},
+})
+
+async function endOf(point: HookPoint, result: ShellResult, files: Files): Promise<HookEnd> {
+  const failed = (why: string): HookEnd => ({ kind: 'failed', why })
+  const { exitCode } = result
+  if (result.flooded) return failed(`it wrote more than ${MAX_HOOK_OUTPUT_BYTES} bytes`)
+  if (result.exceeded) return failed(result.exceeded.message)
+  if (exitCode === null) return failed(result.note ?? 'it was ended')
+  const stderr = (await textIn(files.stderr)).trim().slice(0, MAX_REASON_CHARS)
+  if (exitCode === BLOCK) return { kind: 'blocked', reason: stderr }
+  const said = stderr === '' ? '' : `: ${stderr}`
+  if (exitCode === CANNOT_EXECUTE || exitCode === NOT_FOUND || exitCode > SIGNALLED)
+    return failed(
+      `it ${exitCode > SIGNALLED ? 'was ended by a signal' : 'could not be run'} (exit code ${exitCode})${said}`,
+    )
+  if (exitCode !== 0) return { kind: 'warned', warning: `exit code ${exitCode}${said}` }
+  try {
+    return { kind: 'answered', answer: readAnswer(point, await textIn(files.stdout, { fatal: true })) }
+  } catch (error) {
+    if (error instanceof UnreadableAnswer) return failed(error.message)
+    throw error
+  }
+}
+
+/** Throws `UnreadableAnswer` for bytes that are not UTF-8, if they are `fatal`. */
+async function textIn(path: string, { fatal }: { fatal: boolean } = { fatal: false }): Promise<string> {
+  // There is no file before the first byte.
+  const bytes = await readFile(path).catch(() => Buffer.alloc(0))
+  try {
+    return new TextDecoder('utf-8', { fatal }).decode(bytes)
+  } catch {
+    throw new UnreadableAnswer('its answer is not UTF-8')
+  }
+}
+
+const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
