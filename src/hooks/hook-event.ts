@@ -32,7 +32,7 @@ export function toHookEvent(point: HookPoint, run: HookRun, { runId, toolUseId }
     ...(toolUseId !== undefined && { tool_use_id: toolUseId }),
     ...(decision !== undefined && { decision }),
     ...(updatedInput && { updated_input: updatedInput }),
-    ...(context !== undefined && { context }),
+    ...(context !== undefined && { context: `${point} hook: ${context}` }),
   }
 }
 

@@ -158,7 +158,11 @@ export class ConversationHooks {
     const reason = answer.stop === undefined && blockedStops < MAX_BLOCKED_STOPS ? answer.block : undefined
     const deciding = reason === undefined ? -1 : runs.findIndex((each) => each.answer.block !== undefined)
     const stored = events.map((event, at) =>
-      at === deciding ? { ...event, action: 'block' as const, context: `Stop hook: ${reason}` } : withoutBlock(event),
+      at === deciding
+        ? { ...event, action: 'block' as const, context: `Stop hook: ${reason}` }
+        : answer.stop === undefined
+          ? withoutBlock(event)
+          : event,
     )
     if (stored.length > 0) await emit(stored)
     return reason !== undefined

@@ -105,14 +105,7 @@ export class ToolHooks implements CallHooks {
     const fields = { tool_name: shown.name, tool_input: shown.input, tool_use_id: toolUseId, ...more }
     const answered = await caller.call({ point, names: shown.names, fields }, signal)
     const runs = answered.map((run) => this.#withOwnInput(point, run, name, shown))
-    return {
-      runs,
-      events: caller.eventsOf(
-        point,
-        runs.map((run) => labelled(point, run)),
-        { toolUseId },
-      ),
-    }
+    return { runs, events: caller.eventsOf(point, runs, { toolUseId }) }
   }
 
   /** An input that the tool refuses is an answer that cannot be used. */
@@ -127,12 +120,6 @@ export class ToolHooks implements CallHooks {
 }
 
 const SUGGESTIONS = { permission_suggestions: [] }
-
-/** What the model reads in the result says where it is from. */
-function labelled(point: HookPoint, run: HookRun): HookRun {
-  const { context } = run.answer
-  return context === undefined ? run : { ...run, answer: { ...run.answer, context: `${point} hook: ${context}` } }
-}
 
 function decisionOf(toolUseId: string, runs: readonly HookRun[]): HookDecision | undefined {
   const answers = runs.map(({ answer }) => answer)

@@ -116,6 +116,10 @@ export class ActiveRun {
       }
     } finally {
       clearTimeout(this.#deadline)
+      // It may still be referenced, and receives nothing any more.
+      this.#startedAt = 0
+      this.#history = undefined
+      this.#context = undefined
       place.leave()
     }
   }

@@ -14,6 +14,8 @@ export class RunDriver {
   /** Models of this conversation that turned out not to support tools. */
   readonly #withoutTools = new Set<string>()
   #active: ActiveRun | undefined
+  /** A run whose end is being stored; it may continue with the events of that end. */
+  #ending: ActiveRun | undefined
 
   constructor(deps: RunDriverDeps) {
     this.#deps = deps
@@ -29,22 +31,26 @@ export class RunDriver {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- only called after an event that began one
     const { id } = this.#deps.state.current.run!
     this.#active = new ActiveRun({ ...this.#deps, id, withoutTools: this.#withoutTools })
+    this.#ending = undefined
     this.#active.start()
   }
 
   /** Makes a run that has ended unstoppable. */
   release(): void {
+    this.#ending = this.#active
     this.#active = undefined
   }
 
   /** Makes a run that continues after all stoppable again. */
   resume(run: ActiveRun): void {
     this.#active = run
+    this.#ending = undefined
   }
 
   /** Receives each durable event of the conversation. */
   take(event: Event): void {
     this.#active?.take(event)
+    this.#ending?.take(event)
   }
 
   /** Starts no further call or model request. */
