@@ -20,6 +20,8 @@ export interface LoopHooks {
   begin(signal: AbortSignal): Promise<boolean>
   /** Called before calls begin; their verdicts are in the state afterwards. */
   beforeCalls(signal: AbortSignal): Promise<boolean>
+  /** False if the configuration has changed since `beforeCalls`, which must be called again then. */
+  areCurrent(): boolean
   /** True once after a hook that followed a call has ended the run. */
   takeEnd(): boolean
   /** Calls that are missing in the result wait for a user. */

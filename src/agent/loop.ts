@@ -126,6 +126,7 @@ async function runOpenCalls(
     const hooks = context.hooks()
     if (hooks && (await hooks.beforeCalls(signal))) return ENDED_BY_HOOK
     await context.prepareGate()
+    if (context.hooks() !== hooks || hooks?.areCurrent() === false) continue
     const calls = nextCalls(context)
     if (calls.length === 0) break
     if (signal.aborted) return undefined

@@ -151,10 +151,7 @@ export function describeIssue(given: Issue, root: readonly string[], fields: rea
   const issue = innermost(given)
   const free = issue.path.findIndex((name) => FIELDS_OF_FREE_NAMES.has(name))
   const path = free < 0 ? issue.path : issue.path.slice(0, free + 1)
-  const message =
-    issue.code === 'unrecognized_keys'
-      ? unknownFields(issue, namesAt(path, fields))
-      : unionText(issue)
+  const message = issue.code === 'unrecognized_keys' ? unknownFields(issue, namesAt(path, fields)) : unionText(issue)
   return { path: [...root, ...path].map(String).join('.'), message }
 }
 

@@ -80,6 +80,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     state,
     secrets,
     redact,
+    isolation: deps.server.isolation,
     directory: base.directory,
     shells: execution.shells,
     toolCalls: () => toolCalls,

@@ -16,44 +16,51 @@ export type ShownCall = {
   readonly toOwn: (updated: Input) => Input
 }
 
-type Translation = { readonly name: string; readonly fields: Readonly<Record<string, string>> }
-
 /** `fields`: the names of parameters here, and those of Claude Code. */
-const TOOLS: Readonly<Record<string, (input: Input) => Translation | undefined>> = {
-  shell_exec: () => ({ name: 'Bash', fields: {} }),
-  file_read: () => ({ name: 'Read', fields: { path: 'file_path' } }),
-  file_write: () => ({ name: 'Write', fields: { path: 'file_path' } }),
-  FileEditor: ({ command }) => (typeof command === 'string' ? EDITOR[command] : undefined),
-}
+type Translation = { readonly name: string; readonly fields: ReadonlyMap<string, string> }
 
-const EDITOR: Readonly<Record<string, Translation>> = {
-  view: { name: 'Read', fields: { path: 'file_path' } },
-  create: { name: 'Write', fields: { path: 'file_path', file_text: 'content' } },
-  str_replace: { name: 'Edit', fields: { path: 'file_path', old_str: 'old_string', new_str: 'new_string' } },
-  insert: { name: 'Edit', fields: { path: 'file_path', new_str: 'new_string' } },
-  undo_edit: { name: 'Edit', fields: { path: 'file_path' } },
-}
+const as = (name: string, fields: Readonly<Record<string, string>> = {}): Translation => ({
+  name,
+  fields: new Map(Object.entries(fields)),
+})
 
-/** It changes files, and no tool of Claude Code has its form. */
-const ALSO_MATCHED: Readonly<Record<string, readonly string[]>> = { apply_patch: ['Edit', 'Write', 'MultiEdit'] }
+// Models choose the names that are looked up here: an object would also find those of its prototype.
+const TOOLS: ReadonlyMap<string, Translation> = new Map([
+  ['shell_exec', as('Bash')],
+  ['file_read', as('Read', { path: 'file_path' })],
+  ['file_write', as('Write', { path: 'file_path' })],
+])
+
+/** The tool `FileEditor`, by its parameter `command`. */
+const EDITOR: ReadonlyMap<unknown, Translation> = new Map([
+  ['view', as('Read', { path: 'file_path' })],
+  ['create', as('Write', { path: 'file_path', file_text: 'content' })],
+  ['str_replace', as('Edit', { path: 'file_path', old_str: 'old_string', new_str: 'new_string' })],
+  ['insert', as('Edit', { path: 'file_path', new_str: 'new_string' })],
+  ['undo_edit', as('Edit', { path: 'file_path' })],
+])
+
+/** They change files, and no tool of Claude Code has their form. */
+const ALSO_MATCHED: ReadonlyMap<string, readonly string[]> = new Map([['apply_patch', ['Edit', 'Write', 'MultiEdit']]])
 
 export function showCall(name: string, input: Input, workdir: string): ShownCall {
-  const translation = Object.hasOwn(TOOLS, name) ? TOOLS[name]?.(input) : undefined
-  if (!translation)
-    return { name, names: [name, ...(ALSO_MATCHED[name] ?? [])], input: absolute(input, workdir), toOwn: (own) => own }
+  const translation = name === 'FileEditor' ? EDITOR.get(input['command']) : TOOLS.get(name)
+  if (!translation) {
+    const names = [name, ...(ALSO_MATCHED.get(name) ?? [])]
+    return { name, names, input: absolute(input, workdir), toOwn: (own) => own }
+  }
   const { fields } = translation
-  const shown = renamed(input, (field) => fields[field] ?? field)
-  const back = new Map(Object.entries(fields).map(([own, theirs]) => [theirs, own]))
+  const back = new Map([...fields].map(([own, theirs]) => [theirs, own]))
   return {
     name: translation.name,
     names: [translation.name, name],
-    input: absolute(shown, workdir),
-    toOwn: (updated) => renamed(updated, (field) => back.get(field) ?? field),
+    input: absolute(renamed(input, fields), workdir),
+    toOwn: (updated) => renamed(updated, back),
   }
 }
 
-const renamed = (input: Input, nameOf: (field: string) => string): Input =>
-  Object.fromEntries(Object.entries(input).map(([field, value]) => [nameOf(field), value]))
+const renamed = (input: Input, names: ReadonlyMap<string, string>): Input =>
+  Object.fromEntries(Object.entries(input).map(([field, value]) => [names.get(field) ?? field, value]))
 
 /** Hooks of Claude Code expect absolute paths. */
 function absolute(input: Input, workdir: string): Input {

@@ -20,6 +20,8 @@ export type CommandHookDeps = {
   readonly workdir: () => string
   /** Where the server keeps the outputs of commands. */
   readonly outputDirectory: string
+  /** Without a sandbox: ends the processes of a command that left the process tree of its shell. */
+  readonly endLeft?: ((commandId: string) => Promise<void>) | undefined
 }
 
 /** Bytes of each output stream; a hook that writes more is ended. */
@@ -59,6 +61,7 @@ export async function runCommandHook(
   } finally {
     // Also ends what the hook left running.
     await shells.endFork(id)
+    await deps.endLeft?.(id)
     for (const file of Object.values(files)) await rm(file, { force: true })
   }
 }

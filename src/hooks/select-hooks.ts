@@ -41,7 +41,7 @@ export function selectHooks(
 
 /** True if `selectHooks` could return one. */
 export const hasHooksAt = (hooks: Hooks | undefined, callbacks: readonly CallbackHook[], point: HookPoint): boolean =>
-  hooks?.[point] !== undefined || callbacks.some((hook) => hook.point === point)
+  (hooks?.[point]?.length ?? 0) > 0 || callbacks.some((hook) => hook.point === point)
 
 function fits(matcher: string | undefined, names: readonly string[]): boolean {
   if (matcher === undefined || names.length === 0) return true

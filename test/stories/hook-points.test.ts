@@ -154,7 +154,7 @@ describe('Stop', () => {
     expect(typed(events, 'Result')).toMatchObject([{ stop_reason: 'completed' }])
   })
 
-  test('cannot keep a run alive for ever', async () => {
+  test('cannot keep a run alive without end', async () => {
     const id = await stage.create({ hooks: at('Stop', command('exit 2')) })
     const events = await stage.say(id, 'work')
     expect(typed(events, 'AssistantMessage')).toHaveLength(9)
@@ -273,6 +273,31 @@ describe('processes of hooks', () => {
   })
 })
 
+describe('what hooks get', () => {
+  test('has no value of a secret, also in a message', async () => {
+    const hooks = at('UserPromptSubmit', command('cat > "$CLAUDE_PROJECT_DIR/prompt.json"'))
+    const id = await stage.create({ hooks, secrets: { TOKEN: 'hunter2-hunter2-hunter2' } })
+    await stage.say(id, 'it is hunter2-hunter2-hunter2')
+    const { prompt } = JSON.parse(await readFile(join(await workdirOf(id), 'prompt.json'), 'utf8'))
+    expect(prompt).toBe('it is <secret:TOKEN>')
+  })
+
+  test('may be more than a pipe holds, and need not be read', async () => {
+    const id = await stage.create({ hooks: at('UserPromptSubmit', command('wc -c | tr -d " \\n"'), command('true')) })
+    await stage.say(id, `long ${'x'.repeat(3_000_000)}`)
+    const [message] = typed(await stage.events(id), 'UserMessage')
+    expect(Number(/hook: (\d+)$/.exec(message.context)?.[1])).toBeGreaterThan(3_000_000)
+  })
+
+  test('a context that is too long is cut', async () => {
+    const id = await stage.create({ hooks: at('SessionStart', command('head -c 100000 /dev/zero | tr "\\0" "x"')) })
+    const events = await stage.say(id, 'hello')
+    const [event] = typed(events, 'HookEvent')
+    expect(event.context.length).toBeLessThan(11_000)
+    expect(event.context).toMatch(/\[cut after 10000 characters\]$/)
+  })
+})
+
 describe('PermissionRequest', () => {
   const allow = specific('PermissionRequest', { decision: { behavior: 'allow' } })
   const deny = specific('PermissionRequest', { decision: { behavior: 'deny', message: 'too risky' } })
@@ -372,7 +397,7 @@ test('a WebSocket client sees hooks block its message and a call', async () => {
   await writeFile(join(await workdirOf(id), 'x'), '')
   const socket = new WebSocket(`${stage.server.url.replace('http', 'ws')}/conversations/${id}/ws`, {
     headers: { authorization: `Bearer ${KEY}` },
-  } as unknown as string[])
+  })
   const frames: any[] = [] // eslint-disable-line typescript/no-explicit-any
   socket.addEventListener('message', ({ data }) => frames.push(JSON.parse(String(data))))
   await new Promise((resolve) => socket.addEventListener('open', resolve))

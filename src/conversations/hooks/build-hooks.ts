@@ -4,6 +4,7 @@ import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { CallbackHook } from '../../hooks/select-hooks.ts'
 import type { SafeFetch } from '../../security/safe-fetch.ts'
+import { endMarkedCommand } from '../../shell/processes/marked-processes.ts'
 import type { ConversationSecrets } from '../config/secrets.ts'
 import type { ConversationShells } from '../exec/conversation-shells.ts'
 import type { LiveState } from '../state/live-state.ts'
@@ -27,22 +28,25 @@ export type HookParts = {
   /** The server's own directory for this conversation. */
   readonly directory: string
   readonly redact: (text: string) => string
+  readonly isolation: 'bubblewrap' | 'none'
   readonly toolCalls: () => ToolCalls
   readonly onFault: (error: unknown) => void
 }
 
 export function buildHooks({ fetch, userAgent, callbacks = [] }: HookDeps, parts: HookParts): ConversationHooks {
-  const { log, state, shells, secrets, directory, redact, toolCalls, onFault } = parts
+  const { log, state, shells, secrets, directory, redact, isolation, toolCalls, onFault } = parts
   const caller = new HookCaller({
     state,
     redact,
     callbacks,
     shells: () => shells.current(),
     outputDirectory: join(directory, 'outputs'),
+    // In a sandbox, all processes end with the shell.
+    endLeft: isolation === 'none' ? endMarkedCommand : undefined,
     fetch,
     userAgent,
     credentialsOf: (url) => secrets.hookCredentials(url),
   })
   const emit = async (drafts: Parameters<EventLog['append']>[0]) => void (await log.append(drafts))
-  return new ConversationHooks({ caller, state, toolCalls, emit, onFault })
+  return new ConversationHooks({ caller, state, toolCalls, emit, redact, onFault })
 }

@@ -18,7 +18,10 @@ import { ModelHooks } from './model-hooks.ts'
 import type { ToolHooksDeps } from './tool-hooks.ts'
 import { ToolHooks } from './tool-hooks.ts'
 
-export type ConversationHooksDeps = ToolHooksDeps & { readonly onFault: (error: unknown) => void }
+export type ConversationHooksDeps = ToolHooksDeps & {
+  readonly redact: (text: string) => string
+  readonly onFault: (error: unknown) => void
+}
 
 /** How often hooks may have one run continue. */
 const MAX_BLOCKED_STOPS = 8
@@ -109,7 +112,8 @@ export class ConversationHooks {
   }
 
   async #hear(parts: readonly UserPart[]): Promise<PromptHooks & { readonly blocked: Problem | undefined }> {
-    const { events, answer } = await this.#ask({ point: 'UserPromptSubmit', fields: { prompt: textOfParts(parts) } })
+    const prompt = this.#deps.redact(textOfParts(parts))
+    const { events, answer } = await this.#ask({ point: 'UserPromptSubmit', fields: { prompt } })
     const { block, stop, context } = answer
     const reason = block ?? stop
     return {
@@ -129,6 +133,7 @@ export class ConversationHooks {
     return {
       begin: (signal) => this.#begin(signal),
       beforeCalls: (signal) => this.tools.beforeCalls(signal),
+      areCurrent: () => this.tools.areCurrent(),
       takeEnd: () => this.tools.takeEnd(),
       approve: (asks, signal) => this.tools.approve(asks, signal),
       beforeModel: (model, request, signal) => this.#model.beforeModel(model, request, signal),

@@ -4,6 +4,7 @@
  */
 import type { PermissionMode } from '../../contract/permission.ts'
 import type { HookPoint } from '../../contract/hooks/hook-point.ts'
+import { HOOK_POINTS } from '../../contract/hooks/hook-point.ts'
 import type { HookAnswer } from '../../hooks/hook-answer.ts'
 import type { HookedIn } from '../../hooks/hook-event.ts'
 import { toHookEvent } from '../../hooks/hook-event.ts'
@@ -65,7 +66,8 @@ export class HookCaller {
 
   hasAny(): boolean {
     const { state, callbacks } = this.#deps
-    return state.current.settings.hooks !== undefined || callbacks.length > 0
+    const { hooks } = state.current.settings
+    return callbacks.length > 0 || (hooks !== undefined && HOOK_POINTS.some((point) => this.has(point)))
   }
 
   /** Resolves in the order of the configuration; to nothing if no hook fits. Throws only the reason of a signal. */
@@ -90,7 +92,7 @@ export class HookCaller {
     try {
       const both = signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal
       const runs = await runHooks(deps, hooks, payload, both)
-      return runs.map((run) => ({ ...run, answer: this.#redacted(run.answer) }))
+      return runs.map((run) => ({ ...run, answer: bounded(this.#redacted(run.answer)) }))
     } finally {
       this.#running--
     }
@@ -107,10 +109,24 @@ export class HookCaller {
   }
 
   #redacted(answer: HookAnswer): HookAnswer {
+    // Providers refuse lone surrogates.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
-    return mapStrings(answer, this.#deps.redact) as HookAnswer
+    return mapStrings(answer, (text) => this.#deps.redact(text.toWellFormed())) as HookAnswer
   }
 }
+
+/** Characters of each text for the model and the user, as in Claude Code. */
+const MAX_TEXT_CHARS = 10_000
+
+function bounded(answer: HookAnswer): HookAnswer {
+  const texts = (['block', 'reason', 'stop', 'context', 'message'] as const).flatMap((name) => {
+    const text = answer[name]
+    return text !== undefined && text.length > MAX_TEXT_CHARS ? [[name, cut(text)] as const] : []
+  })
+  return texts.length > 0 ? { ...answer, ...Object.fromEntries(texts) } : answer
+}
+
+const cut = (text: string) => `${text.slice(0, MAX_TEXT_CHARS).toWellFormed()} [cut after ${MAX_TEXT_CHARS} characters]`
 
 /** The strictest wins: the first reason of each kind counts. */
 export function mergeAnswers(runs: readonly HookRun[]): HookAnswer {

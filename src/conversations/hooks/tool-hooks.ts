@@ -3,6 +3,7 @@ import type { CallHooks, HookedResult, ResultDraft, ToolCall, ToolCalls } from '
 import type { HookDecision } from '../../agent/loop-hooks.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { HookPoint } from '../../contract/hooks/hook-point.ts'
+import type { Hooks } from '../../contract/hooks/hooks.ts'
 import type { AskedToolUse } from '../../contract/permission.ts'
 import type { ShownCall } from '../../hooks/claude-tools.ts'
 import { showCall } from '../../hooks/claude-tools.ts'
@@ -24,6 +25,8 @@ type CallFacts = Pick<ToolCall, 'toolUseId' | 'name' | 'input'>
 export class ToolHooks implements CallHooks {
   readonly #deps: ToolHooksDeps
   #isEnding = false
+  /** The hooks of the last `beforeCalls`. */
+  #asked: Hooks | undefined
 
   constructor(deps: ToolHooksDeps) {
     this.#deps = deps
@@ -35,12 +38,19 @@ export class ToolHooks implements CallHooks {
    */
   async beforeCalls(signal: AbortSignal): Promise<boolean> {
     const { caller, state, emit, toolCalls } = this.#deps
+    this.#asked = state.current.settings.hooks
     const calls = caller.has('PreToolUse') ? state.current.openCalls : []
     const isNew = ({ toolUseId, hook }: ToolCall) => !hook && !toolCalls().hasBegun(toolUseId)
     const called = await Promise.all(calls.filter(isNew).map((call) => this.#callAbout('PreToolUse', call, {}, signal)))
+    // What former hooks said about the calls does not count any more.
+    if (!this.areCurrent()) return await this.beforeCalls(signal)
     const events = called.flatMap(({ events: some }) => some)
     if (events.length > 0) await emit(events)
     return called.some(({ runs }) => runs.some(({ answer }) => answer.stop !== undefined))
+  }
+
+  areCurrent(): boolean {
+    return this.#asked === this.#deps.state.current.settings.hooks
   }
 
   /** Decides what the `PermissionRequest` hooks answer; the strictest answer wins. */
