@@ -1,18 +1,13 @@
 /** Builds an open conversation from its log, creating the parts in the order of their dependencies. */
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
-import { adviceFor } from '../agent/repeats.ts'
-import type { ToolCalls } from '../agent/tool-calls.ts'
-import { createToolCalls } from '../agent/tool-calls.ts'
 import { describeEvent } from '../contract/events/describe-event.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
-import { limitsIn } from '../contract/limits/tool-config.ts'
 import { EventLog } from '../events/event-log.ts'
 import type { StoredLog } from '../events/event-store.ts'
 import type { ConversationLimits } from '../limits/conversation-limits.ts'
 import type { Llm } from '../llm/llm.ts'
 import type { Dialects } from '../llm/provider.ts'
 import { refusalOfCommand } from '../policy/client-commands.ts'
-import { deniedFiles } from '../policy/denied-files.ts'
 import type { GateOptions } from '../policy/permissions.ts'
 import { PermissionGate } from '../policy/permissions.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
@@ -22,6 +17,7 @@ import { withRedaction } from '../telemetry/logger.ts'
 import { ConversationActor } from './actor.ts'
 import { Approvals } from './approvals/approvals.ts'
 import { NetworkApprovals } from './approvals/network-approvals.ts'
+import { buildToolCalls } from './build-tool-calls.ts'
 import { ClientEvents } from './client-events.ts'
 import { ClientSecrets } from './config/client-secrets.ts'
 import { originOf } from './config/llm-origin.ts'
@@ -41,7 +37,6 @@ import { ConversationNetwork } from './network.ts'
 import { ConversationProject } from './project/conversation-project.ts'
 import { PostedCommands } from './project/posted-commands.ts'
 import { MetricsRecorder } from './runs/metrics-recorder.ts'
-import { createAskUser } from './questions/ask-user.ts'
 import { Questions } from './questions/questions.ts'
 import { LiveState } from './state/live-state.ts'
 import { ConversationRules } from './permission-rules.ts'
@@ -86,7 +81,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     toolCalls: () => toolCalls,
     onFault: (error) => logger.error({ err: error, conversation_id: id }, 'a hook could not be called'),
   })
-  const toolCalls = buildToolCalls(deps, base, redactor, { ...execution, project, hooks })
+  const toolCalls = buildToolCalls(deps, { ...base, ...execution, redactor, project, hooks: hooks.tools })
   const recorder = new MetricsRecorder(deps.metrics, state.current)
   const actor = new ConversationActor({
     log,
@@ -235,47 +230,6 @@ function buildProject(
   const { userSettings } = workspace
   const forbidden = () => workspace.fileRules({ stateDirectory, workdir }).forbidden
   return new ConversationProject({ state, gate, shells, workdir, userSettings, forbidden })
-}
-
-function buildToolCalls(
-  deps: ConversationDeps,
-  { id, own, directory, logger, log, state, limits, workdir }: Base,
-  redactor: Redactor,
-  { shells, network, project, hooks }: Pick<BuiltExecution, 'shells' | 'network'> & {
-    readonly project: ConversationProject
-    readonly hooks: ConversationHooks
-  },
-): ToolCalls {
-  const ask = createAskUser({ log, runId: () => state.current.run?.id, redact: redactor.redact })
-  return createToolCalls({
-    tools: deps.exec.createTools(state.current.settings.tools, {
-      shells: {
-        get: (sessionId) => shells.forAgent(sessionId),
-        cwdOf: (sessionId) => shells.current().cwdOf(sessionId),
-        fork: (sessionId, forkId) => shells.current().fork(sessionId, forkId),
-        endFork: (forkId) => shells.current().endFork(forkId),
-      },
-      project,
-      webRefusal: (url, signal) => network.refusal(url, signal),
-      deniedFiles: () =>
-        deniedFiles(rulesOf(state.current).rules, { workdir: workdir(), homes: deps.workspace.homesOf(directory) }),
-      stateDirectory: directory,
-      workdir,
-      quota: limits.quota,
-      lastOutput: (name) => state.current.lastOutputs[name],
-      limitsOf: (name) => limitsIn(state.current.settings.tool_config, name),
-      sealer: own.sealer,
-      redact: redactor.redactInSlices,
-    }),
-    context: () => ({ conversationId: id, workdir: workdir(), ask }),
-    redactor,
-    emit: async (drafts) => void (await log.append(drafts)),
-    adviceFor: (result) => adviceFor(state.current.repeats, result, state.current.openCalls),
-    onOutput: (tool_use_id, stream, text, offset) =>
-      log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
-    hooks: hooks.tools,
-    onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
-  })
 }
 
 /** Creates the model client with the credentials valid at that time; its answers are redacted and timed. */

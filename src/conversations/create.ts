@@ -66,7 +66,13 @@ export async function createConversation(deps: ConversationDeps, options: Create
       redactor.redact,
     )
     const { tools, warnings: ofTools } = offeredTools(asked, request, project?.settings)
-    const warnings = [...llm.warnings, ...toolWarning(llm.config, tools), ...ofTools, ...ruleWarning(request), ...hookWarnings(request.hooks)]
+    const warnings = [
+      ...llm.warnings,
+      ...toolWarning(llm.config, tools),
+      ...ofTools,
+      ...ruleWarning(request),
+      ...hookWarnings(request.hooks),
+    ]
     const settings = newSettings({
       request,
       idempotency: idempotency && { ...keptOf(idempotency), ...(warnings.length > 0 && { warnings }) },

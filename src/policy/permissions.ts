@@ -66,13 +66,7 @@ export class PermissionGate {
     return { asks, denials }
   }
 
-  verdictOn(
-    tool: string,
-    access: ToolAccess,
-    rules: GateRules,
-    isApproved: boolean,
-    hook?: HookVerdict,
-  ): GateDecision {
+  verdictOn(tool: string, access: ToolAccess, rules: GateRules, isApproved: boolean, hook?: HookVerdict): GateDecision {
     const { workdir, homes } = this.#options
     const places = new Places({ workdir: workdir(), homes, realPath, isDirectory, holdsLinks })
     return decide({ tool, deed: this.#read(access), places }, rules, { approved: isApproved, hook })

@@ -230,15 +230,6 @@ describe('the session', () => {
       },
     ])
   })
-
-  test('ends with SessionEnd when the server closes it', async () => {
-    const hooks = at('SessionEnd', command('cat > "$CLAUDE_PROJECT_DIR/end.json"'))
-    const id = await stage.create({ hooks })
-    await stage.say(id, 'hello')
-    await stage.server.restart()
-    const ended = JSON.parse(await readFile(join(await workdirOf(id), 'end.json'), 'utf8'))
-    expect(ended).toMatchObject({ hook_event_name: 'SessionEnd', reason: 'other' })
-  })
 })
 
 describe('processes of hooks', () => {

@@ -27,7 +27,7 @@ export type ConversationHooksDeps = ToolHooksDeps & {
 const MAX_BLOCKED_STOPS = 8
 
 /** The end of a conversation waits for its hooks this long, in milliseconds. */
-const END_MS = 1500
+const END_MS = 2000
 
 export class ConversationHooks {
   readonly tools: ToolHooks
@@ -55,6 +55,11 @@ export class ConversationHooks {
   /** Undefined if there are none. */
   forLoop(): LoopHooks | undefined {
     return this.#caller.hasAny() ? this.#loop : undefined
+  }
+
+  /** True if hooks can decide about calls that need a permission. */
+  areApprovers(): boolean {
+    return this.#caller.has('PermissionRequest')
   }
 
   readsPrompts(): boolean {

@@ -55,8 +55,7 @@ export class ToolHooks implements CallHooks {
 
   /** Decides what the `PermissionRequest` hooks answer; the strictest answer wins. */
   async approve(asks: readonly AskedToolUse[], signal: AbortSignal): Promise<readonly HookDecision[] | 'end'> {
-    const { caller, state, emit } = this.#deps
-    if (!caller.has('PermissionRequest')) return []
+    const { state, emit } = this.#deps
     const called = await Promise.all(
       asks.map(async ({ tool_use_id: toolUseId, name, input }) => {
         const call = { toolUseId, name, input }

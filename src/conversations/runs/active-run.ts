@@ -11,6 +11,7 @@ import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { readPages } from '../../events/read-pages.ts'
 import type { Llm } from '../../llm/llm.ts'
+import type { GateRules } from '../../policy/gated-call.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { LiveState } from '../state/live-state.ts'
@@ -179,10 +180,10 @@ export class ActiveRun {
       },
       hooks: () => hooks.forLoop(),
       openCalls: () => state.current.openCalls,
-      prepareGate: () => gate.prepare(rulesOf(state.current)),
+      prepareGate: () => gate.prepare(this.#rules()),
       gate: () => {
         const notBegun = gatedCalls(state.current).filter((call) => !toolCalls.hasBegun(call.toolUseId))
-        return gate.decide(notBegun, rulesOf(state.current))
+        return gate.decide(notBegun, this.#rules())
       },
       steps: () => state.current.run?.steps ?? 0,
       repeats: () => countRepeats(state.current.repeats),
@@ -192,6 +193,12 @@ export class ActiveRun {
       }),
       onRequest: () => (this.#requestedAt = state.current.lastSeq),
     }
+  }
+
+  #rules(): GateRules {
+    const { state, hooks } = this.#deps
+    const rules = rulesOf(state.current)
+    return hooks.areApprovers() ? { ...rules, hasApprover: true } : rules
   }
 
   /** Throws the signal's reason when it is aborted. */

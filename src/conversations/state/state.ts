@@ -197,7 +197,6 @@ export function gatedCalls({ openCalls, request }: State): GatedCall[] {
 export const rulesOf = ({ settings, granted }: Pick<State, 'settings' | 'granted'>): GateRules => ({
   mode: settings.permission_mode ?? 'bypass',
   confirmation: settings.confirmation_mode ?? false,
-  ...(settings.hooks?.PermissionRequest?.length && { hasApprover: true }),
   rules: joinedRules(settings.permission_rules, settings.project_settings?.permission_rules, granted),
 })
 

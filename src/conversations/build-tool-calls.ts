@@ -1,0 +1,69 @@
+/** Builds the tools of a conversation and the calls of its agent. */
+import { adviceFor } from '../agent/repeats.ts'
+import type { CallHooks, ToolCalls } from '../agent/tool-calls.ts'
+import { createToolCalls } from '../agent/tool-calls.ts'
+import { limitsIn } from '../contract/limits/tool-config.ts'
+import type { EventLog } from '../events/event-log.ts'
+import type { ConversationLimits } from '../limits/conversation-limits.ts'
+import { deniedFiles } from '../policy/denied-files.ts'
+import type { Redactor } from '../security/redaction/redactor.ts'
+import type { ConversationStorage } from '../storage/storage.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { ConversationDeps } from './dependencies.ts'
+import type { ConversationShells } from './exec/conversation-shells.ts'
+import type { ConversationNetwork } from './network.ts'
+import type { ConversationProject } from './project/conversation-project.ts'
+import { createAskUser } from './questions/ask-user.ts'
+import type { LiveState } from './state/live-state.ts'
+import { rulesOf } from './state/state.ts'
+
+export type ToolParts = {
+  readonly id: string
+  readonly own: ConversationStorage
+  readonly directory: string
+  readonly logger: Logger
+  readonly log: EventLog
+  readonly state: LiveState
+  readonly limits: ConversationLimits
+  readonly workdir: () => string
+  readonly redactor: Redactor
+  readonly shells: ConversationShells
+  readonly network: ConversationNetwork
+  readonly project: ConversationProject
+  readonly hooks: CallHooks
+}
+
+export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCalls {
+  const { id, own, directory, logger, log, state, limits, workdir, redactor } = parts
+  const { shells, network, project, hooks } = parts
+  const ask = createAskUser({ log, runId: () => state.current.run?.id, redact: redactor.redact })
+  return createToolCalls({
+    tools: deps.exec.createTools(state.current.settings.tools, {
+      shells: {
+        get: (sessionId) => shells.forAgent(sessionId),
+        cwdOf: (sessionId) => shells.current().cwdOf(sessionId),
+        fork: (sessionId, forkId) => shells.current().fork(sessionId, forkId),
+        endFork: (forkId) => shells.current().endFork(forkId),
+      },
+      project,
+      webRefusal: (url, signal) => network.refusal(url, signal),
+      deniedFiles: () =>
+        deniedFiles(rulesOf(state.current).rules, { workdir: workdir(), homes: deps.workspace.homesOf(directory) }),
+      stateDirectory: directory,
+      workdir,
+      quota: limits.quota,
+      lastOutput: (name) => state.current.lastOutputs[name],
+      limitsOf: (name) => limitsIn(state.current.settings.tool_config, name),
+      sealer: own.sealer,
+      redact: redactor.redactInSlices,
+    }),
+    context: () => ({ conversationId: id, workdir: workdir(), ask }),
+    redactor,
+    emit: async (drafts) => void (await log.append(drafts)),
+    adviceFor: (result) => adviceFor(state.current.repeats, result, state.current.openCalls),
+    onOutput: (tool_use_id, stream, text, offset) =>
+      log.publish({ type: 'ToolOutputDelta', tool_use_id, stream, offset, text }),
+    hooks,
+    onCrash: (error, call) => logger.error({ err: error, conversation_id: id, tool: call.name }, 'a tool threw'),
+  })
+}
