@@ -48,7 +48,10 @@ const AskUserQuestionInput = z.object({
     .array(z.preprocess(withMultiSelect, AskedBlock))
     .min(1)
     .max(MAX_QUESTIONS)
-    .refine((asked) => areUnique(asked.map(({ question }) => question)), { error: 'two questions have the same text' }),
+    .refine((asked) => areUnique(asked.map(({ question }) => question)), { error: 'two questions have the same text' })
+    .refine((asked) => !asked.some(({ question }, index) => isIndexOfAnother(question, index, asked.length)), {
+      error: 'a question is the number of another one',
+    }),
 })
 type AskUserQuestionInput = z.infer<typeof AskUserQuestionInput>
 
@@ -87,3 +90,7 @@ function withMultiSelect(given: unknown): unknown {
 }
 
 const areUnique = (texts: readonly string[]) => new Set(texts).size === texts.length
+
+/** An answer can name a question by its text or by its index: it would belong to two questions. */
+const isIndexOfAnother = (text: string, own: number, count: number) =>
+  /^\d+$/.test(text) && Number(text) !== own && Number(text) < count

@@ -57,6 +57,7 @@ test.each<[string, unknown[], RegExp]>([
   ['a label with a NUL', [question({ options: [option('A\0'), option('B')] })], /control characters/],
   ['a question that is a prototype', [question({ question: '__proto__' })], /is not a question/],
   ['the same question twice', [question(), question()], /two questions have the same text/],
+  ['the index of another question', [question({ question: '1' }), question()], /number of another one/],
   ['no options', [question({ options: [] })], /options/],
   ['one option', [question({ options: [option('A')] })], /options/],
   ['five options', [question({ options: ['A', 'B', 'C', 'D', 'E'].map((label) => option(label)) })], /options/],
