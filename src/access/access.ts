@@ -52,6 +52,11 @@ export class Access {
     })
   }
 
+  /** Call it before a response that a request has waited for. Throws `unauthorized` if the key has ended meanwhile. */
+  requireValid(): void {
+    if (this.ended.aborted) throw keyEnded()
+  }
+
   sees({ id, userId }: Owned): boolean {
     const { conversations, userId: own } = this.limits
     return (conversations === undefined || conversations.has(id)) && (own === undefined || userId === own)
@@ -63,3 +68,6 @@ export class Access {
     return new Access(this.key, scopes, { ...this.limits, conversations }, this.ended)
   }
 }
+
+export const keyEnded = (): Problem =>
+  new Problem('unauthorized', 'The key was revoked or has expired. Send another one.')

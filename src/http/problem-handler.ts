@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { keyEnded } from '../access/access.ts'
 import { LATER_FIELDS } from '../contract/conversation.ts'
 import { describeIssue, Problem } from '../contract/problem.ts'
 import type { ProblemCode } from '../contract/problem.ts'
@@ -21,7 +22,9 @@ export function handleError(
   reply: FastifyReply,
   redact: (text: string) => string = (text) => text,
 ): FastifyReply {
-  const problem = tellProblem(error, request, redact)
+  const told = tellProblem(error, request, redact)
+  // What its request was doing was cut off, or must not be told any more.
+  const problem = request.access?.ended.aborted && told.status < 500 ? keyEnded() : told
   if (problem.status === 503 && wantsEventStream(request)) return dropConnection(reply)
   if (problem.code === 'unauthorized') void reply.header('www-authenticate', 'Bearer realm="agent-server"')
   if (problem.code === 'method_not_allowed') void reply.header('allow', [problem.details?.['allow']].flat().join(', '))
@@ -90,7 +93,10 @@ const BAD_URL: Told = ['invalid_request', 'The URL cannot be decoded. Check its 
 
 /** Our messages for the framework's errors: its own may quote a part of the request. */
 const FASTIFY_CODES: Readonly<Record<string, Told>> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'Send the body as application/json.'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: [
+    'unsupported_media_type',
+    'Send the body as JSON, with the header Content-Type: application/json.',
+  ],
   FST_ERR_CTP_BODY_TOO_LARGE: ['body_too_large', 'The body is larger than OPENHANDS_MAX_BODY_BYTES allows.'],
   FST_ERR_CTP_EMPTY_JSON_BODY: NOT_JSON,
   FST_ERR_CTP_INVALID_JSON_BODY: NOT_JSON,

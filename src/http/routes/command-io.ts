@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { CommandInput, CommandOutput, ReadOutput } from '../../contract/command.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
+import { accessOf } from '../guards/authorize.ts'
 import { closeSignal } from '../close-signal.ts'
 import { describeRoute } from '../describe-route.ts'
 import { ByCommand, COMMAND } from './commands.ts'
@@ -26,7 +27,9 @@ export const commandIoRoutes: FastifyPluginAsyncZod<{ manager: ConversationManag
     },
     async (request, reply) => {
       const { commands } = (await manager.open(request.params.id)).exec
-      return await commands.output(request.params.command_id, request.query, closeSignal(reply))
+      const output = await commands.output(request.params.command_id, request.query, closeSignal(reply))
+      accessOf(request).requireValid()
+      return output
     },
   )
 

@@ -11,6 +11,7 @@ import {
 } from '../../contract/command.ts'
 import { ConversationId } from '../../contract/conversation.ts'
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
+import { accessOf } from '../guards/authorize.ts'
 import { closeSignal } from '../close-signal.ts'
 import { describeRoute } from '../describe-route.ts'
 import { idempotencyOf, KeyHeader } from '../idempotency-key.ts'
@@ -54,7 +55,9 @@ export const commandRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
         return reply.code(202).header('location', location).send(started)
       }
       const signal = kill_on_disconnect ? closeSignal(reply) : undefined
-      return reply.code(200).send(await commands.run(request.body, { idempotency, signal }))
+      const outcome = await commands.run(request.body, { idempotency, signal })
+      accessOf(request).requireValid()
+      return reply.code(200).send(outcome)
     },
   )
 

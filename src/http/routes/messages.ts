@@ -12,6 +12,7 @@ import {
 import type { ConversationManager } from '../../conversations/registry/manager.ts'
 import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
+import { accessOf } from '../guards/authorize.ts'
 import { closeSignal } from '../close-signal.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
 
@@ -62,7 +63,9 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       const { wait, timeout, ...limits } = request.body ?? RunRequest.parse({})
       const run_id = await conversation.run(limits)
       if (!wait) return reply.code(202).send({ run_id })
-      return reply.code(200).send(await conversation.waitForRun(run_id, timeout, closeSignal(reply)))
+      const outcome = await conversation.waitForRun(run_id, timeout, closeSignal(reply))
+      accessOf(request).requireValid()
+      return reply.code(200).send(outcome)
     },
   )
 

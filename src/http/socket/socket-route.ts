@@ -2,7 +2,7 @@
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { WebSocket } from 'ws'
 import type { z } from 'zod'
-import { Problem } from '../../contract/problem.ts'
+import { keyEnded } from '../../access/access.ts'
 import { accessOf } from '../guards/authorize.ts'
 import { tellProblem } from '../problem-handler.ts'
 import { logSocket } from '../request-log.ts'
@@ -87,8 +87,6 @@ function askedBy<Params extends z.ZodType, Query extends z.ZodType>(
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the schemas of the route have made of them
   return { params: request.params as z.infer<Params>, query: request.query as z.infer<Query>, request }
 }
-
-const keyEnded = () => new Problem('unauthorized', 'The key was revoked or has expired. Connect with another one.')
 
 function logEnd(ws: WebSocket, request: FastifyRequest): void {
   const began = performance.now()

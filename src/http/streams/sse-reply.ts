@@ -18,8 +18,6 @@ export type StreamOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 
   readonly cursorAt?: (position: number) => string
   /** For a reader that must not learn about events it does not receive: only events move its cursor. */
   readonly hidesProgress?: boolean
-  /** Aborted when the reader's key is revoked or expires: the stream ends without a last frame. */
-  readonly ended: AbortSignal
   /** Called at the start; the returned function is called with the outcome. */
   readonly onOpen: () => (end: { readonly lagged: boolean }) => void
 }
@@ -51,10 +49,13 @@ export async function requireEventStream(request: FastifyRequest): Promise<void>
   )
 }
 
-/** Resolves when the stream has ended on either side. Throws a `Problem` only before the first byte. */
+/**
+ * Resolves when the stream has ended on either side; without a last frame if the key is revoked or expires. Throws a
+ * `Problem` only before the first byte.
+ */
 export async function streamEvents(reply: FastifyReply, source: FeedSource, options: StreamOptions): Promise<void> {
-  const { bufferBytes, cursorAt = String, onOpen, ended, hidesProgress = false, ...following } = options
-  const signal = closeSignal(reply, ended)
+  const { bufferBytes, cursorAt = String, onOpen, hidesProgress = false, ...following } = options
+  const signal = closeSignal(reply)
   const feed = follow(source, { ...following, signal, limits: feedLimits(bufferBytes) })
 
   // Subscribe before the client sees the first byte, so that it receives the events of its next requests.

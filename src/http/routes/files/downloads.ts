@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { GetFile, ListFiles } from '../../../contract/files.ts'
 import type { ConversationManager } from '../../../conversations/registry/manager.ts'
-import { closeSignal } from '../../close-signal.ts'
+import { closeSignal, cuttingSignal } from '../../close-signal.ts'
 import { describeRoute } from '../../describe-route.ts'
 import { pathOf } from '../../files/file-path.ts'
 import { sendArchive, sendFile } from '../../files/file-reply.ts'
@@ -57,7 +57,7 @@ export const downloadRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
       const { files } = await manager.open(request.params.id)
       const path = pathOf(request)
       const name = path.names.at(-1) ?? 'workdir'
-      const signal = closeSignal(reply)
+      const signal = cuttingSignal(reply)
       if (request.query.format) return sendArchive(reply, await files.views.archive(path, signal), name)
       return await sendFile(request, reply, await files.views.open(path, signal), name)
     },

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { UploadFiles, UploadedFiles, WrittenFile } from '../../../contract/files.ts'
 import type { ConversationManager } from '../../../conversations/registry/manager.ts'
 import { parseJailPath } from '../../../files/jail-path.ts'
-import { closeSignal } from '../../close-signal.ts'
+import { cuttingSignal } from '../../close-signal.ts'
 import { describeRoute } from '../../describe-route.ts'
 import { pathOf } from '../../files/file-path.ts'
 import { KeyHeader, keyOf } from '../../idempotency-key.ts'
@@ -61,7 +61,7 @@ export const fileBodyRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
     },
     async (request, reply) => {
       const { files } = await manager.open(request.params.id)
-      const incoming = { content: filesOf(request, maxBytes), maxBytes, signal: closeSignal(reply) }
+      const incoming = { content: filesOf(request, maxBytes), maxBytes, signal: cuttingSignal(reply) }
       const items = await files.changes.upload(parseJailPath(request.query.path), incoming, keyOf(request))
       return reply.code(201).send({ items })
     },
@@ -90,7 +90,7 @@ export const fileBodyRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
     },
     async (request, reply) => {
       const { files } = await manager.open(request.params.id)
-      const incoming = { content: contentOf(request, maxBytes), maxBytes, signal: closeSignal(reply) }
+      const incoming = { content: contentOf(request, maxBytes), maxBytes, signal: cuttingSignal(reply) }
       const { file, created, etag } = await files.changes.write(
         pathOf(request),
         incoming,

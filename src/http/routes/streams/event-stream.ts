@@ -6,7 +6,6 @@ import { StreamEvent } from '../../../contract/events/stream-frames.ts'
 import type { ConversationManager } from '../../../conversations/registry/manager.ts'
 import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
-import { accessOf } from '../../guards/authorize.ts'
 import { describeRoute } from '../../describe-route.ts'
 import { requireEventStream, seqAfter, streamEvents } from '../../streams/sse-reply.ts'
 import type { StreamSlots } from '../../streams/stream-slots.ts'
@@ -65,7 +64,6 @@ export const eventStreamRoutes: FastifyPluginAsyncZod<EventStreamDeps> = async (
           ...withoutUndefined({ afterSeq, types }),
           deltas,
           bufferBytes: deps.streamBufferBytes,
-          ended: accessOf(request).ended,
           onOpen: () => deps.metrics.streamOpened('sse'),
         })
       } finally {

@@ -98,7 +98,6 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseRouteDeps> = async (a
       const afterSeq = positionIn(reader, request.headers['last-event-id'] ?? request.query.cursor)
       await streamEvents(reply, reader, {
         ...wantedOf(request.query, deps, accessOf(request)),
-        ended: accessOf(request).ended,
         ...withoutUndefined({ afterSeq }),
         bufferBytes,
         onOpen: () => metrics.streamOpened('sse'),
