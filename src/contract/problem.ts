@@ -151,7 +151,8 @@ export function describeIssue(given: Issue, root: readonly string[], fields: rea
   const issue = innermost(given)
   const free = issue.path.findIndex((name) => FIELDS_OF_FREE_NAMES.has(name))
   const path = free < 0 ? issue.path : issue.path.slice(0, free + 1)
-  const message = issue.code === 'unrecognized_keys' ? unknownFields(issue, namesAt(path, fields)) : unionText(issue)
+  const message =
+    issue.code === 'unrecognized_keys' ? unknownFields(issue, namesAt(path, fields)) : plain(unionText(issue))
   return { path: [...root, ...path].map(String).join('.'), message }
 }
 
@@ -179,4 +180,11 @@ function unionText({ errors = [], message }: Issue): string {
   if (message !== 'Invalid input') return message
   const reasons = new Set(errors.flatMap(([first]) => (first ? [unionText(first)] : [])))
   return [...reasons].join(', or ') || message
+}
+
+/** In the words of a client's programmer, who knows neither `undefined` nor `NaN` of this server's language. */
+function plain(message: string): string {
+  return message
+    .replace(/^Invalid input: expected ([\w ]+), received undefined$/, 'is required; expected $1')
+    .replace(/^Invalid input: expected number, received NaN$/, 'is not a number')
 }

@@ -16,7 +16,6 @@ import Fastify, { LogController } from 'fastify'
 import { validatorCompiler } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
 import { Problem } from '../contract/problem.ts'
-import { refuseComplexJson } from '../lib/json/untrusted-json.ts'
 import type { HashBody } from '../security/body-hash.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -30,11 +29,13 @@ import type { RouteDeps } from './register-routes.ts'
 import { registerRoutes } from './register-routes.ts'
 import { waitForStart, wantsEventStream } from './streams/lasting-streams.ts'
 import { createRouteTable } from './route-table.ts'
+import { acceptJsonOnly } from './json-bodies.ts'
 import { keepConversationsOpen } from './keep-conversation-open.ts'
 import { handleError } from './problem-handler.ts'
 import { refuseBadHead, watchExpectations } from './guards/request-head.ts'
 import { logRequest, requestIdOf } from './request-log.ts'
 import { SECURITY_HEADERS } from './guards/security-headers.ts'
+import { refuseUnknown } from './unknown-route.ts'
 import type { BodyTimes } from './guards/slow-bodies.ts'
 import { BODY_TIMES, hasBody, watchBodies } from './guards/slow-bodies.ts'
 import type { CheckKey } from './socket/first-frame-key.ts'
@@ -104,11 +105,6 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   const expectations = watchExpectations(app)
 
   const routes = createRouteTable()
-  const refuseUnknown = (url: string): never => {
-    const allow = routes.methodsOf(url)
-    if (!allow.length) throw new Problem('not_found', 'This route does not exist. /openapi.json lists all routes.')
-    throw new Problem('method_not_allowed', `This route answers ${allow.join(', ')}.`, { details: { allow } })
-  }
   app.addHook('onRoute', routes.add)
   addAccess(app)
   app.decorateRequest('keyFingerprint', undefined)
@@ -124,7 +120,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   // Requests that reach this hook will be executed.
   app.addHook('onRequest', async (request, reply) => {
     // Refuse before a body arrives that no handler reads.
-    if (request.is404) refuseUnknown(request.url)
+    if (request.is404) refuseUnknown(request.url, routes)
     const { config } = request.routeOptions
     if (deps.isStarting() && !config.public && !config.early) {
       if (!wantsEventStream(request) || app.upgrades.has(request)) throw starting()
@@ -137,7 +133,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     if (takesLongBody(request)) bodies.allowSlow(request.raw)
   })
   keepConversationsOpen(app, deps.manager)
-  app.setNotFoundHandler(async ({ url }) => refuseUnknown(url))
+  app.setNotFoundHandler(async ({ url }) => refuseUnknown(url, routes))
 
   const admit: CheckKey = async (request, authorization) => {
     await checkKey(request, authorization)
@@ -227,24 +223,4 @@ function refuseBadUpgrades(app: FastifyInstance, corsOrigins: readonly string[])
 const compileValidator: FastifySchemaCompiler<z.ZodType> = (route) => {
   const validate = validatorCompiler(route)
   return route.httpPart === 'body' ? (data) => validate(data ?? undefined) : validate
-}
-
-/** Any other type gets 415. An empty body counts as absent: clients send the header by default. */
-function acceptJsonOnly(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error')
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    const text = String(body)
-    if (text.length === 0) return done(null, undefined)
-    try {
-      refuseComplexJson(text)
-    } catch (error) {
-      return done(
-        new Problem('invalid_request', `The body ${error instanceof Error ? error.message : 'is too complex'}.`, {
-          cause: error,
-        }),
-      )
-    }
-    void parse(request, text, done)
-  })
 }

@@ -1,11 +1,14 @@
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { INFO, KEY, MAX_BODY_BYTES, expectProblem, setHttp } from './fixtures.ts'
 
 /** What somebody put into the wrong place; no answer may repeat it. */
 const SECRET = 'hunter2-in-the-wrong-place'
+
+const shared = await setHttp()
+afterAll(() => shared[Symbol.asyncDispose]())
 
 describe('a route', () => {
   test.each(['/nothing', '/conversations/x/y/z', '/conversation', '//', '/Conversations'])(
@@ -15,6 +18,17 @@ describe('a route', () => {
       expectProblem(await http.call('GET', url), 404, 'not_found')
     },
   )
+
+  test.each([
+    ['/api/conversations', /Leave out \/api:/],
+    ['/v1/info', /Leave out \/v1:/],
+    [`/api/v1/conversations/${uuid7()}/events?limit=1`, /Leave out \/api\/v1:/],
+    ['/api/nothing', /openapi\.json/],
+  ])('with the prefix of other APIs is 404, and says that there is none: %s', async (url, message) => {
+    const answer = await shared.call('GET', url)
+    expectProblem(answer, 404, 'not_found')
+    expect(answer.body.message).toMatch(message)
+  })
 
   test.each([
     ['PATCH', '/conversations', 'GET, HEAD, POST'],
@@ -163,6 +177,18 @@ describe('a body', () => {
     await using http = await setHttp()
     const answer = await http.call('POST', '/conversations', body)
     expectProblem(answer, 400, 'invalid_request')
+    expect(answer.text).not.toContain('hunter2')
+  })
+
+  test.each([
+    ['{"title": "hunter2",}', /not valid JSON at line 1 column 21\. .*no comma after the last element/],
+    ['{"title": hunter2}', /not valid JSON\. .*double quotes/],
+    ['{"__proto__": {}}', /field __proto__/],
+    ['{"title": 1}', /^body\.title: Invalid input: expected string, received number$/],
+    ['', /^body: is required; expected object$/],
+  ])('that is wrong is told with the reason: %j', async (body, message) => {
+    const answer = await shared.call('POST', '/conversations', body)
+    expect(answer.body.message).toMatch(message)
     expect(answer.text).not.toContain('hunter2')
   })
 

@@ -22,9 +22,7 @@ export function createAuthenticator(keys: readonly string[], apiKeys?: Pick<ApiK
 
   return (header) => {
     const token = tokenIn(header)
-    if (token === undefined) {
-      throw new Problem('unauthorized', 'Send the master key: Authorization: Bearer <OPENHANDS_MASTER_KEY>.')
-    }
+    if (token === undefined) throw !header ? noKey() : notBearer()
     const given = digest(token)
     // Compare with all keys, even after a match: the time reveals nothing about which key it was.
     const matches = known.filter((key) => timingSafeEqual(key.digest, given))
@@ -37,6 +35,15 @@ export function createAuthenticator(keys: readonly string[], apiKeys?: Pick<ApiK
     )
   }
 }
+
+const noKey = () =>
+  new Problem('unauthorized', 'Send the master key or an API key in the header Authorization: Bearer KEY.')
+
+const notBearer = () =>
+  new Problem(
+    'unauthorized',
+    'The Authorization header is not of the form Bearer KEY. Send the word Bearer and one key.',
+  )
 
 /** Returns the fingerprint of a refused key; undefined if the request had none. */
 export function fingerprintIn(header: string | undefined): string | undefined {

@@ -49,6 +49,15 @@ test.each(ROUTES)('%s %s needs a key, before anything else is looked at', async 
   }
 })
 
+test('a refusal tells a missing header from one of another form', async () => {
+  await using http = await setHttp()
+  const refusal = async (headers: Record<string, string>) =>
+    (await http.call('GET', '/info', undefined, { authorization: '', ...headers })).body.message
+  for (const authorization of [KEY, `Basic ${KEY}`, `Token ${KEY}`])
+    expect(await refusal({ authorization })).toMatch(/not of the form Bearer KEY/)
+  expect(await refusal({ 'x-api-key': KEY })).toMatch(/header Authorization: Bearer KEY/)
+})
+
 test('every route that is not public is in the list above', async () => {
   await using http = await setHttp()
   const routes = http.app.printRoutes({ commonPrefix: false, includeHooks: false })

@@ -1,0 +1,38 @@
+/** Accepts JSON bodies and no others, and says what is wrong with one that cannot be parsed. */
+import type { FastifyInstance } from 'fastify'
+import { Problem } from '../contract/problem.ts'
+import { refuseComplexJson } from '../lib/json/untrusted-json.ts'
+
+/** Any other type gets 415. An empty body counts as absent: clients send the header by default. */
+export function acceptJsonOnly(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    const text = String(body)
+    if (text.length === 0) return done(null, undefined)
+    try {
+      refuseComplexJson(text)
+    } catch (error) {
+      return done(
+        new Problem('invalid_request', `The body ${error instanceof Error ? error.message : 'is too complex'}.`, {
+          cause: error,
+        }),
+      )
+    }
+    void parse(request, text, (error, value) => (error ? done(problemOf(text)) : done(null, value)))
+  })
+}
+
+/** Parses again for the position: the framework keeps no error of the parser. */
+function problemOf(text: string): Problem {
+  try {
+    JSON.parse(text)
+  } catch (cause) {
+    // Only the position: the rest of the sentence can quote the body.
+    const position = /\((line \d+ column \d+)\)$/.exec(cause instanceof Error ? cause.message : '')?.[1]
+    const where = position === undefined ? '' : ` at ${position}`
+    const message = `The body is not valid JSON${where}. JSON has double quotes, no comma after the last element, and no comments.`
+    return new Problem('invalid_request', message, { cause })
+  }
+  return new Problem('invalid_request', 'The body has a field __proto__ or constructor.prototype. Leave it out.')
+}
