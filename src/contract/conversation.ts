@@ -163,7 +163,7 @@ export const UpdateConfig = z
       `${RewriteHooks.description} Needs the scope \`approve\`.`,
     ),
     network: NetworkPolicy.optional().describe(
-      'Replaces the whole policy. It takes effect at once, also for open connections. The mode can change only while the agent is not running, and a change ends the shells.',
+      'Replaces the whole policy. Needs the scope `approve`. It takes effect at once, also for open connections. The mode can change only while the agent is not running, and a change ends the shells.',
     ),
   })
   .meta({ id: 'UpdateConfig', examples: [{ llm_config: { api_key: 'sk-example-key' }, max_iteration_per_run: 50 }] })

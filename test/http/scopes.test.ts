@@ -149,6 +149,15 @@ describe('a key limited to a user', () => {
     expect(fork.body).toMatchObject(MINE)
   })
 
+  test('needs the scope approve to change what decides about calls and hosts', async () => {
+    const own = await http.create(MINE)
+    for (const update of [{ permission_mode: 'bypass' }, { network: { mode: 'open' } }, { hooks: {} }]) {
+      const put = async (scopes: Scope[]) =>
+        (await http.call('PUT', `/conversations/${own}/config`, update, await keyFor(scopes))).status
+      expect([await put(['write']), await put(['write', 'approve'])], JSON.stringify(update)).toEqual([403, 200])
+    }
+  })
+
   test('neither gets what another user has made with the same Idempotency-Key, nor learns of it', async () => {
     const header = { 'idempotency-key': 'the-same-key' }
     const [mine, theirs] = [await keyFor(['write', 'read']), await keyFor(['write', 'read'], THEIRS)]

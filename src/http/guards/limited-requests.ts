@@ -46,8 +46,8 @@ export function mayCreate({ limits }: Access): void {
 /** Throws `forbidden`. */
 export function mayConfigure(access: Access, update: UpdateConfig): void {
   refuseWorkdir(access, update.workdir)
-  const { permission_mode, hooks, enable_message_rewrite_hooks } = update
-  const grants = [permission_mode, hooks, enable_message_rewrite_hooks].some((field) => field !== undefined)
+  const { permission_mode, hooks, enable_message_rewrite_hooks, network } = update
+  const grants = [permission_mode, hooks, enable_message_rewrite_hooks, network].some((field) => field !== undefined)
   if (grants) access.require('approve')
   maySetHooks(access, hooks)
 }
