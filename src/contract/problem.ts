@@ -185,6 +185,7 @@ function unionText({ errors = [], message }: Issue): string {
 /** In the words of a client's programmer, who knows neither `undefined` nor `NaN` of this server's language. */
 function plain(message: string): string {
   return message
+    .replace('expected record,', 'expected object,')
     .replace(/^Invalid input: expected ([\w ]+), received undefined$/, 'is required; expected $1')
     .replace(/^Invalid input: expected number, received NaN$/, 'is not a number')
 }

@@ -321,3 +321,24 @@ test('a rule can deny questions, and secrets are hidden in questions and answers
   expect(events).toContain('<secret:PASSWORD>')
   expect(events).not.toMatch(/swordfish|Which database/)
 })
+
+test('a rule that asks puts an approval before the question; the question is the one that was approved', async () => {
+  const id = await stage.create({ tools: 'claude' })
+  await call('PUT', id, '/permission-rules', { allow: [], ask: ['AskUserQuestion'], deny: [] })
+  await post(id, 'one')
+  await settled(id, 'waiting_for_confirmation')
+  expect(await pending(id)).toEqual([])
+  const [{ request_id, tool_uses }] = (await call('GET', id, '/permissions')).body.items
+  const [{ tool_use_id, input_hash }] = tool_uses
+  const updated_input = { questions: [{ ...DATABASE, question: 'Which of these databases?' }] }
+  const decisions = [{ tool_use_id, input_hash, behavior: 'allow', updated_input }]
+  expect((await call('POST', id, `/permissions/${request_id}`, { decisions })).status).toBe(200)
+  await settled(id, 'waiting_for_input')
+  const [asked] = await pending(id)
+  expect(asked!.questions.map(({ question }) => question)).toEqual(['Which of these databases?'])
+  await answer(id, asked!.question_id, { '0': 'SQLite' })
+  await settled(id, 'idle')
+  expect(await results(id)).toMatchObject([
+    { is_error: false, output: expect.stringContaining('"Which of these databases?"="SQLite"') },
+  ])
+})

@@ -65,7 +65,9 @@ export type PendingQuestions = z.infer<typeof PendingQuestions>
 const AnswerText = z.string().max(MAX_ANSWER_CHARS).regex(/\S/, { error: 'must not be blank' })
 
 const AnswerValue = z
-  .union([AnswerText, z.array(AnswerText).min(1).max(MAX_CHOICES)], { error: 'must be texts, or lists of texts' })
+  .union([AnswerText, z.array(AnswerText).min(1).max(MAX_CHOICES)], {
+    error: `must be texts, or lists of at most ${MAX_CHOICES} texts`,
+  })
   .meta({ id: 'AnswerValue' })
 
 const MAX_KEYS = MAX_QUESTIONS * 2
