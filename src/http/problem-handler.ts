@@ -23,7 +23,7 @@ export function handleError(
   redact: (text: string) => string = (text) => text,
 ): FastifyReply {
   const told = tellProblem(error, request, redact)
-  // What its request was doing was cut off, or must not be told any more.
+  // What its request was doing was cut off, or must not be shown any more.
   const problem = request.access?.ended.aborted && told.status < 500 ? keyEnded() : told
   if (problem.status === 503 && wantsEventStream(request)) return dropConnection(reply)
   if (problem.code === 'unauthorized') void reply.header('www-authenticate', 'Bearer realm="agent-server"')

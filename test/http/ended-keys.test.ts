@@ -32,7 +32,7 @@ function begin(method: string, path: string, headers: Record<string, string>, pi
   return { answered }
 }
 
-test('a wait for a run ends with 401, and the run goes on', async () => {
+test('a wait for a run ends with 401, and the run continues', async () => {
   const key = await makeKey()
   const talk = await http.create({ initial_message: { role: 'user', content: 'hello' } })
   const waiting = http.call('POST', `/conversations/${talk}/run`, { wait: true }, key.header)
@@ -54,7 +54,7 @@ test('a wait for the output of a command ends with 401', async () => {
   await http.call('DELETE', path)
 })
 
-test('the result of a command in the foreground is not told', async () => {
+test('the result of a command in the foreground is not returned', async () => {
   const key = await makeKey()
   const running = http.call(
     'POST',

@@ -186,7 +186,7 @@ describe('a body', () => {
     ['{"__proto__": {}}', /field __proto__/],
     ['{"title": 1}', /^body\.title: Invalid input: expected string, received number$/],
     ['', /^body: is required; expected object$/],
-  ])('that is wrong is told with the reason: %j', async (body, message) => {
+  ])('that is wrong is refused with the reason: %j', async (body, message) => {
     const answer = await shared.call('POST', '/conversations', body)
     expect(answer.body.message).toMatch(message)
     expect(answer.text).not.toContain('hunter2')
@@ -266,7 +266,7 @@ describe('a body', () => {
 })
 
 describe('features that the server does not support yet', () => {
-  test.each(['hooks', 'agents', 'mcp'])('%s is refused by name', async (field) => {
+  test.each(['agents', 'mcp'])('%s is refused by name', async (field) => {
     await using http = await setHttp()
     const answer = await http.call('POST', '/conversations', { [field]: SECRET })
     expectProblem(answer, 400, 'unsupported_field')
