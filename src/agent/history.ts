@@ -43,6 +43,7 @@ const IS_SENT = {
   NetworkDecision: false,
   NetworkAccess: false,
   HookEvent: true,
+  OutputRequest: true,
   ModelRetry: false,
   ErrorEvent: false,
   Result: false,
@@ -109,6 +110,8 @@ export function createHistory(render: RenderOutput): History {
           // What hooks say about a call is part of its result.
           if (event.tool_use_id === undefined && event.context) push({ role: 'user', content: contextOf(event) })
           return
+        case 'OutputRequest':
+          return push({ role: 'user', content: [{ type: 'text', text: askForOutput(event) }] })
         case 'AssistantMessage':
           if (event.tool_use_ids.length) turn = openTurn(event)
           // A message without text or calls contains nothing, and providers refuse it.
@@ -156,6 +159,12 @@ function tellMove({ from_cwd, cwd }: EventOf<'ForkedFrom'>): string {
 
 function repeatImages(images: readonly ImagePart[]): ModelMessage {
   return { role: 'user', content: [{ type: 'text', text: IMAGES_OF_TOOLS }, ...images], repeatsImages: true }
+}
+
+function askForOutput({ output_schema, fault }: EventOf<'OutputRequest'>): string {
+  const wanted = 'only with JSON that is valid for the schema, without any other text'
+  if (fault !== undefined) return `[Your answer is not valid: ${fault}. Answer again, ${wanted}.]`
+  return `[When you have finished, answer ${wanted}. The JSON Schema is:\n${JSON.stringify(output_schema)}]`
 }
 
 const IMAGES_OF_TOOLS = 'Here are the images of the tool results above, in their order.'

@@ -2,9 +2,10 @@
  * The agent loop: call the model, run its tool calls, and repeat until the model has finished or a limit is reached.
  */
 import type { EventDraft } from '../contract/events/event.ts'
-import type { ErrorType, StopReason } from '../contract/events/status.ts'
 import type { TransientDraft } from '../contract/events/transient-event.ts'
 import type { AskedToolUse } from '../contract/permission.ts'
+import type { OutputContext } from './output/final-output.ts'
+import { endWithOutput, requestOutput } from './output/final-output.ts'
 import type { Gated } from '../policy/permissions.ts'
 import type { CutReason } from '../llm/answer/finish-reason.ts'
 import { cutReasonOf } from '../llm/answer/finish-reason.ts'
@@ -12,6 +13,7 @@ import type { Llm, LlmAnswer, ModelTool } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
 import type { AskingCall } from './asking-calls.ts'
 import type { History } from './history.ts'
+import type { LoopEnd } from './loop-end.ts'
 import type { HookDecision, LoopHooks } from './loop-hooks.ts'
 import { STUCK_AT } from './repeats.ts'
 import type { FinishedCall, ToolCall, ToolCalls } from './tool-calls.ts'
@@ -51,6 +53,8 @@ export type AgentContext = {
    * that is.
    */
   readonly onRequest: () => number
+  /** Undefined if the run has no output schema. */
+  readonly output?: OutputContext | undefined
 }
 
 /** Receives events. `emit` resolves when they are durable; `publish` is for transient events. */
@@ -66,13 +70,6 @@ export type Output = {
 export type LoopWait =
   | { readonly asks: readonly AskedToolUse[]; readonly decisions?: readonly HookDecision[] }
   | { readonly asking: readonly AskingCall[] }
-
-export type LoopEnd = {
-  readonly stopReason: StopReason
-  /** The text of the Finish call; without it, the agent's last message is the final text. */
-  readonly finalText?: string
-  readonly failure?: { readonly type: ErrorType; readonly message: string; readonly retryable: boolean }
-}
 
 /**
  * Runs until nothing is left to do, and returns why it stopped. The signal stops it immediately: the model call is
@@ -91,18 +88,21 @@ export async function runAgent(
     if ('asks' in ran || 'asking' in ran || 'stopReason' in ran) return ran
     if (ran.finishes) {
       if (await goesOn(context, signal)) continue
-      return { stopReason: 'finished', finalText: ran.finalText }
+      const end = await finish(context, { stopReason: 'finished', finalText: ran.finalText }, ran.finalText, output)
+      if (end) return end
     }
     const limit = metLimit(context)
     if (limit) return limit
 
     try {
+      if (context.output) await requestOutput(context.output, output.emit)
       const turn = await askModel(context, output, signal)
       if (turn.hasCalls || turn.isPaused) continue
       const cutReason = cutReasonOf(turn.stopReason)
       if (cutReason) return CUT_OFF[cutReason]
       if (await goesOn(context, signal)) continue
-      return { stopReason: 'completed' }
+      const end = await finish(context, { stopReason: 'completed' }, turn.text, output)
+      if (end) return end
     } catch (error) {
       if (signal.aborted) return { stopReason: 'paused' }
       if (!(error instanceof LlmError)) throw error
@@ -110,6 +110,16 @@ export async function runAgent(
       return { stopReason: 'error', failure: { type, message, retryable } }
     }
   }
+}
+
+/** Returns undefined if the loop continues, because the output is not valid. */
+async function finish(
+  { output: wanted }: AgentContext,
+  end: LoopEnd,
+  text: string,
+  output: Output,
+): Promise<LoopEnd | undefined> {
+  return wanted ? await endWithOutput(wanted, end, text, output.emit) : end
 }
 
 /**
@@ -209,7 +219,8 @@ async function askModel(context: AgentContext, output: Output, signal: AbortSign
     const hooks = context.hooks()
     if (hooks) return askWithHooks({ context, llm, hooks, tools }, output, signal)
     const deps = { runId, readThrough: context.onRequest(), ...output }
-    return takeTurn(llm, { system: history.system, messages: history.messagesToSend(), tools }, deps, signal)
+    const request = { system: history.system, messages: history.messagesToSend(), tools, ...outputOf(context) }
+    return takeTurn(llm, request, deps, signal)
   }
   try {
     return await ask(context.withoutTools.has(llm.model) ? [] : toolCalls.descriptions)
@@ -220,6 +231,8 @@ async function askModel(context: AgentContext, output: Output, signal: AbortSign
     return await ask([])
   }
 }
+
+const outputOf = ({ output }: AgentContext) => output && { outputSchema: output.schema }
 
 type HookedRequest = {
   readonly context: AgentContext
@@ -236,7 +249,7 @@ async function askWithHooks({ context, llm, hooks, tools }: HookedRequest, outpu
   const rewritten = await hooks.beforeModel(llm.model, request, signal)
   const readThrough = rewritten ? readBefore : context.onRequest()
   const onAnswer = (answer: LlmAnswer) => hooks.afterModel(answer, signal)
-  const asked = { ...request(), ...(rewritten && { messages: rewritten }), tools }
+  const asked = { ...request(), ...(rewritten && { messages: rewritten }), tools, ...outputOf(context) }
   return await takeTurn(llm, asked, { runId, readThrough, ...output, onAnswer }, signal)
 }
 

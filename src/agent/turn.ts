@@ -21,6 +21,7 @@ export type Turn = {
   readonly hasCalls: boolean
   /** The provider paused the answer, and continues it with the next request. */
   readonly isPaused: boolean
+  readonly text: string
   readonly stopReason: string
 }
 
@@ -108,7 +109,7 @@ async function storeAnswer(answer: LlmAnswer, messageId: string, deps: TurnDeps)
   await deps.emit([assistantMessage(answer, messageId, deps), ...uses])
   // Without text the next request would be the same as this one.
   const isPaused = answer.stopReason === 'pause_turn' && answer.text.trim() !== ''
-  return { hasCalls: uses.length > 0, isPaused, stopReason: answer.stopReason }
+  return { hasCalls: uses.length > 0, isPaused, text: answer.text, stopReason: answer.stopReason }
 }
 
 async function storePartial(said: LlmAnswer, messageId: string, deps: TurnDeps): Promise<void> {

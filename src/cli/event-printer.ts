@@ -66,6 +66,7 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
         return write(
           `${style('bold', 'Waits for an answer:')} ${event.questions.map(({ question }) => question).join('; ')}\n`,
         )
+      case 'OutputRequest':
       case 'PermissionDecision':
       case 'UserAnswer':
       case 'StatusUpdate':

@@ -4,6 +4,7 @@ import { Status } from './events/status.ts'
 import { DroppedCredential, LlmConfig, LlmConfigInput } from './llm-config.ts'
 import { UsageByModel, UserInput } from './message.ts'
 import { Hooks } from './hooks/hooks.ts'
+import { OutputSchema } from './run.ts'
 import { PageLimit } from './page.ts'
 import { RequestedLimits } from './limits/resource-limits.ts'
 import { ProjectSource } from './project/project-settings.ts'
@@ -63,6 +64,7 @@ export const CreateConversation = z
       ),
     max_iteration_per_run: MaxIterations.default(500),
     max_seconds_per_run: MaxSeconds.optional(),
+    output_schema: OutputSchema.optional().describe('For every run that does not have another one.'),
     confirmation_mode: z.boolean().optional().describe('Whether tool calls wait for a decision.'),
     permission_mode: PermissionModeInput.optional().describe(`${PermissionModeInput.description} Default: \`bypass\`.`),
     permission_rules: PermissionRules.optional().describe(

@@ -25,9 +25,22 @@ export const PostedMessage = z
   })
 export type PostedMessage = z.infer<typeof PostedMessage>
 
+const MAX_OUTPUT_SCHEMA_BYTES = 64 * 1024
+
+export const OutputSchema = z
+  .record(z.string(), z.unknown())
+  .refine((schema) => Buffer.byteLength(JSON.stringify(schema)) <= MAX_OUTPUT_SCHEMA_BYTES, {
+    error: 'has more than 64 KiB as JSON',
+  })
+  .describe(
+    'JSON Schema of the final answer: `Result` has it in `structured_output`. The model has one more attempt if its answer is not valid. At most 64 KiB.',
+  )
+  .meta({ id: 'OutputSchema' })
+
 export const RunRequest = z
   .strictObject({
     max_steps: z.int().min(1).max(100_000).optional().describe('Pause after this number of model answers.'),
+    output_schema: OutputSchema.optional(),
     wait: z.boolean().default(false).describe('Respond when the run has ended or waits for a client.'),
     timeout: z.number().positive().max(3600).default(600).describe('Maximum wait in seconds.'),
   })

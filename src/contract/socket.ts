@@ -59,7 +59,12 @@ const MessageFrame = z
   .meta({ id: 'MessageFrame' })
 
 const RunFrame = z
-  .strictObject({ type: z.literal('run'), id: InAnswer, max_steps: RunRequest.shape.max_steps })
+  .strictObject({
+    type: z.literal('run'),
+    id: InAnswer,
+    max_steps: RunRequest.shape.max_steps,
+    output_schema: RunRequest.shape.output_schema,
+  })
   .meta({ id: 'RunFrame' })
 
 const PauseFrame = z

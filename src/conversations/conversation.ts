@@ -36,6 +36,8 @@ import { postOnce } from './idempotency/posted-keys.ts'
 import type { ConversationNetwork } from './network.ts'
 import type { PostedCommand, PostedCommands } from './project/posted-commands.ts'
 import type { Questions } from './questions/questions.ts'
+import { checkOutputSchema } from './config/check-output-schema.ts'
+import { withoutUndefined } from '../lib/without-undefined.ts'
 import { waitForRun } from './runs/wait-for-run.ts'
 import type { LiveState } from './state/live-state.ts'
 import type { RecoveryReason } from './state/run-end.ts'
@@ -209,10 +211,12 @@ export class Conversation {
   }
 
   /** Starts a run and returns its id. */
-  run({ max_steps }: Pick<RunRequest, 'max_steps'> = {}): Promise<string> {
+  async run({ max_steps, output_schema }: Pick<RunRequest, 'max_steps' | 'output_schema'> = {}): Promise<string> {
+    if (output_schema) await checkOutputSchema(output_schema)
     return this.#actor.inTurn(async () => {
       const newRunId = uuid7()
-      await this.#actor.apply({ kind: 'run', newRunId, ...(max_steps !== undefined && { maxSteps: max_steps }) })
+      const limits = withoutUndefined({ maxSteps: max_steps, outputSchema: output_schema })
+      await this.#actor.apply({ kind: 'run', newRunId, ...limits })
       return newRunId
     })
   }

@@ -7,6 +7,7 @@ import { redactProblem } from '../security/redaction/redact-problem.ts'
 import type { ConversationStorage, SecretValues } from '../storage/storage.ts'
 import { resolveToolNames } from '../tools/registry.ts'
 import { buildConversation } from './build.ts'
+import { checkOutputSchema } from './config/check-output-schema.ts'
 import { checkEndpoint } from './config/check-endpoint.ts'
 import { boundTo, originOf } from './config/llm-origin.ts'
 import { refuseSecretsIn } from './config/refuse-secrets.ts'
@@ -111,6 +112,7 @@ async function checkRequest(deps: ConversationDeps, request: CreateConversation)
   await checkEndpoint(llm.config, deps.models.endpointRefusal)
   const tools = resolveToolNames(request.tools ?? 'default', deps.exec.missingTools)
   rulesIn(request, (text) => text)
+  if (request.output_schema) await checkOutputSchema(request.output_schema)
   if (request.network) checkPolicy(request.network, deps.network.server)
   return { llm, tools }
 }

@@ -38,6 +38,8 @@ export type LlmRequest = {
   /** Append-only within a conversation: an implementation may cache its form of a message by identity. */
   readonly messages: readonly ModelMessage[]
   readonly tools: readonly ModelTool[]
+  /** JSON Schema of the final answer. Only a hint: the messages ask for it as well, and the answer is validated. */
+  readonly outputSchema?: object | undefined
 }
 
 /** A piece of the answer. `index` numbers the parts of one kind: 0 for text and reasoning, the call for tool input. */

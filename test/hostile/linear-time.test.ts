@@ -18,6 +18,8 @@ import { decodeText } from '../../src/tools/editor/text-encoding.ts'
 import { judge, refusesTools } from '../../src/llm/error-rules.ts'
 import { UpstreamFailure } from '../../src/llm/answer/answer-assembly.ts'
 import { wellFormedJson } from '../../src/llm/request/well-formed-json.ts'
+import { ANTHROPIC_MESSAGES } from '../../src/llm/anthropic/messages-provider.ts'
+import { OPENAI_RESPONSES } from '../../src/llm/responses/responses-provider.ts'
 import { dialectsAfterRefusal } from '../../src/llm/chat/chat-dialect.ts'
 import { toLlmError } from '../../src/llm/llm-errors.ts'
 import { createToolCallAssembly } from '../../src/llm/answer/tool-call-assembly.ts'
@@ -53,6 +55,12 @@ const upstream = (message: string) =>
     redact: same,
     partial: undefined,
   })
+
+const REQUEST = { system: '', messages: [], tools: [] }
+const refusedMessages = (complaint: string) =>
+  ANTHROPIC_MESSAGES.dialectsAfterRefusal(ANTHROPIC_MESSAGES.firstDialect(ENDPOINT), complaint, REQUEST)
+const refusedResponses = (complaint: string) =>
+  OPENAI_RESPONSES.dialectsAfterRefusal(OPENAI_RESPONSES.firstDialect(ENDPOINT), complaint, REQUEST)
 
 const SPACES = (size: number) => `${' '.repeat(size)}x`
 const LOOKED = { path: '/f', parameter: 'old_str' }
@@ -99,10 +107,13 @@ const WORK: readonly (readonly [what: string, work: (size: number) => unknown])[
     'the dialect of an endpoint',
     (size) =>
       dialectsAfterRefusal(
-        { maxTokensField: 'max_tokens', streamOptions: false, images: true, alternates: false },
+        { maxTokensField: 'max_tokens', streamOptions: false, images: true, alternates: false, schema: true },
         'content'.repeat(size / 7),
       ),
   ],
+  ['the dialect of Messages', (size) => refusedMessages(`max_tokens: 1 > ${'thinking '.repeat(size / 9)}`)],
+  ['the dialect of Messages: digits', (size) => refusedMessages(`max_tokens: ${'1'.repeat(size)}`)],
+  ['the dialect of Responses', (size) => refusedResponses('encrypted content reasoning '.repeat(size / 28))],
   ['an event stream: one line in pieces', (size) => pushAll(`data: ${FILLED(size)}`)],
   ['an event stream: empty lines', (size) => pushAll('\n'.repeat(size))],
   ['an event stream: short lines', (size) => pushAll('data:\n'.repeat(size / 6))],

@@ -33,6 +33,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   ws: 'http',
   'fastify-type-provider-zod': 'http',
   '@anthropic-ai/sdk': 'llm',
+  ajv: 'agent',
   openai: 'llm',
   execa: 'limits',
   htmlparser2: 'tools',

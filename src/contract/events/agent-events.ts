@@ -101,6 +101,16 @@ export const ModelRetry = Envelope.extend({
   .meta({ id: 'ModelRetry' })
   .describe('A model request failed with a retryable error, and is retried after a wait.')
 
+export const OutputRequest = Envelope.extend({
+  ...byEnvironment,
+  ...InRun,
+  type: z.literal('OutputRequest'),
+  output_schema: z.record(z.string(), z.unknown()).optional().describe('The JSON Schema that the run has from now on.'),
+  fault: z.string().optional().describe('Why the last answer is not valid. The model is asked once more.'),
+})
+  .meta({ id: 'OutputRequest' })
+  .describe('The model is asked for an answer that is valid for `output_schema`.')
+
 export const ErrorEvent = Envelope.extend({
   ...byEnvironment,
   ...InRun,
@@ -119,6 +129,10 @@ export const Result = Envelope.extend({
   final_text: z.string(),
   usage: UsageByModel.describe('Usage of this run, by model.'),
   cost_usd: z.number().nonnegative().optional(),
+  structured_output: z
+    .unknown()
+    .optional()
+    .describe('The final answer as JSON, valid for the `output_schema` of the run. Absent without a schema.'),
   stop_reason: StopReason,
   steps: z.int().nonnegative().describe('Number of model answers in this run.'),
   duration_ms: z.number().nonnegative(),

@@ -58,6 +58,7 @@ export const StatusUpdate = Envelope.extend({
       'Reason of the update. `queued` and `dequeued` do not change the status `running`: the run waits for a slot, and then has one.',
     ),
   max_steps: z.int().positive().optional().describe('Number of model answers after which this run pauses.'),
+  output_schema: z.record(z.string(), z.unknown()).optional().describe('JSON Schema of the final answer of this run.'),
 }).meta({ id: 'StatusUpdate' })
 
 export const ConfigUpdate = Envelope.extend({

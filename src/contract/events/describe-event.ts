@@ -56,6 +56,8 @@ export function describeEvent(event: Event): string {
       return `hook ${event.hook_point} ${short(event.name)}: ${event.action}${event.message === undefined ? '' : ` (${short(event.message)})`}`
     case 'ModelRetry':
       return `model request failed (${event.error_type}), retry ${event.retry} of ${event.max_retries} in ${event.wait_ms} ms${event.next_model === undefined ? '' : ` with ${event.next_model}`}: ${short(event.message)}`
+    case 'OutputRequest':
+      return event.fault === undefined ? 'output requested' : `output requested again: ${short(event.fault)}`
     case 'ErrorEvent':
       return `error (${event.error_type}): ${short(event.message)}`
     case 'Result':

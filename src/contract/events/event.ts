@@ -7,6 +7,7 @@ import {
   PermissionRequest,
   PermissionDecision,
   ModelRetry,
+  OutputRequest,
   ErrorEvent,
   Result,
 } from './agent-events.ts'
@@ -54,6 +55,7 @@ export const Event = z
     NetworkAccess,
     HookEvent,
     ModelRetry,
+    OutputRequest,
     ErrorEvent,
     Result,
   ])

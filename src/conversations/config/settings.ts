@@ -134,15 +134,16 @@ export function newSettings({ request, idempotency, llm, workdir, tools, project
     limits,
     tool_config,
     max_seconds_per_run,
+    output_schema,
     max_iteration_per_run,
     network,
     hooks,
     enable_message_rewrite_hooks,
   } = request
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
-  const words = mapStrings(withoutUndefined({ title, user_id, metadata, microagents }), redact) as Pick<
+  const words = mapStrings(withoutUndefined({ title, user_id, metadata, microagents, output_schema }), redact) as Pick<
     Settings,
-    'title' | 'user_id' | 'metadata' | 'microagents'
+    'title' | 'user_id' | 'metadata' | 'microagents' | 'output_schema'
   >
   const plain = withoutUndefined({
     confirmation_mode,

@@ -62,7 +62,10 @@ export class ModelHooks {
     await this.#store('PostModelCall', runs)
     refuseBlocked('PostModelCall', runs)
     const { updatedText } = mergeAnswers(runs)
-    return updatedText === undefined ? answer : { ...answer, text: updatedText }
+    if (updatedText === undefined) return answer
+    // Its parts have the text of before, and signed reasoning belongs to that one.
+    const { parts: _, ...rest } = answer
+    return { ...rest, text: updatedText }
   }
 
   get #mayRewrite(): boolean {

@@ -21,6 +21,8 @@ const Run = z.object({
   startSeq: z.number(),
   steps: z.number(),
   maxSteps: z.number().optional(),
+  outputSchema: z.record(z.string(), z.unknown()).optional(),
+  outputRequests: z.number().optional(),
   activeSince: z.string(),
   activeMs: z.number(),
   usage: UsageByModel,

@@ -1,6 +1,8 @@
 /** An active run: drives the agent loop outside the conversation's inbox, and enters the inbox only to end. */
-import type { AgentContext, LoopEnd, LoopWait } from '../../agent/loop.ts'
+import type { LoopEnd } from '../../agent/loop-end.ts'
+import type { AgentContext, LoopWait } from '../../agent/loop.ts'
 import { runAgent, timeLimit } from '../../agent/loop.ts'
+import type { OutputContext } from '../../agent/output/final-output.ts'
 import type { History } from '../../agent/history.ts'
 import { createHistory, HISTORY_TYPES } from '../../agent/history.ts'
 import { countRepeats } from '../../agent/repeats.ts'
@@ -191,6 +193,7 @@ export class ActiveRun {
         maxSteps: state.current.run?.maxSteps,
         maxIterations: state.current.settings.max_iteration_per_run,
       }),
+      output: outputOf(state, id),
       onRequest: () => (this.#requestedAt = state.current.lastSeq),
     }
   }
@@ -234,4 +237,9 @@ export class ActiveRun {
     this.#abort.abort(TIME_LIMIT)
     this.#deps.toolCalls.interrupt().catch(this.#deps.onError)
   }
+}
+
+function outputOf(state: LiveState, runId: string): OutputContext | undefined {
+  const schema = state.current.run?.outputSchema ?? state.current.settings.output_schema
+  return schema && { runId, schema, requests: () => state.current.run?.outputRequests ?? 0 }
 }

@@ -18,7 +18,15 @@ export const keyOf = (idempotency: Idempotency | undefined) =>
 
 export const inRun = (state: State) => (state.run ? { run_id: state.run.id } : {})
 
-export function start(state: State, runId: string, reason: string, max_steps?: number): StatusDraft {
+/** The options of one run. */
+export type RunLimits = { readonly maxSteps?: number; readonly outputSchema?: Record<string, unknown> }
+
+export function start(
+  state: State,
+  runId: string,
+  reason: string,
+  { maxSteps: max_steps, outputSchema: output_schema }: RunLimits = {},
+): StatusDraft {
   return {
     type: 'StatusUpdate',
     source: 'environment',
@@ -27,6 +35,7 @@ export function start(state: State, runId: string, reason: string, max_steps?: n
     previous_status: state.status,
     reason,
     ...(max_steps !== undefined && { max_steps }),
+    ...(output_schema && { output_schema }),
   }
 }
 
@@ -103,16 +112,20 @@ export function denials(state: State, decided_by: 'user' | 'superseded', message
   }))
 }
 
+/** The output of a run, if its end has one. */
+export type RunOutput = { readonly finalText?: string; readonly structuredOutput?: unknown }
+
 /** Without a `finalText`, or with an empty one, the run's last message becomes the final text. */
-export function result(state: State, stopReason: StopReason, now: number, finalText?: string): EventDraft {
+export function result(state: State, stopReason: StopReason, now: number, end: RunOutput = {}): EventDraft {
   const run = state.run
   return {
     type: 'Result',
     source: 'environment',
     ...inRun(state),
-    final_text: finalText || (run?.finalText ?? ''),
+    final_text: end.finalText || (run?.finalText ?? ''),
     usage: run?.usage ?? {},
     ...(run?.costUsd !== undefined && { cost_usd: run.costUsd }),
+    ...('structuredOutput' in end && { structured_output: end.structuredOutput }),
     stop_reason: stopReason,
     steps: run?.steps ?? 0,
     duration_ms: run ? Math.max(0, now - Date.parse(run.startedAt)) : 0,

@@ -18,6 +18,7 @@ import {
   refuseRunWhileAsking,
   UNANSWERED,
 } from '../questions/question-intents.ts'
+import type { RunLimits } from './drafts.ts'
 import { BEFORE_MESSAGE, interruptCalls, isWaiting, keyOf, result, start, startForUnread, toStatus } from './drafts.ts'
 import type { PromptHooks } from '../../hooks/hook-event.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
@@ -58,7 +59,7 @@ export type Intent =
       /** What hooks said about it. */
       hooks?: PromptHooks
     }
-  | { kind: 'run'; newRunId: string; maxSteps?: number }
+  | ({ kind: 'run'; newRunId: string } & RunLimits)
   /** `interrupt`: running calls were asked to end, and calls that have not begun are cancelled. */
   | { kind: 'pause'; reason: string; interrupt: boolean; begun: readonly string[]; now: number }
   | { kind: 'configure'; changes: Record<string, unknown> }
@@ -155,7 +156,7 @@ function withMessage(state: State, intent: IntentOf<'message'>, message: EventDr
   return run ? [...told, start(state, newRunId, 'message')] : told
 }
 
-function decideRun(state: State, { newRunId, maxSteps }: IntentOf<'run'>): EventDraft[] | Problem {
+function decideRun(state: State, { newRunId, ...limits }: IntentOf<'run'>): EventDraft[] | Problem {
   switch (state.status) {
     case 'running':
       return new Problem('already_running', 'The agent is already running; follow it, or pause it first.', {
@@ -179,7 +180,7 @@ function decideRun(state: State, { newRunId, maxSteps }: IntentOf<'run'>): Event
     case 'finished':
     case 'error':
     case 'cancelled':
-      return [{ ...start(state, newRunId, 'run', maxSteps), status: statusToResume(state) }]
+      return [{ ...start(state, newRunId, 'run', limits), status: statusToResume(state) }]
     default:
       return state.status satisfies never
   }

@@ -19,6 +19,7 @@ export type EndRunIntent = {
   runId: string
   stopReason: StopReason
   finalText?: string
+  structuredOutput?: unknown
   failure?: RunFailure
   requestedAt: number
   begun: readonly string[]
@@ -59,7 +60,7 @@ export function decideEnd(state: State, intent: EndRunIntent): EventDraft[] {
   return [
     ...error,
     ...givenUpAtEnd(state, stopReason, begun, another.length > 0),
-    result(state, stopReason, now, intent.finalText),
+    result(state, stopReason, now, intent),
     ...endOfCurrentTask(state, stopReason, intent.finalText),
     toStatus(state, STATUS_AFTER[stopReason], stopReason),
     ...another,

@@ -1,5 +1,6 @@
 /** The run of a conversation as a pure fold: when it works, what it costs, and which status its end leads to. */
 import type { EventOf } from '../../contract/events/event.ts'
+import type { OutputSchema } from '../../agent/output/output-schema.ts'
 import type { Status, StopReason } from '../../contract/events/status.ts'
 import { DEQUEUED } from '../../contract/events/status.ts'
 import type { Usage, UsageByModel } from '../../contract/message.ts'
@@ -15,6 +16,9 @@ export type Run = {
   readonly steps: number
   /** Number of model answers after which it pauses. */
   readonly maxSteps: number | undefined
+  /** The schema of its final answer, if the request of the run had one, and how often it has asked for that answer. */
+  readonly outputSchema?: OutputSchema | undefined
+  readonly outputRequests?: number
   /** RFC 3339 time since when it works, and the milliseconds it had worked before it waited for a user. */
   readonly activeSince: string
   readonly activeMs: number
@@ -53,6 +57,7 @@ export function runAfter(run: Run | undefined, before: Status, event: EventOf<'S
     startSeq: event.seq,
     steps: 0,
     maxSteps: event.max_steps,
+    ...(event.output_schema && { outputSchema: event.output_schema }),
     activeSince: event.timestamp,
     activeMs: 0,
     usage: {},

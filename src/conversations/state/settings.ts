@@ -22,6 +22,7 @@ export const Settings = z.object({
   tools: z.array(z.string()),
   max_iteration_per_run: z.int(),
   max_seconds_per_run: z.number().optional(),
+  output_schema: z.record(z.string(), z.unknown()).optional(),
   microagents: z.array(z.string()).optional(),
   confirmation_mode: z.boolean().optional(),
   /** Absent: `bypass`, as nobody may be there to ask. */

@@ -133,6 +133,8 @@ export function fold(state: State, event: Event): State {
         granted: grantedByMessage(state.settings.project_settings, event),
         preview: state.preview || previewOf(event),
       }
+    case 'OutputRequest':
+      return { ...next, run: state.run && { ...state.run, outputRequests: (state.run.outputRequests ?? 0) + 1 } }
     case 'AssistantMessage':
       return afterAnswer(next, event)
     case 'ToolUse': {

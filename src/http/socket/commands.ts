@@ -66,7 +66,7 @@ async function execute(
     }
     case 'run':
       return {
-        run_id: await conversation.run({ ...(frame.max_steps !== undefined && { max_steps: frame.max_steps }) }),
+        run_id: await conversation.run(frame),
       }
     case 'pause':
       return { status: await conversation.pause({ interrupt: frame.interrupt }) }

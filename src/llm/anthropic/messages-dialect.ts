@@ -15,6 +15,8 @@ export type MessagesDialect = {
   readonly cache: 'automatic' | 'marked' | 'none'
   /** How a reasoning effort is written. */
   readonly thinking: 'adaptive' | 'budget' | 'none'
+  /** If true, the schema of the output is sent as its format. Only a part of JSON Schema is accepted. */
+  readonly schema: boolean
   /** If false, a sentence replaces each image. */
   readonly images: boolean
   /** The output limit if none is configured: the API requires one. */
@@ -30,8 +32,10 @@ const MAX_TOKENS = 32_000
 const WITH_BUDGET = /claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-\d{6,}|$|@|:))/
 
 export function firstDialect({ baseUrl, model }: Endpoint): MessagesDialect {
+  const isVendor = new URL(baseUrl).hostname === new URL(ANTHROPIC_URL).hostname
   return {
-    cache: new URL(baseUrl).hostname === new URL(ANTHROPIC_URL).hostname ? 'automatic' : 'marked',
+    cache: isVendor ? 'automatic' : 'marked',
+    schema: isVendor,
     thinking: WITH_BUDGET.test(model) ? 'budget' : 'adaptive',
     images: true,
     maxTokens: MAX_TOKENS,
@@ -54,6 +58,7 @@ export function dialectsAfterRefusal(
     if (dialect.cache === 'automatic') others.push({ ...dialect, cache: 'marked' })
     others.push({ ...dialect, cache: 'none' })
   }
+  if (dialect.schema && /schema|output_config\.format/i.test(complaint)) others.push({ ...dialect, schema: false })
   if (THINKING_FIELDS.test(complaint)) {
     const other = dialect.thinking === 'adaptive' ? 'budget' : 'adaptive'
     if (dialect.thinking !== 'none') others.push({ ...dialect, thinking: other }, { ...dialect, thinking: 'none' })

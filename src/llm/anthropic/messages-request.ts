@@ -55,10 +55,18 @@ function settingsOf(config: LlmConfig, dialect: MessagesDialect, request: LlmReq
     temperature: config.temperature,
     top_p: config.top_p,
     top_k: config.top_k,
-    ...thinkingOf(config, dialect, { ...request, maxTokens: max_tokens }),
+    ...outputSettings(config, dialect, request, max_tokens),
     ...(hasTools && config.tool_choice && { tool_choice: { type: TOOL_CHOICES[config.tool_choice] } }),
     ...(dialect.cache === 'automatic' && { cache_control: MARK }),
   }
+}
+
+/** The effort of the thinking and the format of the output are in one field. */
+function outputSettings(config: LlmConfig, dialect: MessagesDialect, request: LlmRequest, maxTokens: number) {
+  const { effort, ...thinking } = thinkingOf(config, dialect, { ...request, maxTokens })
+  const schema = dialect.schema ? request.outputSchema : undefined
+  const format = schema && { format: { type: 'json_schema', schema } }
+  return { ...thinking, ...((effort ?? format) && { output_config: { effort, ...format } }) }
 }
 
 const TOOL_CHOICES = { auto: 'auto', required: 'any', none: 'none' } as const

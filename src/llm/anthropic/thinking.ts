@@ -21,12 +21,12 @@ export function thinkingOf(
   { reasoning_effort: effort }: LlmConfig,
   { thinking, reasoningFrom }: MessagesDialect,
   { messages, maxTokens }: Pick<LlmRequest, 'messages'> & { readonly maxTokens: number },
-): object {
+): { readonly thinking?: object; readonly effort?: string } {
   if (effort === undefined || thinking === 'none') return {}
   if (effort === 'none') return { thinking: { type: 'disabled' } }
   if (thinking === 'adaptive') {
     const level = effort === 'minimal' ? 'low' : effort
-    return { thinking: { type: 'adaptive', display: 'summarized' }, output_config: { effort: level } }
+    return { thinking: { type: 'adaptive', display: 'summarized' }, effort: level }
   }
   const budget_tokens = Math.min(BUDGETS[effort], maxTokens - MIN_BUDGET)
   if (budget_tokens < MIN_BUDGET || lacksThinking(messages, reasoningFrom)) return {}

@@ -12,6 +12,8 @@ export type ChatDialect = {
   readonly images: boolean
   /** If true, a user's message may only follow an answer: otherwise a short answer is inserted before it. */
   readonly alternates: boolean
+  /** If true, the schema of the output is sent as `response_format`. With tools, many servers then make no calls. */
+  readonly schema: boolean
 }
 
 /**
@@ -25,6 +27,7 @@ export function firstDialect({ baseUrl, model }: Endpoint): ChatDialect {
     streamOptions: true,
     images: true,
     alternates: hasAlternatingRoles(model),
+    schema: isOpenAi,
   }
 }
 
@@ -40,8 +43,11 @@ export function dialectsAfterRefusal(dialect: ChatDialect, complaint: string): C
     const other = maxTokensField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'
     others.push({ ...dialect, maxTokensField: other })
   }
+  if (dialect.schema && SCHEMA_FIELDS.test(complaint)) others.push({ ...dialect, schema: false })
   return others
 }
+
+const SCHEMA_FIELDS = /response_format|json_schema|schema/i
 
 const UNKNOWN_FIELD = /unsupported|not supported|unrecognized|unknown|not permitted|unexpected|extra/i
 

@@ -29,15 +29,18 @@ export function createRequestWriter(config: LlmConfig, model: string): RequestWr
     return known
   }
   const headFor = createHeadWriter(config, model)
-  return ({ system, messages, tools }, dialect) => {
+  return ({ system, messages, tools, outputSchema }, dialect) => {
     const list = writerFor(dialect)(messages).bytes()
-    return Buffer.concat([headFor({ system, tools, dialect, isAlone: list.length === 0 }), list, TAIL])
+    return Buffer.concat([headFor({ system, tools, outputSchema, dialect, isAlone: list.length === 0 }), list, TAIL])
   }
 }
 
 const TAIL = Buffer.from(']}')
 
-type Head = Pick<LlmRequest, 'system' | 'tools'> & { readonly dialect: ChatDialect; readonly isAlone: boolean }
+type Head = Pick<LlmRequest, 'system' | 'tools' | 'outputSchema'> & {
+  readonly dialect: ChatDialect
+  readonly isAlone: boolean
+}
 
 /** Writes all before the messages. It is the same in most requests, and tools have many kilobytes: so the last one is kept. */
 function createHeadWriter(config: LlmConfig, model: string): (head: Head) => Buffer {
@@ -45,10 +48,11 @@ function createHeadWriter(config: LlmConfig, model: string): (head: Head) => Buf
   let last: { readonly head: Head; readonly bytes: Buffer } | undefined
   return (head) => {
     if (last && isSameHead(last.head, head)) return last.bytes
-    const { system, tools, dialect, isAlone } = head
+    const { system, tools, outputSchema, dialect, isAlone } = head
     const fields = {
       model,
       ...settingsOf(config, dialect, tools.length > 0),
+      ...(dialect.schema && outputSchema && { response_format: formatOf(outputSchema) }),
       ...(tools.length > 0 && { tools: tools.map(toolBody) }),
     }
     const systemJson = system.trim() && jsonOf({ role: 'system', content: system })
@@ -62,7 +66,9 @@ function createHeadWriter(config: LlmConfig, model: string): (head: Head) => Buf
 const isSameHead = (a: Head, b: Head): boolean =>
   a.tools === b.tools &&
   a.system === b.system &&
+  a.outputSchema === b.outputSchema &&
   a.isAlone === b.isAlone &&
+  a.dialect.schema === b.dialect.schema &&
   a.dialect.maxTokensField === b.dialect.maxTokensField &&
   a.dialect.streamOptions === b.dialect.streamOptions
 
@@ -78,6 +84,11 @@ function settingsOf(config: LlmConfig, dialect: ChatDialect, hasTools: boolean) 
     reasoning_effort: config.reasoning_effort,
     ...(hasTools && { tool_choice: config.tool_choice }),
   }
+}
+
+/** Not strict: that allows a part of JSON Schema only. */
+function formatOf(schema: object) {
+  return { type: 'json_schema', json_schema: { name: 'output', schema, strict: false } }
 }
 
 function toolBody({ name, description, inputSchema }: ModelTool) {

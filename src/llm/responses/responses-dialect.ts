@@ -6,20 +6,24 @@ import type { Endpoint } from '../endpoint.ts'
 import { NO_IMAGES } from '../request/images.ts'
 import type { LlmRequest } from '../llm.ts'
 import { isOpenAiReasoningModel } from '../models.ts'
+import { OPENAI_URL } from '../provider-name.ts'
 
 export type ResponsesDialect = {
   /** If true, encrypted reasoning is requested. Models that do not reason refuse it. */
   readonly encrypted: boolean
   /** If true, a summary of the reasoning is requested. Organizations that are not verified do not get it. */
   readonly summary: boolean
+  /** If true, the schema of the output is sent as the format of the text. */
+  readonly schema: boolean
   /** If false, a sentence replaces each image. */
   readonly images: boolean
   /** Reasoning in messages before this index is left out. */
   readonly reasoningFrom: number
 }
 
-export function firstDialect({ model }: Endpoint): ResponsesDialect {
-  return { encrypted: true, summary: isOpenAiReasoningModel(model), images: true, reasoningFrom: 0 }
+export function firstDialect({ baseUrl, model }: Endpoint): ResponsesDialect {
+  const schema = new URL(baseUrl).hostname === new URL(OPENAI_URL).hostname
+  return { encrypted: true, summary: isOpenAiReasoningModel(model), schema, images: true, reasoningFrom: 0 }
 }
 
 export function dialectsAfterRefusal(
@@ -33,6 +37,7 @@ export function dialectsAfterRefusal(
   if (BAD_REASONING.test(complaint)) others.push({ ...dialect, reasoningFrom: messages.length })
   if (/summar/i.test(complaint)) others.push({ ...dialect, summary: false })
   if (/encrypted|\binclude\b/i.test(complaint)) others.push({ ...dialect, encrypted: false })
+  if (dialect.schema && /schema|text\.format/i.test(complaint)) others.push({ ...dialect, schema: false })
   if (dialect.images && NO_IMAGES.test(complaint)) others.push({ ...dialect, images: false })
   return others
 }

@@ -25,11 +25,12 @@ export function createRequestWriter(config: LlmConfig, { model }: Endpoint): Req
     writers.set(name, known)
     return known
   }
-  return ({ system, messages, tools }, dialect) => {
+  return ({ system, messages, tools, outputSchema }, dialect) => {
     const extra = withoutKeys(config.extra_body ?? {}, ['input'])
     const head = jsonOf({
       model,
       ...settingsOf(config, dialect, tools.length > 0),
+      ...(dialect.schema && outputSchema && { text: { format: formatOf(outputSchema) } }),
       ...(tools.length > 0 && { tools: tools.map(toolBody) }),
       ...(system.trim() && { instructions: system }),
       ...extra,
@@ -53,6 +54,11 @@ function settingsOf(config: LlmConfig, dialect: ResponsesDialect, hasTools: bool
     ...((effort ?? dialect.summary) && { reasoning: { effort, ...(dialect.summary && { summary: 'auto' }) } }),
     ...(hasTools && { tool_choice: config.tool_choice }),
   }
+}
+
+/** Not strict: that allows a part of JSON Schema only. */
+function formatOf(schema: object) {
+  return { type: 'json_schema', name: 'output', schema, strict: false }
 }
 
 /** `strict` is the default of the API, and refuses most schemas. */

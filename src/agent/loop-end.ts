@@ -1,0 +1,11 @@
+/** How the agent loop ended. */
+import type { ErrorType, StopReason } from '../contract/events/status.ts'
+
+export type LoopEnd = {
+  readonly stopReason: StopReason
+  /** The text of the Finish call; without it, the agent's last message is the final text. */
+  readonly finalText?: string
+  /** The final text as JSON, valid for the output schema of the run. */
+  readonly structuredOutput?: unknown
+  readonly failure?: { readonly type: ErrorType; readonly message: string; readonly retryable: boolean }
+}

@@ -1,0 +1,95 @@
+/** Validating answers against a client's JSON Schema, in bounded time. */
+import { describe, expect, test } from 'vitest'
+import { faultOfSchema, validateOutput } from '../../src/agent/output/output-schema.ts'
+
+const SCHEMA = {
+  type: 'object',
+  properties: { name: { type: 'string' }, count: { type: 'integer', minimum: 1 } },
+  required: ['name', 'count'],
+  additionalProperties: false,
+}
+/** The loaded machine of a test may be slow; an unbounded check would take years. */
+const SOON_MS = 5000
+
+describe('an answer', () => {
+  test.each([
+    '{"name":"a","count":2}',
+    '  {"name":"a","count":2}\n',
+    '```json\n{"name":"a","count":2}\n```',
+    '```\n{"name":"a","count":2}\n```\n',
+  ])('is valid: %j', async (text) => {
+    expect(await validateOutput(SCHEMA, text)).toEqual({ value: { name: 'a', count: 2 } })
+  })
+
+  test.each([
+    ['Here it is: {"name":"a","count":2}', /not JSON/],
+    ['', /not JSON/],
+    ['{"name":"a"}', /must have required property 'count'/],
+    ['{"name":"a","count":0}', /\/count must be >= 1/],
+    ['{"name":"a","count":1,"x":1}', /additional properties/],
+    ['['.repeat(5000), /nested more than/],
+  ])('is not valid: %j', async (text, fault) => {
+    expect(await validateOutput(SCHEMA, text)).toEqual({ fault: expect.stringMatching(fault) })
+  })
+
+  test('may be any JSON value', async () => {
+    expect(await validateOutput({ enum: [null, 3] }, 'null')).toEqual({ value: null })
+    expect(await validateOutput({ $schema: 'http://json-schema.org/draft-07/schema#', type: 'string' }, '"a"')).toEqual(
+      {
+        value: 'a',
+      },
+    )
+  })
+})
+
+describe('a schema', () => {
+  test.each([
+    ['with another document', { $ref: 'https://example.com/schema.json' }, /not usable/],
+    ['with a file', { $ref: 'file:///etc/passwd' }, /not usable/],
+    ['with an unknown type', { type: 'thing' }, /not usable/],
+    ['with a pattern that is none', { pattern: '(' }, /not usable/],
+  ])('%s is refused', async (_what, schema, fault) => {
+    expect(await faultOfSchema(schema)).toMatch(fault)
+  })
+
+  test('may refer to itself, and have formats and keywords of others', async () => {
+    const tree = {
+      $defs: { node: { properties: { left: { $ref: '#/$defs/node' }, id: { type: 'integer' } }, required: ['id'] } },
+      $ref: '#/$defs/node',
+      'x-note': 'mine',
+      format: 'unheard-of',
+    }
+    expect(await faultOfSchema(tree)).toBeUndefined()
+    expect(await validateOutput(tree, '{"id":1,"left":{"id":2}}')).toHaveProperty('value')
+    expect(await validateOutput(tree, '{"id":1,"left":{}}')).toHaveProperty('fault')
+  })
+
+  test('that is nested too deeply is refused', async () => {
+    let deep: object = {}
+    for (let at = 0; at < 20_000; at++) deep = { not: deep }
+    expect(await faultOfSchema(deep as Record<string, unknown>)).toBeDefined()
+  })
+
+  test.each([
+    ['a pattern', { pattern: '^(a+)+$' }, `"${'a'.repeat(60)}b"`],
+    [
+      'references that double at each level',
+      {
+        $defs: Object.fromEntries(
+          Array.from({ length: 40 }, (_, at) => [
+            `d${at}`,
+            at === 39
+              ? { type: 'string' }
+              : { allOf: [{ $ref: `#/$defs/d${at + 1}` }, { $ref: `#/$defs/d${at + 1}` }] },
+          ]),
+        ),
+        $ref: '#/$defs/d0',
+      },
+      '"a"',
+    ],
+  ])('whose check would take forever is given up: %s', async (_what, schema, text) => {
+    const before = performance.now()
+    expect(await validateOutput(schema, text)).toEqual({ fault: expect.stringContaining('takes too long') })
+    expect(performance.now() - before).toBeLessThan(SOON_MS)
+  })
+})
