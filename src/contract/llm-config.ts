@@ -80,6 +80,8 @@ export const LlmConfig = z
     extra_body: ExtraBody,
     input_cost_per_token: z.number().nonnegative().describe('USD.'),
     output_cost_per_token: z.number().nonnegative().describe('USD.'),
+    cache_read_cost_per_token: z.number().nonnegative().describe('USD. Default: `input_cost_per_token`.'),
+    cache_write_cost_per_token: z.number().nonnegative().describe('USD. Default: `input_cost_per_token`.'),
     tool_choice: z.enum(['auto', 'required', 'none']),
   })
   .partial()

@@ -1,9 +1,8 @@
 /** A language model behind an HTTP endpoint: one request yields one answer, or an `LlmError`. */
 import type { LlmConfig } from '../contract/llm-config.ts'
-import { MAX_COST_USD } from '../contract/message.ts'
-import type { Usage } from '../contract/message.ts'
 import { AnswerAssembly } from './answer/answer-assembly.ts'
 import { readAnswer } from './answer/answer-stream.ts'
+import { costOf } from './cost.ts'
 import { Attempts } from './attempts.ts'
 import { createIncrementalFold } from './request/incremental-fold.ts'
 import type { Llm, LlmAnswer, LlmDelta, LlmError, LlmPiece, LlmRequest, LlmRetry, ModelMessage } from './llm.ts'
@@ -98,8 +97,13 @@ export class HttpLlm implements Llm {
     }
   }
 
-  #begin({ endpoint: { model }, config }: ModelTarget, takenIds: ReadonlySet<string>): AnswerAssembly {
-    return new AnswerAssembly({ model, takenIds, costOf: (usage) => costOf(config, usage) })
+  #begin({ endpoint, config }: ModelTarget, takenIds: ReadonlySet<string>): AnswerAssembly {
+    const { model } = endpoint
+    return new AnswerAssembly({
+      model,
+      takenIds,
+      costOf: (usage, sent) => costOf(config, endpoint, usage, sent),
+    })
   }
 
   #failureOf(error: unknown, { endpoint, speaker }: ModelTarget, answer: AnswerAssembly): LlmError {
@@ -158,10 +162,4 @@ export class HttpLlm implements Llm {
 function addIds(ids: Set<string>, message: ModelMessage): Set<string> {
   if (message.role === 'assistant') for (const { id } of message.toolCalls) ids.add(id)
   return ids
-}
-
-/** Without both prices there is no cost: half a price would be mistaken for the whole. Cached tokens count in full. */
-function costOf({ input_cost_per_token: input, output_cost_per_token: output }: LlmConfig, usage: Usage) {
-  if (input === undefined || output === undefined) return undefined
-  return Math.min(usage.input_tokens * input + usage.output_tokens * output, MAX_COST_USD)
 }

@@ -28,7 +28,8 @@ export type ModelTargets = readonly [ModelTarget, ...ModelTarget[]]
 /** Throws an `LlmError` of type `config` if the configuration is incomplete. */
 export function targetsOf(config: LlmConfig, deps: TargetDeps): ModelTargets {
   const first = targetOf(config, deps)
-  const { fallback_models: models = [], input_cost_per_token: _, output_cost_per_token: __, ...rest } = config
+  const { fallback_models: models = [] } = config
+  const { input_cost_per_token: _, output_cost_per_token: __, fallback_models: ___, ...rest } = config
   // With its URL: the name of a fallback must not lead to another host, which would get the key.
   const base_url = config.base_url ?? first.endpoint.baseUrl
   return [first, ...models.map((model) => targetOf({ ...rest, model, base_url }, deps))]

@@ -174,6 +174,18 @@ describe('a run', () => {
   })
 })
 
+test('an answer that the provider paused continues with the next request, if it said something', async () => {
+  const paused = { text: 'I am still', finish_reason: 'pause_turn' }
+  await using bench = await setBench({ script: [paused, { text: 'searching.' }] })
+  expect(await say(await bench.converse())).toMatchObject({
+    stop_reason: 'completed',
+    steps: 2,
+    final_text: 'searching.',
+  })
+  await using silent = await setBench({ script: [{ finish_reason: 'pause_turn' }] })
+  expect(await say(await silent.converse())).toMatchObject({ stop_reason: 'completed', steps: 1 })
+})
+
 describe('limits', () => {
   const endless = () => ({ calls: [call('Echo')] })
 

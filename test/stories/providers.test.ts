@@ -14,7 +14,8 @@ const SECRET = 'hunter2-hunter2'
 
 let stage: Stage
 beforeAll(async () => {
-  stage = await setStage(({ messages, text }) => {
+  stage = await setStage(({ messages, text, body }) => {
+    if (body['model'] === 'busy') return { status: 529, error: { type: 'overloaded_error', message: 'Overloaded' } }
     if (text.includes('the value')) return { reasoning: `The value is ${SECRET}.`, text: 'Done.' }
     return TURNS[messages.filter(({ role }) => role === 'assistant').length] ?? { status: 400 }
   })
@@ -78,3 +79,13 @@ test.each(PROVIDERS)(
     expect(stage.model.requests.at(-1)?.text).not.toMatch(/"type":"(thinking|reasoning)"/)
   },
 )
+
+test('while a model is overloaded its fallback answers, and the log names it', async () => {
+  const fallback_models = ['scripted']
+  const llm_config = { model: 'busy', base_url: stage.model.baseUrl, provider: 'anthropic', fallback_models }
+  const id = await stage.create({ llm_config })
+  const events = await stage.say(id, 'What is here?')
+  expect(ofType(events, 'ModelRetry')).toMatchObject({ error_type: 'rate_limit', next_model: 'scripted', wait_ms: 0 })
+  expect(ofType(events, 'AssistantMessage')).toMatchObject({ model: 'scripted' })
+  expect(ofType(events, 'Result')).toMatchObject({ final_text: 'There are two lines.' })
+})

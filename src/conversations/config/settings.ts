@@ -92,10 +92,8 @@ export function keptHeaders(secrets: Readonly<Record<string, string>>): Record<s
 function isDefaultEndpoint(config: LlmConfig, defaults: LlmDefaults): boolean {
   try {
     // The model name alone can select an endpoint: `openrouter/…` without a base_url goes to OpenRouter.
-    return (
-      endpointOf(config).baseUrl ===
-      endpointOf({ model: 'gpt', ...(defaults.base_url !== undefined && { base_url: defaults.base_url }) }).baseUrl
-    )
+    const own = endpointOf(withoutUndefined({ model: defaults.model ?? 'gpt', base_url: defaults.base_url }))
+    return endpointOf(config).baseUrl === own.baseUrl
   } catch {
     return false // there is no endpoint; the request reports it
   }

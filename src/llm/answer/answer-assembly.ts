@@ -29,7 +29,8 @@ export type AnswerOptions = {
   readonly model: string
   /** Ids of earlier calls. Some vendors count from `call_0` in every answer; ids must be unique in a conversation. */
   readonly takenIds: ReadonlySet<string>
-  readonly costOf: (usage: Usage) => number | undefined
+  /** `sent` is the cost that the provider reported, in USD. */
+  readonly costOf: (usage: Usage, sent: number | undefined) => number | undefined
 }
 
 export class AnswerAssembly {
@@ -43,6 +44,7 @@ export class AnswerAssembly {
   #size = 0
   #stopReason = ''
   #usage: Usage | undefined
+  #cost: number | undefined
   #servedModel = ''
   #sawAnswer = false
   #sawOther = false
@@ -64,6 +66,7 @@ export class AnswerAssembly {
     this.#sawOther ||= !chunk.isAnswer
     this.#stopReason = chunk.finishReason || this.#stopReason
     this.#usage = chunk.usage ?? this.#usage
+    this.#cost = chunk.costUsd ?? this.#cost
     this.#servedModel = chunk.model || this.#servedModel
     const added = chunk.block === undefined ? this.#newIn(chunk) : this.#newInBlock(chunk, chunk.block)
     this.#text += added.text
@@ -179,7 +182,7 @@ export class AnswerAssembly {
       reasoning: this.#reasoning.toWellFormed(),
       toolCalls,
       usage: this.#usage ?? NO_USAGE,
-      costUsd: this.#usage && costOf(this.#usage),
+      costUsd: this.#usage && costOf(this.#usage, this.#cost),
       stopReason: this.#stopReason || 'unknown',
       model: this.#servedModel || model,
     }

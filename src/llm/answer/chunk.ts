@@ -14,6 +14,8 @@ export type Chunk = {
   /** '' while the model continues. */
   readonly finishReason: string
   readonly usage: Usage | undefined
+  /** What the provider says that the answer costs. */
+  readonly costUsd?: number | undefined
   readonly model: string
   /** The provider failed during the stream; its error object. */
   readonly error: unknown

@@ -1,5 +1,5 @@
 /** Reads fields of JSON from a foreign server: each has the expected type, or is empty. Nothing here throws. */
-import { MAX_TOKENS } from '../../contract/message.ts'
+import { MAX_COST_USD, MAX_TOKENS } from '../../contract/message.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 
@@ -17,6 +17,11 @@ export function list(value: unknown): readonly unknown[] {
 
 export function string(value: unknown): string {
   return typeof value === 'string' ? value : ''
+}
+
+/** USD, and undefined for what cannot be a cost. */
+export function cost(value: unknown): number | undefined {
+  return typeof value === 'number' && value >= 0 && value <= MAX_COST_USD ? value : undefined
 }
 
 /** Ignores a number that no model reaches. */

@@ -14,6 +14,7 @@ import type { Endpoint } from '../endpoint.ts'
 import type { GrowingBytes } from '../request/growing-bytes.ts'
 import { createGrowingBytes } from '../request/growing-bytes.ts'
 import { withoutImage } from '../request/images.ts'
+import { createKeptHead } from '../request/kept-head.ts'
 import { createIncrementalFold } from '../request/incremental-fold.ts'
 import type { LlmRequest, ModelMessage, ModelTool } from '../llm.ts'
 import type { RequestWriter } from '../provider.ts'
@@ -31,11 +32,15 @@ export function createRequestWriter(config: LlmConfig, { model }: Endpoint): Req
     writers.set(name, known)
     return known
   }
+  const extra = withoutKeys(config.extra_body ?? {}, ['messages'])
+  const headFor = createKeptHead()
   return (request, dialect) => {
-    const extra = withoutKeys(config.extra_body ?? {}, ['messages'])
-    const head = jsonOf({ model, ...settingsOf(config, dialect, request), ...promptOf(request, dialect), ...extra })
+    const settings = settingsOf(config, dialect, request)
+    const before = headFor(request, `${dialect.cache} ${JSON.stringify(settings)}`, () => {
+      const head = jsonOf({ model, ...settings, ...promptOf(request, dialect), ...extra })
+      return `${head.slice(0, -1)},"messages":[`
+    })
     const list = writerFor(dialect)(request.messages).bytes()
-    const before = Buffer.from(`${head.slice(0, -1)},"messages":[`)
     if (list.length === 0) return Buffer.concat([before, Buffer.from(']}')])
     if (dialect.cache !== 'marked') return Buffer.concat([before, list, Buffer.from(']}]}')])
     // The last block is an object of which the last byte is its bracket.

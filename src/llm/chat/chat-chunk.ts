@@ -3,7 +3,7 @@ import type { Usage } from '../../contract/message.ts'
 import { MAX_WORD_CHARS } from '../answer/answer-limits.ts'
 import type { Chunk } from '../answer/chunk.ts'
 import type { Fields } from '../answer/fields.ts'
-import { count, fields, isObject, list, string } from '../answer/fields.ts'
+import { cost, count, fields, isObject, list, string } from '../answer/fields.ts'
 import type { CallFragment } from '../answer/tool-call-assembly.ts'
 
 /** Parses a chunk, or a whole answer: a server that does not stream sends `message` instead of `delta`. */
@@ -17,6 +17,8 @@ export function readChunk(json: unknown): Chunk {
     finishReason: string(choice['finish_reason']).slice(0, MAX_WORD_CHARS),
     // Groq's own field is the only usage in its streams if none was requested.
     usage: readUsage(chunk['usage'] ?? choice['usage'] ?? groq['usage']),
+    // OpenRouter's field.
+    costUsd: cost(fields(chunk['usage'])['cost']),
     model: string(chunk['model']).slice(0, MAX_WORD_CHARS),
     error: errorIn(json) ?? groq['error'],
     isAnswer: Array.isArray(chunk['choices']) || isObject(chunk['usage']),

@@ -10,8 +10,9 @@ import type { Endpoint } from '../endpoint.ts'
 import type { GrowingBytes } from '../request/growing-bytes.ts'
 import { createGrowingBytes } from '../request/growing-bytes.ts'
 import { withoutImage } from '../request/images.ts'
+import { createKeptHead } from '../request/kept-head.ts'
 import { createIncrementalFold } from '../request/incremental-fold.ts'
-import type { ModelMessage, ModelTool, ModelToolCall } from '../llm.ts'
+import type { LlmRequest, ModelMessage, ModelTool, ModelToolCall } from '../llm.ts'
 import type { RequestWriter } from '../provider.ts'
 import { argumentsJson, callIdFor, jsonOf, toolNameFor, withoutKeys } from '../request/request-parts.ts'
 import type { ResponsesDialect } from './responses-dialect.ts'
@@ -25,8 +26,9 @@ export function createRequestWriter(config: LlmConfig, { model }: Endpoint): Req
     writers.set(name, known)
     return known
   }
-  return ({ system, messages, tools, outputSchema }, dialect) => {
-    const extra = withoutKeys(config.extra_body ?? {}, ['input'])
+  const extra = withoutKeys(config.extra_body ?? {}, ['input'])
+  const headFor = createKeptHead()
+  const headOf = ({ system, tools, outputSchema }: LlmRequest, dialect: ResponsesDialect) => {
     const head = jsonOf({
       model,
       ...settingsOf(config, dialect, tools.length > 0),
@@ -35,10 +37,15 @@ export function createRequestWriter(config: LlmConfig, { model }: Endpoint): Req
       ...(system.trim() && { instructions: system }),
       ...extra,
     })
-    const input = writerFor(dialect)(messages).bytes()
-    return Buffer.concat([Buffer.from(`${head.slice(0, -1)},"input":[`), input, Buffer.from(']}')])
+    return `${head.slice(0, -1)},"input":[`
+  }
+  return (request, dialect) => {
+    const head = headFor(request, JSON.stringify(dialect), () => headOf(request, dialect))
+    return Buffer.concat([head, writerFor(dialect)(request.messages).bytes(), TAIL])
   }
 }
+
+const TAIL = Buffer.from(']}')
 
 function settingsOf(config: LlmConfig, dialect: ResponsesDialect, hasTools: boolean) {
   const { reasoning_effort: effort } = config

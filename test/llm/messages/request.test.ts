@@ -339,3 +339,12 @@ test('an output limit that the model does not have is lowered to the one it has'
   expect(answer?.text).toBe('done')
   expect(requests.map(({ body }) => body['max_tokens'])).toEqual([32_000, 8192])
 })
+
+test('the schema of the output is its format at the vendor, together with the effort, and elsewhere not sent', () => {
+  const outputSchema = { type: 'object' }
+  const config = { reasoning_effort: 'low' } as const
+  const format = { type: 'json_schema', schema: outputSchema }
+  expect(bodyOf([user('Hi')], config, { outputSchema }).output_config).toEqual({ effort: 'low', format })
+  const elsewhere = { ...config, base_url: 'https://llm.example.com', provider: 'anthropic' } as const
+  expect(bodyOf([user('Hi')], elsewhere, { outputSchema }).output_config).toEqual({ effort: 'low' })
+})

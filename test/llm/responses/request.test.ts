@@ -199,3 +199,11 @@ test.each([
   expect(answer?.stopReason).toBe(finish_reason)
   expect(answer?.toolCalls).toHaveLength(whole)
 })
+
+test('the schema of the output is the format of the text at the vendor', () => {
+  const outputSchema = { type: 'object' }
+  const endpoint = endpointOf({ model: 'gpt-6' })
+  const write = createRequestWriter({ model: 'gpt-6' }, endpoint)
+  const body = JSON.parse(write({ ...QUESTION, outputSchema }, firstDialect(endpoint)).toString())
+  expect(body.text).toEqual({ format: { type: 'json_schema', name: 'output', schema: outputSchema, strict: false } })
+})

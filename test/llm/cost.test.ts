@@ -1,0 +1,56 @@
+/** What answers cost: by the configuration, by the provider, and by list prices. */
+import { describe, expect, test } from 'vitest'
+import type { LlmConfig } from '../../src/contract/llm-config.ts'
+import { costOf } from '../../src/llm/cost.ts'
+import { endpointOf } from '../../src/llm/endpoint.ts'
+import { askScript } from './asking.ts'
+
+const USAGE = { input_tokens: 1_000_000, output_tokens: 100_000, cached_tokens: 0, reasoning_tokens: 0 }
+const CACHED = { ...USAGE, cached_tokens: 600_000, cache_write_tokens: 300_000 }
+const cost = (config: LlmConfig, usage = USAGE, sent?: number) =>
+  costOf(config, endpointOf({ model: 'm', base_url: 'https://llm.example.com/v1', ...config }), usage, sent)
+const vendor = (model: string) => ({ model, base_url: undefined as never })
+
+describe('by list prices', () => {
+  test.each([
+    [vendor('claude-opus-5'), USAGE, 7.5],
+    [vendor('claude-opus-4-5-20251101'), USAGE, 7.5],
+    [vendor('anthropic/claude-sonnet-4-6'), CACHED, 0.3 + 0.18 + 1.125 + 1.5],
+    [vendor('gpt-5'), USAGE, 2.25],
+    [vendor('gpt-5-2025-08-07'), CACHED, 0.4 * 1.25 + 0.6 * 0.125 + 1],
+  ])('%j', (config, usage, usd) => expect(cost(config, usage)).toBeCloseTo(usd, 9))
+
+  test.each([
+    ['an unknown model', vendor('gpt-5-turbo-x')],
+    ['the same model elsewhere', { model: 'gpt-5' }],
+    ['a name of every object', vendor('constructor')],
+  ])('%s has none', (_what, config) => expect(cost(config)).toBeUndefined())
+})
+
+describe('by the configuration', () => {
+  const prices = { input_cost_per_token: 2e-6, output_cost_per_token: 1e-5 }
+
+  test('replaces list prices and what the provider says', () => {
+    expect(cost({ ...vendor('gpt-5'), ...prices }, USAGE, 99)).toBeCloseTo(3, 9)
+  })
+
+  test('without prices of the cache counts cached tokens in full', () => {
+    expect(cost(prices, CACHED)).toBeCloseTo(3, 9)
+    const cache = { cache_read_cost_per_token: 2e-7, cache_write_cost_per_token: 2.5e-6 }
+    expect(cost({ ...prices, ...cache }, CACHED)).toBeCloseTo(0.2 + 0.12 + 0.75 + 1, 9)
+  })
+
+  test('needs both prices', () => expect(cost({ input_cost_per_token: 1 })).toBeUndefined())
+})
+
+describe('by the provider', () => {
+  const turn = (sent: unknown) => [
+    { text: 'Hi', usage: { prompt_tokens: 5, completion_tokens: 7, total_tokens: 12, cost: sent } },
+  ]
+
+  test('is taken as it is', async () => expect((await askScript(turn(0.0125))).answer?.costUsd).toBe(0.0125))
+
+  test.each([[-1], ['1'], [1e308], [null]])('is ignored if it cannot be one: %j', async (sent) =>
+    expect((await askScript(turn(sent))).answer?.costUsd).toBeUndefined(),
+  )
+})
