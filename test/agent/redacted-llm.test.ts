@@ -240,3 +240,24 @@ test('arguments of many fields are redacted in slices: other work has its turns'
   expect(loop.turns).toBeGreaterThan(1)
   expect(said?.toolCalls[0]?.arguments).toBe(JSON.stringify({ ...fields, last: '<secret:TOKEN>' }))
 })
+
+test('reasoning that the provider wants back is kept only if nothing of the answer had to be redacted', async () => {
+  const proof = (data: string) => ({ provider: 'anthropic', kind: 'signature', data }) as const
+  const thought = (text: string, data = 'signature') =>
+    ({ type: 'reasoning', text, provider_data: proof(data) }) as const
+  const text = (words: string) => ({ type: 'text', text: words }) as const
+  const partsAfter = async (parts: NonNullable<LlmAnswer['parts']>) => {
+    const words = (type: string) => parts.flatMap((part) => (part.type === type ? [part.text] : [])).join('')
+    const { answer: said } = await listen(
+      model([], answer({ text: words('text'), reasoning: words('reasoning'), parts })),
+    )
+    expect(JSON.stringify({ ...said, parts: undefined })).not.toContain('4711')
+    return said?.parts
+  }
+  const clean = [thought('Hm.'), text('Hello.')]
+  expect(await partsAfter(clean)).toEqual(clean)
+  expect(await partsAfter([thought(`It is ${SECRET}.`), text('Hello.')])).toBeUndefined()
+  expect(await partsAfter([thought('Hm.', SECRET), text('Hello.')])).toBeUndefined()
+  // Half of it in one part, and half in another one.
+  expect(await partsAfter([text(SECRET.slice(0, 6)), thought('Hm.'), text(SECRET.slice(6))])).toBeUndefined()
+})

@@ -118,10 +118,10 @@ function inputPart(part: UserPart, withImages: boolean): object {
 type Answer = Extract<ModelMessage, { role: 'assistant' }>
 
 /** Reasoning stays before the item that it led to: the API refuses it in any other place. */
-function answerItems({ text, toolCalls, parts }: Answer, withReasoning: boolean): object[] {
+function answerItems({ text, toolCalls, parts }: Answer, withReasoning: boolean): Item[] {
   const calls = toolCalls.map(callItem)
   if (!parts) return [...textItems(text), ...calls]
-  const items: object[] = []
+  const items: Item[] = []
   let called = 0
   let summary: string[] = []
   for (const part of parts) {
@@ -139,21 +139,25 @@ function answerItems({ text, toolCalls, parts }: Answer, withReasoning: boolean)
     }
     summary = []
   }
-  return [...items, ...calls.slice(called)]
+  items.push(...calls.slice(called))
+  // The API refuses reasoning that nothing follows.
+  while (items.at(-1)?.type === 'reasoning') items.pop()
+  return items
 }
 
+type Item = { readonly type: string; readonly [field: string]: unknown }
 type Reasoning = NonNullable<Extract<AssistantPart, { type: 'reasoning' }>['provider_data']>
 
-function reasoningItem({ id, data }: Reasoning, summary: readonly string[]): object {
+function reasoningItem({ id, data }: Reasoning, summary: readonly string[]): Item {
   const texts = summary.filter((text) => text !== '').map((text) => ({ type: 'summary_text', text }))
   return { type: 'reasoning', id, summary: texts, encrypted_content: data }
 }
 
-function textItems(text: string, phase?: string): object[] {
+function textItems(text: string, phase?: string) {
   if (text.trim() === '') return []
   return [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text }], phase }]
 }
 
-function callItem({ id, name, arguments: text }: ModelToolCall): object {
+function callItem({ id, name, arguments: text }: ModelToolCall): Item {
   return { type: 'function_call', call_id: callIdFor(id), name: toolNameFor(name), arguments: argumentsJson(text) }
 }

@@ -115,6 +115,17 @@ describe('an answer', () => {
     ])
   })
 
+  test('that ends with reasoning is sent without it: the API refuses reasoning that nothing follows', () => {
+    const last: ModelMessage = {
+      role: 'assistant',
+      text: 'Hm',
+      toolCalls: [],
+      parts: [thought('', 'rs_1'), { type: 'text', text: 'Hm' }, thought('More.', 'rs_2')],
+    }
+    const { input } = bodyOf([user('Hi'), last, user('Go on.')])
+    expect(input.map(({ type }: { type: string }) => type)).toEqual(['message', 'reasoning', 'message', 'message'])
+  })
+
   test('without reasoning of this provider has none', () => {
     const proof = { provider: 'anthropic', kind: 'signature', data: 'x' } as const
     const foreign: ModelMessage = {
