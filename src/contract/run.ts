@@ -1,7 +1,7 @@
 /** Messages to the agent and its runs on the wire: post, run, pause. */
 import { z } from 'zod'
 import { Result } from './events/agent-events.ts'
-import { Status } from './events/status.ts'
+import { ErrorType, Status } from './events/status.ts'
 import { UserInput } from './message.ts'
 
 export const PostMessage = z
@@ -56,6 +56,10 @@ export const RunOutcome = z
     run_id: z.uuid(),
     status: Status.describe('`running` if the wait timed out; the run continues.'),
     result: Result.optional().describe('Absent with status `error`: the end of the run could not be stored yet.'),
+    error: z
+      .object({ type: ErrorType, message: z.string() })
+      .optional()
+      .describe('Why the run failed, as in its `ErrorEvent`. Absent unless it failed.'),
   })
   .meta({
     id: 'RunOutcome',

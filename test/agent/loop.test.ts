@@ -534,8 +534,10 @@ describe('a log that fails under a run', () => {
     })
     const conversation = await bench.manager.open(id)
     const run = await conversation.run()
-    const { status } = await conversation.waitForRun(run, 5, new AbortController().signal)
-    expect(status).toBe('error')
+    const wait = () => conversation.waitForRun(run, 5, new AbortController().signal)
+    const failed = { status: 'error', error: { type: 'internal', message: expect.stringContaining('damaged') } }
+    expect(await wait()).toMatchObject(failed)
+    expect(await wait(), 'also after its end').toMatchObject(failed)
     expect(conversation.view()).toMatchObject({ status: 'error', last_seq: 10 })
     const page = await conversation.log.read({ order: 'desc', limit: 4 })
     expect(page.events.map((stored) => stored.type)).toEqual(['StatusUpdate', 'Result', 'ErrorEvent', 'StatusUpdate'])

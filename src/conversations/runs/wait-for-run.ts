@@ -1,5 +1,5 @@
 /** Waits for a run on behalf of a client: until the run has ended or the client's timeout has passed. */
-import type { EventOf } from '../../contract/events/event.ts'
+import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { EventLog } from '../../events/event-log.ts'
 
 export type RunWait = {
@@ -13,18 +13,18 @@ export type RunWait = {
   readonly signal: AbortSignal
 }
 
-/** Returns the run's `Result`, if it exists by then. */
-export async function waitForRun(
-  log: EventLog,
-  { runId, isOver, watch, timeoutMs, signal }: RunWait,
-): Promise<EventOf<'Result'> | undefined> {
+/** What the run ended with; `error` says why it failed. */
+export type RunEnd = { readonly result?: EventOf<'Result'>; readonly error?: EventOf<'ErrorEvent'> }
+
+/** Returns the end of the run, if it exists by then. */
+export async function waitForRun(log: EventLog, { runId, isOver, watch, timeoutMs, signal }: RunWait): Promise<RunEnd> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const giveUp = () => resolve()
   const look = () => isOver() && resolve()
-  let result: EventOf<'Result'> | undefined
+  let end: RunEnd = {}
   const unsubscribe = log.subscribe({
     onEvents: (events) => {
-      for (const { event } of events) if (event.type === 'Result' && event.run_id === runId) result = event
+      for (const { event } of events) end = endAfter(end, event, runId)
       look()
     },
     onClose: giveUp,
@@ -34,9 +34,9 @@ export async function waitForRun(
   const timer = setTimeout(giveUp, timeoutMs)
   try {
     // The run may have ended before the subscription.
-    if (isOver()) return await lastResult(log, runId)
+    if (isOver()) return await lastEnd(log, runId)
     if (!signal.aborted) await promise
-    return result
+    return end
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', giveUp)
@@ -45,8 +45,13 @@ export async function waitForRun(
   }
 }
 
-async function lastResult(log: EventLog, runId: string): Promise<EventOf<'Result'> | undefined> {
-  const page = await log.read({ types: new Set(['Result']), order: 'desc', limit: 1 })
-  const last = page.events[0]?.event
-  return last?.type === 'Result' && last.run_id === runId ? last : undefined
+function endAfter(end: RunEnd, event: Event, runId: string): RunEnd {
+  if (event.type === 'Result' && event.run_id === runId) return { ...end, result: event }
+  return event.type === 'ErrorEvent' && event.run_id === runId ? { ...end, error: event } : end
+}
+
+/** A run that fails stores its error and its result together. */
+async function lastEnd(log: EventLog, runId: string): Promise<RunEnd> {
+  const page = await log.read({ types: new Set(['Result', 'ErrorEvent']), order: 'desc', limit: 2 })
+  return page.events.reduce((end, { event }) => endAfter(end, event, runId), {})
 }
