@@ -225,15 +225,9 @@ export class Conversation {
   async waitForRun(runId: string, timeout: number, signal: AbortSignal): Promise<RunOutcome> {
     const isOver = () => this.#actor.shown.run?.id !== runId || this.#actor.shown.status !== 'running'
     const watch = (onChange: () => void) => this.#actor.watchUnstored(onChange)
-    const { result, error } = await waitForRun(this.log, {
-      runId,
-      isOver,
-      watch,
-      timeoutMs: Math.ceil(timeout * 1000),
-      signal,
-    })
-    const failure = error && { error: { type: error.error_type, message: error.message } }
-    return { run_id: runId, status: this.#actor.shown.status, ...(result && { result }), ...failure }
+    const timeoutMs = Math.ceil(timeout * 1000)
+    const ended = await waitForRun(this.log, { runId, isOver, watch, timeoutMs, signal })
+    return { run_id: runId, status: this.#actor.shown.status, ...ended }
   }
 
   /**

@@ -1,5 +1,6 @@
 /** Waits for a run on behalf of a client: until the run has ended or the client's timeout has passed. */
-import type { Event, EventOf } from '../../contract/events/event.ts'
+import type { Event } from '../../contract/events/event.ts'
+import type { RunOutcome } from '../../contract/run.ts'
 import type { EventLog } from '../../events/event-log.ts'
 
 export type RunWait = {
@@ -14,14 +15,17 @@ export type RunWait = {
 }
 
 /** What the run ended with; `error` says why it failed. */
-export type RunEnd = { readonly result?: EventOf<'Result'>; readonly error?: EventOf<'ErrorEvent'> }
+type AwaitedEnd = Pick<RunOutcome, 'result' | 'error'>
 
 /** Returns the end of the run, if it exists by then. */
-export async function waitForRun(log: EventLog, { runId, isOver, watch, timeoutMs, signal }: RunWait): Promise<RunEnd> {
+export async function waitForRun(
+  log: EventLog,
+  { runId, isOver, watch, timeoutMs, signal }: RunWait,
+): Promise<AwaitedEnd> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const giveUp = () => resolve()
   const look = () => isOver() && resolve()
-  let end: RunEnd = {}
+  let end: AwaitedEnd = {}
   const unsubscribe = log.subscribe({
     onEvents: (events) => {
       for (const { event } of events) end = endAfter(end, event, runId)
@@ -45,13 +49,15 @@ export async function waitForRun(log: EventLog, { runId, isOver, watch, timeoutM
   }
 }
 
-function endAfter(end: RunEnd, event: Event, runId: string): RunEnd {
+function endAfter(end: AwaitedEnd, event: Event, runId: string): AwaitedEnd {
   if (event.type === 'Result' && event.run_id === runId) return { ...end, result: event }
-  return event.type === 'ErrorEvent' && event.run_id === runId ? { ...end, error: event } : end
+  return event.type === 'ErrorEvent' && event.run_id === runId
+    ? { ...end, error: { type: event.error_type, message: event.message } }
+    : end
 }
 
 /** A run that fails stores its error and its result together. */
-async function lastEnd(log: EventLog, runId: string): Promise<RunEnd> {
+async function lastEnd(log: EventLog, runId: string): Promise<AwaitedEnd> {
   const page = await log.read({ types: new Set(['Result', 'ErrorEvent']), order: 'desc', limit: 2 })
   return page.events.reduce((end, { event }) => endAfter(end, event, runId), {})
 }
