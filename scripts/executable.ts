@@ -18,10 +18,13 @@ import { rolldown } from 'rolldown'
 import { assetFiles } from '../src/http/assets.ts'
 import { NODE_FLAGS } from '../src/process-settings.ts'
 import { LISTENER_COMMAND, offerListener } from '../src/sandbox/network-listener.ts'
-import { appendServer, asFunction, loadServer, loadServerAsset, SERVER_ASSET } from './load-server.ts'
+import { PDF_COMMAND, PDF_NODE_OPTIONS } from '../src/tools/pdf/pdf-reader.ts'
+import { appendServer, asFunction, loadAsset, loadServer, SERVER_ASSET } from './load-server.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 export const DIST = join(ROOT, 'dist')
+
+const PDF_ASSET = 'pdf-program.js'
 
 /** Parts that are deleted when the executable is done. */
 export const PARTS = join(DIST, 'parts')
@@ -46,8 +49,32 @@ export function publish(assembled: string, executable: string): void {
  * its modules are wrapped and evaluated on first use.
  */
 export async function bundle(): Promise<string> {
-  const input = join(ROOT, 'src/main.ts')
-  const file = join(PARTS, 'main.mjs')
+  const server = join(PARTS, 'server.js')
+  writeFileSync(server, inAscii(asFunction(withoutFacades(await bundleOf('src/main.ts')))))
+  return server
+}
+
+/**
+ * The program for PDFs is a bundle and an asset of its own, which the server never reads: its start and its memory stay
+ * the same.
+ */
+export async function bundlePdfProgram(): Promise<string> {
+  const program = join(PARTS, PDF_ASSET)
+  writeFileSync(program, inAscii(asFunction(await bundleOf('src/tools/pdf/pdf-program.mjs'))))
+  return program
+}
+
+/** Runs it as the server does. Throws if it does not recognise what is not a PDF. */
+export function checkPdfProgram(executable: string): void {
+  const env = { NODE_OPTIONS: PDF_NODE_OPTIONS.join(' ') }
+  const { stdout, stderr } = spawnSync(executable, [PDF_COMMAND, '1', '1', '0'], { env, input: 'x', encoding: 'utf8' })
+  if (stdout !== '{"refusal":"broken"}') throw new Error(`The program for PDFs does not run: ${stdout}${stderr}`)
+}
+
+/** Returns the code of one module that contains everything it imports, except Node's own modules. */
+async function bundleOf(source: string): Promise<string> {
+  const input = join(ROOT, source)
+  const file = join(PARTS, 'bundle.mjs')
   const bundler = await rolldown({
     input,
     platform: 'node',
@@ -57,9 +84,7 @@ export async function bundle(): Promise<string> {
   // Minified: 10 MB less resident memory. Names are kept for stack traces.
   await bundler.write({ file, format: 'esm', codeSplitting: false, minify: true, keepNames: true, comments: false })
   await bundler.close()
-  const server = join(PARTS, 'server.js')
-  writeFileSync(server, inAscii(asFunction(withoutFacades(readFileSync(file, 'utf8')))))
-  return server
+  return readFileSync(file, 'utf8')
 }
 
 /** The code cache, made by a server that has started and answered. Its data directory is among the parts. */
@@ -143,21 +168,27 @@ function runs(node: string): boolean {
 }
 
 /** `cache` is undefined for another platform: V8 takes a code cache only where it was made. */
-type Parts = { readonly node: string; readonly server: string; readonly cache: string | undefined }
+type Parts = {
+  readonly node: string
+  readonly server: string
+  readonly pdfProgram: string
+  readonly cache: string | undefined
+}
 
 /** An executable of one platform, made on any. Returns its path among the parts. */
-export function assemble({ node, server, cache }: Parts, isMac = process.platform === 'darwin'): string {
+export function assemble({ node, server, pdfProgram, cache }: Parts, isMac = process.platform === 'darwin'): string {
   const output = join(PARTS, 'agent-server')
   const config = join(PARTS, 'sea.json')
   const main = join(PARTS, 'main.cjs')
-  // Each sandbox with a proxy waits for its listener: it comes before the server, of which it needs nothing.
+  // These programs need nothing of the server, and are not to load it. Each sandbox with a proxy waits for its listener.
   writeFileSync(
     main,
     `if (process.argv[2] === '${LISTENER_COMMAND}') (${offerListener.toString()})(Number(process.argv[3]))
-else (${(isMac ? loadServerAsset : loadServer).toString()})()
+else if (process.argv[2] === '${PDF_COMMAND}') (${loadAsset.toString()})('${PDF_ASSET}')
+else (${(isMac ? loadAsset : loadServer).toString()})('${SERVER_ASSET}')
 `,
   )
-  const assets = { ...assetFiles(), ...(isMac && { [SERVER_ASSET]: server }) }
+  const assets = { ...assetFiles(), [PDF_ASSET]: pdfProgram, ...(isMac && { [SERVER_ASSET]: server }) }
   const options = { main, executable: node, output, execArgv: NODE_FLAGS, disableExperimentalSEAWarning: true, assets }
   writeFileSync(config, JSON.stringify(options))
   rmSync(output, { force: true })

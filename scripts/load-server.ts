@@ -41,13 +41,13 @@ export function loadServer(): void {
 /** The bundle's name among the assets of an executable that nothing can be appended to. */
 export const SERVER_ASSET = 'server.js'
 
-/** Runs the bundle from the assets, without a code cache. It is passed on as text, too. */
-export function loadServerAsset(): void {
+/** Runs a bundle from the assets, without a code cache. It is passed on as text, too. */
+export function loadAsset(name: string): void {
   const { getRawAsset } = process.getBuiltinModule('node:sea')
   const { Script } = process.getBuiltinModule('node:vm')
   const { pathToFileURL } = process.getBuiltinModule('node:url')
-  const source = Buffer.from(getRawAsset('server.js')).toString('latin1')
-  const script = new Script(source, { filename: 'server.js' })
+  const source = Buffer.from(getRawAsset(name)).toString('latin1')
+  const script = new Script(source, { filename: name })
   script.runInThisContext()({ url: pathToFileURL(process.execPath).href })
 }
 

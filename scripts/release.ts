@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import manifest from '../package.json' with { type: 'json' }
-import { assemble, bundle, compile, DIST, makeParts, PARTS, publish, stripped } from './executable.ts'
+import { assemble, bundle, bundlePdfProgram, compile, DIST, makeParts, PARTS, publish, stripped } from './executable.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const RELEASE = join(DIST, 'release')
@@ -68,10 +68,10 @@ async function release(): Promise<void> {
   makeParts()
   rmSync(RELEASE, { recursive: true, force: true })
   mkdirSync(RELEASE, { recursive: true })
-  const server = await bundle()
-  const cache = await compile(server)
+  const bundles = { server: await bundle(), pdfProgram: await bundlePdfProgram() }
+  const cache = await compile(bundles.server)
   const archives: string[] = []
-  for (const target of TARGETS) archives.push(makeArchive(target, server, cache))
+  for (const target of TARGETS) archives.push(makeArchive(target, bundles, cache))
   const sbom = writeSbom()
   writeChecksums([...archives, sbom])
   const own = archives[TARGETS.findIndex(isThisMachine)]
@@ -84,8 +84,10 @@ function isThisMachine({ platform, arch }: Target): boolean {
   return platform === process.platform && arch === process.arch
 }
 
+type Bundles = { readonly server: string; readonly pdfProgram: string }
+
 /** Returns the name of the archive. */
-function makeArchive(target: Target, server: string, cache: string): string {
+function makeArchive(target: Target, bundles: Bundles, cache: string): string {
   const { platform, arch } = target
   const name = `agent-server-${manifest.version}-${platform}-${arch}`
   const folder = join(PARTS, name)
@@ -94,7 +96,7 @@ function makeArchive(target: Target, server: string, cache: string): string {
   const isOwn = isThisMachine(target)
   const node = isOwn ? stripped(join(from, 'bin/node')) : join(from, 'bin/node')
   publish(
-    assemble({ node, server, cache: isOwn ? cache : undefined }, platform === 'darwin'),
+    assemble({ node, ...bundles, cache: isOwn ? cache : undefined }, platform === 'darwin'),
     join(folder, 'agent-server'),
   )
   for (const file of ['LICENSE', 'README.md', 'CHANGELOG.md']) copyFileSync(join(ROOT, file), join(folder, file))

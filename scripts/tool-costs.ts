@@ -9,6 +9,7 @@ import { createToolCalls } from '../src/agent/tool-calls.ts'
 import { createEditorFiles } from '../src/files/editor-files.ts'
 import { createSafeFetch } from '../src/security/safe-fetch.ts'
 import { createRedactor } from '../src/security/redaction/redactor.ts'
+import { PdfReader } from '../src/tools/pdf/pdf-reader.ts'
 import type { ToolDeps } from '../src/tools/registry.ts'
 import { createTools, PRESETS } from '../src/tools/registry.ts'
 import { createTavily } from '../src/tools/web/search-engine.ts'
@@ -27,6 +28,7 @@ export const UNUSED_DEPS: ToolDeps = {
   search: { openJail: unused, ripgrep: unused },
   web: { fetch: createSafeFetch({ allow: [] }), refusal: unused },
   project: { accessOfSkill: unused, accessOfCommand: unused, useSkill: unused, useCommand: unused },
+  pdfs: new PdfReader(),
   searchEngine: createTavily('key'),
   lastOutput: unused,
   limitsOf: () => undefined,

@@ -99,7 +99,7 @@ export type Execution = {
 }
 
 /** Tool dependencies that differ between conversations. */
-export type ConversationToolDeps = Omit<ToolDeps, 'files' | 'search' | 'web' | 'searchEngine'> & {
+export type ConversationToolDeps = Omit<ToolDeps, 'files' | 'search' | 'web' | 'pdfs' | 'searchEngine'> & {
   /** See `WebAccess`. */
   readonly webRefusal: WebAccess['refusal']
   /** What the current deny rules say of files, however they were found. */

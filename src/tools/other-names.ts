@@ -8,6 +8,8 @@ import type { AgentFiles } from './files/agent-files.ts'
 import { absolutePath, toOutcome } from './files/agent-files.ts'
 import { MAX_READ_LINES, read } from './files/read.ts'
 import { write } from './files/write.ts'
+import { pagesOf } from './pdf/pdf-answer.ts'
+import type { PdfReader } from './pdf/pdf-reader.ts'
 import type { Tool } from './tool.ts'
 
 const Path = z.string().min(1).describe('Path of the file; a relative one begins at the working directory.')
@@ -19,20 +21,24 @@ const FileReadInput = z.object({
     .length(2)
     .optional()
     .describe('The lines to show, from 1, as `[first, last]`; `[11, -1]` shows all from line 11.'),
+  pages: z.string().optional().describe('Pages of a PDF, such as "1-5" or "3".'),
 })
 type FileReadInput = z.infer<typeof FileReadInput>
 
-export function createFileRead(files: AgentFiles): Tool<FileReadInput> {
+export function createFileRead(files: AgentFiles, pdfs: PdfReader): Tool<FileReadInput> {
   return {
     name: 'file_read',
     description:
-      'Shows a text file with line numbers, up to 2000 lines at a time, an image as an image, or a notebook as text.',
+      'Shows a text file with line numbers, up to 2000 lines at a time, an image as an image, or a notebook or a PDF as text.',
     input: FileReadInput,
     output: z.union([z.string(), z.array(UserPart)]),
     readOnly: true,
     access: ({ path }) => ({ kind: 'read', paths: [path] }),
-    run: ({ path, view_range }, { workdir }) =>
-      toOutcome(async () => await read(files, absolutePath(workdir, path), linesOf(view_range))),
+    run: ({ path, view_range, pages }, { workdir, signal }) =>
+      toOutcome(async () => {
+        const wanted = { ...linesOf(view_range), pages: pagesOf(pages), signal }
+        return await read({ files, pdfs }, absolutePath(workdir, path), wanted)
+      }),
   }
 }
 

@@ -26,6 +26,7 @@ import type { ProjectAccess } from './project/project-access.ts'
 import { createSkill } from './project/skill.ts'
 import { createSlashCommand } from './project/slash-command.ts'
 import { createApplyPatch } from './patch/apply-patch.ts'
+import type { PdfReader } from './pdf/pdf-reader.ts'
 import type { Tool } from './tool.ts'
 import type { SearchEngine } from './web/search-engine.ts'
 import type { WebAccess } from './web/web-access.ts'
@@ -42,6 +43,8 @@ export type ToolDeps = {
   readonly search: SearchAccess
   readonly project: ProjectAccess
   readonly web: WebAccess
+  /** Shared by all conversations. */
+  readonly pdfs: PdfReader
   /** Undefined where there is none: then `WebSearch` cannot be offered. */
   readonly searchEngine: SearchEngine | undefined
 } & AgentFilesDeps
@@ -57,7 +60,7 @@ const TOOLS = {
   TaskTracker: ({ lastOutput }) => createTaskTracker(() => lastOutput('TaskTracker')),
   Finish: () => createFinish(),
   Think: () => createThink(),
-  Read: ({ files }) => createRead(files),
+  Read: ({ files, pdfs }) => createRead(files, pdfs),
   Write: ({ files }) => createWrite(files),
   Edit: ({ files }) => createEdit(files),
   MultiEdit: ({ files }) => createMultiEdit(files),
@@ -71,7 +74,7 @@ const TOOLS = {
   AskUserQuestion: () => createAskUserQuestion(),
   Skill: ({ project }) => createSkill(project),
   SlashCommand: ({ project }) => createSlashCommand(project),
-  file_read: ({ files }) => createFileRead(files),
+  file_read: ({ files, pdfs }) => createFileRead(files, pdfs),
   file_write: ({ files }) => createFileWrite(files),
   shell_exec: (deps) => createShellExec(deps),
 } satisfies Record<string, (deps: SharedDeps) => Tool | undefined>

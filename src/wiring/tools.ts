@@ -8,6 +8,7 @@ import { Queue } from '../lib/queue.ts'
 import { limitEditor } from '../limits/limited-editor.ts'
 import type { ShellLauncher } from '../sandbox/launch.ts'
 import type { SafeFetch } from '../security/safe-fetch.ts'
+import { PdfReader } from '../tools/pdf/pdf-reader.ts'
 import type { ToolName } from '../tools/registry.ts'
 import { createTools } from '../tools/registry.ts'
 import type { SearchAccess } from '../tools/search/search-place.ts'
@@ -26,6 +27,7 @@ export function toolsExecution(
   shared: SharedByTools,
 ): Pick<Execution, 'createTools' | 'missingTools'> {
   const { webSearch } = config
+  const pdfs = new PdfReader()
   const searchEngine = webSearch && createTavily(webSearch.apiKey, webSearch.baseUrl)
   return {
     missingTools: missingTools(config),
@@ -37,6 +39,7 @@ export function toolsExecution(
         files: quota ? limitEditor(files, quota) : files,
         search: searchDeps(rules, shared),
         web: { fetch: shared.web, refusal: webRefusal },
+        pdfs,
         searchEngine,
       })
     },

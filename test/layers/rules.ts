@@ -37,6 +37,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   openai: 'llm',
   execa: 'limits',
   htmlparser2: 'tools',
+  unpdf: 'tools',
   undici: ['llm', 'security'],
   'ipaddr.js': 'security',
   unbash: 'policy',

@@ -16,7 +16,7 @@ export const MAX_FILE_BYTES = 10 * 1024 * 1024
 /** As base64 it is a third larger, and providers accept no more than about five million characters. */
 export const MAX_IMAGE_BYTES = 3 * 1024 * 1024
 
-export function asFile(path: string, found: FoundEntry): FoundFile {
+export function asFile(path: string, found: FoundEntry, maxBytes = MAX_FILE_BYTES): FoundFile {
   switch (found.kind) {
     case 'file':
       return found
@@ -27,7 +27,7 @@ export function asFile(path: string, found: FoundEntry): FoundFile {
     case 'special':
       throw new EditorError(`${path} is ${found.what} and not a file; use Bash for it.`)
     case 'large':
-      throw isTooLarge(path, found.size, MAX_FILE_BYTES)
+      throw isTooLarge(path, found.size, maxBytes)
   }
 }
 

@@ -1,14 +1,18 @@
-/** The `Read` tool: shows a text file with line numbers, an image as an image, and a notebook as text. */
+/** The `Read` tool: shows a text file with line numbers, an image as an image, a notebook and a PDF as text. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
 import { UserPart } from '../../contract/message.ts'
-import { asFile, decode, showImage } from '../editor/editor-content.ts'
-import { EditorError } from '../editor/editor-faults.ts'
+import { asFile, decode, MAX_FILE_BYTES, showImage } from '../editor/editor-content.ts'
+import { EditorError, isTooLarge } from '../editor/editor-faults.ts'
 import type { View } from '../editor/file-view.ts'
 import { numberLines, viewOutcome } from '../editor/file-view.ts'
 import type { FoundFile } from '../../files/editor-files.ts'
 import { imageType } from '../editor/image-type.ts'
 import { countLines } from '../editor/text-edit.ts'
+import type { PageRange } from '../pdf/pdf-answer.ts'
+import { MAX_PAGES_WITHOUT_RANGE, MAX_PDF_PAGES, pagesOf } from '../pdf/pdf-answer.ts'
+import type { PdfReader } from '../pdf/pdf-reader.ts'
+import { isPdf, MAX_PDF_BYTES, showPdf } from '../pdf/show-pdf.ts'
 import type { Tool, ToolOutcome } from '../tool.ts'
 import type { AgentFiles } from './agent-files.ts'
 import { absolutePath, toOutcome } from './agent-files.ts'
@@ -27,17 +31,19 @@ const ReadInput = z.object({
   file_path: z.string().min(1).describe('Absolute path of the file.'),
   offset: z.int().nonnegative().optional().describe('The line to start at, counted from 1.'),
   limit: z.int().positive().optional().describe(`How many lines to show; at most ${MAX_READ_LINES}.`),
+  pages: z.string().optional().describe('Pages of a PDF, such as "1-5" or "3".'),
 })
 type ReadInput = z.infer<typeof ReadInput>
 
 const DESCRIPTION = `Reads a file.
 
 - Text is shown with line numbers as \`cat -n\` does: up to ${MAX_READ_LINES} lines, ${MAX_READ_LINE_CHARS} characters of each. Use \`offset\` and \`limit\` for the other parts of a long file.
-- PNG, JPEG, GIF and WebP files are shown as images, Jupyter notebooks as text. PDF and other binary files are not supported.
+- PNG, JPEG, GIF and WebP files are shown as images, Jupyter notebooks as text. Other binary files are not supported.
+- PDFs are shown as text by page, at most ${MAX_PDF_PAGES} pages per call. Those with more than ${MAX_PAGES_WITHOUT_RANGE} pages need \`pages\`.
 - It reads files, not directories: use Bash (\`ls\`) for those.
 - Read a file before you change it. Several files can be read in one turn.`
 
-export function createRead(files: AgentFiles): Tool<ReadInput> {
+export function createRead(files: AgentFiles, pdfs: PdfReader): Tool<ReadInput> {
   return {
     name: 'Read',
     description: DESCRIPTION,
@@ -45,27 +51,50 @@ export function createRead(files: AgentFiles): Tool<ReadInput> {
     output: z.union([z.string(), z.array(UserPart)]),
     readOnly: true,
     access: ({ file_path }) => ({ kind: 'read', paths: [file_path] }),
-    run: ({ file_path, offset = 1, limit = MAX_READ_LINES }, { workdir }) =>
-      toOutcome(() => read(files, absolutePath(workdir, file_path), { first: Math.max(offset, 1), limit })),
+    run: ({ file_path, offset = 1, limit = MAX_READ_LINES, pages }, { workdir, signal }) =>
+      toOutcome(async () => {
+        const wanted = { first: Math.max(offset, 1), limit, pages: pagesOf(pages), signal }
+        return await read({ files, pdfs }, absolutePath(workdir, file_path), wanted)
+      }),
   }
 }
 
-type Wanted = { readonly first: number; readonly limit: number }
+type Wanted = {
+  readonly first: number
+  readonly limit: number
+  /** Those of a PDF; other files ignore it. */
+  readonly pages: PageRange | undefined
+  readonly signal: AbortSignal
+}
+
+type ReadDeps = { readonly files: AgentFiles; readonly pdfs: PdfReader }
 
 /** Also for other tools that show files by lines. `toOutcome` converts its errors. */
-export async function read(files: AgentFiles, path: string, wanted: Wanted): Promise<ToolOutcome> {
-  const found = await files.look(path)
+export async function read({ files, pdfs }: ReadDeps, path: string, wanted: Wanted): Promise<ToolOutcome> {
+  const maxBytes = /\.pdf$/i.test(path) ? MAX_PDF_BYTES : MAX_FILE_BYTES
+  const found = await files.look(path, maxBytes)
   if (found.kind === 'directory') throw new EditorError(`${path} is a directory. Use Bash (\`ls\`) to list it.`)
-  const file = asFile(path, found)
-  const type = imageType(file.bytes)
-  const outcome = type ? showImage(path, type, file.bytes) : viewOutcome(await show(files, path, file, wanted))
-  await files.noteRead(file)
+  const file = asFile(path, found, maxBytes)
+  const outcome = isPdf(file.bytes)
+    ? await showPages(files, pdfs, path, file, wanted)
+    : await showFile(files, path, file, wanted)
+  if (!outcome.error) await files.noteRead(file)
   return outcome
 }
 
+function showPages(files: AgentFiles, pdfs: PdfReader, path: string, { bytes }: FoundFile, wanted: Wanted) {
+  const { pages: range, signal } = wanted
+  return showPdf(pdfs, { path, bytes, range, signal, redact: files.redact, maxBytes: MAX_READ_BYTES })
+}
+
+async function showFile(files: AgentFiles, path: string, file: FoundFile, wanted: Wanted): Promise<ToolOutcome> {
+  const { bytes } = file
+  if (bytes.length > MAX_FILE_BYTES) throw isTooLarge(path, bytes.length, MAX_FILE_BYTES)
+  const type = imageType(bytes)
+  return type ? showImage(path, type, bytes) : viewOutcome(await show(files, path, file, wanted))
+}
+
 async function show(files: AgentFiles, path: string, { bytes }: FoundFile, { first, limit }: Wanted): Promise<View> {
-  if (bytes.subarray(0, PDF_HEAD.length).equals(PDF_HEAD))
-    throw new EditorError(`${path} is a PDF, which this tool cannot show. Use Bash: \`pdftotext -layout FILE -\`.`)
   const { text: written, encoding } = decode(path, bytes)
   await nextTurn()
   const notebook = path.endsWith('.ipynb') ? notebookText(written) : undefined
@@ -85,8 +114,6 @@ async function show(files: AgentFiles, path: string, { bytes }: FoundFile, { fir
   const isShort = isCut || (shownTo < count && lines.length < limit)
   return { text: [...lines, ...notes].join('\n'), isCut: isShort }
 }
-
-const PDF_HEAD = Buffer.from('%PDF-')
 
 const READ_BOUNDS = {
   lineChars: MAX_READ_LINE_CHARS,

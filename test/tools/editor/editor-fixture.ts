@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AgentFiles } from '../../../src/tools/files/agent-files.ts'
 import { createFileEditor } from '../../../src/tools/editor/file-editor.ts'
+import { PdfReader } from '../../../src/tools/pdf/pdf-reader.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../../../src/tools/tool.ts'
 import { createEditorFiles } from '../../../src/files/editor-files.ts'
 import { makeDirectory } from '../../files/editor-fixture.ts'
@@ -12,7 +13,8 @@ import { contextIn } from '../tool-fixture.ts'
 export const openEditor = () => openFiles(createFileEditor)
 
 /** `make` makes the tool that is called unless another is named; all tools work with the same files. */
-export async function openFiles(make: (files: AgentFiles) => Tool) {
+export async function openFiles(make: (files: AgentFiles, pdfs: PdfReader) => Tool) {
+  const pdfs = new PdfReader()
   const root = await makeDirectory()
   const [workdir, server, readonly] = [join(root, 'work'), join(root, 'server'), join(root, 'readonly')]
   for (const directory of [workdir, server, readonly]) await mkdir(directory)
@@ -25,7 +27,7 @@ export async function openFiles(make: (files: AgentFiles) => Tool) {
       redact: async (text) => text.replaceAll('hunter2-hunter2', '<secret:PIN>'),
     })
   let files = open()
-  let tool = make(files)
+  let tool = make(files, pdfs)
   const at = (name: string) => join(workdir, name)
   const call = (input: object, more: Partial<ToolContext> = {}): Promise<ToolOutcome> =>
     tool.run(tool.input.parse(input), contextIn(workdir, more))
@@ -40,14 +42,14 @@ export async function openFiles(make: (files: AgentFiles) => Tool) {
       return tool
     },
     /** Calls another tool. */
-    callWith: (other: (files: AgentFiles) => Tool, input: object): Promise<ToolOutcome> => {
-      const called = other(files)
+    callWith: (other: (files: AgentFiles, pdfs: PdfReader) => Tool, input: object): Promise<ToolOutcome> => {
+      const called = other(files, pdfs)
       return called.run(called.input.parse(input), contextIn(workdir))
     },
     /** As after a restart of the server. */
     reopen: () => {
       files = open()
-      tool = make(files)
+      tool = make(files, pdfs)
     },
     write: (name: string, content: string | Buffer) => writeFile(at(name), content),
     read: (name: string) => readFile(at(name), 'utf8'),

@@ -126,7 +126,6 @@ describe('Read refuses, and says what to do,', () => {
     ['a directory', 'directory', {}, /is a directory. Use Bash/],
     ['a pipe, without waiting for a writer', 'pipe', {}, /is a named pipe and not a file/],
     ['a binary file', 'binary', {}, /is a binary file/],
-    ['a PDF', 'paper', {}, /is a PDF.*pdftotext/],
     ['a file that is too large', 'large', {}, /is too large \(11 MiB; the limit is 10 MiB\)/],
     ['lines behind the end', 'two', { offset: 3 }, /has 2 lines; `offset` 3 is behind its end/],
     ['a path that no file can have', 'a\0b', {}, /NUL character/],
@@ -135,7 +134,6 @@ describe('Read refuses, and says what to do,', () => {
     await mkdir(at('directory'))
     execFileSync('mkfifo', [at('pipe')])
     await write('binary', Buffer.from([0, 1, 2, 3]))
-    await write('paper', '%PDF-1.7\n…')
     await write('large', '')
     await truncate(at('large'), 11 * 1024 * 1024)
     await write('two', '1\n2\n')

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createEditorFiles } from '../../../../src/files/editor-files.ts'
 import { AgentFiles } from '../../../../src/tools/files/agent-files.ts'
 import { createRead } from '../../../../src/tools/files/read.ts'
+import { PdfReader } from '../../../../src/tools/pdf/pdf-reader.ts'
 import { contextIn } from '../../tool-fixture.ts'
 
 const [directory] = process.argv.slice(2) as [string]
@@ -14,5 +15,5 @@ const files = new AgentFiles({
   sealer: { seal: (content) => content, unseal: (sealed) => sealed },
   redact: async (text) => text,
 })
-const { error } = await createRead(files).run({ file_path: 'a' }, contextIn(directory))
+const { error } = await createRead(files, new PdfReader()).run({ file_path: 'a' }, contextIn(directory))
 console.log(JSON.stringify(error))

@@ -1,0 +1,103 @@
+/** Shows the text of a PDF page by page, or says why there is none. */
+import type { ToolErrorType } from '../../contract/events/status.ts'
+import { EditorError } from '../editor/editor-faults.ts'
+import type { Redact, View } from '../editor/file-view.ts'
+import { viewOutcome } from '../editor/file-view.ts'
+import type { ToolOutcome } from '../tool.ts'
+import type { PageRange, PdfAnswer, PdfText } from './pdf-answer.ts'
+import { MAX_PAGES_WITHOUT_RANGE, MAX_PDF_PAGES } from './pdf-answer.ts'
+import type { PdfFailure, PdfReader } from './pdf-reader.ts'
+
+/** Larger PDFs are not read. */
+export const MAX_PDF_BYTES = 32 * 1024 * 1024
+
+const PDF_HEAD = Buffer.from('%PDF-')
+
+export const isPdf = (bytes: Buffer) => bytes.subarray(0, PDF_HEAD.length).equals(PDF_HEAD)
+
+export type PdfQuestion = {
+  readonly path: string
+  readonly bytes: Buffer
+  readonly range: PageRange | undefined
+  readonly signal: AbortSignal
+  readonly redact: Redact
+  /** Maximum bytes of UTF-8 that are shown. */
+  readonly maxBytes: number
+}
+
+/** Throws an `EditorError` if the requested pages do not exist or contain no text. */
+export async function showPdf(reader: PdfReader, asked: PdfQuestion): Promise<ToolOutcome> {
+  try {
+    const answer = await reader.read(asked.bytes, asked.range, asked.signal)
+    if ('refusal' in answer) return failure(...REFUSALS[answer.refusal], asked.path)
+    return viewOutcome(await viewOf(answer, asked))
+  } catch (error) {
+    if (asked.signal.aborted) return failure('interrupted', 'was not read: the call was interrupted.', asked.path)
+    throw error
+  }
+}
+
+type Refusal = Extract<PdfAnswer | PdfFailure, { refusal: string }>['refusal']
+
+const REFUSALS: Readonly<Record<Refusal, readonly [ToolErrorType, string]>> = {
+  encrypted: ['failed', 'is encrypted and needs a password. Use Bash: `pdftotext -upw PASSWORD FILE -`.'],
+  broken: ['failed', 'is not a valid PDF: it is damaged or incomplete.'],
+  late: ['timeout', 'took too long to read. Request fewer pages.'],
+  crashed: ['failed', 'could not be read: it needs too much memory, or it crashes the parser. Request fewer pages.'],
+}
+
+function failure(type: ToolErrorType, what: string, path: string): ToolOutcome {
+  const message = `${path} ${what}`
+  return { output: message, error: { type, message } }
+}
+
+async function viewOf({ total, pages }: PdfText, asked: PdfQuestion): Promise<View> {
+  const { path, range } = asked
+  if (!range && total > MAX_PAGES_WITHOUT_RANGE)
+    throw new EditorError(
+      `${path} has ${total} pages. Request at most ${MAX_PDF_PAGES} of them with \`pages\`, for example "1-${MAX_PAGES_WITHOUT_RANGE}".`,
+    )
+  const { first, last } = { first: range?.first ?? 1, last: Math.min(range?.last ?? total, total) }
+  if (first > last) throw new EditorError(`${path} has ${counted(total)}; page ${first} does not exist.`)
+  if (pages.every(({ text }) => text === ''))
+    throw new EditorError(
+      `${path} has no text on ${pagesText(first, last)} of ${total}: they are probably scanned images. Use Bash to convert them, for example \`pdftoppm -png\`, and read the images.`,
+    )
+  const { shown, isCut } = await fitting(pages, asked)
+  const next = first + shown.length
+  const notes =
+    next <= last ? [`[${capital(pagesText(next, last))} did not fit. Continue with pages "${next}-${last}".]`] : []
+  const title = `[PDF with ${counted(total)}; text of ${pagesText(first, next - 1)}]`
+  return { text: [title, ...shown, ...notes].join('\n\n'), isCut: isCut || notes.length > 0 }
+}
+
+/** At least one page, which is cut if it is too long. */
+async function fitting(pages: PdfText['pages'], { maxBytes, redact }: PdfQuestion) {
+  const shown: string[] = []
+  let room = maxBytes
+  for (const { number, text } of pages) {
+    const page = `[page ${number}]\n${text ?? '[This page cannot be read.]'}`
+    const size = Buffer.byteLength(page)
+    // Redact it before the cut: a secret that is cut would not be found later.
+    if (size > room && shown.length === 0)
+      return {
+        shown: [`${cutBytes(await redact(page), room)}\n[The rest of page ${number} is not shown.]`],
+        isCut: true,
+      }
+    if (size > room) break
+    room -= size
+    shown.push(page)
+  }
+  return { shown, isCut: false }
+}
+
+/** At most so many bytes of UTF-8, without half a character. */
+function cutBytes(text: string, most: number): string {
+  return text.slice(0, new TextEncoder().encodeInto(text, new Uint8Array(most)).read)
+}
+
+const pagesText = (first: number, last: number) => (first === last ? `page ${first}` : `pages ${first} to ${last}`)
+
+const counted = (pages: number) => (pages === 1 ? '1 page' : `${pages} pages`)
+
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
