@@ -55,7 +55,7 @@ export async function bundle(): Promise<string> {
 }
 
 /**
- * The program for PDFs is a bundle and an asset of its own, which the server never reads: its start and its memory stay
+ * The program for PDFs is a separate bundle and asset, which the server never reads: its start and its memory stay
  * the same.
  */
 export async function bundlePdfProgram(): Promise<string> {

@@ -5,6 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
+import { makePdf } from '../support/pdf.ts'
 
 type Call = { readonly name: string; readonly arguments: Record<string, unknown> }
 const use = (name: string, args: Record<string, unknown>): Call => ({ name, arguments: args })
@@ -50,6 +51,15 @@ test('the claude preset works on a file, and what was read counts after kill -9'
   await writeFile(file, 'x = 9\n')
   const [refused] = resultsOf(await stage.say(id, 'and again'))
   expect(refused.error_message).toMatch(/has changed on disk since it was read/)
+})
+
+test('Read shows the text of a PDF, in which a secret is redacted', async () => {
+  await using stage = await setStage([turn(use('Read', { file_path: 'a.pdf' })), { text: 'Done.' }])
+  const id = await stage.create({ tools: 'minimal', secrets: { PIN: 'hunter2-hunter2' } })
+  const { body: conversation } = await stage.server.call('GET', `/conversations/${id}`)
+  await writeFile(join(conversation.workdir, 'a.pdf'), makePdf({ pages: ['The PIN is hunter2-hunter2.'] }))
+  const [read] = resultsOf(await stage.say(id, 'go'))
+  expect(read.output).toMatch(/^\[PDF with 1 page; text of page 1\]\n\n\[page 1\]\nThe PIN is <secret/)
 })
 
 test('no output of these tools holds the value of a secret', async () => {

@@ -23,9 +23,10 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024
 
 /**
  * `-d` limits all memory that the process can write to, so also what is decompressed: V8's own limit does not include
- * that. `-t` ends the process if the server was killed.
+ * that. `-t` ends the process if the server was killed. If the host is short of memory, the kernel is to kill this process
+ * and not the server.
  */
-const LIMITS = 'ulimit -c 0; ulimit -d 786432; ulimit -t 30; exec "$@"'
+const LIMITS = 'echo 1000 >/proc/self/oom_score_adj; ulimit -c 0; ulimit -d 524288; ulimit -t 30; exec "$@"'
 
 /** In the environment, since an executable takes options of Node only there. */
 export const PDF_NODE_OPTIONS = [
@@ -103,7 +104,7 @@ async function run(command: readonly string[], pdf: Buffer, signal: AbortSignal)
   return code === 0 ? answerOf(Buffer.concat(chunks)) : { refusal: 'crashed' }
 }
 
-/** Whoever controls the process controls its answer. */
+/** A hostile PDF that controls the process also controls its answer. */
 function answerOf(bytes: Buffer): PdfAnswer | PdfFailure {
   try {
     return PdfAnswer.parse(JSON.parse(bytes.toString('utf8')))
