@@ -1,5 +1,6 @@
+import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { PdfReader } from '../../../src/tools/pdf/pdf-reader.ts'
 
 const child = (name: string) => join(import.meta.dirname, 'children', name)
@@ -22,3 +23,20 @@ test.each([
   const reader = new PdfReader({ program: child('run-input.cjs'), timeoutMs: refusal === 'late' ? 1000 : 20_000 })
   expect(await reader.read(Buffer.from(code), undefined, never)).toEqual({ refusal })
 })
+
+test('an abort ends the process, and a call that waits for its turn', async () => {
+  const reader = new PdfReader({ program: child('run-input.cjs') })
+  const abort = new AbortController()
+  const reads = [1, 2, 3].map(() => reader.read(Buffer.from('for (;;);'), undefined, abort.signal))
+  const ended = Promise.allSettled(reads)
+  await vi.waitFor(() => expect(running()).toBe(2), { timeout: 20_000 })
+  abort.abort()
+  expect((await ended).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+  expect(running()).toBe(0)
+})
+
+/** Programs of this file that run now. */
+function running(): number {
+  const { stdout } = spawnSync('ps', ['-o', 'args=', '--ppid', String(process.pid)], { encoding: 'utf8' })
+  return stdout.split('\n').filter((line) => line.includes('--allow-fs-read') && line.includes('run-input.cjs')).length
+}
