@@ -100,7 +100,7 @@ export const CreateConversation = z
       .boolean()
       .optional()
       .describe(
-        'Whether files of the workdir may give rights: `allow` rules, a mode and `allowed-tools`. Rules that deny or ask always hold. Default: false.',
+        'Whether files of the workdir may give rights: `allow` rules, a mode, `allowed-tools` and hooks, which need the same scopes as `hooks`. Rules that deny or ask always hold. Default: false.',
       ),
   })
   .meta({

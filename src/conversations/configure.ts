@@ -1,5 +1,6 @@
 /** Changes the configuration of an open conversation: checks and stores it in turn, with the work before and after. */
 import type { UpdateConfig } from '../contract/conversation.ts'
+import { eachHook } from '../contract/hooks/hooks.ts'
 import type { DroppedCredential } from '../contract/llm-config.ts'
 import { checkPolicy } from '../network/server-policy.ts'
 import type { ConfigChange, ConversationActor } from './actor.ts'
@@ -45,7 +46,8 @@ export async function configureConversation(
 ): Promise<Configured> {
   const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
   if (update.network) checkPolicy(update.network, deps.network.server)
-  if (update.hooks) await checkHooks(update.hooks, deps.hooks.fetch, parts.redact)
+  const hooks = [...eachHook(update.hooks ?? {})]
+  await checkHooks(hooks, deps.hooks.fetch, parts.redact)
   let dropped: Configured['dropped'] = []
   await parts.actor.configure(async (state) => {
     const change = llm && changeOf(state.settings.llm_config, llm.config)
@@ -61,7 +63,7 @@ export async function configureConversation(
   })
   const { settings } = parts.state.current
   const ofTools = llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)
-  return { warnings: [...(llm?.warnings ?? []), ...ofTools, ...hookWarnings(update.hooks)], dropped }
+  return { warnings: [...(llm?.warnings ?? []), ...ofTools, ...hookWarnings(hooks)], dropped }
 }
 
 type Checked = {
@@ -77,7 +79,7 @@ function planOf(
   state: State,
   { update, llm, workdir }: Checked,
 ): ConfigChange {
-  const hooks = update.hooks && credentialsOf(update.hooks, (url) => secrets.hookCredentials(url))
+  const hooks = update.hooks && credentialsOf(eachHook(update.hooks), (url) => secrets.hookCredentials(url))
   const guests = { storage, workdirBase: workspace.workdirRules.base }
   return {
     changes: changesOf({ update, llm, workdir, redact }),

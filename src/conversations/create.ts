@@ -1,5 +1,7 @@
 /** Creates a conversation from a client's request: its workdir, its secrets and its log with the first events. */
 import type { CreateConversation } from '../contract/conversation.ts'
+import type { Hooks } from '../contract/hooks/hooks.ts'
+import { eachHook } from '../contract/hooks/hooks.ts'
 import { Problem } from '../contract/problem.ts'
 import { removeTree } from '../files/trees/remove-tree.ts'
 import { checkPolicy } from '../network/server-policy.ts'
@@ -16,6 +18,7 @@ import type { ParsedLlm } from './config/settings.ts'
 import { llmSecrets, newSettings, parseNewLlm, rulesIn, shownFields } from './config/settings.ts'
 import { offeredTools } from './project/offered-tools.ts'
 import { loadForConversation } from './project/load-for-conversation.ts'
+import { redactProject } from './project/redact-project.ts'
 import { ruleWarning } from './config/rule-warning.ts'
 import { toolWarning } from './config/tool-warning.ts'
 import type { Conversation } from './conversation.ts'
@@ -25,7 +28,8 @@ import type { Idempotency } from './idempotency/idempotency.ts'
 import { keptOf } from './idempotency/idempotency.ts'
 import type { State } from './state/state.ts'
 import { EMPTY_STATE } from './state/state.ts'
-import { checkHooks, credentialsOf, hookWarnings } from './hooks/hook-settings.ts'
+import { checkHooks, credentialsOf } from './hooks/hook-settings.ts'
+import { joinHooks } from './hooks/join-hooks.ts'
 import { NO_CALLBACKS } from './webhooks/callback-record.ts'
 import { enterAsGuest, leaveAsGuest } from './workdirs/guest-workdirs.ts'
 import { prepareWorkdir } from './workdirs/workdir.ts'
@@ -34,6 +38,8 @@ export type CreateOptions = {
   readonly id: string
   readonly request: CreateConversation
   readonly idempotency: Idempotency | undefined
+  /** Throws a `Problem` if the client may not use these hooks. */
+  readonly mayUse: (hooks: Hooks) => void
   readonly onChange: (state: State) => void
 }
 
@@ -41,7 +47,7 @@ export type Created = { readonly conversation: Conversation; readonly warnings: 
 
 /** Removes everything it created if it throws. */
 export async function createConversation(deps: ConversationDeps, options: CreateOptions): Promise<Created> {
-  const { id, request, idempotency, onChange } = options
+  const { id, request, idempotency, mayUse, onChange } = options
   const own = deps.storage.conversation(id)
   const { llm, tools: asked } = await checkRequest(deps, request)
   const kept = secretsIn(request, llm)
@@ -49,7 +55,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
   const secrets = new ConversationSecrets({ redactor, kept, write: (values) => own.writeSecrets(values) })
   const asSent = { workdir: request.workdir, 'Idempotency-Key': idempotency?.key, ...shownFields(llm.config) }
   refuseSecretsIn(asSent, redactor.redact)
-  if (request.hooks) await checkHooks(request.hooks, deps.hooks.fetch, redactor.redact)
+  await checkHooks([...eachHook(request.hooks ?? {})], deps.hooks.fetch, redactor.redact)
   await own.reserve()
   // Run these in parallel: most of a create request is spent waiting for the disk. The log's first event is written
   // last, so an interrupted create leaves no conversation.
@@ -60,19 +66,16 @@ export async function createConversation(deps: ConversationDeps, options: Create
     await Promise.allSettled([workdirMade, logMade])
     const workdir = await workdirMade
     if (request.workdir !== undefined) await enterAsGuest(guestsOf(deps), workdir, id)
-    const project = await loadForConversation(
-      deps,
-      request,
-      { workdir, stateDirectory: own.directory },
-      redactor.redact,
-    )
+    const loaded = await loadForConversation(deps, request, { workdir, stateDirectory: own.directory })
+    const { hooks, warnings: ofHooks } = await joinHooks(deps.hooks, { request, loaded, secrets, redactor, mayUse })
+    const project = loaded && redactProject(loaded, redactor.redact)
     const { tools, warnings: ofTools } = offeredTools(asked, request, project?.settings)
     const warnings = [
       ...llm.warnings,
       ...toolWarning(llm.config, tools),
       ...ofTools,
       ...ruleWarning(request),
-      ...hookWarnings(request.hooks),
+      ...ofHooks,
     ]
     const settings = newSettings({
       request,
@@ -80,6 +83,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
       llm: llm.config,
       workdir,
       tools,
+      hooks,
       project,
       redact: redactor.redact,
     })
@@ -120,7 +124,7 @@ async function checkRequest(deps: ConversationDeps, request: CreateConversation)
 function secretsIn(request: CreateConversation, { config }: ParsedLlm): SecretValues {
   const credentials = llmSecrets(config)
   const isEmpty = Object.keys(credentials).length === 0
-  const hooks = request.hooks ? credentialsOf(request.hooks, () => undefined) : {}
+  const hooks = request.hooks ? credentialsOf(eachHook(request.hooks), () => undefined) : {}
   return { llm: isEmpty ? {} : boundTo(originOf(config), credentials), env: request.secrets ?? {}, hooks }
 }
 

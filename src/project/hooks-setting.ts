@@ -1,8 +1,24 @@
-/** The `hooks` of a settings file: the only place where they would be connected to a conversation. */
+/** Reads the `hooks` of a settings file, which have an effect only if the file is trusted. */
+import { Hooks } from '../contract/hooks/hooks.ts'
+import { describeIssue } from '../contract/problem.ts'
 import { NOT_TRUSTED } from './ignored-settings.ts'
 import type { SourceContext } from './load-context.ts'
 
-export function takeHooks({ ignored, isTrusted }: SourceContext, path: string, hooks: unknown): void {
-  if (hooks === undefined) return
-  ignored.add('hooks', path, isTrusted ? 'This version does not run hooks of settings files.' : NOT_TRUSTED)
+const MAX_ISSUES = 5
+
+/** Undefined without hooks that have an effect. Returns what is wrong with hooks that cannot be used. */
+export function readHooks(
+  { ignored, isTrusted }: SourceContext,
+  path: string,
+  given: unknown,
+): Hooks | { readonly fault: string } | undefined {
+  if (given === undefined) return undefined
+  if (!isTrusted) {
+    ignored.add('hooks', path, NOT_TRUSTED)
+    return undefined
+  }
+  const parsed = Hooks.safeParse(given)
+  if (parsed.success) return parsed.data
+  const issues = parsed.error.issues.slice(0, MAX_ISSUES).map((issue) => describeIssue(issue, ['hooks']))
+  return { fault: issues.map(({ path: field, message }) => `${field}: ${message}.`).join(' ') }
 }

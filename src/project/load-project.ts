@@ -2,6 +2,7 @@
  * Loads the settings of a project when a conversation is created. Settings files come first: their rules, and those of
  * the request, also hold for the files that are read next.
  */
+import type { Hooks } from '../contract/hooks/hooks.ts'
 import type { PermissionMode, PermissionRules } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
 import type { ProjectEntry, ProjectSettings, ProjectSource } from '../contract/project/project-settings.ts'
@@ -36,12 +37,17 @@ export type LoadOptions = {
   readonly canonicalRule: (text: string) => string
 }
 
+/** The hooks of one settings file. */
+export type FileHooks = { readonly path: string; readonly hooks: Hooks }
+
 export type LoadedProject = {
   readonly settings: ProjectSettings
   /** The mode of the conversation, if the files decide it. */
   readonly mode: PermissionMode | undefined
   /** For the system prompt. */
   readonly memory: readonly MemoryText[]
+  /** Of trusted files, with their secrets. */
+  readonly hooks: readonly FileHooks[]
 }
 
 /** Throws a `Problem` for a settings file that cannot be read. */
@@ -70,7 +76,8 @@ export async function loadProject(options: LoadOptions): Promise<LoadedProject> 
     permission_rules: rules,
     ignored: ignored.list(),
   }
-  return { settings, mode, memory: memory.texts }
+  const hooks = files.flatMap(({ path, hooks: given }) => (given ? [{ path, hooks: given }] : []))
+  return { settings, mode, memory: memory.texts, hooks }
 }
 
 type LoadedFile = FileSettings & { readonly context: SourceContext }

@@ -3,12 +3,13 @@
  * stops the creation of the conversation: it may have rules that deny.
  */
 import { z } from 'zod'
+import type { Hooks } from '../contract/hooks/hooks.ts'
 import type { PermissionMode, PermissionRules } from '../contract/permission.ts'
 import { Problem } from '../contract/problem.ts'
 import { ComplexJson, refuseComplexJson } from '../lib/json/untrusted-json.ts'
 import { parseRule } from '../policy/rules/rule.ts'
 import { findJsonFault } from './json-fault.ts'
-import { takeHooks } from './hooks-setting.ts'
+import { readHooks } from './hooks-setting.ts'
 import { NOT_TRUSTED } from './ignored-settings.ts'
 import type { SourceContext } from './load-context.ts'
 import { onOneLine } from './one-line.ts'
@@ -19,6 +20,8 @@ export type FileSettings = {
   readonly rules: PermissionRules
   /** Undefined if it names none, or none that exists here. */
   readonly mode: PermissionMode | undefined
+  /** Undefined without any that have an effect. */
+  readonly hooks: Hooks | undefined
 }
 
 const Rules = z.array(z.string()).default([])
@@ -45,8 +48,14 @@ export async function readSettingsFile(context: SourceContext, path: string): Pr
   if (!parsed.success) throw unreadable(path, parsed.error.issues.slice(0, 5).map(describeIssue).join(' '))
   const { permissions, hooks } = parsed.data
   noteUnused(context, path, json)
-  takeHooks(context, path, hooks)
-  return { path, rules: readRules(context, path, permissions), mode: readMode(context, path, permissions.defaultMode) }
+  const read = readHooks(context, path, hooks)
+  if (read && 'fault' in read) throw unusableHooks(path, read.fault)
+  return {
+    path,
+    hooks: read,
+    rules: readRules(context, path, permissions),
+    mode: readMode(context, path, permissions.defaultMode),
+  }
 }
 
 function readRules(context: SourceContext, path: string, given: Omit<PermissionRules, never>): PermissionRules {
@@ -136,6 +145,13 @@ function parseJson(path: string, text: string): unknown {
 
 const describeIssue = ({ path, message }: z.core.$ZodIssue) =>
   `${path.map(String).join('.') || 'The file'}: ${message}.`
+
+const unusableHooks = (path: string, reason: string) =>
+  new Problem(
+    'invalid_request',
+    `setting_sources: the hooks in ${path} cannot be used. ${onOneLine(reason, 500)} Correct the file, or leave the source out.`,
+    { details: { path } },
+  )
 
 const unreadable = (path: string, reason: string) =>
   new Problem(

@@ -184,6 +184,49 @@ describe('settings files', () => {
   })
 })
 
+describe('hooks of a settings file', () => {
+  const hook = { hooks: [{ type: 'command', command: 'true', timeout: 5 }] }
+  const file = (hooks: unknown) => ({ '.claude/settings.json': JSON.stringify({ hooks }) })
+
+  test('count if it is trusted, and are ignored otherwise, whatever is in them', async () => {
+    await using project = await makeProject(file({ Stop: [hook] }))
+    const untrusted = await project.load()
+    expect(untrusted.hooks).toEqual([])
+    expect(reasons(untrusted)).toEqual([expect.stringContaining('hooks: The project is not trusted')])
+    const trusted = await project.load({ isTrusted: true })
+    expect(trusted.hooks).toEqual([{ path: '.claude/settings.json', hooks: { Stop: [hook] } }])
+    expect(trusted.settings.ignored).toEqual([])
+    await project.write(file('nonsense'))
+    expect((await project.load()).hooks).toEqual([])
+  })
+
+  test('of the operator always count, and come first', async () => {
+    await using user = await makeProject({ 'settings.json': JSON.stringify({ hooks: { SessionEnd: [hook] } }) })
+    await using project = await makeProject(file({ Stop: [hook] }))
+    const options = { sources: ['project', 'user'] as const, userDirectory: user.path }
+    const pathsOf = async (isTrusted: boolean) =>
+      (await project.load({ ...options, isTrusted })).hooks.map(({ path }) => path)
+    expect(await pathsOf(false)).toEqual(['settings.json'])
+    expect(await pathsOf(true)).toEqual(['settings.json', '.claude/settings.json'])
+  })
+
+  test.each([
+    ['text', 'hooks: '],
+    [{ Nope: [hook] }, 'hooks: has an unknown field'],
+    [{ Stop: [{ hooks: [{ type: 'prompt', prompt: 'x' }] }] }, 'hooks.Stop.0.hooks.0.type: must be command or http'],
+    [{ Stop: [{ hooks: [{ type: 'command' }] }] }, 'hooks.Stop.0.hooks.0.command: is required'],
+    [{ PreToolUse: [{ ...hook, matcher: '(a+)+' }] }, 'hooks.PreToolUse.0.matcher: '],
+  ])('stop the conversation if they cannot be used: %j', async (hooks, message) => {
+    await using project = await makeProject(file(hooks))
+    const loading = project.load({ isTrusted: true })
+    await expect(loading).rejects.toMatchObject({
+      code: 'invalid_request',
+      details: { path: '.claude/settings.json' },
+      message: expect.stringContaining(`the hooks in .claude/settings.json cannot be used. ${message}`),
+    })
+  })
+})
+
 describe('instructions', () => {
   test('are read with their imports, each file once', async () => {
     await using project = await makeProject({

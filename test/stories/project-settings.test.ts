@@ -6,6 +6,8 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
+import { createWebhookSecret } from '../../src/security/webhook-signature.ts'
+import { startReceiver } from '../support/receiver.ts'
 import { connect } from '../support/socket.ts'
 
 const PROJECT = {
@@ -35,7 +37,7 @@ beforeAll(async () => {
       const since = body.messages.length - 1 - body.messages.findLastIndex(({ role }) => role === 'user')
       return turns[Math.ceil(since / 2)] ?? { text: 'Done.' }
     },
-    { env: { OPENHANDS_USER_SETTINGS_DIR: join(root, 'operator') } },
+    { env: { OPENHANDS_USER_SETTINGS_DIR: join(root, 'operator'), OPENHANDS_CALLBACK_ALLOW: '127.0.0.1' } },
   )
   await write(join(root, 'operator'), { 'skills/house/SKILL.md': '---\nname: house\n---\nThe rules of the house.' })
 })
@@ -310,6 +312,115 @@ test('a trusted project gives rights: its allow rules, and those of a command wh
   const used = await say(other.id, '/review x', bash('touch d'))
   expect(results(used)[0], 'a command of the user').toMatchObject({ is_error: false })
   expect(results(await say(other.id, 'next', bash('touch e')))[0]).toMatchObject({ is_error: true })
+})
+
+describe('hooks of settings files', () => {
+  const SECRET = createWebhookSecret()
+  const deny = { type: 'command', command: 'cat > seen; echo "$CLAUDE_PROJECT_DIR" >> seen; exit 2' }
+  const http = (url: string) => ({ type: 'http', url, secret: SECRET, headers: { 'X-Token': 'token-of-the-file' } })
+  const filesWith = (hooks: object) => ({ '.claude/settings.json': JSON.stringify({ hooks }) })
+  const onBash = (hook: object) => ({ PreToolUse: [{ matcher: 'Bash', hooks: [hook] }] })
+
+  test('hold with trust, with those of the request, also after a change of the file, a fork and a crash', async () => {
+    const hooks = { PostToolUse: [{ hooks: [{ type: 'command', command: 'echo of the request' }] }] }
+    const { id, workdir } = await create({ trust_project: true, hooks }, filesWith(onBash(deny)))
+    expect((await stage.server.call('GET', `/conversations/${id}`)).body.hooks).toEqual({ ...onBash(deny), ...hooks })
+    const events = await say(id, 'go', bash('touch made'), call('Write', { file_path: 'w', content: '' }))
+    expect(results(events)).toMatchObject([{ error_type: 'denied' }, { is_error: false }])
+    expect(events.flatMap(({ hook_point }) => hook_point ?? [])).toEqual(['PreToolUse', 'PostToolUse'])
+    expect(await readFile(join(workdir, 'seen'), 'utf8')).toMatch(
+      new RegExp(`"hook_event_name":"PreToolUse".*${workdir}\n$`, 's'),
+    )
+
+    await write(workdir, filesWith({}))
+    const fork = (await stage.server.call('POST', `/conversations/${id}/fork`, {})).body.id
+    await stage.server.restart('SIGKILL')
+    for (const each of [id, fork])
+      expect(results(await say(each, 'go', bash('touch made')))[0]).toMatchObject({ error_type: 'denied' })
+  })
+
+  test('have no effect without trust, also if they are not valid', async () => {
+    for (const hooks of [onBash(deny), { Nope: 1 }]) {
+      const { id } = await create({}, filesWith(hooks))
+      expect((await stage.server.call('GET', `/conversations/${id}`)).body).not.toHaveProperty('hooks')
+      expect(results(await say(id, 'go', bash('touch made')))[0]).toMatchObject({ is_error: false })
+      expect((await infoOf(id)).project_settings.ignored).toMatchObject([{ what: 'hooks' }])
+    }
+  })
+
+  test('keep their secrets out of events, files and prompts, and sign with them after a crash', async () => {
+    await using receiver = await startReceiver()
+    receiver.secret = SECRET
+    const files = { ...filesWith(onBash(http(receiver.url))), 'CLAUDE.md': `It is token-of-the-file.` }
+    const { id } = await create({ trust_project: true }, files)
+    await stage.server.restart('SIGKILL')
+    const { body: fork } = await stage.server.call('POST', `/conversations/${id}/fork`, {})
+    for (const each of [id, fork.id]) await say(each, 'go', bash('cat .claude/settings.json'))
+    expect(receiver.received.map(({ headers }) => headers['x-token'])).toEqual([
+      'token-of-the-file',
+      'token-of-the-file',
+    ])
+    const shown = [await stage.events(id), await stage.events(fork.id), await infoOf(id), stage.model.requests.at(-1)]
+    for (const text of [SECRET, 'token-of-the-file']) expect(JSON.stringify(shown)).not.toContain(text)
+  })
+
+  test('take the scopes that they need from the key that creates the conversation', async () => {
+    const keyFor = async (scopes: string[]) => {
+      const { body } = await stage.server.call('POST', '/keys', { name: 'a key', scopes })
+      return { authorization: `Bearer ${body.key}` }
+    }
+    const create = async (workdir: string, more: object, ...scopes: string[]) => {
+      const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'k' }
+      const request = { llm_config, workdir, setting_sources: ['project'], ...more }
+      const { status, body } = await stage.server.call('POST', '/conversations', request, await keyFor(scopes))
+      return status === 201 ? 201 : body.details
+    }
+    const [commands, urls] = [
+      await makeWorkdir(filesWith(onBash(deny))),
+      await makeWorkdir(filesWith(onBash(http('http://127.0.0.1:9/')))),
+    ]
+    const trust = { trust_project: true }
+    expect(await create(commands, trust, 'write')).toMatchObject({ missing_scopes: ['commands'] })
+    expect(await create(urls, trust, 'write')).toMatchObject({ missing_scopes: ['read'] })
+    expect(await create(commands, {}, 'write')).toBe(201)
+    expect(await create(commands, trust, 'write', 'commands')).toBe(201)
+    expect(await create(urls, trust, 'write', 'read')).toBe(201)
+  })
+
+  test.each([
+    [http('http://10.0.0.1/'), {}, 'callback_address_refused', '.claude/settings.json: hooks.PreToolUse.0.hooks.0.url'],
+    [
+      { ...http('http://127.0.0.1:9/'), secret: '**********' },
+      {},
+      'invalid_request',
+      '.claude/settings.json: hooks.PreToolUse.0.hooks.0 holds a masked secret',
+    ],
+    [
+      { ...deny, command: 'curl -H secret-of-it' },
+      { secrets: { TOKEN: 'secret-of-it' } },
+      'invalid_request',
+      '.claude/settings.json: hooks.PreToolUse.0.hooks.0.command contains the value of a secret',
+    ],
+    [
+      http('http://127.0.0.1:9/'),
+      { hooks: onBash({ type: 'http', url: 'http://127.0.0.1:9/' }) },
+      'invalid_request',
+      'hooks.PreToolUse.0.hooks.0: another hook with this url',
+    ],
+    [
+      deny,
+      { hooks: { Stop: Array.from({ length: 5 }, () => ({ hooks: Array.from({ length: 20 }, () => deny) })) } },
+      'invalid_request',
+      'hooks: has more than 100 hooks',
+    ],
+  ])('stop the creation with the file and the field: %j', async (hook, fields, error, message) => {
+    const workdir = await makeWorkdir(filesWith(onBash(hook)))
+    const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'k' }
+    const request = { llm_config, workdir, setting_sources: ['project'], trust_project: true, ...fields }
+    const { body } = await stage.server.call('POST', '/conversations', request)
+    expect(body).toMatchObject({ error, message: expect.stringContaining(message) })
+    expect(JSON.stringify(body)).not.toContain('secret-of-it')
+  })
 })
 
 describe('a message that begins with a slash command', () => {

@@ -132,14 +132,14 @@ export const Hooks = z
   })
 export type Hooks = z.infer<typeof Hooks>
 
-/** Every hook with the path of its field. */
-export function* eachHook(
-  hooks: Hooks,
-): Generator<{ readonly point: HookPoint; readonly path: string; readonly hook: Hook }> {
+export type PlacedHook = { readonly path: string; readonly hook: Hook }
+
+/** Every hook with the path of its field; `root` is the path of all of them. */
+export function* eachHook(hooks: Hooks, root = 'hooks'): Generator<PlacedHook> {
   for (const point of HOOK_POINTS)
     for (const [at, group] of (hooks[point] ?? []).entries())
       for (const [index, hook] of group.hooks.entries())
-        yield { point, path: `hooks.${point}.${at}.hooks.${index}`, hook }
+        yield { path: `${root}.${point}.${at}.hooks.${index}`, hook }
 }
 
 /** The same hooks with masked secrets, as they are stored in the log and shown. */

@@ -10,6 +10,7 @@ import { Problem, describeIssue } from '../../contract/problem.ts'
 import { endpointOf } from '../../llm/endpoint.ts'
 import { LlmError } from '../../llm/llm.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
+import type { Hooks } from '../../contract/hooks/hooks.ts'
 import { maskHooks } from '../../contract/hooks/hooks.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { LoadedProject } from '../../project/load-project.ts'
@@ -113,13 +114,16 @@ export type NewSettings = {
   readonly llm: LlmConfig
   readonly workdir: string
   readonly tools: readonly string[]
+  /** Of the request and of files. */
+  readonly hooks: Hooks | undefined
   /** Redacted. */
   readonly project: LoadedProject | undefined
   /** Redacts text that the client wrote. */
   readonly redact: (text: string) => string
 }
 
-export function newSettings({ request, idempotency, llm, workdir, tools, project, redact }: NewSettings): Settings {
+export function newSettings(given: NewSettings): Settings {
+  const { request, idempotency, llm, workdir, tools, hooks, project, redact } = given
   const {
     title,
     user_id,
@@ -135,7 +139,6 @@ export function newSettings({ request, idempotency, llm, workdir, tools, project
     output_schema,
     max_iteration_per_run,
     network,
-    hooks,
     enable_message_rewrite_hooks,
   } = request
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays

@@ -1,5 +1,5 @@
 /** Checks the hooks that a client configures, and separates their secrets from what is stored in the log. */
-import type { Hook, Hooks, HttpHook } from '../../contract/hooks/hooks.ts'
+import type { Hook, Hooks, HttpHook, PlacedHook } from '../../contract/hooks/hooks.ts'
 import { eachHook } from '../../contract/hooks/hooks.ts'
 import { MASK } from '../../contract/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -11,11 +11,10 @@ import type { HookDeps } from './build-hooks.ts'
 
 /** Throws a `Problem` that names the field, if this server would not call one of them. */
 export async function checkHooks(
-  hooks: Hooks,
+  all: readonly PlacedHook[],
   fetch: Pick<HookDeps['fetch'], 'refusal'>,
   redact: (text: string) => string,
 ): Promise<void> {
-  const all = [...eachHook(hooks)]
   for (const { path, hook } of all) refuseSecretsIn(shownTexts(path, hook), redact)
   const refused = await Promise.all(
     all.map(async ({ path, hook }) => {
@@ -40,11 +39,11 @@ function shownTexts(path: string, hook: Hook): Record<string, string> {
  * `Problem` if there is none, or if two hooks with one URL have different ones.
  */
 export function credentialsOf(
-  hooks: Hooks,
+  all: Iterable<PlacedHook>,
   stored: (url: string) => HookCredentials | undefined,
 ): Record<string, string> {
   const byUrl = new Map<string, string>()
-  for (const { path, hook } of eachHook(hooks)) {
+  for (const { path, hook } of all) {
     if (hook.type === 'command') continue
     const text = canonicalJson(credentialsIn(path, hook, stored(hook.url)))
     const other = byUrl.get(hook.url)
@@ -72,9 +71,8 @@ function credentialsIn(path: string, hook: HttpHook, stored: HookCredentials | u
 }
 
 /** Warns of hooks whose receivers cannot know who calls them. */
-export function hookWarnings(hooks: Hooks | undefined): string[] {
-  if (!hooks) return []
-  return [...eachHook(hooks)].flatMap(({ path, hook }) =>
+export function hookWarnings(all: readonly PlacedHook[]): string[] {
+  return all.flatMap(({ path, hook }) =>
     hook.type === 'http' && hook.secret === undefined ? [`${path} has no secret: its requests are not signed`] : [],
   )
 }

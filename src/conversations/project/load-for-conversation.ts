@@ -6,7 +6,6 @@ import type { LoadedProject } from '../../project/load-project.ts'
 import { loadProject } from '../../project/load-project.ts'
 import { canonicalRule } from '../permission-rules.ts'
 import { rulesIn } from '../config/settings.ts'
-import { redactProject } from './redact-project.ts'
 import type { ConversationDeps } from '../dependencies.ts'
 
 export type ProjectPlace = {
@@ -16,16 +15,15 @@ export type ProjectPlace = {
   readonly stateDirectory: string
 }
 
-/** Undefined if the request asks for none. Throws a `Problem` for a settings file that cannot be read. */
+/** Not redacted. Undefined if the request asks for none. Throws a `Problem` for a settings file that cannot be read. */
 export async function loadForConversation(
   { workspace }: Pick<ConversationDeps, 'workspace'>,
   request: CreateConversation,
   { workdir, stateDirectory }: ProjectPlace,
-  redact: (text: string) => string,
 ): Promise<LoadedProject | undefined> {
   const { setting_sources: sources = [], trust_project: isTrusted = false, permission_mode: mode } = request
   if (sources.length === 0) return undefined
-  const loaded = await loadProject({
+  return await loadProject({
     sources,
     isTrusted,
     workdir,
@@ -36,7 +34,6 @@ export async function loadForConversation(
     mode: mode && modeNamed(mode),
     canonicalRule,
   })
-  return redactProject(loaded, redact)
 }
 
 /** Undefined if it is not configured or does not exist. */

@@ -9,6 +9,7 @@ import type {
   ForkConversation,
   ListConversations,
 } from '../../contract/conversation.ts'
+import type { Hooks } from '../../contract/hooks/hooks.ts'
 import { Problem } from '../../contract/problem.ts'
 import { settlesWithin } from '../../lib/bounded-wait.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
@@ -103,12 +104,19 @@ export class ConversationManager {
     return this.#open.hold(id)
   }
 
-  /** Idempotent: the same key and body within a day returns the same conversation and creates no second one. */
-  async create(request: CreateConversation, idempotency?: Idempotency): Promise<ConversationView> {
+  /**
+   * Idempotent: the same key and body within a day returns the same conversation and creates no second one. `mayUse`
+   * throws a `Problem` if the client may not use the hooks of settings files.
+   */
+  async create(
+    request: CreateConversation,
+    idempotency?: Idempotency,
+    mayUse: (hooks: Hooks) => void = () => {},
+  ): Promise<ConversationView> {
     const { conversations, known } = this.#deps
     return await this.#once(idempotency, () =>
       this.#make(request.id, (id) =>
-        createConversation(conversations, { id, request, idempotency, onChange: known.update }),
+        createConversation(conversations, { id, request, idempotency, mayUse, onChange: known.update }),
       ),
     )
   }

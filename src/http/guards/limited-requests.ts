@@ -16,7 +16,7 @@ export function createAs(access: Access, request: CreateConversation): CreateCon
   mayCreate(access)
   refuseWorkdir(access, request.workdir)
   if (Object.keys(request.secrets ?? {}).length > 0) access.require('secrets')
-  maySetHooks(access, request.hooks)
+  mayUseHooks(access, request.hooks)
   const { userId } = access.limits
   if (userId === undefined) return request
   if (request.user_id !== undefined && request.user_id !== userId)
@@ -49,11 +49,11 @@ export function mayConfigure(access: Access, update: UpdateConfig): void {
   const { permission_mode, hooks, enable_message_rewrite_hooks, network } = update
   const grants = [permission_mode, hooks, enable_message_rewrite_hooks, network].some((field) => field !== undefined)
   if (grants) access.require('approve')
-  maySetHooks(access, hooks)
+  mayUseHooks(access, hooks)
 }
 
 /** Hooks run commands, or receive what the conversation says. Throws `forbidden`. */
-function maySetHooks(access: Access, hooks: Hooks | undefined): void {
+export function mayUseHooks(access: Access, hooks: Hooks | undefined): void {
   const types = new Set([...eachHook(hooks ?? {})].map(({ hook }) => hook.type))
   if (types.has('command')) access.require('commands')
   if (types.has('http')) access.require('read')

@@ -13,7 +13,7 @@ import type { ConversationManager } from '../../conversations/registry/manager.t
 import { KeyHeader, idempotencyOf } from '../idempotency-key.ts'
 import { describeRoute } from '../describe-route.ts'
 import { accessOf, visibleTo } from '../guards/authorize.ts'
-import { createAs, hidingDeleted, ownKey } from '../guards/limited-requests.ts'
+import { createAs, hidingDeleted, mayUseHooks, ownKey } from '../guards/limited-requests.ts'
 import { ById, CONVERSATION } from './conversation-params.ts'
 
 /** Errors of creating a conversation. */
@@ -46,7 +46,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
       const access = accessOf(request)
       const wanted = createAs(access, request.body)
       const conversation = await hidingDeleted(access, () =>
-        manager.create(wanted, ownKey(access, idempotencyOf(request))),
+        manager.create(wanted, ownKey(access, idempotencyOf(request)), (hooks) => mayUseHooks(access, hooks)),
       )
       return reply.code(201).header('location', `/conversations/${conversation.id}`).send(conversation)
     },

@@ -12,7 +12,7 @@ import { requireSeq } from '../../../events/event-feed.ts'
 import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
 import { accessOf } from '../../guards/authorize.ts'
-import { createAs, hidingDeleted } from '../../guards/limited-requests.ts'
+import { createAs, hidingDeleted, mayUseHooks } from '../../guards/limited-requests.ts'
 import { tellProblem } from '../../problem-handler.ts'
 import { idempotencyIn } from '../../idempotency-key.ts'
 import { logCommand } from '../../request-log.ts'
@@ -62,7 +62,9 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
         const access = accessOf(request)
         access.require('read')
         const wanted = create === 'frame' ? await firstFrame(socket) : CreateConversation.parse({})
-        const made = await hidingDeleted(access, () => manager.create(createAs(access, wanted)))
+        const made = await hidingDeleted(access, () =>
+          manager.create(createAs(access, wanted), undefined, (hooks) => mayUseHooks(access, hooks)),
+        )
         logCommand(request, { frame: 'create', status: 201, conversation_id: made.id })
         await talk(deps, socket, request, { ...stream, id: made.id, after_seq: 0, made })
       },
