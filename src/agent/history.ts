@@ -1,19 +1,27 @@
 /**
  * Folds events into the messages that the model reads. It only ever appends, so that each request extends the previous
- * one byte for byte.
+ * one byte for byte; only a `Condensation` replaces messages.
  */
 import type { Event, EventOf, EventType } from '../contract/events/event.ts'
 import type { ImagePart, UserPart } from '../contract/message.ts'
-import { isToReturn, partsOfOutput, textOfParts } from '../contract/message.ts'
-import type { LlmRequest, ModelMessage, ModelToolCall } from '../llm/llm.ts'
-
-/** Renders a tool's stored output for the model, by the tool's name. */
-export type RenderOutput = (toolName: string, output: unknown) => string
+import { isToReturn } from '../contract/message.ts'
+import type { ModelMessage, ModelToolCall } from '../llm/llm.ts'
+import type { RenderOutput } from './tool-messages.ts'
+import { imagesOf, toModelCall, toToolMessage } from './tool-messages.ts'
+import { ContextSize, tokensOfText } from './compaction/context-size.ts'
+import type { ListedMessage } from './compaction/message-list.ts'
+import { MessageList } from './compaction/message-list.ts'
+import type { ResultPlace } from './compaction/shorten.ts'
 
 export interface History {
   readonly system: string
-  /** Only grows; existing messages never change. */
+  /** Grows only, and existing messages never change. After a `Condensation` it is another list. */
   readonly messages: readonly ModelMessage[]
+  /** The same messages with their places in the log. */
+  readonly entries: readonly ListedMessage[]
+  readonly size: ContextSize
+  /** What compactions have forgotten, by seq. */
+  readonly forgottenThrough: number
   /** Returns the messages for a request now: the last one is from the user or a tool result, as endpoints require. */
   messagesToSend(): readonly ModelMessage[]
   /** Adds an event. Call it with each event once, in the order of the log. */
@@ -24,6 +32,7 @@ export interface History {
 const IS_SENT = {
   SystemInit: true,
   ForkedFrom: true,
+  Condensation: true,
   UserMessage: true,
   AssistantMessage: true,
   ToolUse: true,
@@ -58,81 +67,146 @@ export const HISTORY_TYPES: ReadonlySet<string> = new Set(
   Object.entries(IS_SENT).flatMap(([type, sent]) => (sent ? [type] : [])),
 )
 
-export function createHistory(render: RenderOutput): History {
-  const messages: ModelMessage[] = []
-  let system = ''
+export const createHistory = (render: RenderOutput): History => new EventHistory(render)
+
+class EventHistory implements History {
+  readonly size = new ContextSize()
+  readonly #list = new MessageList()
+  readonly #render: RenderOutput
+  #system = ''
+  /** The seq of the event that is being added, and of the one before it. */
+  #seq = 0
+  #previousSeq = 0
   // An answer's calls and their results must be adjacent, whatever the log has in between: messages of the open turn
   // are kept here until every call has its result.
-  let turn: OpenTurn | undefined
-  const held: ModelMessage[] = []
+  #turn: OpenTurn | undefined
+  readonly #held: ListedMessage[] = []
 
-  const push = (message: ModelMessage) => void (turn ? held : messages).push(message)
+  constructor(render: RenderOutput) {
+    this.#render = render
+  }
+
+  get system(): string {
+    return this.#system
+  }
+
+  get messages(): readonly ModelMessage[] {
+    return this.#list.messages
+  }
+
+  get entries(): readonly ListedMessage[] {
+    return this.#list.entries
+  }
+
+  get forgottenThrough(): number {
+    return this.#list.forgottenThrough
+  }
+
+  messagesToSend(): readonly ModelMessage[] {
+    this.#takeTurns(this.#seq)
+    return this.#list.messages
+  }
+
+  add(event: Event): void {
+    if (!isSent(event)) return
+    if ('parent_tool_use_id' in event && event.parent_tool_use_id) return // it belongs to the history of a subagent
+    if (event.type === 'Condensation') return this.#condense(event)
+    this.#previousSeq = this.#seq
+    this.#seq = event.seq
+    switch (event.type) {
+      case 'SystemInit':
+        this.#system = event.system_prompt
+        return
+      case 'ForkedFrom':
+        if (event.cwd !== event.from_cwd)
+          this.#push({ role: 'user', content: [{ type: 'text', text: tellMove(event) }] }, 'move')
+        return
+      case 'UserMessage':
+        return this.#push({ role: 'user', content: [...sayable(withCommand(event)), ...contextOf(event)] }, 'user')
+      case 'HookEvent':
+        // What hooks say about a call is part of its result.
+        if (event.tool_use_id === undefined && event.context) this.#push({ role: 'user', content: contextOf(event) })
+        return
+      case 'OutputRequest':
+        return this.#push({ role: 'user', content: [{ type: 'text', text: askForOutput(event) }] })
+      case 'AssistantMessage':
+        return this.#answered(event)
+      case 'ToolUse':
+        this.#turn?.calls.push(toModelCall(event))
+        this.#turn?.names.set(event.tool_use_id, event.name)
+        return
+      case 'ToolResult':
+        return this.#resulted(event)
+      default:
+        event satisfies never
+    }
+  }
+
+  #push(message: ModelMessage, kind: ListedMessage['kind'] = 'other'): void {
+    const entry = { seq: this.#seq, message, kind }
+    if (this.#turn) this.#held.push(entry)
+    else this.#list.push(entry)
+  }
+
   /** Starting a run without a message asks the agent to continue; the answers then have no request in between. */
-  const takeTurns = () => {
-    const last = messages.at(-1)
-    if (!last || last.role === 'assistant') messages.push(CONTINUE)
+  #takeTurns(seq: number): void {
+    const last = this.#list.messages.at(-1)
+    if (!last || last.role === 'assistant') this.#list.push({ seq, message: CONTINUE, kind: 'other' })
   }
 
-  const settle = () => {
-    if (!turn || turn.results.size < turn.callIds.length) return
-    takeTurns()
-    messages.push({ role: 'assistant', ...turn.words, toolCalls: turn.calls })
-    messages.push(...turn.callIds.flatMap((id) => turn?.results.get(id) ?? []))
-    const images = turn.callIds.flatMap((id) => turn?.images.get(id) ?? [])
+  #answered(event: EventOf<'AssistantMessage'>): void {
+    if (event.tool_use_ids.length) this.#turn = openTurn(event, this.#previousSeq)
+    // A message without text or calls contains nothing, and providers refuse it.
+    else if (event.text.trim()) {
+      if (!this.#turn) this.#takeTurns(this.#previousSeq)
+      this.#push({ role: 'assistant', ...wordsOf(event), toolCalls: [] })
+      if (!this.#turn) this.#measure(event)
+    }
+  }
+
+  #resulted(event: EventOf<'ToolResult'>): void {
+    const turn = this.#turn
+    if (!turn?.callIds.includes(event.tool_use_id)) return
+    turn.results.set(event.tool_use_id, {
+      message: toToolMessage(event, turn.names.get(event.tool_use_id) ?? '', this.#render),
+      origin: { eventId: event.id, path: event.full_output_path },
+    })
+    turn.images.set(event.tool_use_id, imagesOf(event))
+    if (turn.results.size === turn.callIds.length) this.#settle(turn)
+  }
+
+  /** Moves the turn to the list: each of its calls has a result. */
+  #settle(turn: OpenTurn): void {
+    this.#takeTurns(turn.previousSeq)
+    const place = { seq: turn.answer.seq, kind: 'other' } as const
+    this.#list.push({ ...place, message: { role: 'assistant', ...wordsOf(turn.answer), toolCalls: turn.calls } })
+    this.#measure(turn.answer)
+    for (const id of turn.callIds) {
+      const result = turn.results.get(id)
+      if (result) this.#list.push({ ...place, ...result })
+    }
+    const images = turn.callIds.flatMap((id) => turn.images.get(id) ?? [])
     // In some APIs a tool's message accepts text only, and nothing may be between the results of a turn.
-    if (images.length) messages.push(repeatImages(images))
-    turn = undefined
-    messages.push(...held.splice(0))
+    if (images.length) this.#list.push({ ...place, message: repeatImages(images) })
+    this.#turn = undefined
+    for (const entry of this.#held.splice(0)) this.#list.push(entry)
   }
 
-  return {
-    get system() {
-      return system
-    },
-    messages,
-    messagesToSend() {
-      takeTurns()
-      return messages
-    },
-    add(event) {
-      if (!isSent(event)) return
-      if ('parent_tool_use_id' in event && event.parent_tool_use_id) return // it belongs to the history of a subagent
-      switch (event.type) {
-        case 'SystemInit':
-          system = event.system_prompt
-          return
-        case 'ForkedFrom':
-          if (event.cwd !== event.from_cwd) push({ role: 'user', content: [{ type: 'text', text: tellMove(event) }] })
-          return
-        case 'UserMessage':
-          return push({ role: 'user', content: [...sayable(withCommand(event)), ...contextOf(event)] })
-        case 'HookEvent':
-          // What hooks say about a call is part of its result.
-          if (event.tool_use_id === undefined && event.context) push({ role: 'user', content: contextOf(event) })
-          return
-        case 'OutputRequest':
-          return push({ role: 'user', content: [{ type: 'text', text: askForOutput(event) }] })
-        case 'AssistantMessage':
-          if (event.tool_use_ids.length) turn = openTurn(event)
-          // A message without text or calls contains nothing, and providers refuse it.
-          else if (event.text.trim()) {
-            if (!turn) takeTurns()
-            push({ role: 'assistant', ...wordsOf(event), toolCalls: [] })
-          }
-          return
-        case 'ToolUse':
-          turn?.calls.push(toModelCall(event))
-          turn?.names.set(event.tool_use_id, event.name)
-          return
-        case 'ToolResult':
-          if (!turn?.callIds.includes(event.tool_use_id)) return
-          turn.results.set(event.tool_use_id, toToolMessage(event, turn.names.get(event.tool_use_id) ?? '', render))
-          turn.images.set(event.tool_use_id, imagesOf(event))
-          return settle()
-        default:
-          event satisfies never
-      }
-    },
+  /** The answer is the last message. */
+  #measure({ usage, read_through, seq }: EventOf<'AssistantMessage'>): void {
+    const { entries, messages } = this.#list
+    const unread: ModelMessage[] = []
+    for (let at = entries.length - 2; at >= 0; at--) {
+      const entry = entries[at]
+      if (!entry || entry.seq <= (read_through ?? seq)) break
+      unread.push(entry.message)
+    }
+    this.size.measured(usage, messages, unread)
+  }
+
+  #condense(event: EventOf<'Condensation'>): void {
+    this.size.forget(this.#list.messages, () => tokensOfText(this.#system))
+    this.#list.condense(event)
   }
 }
 
@@ -172,18 +246,21 @@ const IMAGES_OF_TOOLS = 'Here are the images of the tool results above, in their
 type Words = Pick<Extract<ModelMessage, { role: 'assistant' }>, 'text' | 'reasoning' | 'parts'>
 
 type OpenTurn = {
-  readonly words: Words
+  readonly answer: EventOf<'AssistantMessage'>
+  /** The seq of the event before it. */
+  readonly previousSeq: number
   readonly callIds: readonly string[]
   readonly calls: ModelToolCall[]
   readonly names: Map<string, string>
-  readonly results: Map<string, ModelMessage>
+  readonly results: Map<string, { readonly message: ModelMessage; readonly origin: ResultPlace }>
   readonly images: Map<string, readonly ImagePart[]>
 }
 
-function openTurn(event: EventOf<'AssistantMessage'>): OpenTurn {
+function openTurn(answer: EventOf<'AssistantMessage'>, previousSeq: number): OpenTurn {
   return {
-    words: wordsOf(event),
-    callIds: event.tool_use_ids,
+    answer,
+    previousSeq,
+    callIds: answer.tool_use_ids,
     calls: [],
     names: new Map(),
     results: new Map(),
@@ -199,71 +276,4 @@ function wordsOf({ text, content }: EventOf<'AssistantMessage'>): Words {
     ...(reasoning && { reasoning }),
     ...(content.some(isToReturn) && { parts: content }),
   }
-}
-
-/**
- * Shows arguments that were not a JSON object to the model as it sent them, inside valid JSON: some endpoints parse
- * them.
- */
-function toModelCall(event: EventOf<'ToolUse'>): ModelToolCall {
-  const input = typeof event.input === 'string' ? { invalid_arguments: event.input } : event.input
-  return { id: event.tool_use_id, name: event.name, arguments: JSON.stringify(input ?? {}) }
-}
-
-function toToolMessage(event: EventOf<'ToolResult'>, toolName: string, render: RenderOutput): ModelMessage {
-  const parts = partsOfOutput(event.output)
-  const text = parts ? textOfParts(parts) : render(toolName, event.output)
-  const error =
-    event.is_error && event.error_message && !text.includes(event.error_message)
-      ? `Error: ${event.error_message}\n`
-      : ''
-  const changed =
-    event.ran_input === undefined
-      ? ''
-      : `[${event.changed_by === 'hook' ? 'A hook' : 'The user'} changed this call. What ran is ${JSON.stringify(event.ran_input)}]\n`
-  const context = event.context === undefined ? '' : `\n\n${event.context}`
-  const advice = event.advice === undefined ? '' : `\n\n[${event.advice}]`
-  const content = `${changed}${error}${text}`
-  const shown = content.trim() ? content : content ? '[white space only]' : '[no output]'
-  const images = imagesOf(event)
-  return {
-    role: 'tool',
-    toolCallId: event.tool_use_id,
-    content: `${shown}${context}${advice}`,
-    ...(images.length > 0 && { images }),
-    ...(event.is_error && { isError: true }),
-  }
-}
-
-function imagesOf({ output }: EventOf<'ToolResult'>): readonly ImagePart[] {
-  return (partsOfOutput(output) ?? []).filter((part) => part.type === 'image')
-}
-
-/** Describes what is invalid in a request; empty if every provider would accept it. */
-export function findFaults({ messages }: Pick<LlmRequest, 'messages'>): string[] {
-  const faults: string[] = []
-  let expected: string[] = []
-  messages.forEach((message, at) => {
-    const fault = (text: string) => faults.push(`message ${at} (${message.role}): ${text}`)
-    if (message.role === 'tool') {
-      const wanted = expected.shift()
-      if (wanted !== message.toolCallId) fault(`result of ${message.toolCallId} where ${wanted ?? 'none'} was expected`)
-      if (!message.content.trim()) fault('empty text')
-      return
-    }
-    for (const id of expected) fault(`call ${id} before it has no result`)
-    expected = []
-    if (at === 0 && message.role !== 'user') fault('the first message is not the user’s')
-    if (message.role === 'user' && !message.content.length) fault('no content')
-    if (message.role === 'user' && message.content.some((part) => part.type === 'text' && !part.text.trim()))
-      fault('empty text')
-    if (message.role === 'assistant') {
-      if (messages[at - 1]?.role === 'assistant') fault('an answer behind an answer')
-      expected = message.toolCalls.map((call) => call.id)
-      if (new Set(expected).size < expected.length) fault('two calls share an id')
-      if (!message.text.trim() && !expected.length) fault('neither text nor calls')
-    }
-  })
-  for (const id of expected) faults.push(`call ${id} at the end has no result`)
-  return faults
 }

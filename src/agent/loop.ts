@@ -7,15 +7,16 @@ import type { AskedToolUse } from '../contract/permission.ts'
 import type { OutputContext } from './output/final-output.ts'
 import { endWithOutput, requestOutput } from './output/final-output.ts'
 import type { Gated } from '../policy/permissions.ts'
-import type { CutReason } from '../llm/answer/finish-reason.ts'
 import { cutReasonOf } from '../llm/answer/finish-reason.ts'
 import type { Llm, LlmAnswer, ModelTool } from '../llm/llm.ts'
 import { LlmError } from '../llm/llm.ts'
 import type { AskingCall } from './asking-calls.ts'
+import type { Compactor } from './compaction/compactor.ts'
 import type { History } from './history.ts'
 import type { LoopEnd } from './loop-end.ts'
 import type { HookDecision, LoopHooks } from './loop-hooks.ts'
-import { STUCK_AT } from './repeats.ts'
+import type { Limited } from './loop-ends.ts'
+import { CUT_OFF, metLimit } from './loop-ends.ts'
 import type { FinishedCall, ToolCall, ToolCalls } from './tool-calls.ts'
 import type { Turn } from './turn.ts'
 import { takeTurn } from './turn.ts'
@@ -24,10 +25,11 @@ import { takeTurn } from './turn.ts'
  * What the loop knows about its conversation. The functions return current values: the configuration may change between
  * two steps.
  */
-export type AgentContext = {
+export type AgentContext = Limited & {
   readonly runId: string
   readonly history: History
   readonly toolCalls: ToolCalls
+  readonly compactor: Compactor
   /** Returns the model, with secrets redacted in all of its output. */
   readonly llm: () => Llm
   /** Returns the calls without a result, in order. */
@@ -43,11 +45,6 @@ export type AgentContext = {
   readonly hooks: () => LoopHooks | undefined
   /** Models that turned out not to support tools: reported once, and called without tools from then on. */
   readonly withoutTools: Set<string>
-  /** Returns the number of model answers in this run. */
-  readonly steps: () => number
-  /** Returns how often the same failing calls were repeated, as `countRepeats` counts. */
-  readonly repeats: () => number
-  readonly limits: () => { readonly maxSteps: number | undefined; readonly maxIterations: number }
   /**
    * Called right before each model request: messages stored later are not part of it. Returns the seq of the last event
    * that is.
@@ -96,7 +93,7 @@ export async function runAgent(
 
     try {
       if (context.output) await requestOutput(context.output, output.emit)
-      const turn = await askModel(context, output, signal)
+      const turn = await askWithRoom(context, output, signal)
       if (turn.hasCalls || turn.isPaused) continue
       const cutReason = cutReasonOf(turn.stopReason)
       if (cutReason) return CUT_OFF[cutReason]
@@ -183,33 +180,30 @@ function nextCalls({ openCalls, toolCalls }: AgentContext): readonly ToolCall[] 
   return open.slice(0, Math.min(Math.max(readers, 1), MAX_PARALLEL))
 }
 
-/** The missing part may have been a tool call, so the model did not choose this end. */
-const CUT_OFF: Readonly<Record<CutReason, LoopEnd>> = {
-  output_limit: {
-    stopReason: 'error',
-    failure: {
-      type: 'config',
-      message:
-        'The answer was cut off at the output limit of the model; raise llm_config.max_output_tokens, or run again.',
-      retryable: true,
-    },
-  },
-  content_filter: {
-    stopReason: 'content_filter',
-    failure: {
-      type: 'content_filter',
-      message: "The provider's content filter ended the answer; change the message, or use another model.",
-      retryable: false,
-    },
-  },
-  context_window: {
-    stopReason: 'error',
-    failure: {
-      type: 'context_window',
-      message: "The answer was cut off: the conversation no longer fits the model's context window.",
-      retryable: false,
-    },
-  },
+/** Compacts when the context is nearly full, and once after the model has refused it as too long. */
+async function askWithRoom(context: AgentContext, output: Output, signal: AbortSignal): Promise<Turn> {
+  const { compactor } = context
+  if (compactor.isDue()) await compactor.compact('threshold', signal)
+  try {
+    const turn = await askModel(context, output, signal)
+    const isCutOff = !turn.hasCalls && cutReasonOf(turn.stopReason) === 'context_window'
+    if (!isCutOff || !(await compactor.compact('context_window', signal))) return turn
+  } catch (error) {
+    if (!isTooLong(error)) throw error
+    if (!(await compactor.compact('context_window', signal))) throw withAdvice(error)
+  }
+  try {
+    return await askModel(context, output, signal)
+  } catch (error) {
+    throw isTooLong(error) ? withAdvice(error) : error
+  }
+}
+
+const isTooLong = (error: unknown): error is LlmError => error instanceof LlmError && error.type === 'context_window'
+
+function withAdvice(error: LlmError): LlmError {
+  const message = `${error.message} Compaction could not make it short enough: send shorter messages, offer fewer tools, use a model with a larger window, or begin a new conversation.`
+  return new LlmError('context_window', message, { cause: error })
 }
 
 async function askModel(context: AgentContext, output: Output, signal: AbortSignal): Promise<Turn> {
@@ -256,31 +250,6 @@ async function askWithHooks({ context, llm, hooks, tools }: HookedRequest, outpu
 function warnOfMissingTools(model: string, run_id: string): EventDraft {
   const message = `${model} does not support tools at this endpoint; the agent continues without them and can only write messages.`
   return { type: 'ErrorEvent', source: 'environment', run_id, error_type: 'config', message, retryable: false }
-}
-
-function metLimit(context: AgentContext): LoopEnd | undefined {
-  const { maxSteps, maxIterations } = context.limits()
-  if (context.repeats() >= STUCK_AT) return STUCK
-  if (maxSteps !== undefined && context.steps() >= maxSteps) return { stopReason: 'max_steps' }
-  if (context.steps() >= maxIterations) {
-    const message = `The run reached its limit of ${maxIterations} steps; raise max_iteration_per_run, or run it again.`
-    return { stopReason: 'iteration_limit', failure: { type: 'config', message, retryable: true } }
-  }
-  return undefined
-}
-
-const STUCK: LoopEnd = {
-  stopReason: 'stuck',
-  failure: {
-    type: 'tool',
-    message: 'The agent made the same failing calls again and again. Tell it what to do differently, or run it again.',
-    retryable: false,
-  },
-}
-
-export function timeLimit(): LoopEnd {
-  const message = 'The run took longer than max_seconds_per_run; raise it, or run again.'
-  return { stopReason: 'time_limit', failure: { type: 'config', message, retryable: true } }
 }
 
 /** Returns undefined if the signal is aborted first; the promise then continues, and the next run awaits it. */

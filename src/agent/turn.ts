@@ -49,7 +49,7 @@ export async function takeTurn(llm: Llm, request: LlmRequest, deps: TurnDeps, si
       }
       signal.throwIfAborted()
       if (show) abandon()
-      await deps.emit([toModelRetry(next.value, messageId, deps)])
+      await deps.emit([toModelRetry(next.value, messageId, deps.runId)])
       messageId = uuid7()
       show = undefined
     }
@@ -84,12 +84,12 @@ function createDeltaPublisher(messageId: string, { publish, runId }: TurnDeps) {
 
 const DELTA_FIELD = { text: 'text_delta', reasoning: 'reasoning_delta', tool_input: 'tool_input_delta' } as const
 
-function toModelRetry(attempt: LlmRetry, messageId: string, { runId }: TurnDeps) {
+export function toModelRetry(attempt: LlmRetry, messageId: string, runId: string | undefined) {
   const { type, message, retry, maxRetries, waitMs, nextModel } = attempt
   return {
     type: 'ModelRetry',
     source: 'environment',
-    run_id: runId,
+    ...(runId !== undefined && { run_id: runId }),
     message_id: messageId,
     error_type: type,
     message,

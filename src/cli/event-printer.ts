@@ -81,6 +81,7 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'NetworkDecision':
       case 'NetworkAccess':
       case 'HookEvent':
+      case 'Condensation':
       case 'ToolOutputDelta':
         return
       default:

@@ -1,5 +1,6 @@
 /** Conversations on the wire: creation, configuration and views. */
 import { z } from 'zod'
+import { CompactionSettings } from './compaction/settings.ts'
 import { Status } from './events/status.ts'
 import { DroppedCredential, LlmConfig, LlmConfigInput } from './llm-config.ts'
 import { UsageByModel, UserInput } from './message.ts'
@@ -22,6 +23,16 @@ const MaxSeconds = z
   .positive()
   .max(2_592_000)
   .describe('Maximum duration of a run in seconds. Default: unlimited.')
+const MaxTokens = z
+  .int()
+  .positive()
+  .describe('Maximum number of input and output tokens of a run, as the model reports them. Default: unlimited.')
+const MaxBudget = z
+  .number()
+  .positive()
+  .describe(
+    'Maximum cost of the whole conversation in USD. If neither the endpoint nor the list prices of the server say what an answer costs, it needs `input_cost_per_token` and `output_cost_per_token` in `llm_config`. Default: unlimited.',
+  )
 /** It is in memory for as long as the conversation is open. */
 const MAX_METADATA_BYTES = 64 * 1024
 const Metadata = z.record(z.string(), z.unknown()).describe('Any JSON object of the client, stored unchanged.')
@@ -65,6 +76,9 @@ export const CreateConversation = z
     max_iteration_per_run: MaxIterations.default(500),
     max_seconds_per_run: MaxSeconds.optional(),
     output_schema: OutputSchema.optional().describe('For every run that does not have another one.'),
+    max_tokens_per_run: MaxTokens.optional(),
+    max_budget_usd: MaxBudget.optional(),
+    compaction: CompactionSettings.optional(),
     confirmation_mode: z.boolean().optional().describe('Whether tool calls wait for a decision.'),
     permission_mode: PermissionModeInput.optional().describe(`${PermissionModeInput.description} Default: \`bypass\`.`),
     permission_rules: PermissionRules.optional().describe(
@@ -153,6 +167,9 @@ export const UpdateConfig = z
     ),
     max_iteration_per_run: MaxIterations.optional(),
     max_seconds_per_run: MaxSeconds.optional(),
+    max_tokens_per_run: MaxTokens.optional(),
+    max_budget_usd: MaxBudget.optional(),
+    compaction: CompactionSettings.optional().describe('Replaces all of them.'),
     visualize: z.boolean().optional(),
     tool_config: ToolConfig.optional().describe('Replaces all limits of tools. It holds from the next call on.'),
     permission_mode: PermissionModeInput.optional().describe(
@@ -198,6 +215,9 @@ export const ConversationView = z
     enable_message_rewrite_hooks: z.boolean().optional(),
     max_iteration_per_run: z.int(),
     max_seconds_per_run: z.number().optional(),
+    max_tokens_per_run: z.int().optional(),
+    max_budget_usd: z.number().optional(),
+    compaction: CompactionSettings.optional(),
     limits: RequestedLimits.optional().describe('The requested limits. `agent-info` shows the limits in force.'),
     tool_config: ToolConfig.optional(),
     state: ConversationState,

@@ -71,6 +71,11 @@ export const LlmConfig = z
       .describe(
         'Models of the same endpoint that are asked, in this order, while `model` is overloaded or its rate is limited.',
       ),
+    context_window: z
+      .int()
+      .min(1000)
+      .max(100_000_000)
+      .describe('Tokens that the model can read and write at once. Default: known for common models, by their name.'),
     disable_vision: z
       .boolean()
       .describe('True if the model does not support images: the request says that they were left out.'),

@@ -1,6 +1,5 @@
 /** Builds an open conversation from its log, creating the parts in the order of their dependencies. */
 import { createRedactedLlm } from '../agent/redacted-llm.ts'
-import { describeEvent } from '../contract/events/describe-event.ts'
 import type { LlmConfig } from '../contract/llm-config.ts'
 import { EventLog } from '../events/event-log.ts'
 import type { StoredLog } from '../events/event-store.ts'
@@ -33,9 +32,11 @@ import { ConversationShells } from './exec/conversation-shells.ts'
 import { ConversationFiles } from './files/files.ts'
 import { buildHooks } from './hooks/build-hooks.ts'
 import type { ConversationHooks } from './hooks/conversation-hooks.ts'
+import { logEvents } from './log-events.ts'
 import { ConversationNetwork } from './network.ts'
 import { ConversationProject } from './project/conversation-project.ts'
 import { PostedCommands } from './project/posted-commands.ts'
+import { Compactions } from './runs/compactions.ts'
 import { MetricsRecorder } from './runs/metrics-recorder.ts'
 import { Questions } from './questions/questions.ts'
 import { LiveState } from './state/live-state.ts'
@@ -83,6 +84,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   })
   const toolCalls = buildToolCalls(deps, { ...base, ...execution, redactor, project, hooks: hooks.tools })
   const recorder = new MetricsRecorder(deps.metrics, state.current)
+  const createLlm = llmFactory(deps, id, source, recorder)
   const actor = new ConversationActor({
     log,
     state,
@@ -91,7 +93,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     gate,
     hooks,
     redact,
-    createLlm: llmFactory(deps, id, source, recorder),
+    createLlm,
     runTaskCommand: createRunTaskCommand(execution.commands),
     logger,
     markActive: (isActive) => (isActive ? active.set(id) : active.clear(id)),
@@ -117,6 +119,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       rules: new ConversationRules(parts),
       network: new NetworkApprovals(network, actor),
       clientEvents: new ClientEvents(parts),
+      compactions: new Compactions({ ...parts, toolCalls, createLlm }),
     },
     { actor, state, toolCalls, hooks, secrets, network, shells, postedCommands, deliveries: base.deliveries, redactor },
   )
@@ -260,13 +263,5 @@ function buildFiles(
     directory,
     quota: limits.quota,
     redact,
-  })
-}
-
-/** Writes each event to the server's log. */
-function logEvents(log: EventLog, logger: Logger): void {
-  const conversation_id = log.conversationId
-  log.subscribe({
-    onEvents: (events) => events.forEach(({ event }) => logger.info({ conversation_id }, describeEvent(event))),
   })
 }

@@ -4,6 +4,7 @@ import { eachHook } from '../contract/hooks/hooks.ts'
 import type { DroppedCredential } from '../contract/llm-config.ts'
 import { checkPolicy } from '../network/server-policy.ts'
 import type { ConfigChange, ConversationActor } from './actor.ts'
+import { budgetWarning } from './config/budget-warning.ts'
 import { checkEndpoint } from './config/check-endpoint.ts'
 import type { LlmChange } from './config/llm-origin.ts'
 import { changeOf } from './config/llm-origin.ts'
@@ -63,7 +64,8 @@ export async function configureConversation(
   })
   const { settings } = parts.state.current
   const ofTools = llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)
-  return { warnings: [...(llm?.warnings ?? []), ...ofTools, ...hookWarnings(hooks)], dropped }
+  const ofBudget = budgetWarning(update.max_budget_usd, settings.llm_config)
+  return { warnings: [...(llm?.warnings ?? []), ...ofTools, ...hookWarnings(hooks), ...ofBudget], dropped }
 }
 
 type Checked = {

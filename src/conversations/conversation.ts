@@ -1,6 +1,5 @@
 /**
- * One open conversation: everything that routes can do with it, and its life from `start` to `dispose`. It only
- * connects parts: `build.ts` creates them, `actor.ts` serialises requests.
+ * One open conversation: all that routes can do with it, from `start` to `dispose`. `build.ts` creates its parts.
  */
 import type { AgentInfo } from '../contract/agent-info.ts'
 import type { ConversationView, UpdateConfig } from '../contract/conversation.ts'
@@ -38,6 +37,7 @@ import type { PostedCommand, PostedCommands } from './project/posted-commands.ts
 import type { Questions } from './questions/questions.ts'
 import { checkOutputSchema } from './config/check-output-schema.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
+import type { Compactions } from './runs/compactions.ts'
 import { waitForRun } from './runs/wait-for-run.ts'
 import type { LiveState } from './state/live-state.ts'
 import type { RecoveryReason } from './state/run-end.ts'
@@ -60,6 +60,7 @@ export type ClientParts = {
   readonly rules: ConversationRules
   readonly network: NetworkApprovals
   readonly clientEvents: ClientEvents
+  readonly compactions: Compactions
 }
 
 /** What clients run in a conversation, in addition to its agent. */
@@ -95,6 +96,7 @@ export class Conversation {
   readonly rules: ConversationRules
   readonly network: NetworkApprovals
   readonly clientEvents: ClientEvents
+  readonly compactions: Compactions
   /** Delivers events to webhooks; clients manage webhooks through `webhooks`. */
   readonly deliveries: Pick<CallbackSet, 'settle'>
   readonly redact: (text: string) => string
@@ -115,6 +117,7 @@ export class Conversation {
     this.rules = parts.rules
     this.network = parts.network
     this.clientEvents = parts.clientEvents
+    this.compactions = parts.compactions
     this.deliveries = inner.deliveries
     this.redact = inner.redactor.redact
     this.#deps = deps
@@ -132,7 +135,7 @@ export class Conversation {
     return this.#state.current
   }
 
-  /** True if the log cannot be trusted any more and must be reopened. */
+  /** True if the log must be reopened. */
   get failed(): boolean {
     return this.log.failed
   }
@@ -275,7 +278,7 @@ export class Conversation {
   /** True if closing it would end or lose nothing: no run, command, process, question or due delivery. */
   async isAtRest(): Promise<boolean> {
     const { network, deliveries, shells, hooks } = this.#inner
-    const waits = network.pending().items.length > 0 || deliveries.hasDue || !hooks.isIdle
+    const waits = network.pending().items.length > 0 || deliveries.hasDue || !hooks.isIdle || !this.compactions.isIdle
     return this.#actor.isAtRest && this.exec.commands.isIdle && !waits && !(await shells.areRunning())
   }
 
@@ -293,6 +296,7 @@ export class Conversation {
       // A delivery in progress would delay the end of the log.
       await deliveries.close(outcome)
       await this.files.close(closedProblem(outcome))
+      await this.compactions.close(closedProblem(outcome))
       await this.#actor.close(outcome)
     } finally {
       await shells.close()

@@ -9,6 +9,7 @@ import { redactProblem } from '../security/redaction/redact-problem.ts'
 import type { ConversationStorage, SecretValues } from '../storage/storage.ts'
 import { resolveToolNames } from '../tools/registry.ts'
 import { buildConversation } from './build.ts'
+import { budgetWarning } from './config/budget-warning.ts'
 import { checkOutputSchema } from './config/check-output-schema.ts'
 import { checkEndpoint } from './config/check-endpoint.ts'
 import { boundTo, originOf } from './config/llm-origin.ts'
@@ -76,6 +77,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
       ...ofTools,
       ...ruleWarning(request),
       ...ofHooks,
+      ...budgetWarning(request.max_budget_usd, llm.config),
     ]
     const settings = newSettings({
       request,

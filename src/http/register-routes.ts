@@ -25,7 +25,7 @@ import { fileSearchRoutes } from './routes/files/file-search.ts'
 import { fileRoutes } from './routes/files/files.ts'
 import { forkRoutes } from './routes/forks.ts'
 import { keyRoutes } from './routes/keys.ts'
-import { messageRoutes } from './routes/messages.ts'
+import { compactionRoutes, messageRoutes } from './routes/messages.ts'
 import { networkRoutes } from './routes/network.ts'
 import { permissionRuleRoutes } from './routes/permission-rules.ts'
 import { permissionRoutes } from './routes/permissions.ts'
@@ -68,6 +68,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await app.register(agentConfigRoutes, { manager })
   await app.register(forkRoutes, { manager })
   await app.register(messageRoutes, { manager })
+  await app.register(compactionRoutes, { manager })
   await app.register(confirmationRoutes, { manager })
   await app.register(permissionRoutes, { manager })
   await app.register(permissionRuleRoutes, { manager })

@@ -81,6 +81,10 @@ export function costOf(
   return price && Math.min(costAt(price, usage), MAX_COST_USD)
 }
 
+/** Returns true if the server knows what answers cost, even if the provider does not say. */
+export const hasPrice = (config: LlmConfig, endpoint: Endpoint): boolean =>
+  (configuredPrice(config) ?? listPrice(endpoint)) !== undefined
+
 /** Without both prices there is no cost: half a price would be mistaken for the whole. */
 function configuredPrice(config: LlmConfig): Price | undefined {
   const { input_cost_per_token: input, output_cost_per_token: output } = config

@@ -58,6 +58,8 @@ export function describeEvent(event: Event): string {
       return `model request failed (${event.error_type}), retry ${event.retry} of ${event.max_retries} in ${event.wait_ms} ms${event.next_model === undefined ? '' : ` with ${event.next_model}`}: ${short(event.message)}`
     case 'OutputRequest':
       return event.fault === undefined ? 'output requested' : `output requested again: ${short(event.fault)}`
+    case 'Condensation':
+      return `compacted (${event.trigger}): ${event.tokens_before} -> ${event.tokens_after} tokens`
     case 'ErrorEvent':
       return `error (${event.error_type}): ${short(event.message)}`
     case 'Result':

@@ -23,6 +23,7 @@ import {
   ForkedFrom,
   ClientEvent,
 } from './conversation-events.ts'
+import { Condensation } from './condensation.ts'
 import { UserAnswer, UserQuestion } from './questions.ts'
 import { HookEvent } from './hook-events.ts'
 import { NetworkRequest, NetworkDecision, NetworkAccess } from './network-events.ts'
@@ -56,6 +57,7 @@ export const Event = z
     HookEvent,
     ModelRetry,
     OutputRequest,
+    Condensation,
     ErrorEvent,
     Result,
   ])
@@ -73,13 +75,15 @@ export type EventDraft = {
 }[EventType]
 
 /**
- * Returns the schema version to write. It is 2 for settings with permission rules or modes, and for questions: a server that
- * understands version 1 only would ignore them, and run calls that the rules deny or that wait for an answer.
+ * Returns the schema version to write. It is 2 for settings with permission rules or modes, for questions and for
+ * compactions: a server that understands version 1 only would ignore them, run calls that the rules deny or that wait for
+ * an answer, and send what no longer fits the model.
  */
 export function versionOf(draft: EventDraft): number {
   switch (draft.type) {
     case 'UserQuestion':
     case 'UserAnswer':
+    case 'Condensation':
       return 2
     case 'SystemInit':
       return draft.project_settings || holdsPermissions(draft.options_summary) ? 2 : 1

@@ -20,7 +20,7 @@ export const ErrorType = z
   .meta({ id: 'ErrorType' })
 export type ErrorType = z.infer<typeof ErrorType>
 
-/** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool; `superseded` by a message; `stuck`: the agent repeated the same failing calls; `content_filter`: the provider's filter ended the answer; `hook`: a hook answered `continue: false`. */
+/** Why a run ended. `completed` is a text-only answer, `finished` the Finish tool; `superseded` by a message; `budget_limit` and `token_limit`: the run reached `max_budget_usd` or `max_tokens_per_run`; `stuck`: the agent repeated itself; `content_filter`: the provider's filter ended the answer; `hook`: a hook answered `continue: false`. */
 export const StopReason = z
   .enum([
     'completed',
@@ -29,6 +29,8 @@ export const StopReason = z
     'max_steps',
     'iteration_limit',
     'time_limit',
+    'budget_limit',
+    'token_limit',
     'stuck',
     'content_filter',
     'hook',

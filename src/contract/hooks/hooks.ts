@@ -138,8 +138,7 @@ export type PlacedHook = { readonly path: string; readonly hook: Hook }
 export function* eachHook(hooks: Hooks, root = 'hooks'): Generator<PlacedHook> {
   for (const point of HOOK_POINTS)
     for (const [at, group] of (hooks[point] ?? []).entries())
-      for (const [index, hook] of group.hooks.entries())
-        yield { path: `${root}.${point}.${at}.hooks.${index}`, hook }
+      for (const [index, hook] of group.hooks.entries()) yield { path: `${root}.${point}.${at}.hooks.${index}`, hook }
 }
 
 /** The same hooks with masked secrets, as they are stored in the log and shown. */

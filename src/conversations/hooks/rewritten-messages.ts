@@ -1,6 +1,6 @@
 /** Messages as hooks see and rewrite them, and as the model client gets them. */
 import { z } from 'zod'
-import { findFaults } from '../../agent/history.ts'
+import { findFaults } from '../../agent/find-faults.ts'
 import { UserPart } from '../../contract/message.ts'
 import type { LlmAnswer, ModelMessage } from '../../llm/llm.ts'
 

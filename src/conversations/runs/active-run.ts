@@ -1,25 +1,28 @@
 /** An active run: drives the agent loop outside the conversation's inbox, and enters the inbox only to end. */
+import { Compactor } from '../../agent/compaction/compactor.ts'
 import type { LoopEnd } from '../../agent/loop-end.ts'
+import { timeLimit } from '../../agent/loop-ends.ts'
 import type { AgentContext, LoopWait } from '../../agent/loop.ts'
-import { runAgent, timeLimit } from '../../agent/loop.ts'
+import { runAgent } from '../../agent/loop.ts'
 import type { OutputContext } from '../../agent/output/final-output.ts'
 import type { History } from '../../agent/history.ts'
-import { createHistory, HISTORY_TYPES } from '../../agent/history.ts'
 import { countRepeats } from '../../agent/repeats.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { Event } from '../../contract/events/event.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import { readPages } from '../../events/read-pages.ts'
 import type { Llm } from '../../llm/llm.ts'
 import type { GateRules } from '../../policy/gated-call.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { LiveState } from '../state/live-state.ts'
+import { tokensIn } from '../state/run-state.ts'
 import { gatedCalls, rulesOf } from '../state/state.ts'
 import type { Place, Queue } from '../../lib/queue.ts'
 import { dequeued, queued } from '../state/drafts.ts'
+import { compactionOf } from './compaction-of.ts'
+import { readHistory } from './read-history.ts'
 
 /** `requestedAt` is the log's head at the last model request, or 0 if there was none. */
 export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
@@ -39,9 +42,6 @@ export type ActiveRunDeps = {
   readonly onEnd: (run: ActiveRun, end: RunEnd) => Promise<boolean>
   readonly onError: (error: unknown) => void
 }
-
-/** Events read at a time when the model's history is rebuilt: a pause waits for one read at most. */
-const HISTORY_PAGE = { limit: 1000, maxBytes: 1024 * 1024 }
 
 /** The longest timer, in milliseconds: about 25 days. */
 const MAX_TIMER_MS = 2 ** 31 - 1
@@ -173,6 +173,7 @@ export class ActiveRun {
       runId: id,
       history,
       toolCalls,
+      compactor: this.#createCompactor(history),
       withoutTools,
       // Create it again after a change of the configuration, so that the change applies from the next step.
       llm: () => {
@@ -192,8 +193,11 @@ export class ActiveRun {
       limits: () => ({
         maxSteps: state.current.run?.maxSteps,
         maxIterations: state.current.settings.max_iteration_per_run,
+        maxTokens: state.current.settings.max_tokens_per_run,
+        maxBudgetUsd: state.current.settings.max_budget_usd,
       }),
       output: outputOf(state, id),
+      spent: () => ({ tokens: tokensIn(state.current.run?.usage), costUsd: state.current.costUsd }),
       onRequest: () => (this.#requestedAt = state.current.lastSeq),
     }
   }
@@ -204,17 +208,27 @@ export class ActiveRun {
     return hooks.areApprovers() ? { ...rules, hasApprover: true } : rules
   }
 
+  #createCompactor(history: History): Compactor {
+    const { id, log, toolCalls, createLlm, withoutTools, state } = this.#deps
+    return new Compactor({
+      ...compactionOf(state, toolCalls),
+      runId: id,
+      history,
+      tools: () => (withoutTools.has(state.current.settings.llm_config.model ?? '') ? [] : toolCalls.descriptions),
+      createLlm,
+      emit: async (drafts) => void (await log.append([...drafts])),
+    })
+  }
+
   /** Throws the signal's reason when it is aborted. */
   async #loadHistory(): Promise<History> {
     const { signal } = this.#abort
     const { log, toolCalls } = this.#deps
-    const history = createHistory((name, output) => toolCalls.render(name, output))
     // Events appended during the read follow it.
     const meanwhile: Event[] = []
     this.#history = { add: (event) => meanwhile.push(event) }
     const { head } = log
-    const wanted = { types: HISTORY_TYPES, beforeSeq: head + 1, ...HISTORY_PAGE }
-    for await (const { events } of readPages(log, wanted, signal)) for (const { event } of events) history.add(event)
+    const history = await readHistory(log, (name, output) => toolCalls.render(name, output), head, signal)
     // The head may have been one step ahead of the subscribers.
     for (const event of meanwhile) if (event.seq > head) history.add(event)
     this.#history = history

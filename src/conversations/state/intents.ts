@@ -236,7 +236,8 @@ function decideClientEvent({ name, data, idempotency }: IntentOf<'client_event'>
   return [{ type: 'ClientEvent', source: 'user', name, ...(data !== undefined && { data }), ...keyOf(idempotency) }]
 }
 
-function refuseNewer(state: State): Problem | undefined {
+/** Returns the refusal of a conversation that a newer server wrote. */
+export function refuseNewer(state: State): Problem | undefined {
   if (state.version <= EVENT_VERSION) return undefined
   return new Problem(
     'conversation_from_newer_version',

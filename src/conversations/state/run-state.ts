@@ -41,6 +41,8 @@ export const STATUS_AFTER: Readonly<Record<StopReason, Status>> = {
   content_filter: 'error',
   hook: 'idle',
   time_limit: 'error',
+  budget_limit: 'error',
+  token_limit: 'error',
   error: 'error',
   rejected: 'idle',
   superseded: 'idle',
@@ -75,6 +77,26 @@ export function runAfterAnswer(run: Run, event: EventOf<'AssistantMessage'>): Ru
     costUsd: addCost(run.costUsd, event.cost_usd),
     finalText: event.text,
   }
+}
+
+type Spending = { readonly run: Run | undefined; readonly usage: UsageByModel; readonly costUsd: number | undefined }
+
+/** Counts what a summary took: for the run that it was made in, if any, and for the conversation. It is not a step. */
+export function spentOnSummary(
+  before: Spending,
+  { run_id, model, usage, cost_usd }: EventOf<'Condensation'>,
+): Spending {
+  const { run } = before
+  if (model === undefined || !usage) return { run, usage: before.usage, costUsd: before.costUsd }
+  const add = (spent: Pick<Spending, 'usage' | 'costUsd'>) => {
+    return { usage: countUsage(spent.usage, model, usage), costUsd: addCost(spent.costUsd, cost_usd) }
+  }
+  return { run: run && run.id === run_id ? { ...run, ...add(run) } : run, ...add(before) }
+}
+
+/** Returns the input and output tokens of all models. */
+export function tokensIn(usage: UsageByModel = {}): number {
+  return Object.values(usage).reduce((sum, { input_tokens, output_tokens }) => sum + input_tokens + output_tokens, 0)
 }
 
 export function countUsage(total: UsageByModel, model: string, usage: Usage): UsageByModel {

@@ -7,6 +7,7 @@ import { NetworkPolicy } from '../../contract/network.ts'
 import { PermissionMode, PermissionRules } from '../../contract/permission.ts'
 import { ProjectSettings } from '../../contract/project/project-settings.ts'
 import { RequestedLimits } from '../../contract/limits/resource-limits.ts'
+import { CompactionSettings } from '../../contract/compaction/settings.ts'
 import { ToolConfig } from '../../contract/limits/tool-config.ts'
 import { faultsOf } from '../../policy/rules/rule-set.ts'
 
@@ -23,6 +24,9 @@ export const Settings = z.object({
   max_iteration_per_run: z.int(),
   max_seconds_per_run: z.number().optional(),
   output_schema: z.record(z.string(), z.unknown()).optional(),
+  max_tokens_per_run: z.int().optional(),
+  max_budget_usd: z.number().optional(),
+  compaction: CompactionSettings.optional(),
   microagents: z.array(z.string()).optional(),
   confirmation_mode: z.boolean().optional(),
   /** Absent: `bypass`, as nobody may be there to ask. */

@@ -31,8 +31,9 @@ import type { UsageByModel } from '../../contract/message.ts'
 import { addCost } from '../../contract/message.ts'
 import { Problem } from '../../contract/problem.ts'
 import { TOOLS_KEPT_IN_LOG } from '../../tools/registry.ts'
+import { previewOf } from './preview.ts'
 import type { Run } from './run-state.ts'
-import { countUsage, runAfter, runAfterAnswer } from './run-state.ts'
+import { countUsage, runAfter, runAfterAnswer, spentOnSummary } from './run-state.ts'
 import { Settings, settingsIn } from './settings.ts'
 import { grantedByMessage, grantedByResult } from './used-entries.ts'
 
@@ -77,8 +78,6 @@ export type State = {
   /** Highest schema version seen; above ours, the conversation can be read but not run. */
   readonly version: number
 }
-
-const PREVIEW_CHARS = 200
 
 const NO_SETTINGS: Settings = { workdir: '', llm_config: {}, tools: [], max_iteration_per_run: 500 }
 
@@ -137,6 +136,8 @@ export function fold(state: State, event: Event): State {
       return { ...next, run: state.run && { ...state.run, outputRequests: (state.run.outputRequests ?? 0) + 1 } }
     case 'AssistantMessage':
       return afterAnswer(next, event)
+    case 'Condensation':
+      return { ...next, ...spentOnSummary(state, event) }
     case 'ToolUse': {
       const call = { toolUseId: event.tool_use_id, name: event.name, input: event.input, runId: event.run_id }
       return event.parent_tool_use_id ? next : { ...next, openCalls: [...state.openCalls, call] }
@@ -269,10 +270,4 @@ function outputsAfter({ openCalls, lastOutputs }: State, event: EventOf<'ToolRes
   const name = openCalls.find((call) => call.toolUseId === event.tool_use_id)?.name
   const isKept = name !== undefined && TOOLS_KEPT_IN_LOG.has(name) && !event.is_error
   return isKept ? { ...lastOutputs, [name]: event.output } : lastOutputs
-}
-
-function previewOf(event: EventOf<'UserMessage'>): string {
-  const text = event.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join(' ')
-  // Copy the text: a slice keeps the whole string in memory, and each conversation has a preview.
-  return Buffer.from(text.slice(0, PREVIEW_CHARS)).toString()
 }

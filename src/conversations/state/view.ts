@@ -19,6 +19,9 @@ export function viewOf(state: State): ConversationView {
     ...(settings.enable_message_rewrite_hooks && { enable_message_rewrite_hooks: true }),
     max_iteration_per_run: settings.max_iteration_per_run,
     ...(settings.max_seconds_per_run !== undefined && { max_seconds_per_run: settings.max_seconds_per_run }),
+    ...(settings.max_tokens_per_run !== undefined && { max_tokens_per_run: settings.max_tokens_per_run }),
+    ...(settings.max_budget_usd !== undefined && { max_budget_usd: settings.max_budget_usd }),
+    ...(settings.compaction && { compaction: settings.compaction }),
     ...(settings.limits && { limits: settings.limits }),
     ...(settings.tool_config && { tool_config: settings.tool_config }),
     state: {

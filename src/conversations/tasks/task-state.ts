@@ -51,6 +51,8 @@ export const TASK_AFTER: Readonly<Record<StopReason, 'completed' | 'error' | 'ca
   hook: 'error',
   stuck: 'error',
   time_limit: 'error',
+  budget_limit: 'error',
+  token_limit: 'error',
   error: 'error',
   paused: undefined,
   max_steps: undefined,

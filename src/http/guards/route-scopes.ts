@@ -38,6 +38,7 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'POST /conversations/:id/messages',
     'POST /conversations/:id/run',
     'POST /conversations/:id/pause',
+    'POST /conversations/:id/compact',
     'POST /conversations/:id/questions/:question_id',
     'POST /conversations/:id/events',
     'POST /conversations/:id/tasks',

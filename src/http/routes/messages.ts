@@ -1,5 +1,6 @@
 /** Routes that control the agent: post messages, run, pause. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { Compacted, CompactRequest } from '../../contract/compaction/request.ts'
 import {
   PauseRequest,
   PostMessage,
@@ -86,6 +87,37 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     async (request) => {
       const conversation = await manager.open(request.params.id)
       return { status: await conversation.pause(request.body ?? PauseRequest.parse({})) }
+    },
+  )
+}
+
+export const compactionRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
+  const describe = describeRoute('messages')
+
+  app.post(
+    '/conversations/:id/compact',
+    {
+      schema: {
+        ...describe(
+          'compactConversation',
+          'Summarise the earlier part of the conversation for the model; responds when that is done',
+          [
+            ...CONVERSATION,
+            'conversation_running',
+            'nothing_to_compact',
+            'conversation_from_newer_version',
+            'model_failed',
+            'storage_full',
+          ],
+        ),
+        params: ById,
+        body: CompactRequest.optional(),
+        response: { 200: Compacted },
+      },
+    },
+    async (request) => {
+      const { compactions } = await manager.open(request.params.id)
+      return { condensation: await compactions.compact(request.body ?? {}) }
     },
   )
 }

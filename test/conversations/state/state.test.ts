@@ -257,6 +257,8 @@ test.each(StopReasonSchema.options)(
       content_filter: 'error',
       hook: 'idle',
       time_limit: 'error',
+      budget_limit: 'error',
+      token_limit: 'error',
       error: 'error',
       rejected: 'idle',
       superseded: 'idle',

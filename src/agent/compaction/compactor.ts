@@ -1,0 +1,204 @@
+/**
+ * Keeps the context of one run, or of one request of a client, below the model's window: decides when to compact, has
+ * the summary written, and stores the one `Condensation` of a compaction.
+ *
+ * Nothing is stored before the summary is complete: a compaction that was cut off has changed nothing and starts again
+ * with the next request.
+ */
+import type { EventDraft, EventOf } from '../../contract/events/event.ts'
+import type { CompactionTrigger } from '../../contract/events/condensation.ts'
+import type { LlmConfig } from '../../contract/llm-config.ts'
+import type { CompactionSettings } from '../../contract/compaction/settings.ts'
+import { DEFAULT_THRESHOLD } from '../../contract/compaction/settings.ts'
+import { uuid7 } from '../../lib/uuid7.ts'
+import { costOf } from '../../llm/cost.ts'
+import { endpointOf } from '../../llm/endpoint.ts'
+import type { Llm, LlmRequest, ModelTool } from '../../llm/llm.ts'
+import { contextWindowOf } from '../../llm/models.ts'
+import type { History } from '../history.ts'
+import { toModelRetry } from '../turn.ts'
+import { tokensOfText, tokensOfTools } from './context-size.ts'
+import type { Plan, PlanInput } from './plan.ts'
+import { maxSummaryChars, planCompaction, tokensAfter } from './plan.ts'
+import type { SummaryWish } from './summary-request.ts'
+import { requestInPlace, requestWithTranscript } from './summary-request.ts'
+import type { SummaryOutcome } from './summarise.ts'
+import { summarise } from './summarise.ts'
+
+export type CompactorDeps = {
+  readonly runId?: string
+  readonly history: Pick<History, 'system' | 'messages' | 'entries' | 'forgottenThrough' | 'size'>
+  /** Returns the current configurations. */
+  readonly config: () => LlmConfig
+  readonly settings: () => CompactionSettings | undefined
+  /** The tools of a request now. */
+  readonly tools: () => readonly ModelTool[]
+  readonly createLlm: (config: LlmConfig) => Llm
+  /** Returns the task list as the model reads it. */
+  readonly tasks: () => string | undefined
+  /** Resolves when the events are durable. */
+  readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
+}
+
+type CondensationDraft = Extract<EventDraft, { type: 'Condensation' }>
+
+/** Of the window of the model that writes the summary: what a transcript may fill. */
+const TRANSCRIPT_PART = 0.5
+/** The part of a context that was refused as too long, which should fit. */
+const AFTER_REFUSAL_PART = 0.5
+/** For a model whose window is unknown, in tokens: all current ones have as much. */
+const SMALL_WINDOW = 32_000
+const CHARS_PER_TOKEN = 3
+
+export class Compactor {
+  readonly #deps: CompactorDeps
+
+  constructor(deps: CompactorDeps) {
+    this.#deps = deps
+  }
+
+  /** True if the next request would exceed the threshold. Cheap: every step asks. */
+  isDue(): boolean {
+    const limit = this.#isEnabled() ? this.#limit() : undefined
+    return limit !== undefined && this.#tokens() >= limit
+  }
+
+  /**
+   * Returns what was stored, or undefined if nothing can be saved, or if this is switched off. Throws the `LlmError` of
+   * a summary request that failed for another reason than its content, and the signal's reason when aborted.
+   */
+  async compact(
+    trigger: CompactionTrigger,
+    signal: AbortSignal,
+    instructions?: string,
+  ): Promise<CondensationDraft | undefined> {
+    if (trigger !== 'request' && !this.#isEnabled()) return undefined
+    // A `PreCompact` hook belongs here: before anything is decided or paid for.
+    const input = this.#planInput(trigger)
+    const plan = planCompaction(input)
+    if (!plan) return undefined
+    const summary = plan.forgotten_through_seq > 0 ? await this.#summarise(input, instructions, signal) : undefined
+    signal.throwIfAborted()
+    const draft = this.#draft({ trigger, plan, input, summary, instructions })
+    await this.#deps.emit([draft])
+    return draft
+  }
+
+  #isEnabled(): boolean {
+    return this.#deps.settings()?.enabled ?? true
+  }
+
+  /** Undefined for a model whose window is unknown. */
+  get #window(): number | undefined {
+    const { context_window, model = '' } = this.#deps.config()
+    return context_window ?? contextWindowOf(model)
+  }
+
+  #limit(): number | undefined {
+    const window = this.#window
+    if (window === undefined) return undefined
+    const { max_output_tokens = 0 } = this.#deps.config()
+    const share = window * (this.#deps.settings()?.threshold ?? DEFAULT_THRESHOLD)
+    // The answer has to fit as well, but a limit that leaves no room for a conversation would be a mistake.
+    return Math.min(share, window - Math.min(max_output_tokens, window / 2))
+  }
+
+  #tokens(): number {
+    const { history } = this.#deps
+    return history.size.of(history.messages, () => this.#fixedTokens())
+  }
+
+  #fixedTokens(): number {
+    return tokensOfText(this.#deps.history.system) + tokensOfTools(this.#deps.tools())
+  }
+
+  #planInput(trigger: CompactionTrigger): PlanInput {
+    const { history } = this.#deps
+    const tokens = this.#tokens()
+    const known = this.#limit() ?? Number.POSITIVE_INFINITY
+    return {
+      entries: history.entries,
+      forgottenThrough: history.forgottenThrough,
+      tokens,
+      fixedTokens: history.size.scaled(this.#fixedTokens()),
+      // What was refused is too long, whatever the estimate says.
+      limit: Math.min(known, trigger === 'context_window' ? tokens * AFTER_REFUSAL_PART : Math.max(tokens, 1)),
+      scaled: (estimate) => history.size.scaled(estimate),
+      forced: trigger === 'request',
+      urgent: trigger === 'context_window',
+    }
+  }
+
+  async #summarise(input: PlanInput, instructions: string | undefined, signal: AbortSignal): Promise<SummaryOutcome> {
+    const { history, tools, config, settings, createLlm, emit, runId } = this.#deps
+    const { tool_choice, ...rest } = config()
+    const own = settings()?.model
+    const used: LlmConfig = {
+      ...rest,
+      ...(tool_choice !== undefined && tool_choice !== 'required' && { tool_choice }),
+      ...(own !== undefined && { model: own }),
+    }
+    const wish: SummaryWish = {
+      system: history.system,
+      messages: history.messages,
+      tools: tools(),
+      maxChars: maxSummaryChars(input.limit),
+      instructions,
+    }
+    return await summarise(
+      {
+        llm: createLlm(used),
+        requests: this.#requestsFor(wish, input, used),
+        maxChars: wish.maxChars,
+        costOf: (usage) => costOf(used, endpointOf(used), usage, undefined),
+        onRetry: (retry) => emit([toModelRetry(retry, uuid7(), runId)]),
+      },
+      signal,
+    )
+  }
+
+  /** The conversation itself, if it fits, and then shorter and shorter texts of it. */
+  #requestsFor(wish: SummaryWish, { tokens, urgent }: PlanInput, used: LlmConfig): (() => LlmRequest)[] {
+    const window = this.#window
+    const needed = tokens + tokensOfText(wish.instructions ?? '') + wish.maxChars / CHARS_PER_TOKEN
+    const fits = !urgent && used.model === this.#deps.config().model && needed <= (window ?? Number.POSITIVE_INFINITY)
+    const inPlace = fits ? [() => requestInPlace(wish)] : []
+    const ofModel = contextWindowOf(used.model ?? '') ?? window ?? Math.max(SMALL_WINDOW, tokens / 2)
+    const most = Math.min(ofModel * TRANSCRIPT_PART, tokens) * CHARS_PER_TOKEN
+    return [...inPlace, ...[1, 2, 4].map((part) => () => requestWithTranscript(wish, most / part))]
+  }
+
+  #draft(done: {
+    trigger: CompactionTrigger
+    plan: Plan
+    input: PlanInput
+    summary: SummaryOutcome | undefined
+    instructions: string | undefined
+  }): CondensationDraft {
+    const { trigger, plan, input, summary, instructions } = done
+    const { runId } = this.#deps
+    const tasks = summary && this.#deps.tasks()
+    return {
+      type: 'Condensation',
+      source: 'environment',
+      ...(runId !== undefined && { run_id: runId }),
+      trigger,
+      ...plan,
+      ...(summary && summaryFields(summary)),
+      ...(tasks !== undefined && { tasks }),
+      ...(instructions !== undefined && { instructions }),
+      tokens_before: input.tokens,
+      tokens_after: Math.round(tokensAfter(plan, input, summary?.text)),
+    }
+  }
+}
+
+function summaryFields({ text, failure, model, usage, costUsd }: SummaryOutcome): Partial<EventOf<'Condensation'>> {
+  return {
+    ...(text !== undefined && { summary: text }),
+    ...(failure !== undefined && { failure }),
+    model,
+    usage,
+    ...(costUsd !== undefined && { cost_usd: costUsd }),
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * The messages of a history with their places in the log, and what a `Condensation` does to them. It is a pure fold:
+ * the same events always give the same messages.
+ */
+import type { EventOf } from '../../contract/events/event.ts'
+import type { ModelMessage } from '../../llm/llm.ts'
+import type { ResultPlace } from './shorten.ts'
+import { shortenMessage, shortenResult } from './shorten.ts'
+import { summaryMessage } from './summary-message.ts'
+
+export type ListedMessage = {
+  /**
+   * Of the event that the message comes from. The results of an answer's calls have the seq of the answer: whatever is
+   * forgotten by seq, a call is never separated from its result.
+   */
+  readonly seq: number
+  readonly message: ModelMessage
+  /** `move`: says that the workdir has changed. */
+  readonly kind: 'user' | 'move' | 'summary' | 'other'
+  /** Of a tool result. */
+  readonly origin?: ResultPlace | undefined
+}
+
+type Condensed = Pick<
+  EventOf<'Condensation'>,
+  | 'forgotten_through_seq'
+  | 'kept_message_seqs'
+  | 'max_message_chars'
+  | 'summary'
+  | 'tasks'
+  | 'shortened_through_seq'
+  | 'max_result_chars'
+>
+
+export class MessageList {
+  #entries: ListedMessage[] = []
+  #messages: ModelMessage[] = []
+  #forgottenThrough = 0
+
+  /** What compactions have forgotten, by seq. */
+  get forgottenThrough(): number {
+    return this.#forgottenThrough
+  }
+
+  get entries(): readonly ListedMessage[] {
+    return this.#entries
+  }
+
+  /** Grows only, until the next `condense`: that replaces it by another list. */
+  get messages(): readonly ModelMessage[] {
+    return this.#messages
+  }
+
+  push(entry: ListedMessage): void {
+    this.#entries.push(entry)
+    this.#messages.push(entry.message)
+  }
+
+  condense(event: Condensed): void {
+    this.#entries = condensed(this.#entries, this.#forgottenThrough, event)
+    this.#forgottenThrough = Math.max(this.#forgottenThrough, event.forgotten_through_seq)
+    this.#messages = this.#entries.map(({ message }) => message)
+  }
+}
+
+/** Also tells what a compaction would lead to, before its event is stored. */
+export function condensed(
+  entries: readonly ListedMessage[],
+  forgottenThrough: number,
+  event: Condensed,
+): ListedMessage[] {
+  const { forgotten_through_seq: through } = event
+  const shortened = entries.flatMap((entry) => shortenedEntry(entry, event))
+  // Another compaction has already forgotten more.
+  if (through <= forgottenThrough) return shortened
+  const kept = new Set(event.kept_message_seqs)
+  const isKept = ({ kind, seq }: ListedMessage) => (kind === 'user' || kind === 'move') && kept.has(seq)
+  const earlier = shortened.filter((entry) => entry.seq <= through && isKept(entry))
+  const summary: ListedMessage = { seq: through, kind: 'summary', message: summaryMessage(event.summary, event.tasks) }
+  return [
+    ...earlier.map((entry) => ({ ...entry, message: shortenMessage(entry.message, event.max_message_chars) })),
+    summary,
+    ...shortened.filter((entry) => entry.seq > through),
+  ]
+}
+
+/** Returns nothing for the images of shortened results. */
+function shortenedEntry(
+  entry: ListedMessage,
+  { shortened_through_seq, max_result_chars }: Condensed,
+): ListedMessage | [] {
+  const { message, origin } = entry
+  if (entry.seq > shortened_through_seq) return entry
+  if (message.role === 'user') return message.repeatsImages ? [] : entry
+  if (message.role !== 'tool' || !origin) return entry
+  return { ...entry, message: shortenResult(message, origin, max_result_chars) }
+}

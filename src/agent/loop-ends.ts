@@ -1,0 +1,92 @@
+/** How the agent loop ends by itself: the limits of a run, and answers that were cut off. */
+import type { CutReason } from '../llm/answer/finish-reason.ts'
+import type { LoopEnd } from './loop-end.ts'
+import { STUCK_AT } from './repeats.ts'
+
+export type RunLimits = {
+  readonly maxSteps: number | undefined
+  readonly maxIterations: number
+  readonly maxTokens: number | undefined
+  readonly maxBudgetUsd: number | undefined
+}
+
+/** What limits compare. The functions return current values. */
+export type Limited = {
+  /** Returns the number of model answers in this run. */
+  readonly steps: () => number
+  /** Returns how often the same failing calls were repeated, as `countRepeats` counts. */
+  readonly repeats: () => number
+  readonly limits: () => RunLimits
+  /** Returns what limits compare: tokens of this run, and the cost of the conversation. */
+  readonly spent: () => { readonly tokens: number; readonly costUsd: number | undefined }
+}
+
+/** The missing part may have been a tool call, so the model did not choose this end. */
+export const CUT_OFF: Readonly<Record<CutReason, LoopEnd>> = {
+  output_limit: {
+    stopReason: 'error',
+    failure: {
+      type: 'config',
+      message:
+        'The answer was cut off at the output limit of the model; raise llm_config.max_output_tokens, or run again.',
+      retryable: true,
+    },
+  },
+  content_filter: {
+    stopReason: 'content_filter',
+    failure: {
+      type: 'content_filter',
+      message: "The provider's content filter ended the answer; change the message, or use another model.",
+      retryable: false,
+    },
+  },
+  context_window: {
+    stopReason: 'error',
+    failure: {
+      type: 'context_window',
+      message: "The answer was cut off: the conversation no longer fits the model's context window.",
+      retryable: false,
+    },
+  },
+}
+
+/** Returns the limit that the run has reached. */
+export function metLimit(context: Limited): LoopEnd | undefined {
+  const { maxSteps, maxIterations } = context.limits()
+  if (context.repeats() >= STUCK_AT) return STUCK
+  if (maxSteps !== undefined && context.steps() >= maxSteps) return { stopReason: 'max_steps' }
+  if (context.steps() >= maxIterations) {
+    const message = `The run reached its limit of ${maxIterations} steps; raise max_iteration_per_run, or run it again.`
+    return { stopReason: 'iteration_limit', failure: { type: 'config', message, retryable: true } }
+  }
+  return spendingLimit(context)
+}
+
+function spendingLimit({ limits, spent }: Limited): LoopEnd | undefined {
+  const { maxTokens, maxBudgetUsd } = limits()
+  if (maxTokens === undefined && maxBudgetUsd === undefined) return undefined
+  const { tokens, costUsd = 0 } = spent()
+  if (maxTokens !== undefined && tokens >= maxTokens) {
+    const message = `The run used ${tokens} tokens, and its limit is ${maxTokens}; raise max_tokens_per_run, or run it again.`
+    return { stopReason: 'token_limit', failure: { type: 'config', message, retryable: true } }
+  }
+  if (maxBudgetUsd !== undefined && costUsd >= maxBudgetUsd) {
+    const message = `The conversation cost ${costUsd.toFixed(4)} USD, and its budget is ${maxBudgetUsd} USD; raise max_budget_usd to continue.`
+    return { stopReason: 'budget_limit', failure: { type: 'config', message, retryable: false } }
+  }
+  return undefined
+}
+
+const STUCK: LoopEnd = {
+  stopReason: 'stuck',
+  failure: {
+    type: 'tool',
+    message: 'The agent made the same failing calls again and again. Tell it what to do differently, or run it again.',
+    retryable: false,
+  },
+}
+
+export function timeLimit(): LoopEnd {
+  const message = 'The run took longer than max_seconds_per_run; raise it, or run again.'
+  return { stopReason: 'time_limit', failure: { type: 'config', message, retryable: true } }
+}

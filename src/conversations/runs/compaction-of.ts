@@ -1,0 +1,21 @@
+/** What a compaction reads of the state of its conversation. */
+import type { CompactorDeps } from '../../agent/compaction/compactor.ts'
+import type { ToolCalls } from '../../agent/tool-calls.ts'
+import type { LiveState } from '../state/live-state.ts'
+
+const TASK_LIST = 'TaskTracker'
+
+/** Returns current values: the configuration may change between two steps. */
+export function compactionOf(
+  state: LiveState,
+  toolCalls: Pick<ToolCalls, 'render'>,
+): Pick<CompactorDeps, 'config' | 'settings' | 'tasks'> {
+  return {
+    config: () => state.current.settings.llm_config,
+    settings: () => state.current.settings.compaction,
+    tasks: () => {
+      const list = state.current.lastOutputs[TASK_LIST]
+      return list === undefined ? undefined : toolCalls.render(TASK_LIST, list)
+    },
+  }
+}

@@ -1,0 +1,22 @@
+/** Reads the messages that the model has read from the log of a conversation. */
+import type { History } from '../../agent/history.ts'
+import type { RenderOutput } from '../../agent/tool-messages.ts'
+import { createHistory, HISTORY_TYPES } from '../../agent/history.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import { readPages } from '../../events/read-pages.ts'
+
+/** Events read at a time: a pause waits for one read at most. */
+const HISTORY_PAGE = { limit: 1000, maxBytes: 1024 * 1024 }
+
+/** Reads up to the event `head`. Throws the signal's reason when it is aborted. */
+export async function readHistory(
+  log: EventLog,
+  render: RenderOutput,
+  head: number,
+  signal: AbortSignal,
+): Promise<History> {
+  const history = createHistory(render)
+  const wanted = { types: HISTORY_TYPES, beforeSeq: head + 1, ...HISTORY_PAGE }
+  for await (const { events } of readPages(log, wanted, signal)) for (const { event } of events) history.add(event)
+  return history
+}
