@@ -1,6 +1,7 @@
 /** Conversations on the wire: creation, configuration and views. */
 import { z } from 'zod'
 import { CompactionSettings } from './compaction/settings.ts'
+import { MaxBudget, MaxIterations, MaxSeconds, MaxTokens } from './limits/run-limits.ts'
 import { Status } from './events/status.ts'
 import { DroppedCredential, LlmConfig, LlmConfigInput } from './llm-config.ts'
 import { UsageByModel, UserInput } from './message.ts'
@@ -17,22 +18,6 @@ import { Secrets } from './secret.ts'
 export const ConversationId = z.uuid().toLowerCase()
 
 const Title = z.string().min(1).max(200)
-const MaxIterations = z.int().min(1).max(100_000).describe('Maximum number of model answers per run.')
-const MaxSeconds = z
-  .number()
-  .positive()
-  .max(2_592_000)
-  .describe('Maximum duration of a run in seconds. Default: unlimited.')
-const MaxTokens = z
-  .int()
-  .positive()
-  .describe('Maximum number of input and output tokens of a run, as the model reports them. Default: unlimited.')
-const MaxBudget = z
-  .number()
-  .positive()
-  .describe(
-    'Maximum cost of the whole conversation in USD. If neither the endpoint nor the list prices of the server say what an answer costs, it needs `input_cost_per_token` and `output_cost_per_token` in `llm_config`. Default: unlimited.',
-  )
 /** It is in memory for as long as the conversation is open. */
 const MAX_METADATA_BYTES = 64 * 1024
 const Metadata = z.record(z.string(), z.unknown()).describe('Any JSON object of the client, stored unchanged.')

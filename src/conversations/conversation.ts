@@ -3,10 +3,8 @@
  */
 import type { AgentInfo } from '../contract/agent-info.ts'
 import type { ConversationView, UpdateConfig } from '../contract/conversation.ts'
-import type { EventOf } from '../contract/events/event.ts'
 import type { Status } from '../contract/events/status.ts'
 import type { UserInput } from '../contract/message.ts'
-import { partsOf } from '../contract/message.ts'
 import type { PostedMessage, PostMessage, RunOutcome, RunRequest } from '../contract/run.ts'
 import type { EventLog, LogEnd } from '../events/event-log.ts'
 import { uuid7 } from '../lib/uuid7.ts'
@@ -19,7 +17,6 @@ import type { ClientEvents } from './client-events.ts'
 import { closedProblem } from './closed-problem.ts'
 import { describeAgent } from './config/agent-info.ts'
 import type { ClientSecrets } from './config/client-secrets.ts'
-import { redactLongParts } from './config/redact-parts.ts'
 import type { ConversationSecrets } from './config/secrets.ts'
 import { configureConversation } from './configure.ts'
 import type { ConversationDeps } from './dependencies.ts'
@@ -29,11 +26,10 @@ import type { ConversationShells } from './exec/conversation-shells.ts'
 import type { ConversationFiles } from './files/files.ts'
 import type { PromptHooks } from '../hooks/hook-event.ts'
 import type { ConversationHooks } from './hooks/conversation-hooks.ts'
-import type { Idempotency, PostedKey } from './idempotency/idempotency.ts'
-import { answerTo, findEarlier } from './idempotency/idempotency.ts'
-import { postOnce } from './idempotency/posted-keys.ts'
+import type { Idempotency } from './idempotency/idempotency.ts'
+import { MessagePosts } from './message-posts.ts'
 import type { ConversationNetwork } from './network.ts'
-import type { PostedCommand, PostedCommands } from './project/posted-commands.ts'
+import type { PostedCommands } from './project/posted-commands.ts'
 import type { Questions } from './questions/questions.ts'
 import { checkOutputSchema } from './config/check-output-schema.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
@@ -104,6 +100,7 @@ export class Conversation {
   readonly #inner: InnerParts
   readonly #actor: ConversationActor
   readonly #state: LiveState
+  readonly #messages: MessagePosts
 
   constructor(deps: ConversationDeps, parts: ClientParts, inner: InnerParts) {
     this.log = parts.log
@@ -124,6 +121,7 @@ export class Conversation {
     this.#inner = inner
     this.#actor = inner.actor
     this.#state = inner.state
+    this.#messages = new MessagePosts(parts.log, inner)
   }
 
   get id(): string {
@@ -168,49 +166,12 @@ export class Conversation {
 
   /** Idempotent: the same key and body within a day returns the earlier response, and the message is posted once. */
   post(posted: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
-    const { hooks } = this.#inner
-    if (!hooks.readsPrompts()) return this.#postWithCommand(posted, idempotency)
-    const earlier = idempotency && findEarlier(this.#state.current.postedKeys, idempotency, Date.now())
-    if (earlier) return Promise.resolve(earlier.answer)
-    // Out of turn, because hooks may take long.
-    const content = partsOf(posted.message.content)
-    return hooks.withPrompt(content, (said) => this.#postWithCommand(posted, idempotency, said))
+    return this.#messages.post(posted, idempotency)
   }
 
   /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
-  async hearFirst(message: UserInput | undefined): Promise<PromptHooks | undefined> {
-    const { hooks } = this.#inner
-    return message && hooks.readsPrompts() ? await hooks.hearFirst(partsOf(message.content)) : undefined
-  }
-
-  #postWithCommand(posted: PostMessage, idempotency?: Idempotency, hooks?: PromptHooks): Promise<PostedMessage> {
-    const content = partsOf(posted.message.content)
-    return this.#inner.postedCommands.post(content, idempotency, (slashCommand) =>
-      this.#post(posted, idempotency, { ...(slashCommand && { slashCommand }), ...(hooks && { hooks }) }),
-    )
-  }
-
-  #post(
-    { message, run }: PostMessage,
-    idempotency: Idempotency | undefined,
-    added: { readonly slashCommand?: PostedCommand; readonly hooks?: PromptHooks },
-  ): Promise<PostedMessage> {
-    const { redact, redactInSlices } = this.#inner.redactor
-    const { log } = this
-    const make = async (): Promise<PostedMessage> => {
-      const content = await redactLongParts(partsOf(message.content), redactInSlices)
-      const sender = message.sender === undefined ? {} : { sender: redact(message.sender) }
-      const ids = { begun: this.#actor.begunCalls(), newRunId: uuid7() }
-      const intent = { kind: 'message', content, ...sender, ...added, run, ...ids, now: Date.now() } as const
-      const events = await this.#actor.apply({ ...intent, ...(idempotency && { idempotency }) })
-      const posted = events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')
-      // oxlint-disable-next-line typescript/no-non-null-assertion -- each message is an event
-      return answerTo(posted!)
-    }
-    const again = async ({ answer }: PostedKey) => answer
-    return this.#actor.inTurn(() =>
-      postOnce(idempotency, { log, redact, remembered: this.#state.current.postedKeys, again, make }),
-    )
+  hearFirst(message: UserInput | undefined): Promise<PromptHooks | undefined> {
+    return this.#messages.hearFirst(message)
   }
 
   /** Starts a run and returns its id. */

@@ -19,13 +19,13 @@ export const keyOf = (idempotency: Idempotency | undefined) =>
 export const inRun = (state: State) => (state.run ? { run_id: state.run.id } : {})
 
 /** The options of one run. */
-export type RunLimits = { readonly maxSteps?: number; readonly outputSchema?: Record<string, unknown> }
+export type RequestedRun = { readonly maxSteps?: number; readonly outputSchema?: Record<string, unknown> }
 
 export function start(
   state: State,
   runId: string,
   reason: string,
-  { maxSteps: max_steps, outputSchema: output_schema }: RunLimits = {},
+  { maxSteps: max_steps, outputSchema: output_schema }: RequestedRun = {},
 ): StatusDraft {
   return {
     type: 'StatusUpdate',

@@ -18,7 +18,7 @@ import {
   refuseRunWhileAsking,
   UNANSWERED,
 } from '../questions/question-intents.ts'
-import type { RunLimits } from './drafts.ts'
+import type { RequestedRun } from './drafts.ts'
 import { BEFORE_MESSAGE, interruptCalls, isWaiting, keyOf, result, start, startForUnread, toStatus } from './drafts.ts'
 import type { PromptHooks } from '../../hooks/hook-event.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
@@ -59,7 +59,7 @@ export type Intent =
       /** What hooks said about it. */
       hooks?: PromptHooks
     }
-  | ({ kind: 'run'; newRunId: string } & RunLimits)
+  | ({ kind: 'run'; newRunId: string } & RequestedRun)
   /** `interrupt`: running calls were asked to end, and calls that have not begun are cancelled. */
   | { kind: 'pause'; reason: string; interrupt: boolean; begun: readonly string[]; now: number }
   | { kind: 'configure'; changes: Record<string, unknown> }

@@ -1,0 +1,81 @@
+/** How a client's message gets into the conversation: past its hooks, with its slash command, redacted, and once. */
+import type { EventOf } from '../contract/events/event.ts'
+import type { UserInput } from '../contract/message.ts'
+import { partsOf } from '../contract/message.ts'
+import type { PostedMessage, PostMessage } from '../contract/run.ts'
+import type { EventLog } from '../events/event-log.ts'
+import type { PromptHooks } from '../hooks/hook-event.ts'
+import { uuid7 } from '../lib/uuid7.ts'
+import type { Redactor } from '../security/redaction/redactor.ts'
+import type { ConversationActor } from './actor.ts'
+import { redactLongParts } from './config/redact-parts.ts'
+import type { ConversationHooks } from './hooks/conversation-hooks.ts'
+import type { Idempotency, PostedKey } from './idempotency/idempotency.ts'
+import { answerTo, findEarlier } from './idempotency/idempotency.ts'
+import { postOnce } from './idempotency/posted-keys.ts'
+import type { PostedCommand, PostedCommands } from './project/posted-commands.ts'
+import type { LiveState } from './state/live-state.ts'
+
+type MessagePostsParts = {
+  readonly actor: ConversationActor
+  readonly state: LiveState
+  readonly hooks: ConversationHooks
+  readonly postedCommands: PostedCommands
+  readonly redactor: Redactor
+}
+
+export class MessagePosts {
+  readonly #log: EventLog
+  readonly #parts: MessagePostsParts
+
+  constructor(log: EventLog, parts: MessagePostsParts) {
+    this.#log = log
+    this.#parts = parts
+  }
+
+  /** Idempotent: the same key and body within a day returns the earlier response, and the message is posted once. */
+  post(posted: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
+    const { hooks, state } = this.#parts
+    if (!hooks.readsPrompts()) return this.#postWithCommand(posted, idempotency)
+    const earlier = idempotency && findEarlier(state.current.postedKeys, idempotency, Date.now())
+    if (earlier) return Promise.resolve(earlier.answer)
+    // Out of turn, because hooks may take long.
+    const content = partsOf(posted.message.content)
+    return hooks.withPrompt(content, (said) => this.#postWithCommand(posted, idempotency, said))
+  }
+
+  /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
+  async hearFirst(message: UserInput | undefined): Promise<PromptHooks | undefined> {
+    const { hooks } = this.#parts
+    return message && hooks.readsPrompts() ? await hooks.hearFirst(partsOf(message.content)) : undefined
+  }
+
+  #postWithCommand(posted: PostMessage, idempotency?: Idempotency, hooks?: PromptHooks): Promise<PostedMessage> {
+    const content = partsOf(posted.message.content)
+    return this.#parts.postedCommands.post(content, idempotency, (slashCommand) =>
+      this.#post(posted, idempotency, { ...(slashCommand && { slashCommand }), ...(hooks && { hooks }) }),
+    )
+  }
+
+  #post(
+    { message, run }: PostMessage,
+    idempotency: Idempotency | undefined,
+    added: { readonly slashCommand?: PostedCommand; readonly hooks?: PromptHooks },
+  ): Promise<PostedMessage> {
+    const { actor, state, redactor } = this.#parts
+    const { redact, redactInSlices } = redactor
+    const log = this.#log
+    const make = async (): Promise<PostedMessage> => {
+      const content = await redactLongParts(partsOf(message.content), redactInSlices)
+      const sender = message.sender === undefined ? {} : { sender: redact(message.sender) }
+      const ids = { begun: actor.begunCalls(), newRunId: uuid7() }
+      const intent = { kind: 'message', content, ...sender, ...added, run, ...ids, now: Date.now() } as const
+      const events = await actor.apply({ ...intent, ...(idempotency && { idempotency }) })
+      const posted = events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')
+      // oxlint-disable-next-line typescript/no-non-null-assertion -- each message is an event
+      return answerTo(posted!)
+    }
+    const again = async ({ answer }: PostedKey) => answer
+    return actor.inTurn(() => postOnce(idempotency, { log, redact, remembered: state.current.postedKeys, again, make }))
+  }
+}
