@@ -21,6 +21,7 @@ import { Queue } from './lib/queue.ts'
 import { createResourceLimiter } from './limits/resource-limits.ts'
 import { createBodyHash } from './security/body-hash.ts'
 import { createSharedAutomata } from './security/redaction/shared-automata.ts'
+import { createGuardedFetch } from './security/guarded-fetch.ts'
 import { createSafeFetch } from './security/safe-fetch.ts'
 import { openFileStorage } from './storage/files/file-storage.ts'
 import type { Logger } from './telemetry/logger.ts'
@@ -112,9 +113,23 @@ async function startServices(
   started.defer(() => dispatcher.close())
   const web = createSafeFetch({ allow: [] })
   started.defer(() => web.close())
+  const mcp = createGuardedFetch({ allow: config.mcpAllow })
+  started.defer(() => mcp.close())
   const metrics = new Metrics()
   const slots = new Queue({ limit: config.maxConcurrentRuns })
-  const shared = { storage, logger, automataOf, launcher, resources, metrics, slots, dispatcher, callbackFetch, web }
+  const shared = {
+    storage,
+    logger,
+    automataOf,
+    launcher,
+    resources,
+    metrics,
+    slots,
+    dispatcher,
+    callbackFetch,
+    web,
+    mcpFetch: mcp.fetch,
+  }
   return { ...shared, apiKeys, missingSandbox }
 }
 

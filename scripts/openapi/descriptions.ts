@@ -40,6 +40,10 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'Replaces all three lists. The rules apply to calls that have not begun; calls that wait still need a decision.',
   approve: 'Allows all waiting calls of the request that was shown, and continues the run.',
   reject: 'Denies all waiting calls. The agent reads the reason in the next run. The body can be empty.',
+  listMcpServers:
+    'Returns the MCP servers of the conversation: whether they are connected, and the tools that they offer.',
+  reconnectMcpServer:
+    'Ends the connection to the server and makes a new one. Returns its status after that, at the latest after 5 seconds.',
   listQuestions: 'Returns the questions that the agent has asked and that wait for an answer.',
   answerQuestion:
     'Answers the questions of one call. The first answer is the result of the call; after the last one, the run continues.',
@@ -104,6 +108,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   command_id: 'Id of the command.',
   event_id: 'Id of the event.',
   request_id: 'Id of the request that waits for a decision.',
+  server: 'Name of the MCP server in the configuration.',
   question_id: 'Id of the question that waits for an answer.',
   session_id: 'Name of the shell session.',
   task_id: 'Id of the task.',

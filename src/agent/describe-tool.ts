@@ -3,14 +3,41 @@ import { toJSONSchema } from 'zod'
 import type { ModelTool } from '../llm/llm.ts'
 import type { Tool } from '../tools/tool.ts'
 
+/** Tools that come and go while the conversation is open: those of MCP servers. */
+export type ChangingTools = {
+  /** What model requests list, after the other tools. The same array until it changes. */
+  readonly listed: readonly Tool[]
+  readonly find: (name: string) => Tool | undefined
+  /** Awaited at the start of each run. Rejects only with the reason of the signal. */
+  readonly prepare: (signal: AbortSignal) => Promise<void>
+}
+
+type DescriberDeps = { readonly tools: readonly Tool[]; readonly changing?: ChangingTools | undefined }
+
+/** Describes the tools once, and again when those that change have changed. */
+export function createDescriber({ tools, changing }: DescriberDeps): () => readonly ModelTool[] {
+  const fixed = tools.map(describeTool)
+  if (!changing) return () => fixed
+  let [listed, all]: [readonly Tool[], readonly ModelTool[]] = [[], fixed]
+  return () => {
+    if (changing.listed !== listed) {
+      listed = changing.listed
+      all = [...fixed, ...listed.map(describeTool)]
+    }
+    return all
+  }
+}
+
 /** Converts the MCP form to the form for models. */
-export function describeTool(tool: Tool): ModelTool {
+function describeTool(tool: Tool): ModelTool {
+  const { name, description } = tool
+  if (tool.inputSchema) return { name, description, inputSchema: tool.inputSchema }
   let inputSchema = inputSchemas.get(tool.input)
   if (!inputSchema) {
     const { $schema: _, ...schema } = toJSONSchema(tool.input, { io: 'input' })
     inputSchemas.set(tool.input, (inputSchema = schema))
   }
-  return { name: tool.name, description: tool.description, inputSchema }
+  return { name, description, inputSchema }
 }
 
 // Created once for all conversations: it is a tenth of the cost of creating a conversation, and some KB for each.

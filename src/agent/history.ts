@@ -53,6 +53,7 @@ const IS_SENT = {
   NetworkAccess: false,
   HookEvent: true,
   OutputRequest: true,
+  McpServerUpdate: false,
   ModelRetry: false,
   ErrorEvent: false,
   Result: false,

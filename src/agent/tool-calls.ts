@@ -13,7 +13,8 @@ import type { ToolAccess } from '../policy/tool-access.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { AskingCall } from './asking-calls.ts'
 import { askingCalls } from './asking-calls.ts'
-import { describeTool } from './describe-tool.ts'
+import type { ChangingTools } from './describe-tool.ts'
+import { createDescriber } from './describe-tool.ts'
 import { accessOf, findFault, readInput } from './tool-input.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
 
@@ -36,6 +37,7 @@ export type FinishedCall = { readonly finishes: false } | { readonly finishes: t
 
 export type ToolCallsDeps = {
   readonly tools: readonly Tool[]
+  readonly changing?: ChangingTools | undefined
   readonly context: () => Omit<ToolContext, 'toolUseId' | 'signal' | 'onOutput'>
   /** Redacts all output of tools, complete or streamed, before anything else reads it. */
   readonly redactor: Pick<Redactor, 'redact' | 'stream'>
@@ -63,7 +65,10 @@ export type CallHooks = {
  * awaited instead of run a second time. `run` rejects only if its result could not be stored.
  */
 export interface ToolCalls {
+  /** What a model request lists. The same array until it changes. */
   readonly descriptions: readonly ModelTool[]
+  /** Absent without tools that come and go. */
+  readonly prepare?: ChangingTools['prepare'] | undefined
   render(toolName: string, output: unknown): string
   run(call: ToolCall): Promise<FinishedCall>
   /**
@@ -98,7 +103,10 @@ const NONE: readonly AskingCall[] = []
 type Beginning = { readonly denial?: string | undefined; readonly before?: Promise<unknown> | undefined }
 
 export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
+  const { changing } = deps
   const byName = new Map(deps.tools.map((tool) => [tool.name, tool]))
+  const toolNamed = (name: string) => byName.get(name) ?? changing?.find(name)
+  const describe = createDescriber(deps)
   const canAsk = deps.tools.some((tool) => 'questions' in tool)
   const running = new Map<string, { promise: Promise<FinishedCall>; abort: AbortController }>()
   // A call that ran and whose result could not be stored (the disk was full) must not run again: only the write is
@@ -113,7 +121,7 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
   /** Stores the result after that of the earlier call `before`. If that one cannot be stored, this one is kept as well. */
   const settle = async (call: ToolCall, signal: AbortSignal, { denial, before }: Beginning): Promise<FinishedCall> => {
     const execution = () =>
-      denial === undefined ? execute(deps, byName.get(call.name), call, signal) : refusal('denied', denial)
+      denial === undefined ? execute(deps, toolNamed(call.name), call, signal) : refusal('denied', denial)
     const kept = unstored.get(call.toolUseId)
     const plain = kept?.result ?? (await toResult(deps, call, execution))
     const hooks = !kept && denial === undefined && deps.hooks?.areAny() ? deps.hooks : undefined
@@ -125,7 +133,7 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     unstored.set(call.toolUseId, { ...ran, result })
     await deps.emit([...ran.events, result])
     unstored.delete(call.toolUseId)
-    const tool = byName.get(call.name)
+    const tool = toolNamed(call.name)
     return tool?.finishes && !result.is_error
       ? { finishes: true, finalText: renderOutput(tool, result.output) }
       : { finishes: false }
@@ -141,11 +149,14 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
   }
 
   return {
-    descriptions: deps.tools.map(describeTool),
+    get descriptions() {
+      return describe()
+    },
+    prepare: changing && ((signal) => changing.prepare(signal)),
     asking: (calls, denials) => (canAsk ? askingCalls(byName, calls, denials) : NONE),
-    findFault: (name, input) => findFault(byName.get(name), input),
-    accessOf: ({ name, input }) => accessOf(byName.get(name), input),
-    render: (name, output) => renderOutput(byName.get(name), output),
+    findFault: (name, input) => findFault(toolNamed(name), input),
+    accessOf: ({ name, input }) => accessOf(toolNamed(name), input),
+    render: (name, output) => renderOutput(toolNamed(name), output),
     run: (call) => begin(call),
     async runInParallel(calls, denials) {
       const ends: Promise<FinishedCall>[] = []
@@ -155,7 +166,7 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
       const finished = await Promise.all(ends)
       return finished.findLast(({ finishes }) => finishes) ?? { finishes: false }
     },
-    isReadOnly: (name) => byName.get(name)?.readOnly === true,
+    isReadOnly: (name) => toolNamed(name)?.readOnly === true,
     hasBegun: (toolUseId) => running.has(toolUseId) || unstored.has(toolUseId),
     async interrupt() {
       const calls = [...running.values()]
@@ -201,7 +212,8 @@ async function execute(
   signal: AbortSignal,
 ): Promise<ToolOutcome> {
   if (!tool) {
-    const names = deps.tools.map((known) => known.name).join(', ') || 'none'
+    const known = [...deps.tools, ...(deps.changing?.listed ?? [])]
+    const names = known.map(({ name }) => name).join(', ') || 'none'
     return refusal('unknown_tool', `There is no tool named ${JSON.stringify(call.name)}. The tools are: ${names}.`)
   }
   const read = readInput(tool, call.input)

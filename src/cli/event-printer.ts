@@ -82,6 +82,7 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'NetworkAccess':
       case 'HookEvent':
       case 'Condensation':
+      case 'McpServerUpdate':
       case 'ToolOutputDelta':
         return
       default:

@@ -13,7 +13,7 @@ import { ConfigError, checked, createReader, DOT_ENV, secretFilePaths, sourceOf 
 import { readLlmKey, readLlmUrl, readMasterKeys, readWebSearch } from './keys.ts'
 import { readLimits } from './limits.ts'
 import type { NetworkSettings } from './network.ts'
-import { readCallbackAllow, readLlmAllow, readNetwork, readOrigins, readPrivateRules, readProxies } from './network.ts'
+import { readAddresses, readLlmAllow, readNetwork, readOrigins, readPrivateRules, readProxies } from './network.ts'
 import { defaultDataDir, readPath, readPaths, readReadable, readWorkdirBase } from './paths.ts'
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
@@ -62,6 +62,8 @@ export type Config = {
   readonly logLlmPayloads: boolean
   /** Addresses, CIDR ranges and host names. */
   readonly callbackAllow: readonly string[]
+  /** The same for MCP servers. */
+  readonly mcpAllow: readonly string[]
   /** The default policy of conversations, and the maximum for any of them. */
   readonly network: NetworkSettings
   /** Private addresses that the network proxy may connect to. */
@@ -113,7 +115,8 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     maxOutputBytes: checked('OPENHANDS_MAX_OUTPUT_BYTES', wholeNumber(1000, 10_000_000), read),
     streamBufferBytes: checked('OPENHANDS_STREAM_BUFFER_BYTES', wholeNumber(65_536), read),
     logLlmPayloads: checked('OPENHANDS_LOG_LLM_PAYLOADS', z.stringbool(), read),
-    callbackAllow: readCallbackAllow(read('OPENHANDS_CALLBACK_ALLOW')),
+    callbackAllow: readAddresses('OPENHANDS_CALLBACK_ALLOW', read),
+    mcpAllow: readAddresses('OPENHANDS_MCP_ALLOW', read),
     network: readNetwork(read),
     networkPrivateRules: readPrivateRules(read('OPENHANDS_NETWORK_PRIVATE_ALLOW')),
     llmAllow: readLlmAllow(read('OPENHANDS_LLM_ALLOW'), defaultLlm.base_url),

@@ -48,11 +48,11 @@ function listOf(value: string | undefined): string[] {
     .filter(Boolean)
 }
 
-export function readCallbackAllow(value: string | undefined): string[] {
-  const allowed = listOf(value)
+export function readAddresses(name: Name, read: Read): string[] {
+  const allowed = listOf(read(name))
   const wrong = allowed.find((entry) => !isAddressRule(entry))
   if (wrong === undefined) return allowed
-  throw new ConfigError(`OPENHANDS_CALLBACK_ALLOW: ${wrong} is not an address, CIDR range or host name.`)
+  throw new ConfigError(`${name}: ${wrong} is not an address, CIDR range or host name.`)
 }
 
 /** The default policy of conversations, and the maximum for any of them. */

@@ -119,6 +119,10 @@ export const VARIABLES = {
     about:
       'Addresses, CIDR ranges and host names, separated by commas, that callbacks may reach though they are not public.',
   },
+  OPENHANDS_MCP_ALLOW: {
+    about:
+      'Addresses, CIDR ranges and host names, separated by commas, that MCP servers with a URL may have though they are not public.',
+  },
   OPENHANDS_LLM_ALLOW: {
     about:
       'Where model requests may go, separated by commas: origins such as `https://api.openai.com`, wildcard hosts such as `*.example.org`, and `public` for every public address. Default: anywhere.',

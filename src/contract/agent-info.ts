@@ -4,6 +4,7 @@ import { HookPoint } from './hooks/hook-point.ts'
 import { ResourceLimits } from './limits/resource-limits.ts'
 import { ProjectSettings } from './project/project-settings.ts'
 import { NetworkPolicy } from './network.ts'
+import { McpServerView } from './mcp/mcp-status.ts'
 
 export const AgentInfo = z
   .object({
@@ -19,6 +20,9 @@ export const AgentInfo = z
         input_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of its arguments.'),
       }),
     ),
+    mcp_servers: z
+      .array(McpServerView)
+      .describe('The tools of MCP servers are among `tools` while they are connected.'),
     confirmation_mode: z.boolean(),
     hooks: z.array(HookPoint).describe('The points that have hooks.'),
     isolation: z.enum(['bubblewrap', 'none']),

@@ -14,6 +14,7 @@ import { PermissionMode, PermissionModeInput, PermissionRules, RuleTexts } from 
 import { NetworkPolicy } from './network.ts'
 import { ToolConfig } from './limits/tool-config.ts'
 import { Secrets } from './secret.ts'
+import { McpInput, McpServers } from './mcp/mcp-server.ts'
 
 export const ConversationId = z.uuid().toLowerCase()
 
@@ -101,6 +102,7 @@ export const CreateConversation = z
       .describe(
         'Whether files of the workdir may give rights: `allow` rules, a mode, `allowed-tools` and hooks, which need the same scopes as `hooks`. Rules that deny or ask always hold. Default: false.',
       ),
+    mcp: McpInput.optional().describe('Servers of the Model Context Protocol, whose tools the agent gets.'),
   })
   .meta({
     id: 'CreateConversation',
@@ -119,7 +121,7 @@ export const CreateConversation = z
 export type CreateConversation = z.infer<typeof CreateConversation>
 
 /** Fields of `POST /conversations` that the agreed API has but this version does not support: refused by name. */
-export const LATER_FIELDS: ReadonlySet<string> = new Set(['agents', 'mcp'])
+export const LATER_FIELDS: ReadonlySet<string> = new Set(['agents'])
 
 export const ForkConversation = z
   .strictObject({
@@ -198,6 +200,7 @@ export const ConversationView = z
     network: NetworkPolicy.optional().describe('Default: OPENHANDS_NETWORK of the server.'),
     hooks: Hooks.optional().describe('Secrets are masked.'),
     enable_message_rewrite_hooks: z.boolean().optional(),
+    mcp: McpServers.optional().describe('MCP servers by name. Credentials are masked.'),
     max_iteration_per_run: z.int(),
     max_seconds_per_run: z.number().optional(),
     max_tokens_per_run: z.int().optional(),

@@ -36,6 +36,7 @@ export const PROBLEMS = {
   task_not_found: 404,
   network_request_not_found: 404,
   callback_not_found: 404,
+  mcp_server_not_found: 404,
   method_not_allowed: 405,
   not_acceptable: 406,
   request_timeout: 408,
@@ -145,6 +146,7 @@ const FIELDS_OF_FREE_NAMES = new Set<PropertyKey>([
   'extra_body',
   'secrets',
   'headers',
+  'env',
   'answers',
 ])
 

@@ -5,6 +5,7 @@ import { createToolCalls } from '../agent/tool-calls.ts'
 import { limitsIn } from '../contract/limits/tool-config.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { ConversationLimits } from '../limits/conversation-limits.ts'
+import type { ConversationMcp } from '../mcp/servers.ts'
 import { deniedFiles } from '../policy/denied-files.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { ConversationStorage } from '../storage/storage.ts'
@@ -30,12 +31,13 @@ export type ToolParts = {
   readonly shells: ConversationShells
   readonly network: ConversationNetwork
   readonly project: ConversationProject
+  readonly mcp: ConversationMcp | undefined
   readonly hooks: CallHooks
 }
 
 export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCalls {
   const { id, own, directory, logger, log, state, limits, workdir, redactor } = parts
-  const { shells, network, project, hooks } = parts
+  const { shells, network, project, mcp, hooks } = parts
   const ask = createAskUser({ log, runId: () => state.current.run?.id, redact: redactor.redact })
   return createToolCalls({
     tools: deps.exec.createTools(state.current.settings.tools, {
@@ -57,6 +59,7 @@ export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCa
       sealer: own.sealer,
       redact: redactor.redactInSlices,
     }),
+    changing: mcp,
     context: () => ({ conversationId: id, workdir: workdir(), ask }),
     redactor,
     emit: async (drafts) => void (await log.append(drafts)),

@@ -1,11 +1,7 @@
 /** Builds an open conversation from its log, creating the parts in the order of their dependencies. */
-import { createRedactedLlm } from '../agent/redacted-llm.ts'
-import type { LlmConfig } from '../contract/llm-config.ts'
 import { EventLog } from '../events/event-log.ts'
 import type { StoredLog } from '../events/event-store.ts'
 import type { ConversationLimits } from '../limits/conversation-limits.ts'
-import type { Llm } from '../llm/llm.ts'
-import type { Dialects } from '../llm/provider.ts'
 import { refusalOfCommand } from '../policy/client-commands.ts'
 import type { GateOptions } from '../policy/permissions.ts'
 import { PermissionGate } from '../policy/permissions.ts'
@@ -19,9 +15,7 @@ import { NetworkApprovals } from './approvals/network-approvals.ts'
 import { buildToolCalls } from './build-tool-calls.ts'
 import { ClientEvents } from './client-events.ts'
 import { ClientSecrets } from './config/client-secrets.ts'
-import { originOf } from './config/llm-origin.ts'
 import type { ConversationSecrets } from './config/secrets.ts'
-import { withLlmSecrets } from './config/settings.ts'
 import { Conversation } from './conversation.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import { ClientCommands } from './exec/client-commands.ts'
@@ -33,10 +27,12 @@ import { ConversationFiles } from './files/files.ts'
 import { buildHooks } from './hooks/build-hooks.ts'
 import type { ConversationHooks } from './hooks/conversation-hooks.ts'
 import { logEvents } from './log-events.ts'
+import { buildMcp, ClientMcp } from './mcp.ts'
 import { ConversationNetwork } from './network.ts'
 import { ConversationProject } from './project/conversation-project.ts'
 import { PostedCommands } from './project/posted-commands.ts'
 import { Compactions } from './runs/compactions.ts'
+import { createLlmFactory } from './runs/llm-factory.ts'
 import { MetricsRecorder } from './runs/metrics-recorder.ts'
 import { Questions } from './questions/questions.ts'
 import { LiveState } from './state/live-state.ts'
@@ -82,9 +78,12 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     toolCalls: () => toolCalls,
     onFault: (error) => logger.error({ err: error, conversation_id: id }, 'a hook could not be called'),
   })
-  const toolCalls = buildToolCalls(deps, { ...base, ...execution, redactor, project, hooks: hooks.tools })
+  const { mcp: servers } = state.current.settings
+  const mcp =
+    servers && buildMcp(deps, { ...base, ...execution, servers, secrets, redactor, runId: () => state.current.run?.id })
+  const toolCalls = buildToolCalls(deps, { ...base, ...execution, redactor, project, mcp, hooks: hooks.tools })
   const recorder = new MetricsRecorder(deps.metrics, state.current)
-  const createLlm = llmFactory(deps, id, source, recorder)
+  const createLlm = createLlmFactory({ models: deps.models, conversationId: id, secrets, redactor, recorder })
   const actor = new ConversationActor({
     log,
     state,
@@ -118,10 +117,22 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       secrets: new ClientSecrets(secrets, actor),
       rules: new ConversationRules(parts),
       network: new NetworkApprovals(network, actor),
+      mcp: new ClientMcp(mcp),
       clientEvents: new ClientEvents(parts),
       compactions: new Compactions({ ...parts, toolCalls, createLlm }),
     },
-    { actor, state, toolCalls, hooks, secrets, network, shells, postedCommands, deliveries: base.deliveries, redactor },
+    {
+      actor,
+      state,
+      toolCalls,
+      hooks,
+      secrets,
+      network,
+      shells,
+      postedCommands,
+      deliveries: base.deliveries,
+      redactor,
+    },
   )
 }
 
@@ -233,21 +244,6 @@ function buildProject(
   const { userSettings } = workspace
   const forbidden = () => workspace.fileRules({ stateDirectory, workdir }).forbidden
   return new ConversationProject({ state, gate, shells, workdir, userSettings, forbidden })
-}
-
-/** Creates the model client with the credentials valid at that time; its answers are redacted and timed. */
-function llmFactory(
-  { models }: ConversationDeps,
-  conversationId: string,
-  { secrets, redactor }: ConversationSource,
-  recorder: MetricsRecorder,
-): (stored: LlmConfig) => Llm {
-  const dialects: Dialects = new Map()
-  return (stored) => {
-    const config = withLlmSecrets(stored, secrets.llmFor(originOf(stored)), models.defaults)
-    const llm = models.createLlm({ ...redactor, config, dialects, conversationId })
-    return createRedactedLlm(recorder.time(llm), redactor)
-  }
 }
 
 function buildFiles(

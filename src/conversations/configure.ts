@@ -15,6 +15,7 @@ import { toolWarning } from './config/tool-warning.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import type { ConversationShells } from './exec/conversation-shells.ts'
 import { checkHooks, credentialsOf, hookWarnings, urlsIn } from './hooks/hook-settings.ts'
+import type { ClientMcp } from './mcp.ts'
 import type { ConversationNetwork } from './network.ts'
 import { changesNetworkMode } from './state/intents.ts'
 import type { LiveState } from './state/live-state.ts'
@@ -36,6 +37,7 @@ export type ConfiguredParts = {
   readonly secrets: ConversationSecrets
   readonly network: ConversationNetwork
   readonly shells: ConversationShells
+  readonly mcp: Pick<ClientMcp, 'stop'>
   readonly redact: (text: string) => string
 }
 
@@ -77,7 +79,7 @@ type Checked = {
 
 function planOf(
   { storage, workspace }: ConversationDeps,
-  { secrets, network, shells, redact }: ConfiguredParts,
+  { secrets, network, shells, mcp, redact }: ConfiguredParts,
   state: State,
   { update, llm, workdir }: Checked,
 ): ConfigChange {
@@ -96,7 +98,10 @@ function planOf(
       // Until the change is logged, the former hooks apply.
       if (update.hooks) await secrets.updateHooks({ keep: urlsIn(update.hooks) })
       // The next command starts in the new workdir and network.
-      if (workdir !== undefined || changesNetworkMode(state, { network: update.network })) await shells.close()
+      if (workdir !== undefined || changesNetworkMode(state, { network: update.network })) {
+        await mcp.stop()
+        await shells.close()
+      }
       const former = state.settings.workdir
       if (workdir !== undefined) await leaveAsGuest(guests, former, state.id, workdir)
     },

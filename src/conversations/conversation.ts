@@ -20,13 +20,13 @@ import type { ClientSecrets } from './config/client-secrets.ts'
 import type { ConversationSecrets } from './config/secrets.ts'
 import { configureConversation } from './configure.ts'
 import type { ConversationDeps } from './dependencies.ts'
-import type { ClientCommands } from './exec/client-commands.ts'
-import type { ConversationProcesses } from './exec/conversation-processes.ts'
+import type { ClientExec } from './exec/client-exec.ts'
 import type { ConversationShells } from './exec/conversation-shells.ts'
 import type { ConversationFiles } from './files/files.ts'
 import type { PromptHooks } from '../hooks/hook-event.ts'
 import type { ConversationHooks } from './hooks/conversation-hooks.ts'
 import type { Idempotency } from './idempotency/idempotency.ts'
+import type { ClientMcp } from './mcp.ts'
 import { MessagePosts } from './message-posts.ts'
 import type { ConversationNetwork } from './network.ts'
 import type { PostedCommands } from './project/posted-commands.ts'
@@ -48,22 +48,16 @@ import type { Webhooks } from './webhooks/webhooks.ts'
 export type ClientParts = {
   readonly log: EventLog
   readonly files: ConversationFiles
-  readonly exec: Exec
+  readonly exec: ClientExec
   readonly webhooks: Webhooks
   readonly approvals: Approvals
   readonly questions: Questions
   readonly secrets: ClientSecrets
   readonly rules: ConversationRules
   readonly network: NetworkApprovals
+  readonly mcp: ClientMcp
   readonly clientEvents: ClientEvents
   readonly compactions: Compactions
-}
-
-/** What clients run in a conversation, in addition to its agent. */
-export type Exec = {
-  readonly commands: ClientCommands
-  readonly processes: ConversationProcesses
-  readonly shells: Pick<ConversationShells, 'list' | 'end'>
 }
 
 /** The parts that only the conversation itself uses. */
@@ -83,7 +77,7 @@ export type InnerParts = {
 export class Conversation {
   readonly log: EventLog
   readonly files: ConversationFiles
-  readonly exec: Exec
+  readonly exec: ClientExec
   readonly webhooks: Webhooks
   readonly tasks: Tasks
   readonly approvals: Approvals
@@ -91,6 +85,7 @@ export class Conversation {
   readonly secrets: ClientSecrets
   readonly rules: ConversationRules
   readonly network: NetworkApprovals
+  readonly mcp: ClientMcp
   readonly clientEvents: ClientEvents
   readonly compactions: Compactions
   /** Delivers events to webhooks; clients manage webhooks through `webhooks`. */
@@ -113,6 +108,7 @@ export class Conversation {
     this.secrets = parts.secrets
     this.rules = parts.rules
     this.network = parts.network
+    this.mcp = parts.mcp
     this.clientEvents = parts.clientEvents
     this.compactions = parts.compactions
     this.deliveries = inner.deliveries
@@ -158,6 +154,7 @@ export class Conversation {
       settings,
       log: this.log,
       tools: this.#inner.toolCalls.descriptions,
+      mcpServers: this.mcp.view().items,
       isolation: this.#deps.server.isolation,
       network: this.#inner.network.shown,
       resourceLimits: this.#deps.limits.inForce(settings.limits),
@@ -206,7 +203,7 @@ export class Conversation {
 
   /** Returns the view, with warnings and the credentials that the update dropped. */
   async configure(update: UpdateConfig): Promise<ConversationView> {
-    const parts = { ...this.#inner, redact: this.redact }
+    const parts = { ...this.#inner, mcp: this.mcp, redact: this.redact }
     const { warnings, dropped } = await configureConversation(this.#deps, parts, update)
     return {
       ...this.view(),
@@ -250,6 +247,7 @@ export class Conversation {
     try {
       await hooks.close(outcome)
       network.close()
+      const disconnected = this.mcp.close()
       // A deleted conversation need not end cleanly, and no command may delay the deletion.
       if (outcome === 'deleted') await shells.close()
       // Close the commands first: their ends are logged.
@@ -258,6 +256,7 @@ export class Conversation {
       await deliveries.close(outcome)
       await this.files.close(closedProblem(outcome))
       await this.compactions.close(closedProblem(outcome))
+      await disconnected
       await this.#actor.close(outcome)
     } finally {
       await shells.close()

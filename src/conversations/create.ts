@@ -4,6 +4,8 @@ import type { Hooks } from '../contract/hooks/hooks.ts'
 import { eachHook } from '../contract/hooks/hooks.ts'
 import { Problem } from '../contract/problem.ts'
 import { removeTree } from '../files/trees/remove-tree.ts'
+import type { ReadMcp } from '../mcp/read-config.ts'
+import { readMcp } from '../mcp/read-config.ts'
 import { checkPolicy } from '../network/server-policy.ts'
 import { redactProblem } from '../security/redaction/redact-problem.ts'
 import type { ConversationStorage, SecretValues } from '../storage/storage.ts'
@@ -50,11 +52,16 @@ export type Created = { readonly conversation: Conversation; readonly warnings: 
 export async function createConversation(deps: ConversationDeps, options: CreateOptions): Promise<Created> {
   const { id, request, idempotency, mayUse, onChange } = options
   const own = deps.storage.conversation(id)
-  const { llm, tools: asked } = await checkRequest(deps, request)
-  const kept = secretsIn(request, llm)
+  const { llm, tools: asked, mcp } = await checkRequest(deps, request)
+  const kept = secretsIn(request, llm, mcp)
   const redactor = deps.createRedactor()
   const secrets = new ConversationSecrets({ redactor, kept, write: (values) => own.writeSecrets(values) })
-  const asSent = { workdir: request.workdir, 'Idempotency-Key': idempotency?.key, ...shownFields(llm.config) }
+  const asSent = {
+    workdir: request.workdir,
+    'Idempotency-Key': idempotency?.key,
+    mcp: mcp?.servers,
+    ...shownFields(llm.config),
+  }
   refuseSecretsIn(asSent, redactor.redact)
   await checkHooks([...eachHook(request.hooks ?? {})], deps.hooks.fetch, redactor.redact)
   await own.reserve()
@@ -87,6 +94,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
       tools,
       hooks,
       project,
+      mcp: mcp?.servers,
       redact: redactor.redact,
     })
     const state = { ...EMPTY_STATE, id, settings }
@@ -109,7 +117,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
   }
 }
 
-type Checked = { readonly llm: ParsedLlm; readonly tools: readonly string[] }
+type Checked = { readonly llm: ParsedLlm; readonly tools: readonly string[]; readonly mcp: ReadMcp | undefined }
 
 /** Throws a `Problem` if this server does not allow the request. */
 async function checkRequest(deps: ConversationDeps, request: CreateConversation): Promise<Checked> {
@@ -120,14 +128,19 @@ async function checkRequest(deps: ConversationDeps, request: CreateConversation)
   rulesIn(request, (text) => text)
   if (request.output_schema) await checkOutputSchema(request.output_schema)
   if (request.network) checkPolicy(request.network, deps.network.server)
-  return { llm, tools }
+  return { llm, tools, mcp: request.mcp && readMcp(request.mcp) }
 }
 
-function secretsIn(request: CreateConversation, { config }: ParsedLlm): SecretValues {
+function secretsIn(request: CreateConversation, { config }: ParsedLlm, mcp: ReadMcp | undefined): SecretValues {
   const credentials = llmSecrets(config)
   const isEmpty = Object.keys(credentials).length === 0
   const hooks = request.hooks ? credentialsOf(eachHook(request.hooks), () => undefined) : {}
-  return { llm: isEmpty ? {} : boundTo(originOf(config), credentials), env: request.secrets ?? {}, hooks }
+  return {
+    llm: isEmpty ? {} : boundTo(originOf(config), credentials),
+    env: request.secrets ?? {},
+    hooks,
+    ...(mcp && Object.keys(mcp.credentials).length > 0 && { mcp: { ...mcp.credentials } }),
+  }
 }
 
 const NOT_CLOSED = 'a conversation that could not be created was not closed cleanly'

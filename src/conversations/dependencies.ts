@@ -12,6 +12,7 @@ import type { Dialects } from '../llm/provider.ts'
 import type { ShellNetwork } from '../sandbox/launch.ts'
 import type { DeniedFiles } from '../policy/denied-files.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
+import type { UrlFetch } from '../security/guarded-fetch.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { OutputFilter, Shells } from '../shell/shell.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -36,6 +37,7 @@ export type ConversationDeps = {
   readonly exec: Execution
   readonly limits: Limiter
   readonly network: NetworkDeps
+  readonly mcp: McpAccess
   readonly dispatcher: CallbackDispatcher
   readonly hooks: HookDeps
   /** Limits the number of runs that work at the same time. */
@@ -46,6 +48,16 @@ export type ConversationDeps = {
   readonly createRedactor: () => Redactor
   /** Called with each log that is opened or created, before anything is appended to it. */
   readonly onLogOpened: (log: EventLog) => void
+}
+
+/** What MCP servers of all conversations share. */
+export type McpAccess = {
+  /** To public addresses, and those that the operator allows. */
+  readonly fetch: UrlFetch
+  /** Bytes of text that the result of a call keeps. */
+  readonly keptBytes: number
+  /** Where complete results are written, so that commands can read them. */
+  readonly outputsOf: (directory: string) => string
 }
 
 export type ServerFacts = {

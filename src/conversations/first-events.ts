@@ -39,7 +39,10 @@ export function firstEvents(
     options_summary: settings,
     enabled_tools: [...tools],
     enabled_providers: [settings.llm_config.custom_llm_provider ?? 'openai'],
-    mcp_servers: (project_settings?.mcp_servers ?? []).map((name) => ({ name, status: 'not_connected' })),
+    mcp_servers: [
+      ...Object.keys(settings.mcp ?? {}).map((name) => ({ name, status: 'pending' })),
+      ...(project_settings?.mcp_servers ?? []).map((name) => ({ name, status: 'not_connected' })),
+    ],
     system_prompt: buildSystemPrompt({
       workdir,
       tools,

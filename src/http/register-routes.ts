@@ -25,6 +25,7 @@ import { fileSearchRoutes } from './routes/files/file-search.ts'
 import { fileRoutes } from './routes/files/files.ts'
 import { forkRoutes } from './routes/forks.ts'
 import { keyRoutes } from './routes/keys.ts'
+import { mcpRoutes } from './routes/mcp.ts'
 import { compactionRoutes, messageRoutes } from './routes/messages.ts'
 import { networkRoutes } from './routes/network.ts'
 import { permissionRuleRoutes } from './routes/permission-rules.ts'
@@ -66,6 +67,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await app.register(keyRoutes, deps)
   await app.register(conversationRoutes, { manager })
   await app.register(agentConfigRoutes, { manager })
+  await app.register(mcpRoutes, { manager })
   await app.register(forkRoutes, { manager })
   await app.register(messageRoutes, { manager })
   await app.register(compactionRoutes, { manager })

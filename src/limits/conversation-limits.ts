@@ -9,8 +9,7 @@ import type { Cgroup, CgroupEvents } from './cgroup.ts'
 import type { CgroupFactory } from './cgroup-factory.ts'
 import { DiskQuota } from './disk-quota.ts'
 import type { Programs } from './disk-usage.ts'
-import { enterArguments, SHELL } from './enter-limits.ts'
-import type { Rlimits } from './enter-limits.ts'
+import { enterArguments, SHELL, type Rlimits } from './enter-limits.ts'
 import type { Exceeded, LimitValues } from '../shell/limit-values.ts'
 import { tellBytes } from '../shell/limit-values.ts'
 import type { LimitWatch, Look } from './limit-watch.ts'
@@ -132,6 +131,7 @@ export class ConversationLimits {
       cwdOf: (sessionId) => shells.cwdOf(sessionId),
       fork: async (sessionId, id) => this.#limited(await shells.fork(sessionId, id)),
       endFork: (id) => shells.endFork(id),
+      startProgram: (options) => shells.startProgram(options),
       list: () => shells.list(),
       end: (sessionId) => shells.end(sessionId),
       processes: () => shells.processes(),

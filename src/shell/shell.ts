@@ -2,6 +2,7 @@
 import type { InputPipe } from './input-pipe.ts'
 import type { Exceeded } from './limit-values.ts'
 import type { ProcessEntry } from './processes/process-table.ts'
+import type { Program, ProgramOptions } from './program.ts'
 import type { ShellProcess } from './processes/shell-processes.ts'
 
 /**
@@ -127,6 +128,8 @@ export interface Shells extends AsyncDisposable {
    * not be a session's.
    */
   fork(sessionId: string | undefined, id: string): Promise<Shell>
+  /** Starts a program in addition to the sessions; it ends with the shells. It is not in the list of processes. */
+  startProgram(options: ProgramOptions): Promise<Program>
   /** Ends such a shell with its processes, if it still exists. */
   endFork(id: string): Promise<void>
   list(): Promise<SessionFacts[]>

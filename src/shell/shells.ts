@@ -3,10 +3,13 @@ import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Problem } from '../contract/problem.ts'
+import { settlesWithin } from '../lib/bounded-wait.ts'
 import { BACKGROUND_DIRECTORY } from './output/background-output.ts'
 import { BashSession, type BashSessionOptions } from './bash-session.ts'
 import { endMarkedProcesses } from './processes/marked-processes.ts'
 import type { ShellLauncher, ShellNetwork } from '../sandbox/launch.ts'
+import type { Program, ProgramOptions } from './program.ts'
+import { startProgram } from './program.ts'
 import type { OutputFilter, SessionFacts, Shell, Shells } from './shell.ts'
 import { STATE_FILE } from './shell-files.ts'
 import { DEFAULT_SHELL_LIMITS, type ShellLimits } from './shell-limits.ts'
@@ -37,6 +40,9 @@ export type ShellsOptions = {
   readonly limits?: Partial<ShellLimits>
 }
 
+/** For programs that are being started when the shells close; the file system may not answer. */
+const START_WAIT_MS = 5000
+
 const OPEN_NETWORK: ShellNetwork = { mode: 'open', adopt: () => () => {} }
 
 const NO_FILTER: OutputFilter = {
@@ -52,6 +58,8 @@ export class BashShells implements Shells {
   readonly #sessions = new Map<string, BashSession>()
   /** Shells of single commands, by command. */
   readonly #forks = new Map<string, BashSession>()
+  readonly #programs = new Set<Program>()
+  readonly #starting = new Set<Promise<Program>>()
   /** Sessions without a saved state when they were opened: they start in the workdir. */
   readonly #fresh = new Set<string>()
   #swept: Promise<void> | undefined
@@ -105,6 +113,22 @@ export class BashShells implements Shells {
     await this.#forks.get(id)?.close()
   }
 
+  async startProgram(options: ProgramOptions): Promise<Program> {
+    const { env, ...plan } = this.#options
+    this.#refuseWhenClosed()
+    this.#hadSessions = true
+    const network = plan.network ?? (() => OPEN_NETWORK)
+    const starting = startProgram({ ...plan, ...options, network, env: { ...env, ...options.env } })
+    this.#starting.add(starting)
+    const program = await starting.finally(() => this.#starting.delete(starting))
+    this.#programs.add(program)
+    void program.ended.then(() => this.#programs.delete(program))
+    // The shells may have been closed meanwhile, and would not end it.
+    if (this.#isClosed) await program.kill()
+    this.#refuseWhenClosed()
+    return program
+  }
+
   async list(): Promise<SessionFacts[]> {
     const open = this.#open().map(({ facts }) => facts)
     const known = new Set(open.map(({ id }) => id))
@@ -134,7 +158,10 @@ export class BashShells implements Shells {
     const { conversationId, stateDir, outputDir } = this.#options
     this.#isClosed = true
     try {
-      await Promise.all(this.#all().map((session) => session.suspend()))
+      // What is being started would not be found yet.
+      await settlesWithin(START_WAIT_MS, Promise.allSettled(this.#starting))
+      const programs = [...this.#programs].map((program) => program.end())
+      await Promise.all([...programs, ...this.#all().map((session) => session.suspend())])
     } finally {
       // These left the shells' process trees.
       if (this.#hadSessions) await endMarkedProcesses(conversationId)

@@ -18,12 +18,12 @@ export type ToolContext = {
   readonly workdir: string
   /** Aborted when the call must end now; the tool then ends everything it started and returns `interrupted`. */
   readonly signal: AbortSignal
-  /** Shows output while the tool is still running, piece by piece; transient. */
   /**
    * Asks the user, for a tool that learns only while it runs what it has to ask. The status stays `running`. Resolves to
    * undefined when nobody will answer any more: the signal was aborted, or the conversation ends.
    */
   readonly ask: (asked: LiveQuestions) => Promise<Answers | undefined>
+  /** Shows output while the tool is still running, piece by piece; transient. */
   readonly onOutput: (stream: 'stdout' | 'stderr', text: string) => void
 }
 
@@ -48,6 +48,8 @@ export interface Tool<Input = unknown> {
   readonly name: string
   readonly description: string
   readonly input: z.ZodType<Input>
+  /** JSON Schema that models are shown instead of that of `input`. */
+  readonly inputSchema?: object
   readonly output?: z.ZodType
   /** It affects only the conversation's own log: no approval is needed. */
   readonly harmless?: boolean

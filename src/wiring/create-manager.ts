@@ -18,6 +18,7 @@ import { createOutboundConnector } from '../network/outbound-connector.ts'
 import { findProgram } from '../sandbox/find-launcher.ts'
 import type { ShellLauncher } from '../sandbox/launch.ts'
 import { createEndpointRules } from '../security/endpoint-rules.ts'
+import type { UrlFetch } from '../security/guarded-fetch.ts'
 import type { SafeFetch } from '../security/safe-fetch.ts'
 import type { AutomataOf } from '../security/redaction/shared-automata.ts'
 import { endAllMarked, endOrphans } from '../shell/processes/marked-processes.ts'
@@ -42,6 +43,8 @@ export type ManagerParts = Pick<ConversationDeps, 'storage' | 'logger' | 'metric
   readonly web: SafeFetch
   /** For callbacks and hooks: to public addresses, and those that the operator allows. */
   readonly callbackFetch: SafeFetch
+  /** For MCP servers: to public addresses, and those that the operator allows. */
+  readonly mcpFetch: UrlFetch
 }
 
 export async function createManager(
@@ -88,8 +91,8 @@ export async function createManager(
 type SharedParts = ManagerParts & { readonly dataDir: string }
 
 function conversationDeps(config: Config, parts: SharedParts): Omit<ConversationDeps, 'onLogOpened'> {
-  const { logger, automataOf, launcher, resources, metrics, slots, dispatcher, storage, dataDir, web, callbackFetch } =
-    parts
+  const { logger, automataOf, launcher, resources, metrics, slots, dispatcher, storage, dataDir, web } = parts
+  const { callbackFetch, mcpFetch } = parts
   const env = shellEnvironment(config.environment)
   const files = {
     io: new Queue({ limit: FILE_OPERATIONS }),
@@ -131,6 +134,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
       createPermits: createConnectionPermits(),
       onOutcome: metrics.networkDecided,
     },
+    mcp: { fetch: mcpFetch, keptBytes: config.maxOutputBytes, outputsOf },
     dispatcher,
     hooks: { fetch: callbackFetch, userAgent: USER_AGENT },
     slots,

@@ -166,6 +166,7 @@ export async function setBench({
             resources.limit({ ...options, stateDir: join(directory, 'shells'), roots: () => [options.workdir()] }),
         },
         network: OPEN_NETWORK,
+        mcp: { fetch: globalThis.fetch, keptBytes: 30_000, outputsOf: (directory) => join(directory, 'outputs') },
         dispatcher,
         slots: new Queue({ limit: maxRuns }),
         metrics,

@@ -266,7 +266,7 @@ describe('a body', () => {
 })
 
 describe('features that the server does not support yet', () => {
-  test.each(['agents', 'mcp'])('%s is refused by name', async (field) => {
+  test.each(['agents'])('%s is refused by name', async (field) => {
     await using http = await setHttp()
     const answer = await http.call('POST', '/conversations', { [field]: SECRET })
     expectProblem(answer, 400, 'unsupported_field')

@@ -54,6 +54,8 @@ export function describeEvent(event: Event): string {
       return `network: ${event.allowed ? 'allowed' : 'refused'} ${event.host}${event.port === undefined ? '' : `:${event.port}`} ${event.count} times (${event.reason})`
     case 'HookEvent':
       return `hook ${event.hook_point} ${short(event.name)}: ${event.action}${event.message === undefined ? '' : ` (${short(event.message)})`}`
+    case 'McpServerUpdate':
+      return `MCP server ${event.server}: ${event.status}${event.error === undefined ? '' : ` (${short(event.error)})`}`
     case 'ModelRetry':
       return `model request failed (${event.error_type}), retry ${event.retry} of ${event.max_retries} in ${event.wait_ms} ms${event.next_model === undefined ? '' : ` with ${event.next_model}`}: ${short(event.message)}`
     case 'OutputRequest':

@@ -22,6 +22,7 @@ import {
   TaskUpdate,
   ForkedFrom,
   ClientEvent,
+  McpServerUpdate,
 } from './conversation-events.ts'
 import { Condensation } from './condensation.ts'
 import { UserAnswer, UserQuestion } from './questions.ts'
@@ -55,6 +56,7 @@ export const Event = z
     NetworkDecision,
     NetworkAccess,
     HookEvent,
+    McpServerUpdate,
     ModelRetry,
     OutputRequest,
     Condensation,

@@ -15,12 +15,13 @@ export type Agent = {
   readonly settings: Settings
   readonly log: Pick<EventLog, 'read'>
   readonly tools: readonly ModelTool[]
+  readonly mcpServers: AgentInfo['mcp_servers']
   readonly isolation: AgentInfo['isolation']
   readonly network: AgentInfo['network']
   readonly resourceLimits: AgentInfo['resource_limits']
 }
 
-export async function describeAgent({ settings, log, tools, ...inForce }: Agent): Promise<AgentInfo> {
+export async function describeAgent({ settings, log, tools, mcpServers, ...inForce }: Agent): Promise<AgentInfo> {
   const { isolation, network, resourceLimits } = inForce
   const { llm_config, microagents = [], confirmation_mode = false, workdir } = settings
   const { max_iteration_per_run, max_seconds_per_run } = settings
@@ -34,6 +35,7 @@ export async function describeAgent({ settings, log, tools, ...inForce }: Agent)
     tools: tools.map(({ name, description, inputSchema }) => {
       return { name, description, input_schema: { ...inputSchema } }
     }),
+    mcp_servers: mcpServers,
     confirmation_mode,
     hooks: HOOK_POINTS.filter((point) => settings.hooks?.[point]?.length),
     isolation,

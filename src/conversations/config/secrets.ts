@@ -10,6 +10,7 @@ import { Problem } from '../../contract/problem.ts'
 import { HookCredentials } from '../../hooks/http-hook.ts'
 import { gitCredentialEnv } from '../../security/git-credentials.ts'
 import type { Redactor } from '../../security/redaction/redactor.ts'
+import type { SecretSource } from '../../mcp/named-secrets.ts'
 import type { SecretValues } from '../../storage/storage.ts'
 import type { LlmChange } from './llm-origin.ts'
 import { boundTo, isFor } from './llm-origin.ts'
@@ -34,6 +35,8 @@ export class ConversationSecrets {
   #llm: Values
   /** By URL, as JSON. */
   #hooks: Values
+  /** Credentials in the configuration of MCP servers, by their place. */
+  readonly #mcp: Values
   // Until the log has a change, the former configuration applies, and with it the former credentials.
   #formerLlm: Values
 
@@ -41,12 +44,14 @@ export class ConversationSecrets {
     this.#write = write
     this.#env = kept['env'] ?? {}
     this.#llm = kept['llm'] ?? {}
+    this.#mcp = kept['mcp'] ?? {}
     this.#formerLlm = this.#llm
     this.#hooks = kept['hooks'] ?? {}
     this.#hidden = new HiddenValues(redactor)
     this.#hidden.addAll(this.#env)
     this.#hidden.addLlm(this.#llm)
     this.#hidden.addHooks(this.#hooks)
+    this.#hidden.addMcp(this.#mcp)
   }
 
   names(): string[] {
@@ -78,6 +83,14 @@ export class ConversationSecrets {
     if (JSON.stringify(hooks) === JSON.stringify(this.#hooks)) return
     this.#hidden.addHooks(hooks)
     await this.#store({ hooks })
+  }
+
+  /** For the configuration of MCP servers. */
+  get mcpSource(): SecretSource {
+    return {
+      secret: (name) => (Object.hasOwn(this.#env, name) ? this.#env[name] : undefined),
+      credential: (place) => this.#mcp[place],
+    }
   }
 
   /** Redacts these credentials from now on, also in the other fields of the same request. */
@@ -116,7 +129,8 @@ export class ConversationSecrets {
   }
 
   async #store(next: { env?: Values; llm?: Values; hooks?: Values }): Promise<void> {
-    await this.#write({ llm: this.#llm, env: this.#env, hooks: this.#hooks, ...next })
+    const mcp = Object.keys(this.#mcp).length > 0 ? { mcp: this.#mcp } : {}
+    await this.#write({ llm: this.#llm, env: this.#env, hooks: this.#hooks, ...mcp, ...next })
     this.#env = next.env ?? this.#env
     this.#llm = next.llm ?? this.#llm
     this.#hooks = next.hooks ?? this.#hooks
@@ -162,6 +176,15 @@ class HiddenValues {
       const name = `hook ${createHash('sha256').update(url).digest('hex').slice(0, 8)}`
       if (all.length > 0) this.#add(this.#redactor.setServerKey, name, ...all)
     }
+  }
+
+  // As above: not for the commands of the agent. A server may echo them.
+  addMcp(credentials: Values): void {
+    Object.entries(credentials).forEach(([place, value], at) => {
+      const [, field, name = ''] = place.split(' ')
+      const parts = field === 'headers' ? secretsInHeader(name, value) : [value]
+      if (parts.length) this.#add(this.#redactor.setServerKey, `mcp credential ${at + 1}`, ...parts)
+    })
   }
 
   #add(hide: Redactor['set'], name: string, ...added: readonly string[]): void {

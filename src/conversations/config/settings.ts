@@ -3,6 +3,7 @@
  * reports unused fields as warnings.
  */
 import type { CreateConversation, UpdateConfig } from '../../contract/conversation.ts'
+import type { McpServers } from '../../contract/mcp/mcp-server.ts'
 import type { PermissionRules } from '../../contract/permission.ts'
 import { modeNamed } from '../../contract/permission.ts'
 import { LlmConfig, MASK, NewLlmConfig, maskLlmConfig, splitDump } from '../../contract/llm-config.ts'
@@ -118,12 +119,13 @@ export type NewSettings = {
   readonly hooks: Hooks | undefined
   /** Redacted. */
   readonly project: LoadedProject | undefined
+  readonly mcp: McpServers | undefined
   /** Redacts text that the client wrote. */
   readonly redact: (text: string) => string
 }
 
 export function newSettings(given: NewSettings): Settings {
-  const { request, idempotency, llm, workdir, tools, hooks, project, redact } = given
+  const { request, idempotency, llm, workdir, tools, hooks, project, mcp, redact } = given
   const {
     title,
     user_id,
@@ -166,6 +168,7 @@ export function newSettings(given: NewSettings): Settings {
     project_settings: project?.settings,
     hooks: hooks && maskHooks(hooks),
     enable_message_rewrite_hooks,
+    mcp,
     made_workdir: request.workdir === undefined ? workdir : undefined,
   })
   return { ...words, ...plain, workdir, llm_config: maskLlmConfig(llm), tools: [...tools], max_iteration_per_run }

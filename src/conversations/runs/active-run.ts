@@ -167,6 +167,7 @@ export class ActiveRun {
 
   async #createContext(): Promise<AgentContext> {
     const { id, toolCalls, gate, hooks, createLlm, withoutTools, state } = this.#deps
+    if (toolCalls.prepare) await toolCalls.prepare(this.#abort.signal)
     const history = await this.#loadHistory()
     let llm: { readonly for: LlmConfig; readonly instance: Llm } | undefined
     return {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Hooks } from '../../contract/hooks/hooks.ts'
 import type { EventOf } from '../../contract/events/event.ts'
 import { LlmConfig } from '../../contract/llm-config.ts'
+import { McpServers } from '../../contract/mcp/mcp-server.ts'
 import { NetworkPolicy } from '../../contract/network.ts'
 import { PermissionMode, PermissionRules } from '../../contract/permission.ts'
 import { ProjectSettings } from '../../contract/project/project-settings.ts'
@@ -44,6 +45,7 @@ export const Settings = z.object({
   enable_message_rewrite_hooks: z.boolean().optional(),
   /** Absent: the server's current default. */
   network: NetworkPolicy.optional(),
+  mcp: McpServers.optional(),
   /** What was loaded at the creation; in a `SystemInit` it is in a field of the event. */
   project_settings: ProjectSettings.refine((loaded) => faultsOf(loaded.permission_rules).length === 0).optional(),
 })

@@ -10,6 +10,7 @@ import type { PermissionRules } from '../../contract/permission.ts'
 import type { GateRules } from '../../policy/gated-call.ts'
 import type { GatedCall } from '../../policy/permissions.ts'
 import { hashInput } from '../../policy/permissions.ts'
+import { mcpRules } from './mcp-rules.ts'
 import { joinedRules } from '../../policy/rules/rule-set.ts'
 import type { PostedKey } from '../idempotency/idempotency.ts'
 import { withPostedKey } from '../idempotency/idempotency.ts'
@@ -175,6 +176,7 @@ export function fold(state: State, event: Event): State {
     case 'SecretsUpdate':
     case 'FileUpdate':
     case 'NetworkAccess':
+    case 'McpServerUpdate':
     case 'CommandResult':
     case 'ModelRetry':
     case 'ErrorEvent':
@@ -200,7 +202,12 @@ export function gatedCalls({ openCalls, request }: State): GatedCall[] {
 export const rulesOf = ({ settings, granted }: Pick<State, 'settings' | 'granted'>): GateRules => ({
   mode: settings.permission_mode ?? 'bypass',
   confirmation: settings.confirmation_mode ?? false,
-  rules: joinedRules(settings.permission_rules, settings.project_settings?.permission_rules, granted),
+  rules: joinedRules(
+    settings.permission_rules,
+    settings.project_settings?.permission_rules,
+    granted,
+    mcpRules(settings.mcp),
+  ),
 })
 
 /**

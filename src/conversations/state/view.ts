@@ -17,6 +17,7 @@ export function viewOf(state: State): ConversationView {
     ...(settings.network && { network: settings.network }),
     ...(settings.hooks && { hooks: settings.hooks }),
     ...(settings.enable_message_rewrite_hooks && { enable_message_rewrite_hooks: true }),
+    ...(settings.mcp && { mcp: settings.mcp }),
     max_iteration_per_run: settings.max_iteration_per_run,
     ...(settings.max_seconds_per_run !== undefined && { max_seconds_per_run: settings.max_seconds_per_run }),
     ...(settings.max_tokens_per_run !== undefined && { max_tokens_per_run: settings.max_tokens_per_run }),

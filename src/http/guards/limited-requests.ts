@@ -17,11 +17,18 @@ export function createAs(access: Access, request: CreateConversation): CreateCon
   refuseWorkdir(access, request.workdir)
   if (Object.keys(request.secrets ?? {}).length > 0) access.require('secrets')
   mayUseHooks(access, request.hooks)
+  if (startsPrograms(request)) access.require('commands')
   const { userId } = access.limits
   if (userId === undefined) return request
   if (request.user_id !== undefined && request.user_id !== userId)
     throw new Problem('forbidden', 'This key is limited to another user_id. Leave out user_id.')
   return { ...request, user_id: userId }
+}
+
+/** An MCP server with a command is a command of the client. */
+function startsPrograms({ mcp }: CreateConversation): boolean {
+  const named = Object.values(mcp?.mcpServers ?? {})
+  return (mcp?.stdio_servers ?? []).length > 0 || named.some(({ command }) => command !== undefined)
 }
 
 const TAKEN: ReadonlySet<string> = new Set(['conversation_exists', 'conversation_deleted'])

@@ -22,15 +22,19 @@ export function ruleSetOf(rules: PermissionRules | undefined): RuleSet {
   return set
 }
 
-/** The rules of a conversation, with those of its project and those that are granted for a time. */
+/**
+ * The rules of a conversation, with those of its project, those that are granted for a time, and those of its MCP
+ * servers.
+ */
 export function joinedRules(
   own: PermissionRules | undefined,
   project: PermissionRules | undefined,
   granted: PermissionRules | undefined,
+  servers?: PermissionRules,
 ): RuleSet {
   // Nearly always: nothing is copied then.
-  if (!project && !granted) return ruleSetOf(own)
-  const sets = [own, project, granted].map(ruleSetOf)
+  if (!project && !granted && !servers) return ruleSetOf(own)
+  const sets = [own, project, granted, servers].map(ruleSetOf)
   return {
     allow: sets.flatMap(({ allow }) => allow),
     ask: sets.flatMap(({ ask }) => ask),

@@ -3,6 +3,7 @@
  * not the shells of its sessions.
  */
 import type { BashProcess } from '../bash-process.ts'
+import { isProgramId } from '../program.ts'
 import { findMarkedProcesses } from './marked-processes.ts'
 import type { ProcessEntry } from './process-table.ts'
 
@@ -39,6 +40,7 @@ export async function listShellProcesses({
     for (const entry of bash.descendants())
       add({ entry, sessionId: commandId === undefined ? sessionId : undefined, commandId })
   for (const { entry, sessionId, commandId } of await findMarkedProcesses(conversationId, stateDir)) {
+    if (isProgramId(sessionId)) continue
     const ofOne = commandIdOf(sessionId)
     add({ entry, sessionId: ofOne === undefined ? sessionId : undefined, commandId: commandId ?? ofOne })
   }

@@ -1,7 +1,8 @@
 /** Commands of clients inside the server: small limits, shells that cannot start, and the way other parts run one. */
 import { expect, test } from 'vitest'
 import { RunCommand } from '../../../src/contract/command.ts'
-import type { Conversation, Exec } from '../../../src/conversations/conversation.ts'
+import type { Conversation } from '../../../src/conversations/conversation.ts'
+import type { ClientExec } from '../../../src/conversations/exec/client-exec.ts'
 import type { Execution } from '../../../src/conversations/dependencies.ts'
 import { hostLauncher } from '../../../src/sandbox/host-launcher.ts'
 import { eventsOf, only, realShells, setBench } from '../fixtures.ts'
@@ -10,7 +11,7 @@ import { launcherOf } from '../../support/launcher.ts'
 async function open(
   commandLimits: Execution['commandLimits'] = {},
   launcher = hostLauncher,
-): Promise<Exec & { readonly conversation: Conversation } & AsyncDisposable> {
+): Promise<ClientExec & { readonly conversation: Conversation } & AsyncDisposable> {
   const bench = await setBench({ deps: { createShells: realShells(launcher), commandLimits } })
   const conversation = await bench.manager.open(await bench.create())
   return { ...conversation.exec, conversation, [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose]() }
@@ -19,7 +20,7 @@ async function open(
 const commandOf = (command: string, more: object = {}) => RunCommand.parse({ command, ...more })
 const SIGNAL = new AbortController().signal
 
-const wholeOf = async ({ commands }: Exec, id: string) => {
+const wholeOf = async ({ commands }: ClientExec, id: string) => {
   const query = { stream: 'stdout', offset: 0, max_bytes: 65_536, wait: 0 } as const
   return await commands.output(id, query, SIGNAL)
 }

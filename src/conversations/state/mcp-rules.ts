@@ -1,0 +1,27 @@
+/** `require_approval` of MCP servers as permission rules that ask, which hold in each mode. */
+import type { McpServers } from '../../contract/mcp/mcp-server.ts'
+import type { PermissionRules } from '../../contract/permission.ts'
+import { toolNameOf } from '../../mcp/tools/tool-names.ts'
+
+/** Computed once for each configuration: they are needed for each step of the agent. */
+const known = new WeakMap<McpServers, PermissionRules>()
+
+/** These tools name the server in their input only. */
+const READING = ['ReadMcpResource', 'GetMcpPrompt']
+
+/** Undefined if no server requires approval. */
+export function mcpRules(servers: McpServers | undefined): PermissionRules | undefined {
+  if (!servers) return undefined
+  let rules = known.get(servers)
+  if (!rules) known.set(servers, (rules = { allow: [], ask: askedIn(servers), deny: [] }))
+  return rules.ask.length > 0 ? rules : undefined
+}
+
+function askedIn(servers: McpServers): string[] {
+  const asked = Object.entries(servers).flatMap(
+    ([name, { require_approval: isWhole, require_approval_for: some = [] }]) =>
+      isWhole ? [`mcp__${name}`] : some.map((tool) => toolNameOf(name, tool)),
+  )
+  const isWhole = Object.values(servers).some((server) => server.require_approval)
+  return isWhole ? [...asked, ...READING] : asked
+}

@@ -1,0 +1,57 @@
+/** Calls a tool of an MCP server, once: whatever happens becomes the outcome of the call. */
+import type { ToolErrorType } from '../../contract/events/status.ts'
+import type { ToolContext, ToolOutcome } from '../../tools/tool.ts'
+import type { McpConnection } from '../connection.ts'
+import { reasonOf } from '../session.ts'
+import type { Session } from '../session.ts'
+import { tidy } from '../tools/offered-tools.ts'
+import { LiveCall } from './live-call.ts'
+
+const DEFAULT_TIMEOUT_S = 300
+
+/** JSON-RPC: the parameters do not fit. */
+const INVALID_PARAMS = -32602
+
+const MAX_MESSAGE_CHARS = 2000
+
+/** What to do with a connected server. Rejects with any error. */
+export type SessionWork = (session: Session, call: LiveCall) => Promise<ToolOutcome>
+
+/** Never rejects. Nothing is sent a second time. */
+export async function callServer(
+  connection: McpConnection,
+  context: ToolContext,
+  redact: (text: string) => string,
+  work: SessionWork,
+): Promise<ToolOutcome> {
+  const { session, name, server } = connection
+  if (!session) return failure('failed', notConnected(connection))
+  const timeout = server.timeout ?? DEFAULT_TIMEOUT_S
+  using call = new LiveCall(context, timeout * 1000)
+  try {
+    return await work(session, call)
+  } catch (error) {
+    if (call.wasInterrupted) return failure('interrupted', 'The call was interrupted.')
+    if (call.timedOut) return failure('timeout', `The MCP server ${name} did not answer within ${timeout} s.`)
+    if (session.hasEnded)
+      return failure(
+        'interrupted',
+        `The connection to the MCP server ${name} ended during the call. It may have had effects, and was not repeated.`,
+      )
+    const message = tidy(redact(reasonOf(error)), MAX_MESSAGE_CHARS)
+    return failure(
+      isInvalid(error) ? 'invalid_input' : 'failed',
+      `The MCP server ${name} answered with an error: ${message}`,
+    )
+  }
+}
+
+function notConnected({ name, status, error }: McpConnection): string {
+  const why = status === 'failed' && error !== undefined ? `: ${error}` : status === 'failed' ? '' : ' yet'
+  return `The MCP server ${name} is not connected${why}.`
+}
+
+const isInvalid = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === INVALID_PARAMS
+
+const failure = (type: ToolErrorType, message: string): ToolOutcome => ({ output: message, error: { type, message } })

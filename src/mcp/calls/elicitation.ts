@@ -1,0 +1,145 @@
+/** A server asks the user while a call runs (elicitation): its form becomes questions, and the answers its content. */
+import type { AskedQuestion } from '../../contract/events/questions.ts'
+import { MAX_QUESTION_CHARS, MAX_QUESTIONS } from '../../contract/events/questions.ts'
+import { tidy } from '../tools/offered-tools.ts'
+import type { LiveCall } from './live-call.ts'
+
+/** Fields of one form. */
+const MAX_FIELDS = 12
+const MAX_OPTIONS = 20
+const MAX_LABEL_CHARS = 200
+const MAX_NAME_CHARS = 100
+
+const DECLINE = 'Decline'
+const ACCEPT = 'Accept'
+
+type Content = Record<string, string | number | boolean | string[]>
+export type ElicitationAnswer =
+  | { readonly action: 'accept'; readonly content: Content }
+  | { readonly action: 'decline' | 'cancel' }
+
+/** `params` as the server sent them, with an unknown schema. */
+export async function answerElicitation(
+  server: string,
+  params: { readonly message: string; readonly requestedSchema?: unknown },
+  call: Pick<LiveCall, 'ask'>,
+  signal: AbortSignal,
+): Promise<ElicitationAnswer> {
+  const fields = readFields(params.requestedSchema)
+  const intro = `The MCP server ${server} asks: ${tidy(params.message, MAX_QUESTION_CHARS / 2)}`
+  // Where a form is too long to be asked, nothing is made up.
+  if (!fields) return { action: 'decline' }
+  const content: Content = {}
+  for (let at = 0; at === 0 || at < fields.length; at += MAX_QUESTIONS) {
+    const asked = fields.slice(at, at + MAX_QUESTIONS)
+    const questions =
+      asked.length > 0
+        ? asked.map((field, index) => questionOf(field, at + index === 0 ? intro : undefined, server))
+        : [confirmation(intro, server)]
+    const answers = await call.ask(questions, signal)
+    if (!answers) return { action: 'cancel' }
+    const given = questions.map(({ question }) => answers[question])
+    if (given.some((texts) => texts?.length === 1 && texts[0] === DECLINE)) return { action: 'decline' }
+    if (asked.length === 0) return given[0]?.[0] === ACCEPT ? { action: 'accept', content } : { action: 'decline' }
+    for (const [index, field] of asked.entries()) {
+      const value = valueOf(field, given[index])
+      if (value === undefined && field.isRequired) return { action: 'cancel' }
+      if (value !== undefined) content[field.name] = value
+    }
+  }
+  return { action: 'accept', content }
+}
+
+type Field = {
+  readonly name: string
+  readonly text: string
+  readonly kind: 'string' | 'number' | 'integer' | 'boolean' | 'list'
+  readonly isRequired: boolean
+  /** Values with their labels; empty for free text. */
+  readonly choices: readonly { readonly value: string; readonly label: string }[]
+}
+
+type Plain = Readonly<Record<string, unknown>>
+
+const asPlain = (value: unknown): Plain => (typeof value === 'object' && value !== null ? { ...value } : {})
+const asText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+function readFields(schema: unknown): readonly Field[] | undefined {
+  const { properties, required } = asPlain(schema)
+  const entries = Object.entries(asPlain(properties))
+  const shown = new Set(entries.map(([name]) => tidy(name, MAX_NAME_CHARS)))
+  if (entries.length > MAX_FIELDS || shown.size < entries.length || shown.has('__proto__')) return undefined
+  return entries.map(([name, property]) => {
+    const { type, title, description } = asPlain(property)
+    const choices = choicesOf(property)
+    const kind =
+      type === 'array' ? 'list' : type === 'number' || type === 'integer' || type === 'boolean' ? type : 'string'
+    const text = [asText(title) ?? name, asText(description)].filter(Boolean).join(': ')
+    return { name, kind, text, choices, isRequired: Array.isArray(required) && required.includes(name) }
+  })
+}
+
+/** By the forms of the specification: `enum` with `enumNames`, `oneOf`, and lists of them. */
+function choicesOf(property: unknown): Field['choices'] {
+  const { type, enum: values, enumNames, oneOf, items } = asPlain(property)
+  if (type === 'array') {
+    const { anyOf, ...list } = asPlain(items)
+    return choicesOf({ ...list, ...(Array.isArray(anyOf) && { oneOf: anyOf }) })
+  }
+  const names: readonly unknown[] = Array.isArray(enumNames) ? enumNames : []
+  const found = Array.isArray(oneOf)
+    ? oneOf.map((each) => ({ value: asText(asPlain(each)['const']), label: asText(asPlain(each)['title']) }))
+    : Array.isArray(values)
+      ? values.map((value, at) => ({ value: asText(value), label: asText(names[at]) }))
+      : []
+  const labels = new Set<string>()
+  return found.slice(0, MAX_OPTIONS).flatMap(({ value, label = value }) => {
+    if (value === undefined || label === undefined) return []
+    const shown = tidy(label, MAX_LABEL_CHARS)
+    if (shown.trim() === '' || labels.has(shown)) return []
+    labels.add(shown)
+    return [{ value, label: shown }]
+  })
+}
+
+function questionOf(field: Field, intro: string | undefined, server: string): AskedQuestion {
+  const labels = field.kind === 'boolean' ? ['Yes', 'No'] : field.choices.map(({ label }) => label)
+  const lines = [intro, `${tidy(field.text, MAX_QUESTION_CHARS / 4)}${field.isRequired ? '' : ' (optional)'}`]
+  const options = [...labels, DECLINE].map((label) => ({ label, description: '' }))
+  const question = lines.filter((line) => line !== undefined).join('\n')
+  return {
+    question: `${question} [${tidy(field.name, MAX_NAME_CHARS)}]`,
+    header: server,
+    options,
+    multi_select: field.kind === 'list',
+  }
+}
+
+const confirmation = (question: string, header: string): AskedQuestion => ({
+  question,
+  header,
+  options: [ACCEPT, DECLINE].map((label) => ({ label, description: '' })),
+  multi_select: false,
+})
+
+/** Undefined if there is no valid answer. */
+function valueOf({ kind, choices }: Field, answer: readonly string[] | undefined): Content[string] | undefined {
+  const valueFor = (label: string) => choices.find((choice) => choice.label === label)?.value ?? label
+  const [first] = answer ?? []
+  if (first === undefined) return undefined
+  switch (kind) {
+    case 'list':
+      return answer?.map(valueFor)
+    case 'boolean':
+      return /^(yes|true)$/i.test(first) ? true : /^(no|false)$/i.test(first) ? false : undefined
+    case 'number':
+    case 'integer': {
+      const number = Number(first)
+      return first.trim() !== '' && Number.isFinite(number) && (kind === 'number' || Number.isInteger(number))
+        ? number
+        : undefined
+    }
+    default:
+      return valueFor(first)
+  }
+}

@@ -1,0 +1,74 @@
+/** A call to an MCP server while it runs: its time limit, which questions to the user suspend, and its progress. */
+import type { Progress } from '@modelcontextprotocol/client'
+import type { LiveQuestions, ToolContext } from '../../tools/tool.ts'
+import { tidy } from '../tools/offered-tools.ts'
+
+/** Progress that is shown of one call, in characters, and lines per second. */
+const MAX_PROGRESS_CHARS = 64 * 1024
+const MIN_PROGRESS_MS = 100
+const MAX_LINE_CHARS = 500
+
+export type LiveCallContext = Pick<ToolContext, 'toolUseId' | 'signal' | 'ask' | 'onOutput'>
+
+export class LiveCall implements Disposable {
+  readonly #context: LiveCallContext
+  readonly #abort = new AbortController()
+  readonly #onAbort = () => this.#abort.abort(this.#context.signal.reason)
+  #timer: NodeJS.Timeout | undefined
+  #leftMs: number
+  #since = 0
+  #shownChars = 0
+  #shownAt = -Infinity
+  timedOut = false
+
+  constructor(context: LiveCallContext, timeoutMs: number) {
+    this.#context = context
+    this.#leftMs = timeoutMs
+    context.signal.addEventListener('abort', this.#onAbort, { once: true })
+    if (context.signal.aborted) this.#onAbort()
+    this.#watch()
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  get wasInterrupted(): boolean {
+    return this.#context.signal.aborted
+  }
+
+  /** The time of the call does not run meanwhile. */
+  async ask(questions: LiveQuestions['questions'], signal: AbortSignal): Promise<Record<string, string[]> | undefined> {
+    clearTimeout(this.#timer)
+    this.#leftMs -= performance.now() - this.#since
+    const either = AbortSignal.any([this.signal, signal])
+    try {
+      return await this.#context.ask({ toolUseId: this.#context.toolUseId, questions, signal: either })
+    } finally {
+      this.#watch()
+    }
+  }
+
+  readonly onProgress = ({ progress, total, message }: Progress): void => {
+    const now = performance.now()
+    if (now - this.#shownAt < MIN_PROGRESS_MS || this.#shownChars > MAX_PROGRESS_CHARS) return
+    this.#shownAt = now
+    const amount = total === undefined ? String(progress) : `${progress} of ${total}`
+    const line = `${message === undefined ? amount : `${amount}: ${tidy(message, MAX_LINE_CHARS)}`}\n`
+    this.#shownChars += line.length
+    this.#context.onOutput('stdout', line)
+  };
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer)
+    this.#context.signal.removeEventListener('abort', this.#onAbort)
+  }
+
+  #watch(): void {
+    this.#since = performance.now()
+    this.#timer = setTimeout(() => {
+      this.timedOut = true
+      this.#abort.abort(new Error('The call took too long.'))
+    }, this.#leftMs)
+  }
+}

@@ -1,0 +1,225 @@
+/**
+ * One configured MCP server: connected in the background, and again with backoff when the connection ends. Nothing that
+ * the server does fails the conversation.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { McpServer } from '../contract/mcp/mcp-server.ts'
+import type { McpServerView, McpStatus } from '../contract/mcp/mcp-status.ts'
+import { loadSdk } from './load-sdk.ts'
+import type { SecretSource } from './named-secrets.ts'
+import { MissingSecret, withSecrets } from './named-secrets.ts'
+import type { Session } from './session.ts'
+import { openSession, reasonOf } from './session.ts'
+import type { OfferedTools } from './tools/offered-tools.ts'
+import { offerTools, tidy } from './tools/offered-tools.ts'
+import type { TransportDeps } from './transports/open-transport.ts'
+import { openTransport } from './transports/open-transport.ts'
+
+/** Doubled with each attempt, in milliseconds. */
+const FIRST_WAIT_MS = 1000
+const MAX_WAIT_MS = 5 * 60_000
+/** Then it is tried again with the next run only. */
+const MAX_ATTEMPTS = 10
+/** A connection that lasted this long starts the count from the beginning. */
+const STABLE_MS = 60_000
+/** Between two readings of a list that changes all the time. */
+const LIST_PAUSE_MS = 1000
+const MAX_ERROR_CHARS = 1000
+
+export type ConnectionDeps = TransportDeps & {
+  readonly secrets: SecretSource
+  readonly version: string
+  readonly workdir: () => string
+  readonly redact: (text: string) => string
+  /** Its status or its tools have changed. Must not throw. */
+  readonly onChange: (connection: McpConnection) => void
+}
+
+const NO_TOOLS: OfferedTools = { tools: [], leftOut: [] }
+
+export class McpConnection {
+  readonly name: string
+  readonly server: McpServer
+  readonly #deps: ConnectionDeps
+  #status: McpStatus = 'pending'
+  #error: string | undefined
+  #session: Session | undefined
+  /** Kept while it is reconnected, so that the list of the model does not change meanwhile. */
+  #offered = NO_TOOLS
+  #attempts = 0
+  /** The current life: attempts, connections and waits, until `close` or a restart. */
+  #life: { readonly abort: AbortController; readonly over: Promise<void> } | undefined
+  #firstTried = Promise.withResolvers<void>()
+  #isListStale = false
+  #isListing = false
+
+  constructor(name: string, server: McpServer, deps: ConnectionDeps) {
+    this.name = name
+    this.server = server
+    this.#deps = deps
+  }
+
+  get status(): McpStatus {
+    return this.#status
+  }
+
+  get error(): string | undefined {
+    return this.#error
+  }
+
+  get offered(): OfferedTools {
+    return this.#offered
+  }
+
+  /** The connection, if there is one now. */
+  get session(): Session | undefined {
+    return this.#session?.hasEnded ? undefined : this.#session
+  }
+
+  get view(): McpServerView {
+    const { tools, leftOut } = this.#offered
+    const serverName = this.session?.serverName
+    return {
+      name: this.name,
+      transport: this.server.transport,
+      status: this.#status,
+      ...(this.#error !== undefined && { error: this.#error }),
+      ...(serverName !== undefined && { server: this.#deps.redact(serverName) }),
+      tools: tools.map(({ name }) => name),
+      ...(leftOut.length > 0 && { left_out: [...leftOut] }),
+    }
+  }
+
+  /** Begins to connect, unless it does already. Resolves when the first attempt is over. */
+  start(): Promise<void> {
+    if (!this.#life) {
+      const abort = new AbortController()
+      this.#life = { abort, over: this.#live(abort.signal) }
+    }
+    return this.#firstTried.promise
+  }
+
+  /** Ends the connection, and connects again at once. Resolves when that was tried. */
+  async restart(): Promise<void> {
+    await this.close()
+    await this.start()
+  }
+
+  /** Resolves when its process has ended. It can be started again. */
+  async close(): Promise<void> {
+    const { abort, over } = this.#life ?? {}
+    this.#life = undefined
+    this.#attempts = 0
+    this.#firstTried.resolve()
+    this.#firstTried = Promise.withResolvers()
+    abort?.abort(new Error('The connection was closed.'))
+    await this.#end()
+    await over
+    this.#set('pending')
+  }
+
+  async #live(signal: AbortSignal): Promise<void> {
+    const { promise: closed, resolve: close } = Promise.withResolvers<void>()
+    signal.addEventListener('abort', () => close(), { once: true })
+    while (!signal.aborted && this.#attempts < MAX_ATTEMPTS) {
+      this.#attempts++
+      const since = performance.now()
+      const ended = Promise.withResolvers<string>()
+      try {
+        this.#set('connecting', this.#error)
+        await this.#connect(signal, ended.resolve)
+        this.#firstTried.resolve()
+        const reason = await Promise.race([ended.promise, closed])
+        if (reason === undefined) break
+        this.#set('failed', reason)
+      } catch (error) {
+        if (signal.aborted) break
+        this.#set('failed', reasonOf(error))
+        if (error instanceof MissingSecret) this.#attempts = MAX_ATTEMPTS
+      }
+      this.#firstTried.resolve()
+      await this.#end()
+      if (performance.now() - since > STABLE_MS) this.#attempts = 1
+      if (this.#attempts >= MAX_ATTEMPTS) break
+      const ms = Math.min(FIRST_WAIT_MS * 2 ** (this.#attempts - 1), MAX_WAIT_MS)
+      await delay(ms, undefined, { signal, ref: false }).catch(() => {}) // the loop sees the signal
+    }
+    // A later run tries again.
+    if (!signal.aborted) {
+      this.#life = undefined
+      this.#attempts = 0
+    }
+  }
+
+  async #connect(signal: AbortSignal, onEnd: (reason: string) => void): Promise<void> {
+    const { name, server } = this
+    const { secrets, version, workdir } = this.#deps
+    const sdk = await loadSdk()
+    signal.throwIfAborted()
+    const filled = withSecrets(name, server, secrets)
+    const session = await openSession(
+      {
+        sdk,
+        name,
+        server: filled,
+        version,
+        workdir: workdir(),
+        open: (limited) => openTransport(sdk, name, filled, this.#deps, limited),
+        onToolsChanged: () => this.#refreshTools(),
+        onEnd,
+      },
+      signal,
+    )
+    this.#session = session
+    try {
+      await this.#readTools(session, signal)
+    } catch (error) {
+      throw session.hasEnded ? new Error(session.complaint ?? 'the connection has ended') : error
+    }
+    this.#set('connected')
+  }
+
+  async #readTools(session: Session, signal: AbortSignal): Promise<void> {
+    const { items, isCut } = await session.listTools(signal)
+    const { tools, leftOut } = offerTools(this.name, this.server, items, this.#deps.redact)
+    this.#offered = { tools, leftOut: isCut ? [...leftOut, 'The server lists more tools than are read.'] : leftOut }
+  }
+
+  /** Any number of changes cost one reading at a time. */
+  #refreshTools(): void {
+    this.#isListStale = true
+    if (this.#isListing) return
+    this.#isListing = true
+    void this.#refresh().finally(() => (this.#isListing = false))
+  }
+
+  async #refresh(): Promise<void> {
+    const life = this.#life
+    if (!life) return
+    const isCurrent = () => life === this.#life
+    while (this.#isListStale && isCurrent()) {
+      this.#isListStale = false
+      const { session } = this
+      if (!session) return
+      try {
+        await this.#readTools(session, life.abort.signal)
+        this.#deps.onChange(this)
+      } catch {
+        // The former list is kept. If the connection has ended, the next one reads it.
+      }
+      await delay(LIST_PAUSE_MS, undefined, { ref: false })
+    }
+  }
+
+  async #end(): Promise<void> {
+    const session = this.#session
+    this.#session = undefined
+    await session?.close()
+  }
+
+  #set(status: McpStatus, error?: string): void {
+    this.#status = status
+    this.#error = error === undefined ? undefined : tidy(this.#deps.redact(error), MAX_ERROR_CHARS)
+    this.#deps.onChange(this)
+  }
+}

@@ -1,0 +1,54 @@
+/** The tools of MCP servers as the agent calls them, and how many of them a model request lists. */
+import { z } from 'zod'
+import type { Tool } from '../tools/tool.ts'
+import { callServer } from './calls/call-tool.ts'
+import type { McpConnection } from './connection.ts'
+import type { OfferedTool } from './tools/offered-tools.ts'
+import type { RenderOptions } from './tools/render-result.ts'
+import { renderResult } from './tools/render-result.ts'
+
+export type ResultDeps = Pick<RenderOptions, 'keptBytes'> & {
+  readonly redact: (text: string) => string
+  readonly redactLong: RenderOptions['redact']
+  readonly save: (text: string) => Promise<string | undefined>
+}
+
+/** By name, all tools of the connected servers. */
+export type McpTools = ReadonlyMap<string, Tool>
+
+/** The server checks its input itself: its schema is not evaluated here. */
+const AnyInput = z.record(z.string(), z.unknown())
+
+export function createMcpTool(
+  connection: McpConnection,
+  offered: OfferedTool,
+  deps: ResultDeps,
+): Tool<Record<string, unknown>> {
+  const { name, original, description, inputSchema } = offered
+  return {
+    name,
+    description,
+    input: AnyInput,
+    inputSchema,
+    run: (input, context) =>
+      callServer(connection, context, deps.redact, async (session, call) => {
+        const result = await session.callTool(original, input, call)
+        return await renderResult(result, renderOptions(deps, `${connection.name}: ${name}`))
+      }),
+  }
+}
+
+export const renderOptions = (deps: ResultDeps, source: string): RenderOptions => ({
+  source,
+  keptBytes: deps.keptBytes,
+  redact: deps.redactLong,
+  save: deps.save,
+})
+
+/**
+ * For a tool of a server that is not connected yet, after a restart for example: it needs the same decisions, and is
+ * looked up again when it runs.
+ */
+export function createPendingTool(name: string, wait: Tool['run']): Tool<Record<string, unknown>> {
+  return { name, description: '', input: AnyInput, run: wait }
+}

@@ -1,0 +1,105 @@
+/** Which tools of MCP servers a model request lists: all of them, or a search where they would fill the prompt. */
+import { settlesWithin } from '../lib/bounded-wait.ts'
+import type { Tool, ToolContext, ToolOutcome } from '../tools/tool.ts'
+import type { McpConnection } from './connection.ts'
+import { createMcpTool, createPendingTool } from './mcp-tools.ts'
+import type { McpTools, ResultDeps } from './mcp-tools.ts'
+import { createPromptTools, createResourceTools } from './resource-tools.ts'
+import { prefixOf } from './tools/tool-names.ts'
+import { createToolSearch } from './tool-search.ts'
+
+/** Characters of names, descriptions and schemas that a request lists: about 15,000 tokens. */
+const BUDGET_CHARS = 60_000
+
+/** For a call to a server that is still connecting, in milliseconds. */
+const PENDING_WAIT_MS = 10_000
+
+export class ToolList {
+  readonly #connections: readonly McpConnection[]
+  readonly #deps: ResultDeps
+  /** Tools that a search has found, in that order: earlier ones keep their place in the prompt. */
+  readonly #found = new Set<string>()
+  readonly #more: { readonly resources: readonly Tool[]; readonly prompts: readonly Tool[] }
+  /** Remembered, so that the list does not change while a server is reconnected. */
+  readonly #seen = { resources: false, prompts: false }
+  #tools: McpTools = new Map()
+  #listed: readonly Tool[] = []
+  #isStale = false
+
+  constructor(connections: readonly McpConnection[], deps: ResultDeps) {
+    this.#connections = connections
+    this.#deps = deps
+    this.#more = { resources: createResourceTools(connections, deps), prompts: createPromptTools(connections, deps) }
+  }
+
+  /** To be called when a server or its tools have changed. */
+  change(): void {
+    this.#isStale = true
+  }
+
+  get listed(): readonly Tool[] {
+    this.#update()
+    return this.#listed
+  }
+
+  find(name: string): Tool | undefined {
+    this.#update()
+    const known = this.#tools.get(name) ?? this.#listed.find((tool) => tool.name === name)
+    if (known) return known
+    const connection = this.#connections.find((each) => name.startsWith(prefixOf(each.name)))
+    return connection && createPendingTool(name, (input, context) => this.#runLater(connection, name, input, context))
+  }
+
+  #update(): void {
+    if (!this.#isStale) return
+    this.#isStale = false
+    const offered = this.#connections.flatMap((connection) =>
+      connection.offered.tools.map((tool) => createMcpTool(connection, tool, this.#deps)),
+    )
+    this.#tools = new Map(offered.map((tool) => [tool.name, tool]))
+    for (const kind of ['resources', 'prompts'] as const)
+      this.#seen[kind] ||= this.#connections.some(({ session }) => session?.has(kind))
+    const more = [
+      ...(this.#seen.resources ? this.#more.resources : []),
+      ...(this.#seen.prompts ? this.#more.prompts : []),
+    ]
+    this.#listed = [...(isLarge(offered) ? this.#searched() : offered), ...more]
+  }
+
+  #searched(): Tool[] {
+    const search = createToolSearch(this.#connections, this.#tools, (names) => {
+      const before = this.#found.size
+      for (const name of names) this.#found.add(name)
+      if (this.#found.size > before) this.change()
+    })
+    return [search, ...[...this.#found].flatMap((name) => this.#tools.get(name) ?? [])]
+  }
+
+  async #runLater(connection: McpConnection, name: string, input: unknown, context: ToolContext): Promise<ToolOutcome> {
+    await Promise.race([settlesWithin(PENDING_WAIT_MS, connection.start()), aborted(context.signal)])
+    this.#update()
+    const tool = this.#tools.get(name)
+    if (tool) return await tool.run(input, context)
+    const { status, error } = connection
+    const message =
+      status === 'connected'
+        ? `The MCP server ${connection.name} has no tool ${name}.`
+        : `The MCP server ${connection.name} is not connected${error === undefined ? ' yet' : `: ${error}`}.`
+    return { output: message, error: { type: status === 'connected' ? 'unknown_tool' : 'failed', message } }
+  }
+}
+
+function isLarge(tools: readonly Tool[]): boolean {
+  let chars = 0
+  for (const { name, description, inputSchema } of tools) {
+    chars += name.length + description.length + JSON.stringify(inputSchema).length
+    if (chars > BUDGET_CHARS) return true
+  }
+  return false
+}
+
+const aborted = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })

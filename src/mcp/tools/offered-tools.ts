@@ -1,0 +1,101 @@
+/**
+ * The tools of one MCP server as they are offered to models. Everything that a server says about its tools is
+ * untrusted: this is the only file that decides what of it is shown.
+ */
+import { z } from 'zod'
+import type { McpServer } from '../../contract/mcp/mcp-server.ts'
+import { mapStrings } from '../../lib/json/map-strings.ts'
+import { toolNameOf } from './tool-names.ts'
+
+export const MAX_TOOLS = 1000
+const MAX_DESCRIPTION_CHARS = 2048
+const MAX_SCHEMA_CHARS = 32 * 1024
+/** Deeper schemas are refused by model providers, and with them the whole request. */
+const MAX_SCHEMA_DEPTH = 24
+/** Kept for the view of the server. */
+const MAX_LEFT_OUT = 50
+const MAX_SHOWN_NAME = 80
+
+/** As a server lists it; the rest is not used. */
+const ListedTool = z.object({ name: z.string(), description: z.string().optional(), inputSchema: z.unknown() })
+type ListedTool = z.infer<typeof ListedTool>
+
+export type OfferedTool = {
+  /** For the model. */
+  readonly name: string
+  /** On the server. */
+  readonly original: string
+  readonly description: string
+  readonly inputSchema: object
+}
+
+export type OfferedTools = { readonly tools: readonly OfferedTool[]; readonly leftOut: readonly string[] }
+
+export function offerTools(
+  server: string,
+  { allowed_tools: allowed, disallowed_tools: disallowed }: Pick<McpServer, 'allowed_tools' | 'disallowed_tools'>,
+  listed: readonly unknown[],
+  redact: (text: string) => string,
+): OfferedTools {
+  const tools = new Map<string, OfferedTool>()
+  const leftOut: string[] = []
+  const leaveOut = (name: string, reason: string) => {
+    if (leftOut.length < MAX_LEFT_OUT) leftOut.push(`${redact(shownName(name))}: ${reason}`)
+  }
+  for (const [at, item] of listed.entries()) {
+    const { data: tool } = ListedTool.safeParse(item)
+    if (!tool) {
+      leaveOut(`number ${at + 1}`, 'it is not a tool')
+      continue
+    }
+    if ((allowed && !allowed.includes(tool.name)) || disallowed?.includes(tool.name)) continue
+    const name = toolNameOf(server, tool.name)
+    const schema = readSchema(tool.inputSchema)
+    if (tools.has(name)) leaveOut(tool.name, 'the server lists it twice')
+    else if (typeof schema === 'string') leaveOut(tool.name, schema)
+    else tools.set(name, describe(tool, name, schema, redact))
+  }
+  return { tools: [...tools.values()], leftOut }
+}
+
+function describe(tool: ListedTool, name: string, schema: object, redact: (text: string) => string): OfferedTool {
+  // What is shown is at the beginning, and redacting megabytes would take long.
+  const beginning = (tool.description ?? '').slice(0, 4 * MAX_DESCRIPTION_CHARS)
+  const description = tidy(redact(beginning), MAX_DESCRIPTION_CHARS)
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
+  const inputSchema = mapStrings(schema, (text) => redact(text).toWellFormed()) as object
+  return { name, original: tool.name, description, inputSchema }
+}
+
+/** Returns what models accept, or why the tool is left out. */
+function readSchema(schema: unknown): object | string {
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return 'its input schema is not an object'
+  const { $schema: _, ...rest }: Readonly<Record<string, unknown>> = { ...schema }
+  if (rest['type'] !== undefined && rest['type'] !== 'object') return 'its input is not an object'
+  const { properties = {}, required = [] } = rest
+  if (typeof properties !== 'object' || properties === null || Array.isArray(properties))
+    return 'its input schema is not valid'
+  if (!Array.isArray(required) || required.some((name) => typeof name !== 'string'))
+    return 'its input schema is not valid'
+  if (isDeeper(rest, MAX_SCHEMA_DEPTH)) return 'its input schema is nested too deep'
+  if (JSON.stringify(rest).length > MAX_SCHEMA_CHARS) return 'its input schema is too large'
+  return { ...rest, type: 'object', properties }
+}
+
+function isDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return depth === 0 || Object.values(value).some((each) => isDeeper(each, depth - 1))
+}
+
+const shownName = (name: string): string => tidy(name, MAX_SHOWN_NAME).replaceAll(/\s+/g, ' ')
+
+/** Control characters could forge what a reader sees; other ones are read by models only. */
+const UNSEEN =
+  // oxlint-disable-next-line no-control-regex -- that is what it looks for
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|[\u{e0000}-\u{e007f}]/gu
+
+/** Without control characters, and no longer than this. */
+export function tidy(text: string, max: number): string {
+  const plain = text.slice(0, max * 2).replaceAll(UNSEEN, '')
+  return (plain.length > max ? `${plain.slice(0, max)}…` : plain).toWellFormed()
+}

@@ -1,0 +1,140 @@
+/**
+ * A program that runs in the sandbox of a conversation in addition to its shells, and that the server talks to over its
+ * standard streams.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdir } from 'node:fs/promises'
+import type { Readable, Writable } from 'node:stream'
+import { settlesWithin } from '../lib/bounded-wait.ts'
+import type { Launch, ShellLauncher, ShellNetwork } from '../sandbox/launch.ts'
+import { endMarkedProcesses, endTrees, shellMark } from './processes/marked-processes.ts'
+import { findProcess } from './processes/process-table.ts'
+
+/** Distinguishes programs from all possible sessions. */
+const PROGRAM_PREFIX = '+'
+
+export const isProgramId = (sessionId: string): boolean => sessionId.startsWith(PROGRAM_PREFIX)
+
+/** Kept of what it writes to its standard error. */
+const MAX_COMPLAINT_CHARS = 2000
+/** For a program that was asked to end by closing its input. */
+const END_GRACE_MS = 500
+/** The last output of a process that has exited; its children may hold the pipe forever. */
+const LAST_OUTPUT_MS = 200
+
+/** Not started in the workdir by the server: changing there may hang. */
+const IN_WORKDIR = ['/bin/sh', '-c', 'cd -- "$1" && shift && exec "$@"', 'sh']
+
+export type ProgramOptions = {
+  /** Unique among the running programs of the conversation. */
+  readonly name: string
+  readonly argv: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+}
+
+export type ProgramPlan = ProgramOptions & {
+  readonly conversationId: string
+  readonly workdir: string
+  readonly stateDir: string
+  readonly privateDir: string
+  readonly launcher: ShellLauncher
+  readonly network: () => ShellNetwork
+}
+
+/** Why it ended, as a clause. */
+export type ProgramEnd = { readonly reason: string }
+
+/** Rejects if no sandbox is possible. A program that cannot be started ends at once. */
+export async function startProgram(plan: ProgramPlan): Promise<Program> {
+  const { conversationId, workdir, stateDir, privateDir, launcher, network, env } = plan
+  const id = PROGRAM_PREFIX + plan.name
+  await mkdir(stateDir, { recursive: true, mode: 0o700 })
+  const argv = [...IN_WORKDIR, workdir, ...plan.argv]
+  await using launch = await launcher.launch(argv, { workdir, visible: [], privateDir, network: network() })
+  const mark = shellMark(conversationId, id, `${stateDir}/${id}`)
+  const program = new Program(launch, { ...env, ...launch.env, ...mark }, () => endMarkedProcesses(conversationId, id))
+  if (program.pid !== undefined) await launch.onSpawned?.(program.pid)
+  return program
+}
+
+export class Program {
+  readonly #child: ChildProcess
+  readonly #endMarked: () => Promise<void>
+  readonly #ended = Promise.withResolvers<ProgramEnd>()
+  readonly stdin: Writable
+  readonly stdout: Readable
+  #complaint = ''
+  #ending: Promise<void> | undefined
+
+  constructor(launch: Launch, env: Readonly<Record<string, string>>, endMarked: () => Promise<void>) {
+    const [file = '', ...args] = launch.argv
+    this.#endMarked = endMarked
+    this.#child = spawn(file, args, {
+      cwd: launch.cwd,
+      env,
+      detached: true,
+      // The fourth is where a shell reports: descriptors of the launch follow it.
+      stdio: ['pipe', 'pipe', 'pipe', 'ignore', ...launch.descriptors, ...(launch.onChannel ? (['ipc'] as const) : [])],
+    })
+    launch.onChannel?.(this.#child)
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- `stdio` has pipes there
+    ;[this.stdin, this.stdout] = [this.#child.stdin!, this.#child.stdout!]
+    this.stdin.on('error', () => {}) // `ended` reports the end
+    this.stdout.on('error', () => {})
+    this.#child.stderr
+      ?.on('error', () => {})
+      .setEncoding('utf8')
+      .on('data', (text: string) => {
+        this.#complaint = (this.#complaint + text).slice(-MAX_COMPLAINT_CHARS)
+      })
+    this.#child.once('error', (error) => this.#settle(`it could not be started: ${error.message}`))
+    this.#child.once('exit', (code, signal) => this.#onExit(code, signal))
+    if (launch.onEnded) void this.ended.then(launch.onEnded)
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid
+  }
+
+  /** Resolves when the process has exited; what it started may still run until `end`. */
+  get ended(): Promise<ProgramEnd> {
+    return this.#ended.promise
+  }
+
+  /** The last of its standard error. */
+  get complaint(): string {
+    return this.#complaint.trim()
+  }
+
+  /** Closes its input and, soon after that, kills it with everything it started. Idempotent. */
+  end(): Promise<void> {
+    return (this.#ending ??= this.#end())
+  }
+
+  async #end(): Promise<void> {
+    this.stdin.end()
+    await settlesWithin(END_GRACE_MS, this.ended)
+    await this.kill()
+  }
+
+  async kill(): Promise<void> {
+    const { pid } = this
+    const started = pid === undefined ? undefined : findProcess(pid)
+    if (started && this.#child.exitCode === null && this.#child.signalCode === null) await endTrees([started])
+    await this.#endMarked()
+    for (const stream of this.#child.stdio) stream?.destroy()
+  }
+
+  #onExit(code: number | null, signal: NodeJS.Signals | null): void {
+    const settle = () => this.#settle(signal === null ? `it ended with exit code ${code}` : `it was ended by ${signal}`)
+    const timer = setTimeout(settle, LAST_OUTPUT_MS)
+    this.#child.once('close', () => {
+      clearTimeout(timer)
+      settle()
+    })
+  }
+
+  #settle(reason: string): void {
+    this.#ended.resolve({ reason })
+  }
+}
