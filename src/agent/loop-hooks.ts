@@ -11,6 +11,9 @@ export type HookDecision = {
   readonly decidedBy: 'hook' | 'callback'
 }
 
+/** `hooksAt`: the `hooksAt` of the state when the hooks were called. Of hooks that were replaced since, nothing counts. */
+export type HookDecisions = { readonly hooksAt: number; readonly decisions: readonly HookDecision[] }
+
 /**
  * All methods reject with the signal's reason when it is aborted, and otherwise only if an event could not be stored.
  * `true`: a hook ends the run.
@@ -25,7 +28,7 @@ export interface LoopHooks {
   /** True once after a hook that followed a call has ended the run. */
   takeEnd(): boolean
   /** Calls that are missing in the result wait for a user. */
-  approve(asks: readonly AskedToolUse[], signal: AbortSignal): Promise<readonly HookDecision[] | 'end'>
+  approve(asks: readonly AskedToolUse[], signal: AbortSignal): Promise<HookDecisions | 'end'>
   /**
    * Returns the messages to send instead, if they were rewritten; `request` is what would be sent. Throws an `LlmError`
    * if a hook blocks it.

@@ -14,7 +14,7 @@ import type { AskingCall } from './asking-calls.ts'
 import type { Compactor } from './compaction/compactor.ts'
 import type { History } from './history.ts'
 import type { LoopEnd } from './loop-end.ts'
-import type { HookDecision, LoopHooks } from './loop-hooks.ts'
+import type { HookDecisions, LoopHooks } from './loop-hooks.ts'
 import type { Limited } from './loop-ends.ts'
 import { CUT_OFF, metLimit } from './loop-ends.ts'
 import type { FinishedCall, ToolCall, ToolCalls } from './tool-calls.ts'
@@ -65,7 +65,7 @@ export type Output = {
  * the calls.
  */
 export type LoopWait =
-  | { readonly asks: readonly AskedToolUse[]; readonly decisions?: readonly HookDecision[] }
+  | { readonly asks: readonly AskedToolUse[]; readonly hooked?: HookDecisions }
   | { readonly asking: readonly AskingCall[] }
 
 /**
@@ -157,9 +157,9 @@ async function askAbout(
   hooks: LoopHooks | undefined,
   signal: AbortSignal,
 ): Promise<LoopWait | LoopEnd> {
-  const decisions = await hooks?.approve(asks, signal)
-  if (decisions === 'end') return ENDED_BY_HOOK
-  return { asks, ...(decisions && { decisions }) }
+  const hooked = await hooks?.approve(asks, signal)
+  if (hooked === 'end') return ENDED_BY_HOOK
+  return { asks, ...(hooked && { hooked }) }
 }
 
 /** True if a hook has the agent continue instead of ending the run. */

@@ -39,7 +39,7 @@ export async function takeTurn(llm: Llm, request: LlmRequest, deps: TurnDeps, si
     for (;;) {
       const next = await stream.next()
       if (next.done) {
-        const answer = deps.onAnswer ? await deps.onAnswer(next.value) : next.value
+        const answer = deps.onAnswer ? await checkedAnswer(next.value, deps.onAnswer, deps) : next.value
         return await storeAnswer(answer, messageId, deps)
       }
       if (next.value.kind !== 'retry') {
@@ -56,6 +56,19 @@ export async function takeTurn(llm: Llm, request: LlmRequest, deps: TurnDeps, si
   } catch (error) {
     if (error instanceof LlmError && error.partial?.text.trim()) await storePartial(error.partial, messageId, deps)
     else abandon()
+    throw error
+  }
+}
+
+type OnAnswer = NonNullable<TurnDeps['onAnswer']>
+
+/** Of an answer that must not be used only the usage is stored, because it was paid for. */
+async function checkedAnswer(answer: LlmAnswer, onAnswer: OnAnswer, deps: TurnDeps): Promise<LlmAnswer> {
+  try {
+    return await onAnswer(answer)
+  } catch (error) {
+    const { parts: _, ...rest } = answer
+    if (error instanceof LlmError) await storePartial({ ...rest, text: '', reasoning: '' }, uuid7(), deps)
     throw error
   }
 }

@@ -13,9 +13,14 @@ export type PromptHooks = { readonly events: readonly HookDraft[]; readonly cont
 const MAX_NAME_CHARS = 200
 const MAX_MESSAGE_CHARS = 4000
 
-export type HookedIn = { readonly runId: string | undefined; readonly toolUseId?: string | undefined }
+export type HookedIn = {
+  readonly runId: string | undefined
+  readonly toolUseId?: string | undefined
+  /** Seq of the event that set the hooks, 0 for those of the creation. */
+  readonly hooksAt?: number
+}
 
-export function toHookEvent(point: HookPoint, run: HookRun, { runId, toolUseId }: HookedIn): HookDraft {
+export function toHookEvent(point: HookPoint, run: HookRun, { runId, toolUseId, hooksAt = 0 }: HookedIn): HookDraft {
   const { answer, failed } = run
   const { context, updatedInput, decision } = answer
   const message = answer.reason ?? answer.block ?? answer.stop ?? answer.message
@@ -33,6 +38,7 @@ export function toHookEvent(point: HookPoint, run: HookRun, { runId, toolUseId }
     ...(decision !== undefined && { decision }),
     ...(updatedInput && { updated_input: updatedInput }),
     ...(context !== undefined && { context: `${point} hook: ${context}` }),
+    ...(hooksAt > 0 && { hooks_seq: hooksAt }),
   }
 }
 

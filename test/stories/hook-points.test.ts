@@ -184,7 +184,13 @@ describe('the hooks around model requests', () => {
       expect(typed(events, 'ErrorEvent')).toMatchObject([
         { error_type: 'config', message: `A ${point} hook ended the run: over budget`, retryable: false },
       ])
-      expect(typed(events, 'AssistantMessage')).toEqual([])
+      const usage = { scripted: expect.objectContaining({ input_tokens: expect.any(Number) }) }
+      const paidFor = point === 'PostModelCall'
+      expect(typed(events, 'AssistantMessage')).toMatchObject(
+        paidFor ? [{ text: '', content: [], tool_use_ids: [], partial: true, usage: usage.scripted }] : [],
+      )
+      expect(typed(events, 'Result')).toMatchObject([{ usage: paidFor ? usage : {} }])
+      expect((await call('GET', `/conversations/${id}`)).body.usage).toEqual(paidFor ? usage : {})
       expect(await statusOf(id)).toBe('error')
     }
   })
@@ -326,6 +332,18 @@ describe('PermissionRequest', () => {
     const id = await stage.create({ permission_mode: 'default', hooks })
     await post(id, 'run touch a')
     await expect.poll(() => statusOf(id)).toBe('waiting_for_confirmation')
+  })
+
+  test('that is replaced before it answers decides nothing', async () => {
+    const hook = `touch asked; until [ -e go ]; do sleep 0.05; done; echo '{"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}}'`
+    const id = await stage.create({ permission_mode: 'default', hooks: at('PermissionRequest', command(hook)) })
+    const workdir = await workdirOf(id)
+    await post(id, 'run touch a')
+    await expect.poll(() => readFile(join(workdir, 'asked'), 'utf8').catch(() => undefined)).toBe('')
+    expect((await call('PUT', `/conversations/${id}/config`, { hooks: {} })).status).toBe(200)
+    await writeFile(join(workdir, 'go'), '')
+    await expect.poll(() => statusOf(id)).toBe('waiting_for_confirmation')
+    expect(typed(await stage.events(id), 'PermissionDecision')).toEqual([])
   })
 
   test('an answer never skips a deny rule', async () => {

@@ -19,6 +19,12 @@ export const HookEvent = Envelope.extend({
   decision: z.enum(['allow', 'ask', 'deny']).optional().describe('What it decided about the call.'),
   updated_input: z.unknown().optional().describe('The input that the call has from here on.'),
   context: z.string().optional().describe('What the model reads because of it.'),
+  hooks_seq: z
+    .int()
+    .optional()
+    .describe(
+      'Seq of the `ConfigUpdate` that set this hook; absent for hooks of the creation. A verdict of hooks that were replaced before it was stored does not count.',
+    ),
 })
   .meta({ id: 'HookEvent' })
   .describe('A hook was called.')

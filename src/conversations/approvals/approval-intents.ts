@@ -1,5 +1,5 @@
 /** Decides the events of intents about permissions. Pure. No intent grants a call that was not approved as shown. */
-import type { HookDecision } from '../../agent/loop-hooks.ts'
+import type { HookDecision, HookDecisions } from '../../agent/loop-hooks.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { AskedToolUse, Decision, ToolDecision } from '../../contract/permission.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -17,7 +17,7 @@ export type AskIntent = {
   requestId: string
   toolUses: readonly AskedToolUse[]
   /** What hooks have decided already. */
-  decisions?: readonly HookDecision[] | undefined
+  hooked?: HookDecisions | undefined
 }
 export type DecideIntent = { kind: 'decide'; requestId: string; decisions: readonly ToolDecision[] }
 /** `reason` may be empty. `newRunId` is for the run of a queued message. `now` is milliseconds since 1970. */
@@ -25,10 +25,12 @@ export type RejectIntent = { kind: 'reject'; reason: string; newRunId: string; n
 
 /**
  * All calls of a turn that have not begun are decided before any of them runs. If hooks have decided all of them, the run
- * continues.
+ * continues. If the hooks were replaced meanwhile, nothing is stored: the run continues, and asks again.
  */
-export function decideAsk(state: State, { runId, requestId, toolUses, decisions = [] }: AskIntent): EventDraft[] {
+export function decideAsk(state: State, { runId, requestId, toolUses, hooked }: AskIntent): EventDraft[] {
   if (state.status !== 'running' || state.run?.id !== runId) return []
+  if (hooked && hooked.hooksAt !== state.hooksAt) return []
+  const { decisions = [] } = hooked ?? {}
   const request: EventDraft = {
     type: 'PermissionRequest',
     source: 'environment',

@@ -1,9 +1,8 @@
 /** The hooks around tool calls: before them, after them, and instead of a user's decision. */
 import type { CallHooks, HookedResult, ResultDraft, ToolCall, ToolCalls } from '../../agent/tool-calls.ts'
-import type { HookDecision } from '../../agent/loop-hooks.ts'
+import type { HookDecision, HookDecisions } from '../../agent/loop-hooks.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { HookPoint } from '../../contract/hooks/hook-point.ts'
-import type { Hooks } from '../../contract/hooks/hooks.ts'
 import type { AskedToolUse } from '../../contract/permission.ts'
 import type { ShownCall } from '../../hooks/claude-tools.ts'
 import { showCall } from '../../hooks/claude-tools.ts'
@@ -25,8 +24,8 @@ type CallFacts = Pick<ToolCall, 'toolUseId' | 'name' | 'input'>
 export class ToolHooks implements CallHooks {
   readonly #deps: ToolHooksDeps
   #isEnding = false
-  /** The hooks of the last `beforeCalls`. */
-  #asked: Hooks | undefined
+  /** `hooksAt` of the last `beforeCalls`. */
+  #askedAt = 0
 
   constructor(deps: ToolHooksDeps) {
     this.#deps = deps
@@ -38,7 +37,7 @@ export class ToolHooks implements CallHooks {
    */
   async beforeCalls(signal: AbortSignal): Promise<boolean> {
     const { caller, state, emit, toolCalls } = this.#deps
-    this.#asked = state.current.settings.hooks
+    this.#askedAt = state.current.hooksAt
     const calls = caller.has('PreToolUse') ? state.current.openCalls : []
     const isNew = ({ toolUseId, hook }: ToolCall) => !hook && !toolCalls().hasBegun(toolUseId)
     const called = await Promise.all(calls.filter(isNew).map((call) => this.#callAbout('PreToolUse', call, {}, signal)))
@@ -50,12 +49,13 @@ export class ToolHooks implements CallHooks {
   }
 
   areCurrent(): boolean {
-    return this.#asked === this.#deps.state.current.settings.hooks
+    return this.#askedAt === this.#deps.state.current.hooksAt
   }
 
   /** Decides what the `PermissionRequest` hooks answer; the strictest answer wins. */
-  async approve(asks: readonly AskedToolUse[], signal: AbortSignal): Promise<readonly HookDecision[] | 'end'> {
+  async approve(asks: readonly AskedToolUse[], signal: AbortSignal): Promise<HookDecisions | 'end'> {
     const { state, emit } = this.#deps
+    const { hooksAt } = state.current
     const called = await Promise.all(
       asks.map(async ({ tool_use_id: toolUseId, name, input }) => {
         const call = { toolUseId, name, input }
@@ -66,9 +66,10 @@ export class ToolHooks implements CallHooks {
     if (events.length > 0) await emit(events)
     if (called.some(({ runs }) => runs.some(({ answer }) => answer.stop !== undefined))) return 'end'
     const isCallback = state.current.settings.permission_mode === 'callback'
-    return called.flatMap(
+    const decisions = called.flatMap(
       ({ toolUseId, runs }) => decisionOf(toolUseId, runs) ?? (isCallback ? [noAnswer(toolUseId)] : []),
     )
+    return { hooksAt, decisions }
   }
 
   areAny(): boolean {
@@ -107,6 +108,7 @@ export class ToolHooks implements CallHooks {
     signal: AbortSignal,
   ): Promise<{ runs: readonly HookRun[]; events: readonly HookDraft[] }> {
     const { caller, state, toolCalls } = this.#deps
+    const { hooksAt } = state.current
     const none = { runs: [], events: [] }
     if (typeof input !== 'object' || input === null || !caller.has(point)) return none
     if (toolCalls().findFault(name, input) !== undefined) return none
@@ -114,7 +116,7 @@ export class ToolHooks implements CallHooks {
     const fields = { tool_name: shown.name, tool_input: shown.input, tool_use_id: toolUseId, ...more }
     const answered = await caller.call({ point, names: shown.names, fields }, signal)
     const runs = answered.map((run) => this.#withOwnInput(point, run, name, shown))
-    return { runs, events: caller.eventsOf(point, runs, { toolUseId }) }
+    return { runs, events: caller.eventsOf(point, runs, { toolUseId, hooksAt }) }
   }
 
   /** An input that the tool refuses is an answer that cannot be used. */

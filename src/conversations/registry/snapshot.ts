@@ -70,6 +70,8 @@ const Meta = z.object({
   createdAt: z.string(),
   updatedAt: z.string(),
   settings: Settings,
+  // Missing in files of earlier versions, which had no hooks.
+  hooksAt: z.number().default(0),
   run: Run.optional(),
   openCalls: z.array(
     z.object({

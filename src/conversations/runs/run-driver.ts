@@ -82,7 +82,7 @@ export class RunDriver {
 
   intentToEnd(run: ActiveRun, end: RunEnd): Intent {
     const runId = run.id
-    if ('asks' in end) return { kind: 'ask', runId, requestId: uuid7(), toolUses: end.asks, decisions: end.decisions }
+    if ('asks' in end) return { kind: 'ask', runId, requestId: uuid7(), toolUses: end.asks, hooked: end.hooked }
     if ('asking' in end)
       return { kind: 'ask_user', runId, asking: end.asking.map((call) => ({ ...call, questionId: uuid7() })) }
     return { kind: 'end_run', runId, ...end, begun: this.begunCalls(), newRunId: uuid7(), now: Date.now() }

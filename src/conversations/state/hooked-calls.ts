@@ -4,11 +4,17 @@ import type { EventOf } from '../../contract/events/event.ts'
 import type { HookVerdict } from '../../policy/gated-call.ts'
 import type { Run } from './run-state.ts'
 
-type Hooked = { readonly openCalls: readonly ToolCall[]; readonly run: Run | undefined }
+type Hooked = {
+  readonly openCalls: readonly ToolCall[]
+  readonly run: Run | undefined
+  readonly hooksAt: number
+}
 
 export function afterHook<S extends Hooked>(state: S, event: EventOf<'HookEvent'>): S {
   if (event.hook_point === 'Stop') return event.action === 'block' ? countBlockedStop(state) : state
   if (event.hook_point !== 'PreToolUse') return state
+  // The change of the hooks was stored just before the verdict of the former ones.
+  if ((event.hooks_seq ?? 0) < state.hooksAt) return state
   const openCalls = state.openCalls.map((call) => (call.toolUseId === event.tool_use_id ? afterPre(call, event) : call))
   return { ...state, openCalls }
 }

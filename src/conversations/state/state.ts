@@ -47,6 +47,8 @@ export type State = {
   readonly createdAt: string
   readonly updatedAt: string
   readonly settings: Settings
+  /** Seq of the `ConfigUpdate` that set the hooks; 0 for those of the creation. */
+  readonly hooksAt: number
   readonly run: Run | undefined
   /** Tool calls without a result, in the order of the calls. */
   readonly openCalls: readonly ToolCall[]
@@ -90,6 +92,7 @@ export const EMPTY_STATE: State = {
   createdAt: '',
   updatedAt: '',
   settings: NO_SETTINGS,
+  hooksAt: 0,
   run: undefined,
   openCalls: [],
   request: undefined,
@@ -243,7 +246,8 @@ function afterFork(state: State, event: EventOf<'ForkedFrom'>): State {
 
 function afterConfig(state: State, event: EventOf<'ConfigUpdate'>): State {
   const settings = readSettings(state, event, () => withChanges(state.settings, event.changes))
-  return { ...state, settings, ...('hooks' in event.changes && { openCalls: withoutVerdicts(state.openCalls) }) }
+  if (!('hooks' in event.changes)) return { ...state, settings }
+  return { ...state, settings, hooksAt: event.seq, openCalls: withoutVerdicts(state.openCalls) }
 }
 
 /** Applies a `ConfigUpdate` to settings; `llm_config` merges field by field, over everything that was not dropped. */
