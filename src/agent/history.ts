@@ -24,6 +24,8 @@ export interface History {
   readonly forgottenThrough: number
   /** Returns the messages for a request now: the last one is from the user or a tool result, as endpoints require. */
   messagesToSend(): readonly ModelMessage[]
+  /** Returns what `messagesToSend` would return, and keeps nothing: something may still be stored before the request. */
+  upcoming(): readonly ModelMessage[]
   /** Adds an event. Call it with each event once, in the order of the log. */
   add(event: Event): void
 }
@@ -103,6 +105,11 @@ class EventHistory implements History {
     return this.#list.forgottenThrough
   }
 
+  upcoming(): readonly ModelMessage[] {
+    const { messages } = this.#list
+    return isDue(messages.at(-1)) ? [...messages, CONTINUE] : messages
+  }
+
   messagesToSend(): readonly ModelMessage[] {
     this.#takeTurns(this.#seq)
     return this.#list.messages
@@ -151,11 +158,21 @@ class EventHistory implements History {
 
   /** Starting a run without a message asks the agent to continue; the answers then have no request in between. */
   #takeTurns(seq: number): void {
-    const last = this.#list.messages.at(-1)
-    if (!last || last.role === 'assistant') this.#list.push({ seq, message: CONTINUE, kind: 'other' })
+    if (isDue(this.#list.messages.at(-1))) this.#list.push({ seq, message: CONTINUE, kind: 'other' })
+  }
+
+  /** The answer's request asked to continue, if all messages since the answer before it were stored later. */
+  #takeTurnsBefore({ read_through: read }: EventOf<'AssistantMessage'>): void {
+    if (read === undefined || this.#turn) return
+    const { entries } = this.#list
+    const at = entries.findLastIndex(({ seq }) => seq <= read) + 1
+    const before = entries[at - 1]
+    if (at < entries.length && isDue(before?.message))
+      this.#list.insert(at, { seq: before?.seq ?? 0, message: CONTINUE, kind: 'other' })
   }
 
   #answered(event: EventOf<'AssistantMessage'>): void {
+    this.#takeTurnsBefore(event)
     if (event.tool_use_ids.length) this.#turn = openTurn(event, this.#previousSeq)
     // A message without text or calls contains nothing, and providers refuse it.
     else if (event.text.trim()) {
@@ -210,6 +227,9 @@ class EventHistory implements History {
     this.#list.condense(event)
   }
 }
+
+/** An answer comes next, and none may follow another one. */
+const isDue = (last: ModelMessage | undefined): boolean => !last || last.role === 'assistant'
 
 const CONTINUE: ModelMessage = { role: 'user', content: [{ type: 'text', text: 'Continue.' }] }
 

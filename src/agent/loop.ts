@@ -237,13 +237,14 @@ type HookedRequest = {
 
 async function askWithHooks({ context, llm, hooks, tools }: HookedRequest, output: Output, signal: AbortSignal) {
   const { history, runId } = context
-  const request = () => ({ system: history.system, messages: history.messagesToSend() })
+  const upcoming = () => ({ system: history.system, messages: history.upcoming() })
   // Rewritten messages do not have what is stored from here on.
   const readBefore = context.onRequest()
-  const rewritten = await hooks.beforeModel(llm.model, request, signal)
+  const rewritten = await hooks.beforeModel(llm.model, upcoming, signal)
   const readThrough = rewritten ? readBefore : context.onRequest()
   const onAnswer = (answer: LlmAnswer) => hooks.afterModel(answer, signal)
-  const asked = { ...request(), ...(rewritten && { messages: rewritten }), tools, ...outputOf(context) }
+  const messages = rewritten ?? history.messagesToSend()
+  const asked = { system: history.system, messages, tools, ...outputOf(context) }
   return await takeTurn(llm, asked, { runId, readThrough, ...output, onAnswer }, signal)
 }
 

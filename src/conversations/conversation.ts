@@ -167,8 +167,8 @@ export class Conversation {
   }
 
   /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
-  hearFirst(message: UserInput | undefined): Promise<PromptHooks | undefined> {
-    return this.#messages.hearFirst(message)
+  hearFirst(message: UserInput | undefined, signal: AbortSignal): Promise<PromptHooks | undefined> {
+    return this.#messages.hearFirst(message, signal)
   }
 
   /** Starts a run and returns its id. */

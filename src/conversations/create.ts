@@ -43,6 +43,8 @@ export type CreateOptions = {
   readonly idempotency: Idempotency | undefined
   /** Throws a `Problem` if the client may not use these hooks. */
   readonly mayUse: (hooks: Hooks) => void
+  /** Aborted when the server stops: hooks of the first message may take long. */
+  readonly signal: AbortSignal
   readonly onChange: (state: State) => void
 }
 
@@ -50,7 +52,7 @@ export type Created = { readonly conversation: Conversation; readonly warnings: 
 
 /** Removes everything it created if it throws. */
 export async function createConversation(deps: ConversationDeps, options: CreateOptions): Promise<Created> {
-  const { id, request, idempotency, mayUse, onChange } = options
+  const { id, request, idempotency, mayUse, signal, onChange } = options
   const own = deps.storage.conversation(id)
   const { llm, tools: asked, mcp } = await checkRequest(deps, request)
   const kept = secretsIn(request, llm, mcp)
@@ -107,7 +109,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
       onChange,
     })
     const { redact } = redactor
-    const said = await conversation.hearFirst(request.initial_message)
+    const said = await conversation.hearFirst(request.initial_message, signal)
     const secretNames = secrets.names()
     await conversation.log.append(firstEvents(deps, { id, request, settings, project, secretNames, redact, said }))
     return { conversation, warnings }

@@ -45,9 +45,9 @@ export class MessagePosts {
   }
 
   /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
-  async hearFirst(message: UserInput | undefined): Promise<PromptHooks | undefined> {
+  async hearFirst(message: UserInput | undefined, signal: AbortSignal): Promise<PromptHooks | undefined> {
     const { hooks } = this.#parts
-    return message && hooks.readsPrompts() ? await hooks.hearFirst(partsOf(message.content)) : undefined
+    return message && hooks.readsPrompts() ? await hooks.hearFirst(partsOf(message.content), signal) : undefined
   }
 
   #postWithCommand(posted: PostMessage, idempotency?: Idempotency, hooks?: PromptHooks): Promise<PostedMessage> {

@@ -18,6 +18,19 @@ function historyOf(events: readonly Event[]): History {
   return history
 }
 
+test('a message that came after the request to continue follows it, also when the log is read again', () => {
+  const answer = (text: string, read_through: number) => ({ ...answered({ text }), read_through })
+  const events = [systemInit(), userMessage('one'), answer('1', 2), userMessage('two'), answer('2', 3)]
+  const first = events.slice(0, 3).map((draft, at) => stored(draft, at + 1))
+  const live = historyOf(first)
+  const sent = [...live.messagesToSend()]
+  expect(live.messagesToSend()).toEqual(historyOf(first).upcoming())
+  for (const [at, draft] of events.slice(3).entries()) live.add(stored(draft, at + 4))
+  const again = historyOf(events.map((draft, at) => stored(draft, at + 1))).messages
+  expect(again).toEqual(live.messages)
+  expect(again.slice(0, sent.length)).toEqual(sent)
+})
+
 /** What happens in a conversation, as its writer stores it: a list of batches, each durable as a whole or not at all. */
 type Batch = readonly EventDraft[]
 

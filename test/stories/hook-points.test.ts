@@ -195,6 +195,18 @@ describe('the hooks around model requests', () => {
     }
   })
 
+  test('add context without changing what was sent before, also to a run without a message, over a crash', async () => {
+    const context = (point: string) => at(point, specific(point, { additionalContext: `from ${point}` }))
+    const id = await stage.create({ hooks: { ...context('PreModelCall'), ...context('PostModelCall') } })
+    await stage.say(id, 'hello')
+    await call('POST', `/conversations/${id}/run`)
+    await expect.poll(() => statusOf(id)).toBe('idle')
+    const before = stage.model.requests.at(-1)!.body.messages
+    await stage.server.restart('SIGKILL')
+    await stage.say(id, 'again')
+    expect(stage.model.requests.at(-1)!.body.messages.slice(0, before.length)).toEqual(before)
+  })
+
   test('rewrite messages only with enable_message_rewrite_hooks', async () => {
     const hooks = {
       ...at('PreModelCall', specific('PreModelCall', { updatedMessages: [{ role: 'user', content: 'rewritten' }] })),
@@ -332,6 +344,18 @@ describe('PermissionRequest', () => {
     const id = await stage.create({ permission_mode: 'default', hooks })
     await post(id, 'run touch a')
     await expect.poll(() => statusOf(id)).toBe('waiting_for_confirmation')
+  })
+
+  test.each([
+    ['callback', 'idle'],
+    ['default', 'waiting_for_confirmation'],
+  ])('and PreToolUse, which change the input by turns, come to an end in the mode %s', async (permission_mode, end) => {
+    const pre = specific('PreToolUse', { updatedInput: { command: 'touch wrapped' } })
+    const hooks = { ...at('PreToolUse', pre), ...at('PermissionRequest', specific('PermissionRequest', other)) }
+    const id = await stage.create({ permission_mode, hooks })
+    await post(id, 'run touch a')
+    await expect.poll(() => statusOf(id)).toBe(end)
+    expect(typed(await stage.events(id), 'PermissionRequest').length).toBeLessThan(8)
   })
 
   test('that is replaced before it answers decides nothing', async () => {

@@ -46,7 +46,7 @@ export class MessageList {
     return this.#entries
   }
 
-  /** Grows only, until the next `condense`: that replaces it by another list. */
+  /** What was sent does not change until the next `condense`: that replaces it by another list. */
   get messages(): readonly ModelMessage[] {
     return this.#messages
   }
@@ -54,6 +54,12 @@ export class MessageList {
   push(entry: ListedMessage): void {
     this.#entries.push(entry)
     this.#messages.push(entry.message)
+  }
+
+  /** Adds what was sent before messages that are here already. */
+  insert(at: number, entry: ListedMessage): void {
+    this.#entries.splice(at, 0, entry)
+    this.#messages.splice(at, 0, entry.message)
   }
 
   condense(event: Condensed): void {

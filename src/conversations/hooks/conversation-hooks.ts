@@ -80,8 +80,8 @@ export class ConversationHooks {
   }
 
   /** The same for a message that comes before the first event of the log. */
-  async hearFirst(parts: readonly UserPart[]): Promise<PromptHooks> {
-    const { blocked, ...said } = await this.#hear(parts)
+  async hearFirst(parts: readonly UserPart[], signal: AbortSignal): Promise<PromptHooks> {
+    const { blocked, ...said } = await this.#hear(parts, signal)
     if (blocked) throw blocked
     return said
   }
@@ -116,9 +116,12 @@ export class ConversationHooks {
     this.#caller.close(closedProblem(outcome))
   }
 
-  async #hear(parts: readonly UserPart[]): Promise<PromptHooks & { readonly blocked: Problem | undefined }> {
+  async #hear(
+    parts: readonly UserPart[],
+    signal?: AbortSignal,
+  ): Promise<PromptHooks & { readonly blocked: Problem | undefined }> {
     const prompt = this.#deps.redact(textOfParts(parts))
-    const { events, answer } = await this.#ask({ point: 'UserPromptSubmit', fields: { prompt } })
+    const { events, answer } = await this.#ask({ point: 'UserPromptSubmit', fields: { prompt } }, signal)
     const { block, stop, context } = answer
     const reason = block ?? stop
     return {

@@ -19,6 +19,9 @@ export type ToolHooksDeps = {
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
 }
 
+/** Requests for a permission about one call that hooks may answer. */
+const MAX_ROUNDS = 5
+
 type CallFacts = Pick<ToolCall, 'toolUseId' | 'name' | 'input'>
 
 export class ToolHooks implements CallHooks {
@@ -26,6 +29,8 @@ export class ToolHooks implements CallHooks {
   #isEnding = false
   /** `hooksAt` of the last `beforeCalls`. */
   #askedAt = 0
+  /** How often `PermissionRequest` hooks were asked about each call of the last request. */
+  #rounds: ReadonlyMap<string, number> = new Map()
 
   constructor(deps: ToolHooksDeps) {
     this.#deps = deps
@@ -56,8 +61,9 @@ export class ToolHooks implements CallHooks {
   async approve(asks: readonly AskedToolUse[], signal: AbortSignal): Promise<HookDecisions | 'end'> {
     const { state, emit } = this.#deps
     const { hooksAt } = state.current
+    const isNew = this.#countRounds(asks)
     const called = await Promise.all(
-      asks.map(async ({ tool_use_id: toolUseId, name, input }) => {
+      asks.filter(isNew).map(async ({ tool_use_id: toolUseId, name, input }) => {
         const call = { toolUseId, name, input }
         return { toolUseId, ...(await this.#callAbout('PermissionRequest', call, SUGGESTIONS, signal)) }
       }),
@@ -66,10 +72,18 @@ export class ToolHooks implements CallHooks {
     if (events.length > 0) await emit(events)
     if (called.some(({ runs }) => runs.some(({ answer }) => answer.stop !== undefined))) return 'end'
     const isCallback = state.current.settings.permission_mode === 'callback'
-    const decisions = called.flatMap(
-      ({ toolUseId, runs }) => decisionOf(toolUseId, runs) ?? (isCallback ? [noAnswer(toolUseId)] : []),
-    )
+    const decisions = asks.flatMap(({ tool_use_id: toolUseId }) => {
+      const { runs = [] } = called.find((each) => each.toolUseId === toolUseId) ?? {}
+      return decisionOf(toolUseId, runs) ?? (isCallback ? [noAnswer(toolUseId)] : [])
+    })
     return { hooksAt, decisions }
+  }
+
+  /** False for a call that the hooks have changed too often: each new input needs a permission again. */
+  #countRounds(asks: readonly AskedToolUse[]): (ask: AskedToolUse) => boolean {
+    const before = this.#rounds
+    this.#rounds = new Map(asks.map(({ tool_use_id: id }) => [id, (before.get(id) ?? 0) + 1]))
+    return ({ tool_use_id: id }) => (before.get(id) ?? 0) < MAX_ROUNDS
   }
 
   areAny(): boolean {

@@ -114,9 +114,10 @@ export class ConversationManager {
     mayUse: (hooks: Hooks) => void = () => {},
   ): Promise<ConversationView> {
     const { conversations, known } = this.#deps
+    const { signal } = this.#open
     return await this.#once(idempotency, () =>
       this.#make(request.id, (id) =>
-        createConversation(conversations, { id, request, idempotency, mayUse, onChange: known.update }),
+        createConversation(conversations, { id, request, idempotency, mayUse, signal, onChange: known.update }),
       ),
     )
   }

@@ -140,13 +140,12 @@ export class OpenConversations {
   }
 
   refuseWhenClosing(): void {
-    if (this.#stopping.signal.aborted)
-      throw new Problem('unavailable', 'The server is stopping; try again when it is running.')
+    if (this.#stopping.signal.aborted) throw stoppingProblem()
   }
 
   /** Opens and creates nothing from now on. */
   stop(): void {
-    this.#stopping.abort()
+    this.#stopping.abort(stoppingProblem())
     this.#stopIdleWatch?.()
   }
 
@@ -209,6 +208,8 @@ export class OpenConversations {
 
 export const deletedProblem = (id: string) =>
   new Problem('conversation_deleted', `Conversation ${id} has been deleted.`)
+
+const stoppingProblem = () => new Problem('unavailable', 'The server is stopping; try again when it is running.')
 
 /** Resolves when the work has finished; its caller handles errors. */
 async function settled(work: Promise<unknown>): Promise<void> {
