@@ -119,7 +119,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       network: new NetworkApprovals(network, actor),
       mcp: new ClientMcp(mcp),
       clientEvents: new ClientEvents(parts),
-      compactions: new Compactions({ ...parts, toolCalls, createLlm }),
+      compactions: new Compactions({ ...parts, toolCalls, createLlm, hooks }),
     },
     {
       actor,

@@ -162,3 +162,33 @@ async function until(isTrue: () => boolean): Promise<void> {
     await sleep(10)
   }
 }
+
+describe('a PreCompact hook', () => {
+  const converse = async (command: string) => {
+    const stage = await setStage((question) => ({ text: asksForSummary(question) ? 'Summary.' : 'Yes. '.repeat(400) }))
+    const hooks = { PreCompact: [{ matcher: 'manual', hooks: [{ type: 'command', command }] }] }
+    const id = await stage.create({ ...llm(stage.model.baseUrl), hooks })
+    for (const text of ['One.', 'Two.', 'Three.', 'Four.']) await stage.say(id, text)
+    return { stage, id, compact: () => stage.server.call('POST', `/conversations/${id}/compact`, {}) }
+  }
+
+  test('that blocks is the answer to the client, and nothing is forgotten', async () => {
+    const { stage, id, compact } = await converse('echo "Not now." >&2; exit 2')
+    await using _ = stage
+    expect(await compact()).toMatchObject({
+      status: 403,
+      body: { error: 'blocked_by_hook', message: expect.stringContaining('Not now.') },
+    })
+    expect(await stage.events(id, 'types=Condensation')).toEqual([])
+    expect(await stage.events(id, 'types=HookEvent')).toMatchObject([{ hook_point: 'PreCompact', action: 'block' }])
+  })
+
+  test('reads why it is called, and adds instructions for the summary', async () => {
+    const answer = `{"hookSpecificOutput":{"hookEventName":"PreCompact","additionalContext":"Keep all names."}}`
+    const { stage, id, compact } = await converse(`grep -q '"trigger":"manual"' && echo '${answer}'`)
+    await using _ = stage
+    expect((await compact()).status).toBe(200)
+    expect(await stage.events(id, 'types=Condensation')).toMatchObject([{ instructions: 'Keep all names.' }])
+    expect(JSON.stringify(stage.model.requests)).toContain('Keep all names.')
+  })
+})

@@ -36,9 +36,19 @@ export type CompactorDeps = {
   readonly createLlm: (config: LlmConfig) => Llm
   /** Returns the task list as the model reads it. */
   readonly tasks: () => string | undefined
+  /** Calls the `PreCompact` hooks; undefined if there are none. */
+  readonly askHooks: (call: CompactionCall, signal: AbortSignal) => Promise<CompactionAdvice> | undefined
   /** Resolves when the events are durable. */
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
 }
+
+export type CompactionCall = { readonly trigger: CompactionTrigger; readonly instructions: string | undefined }
+
+/** `block`: the reason why the compaction must not happen. `context`: more instructions for the summary. */
+export type CompactionAdvice = { readonly block?: string; readonly context?: string }
+
+/** A hook has blocked a compaction that a client asked for. */
+export class CompactionBlocked extends Error {}
 
 type CondensationDraft = Extract<EventDraft, { type: 'Condensation' }>
 
@@ -65,7 +75,8 @@ export class Compactor {
 
   /**
    * Returns what was stored, or undefined if nothing can be saved, or if this is switched off. Throws the `LlmError` of
-   * a summary request that failed for another reason than its content, and the signal's reason when aborted.
+   * a summary request that failed for another reason than its content, `CompactionBlocked`, and the signal's reason when
+   * aborted.
    */
   async compact(
     trigger: CompactionTrigger,
@@ -73,13 +84,19 @@ export class Compactor {
     instructions?: string,
   ): Promise<CondensationDraft | undefined> {
     if (trigger !== 'request' && !this.#isEnabled()) return undefined
-    // A `PreCompact` hook belongs here: before anything is decided or paid for.
     const input = this.#planInput(trigger)
     const plan = planCompaction(input)
     if (!plan) return undefined
-    const summary = plan.forgotten_through_seq > 0 ? await this.#summarise(input, instructions, signal) : undefined
+    const { block, context } = (await this.#deps.askHooks({ trigger, instructions }, signal)) ?? {}
     signal.throwIfAborted()
-    const draft = this.#draft({ trigger, plan, input, summary, instructions })
+    if (block !== undefined) {
+      if (trigger === 'request') throw new CompactionBlocked(block)
+      return undefined
+    }
+    const wish = [instructions, context].filter((text) => text !== undefined).join('\n\n') || undefined
+    const summary = plan.forgotten_through_seq > 0 ? await this.#summarise(input, wish, signal) : undefined
+    signal.throwIfAborted()
+    const draft = this.#draft({ trigger, plan, input, summary, instructions: wish })
     await this.#deps.emit([draft])
     return draft
   }

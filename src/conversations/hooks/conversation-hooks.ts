@@ -2,6 +2,7 @@
  * The hooks of one conversation, from the first run to the end: everything that others ask of hooks. It only connects
  * parts: `hook-caller.ts` calls hooks, `tool-hooks.ts` and `model-hooks.ts` decide what follows for calls and requests.
  */
+import type { CompactionAdvice, CompactionCall } from '../../agent/compaction/compactor.ts'
 import type { LoopHooks } from '../../agent/loop-hooks.ts'
 import type { UserPart } from '../../contract/message.ts'
 import { textOfParts } from '../../contract/message.ts'
@@ -97,6 +98,17 @@ export class ConversationHooks {
     return answer
   }
 
+  /** Calls the `PreCompact` hooks and stores their events. What they add is for the summary only. */
+  beforeCompaction(
+    { trigger, instructions }: CompactionCall,
+    signal: AbortSignal,
+  ): Promise<CompactionAdvice> | undefined {
+    if (!this.#caller.has('PreCompact')) return undefined
+    const name = trigger === 'request' ? 'manual' : 'auto'
+    const fields = { trigger: name, custom_instructions: instructions ?? '' }
+    return this.#adviseCompaction({ point: 'PreCompact', names: [name], fields }, signal)
+  }
+
   /** Calls the `Notification` hooks in the background. */
   notifyOf(asks: readonly AskedToolUse[]): void {
     if (!this.#caller.has('Notification')) return
@@ -135,6 +147,13 @@ export class ConversationHooks {
   async #ask(call: Omit<HookCall, 'toolUseId'>, signal?: AbortSignal) {
     const runs = await this.#caller.call(call, signal)
     return { runs, events: this.#caller.eventsOf(call.point, runs), answer: mergeAnswers(runs) }
+  }
+
+  async #adviseCompaction(call: Omit<HookCall, 'toolUseId'>, signal: AbortSignal): Promise<CompactionAdvice> {
+    const { events, answer } = await this.#ask(call, signal)
+    if (events.length > 0) await this.#deps.emit(events.map(withoutContext))
+    const block = answer.block ?? answer.stop
+    return { ...(block !== undefined && { block }), ...(answer.context !== undefined && { context: answer.context }) }
   }
 
   #loopHooks(): LoopHooks {

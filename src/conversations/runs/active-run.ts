@@ -210,9 +210,9 @@ export class ActiveRun {
   }
 
   #createCompactor(history: History): Compactor {
-    const { id, log, toolCalls, createLlm, withoutTools, state } = this.#deps
+    const { id, log, toolCalls, createLlm, withoutTools, state, hooks } = this.#deps
     return new Compactor({
-      ...compactionOf(state, toolCalls),
+      ...compactionOf(state, toolCalls, hooks),
       runId: id,
       history,
       tools: () => (withoutTools.has(state.current.settings.llm_config.model ?? '') ? [] : toolCalls.descriptions),

@@ -1,6 +1,7 @@
 /** What a compaction reads of the state of its conversation. */
 import type { CompactorDeps } from '../../agent/compaction/compactor.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
+import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { LiveState } from '../state/live-state.ts'
 
 const TASK_LIST = 'TaskTracker'
@@ -9,9 +10,11 @@ const TASK_LIST = 'TaskTracker'
 export function compactionOf(
   state: LiveState,
   toolCalls: Pick<ToolCalls, 'render'>,
-): Pick<CompactorDeps, 'config' | 'settings' | 'tasks'> {
+  hooks: Pick<ConversationHooks, 'beforeCompaction'>,
+): Pick<CompactorDeps, 'config' | 'settings' | 'tasks' | 'askHooks'> {
   return {
     config: () => state.current.settings.llm_config,
+    askHooks: (call, signal) => hooks.beforeCompaction(call, signal),
     settings: () => state.current.settings.compaction,
     tasks: () => {
       const list = state.current.lastOutputs[TASK_LIST]

@@ -1,14 +1,16 @@
 /** Compactions that clients ask for, while the agent is not running; one at a time. */
-import { Compactor } from '../../agent/compaction/compactor.ts'
+import { CompactionBlocked, Compactor } from '../../agent/compaction/compactor.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { CompactRequest } from '../../contract/compaction/request.ts'
 import type { EventOf } from '../../contract/events/event.ts'
 import type { LlmConfig } from '../../contract/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
+import { NO_REASON } from '../../hooks/hook-answer.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { Llm } from '../../llm/llm.ts'
 import { LlmError } from '../../llm/llm.ts'
 import type { ConversationActor } from '../actor.ts'
+import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import { refuseNewer } from '../state/intents.ts'
 import type { LiveState } from '../state/live-state.ts'
 import { compactionOf } from './compaction-of.ts'
@@ -20,6 +22,7 @@ export type CompactionsDeps = {
   readonly actor: ConversationActor
   readonly toolCalls: ToolCalls
   readonly createLlm: (config: LlmConfig) => Llm
+  readonly hooks: Pick<ConversationHooks, 'beforeCompaction'>
   readonly redact: (text: string) => string
 }
 
@@ -65,12 +68,12 @@ export class Compactions {
   }
 
   async #compact(instructions: string | undefined, signal: AbortSignal): Promise<EventOf<'Condensation'>> {
-    const { log, state, toolCalls, createLlm } = this.#deps
+    const { log, state, toolCalls, createLlm, hooks } = this.#deps
     let stored: EventOf<'Condensation'> | undefined
     try {
       const render = (name: string, output: unknown) => toolCalls.render(name, output)
       const compactor = new Compactor({
-        ...compactionOf(state, toolCalls),
+        ...compactionOf(state, toolCalls, hooks),
         history: await readHistory(log, render, log.head, signal),
         tools: () => toolCalls.descriptions,
         createLlm,
@@ -81,6 +84,7 @@ export class Compactions {
       })
       await compactor.compact('request', signal, instructions)
     } catch (error) {
+      if (error instanceof CompactionBlocked) throw isBlocked(error)
       throw error instanceof LlmError ? modelFailed(error) : error
     }
     if (!stored) throw nothingToCompact()
@@ -90,6 +94,9 @@ export class Compactions {
 
 const isBusy = () =>
   new Problem('conversation_running', 'The agent is running, or is being compacted; pause it first, or wait.')
+
+const isBlocked = ({ message }: CompactionBlocked) =>
+  new Problem('blocked_by_hook', `A hook blocked the compaction: ${message || NO_REASON}`)
 
 const nothingToCompact = () =>
   new Problem('nothing_to_compact', 'The conversation is too short to be compacted; continue it.')
