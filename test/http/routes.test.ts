@@ -347,7 +347,7 @@ test('work for a client is abandoned when the client disconnects, even before th
   const outcomes: boolean[] = []
   const done = Promise.withResolvers<void>()
   const server = createServer((_, response) => {
-    const reply = { raw: response } as unknown as FastifyReply
+    const reply = { raw: response, request: {} } as unknown as FastifyReply
     const early = closeSignal(reply)
     response.once('close', () => {
       outcomes.push(early.aborted, closeSignal(reply).aborted)
