@@ -147,5 +147,8 @@ test('property: after any sequence of actions, no call has begun unapproved or b
     }),
     { numRuns: effort(30, 1500) },
   )
-  for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(0)
+  // Of few runs none may have an answer, which takes a question first.
+  const { answered, ...always } = seen
+  for (const [what, times] of Object.entries(always)) expect(times, what).toBeGreaterThan(0)
+  expect(answered).toBeGreaterThan(effort(-1, 0))
 })
