@@ -35,7 +35,7 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'GET /conversations/ws',
     'DELETE /conversations/:id',
     'PUT /conversations/:id/config',
-    'POST /conversations/:id/mcp/:server/reconnect',
+    'POST /conversations/:id/mcp/:server_name/reconnect',
     'POST /conversations/:id/fork',
     'POST /conversations/:id/messages',
     'POST /conversations/:id/run',

@@ -23,17 +23,17 @@ export const mcpRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> 
   )
 
   app.post(
-    '/conversations/:id/mcp/:server/reconnect',
+    '/conversations/:id/mcp/:server_name/reconnect',
     {
       schema: {
         ...describe('reconnectMcpServer', 'Connect an MCP server again; waits for it up to 5 seconds', [
           ...CONVERSATION,
           'mcp_server_not_found',
         ]),
-        params: z.strictObject({ id: ConversationId, server: z.string().min(1).max(100) }),
+        params: z.strictObject({ id: ConversationId, server_name: z.string().min(1).max(100) }),
         response: { 200: McpServerView },
       },
     },
-    async (request) => await (await manager.open(request.params.id)).mcp.reconnect(request.params.server),
+    async (request) => await (await manager.open(request.params.id)).mcp.reconnect(request.params.server_name),
   )
 }
