@@ -108,7 +108,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   command_id: 'Id of the command.',
   event_id: 'Id of the event.',
   request_id: 'Id of the request that waits for a decision.',
-  server: 'Name of the MCP server in the configuration.',
+  server_name: 'Name of the MCP server in the configuration.',
   question_id: 'Id of the question that waits for an answer.',
   session_id: 'Name of the shell session.',
   task_id: 'Id of the task.',
