@@ -66,7 +66,7 @@ export class ClientMcp {
     return this.#mcp?.view() ?? { items: [] }
   }
 
-  /** Throws a `Problem` if there is none of this name. */
+  /** Throws a `Problem` if no server has this name. */
   async reconnect(name: string): Promise<McpServerView> {
     if (!this.#mcp) throw new Problem('mcp_server_not_found', 'This conversation has no MCP servers.')
     return await this.#mcp.reconnect(name)

@@ -32,7 +32,7 @@ export class Attempts {
     return { target, forms }
   }
 
-  /** Chooses the next attempt. Returns undefined if there is none. */
+  /** Chooses the next attempt. Returns undefined if no attempt is left. */
   next(error: unknown, failure: LlmError): LlmRetry | undefined {
     const { maxRetries, baseMs } = this.#limits
     const { type, message } = failure

@@ -38,7 +38,7 @@ const MAX_LESSONS = 4
 export interface RequestForms {
   /** The body of the current form. */
   readonly body: Buffer
-  /** Continues with the next form after a refusal. Returns false if there is none. */
+  /** Continues with the next form after a refusal. Returns false if no form is left. */
   next(complaint: string): boolean
   /** Stores the current form's dialect: the endpoint accepted it. */
   keep(): void

@@ -53,7 +53,7 @@ export class ConversationMcp {
     return { items: [...this.#connections.values()].map(({ view }) => view) }
   }
 
-  /** Connects a server again. Throws a `Problem` if there is none of this name. */
+  /** Connects a server again. Throws a `Problem` if no server has this name. */
   async reconnect(name: string): Promise<McpServerList['items'][number]> {
     const connection = this.#connections.get(name)
     if (!connection || this.#isClosed)

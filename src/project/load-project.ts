@@ -25,7 +25,7 @@ export type LoadOptions = {
   readonly isTrusted: boolean
   /** Absolute, without links. */
   readonly workdir: string
-  /** The directory of the operator, without links; undefined if there is none. */
+  /** The directory of the operator, without links; undefined if it is not configured. */
   readonly userDirectory: string | undefined
   /** Files of the server. */
   readonly forbidden: readonly string[]
@@ -99,7 +99,7 @@ const PLACES: Readonly<Record<ProjectSource, Places>> = {
   local: { settings: '.claude/settings.local.json', memory: ['CLAUDE.local.md'], directory: undefined },
 }
 
-/** In this order: what comes first keeps its name. */
+/** In this order: the first of two entries keeps its name. */
 const ORDER: readonly ProjectSource[] = ['user', 'project', 'local']
 
 function contextsOf(

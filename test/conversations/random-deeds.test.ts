@@ -24,6 +24,9 @@ const deeds: fc.Arbitrary<(Deed | Luck)[]> = fc.array(
   { minLength: 6, maxLength: 20, size: 'max' },
 )
 
+/** Questions are rare: in few random plans none may be answered. */
+const ANSWERS_ONLY: Deed[] = Array.from({ length: 7 }, () => ({ kind: 'answer', question: 0 }))
+
 /** A call at its beginning, with the last event that was stored by then. */
 type Begin = { readonly toolUseId: string; readonly name: string; readonly input: unknown; readonly seq: number }
 
@@ -145,10 +148,7 @@ test('property: after any sequence of actions, no call has begun unapproved or b
       seen.answered += only(events, 'UserAnswer').length
       seen.interrupted += only(events, 'ToolResult').filter((event) => event.error_type === 'interrupted').length
     }),
-    { numRuns: effort(30, 1500) },
+    { numRuns: effort(30, 1500), examples: [[ANSWERS_ONLY]] },
   )
-  // Of few runs none may have an answer, which takes a question first.
-  const { answered, ...always } = seen
-  for (const [what, times] of Object.entries(always)) expect(times, what).toBeGreaterThan(0)
-  expect(answered).toBeGreaterThan(effort(-1, 0))
+  for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(0)
 })

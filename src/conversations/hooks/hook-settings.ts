@@ -36,7 +36,7 @@ function shownTexts(path: string, hook: Hook): Record<string, string> {
 
 /**
  * Returns the secrets of HTTP hooks by URL, as JSON. A masked value keeps the stored one of the same URL. Throws a
- * `Problem` if there is none, or if two hooks with one URL have different ones.
+ * `Problem` if no secret is stored, or if two hooks with one URL have different ones.
  */
 export function credentialsOf(
   all: Iterable<PlacedHook>,

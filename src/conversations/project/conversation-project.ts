@@ -32,7 +32,7 @@ export type ConversationProjectDeps = {
   readonly forbidden: () => readonly string[]
 }
 
-/** The text of an entry, or why there is none. */
+/** The text of an entry, or the reason why it has no text. */
 export type EntryText = { readonly body: string; readonly file: string } | { readonly fault: string }
 
 export class ConversationProject implements ProjectAccess {
@@ -65,7 +65,7 @@ export class ConversationProject implements ProjectAccess {
     return 'fault' in expanded ? refusal(expanded.fault) : { output: expanded.text }
   }
 
-  /** The command or the skill that a user means; undefined if there is none. */
+  /** The command or the skill that a user means; undefined if the name is unknown. */
   entryOf(call: CommandCall): ProjectEntry | undefined {
     return this.#find(call.name)
   }
