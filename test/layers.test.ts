@@ -95,10 +95,11 @@ describe('the rules find', () => {
     ],
     [
       'the client reaching into the server',
-      'sdk/client.ts',
+      'client/client.ts',
       "import { x } from '../events/event-log.ts'",
-      'with contract and lib alone',
+      'which is beside it',
     ],
+    ['a built-in in the client', 'client/client.ts', "import { x } from 'node:fs'", 'the client works in browsers'],
     [
       'a storage reached past its interface',
       'http/a.ts',

@@ -32,6 +32,8 @@ export type SseDecoder = {
    * the stream.
    */
   strayLines(): string
+  /** Returns the id of the last complete block, also of one without data: the position from which to continue. */
+  lastId(): string
 }
 
 export function createSseDecoder({ maxEventChars = MAX_EVENT_CHARS } = {}): SseDecoder {
@@ -39,6 +41,7 @@ export function createSseDecoder({ maxEventChars = MAX_EVENT_CHARS } = {}): SseD
   let afterReturn = false
   let event = ''
   let id = ''
+  let lastId = ''
   let data: string[] = []
   let size = 0
   let stray = ''
@@ -53,6 +56,7 @@ export function createSseDecoder({ maxEventChars = MAX_EVENT_CHARS } = {}): SseD
 
   function takeLine(line: string, messages: SseMessage[]): void {
     if (line === '') {
+      lastId = id
       if (data.length > 0 || event !== '') dispatch(messages)
       return
     }
@@ -99,5 +103,6 @@ export function createSseDecoder({ maxEventChars = MAX_EVENT_CHARS } = {}): SseD
       return messages
     },
     strayLines: () => stray,
+    lastId: () => lastId,
   }
 }

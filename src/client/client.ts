@@ -1,0 +1,142 @@
+/** The client of the REST API, for browsers, Node, Deno and Bun: `createClient`, and the types that its users name. */
+import type { EventType } from '../contract/events/event.ts'
+import { ConversationHandle } from './conversation/conversation-handle.ts'
+import type { FirehoseItem, FirehoseOptions } from './events/event-streams.ts'
+import { firehoseEvents } from './events/event-streams.ts'
+import type { StreamSource } from './events/stream-source.ts'
+import { httpStreamSource } from './events/stream-source.ts'
+import type { BodyOf, QueryFor } from './operations/operations.ts'
+import type { CallOptions } from './request/api.ts'
+import { Api, textOf } from './request/api.ts'
+import { listOf } from './request/list.ts'
+import type { TransportOptions } from './request/transport.ts'
+import { Transport } from './request/transport.ts'
+
+export type ClientOptions = TransportOptions & {
+  /** Opens event streams in another way than with `fetch`. */
+  readonly streamSource?: StreamSource | undefined
+}
+
+export function createClient(options: ClientOptions): AgentServerClient {
+  return new AgentServerClient(options)
+}
+
+/** Bodies and replies have the field names of the wire. Every method throws `AgentServerError`. */
+export class AgentServerClient {
+  readonly conversations: ConversationsClient
+  readonly keys: KeysClient
+  /** Typed calls of any operation by its id. */
+  readonly api: Api
+  readonly #source: StreamSource
+
+  constructor({ streamSource, ...options }: ClientOptions) {
+    const transport = new Transport(options)
+    this.api = new Api(transport)
+    this.#source = streamSource ?? httpStreamSource(transport)
+    this.conversations = new ConversationsClient(this.api)
+    this.keys = new KeysClient(this.api)
+  }
+
+  /** Returns a handle without a request. */
+  conversation(id: string): ConversationHandle {
+    return new ConversationHandle(this.api, this.#source, id)
+  }
+
+  /** Checks that the process answers. */
+  alive(options?: CallOptions) {
+    return this.api.call('alive', {}, options)
+  }
+
+  /** Returns when the server is ready; throws `unavailable` while it starts or stops for longer than the retries last. */
+  ready(options?: CallOptions) {
+    return this.api.call('ready', {}, options)
+  }
+
+  /** Returns the version, the tools, the isolation and the limits of the server. */
+  info(options?: CallOptions) {
+    return this.api.call('info', {}, options)
+  }
+
+  /** Returns the metrics in the text format of Prometheus. */
+  metrics(options: CallOptions = {}): Promise<string> {
+    return this.api.send('metrics', {}, options, textOf)
+  }
+
+  /** Returns the OpenAPI document. */
+  openapi(options?: CallOptions): Promise<unknown> {
+    return this.api.call('openapi', {}, options)
+  }
+
+  /** Returns the AsyncAPI document. */
+  asyncapi(options?: CallOptions): Promise<unknown> {
+    return this.api.call('asyncapi', {}, options)
+  }
+
+  /** Returns a ticket with which a browser opens one stream without the key. */
+  createStreamTicket(body: BodyOf<'createStreamTicket'>, options?: CallOptions) {
+    return this.api.call('createStreamTicket', { body }, options)
+  }
+
+  /**
+   * Follows the events of all conversations, over lost connections and restarts of the server. Without `cursor` it
+   * begins with new events; give the cursor of the last event to continue after it.
+   */
+  firehose<T extends EventType = EventType>(options: FirehoseOptions<T> = {}): AsyncGenerator<FirehoseItem<T>> {
+    const { maxRetries } = this.api.transport
+    return firehoseEvents({ source: this.#source, maxRetries }, options)
+  }
+}
+
+export class ConversationsClient {
+  readonly #api: Api
+
+  constructor(api: Api) {
+    this.#api = api
+  }
+
+  create(body: BodyOf<'createConversation'> = {}, options?: CallOptions) {
+    return this.#api.call('createConversation', { body }, options)
+  }
+
+  list(query: QueryFor<'listConversations'> = {}, options?: CallOptions) {
+    return listOf((page_id = query.page_id) =>
+      this.#api.call('listConversations', { query: { ...query, page_id } }, options),
+    )
+  }
+
+  count(query?: QueryFor<'countConversations'>, options?: CallOptions) {
+    return this.#api.call('countConversations', { query }, options)
+  }
+}
+
+/** The API keys of the server; only with the master key or the scope `admin`. */
+export class KeysClient {
+  readonly #api: Api
+
+  constructor(api: Api) {
+    this.#api = api
+  }
+
+  /** Returns the key, which is returned only once. */
+  create(body: BodyOf<'createKey'>, options?: CallOptions) {
+    return this.#api.call('createKey', { body }, options)
+  }
+
+  list(options?: CallOptions) {
+    return listOf(() => this.#api.call('listKeys', {}, options))
+  }
+
+  get(key_id: string, options?: CallOptions) {
+    return this.#api.call('getKey', { params: { key_id } }, options)
+  }
+
+  /** Replaces the key; the previous one stays valid for a while. */
+  rotate(key_id: string, body?: BodyOf<'rotateKey'>, options?: CallOptions) {
+    return this.#api.call('rotateKey', { params: { key_id }, body }, options)
+  }
+
+  /** Revokes the key. */
+  delete(key_id: string, options?: CallOptions) {
+    return this.#api.call('deleteKey', { params: { key_id } }, options)
+  }
+}

@@ -1,0 +1,197 @@
+/** One conversation as a client sees it: its messages, runs and events. The folder has one file for each other part. */
+import type { EventOf, EventType } from '../../contract/events/event.ts'
+import type { TransientEvent } from '../../contract/events/transient-event.ts'
+import type { UserInput } from '../../contract/message.ts'
+import type { RunOutcome, RunStarted } from '../../contract/run.ts'
+import type { z } from 'zod'
+import { AgentServerError } from '../agent-server-error.ts'
+import type { EventsOptions } from '../events/event-streams.ts'
+import { eventsOf } from '../events/event-streams.ts'
+import type { StreamSource } from '../events/stream-source.ts'
+import type { BodyOf, QueryFor, ReplyOf } from '../operations/operations.ts'
+import type { Api, CallOptions } from '../request/api.ts'
+import { listOf } from '../request/list.ts'
+import { CallbacksClient } from './callbacks.ts'
+import { CommandsClient } from './commands.ts'
+import { FilesClient } from './files.ts'
+import {
+  McpServersClient,
+  NetworkRequestsClient,
+  PermissionRulesClient,
+  QuestionsClient,
+  SecretsClient,
+} from './small-parts.ts'
+import { PermissionsClient } from './permissions.ts'
+import { ProcessesClient, ShellSessionsClient } from './processes.ts'
+import { TasksClient } from './tasks.ts'
+import type { RunSummary } from './wait-for-end.ts'
+import { END_TYPES, endAfter, outcomeIn } from './wait-for-end.ts'
+
+type ListEventsQuery<T extends EventType> = Omit<QueryFor<'listEvents'>, 'types'> & { readonly types?: readonly T[] }
+type EventPage<T extends EventType> = { readonly items: EventOf<T>[]; readonly next_page_id: string | null }
+
+type End = { readonly after: number; readonly runId?: string; readonly signal: AbortSignal | undefined }
+
+export class ConversationHandle {
+  readonly id: string
+  readonly callbacks: CallbacksClient
+  readonly commands: CommandsClient
+  readonly files: FilesClient
+  readonly mcp: McpServersClient
+  readonly networkRequests: NetworkRequestsClient
+  readonly permissions: PermissionsClient
+  readonly permissionRules: PermissionRulesClient
+  readonly processes: ProcessesClient
+  readonly questions: QuestionsClient
+  readonly secrets: SecretsClient
+  readonly shellSessions: ShellSessionsClient
+  readonly tasks: TasksClient
+  readonly #api: Api
+  readonly #source: StreamSource
+
+  /** Sends nothing: the conversation need not exist yet. */
+  constructor(api: Api, source: StreamSource, id: string) {
+    this.id = id
+    this.#api = api
+    this.#source = source
+    this.callbacks = new CallbacksClient(api, id)
+    this.commands = new CommandsClient(api, id)
+    this.files = new FilesClient(api, id)
+    this.mcp = new McpServersClient(api, id)
+    this.networkRequests = new NetworkRequestsClient(api, id)
+    this.permissions = new PermissionsClient(api, id)
+    this.permissionRules = new PermissionRulesClient(api, id)
+    this.processes = new ProcessesClient(api, id)
+    this.questions = new QuestionsClient(api, id)
+    this.secrets = new SecretsClient(api, id)
+    this.shellSessions = new ShellSessionsClient(api, id)
+    this.tasks = new TasksClient(api, id)
+  }
+
+  get(options?: CallOptions) {
+    return this.#api.call('getConversation', { params: this }, options)
+  }
+
+  /** Ends everything that runs in it and deletes it, with the workdir if the server created that. */
+  delete(options?: CallOptions) {
+    return this.#api.call('deleteConversation', { params: this }, options)
+  }
+
+  /** Returns the new conversation. */
+  fork(body?: BodyOf<'forkConversation'>, options?: CallOptions) {
+    return this.#api.call('forkConversation', { params: this, body }, options)
+  }
+
+  /** Changes the fields that are given. */
+  updateConfig(body: BodyOf<'updateConfig'>, options?: CallOptions) {
+    return this.#api.call('updateConfig', { params: this, body }, options)
+  }
+
+  /** Returns the model, the system prompt and the tools of the agent. */
+  agentInfo(options?: CallOptions) {
+    return this.#api.call('getAgentInfo', { params: this }, options)
+  }
+
+  /** Posts a message. Starts the agent only with `run: true`. */
+  postMessage(body: BodyOf<'postMessage'>, options?: CallOptions) {
+    return this.#api.call('postMessage', { params: this, body }, options)
+  }
+
+  /** Posts a message and starts the agent; an active run reads it. */
+  send(content: UserInput['content'], options?: CallOptions) {
+    return this.postMessage({ message: { role: 'user', content }, run: true }, options)
+  }
+
+  /** Posts a message and returns when the run has ended or waits for a user. */
+  async sendAndWait(content: UserInput['content'], options: CallOptions = {}): Promise<RunSummary> {
+    const { seq } = await this.send(content, options)
+    return await this.#end({ after: seq, signal: options.signal })
+  }
+
+  /**
+   * Starts the agent. With `wait` the response is sent when the run has ended, which proxies may not wait for:
+   * `runAndWait` works without such a request.
+   */
+  run<const Body extends BodyOf<'runConversation'> = {}>(
+    body?: Body,
+    options?: CallOptions,
+  ): Promise<Body extends { wait: true } ? RunOutcome : z.output<typeof RunStarted>>
+  run(body?: BodyOf<'runConversation'>, options?: CallOptions): Promise<ReplyOf<'runConversation'>> {
+    return this.#api.call('runConversation', { params: this, body }, options)
+  }
+
+  /** Starts the agent and returns when the run has ended or waits for a user. */
+  async runAndWait(
+    body?: Omit<BodyOf<'runConversation'>, 'wait' | 'timeout'>,
+    options: CallOptions = {},
+  ): Promise<RunSummary> {
+    const { last_seq } = await this.get(options)
+    const { run_id } = await this.run(body, options)
+    return await this.#end({ after: last_seq, runId: run_id, signal: options.signal })
+  }
+
+  /** Returns when the conversation is not running: at once if nothing runs, and then with the end of the last run. */
+  async wait(options: CallOptions = {}): Promise<RunSummary> {
+    const { status, last_seq } = await this.get(options)
+    if (status === 'running') return await this.#end({ after: last_seq, signal: options.signal })
+    const { items } = await this.listEvents({ types: END_TYPES, order: 'desc', limit: 3 }, options)
+    const run_id = items.find(({ type }) => type === 'Result')?.run_id
+    return { run_id, status, ...items.filter((event) => event.run_id === run_id).reduce(endAfter, {}) }
+  }
+
+  /** Stops the active run. With `interrupt` also its running tool. */
+  pause(body?: BodyOf<'pauseConversation'>, options?: CallOptions) {
+    return this.#api.call('pauseConversation', { params: this, body }, options)
+  }
+
+  /** Replaces earlier events by a summary in what the model reads. */
+  compact(body?: BodyOf<'compactConversation'>, options?: CallOptions) {
+    return this.#api.call('compactConversation', { params: this, body }, options)
+  }
+
+  /** Sets whether tool calls wait for a decision. */
+  setConfirmation(body: BodyOf<'setConfirmation'>, options?: CallOptions) {
+    return this.#api.call('setConfirmation', { params: this, body }, options)
+  }
+
+  /**
+   * Follows the events: first the stored ones after `after`, then each one when it is stored, with `deltas` also live
+   * text. Each event arrives once and in order, over lost connections and restarts of the server. Ends when the
+   * conversation is deleted.
+   */
+  events<T extends EventType = EventType>(
+    options?: EventsOptions<T> & { readonly deltas?: false | undefined },
+  ): AsyncGenerator<EventOf<T>>
+  events<T extends EventType = EventType>(options: EventsOptions<T>): AsyncGenerator<EventOf<T> | TransientEvent>
+  events<T extends EventType>(options: EventsOptions<T> = {}): AsyncGenerator<EventOf<T> | TransientEvent> {
+    const { maxRetries } = this.#api.transport
+    return eventsOf({ source: this.#source, maxRetries }, this.id, options)
+  }
+
+  listEvents<T extends EventType = EventType>(query: ListEventsQuery<T> = {}, options?: CallOptions) {
+    return listOf<EventPage<T>>(async (page_id = query.page_id) => {
+      const page = await this.#api.call('listEvents', { params: this, query: { ...query, page_id } }, options)
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the server returns only the requested types
+      return page as EventPage<T>
+    })
+  }
+
+  countEvents(query?: QueryFor<'countEvents'>, options?: CallOptions) {
+    return this.#api.call('countEvents', { params: this, query }, options)
+  }
+
+  getEvent(event_id: string, options?: CallOptions) {
+    return this.#api.call('getEvent', { params: { id: this.id, event_id } }, options)
+  }
+
+  /** Stores an event for other clients. The agent does not see it. */
+  postEvent(body: BodyOf<'postEvent'>, options?: CallOptions) {
+    return this.#api.call('postEvent', { params: this, body }, options)
+  }
+
+  async #end({ after, runId, signal }: End): Promise<RunSummary> {
+    const outcome = await outcomeIn(this.events({ after, signal, types: END_TYPES }), runId)
+    if (outcome) return outcome
+    throw new AgentServerError('conversation_deleted', 'The conversation was deleted before the run ended.')
+  }
+}

@@ -1,0 +1,89 @@
+/** The files of a conversation's workdir. Contents are streams in both directions. */
+import type { QueryFor, ReplyOf } from '../operations/operations.ts'
+import type { Api, CallOptions } from '../request/api.ts'
+import { listOf } from '../request/list.ts'
+
+/** What a file can be written from. A stream is sent as it is read; browsers other than Chromium need a `Blob`. */
+export type FileContent = BlobPart | ReadableStream<Uint8Array>
+type BlobPart = string | Blob | ArrayBuffer | Uint8Array<ArrayBuffer>
+
+export type NewFile = { readonly name: string; readonly content: BlobPart }
+
+/** Conditions of requests for files: entity tags, ranges and times, as in HTTP. */
+export type FileHeaders = Partial<
+  Record<'range' | 'if-range' | 'if-match' | 'if-none-match' | 'if-modified-since' | 'if-unmodified-since', string>
+>
+
+export type FileOptions = Omit<CallOptions, 'headers'> & { readonly headers?: FileHeaders }
+
+export class FilesClient {
+  readonly #api: Api
+  readonly #id: string
+
+  constructor(api: Api, id: string) {
+    this.#api = api
+    this.#id = id
+  }
+
+  /** Lists a directory; with `recursive` also its subdirectories. */
+  list(query: Omit<QueryFor<'listFiles'>, 'format'> = {}, options?: CallOptions) {
+    const params = { id: this.#id }
+    return listOf((page_id = query.page_id) =>
+      this.#api.call('listFiles', { params, query: { ...query, page_id } }, options),
+    )
+  }
+
+  /** Downloads a file. The response has its content as `body`, `text()`, `bytes()` and `blob()`. */
+  get(path: string, options: FileOptions = {}): Promise<Response> {
+    return this.#api.send('getFile', { params: { id: this.#id, path } }, options, unread)
+  }
+
+  /** Downloads a directory as `tar.gz`. Default: the whole workdir. */
+  archive(path = '', options: CallOptions = {}): Promise<Response> {
+    return this.#api.send('listFiles', { params: { id: this.#id }, query: { path, format: 'tar.gz' } }, options, unread)
+  }
+
+  /** Returns a response without content, whose headers have the size, the type and the entity tag of the file. */
+  head(path: string, options: FileOptions = {}): Promise<Response> {
+    return this.#api.send('headFile', { params: { id: this.#id, path } }, options, unread)
+  }
+
+  /** Writes a file, and creates missing directories. */
+  put(path: string, content: FileContent, options: FileOptions = {}): Promise<ReplyOf<'putFile'>> {
+    const headers = { 'content-type': 'application/octet-stream', ...options.headers }
+    return this.#api.callRaw('putFile', { params: { id: this.#id, path }, content }, { ...options, headers })
+  }
+
+  /** Uploads all files or none. `path` is their directory. */
+  upload(files: readonly NewFile[], query?: QueryFor<'uploadFiles'>, options?: CallOptions) {
+    const form = new FormData()
+    for (const { name, content } of files)
+      form.append('file', content instanceof Blob ? content : new Blob([content]), name)
+    return this.#api.callRaw('uploadFiles', { params: { id: this.#id }, query, content: form }, options)
+  }
+
+  delete(path: string, query?: QueryFor<'deleteFile'>, options: FileOptions = {}) {
+    return this.#api.call('deleteFile', { params: { id: this.#id, path }, query }, options)
+  }
+
+  /** Returns the type, the size, the permissions and the entity tag of a file, a directory or a link. */
+  info(path: string, options?: CallOptions) {
+    return this.#api.call('getFileInfo', { params: { id: this.#id, path } }, options)
+  }
+
+  /** Finds files by name (`q`), and lines by `content`. */
+  search(query: QueryFor<'searchFiles'>, options?: CallOptions) {
+    return this.#api.call('searchFiles', { params: { id: this.#id }, query }, options)
+  }
+
+  count(query?: QueryFor<'countFiles'>, options?: CallOptions) {
+    return this.#api.call('countFiles', { params: { id: this.#id }, query }, options)
+  }
+
+  /** Creates a directory and its missing parents. */
+  makeDirectory(path: string, options?: CallOptions) {
+    return this.#api.call('makeDirectory', { params: { id: this.#id, path } }, options)
+  }
+}
+
+const unread = (response: Response): Response => response

@@ -1,0 +1,118 @@
+/** One connection to an event stream: over HTTP, or through the source that the options of the client give. */
+import { createSseDecoder, EventTooLarge } from '../../lib/sse-decoder.ts'
+import { AgentServerError } from '../agent-server-error.ts'
+import { connectionError, foreign } from '../request/response-error.ts'
+import type { Transport } from '../request/transport.ts'
+import { queryOf } from '../request/url.ts'
+
+export type StreamRequest = {
+  /** `/conversations/{id}/events/stream` or `/firehose`. */
+  readonly path: string
+  /** The stream continues after it. Undefined: it begins with new events. */
+  readonly cursor: string | undefined
+  /** The other parameters of the query. */
+  readonly query: object
+  /** Aborted when the reader stops. */
+  readonly signal: AbortSignal
+  readonly maxRetries: number
+}
+
+/** `data` is the parsed JSON of a frame; absent when the connection has opened or only the cursor has moved. */
+export type StreamFrame = { readonly cursor: string | undefined; readonly data?: unknown }
+
+/**
+ * Opens one connection and yields its frames in order, stored events with their cursor, until it ends. Never repeats a
+ * request after the first frame: the reader opens the next connection with its cursor. Throws an `AgentServerError`
+ * for a lost connection and for a refusal, and the reason of the signal when that aborts.
+ */
+export type StreamSource = (request: StreamRequest) => AsyncIterable<StreamFrame>
+
+/** The server sends at least a comment every 15 seconds. After three of them are missing, the connection is dead. */
+const MAX_SILENCE_MS = 45_000
+
+export function httpStreamSource(transport: Transport): StreamSource {
+  return async function* ({ path, cursor, query, signal, maxRetries }) {
+    const abort = new AbortController()
+    const request = {
+      method: 'GET',
+      path: path + queryOf(query),
+      headers: { accept: 'text/event-stream', ...(cursor !== undefined && { 'last-event-id': cursor }) },
+      signal: AbortSignal.any([signal, abort.signal]),
+      isRepeatable: true,
+      maxRetries,
+    }
+    try {
+      const response = await transport.send(request, requireStream)
+      yield { cursor }
+      if (response.body) yield* framesIn(response.body, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      throw error instanceof AgentServerError ? error : connectionError(error, path)
+    } finally {
+      abort.abort()
+    }
+  }
+}
+
+async function requireStream(response: Response): Promise<Response> {
+  if (/^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '')) return response
+  throw foreign(response, await response.text())
+}
+
+async function* framesIn(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<StreamFrame> {
+  const decoder = createSseDecoder()
+  const text = new TextDecoder()
+  const reader = body.getReader()
+  let reached = ''
+  try {
+    for (;;) {
+      const { value, done } = await withoutSilence(reader.read(), signal)
+      if (done) return
+      for (const { id, data } of push(decoder, text.decode(value, { stream: true }))) {
+        yield { cursor: id || undefined, data: parse(data) }
+        reached = id
+      }
+      if (decoder.lastId() !== reached) yield { cursor: (reached = decoder.lastId()) }
+    }
+  } finally {
+    reader.cancel().catch(() => {}) // the connection is lost, or closed by us
+  }
+}
+
+function push(decoder: ReturnType<typeof createSseDecoder>, piece: string) {
+  try {
+    return decoder.push(piece)
+  } catch (error) {
+    if (!(error instanceof EventTooLarge)) throw error
+    throw new AgentServerError('unexpected_response', `The stream cannot be read: ${error.message}.`, { cause: error })
+  }
+}
+
+function parse(data: string): unknown {
+  try {
+    return JSON.parse(data)
+  } catch (cause) {
+    throw new AgentServerError('unexpected_response', 'The stream contains an event that is not JSON.', { cause })
+  }
+}
+
+/**
+ * The time that the reader takes for an event does not count. Rejects when the signal aborts, because another `fetch`
+ * may not notice it.
+ */
+async function withoutSilence<T>(read: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const stop = () => reject(signal.reason)
+  const timer = setTimeout(
+    () => reject(new AgentServerError('connection_failed', 'The stream was silent for too long.')),
+    MAX_SILENCE_MS,
+  )
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    signal.throwIfAborted()
+    return await Promise.race([read, promise])
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', stop)
+  }
+}

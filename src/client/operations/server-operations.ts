@@ -1,0 +1,42 @@
+/** The operations of the server itself: its state, its description, its keys and the list of conversations. */
+import type {
+  ConversationPage,
+  ConversationView,
+  CountConversations,
+  CreateConversation,
+  ListConversations,
+} from '../../contract/conversation.ts'
+import type {
+  ApiKey,
+  ApiKeyList,
+  CreateKey,
+  CreatedKey,
+  CreateStreamTicket,
+  RotateKey,
+  StreamTicket,
+} from '../../contract/key.ts'
+import type { Count } from '../../contract/page.ts'
+import type { Alive, Info, Readiness } from '../../contract/server.ts'
+import type { StreamFirehose } from '../../contract/events/events-api.ts'
+import { get, post, postOnce, remove } from './operation.ts'
+
+export const SERVER_OPERATIONS = {
+  alive: get('/alive').returns<typeof Alive>(),
+  ready: get('/ready').returns<typeof Readiness>(),
+  info: get('/info').returns<typeof Info>(),
+  metrics: get('/metrics'),
+  openapi: get('/openapi.json'),
+  asyncapi: get('/asyncapi.json'),
+
+  createKey: post('/keys').sends<typeof CreateKey>().returns<typeof CreatedKey>(),
+  listKeys: get('/keys').returns<typeof ApiKeyList>(),
+  getKey: get('/keys/{key_id}').returns<typeof ApiKey>(),
+  deleteKey: remove('/keys/{key_id}'),
+  rotateKey: post('/keys/{key_id}/rotate').sends<typeof RotateKey>().returns<typeof CreatedKey>(),
+  createStreamTicket: post('/stream-tickets').sends<typeof CreateStreamTicket>().returns<typeof StreamTicket>(),
+
+  createConversation: postOnce('/conversations').sends<typeof CreateConversation>().returns<typeof ConversationView>(),
+  listConversations: get('/conversations').filters<typeof ListConversations>().returns<typeof ConversationPage>(),
+  countConversations: get('/conversations/count').filters<typeof CountConversations>().returns<typeof Count>(),
+  streamFirehose: get('/firehose').filters<typeof StreamFirehose>(),
+}

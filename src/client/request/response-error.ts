@@ -1,0 +1,56 @@
+/** Makes errors of responses that are not successful, and of requests without a response. */
+import type { ErrorBody } from '../../contract/problem.ts'
+import { retryAfterMs } from '../../lib/retry-after.ts'
+import { AgentServerError } from '../agent-server-error.ts'
+
+/** Characters of a foreign response that the message quotes. */
+const MAX_QUOTE = 200
+
+export async function errorOf(response: Response): Promise<AgentServerError> {
+  const { status, headers } = response
+  const text = await response.text().catch(() => '')
+  const retryAfter = headers.get('retry-after')
+  const options = { status, retryAfterMs: retryAfter === null ? undefined : retryAfterMs(retryAfter, Date.now()) }
+  const body = parseErrorBody(text)
+  return body ? AgentServerError.fromBody(body, options) : foreign(response, text, options)
+}
+
+/** For a response of something else, such as a proxy. */
+export function foreign(response: Response, text: string, options: { retryAfterMs?: number | undefined } = {}) {
+  const { status, headers } = response
+  const type = headers.get('content-type') ?? 'no content type'
+  const start = text.replaceAll(/\s+/g, ' ').trim().slice(0, MAX_QUOTE)
+  const quote = start === '' ? '' : ` It begins with: ${start}`
+  return new AgentServerError(
+    'unexpected_response',
+    `The response is not from an agent-server (status ${status}, ${type}). Check baseUrl and the proxies.${quote}`,
+    { ...options, status },
+  )
+}
+
+/** `fetch` rejects with a `TypeError`, whose cause says more where there is one. */
+export function connectionError(cause: unknown, url: string): AgentServerError {
+  const reasons = [cause, cause instanceof Error ? cause.cause : undefined].flatMap((error) =>
+    error instanceof Error && error.message !== '' ? [error.message] : [],
+  )
+  const why = reasons.at(-1) ?? String(cause)
+  return new AgentServerError(
+    'connection_failed',
+    `There was no complete response from ${url} (${why}). Check that the server is running and can be reached.`,
+    { cause },
+  )
+}
+
+function parseErrorBody(text: string): ErrorBody | undefined {
+  try {
+    const body: unknown = JSON.parse(text)
+    return isErrorBody(body) ? body : undefined
+  } catch {
+    return undefined // not JSON: the response of something else
+  }
+}
+
+function isErrorBody(body: unknown): body is ErrorBody {
+  if (typeof body !== 'object' || body === null || !('error' in body) || !('message' in body)) return false
+  return typeof body.error === 'string' && typeof body.message === 'string'
+}

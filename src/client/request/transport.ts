@@ -1,0 +1,120 @@
+/**
+ * Sends requests and repeats those that may be repeated: when the server starts or stops, when a connection is lost,
+ * and when a limit is reached for a moment. The only file that calls `fetch`.
+ */
+import { AgentServerError } from '../agent-server-error.ts'
+import { delayAfter, MAX_DELAY_MS, sleep } from './backoff.ts'
+import { connectionError, errorOf } from './response-error.ts'
+
+export type TransportOptions = {
+  /** URL of the server, such as `https://agents.example.com`; can have a path. */
+  readonly baseUrl: string | URL
+  /** The master key, or an API key. */
+  readonly apiKey?: string | undefined
+  /** Default: the global `fetch`. */
+  readonly fetch?: typeof fetch | undefined
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** How often a request is repeated, with backoff. Default: 5. */
+  readonly maxRetries?: number | undefined
+}
+
+export type RequestContent =
+  | string
+  | Blob
+  | ArrayBuffer
+  | Uint8Array<ArrayBuffer>
+  | FormData
+  | ReadableStream<Uint8Array>
+
+export type ApiRequest = {
+  readonly method: string
+  /** With its query. */
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly body?: RequestContent | undefined
+  readonly signal?: AbortSignal | undefined
+  /** Whether the same request can be sent again if the outcome of the first is unknown. */
+  readonly isRepeatable: boolean
+  /** Default: the number of the client. */
+  readonly maxRetries?: number
+}
+
+const DEFAULT_RETRIES = 5
+const GATEWAY_STATUSES: ReadonlySet<number | undefined> = new Set([502, 503, 504])
+
+export class Transport {
+  readonly #baseUrl: string
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #fetch: typeof fetch
+  readonly maxRetries: number
+
+  constructor({ baseUrl, apiKey, fetch: own, headers = {}, maxRetries = DEFAULT_RETRIES }: TransportOptions) {
+    this.#baseUrl = String(baseUrl).replace(/\/+$/, '')
+    this.#headers = { ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }), ...headers }
+    // Called without a receiver: browsers refuse to call `fetch` as a method of something else.
+    this.#fetch = own ?? ((...args) => fetch(...args))
+    this.maxRetries = maxRetries
+  }
+
+  /**
+   * Returns what `read` makes of a response with a status below 400. Throws an `AgentServerError`, or the reason of
+   * the signal.
+   */
+  async send<T>(request: ApiRequest, read: (response: Response) => T | Promise<T>): Promise<T> {
+    const { signal, maxRetries = this.maxRetries } = request
+    for (let failures = 1; ; failures++) {
+      try {
+        return await this.#sendOnce(request, read)
+      } catch (error) {
+        signal?.throwIfAborted()
+        if (!(error instanceof AgentServerError) || failures > maxRetries || !mayRepeat(error, request, failures))
+          throw error
+        await sleep(delayAfter(failures, error.retryAfterMs), signal)
+      }
+    }
+  }
+
+  async #sendOnce<T>(
+    { method, path, headers, body, signal }: ApiRequest,
+    read: (response: Response) => T | Promise<T>,
+  ): Promise<T> {
+    const url = this.#baseUrl + path
+    const response = await this.#fetch(url, {
+      method,
+      headers: { ...this.#headers, ...headers },
+      // A redirected POST would become a GET, and succeed without having done anything.
+      redirect: 'error',
+      ...(body !== undefined && { body }),
+      ...(body instanceof ReadableStream && { duplex: 'half' }),
+      ...(signal && { signal }),
+    }).catch((error: unknown) => {
+      throw connectionError(error, url)
+    })
+    if (response.status >= 400) throw await errorOf(response)
+    return await read(response)
+  }
+}
+
+function mayRepeat(error: AgentServerError, { body, isRepeatable }: ApiRequest, failures: number): boolean {
+  // A stream can be read only once.
+  if (body instanceof ReadableStream) return false
+  switch (error.code) {
+    case 'unavailable':
+      return true // the server has done nothing
+    case 'connection_failed':
+      return isRepeatable || wasRefused(error.cause)
+    case 'unexpected_response':
+      return isRepeatable && GATEWAY_STATUSES.has(error.status)
+    case 'idempotency_in_flight':
+      return failures > 1 // it is our own first request, whose response was lost
+    default:
+      return error.status === 429 && (error.retryAfterMs ?? Infinity) <= MAX_DELAY_MS
+  }
+}
+
+/** Nothing was sent, because nobody listens there yet. Browsers do not say so. */
+function wasRefused(cause: unknown): boolean {
+  const inner = cause instanceof Error ? (cause.cause ?? cause) : undefined
+  return inner instanceof Error && 'code' in inner && /^(ECONNREFUSED|ConnectionRefused)$/.test(String(inner.code))
+}
