@@ -47,6 +47,9 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   listQuestions: 'Returns the questions that the agent has asked and that wait for an answer.',
   answerQuestion:
     'Answers the questions of one call. The first answer is the result of the call; after the last one, the run continues.',
+  listToolCalls: 'Returns the calls of client tools that wait for a client.',
+  postToolResult:
+    'Stores the result of a call that a client has executed. The first result becomes the result of the call; then the run continues.',
   listNetworkRequests: 'Returns the connections of commands that wait for a decision.',
   decideNetworkRequest: 'Allows or refuses one waiting connection, and with `remember` all later ones to that host.',
   runCommand:

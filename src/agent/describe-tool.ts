@@ -3,13 +3,13 @@ import { toJSONSchema } from 'zod'
 import type { ModelTool } from '../llm/llm.ts'
 import type { Tool } from '../tools/tool.ts'
 
-/** Tools that come and go while the conversation is open: those of MCP servers. */
+/** Tools that come and go while the conversation is open: those of MCP servers and of clients. */
 export type ChangingTools = {
   /** What model requests list, after the other tools. The same array until it changes. */
   readonly listed: readonly Tool[]
   readonly find: (name: string) => Tool | undefined
   /** Awaited at the start of each run. Rejects only with the reason of the signal. */
-  readonly prepare: (signal: AbortSignal) => Promise<void>
+  readonly prepare?: ((signal: AbortSignal) => Promise<void>) | undefined
 }
 
 type DescriberDeps = { readonly tools: readonly Tool[]; readonly changing?: ChangingTools | undefined }

@@ -2,12 +2,13 @@
  * Folds events into the messages that the model reads. It only ever appends, so that each request extends the previous
  * one byte for byte; only a `Condensation` replaces messages.
  */
-import type { Event, EventOf, EventType } from '../contract/events/event.ts'
+import type { Event, EventOf } from '../contract/events/event.ts'
 import type { ImagePart, UserPart } from '../contract/message.ts'
 import { isToReturn } from '../contract/message.ts'
 import type { ModelMessage, ModelToolCall } from '../llm/llm.ts'
 import type { RenderOutput } from './tool-messages.ts'
 import { imagesOf, toModelCall, toToolMessage } from './tool-messages.ts'
+import { isSent } from './history-types.ts'
 import { ContextSize, tokensOfText } from './compaction/context-size.ts'
 import type { ListedMessage } from './compaction/message-list.ts'
 import { MessageList } from './compaction/message-list.ts'
@@ -29,46 +30,6 @@ export interface History {
   /** Adds an event. Call it with each event once, in the order of the log. */
   add(event: Event): void
 }
-
-/** The event types that the model's history consists of. */
-const IS_SENT = {
-  SystemInit: true,
-  ForkedFrom: true,
-  Condensation: true,
-  UserMessage: true,
-  AssistantMessage: true,
-  ToolUse: true,
-  ToolResult: true,
-  PermissionRequest: false,
-  PermissionDecision: false,
-  UserQuestion: false,
-  UserAnswer: false,
-  StatusUpdate: false,
-  ConfigUpdate: false,
-  SecretsUpdate: false,
-  FileUpdate: false,
-  CommandResult: false,
-  TaskUpdate: false,
-  ClientEvent: false,
-  NetworkRequest: false,
-  NetworkDecision: false,
-  NetworkAccess: false,
-  HookEvent: true,
-  OutputRequest: true,
-  McpServerUpdate: false,
-  ModelRetry: false,
-  ErrorEvent: false,
-  Result: false,
-} as const satisfies Record<EventType, boolean>
-
-type SentType = { [T in EventType]: (typeof IS_SENT)[T] extends true ? T : never }[EventType]
-
-const isSent = (event: Event): event is EventOf<SentType> => IS_SENT[event.type]
-
-/** A reader that builds a history needs only these types. */
-export const HISTORY_TYPES: ReadonlySet<string> = new Set(
-  Object.entries(IS_SENT).flatMap(([type, sent]) => (sent ? [type] : [])),
-)
 
 export const createHistory = (render: RenderOutput): History => new EventHistory(render)
 

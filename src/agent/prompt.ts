@@ -3,6 +3,8 @@
 export type PromptParts = {
   readonly workdir: string
   readonly tools: readonly string[]
+  /** It has tools of MCP servers or clients. */
+  readonly hasMoreTools?: boolean
   /** Replaces the server's own text. */
   readonly base?: string
   /** From files of the project and of the operator. */
@@ -15,19 +17,23 @@ export type PromptParts = {
 export function buildSystemPrompt({
   workdir,
   tools,
+  hasMoreTools = false,
   base,
   project = [],
   extensions,
   microagents,
 }: PromptParts): string {
-  return [base ?? ownPrompt(workdir, tools), ...project, ...extensions, ...microagents].join('\n\n')
+  return [base ?? ownPrompt(workdir, tools, hasMoreTools), ...project, ...extensions, ...microagents].join('\n\n')
 }
 
-function ownPrompt(workdir: string, tools: readonly string[]): string {
+function ownPrompt(workdir: string, tools: readonly string[], hasMoreTools: boolean): string {
   const place = `Your working directory is ${workdir}. Keep your files in it.`
-  return [ROLE, tools.length ? WORKING : NO_TOOLS, place, ...tools.flatMap((name) => ABOUT_TOOLS[name] ?? [])].join(
-    '\n\n',
-  )
+  return [
+    ROLE,
+    tools.length || hasMoreTools ? WORKING : NO_TOOLS,
+    place,
+    ...tools.flatMap((name) => ABOUT_TOOLS[name] ?? []),
+  ].join('\n\n')
 }
 
 const ROLE = `You are an agent that does work on a computer for a user. The user may not be watching: they read your messages and the state in which you leave the files.`

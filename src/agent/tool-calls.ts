@@ -30,7 +30,11 @@ export type ToolCall = {
   readonly changedBy?: 'hook' | undefined
   /** What `PreToolUse` hooks said about it. Absent before they were called, or if there are none for it. */
   readonly hook?: HookVerdict | undefined
+  /** What a client has sent for it. The result follows. */
+  readonly clientResult?: ClientResult | undefined
 }
+
+export type ClientResult = { readonly output: unknown; readonly isError: boolean }
 
 /** `finishes`: the tool ends the run; `finalText` is its text. */
 export type FinishedCall = { readonly finishes: false } | { readonly finishes: true; readonly finalText: string }
@@ -152,7 +156,7 @@ export function createToolCalls(deps: ToolCallsDeps): ToolCalls {
     get descriptions() {
       return describe()
     },
-    prepare: changing && ((signal) => changing.prepare(signal)),
+    prepare: changing?.prepare?.bind(changing),
     asking: (calls, denials) => (canAsk ? askingCalls(byName, calls, denials) : NONE),
     findFault: (name, input) => findFault(toolNamed(name), input),
     accessOf: ({ name, input }) => accessOf(toolNamed(name), input),
@@ -248,7 +252,7 @@ function createLiveOutput({ redactor, onOutput }: ToolCallsDeps, { toolUseId }: 
 }
 
 /** An image that contains a secret is left out: redacting inside it would break it. */
-function redactOutput(output: unknown, redact: (text: string) => string): unknown {
+export function redactOutput(output: unknown, redact: (text: string) => string): unknown {
   const parts = partsOfOutput(output)
   if (!parts) return mapStrings(output, redact)
   const isSafe = (part: UserPart) => part.type === 'text' || redact(part.data) === part.data

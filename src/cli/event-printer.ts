@@ -66,6 +66,8 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
         return write(
           `${style('bold', 'Waits for an answer:')} ${event.questions.map(({ question }) => question).join('; ')}\n`,
         )
+      case 'ClientToolCall':
+      case 'ClientToolResult':
       case 'OutputRequest':
       case 'PermissionDecision':
       case 'UserAnswer':

@@ -1,5 +1,6 @@
 /** Conversations on the wire: creation, configuration and views. */
 import { z } from 'zod'
+import { ClientTools } from './client-tools/client-tool.ts'
 import { CompactionSettings } from './compaction/settings.ts'
 import { MaxBudget, MaxIterations, MaxSeconds, MaxTokens } from './limits/run-limits.ts'
 import { Status } from './events/status.ts'
@@ -103,6 +104,7 @@ export const CreateConversation = z
         'Whether files of the workdir may give rights: `allow` rules, a mode, `allowed-tools` and hooks, which need the same scopes as `hooks`. Rules that deny or ask always hold. Default: false.',
       ),
     mcp: McpInput.optional().describe('Servers of the Model Context Protocol, whose tools the agent gets.'),
+    client_tools: ClientTools.optional(),
   })
   .meta({
     id: 'CreateConversation',
@@ -165,6 +167,9 @@ export const UpdateConfig = z
     hooks: Hooks.optional().describe(
       'Replaces all hooks; `{}` removes them. Needs the scope `approve`, commands also `commands`, URLs also `read`. A masked secret that is sent back keeps the stored one of the same URL.',
     ),
+    client_tools: ClientTools.optional().describe(
+      'Replaces all client tools; `[]` removes them. Calls that already wait can still be answered.',
+    ),
     enable_message_rewrite_hooks: RewriteHooks.optional().describe(
       `${RewriteHooks.description} Needs the scope \`approve\`.`,
     ),
@@ -201,6 +206,7 @@ export const ConversationView = z
     hooks: Hooks.optional().describe('Secrets are masked.'),
     enable_message_rewrite_hooks: z.boolean().optional(),
     mcp: McpServers.optional().describe('MCP servers by name. Credentials are masked.'),
+    client_tools: z.array(z.string()).optional().describe('Names of the client tools.'),
     max_iteration_per_run: z.int(),
     max_seconds_per_run: z.number().optional(),
     max_tokens_per_run: z.int().optional(),

@@ -7,6 +7,7 @@ import { CreateConversation, IdempotencyKey } from './conversation.ts'
 import { PauseRequest, PostMessage, PostedMessage, RunRequest, RunStarted, StatusAnswer } from './run.ts'
 import { Event } from './events/event.ts'
 import { AnswerQuestion, QuestionAnswered } from './events/questions.ts'
+import { PostToolResult, ToolResultAccepted } from './client-tools/client-tool.ts'
 import { StatusUpdate } from './events/conversation-events.ts'
 import { Status } from './events/status.ts'
 import { TransientEvent } from './events/transient-event.ts'
@@ -89,6 +90,15 @@ const AnswerFrame = z
   })
   .meta({ id: 'AnswerFrame' })
 
+const ToolResultFrame = z
+  .strictObject({
+    type: z.literal('tool_result'),
+    id: InAnswer,
+    tool_use_id: z.string().min(1).describe('Of the `ClientToolCall`.'),
+    ...PostToolResult.shape,
+  })
+  .meta({ id: 'ToolResultFrame' })
+
 const TaskFrame = z
   .strictObject({
     type: z.literal('task'),
@@ -110,6 +120,7 @@ export const CommandFrame = z
     PauseFrame,
     PermissionFrame,
     AnswerFrame,
+    ToolResultFrame,
     TaskFrame,
     CancelTaskFrame,
   ])
@@ -140,7 +151,7 @@ export const AckFrame = z
     id: z.string().optional().describe('`id` of the answered frame, if it had one.'),
     of: z.enum(CommandFrame.options.map((option) => option.shape.type.value)),
     result: z
-      .union([PostedMessage, RunStarted, PermissionAnswer, QuestionAnswered, StatusAnswer, Task])
+      .union([PostedMessage, RunStarted, PermissionAnswer, QuestionAnswered, ToolResultAccepted, StatusAnswer, Task])
       .describe('The response of the route with the same name.'),
   })
   .meta({ id: 'AckFrame' })

@@ -1,11 +1,11 @@
 /** Builds the tools of a conversation and the calls of its agent. */
 import { adviceFor } from '../agent/repeats.ts'
+import type { ChangingTools } from '../agent/describe-tool.ts'
 import type { CallHooks, ToolCalls } from '../agent/tool-calls.ts'
 import { createToolCalls } from '../agent/tool-calls.ts'
 import { limitsIn } from '../contract/limits/tool-config.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { ConversationLimits } from '../limits/conversation-limits.ts'
-import type { ConversationMcp } from '../mcp/servers.ts'
 import { deniedFiles } from '../policy/denied-files.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { ConversationStorage } from '../storage/storage.ts'
@@ -31,13 +31,13 @@ export type ToolParts = {
   readonly shells: ConversationShells
   readonly network: ConversationNetwork
   readonly project: ConversationProject
-  readonly mcp: ConversationMcp | undefined
+  readonly changing: ChangingTools
   readonly hooks: CallHooks
 }
 
 export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCalls {
   const { id, own, directory, logger, log, state, limits, workdir, redactor } = parts
-  const { shells, network, project, mcp, hooks } = parts
+  const { shells, network, project, changing, hooks } = parts
   const ask = createAskUser({ log, runId: () => state.current.run?.id, redact: redactor.redact })
   return createToolCalls({
     tools: deps.exec.createTools(state.current.settings.tools, {
@@ -59,7 +59,7 @@ export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCa
       sealer: own.sealer,
       redact: redactor.redactInSlices,
     }),
-    changing: mcp,
+    changing,
     context: () => ({ conversationId: id, workdir: workdir(), ask }),
     redactor,
     emit: async (drafts) => void (await log.append(drafts)),

@@ -14,6 +14,9 @@ import { Approvals } from './approvals/approvals.ts'
 import { NetworkApprovals } from './approvals/network-approvals.ts'
 import { buildToolCalls } from './build-tool-calls.ts'
 import { ClientEvents } from './client-events.ts'
+import { ClientCalls } from './client-tools/client-calls.ts'
+import { DeclaredTools, joinTools } from './client-tools/declared-tools.ts'
+import { WaitingCalls } from './client-tools/waiting-calls.ts'
 import { ClientSecrets } from './config/client-secrets.ts'
 import type { ConversationSecrets } from './config/secrets.ts'
 import { Conversation } from './conversation.ts'
@@ -59,7 +62,6 @@ export type ConversationSource = {
 export function buildConversation(deps: ConversationDeps, source: ConversationSource): Conversation {
   const { secrets, redactor, onChange } = source
   const { redact } = redactor
-  const { active } = deps.storage
   const base = buildBase(deps, source)
   const { id, log, state, logger } = base
   const homes = deps.workspace.homesOf(base.directory)
@@ -81,7 +83,9 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   const { mcp: servers } = state.current.settings
   const mcp =
     servers && buildMcp(deps, { ...base, ...execution, servers, secrets, redactor, runId: () => state.current.run?.id })
-  const toolCalls = buildToolCalls(deps, { ...base, ...execution, redactor, project, mcp, hooks: hooks.tools })
+  const waiting = new WaitingCalls(base)
+  const changing = joinTools(mcp, new DeclaredTools(state, waiting))
+  const toolCalls = buildToolCalls(deps, { ...base, ...execution, redactor, project, changing, hooks: hooks.tools })
   const recorder = new MetricsRecorder(deps.metrics, state.current)
   const createLlm = createLlmFactory({ models: deps.models, conversationId: id, secrets, redactor, recorder })
   const actor = new ConversationActor({
@@ -95,7 +99,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     createLlm,
     runTaskCommand: createRunTaskCommand(execution.commands),
     logger,
-    markActive: (isActive) => (isActive ? active.set(id) : active.clear(id)),
+    markActive: (isActive) => (isActive ? deps.storage.active.set(id) : deps.storage.active.clear(id)),
     onChange,
   })
   log.subscribe({ onEvents: (events) => events.forEach(({ event }) => recorder.take(event)) })
@@ -104,7 +108,6 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   if (state.current.settings.visualize) logEvents(log, logger)
   const { commands, processes, shells, network } = execution
   const parts = { log, state, redact, actor }
-  const postedCommands = new PostedCommands({ project, state, gate, redact: redactor.redactInSlices })
   return new Conversation(
     deps,
     {
@@ -114,6 +117,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       webhooks: new Webhooks({ conversationId: id, set: base.deliveries, log, dispatcher: deps.dispatcher, redact }),
       approvals: new Approvals({ ...parts, toolCalls }),
       questions: new Questions(parts),
+      clientCalls: new ClientCalls({ ...parts, waiting }),
       secrets: new ClientSecrets(secrets, actor),
       rules: new ConversationRules(parts),
       network: new NetworkApprovals(network, actor),
@@ -129,7 +133,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       secrets,
       network,
       shells,
-      postedCommands,
+      postedCommands: new PostedCommands({ project, state, gate, redact: redactor.redactInSlices }),
       deliveries: base.deliveries,
       redactor,
     },

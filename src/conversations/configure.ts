@@ -7,6 +7,7 @@ import type { ConfigChange, ConversationActor } from './actor.ts'
 import { budgetWarning } from './config/budget-warning.ts'
 import { checkEndpoint } from './config/check-endpoint.ts'
 import type { LlmChange } from './config/llm-origin.ts'
+import { checkClientTools } from './client-tools/check-client-tools.ts'
 import { changeOf } from './config/llm-origin.ts'
 import { refuseSecretsIn } from './config/refuse-secrets.ts'
 import type { ConversationSecrets } from './config/secrets.ts'
@@ -49,6 +50,7 @@ export async function configureConversation(
 ): Promise<Configured> {
   const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
   if (update.network) checkPolicy(update.network, deps.network.server)
+  checkClientTools(update.client_tools)
   const hooks = [...eachHook(update.hooks ?? {})]
   await checkHooks(hooks, deps.hooks.fetch, parts.redact)
   let dropped: Configured['dropped'] = []

@@ -14,6 +14,7 @@ import type { ConversationActor } from './actor.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import type { NetworkApprovals } from './approvals/network-approvals.ts'
 import type { ClientEvents } from './client-events.ts'
+import type { ClientCalls } from './client-tools/client-calls.ts'
 import { closedProblem } from './closed-problem.ts'
 import { describeAgent } from './config/agent-info.ts'
 import type { ClientSecrets } from './config/client-secrets.ts'
@@ -52,6 +53,7 @@ export type ClientParts = {
   readonly webhooks: Webhooks
   readonly approvals: Approvals
   readonly questions: Questions
+  readonly clientCalls: ClientCalls
   readonly secrets: ClientSecrets
   readonly rules: ConversationRules
   readonly network: NetworkApprovals
@@ -82,6 +84,7 @@ export class Conversation {
   readonly tasks: Tasks
   readonly approvals: Approvals
   readonly questions: Questions
+  readonly clientCalls: ClientCalls
   readonly secrets: ClientSecrets
   readonly rules: ConversationRules
   readonly network: NetworkApprovals
@@ -105,6 +108,7 @@ export class Conversation {
     this.tasks = inner.actor.tasks
     this.approvals = parts.approvals
     this.questions = parts.questions
+    this.clientCalls = parts.clientCalls
     this.secrets = parts.secrets
     this.rules = parts.rules
     this.network = parts.network

@@ -12,6 +12,7 @@ import type { ConversationStorage, SecretValues } from '../storage/storage.ts'
 import { resolveToolNames } from '../tools/registry.ts'
 import { buildConversation } from './build.ts'
 import { budgetWarning } from './config/budget-warning.ts'
+import { checkClientTools } from './client-tools/check-client-tools.ts'
 import { checkOutputSchema } from './config/check-output-schema.ts'
 import { checkEndpoint } from './config/check-endpoint.ts'
 import { boundTo, originOf } from './config/llm-origin.ts'
@@ -128,6 +129,7 @@ async function checkRequest(deps: ConversationDeps, request: CreateConversation)
   await checkEndpoint(llm.config, deps.models.endpointRefusal)
   const tools = resolveToolNames(request.tools ?? 'default', deps.exec.missingTools)
   rulesIn(request, (text) => text)
+  checkClientTools(request.client_tools)
   if (request.output_schema) await checkOutputSchema(request.output_schema)
   if (request.network) checkPolicy(request.network, deps.network.server)
   return { llm, tools, mcp: request.mcp && readMcp(request.mcp) }

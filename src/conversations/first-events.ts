@@ -46,6 +46,7 @@ export function firstEvents(
     system_prompt: buildSystemPrompt({
       workdir,
       tools,
+      hasMoreTools: settings.mcp !== undefined || (settings.client_tools ?? []).length > 0,
       ...base,
       ...(project && { project: projectPrompt(project, tools) }),
       extensions,

@@ -10,6 +10,7 @@ import { documentRoutes } from './docs.ts'
 import type { Authorize } from './guards/authorize.ts'
 import type { ReadinessProbe } from './readiness.ts'
 import { agentConfigRoutes } from './routes/agent-config.ts'
+import { toolResultRoutes } from './routes/client-tools/tool-results.ts'
 import { callbackSecretRoutes } from './routes/callbacks/callback-secrets.ts'
 import { callbackRoutes } from './routes/callbacks/callbacks.ts'
 import { commandIoRoutes } from './routes/command-io.ts'
@@ -75,6 +76,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await app.register(permissionRoutes, { manager })
   await app.register(permissionRuleRoutes, { manager })
   await app.register(questionRoutes, { manager })
+  await app.register(toolResultRoutes, { manager })
   await app.register(networkRoutes, { manager })
   await app.register(commandRoutes, { manager })
   await app.register(commandIoRoutes, { manager })

@@ -30,6 +30,10 @@ export function describeEvent(event: Event): string {
       return `asks the user: ${short(event.questions.map(({ question }) => question).join('; '))}`
     case 'UserAnswer':
       return `answered: ${short(Object.values(event.answers).flat().join('; '))}`
+    case 'ClientToolCall':
+      return `waits for a client: ${event.name}: ${short(inputText(event.input))}`
+    case 'ClientToolResult':
+      return `a client ${event.is_error ? 'reported an error' : 'answered'}: ${short(asText(event.output))}`
     case 'StatusUpdate':
       return `${event.previous_status} -> ${event.status} (${event.reason})`
     case 'ConfigUpdate':

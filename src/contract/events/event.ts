@@ -26,6 +26,7 @@ import {
 } from './conversation-events.ts'
 import { Condensation } from './condensation.ts'
 import { UserAnswer, UserQuestion } from './questions.ts'
+import { ClientToolCall, ClientToolResult } from './client-tool-events.ts'
 import { HookEvent } from './hook-events.ts'
 import { NetworkRequest, NetworkDecision, NetworkAccess } from './network-events.ts'
 
@@ -44,6 +45,8 @@ export const Event = z
     PermissionDecision,
     UserQuestion,
     UserAnswer,
+    ClientToolCall,
+    ClientToolResult,
     StatusUpdate,
     ConfigUpdate,
     SecretsUpdate,

@@ -17,6 +17,7 @@ import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { LoadedProject } from '../../project/load-project.ts'
 import type { LlmChange } from './llm-origin.ts'
 import { isFor, originOf } from './llm-origin.ts'
+import { redactClientTools } from '../client-tools/check-client-tools.ts'
 import { checkRules, NO_RULES } from '../permission-rules.ts'
 import type { Settings } from '../state/settings.ts'
 
@@ -124,8 +125,8 @@ export type NewSettings = {
   readonly redact: (text: string) => string
 }
 
-export function newSettings(given: NewSettings): Settings {
-  const { request, idempotency, llm, workdir, tools, hooks, project, mcp, redact } = given
+export function newSettings(parts: NewSettings): Settings {
+  const { request, idempotency, llm, workdir, tools, hooks, project, mcp, redact } = parts
   const {
     title,
     user_id,
@@ -145,12 +146,11 @@ export function newSettings(given: NewSettings): Settings {
     max_iteration_per_run,
     network,
     enable_message_rewrite_hooks,
+    client_tools,
   } = request
+  const given = withoutUndefined({ title, user_id, metadata, microagents, output_schema })
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
-  const words = mapStrings(withoutUndefined({ title, user_id, metadata, microagents, output_schema }), redact) as Pick<
-    Settings,
-    'title' | 'user_id' | 'metadata' | 'microagents' | 'output_schema'
-  >
+  const words = mapStrings(given, redact) as Pick<Settings, keyof typeof given>
   const plain = withoutUndefined({
     confirmation_mode,
     permission_mode: permission_mode ? modeNamed(permission_mode) : project?.mode,
@@ -169,6 +169,7 @@ export function newSettings(given: NewSettings): Settings {
     hooks: hooks && maskHooks(hooks),
     enable_message_rewrite_hooks,
     mcp,
+    client_tools: client_tools && redactClientTools(client_tools, redact),
     made_workdir: request.workdir === undefined ? workdir : undefined,
   })
   return { ...words, ...plain, workdir, llm_config: maskLlmConfig(llm), tools: [...tools], max_iteration_per_run }
@@ -196,7 +197,7 @@ export type NewChanges = {
  * credentials.
  */
 export function changesOf({ update, llm, workdir, redact }: NewChanges): Record<string, unknown> {
-  const { llm_config: _, workdir: __, permission_mode: mode, hooks, ...words } = update
+  const { llm_config: _, workdir: __, permission_mode: mode, hooks, client_tools, ...words } = update
   const llm_config = llm && Object.keys(llm.update).length ? maskLlmConfig(llm.update) : undefined
   const dropped = llm?.dropped.length ? llm.dropped : undefined
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
@@ -206,6 +207,7 @@ export function changesOf({ update, llm, workdir, redact }: NewChanges): Record<
     llm_config,
     dropped,
     workdir,
+    client_tools: client_tools && redactClientTools(client_tools, redact),
     hooks: hooks && maskHooks(hooks),
     permission_mode: mode && modeNamed(mode),
   })

@@ -81,6 +81,7 @@ const Meta = z.object({
       runId: z.string().optional(),
       isChanged: z.boolean().optional(),
       changedBy: z.literal('hook').optional(),
+      clientResult: z.object({ output: z.unknown(), isError: z.boolean() }).optional(),
       hook: z
         .object({
           decision: z.enum(['allow', 'ask', 'deny']).optional(),

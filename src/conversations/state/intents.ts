@@ -9,6 +9,8 @@ import type { UserPart } from '../../contract/message.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { AskIntent, DecideIntent, RejectIntent } from '../approvals/approval-intents.ts'
 import { decideAsk, decidePermission, decideReject, isUndecided, supersede } from '../approvals/approval-intents.ts'
+import type { ToolResultIntent } from '../client-tools/client-tool-intents.ts'
+import { decideToolResult } from '../client-tools/client-tool-intents.ts'
 import { undecidedCalls } from '../approvals/open-request.ts'
 import type { AnswerIntent, AskUserIntent } from '../questions/question-intents.ts'
 import {
@@ -76,6 +78,7 @@ export type Intent =
   | TickTaskIntent
   | EndTaskIntent
   | CancelTaskIntent
+  | ToolResultIntent
   | { kind: 'client_event'; name: string; data?: unknown; idempotency?: Idempotency }
   | RecoverIntent
 
@@ -102,6 +105,8 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
       return decideAskUser(state, intent)
     case 'answer':
       return refuseNewer(state) ?? decideAnswer(state, intent)
+    case 'tool_result':
+      return refuseNewer(state) ?? decideToolResult(state, intent)
     case 'reject':
       return decideReject(state, intent)
     case 'post_task':

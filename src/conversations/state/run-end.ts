@@ -1,5 +1,6 @@
 /** Decides what follows from the end of a run: ended by the loop, or interrupted by a crash or a failing disk. Pure. */
 import { isUndecided } from '../approvals/approval-intents.ts'
+import { resultFromClient } from '../client-tools/client-result.ts'
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { ErrorType, StopReason } from '../../contract/events/status.ts'
 import { endOfCurrentTask, endOfLostJobs } from '../tasks/task-intents.ts'
@@ -88,7 +89,9 @@ export function decideRecover(state: State, { why, newRunId, now }: RecoverInten
   const lost = [...endOfLostJobs(state), ...denyLeftRequests(state.networkRequests)]
   if (isWaiting(state.status) || isUndecided(state) || isHeldBack(state)) return lost
   // Calls run one at a time, in order: of those without a result, only the first can have begun.
-  const answered = state.openCalls.map((call, at) => answer(call, 'interrupted', at ? NOT_BEGUN_AT_STOP : CUT_OFF))
+  const answered = state.openCalls.map(
+    (call, at) => resultFromClient(call) ?? answer(call, 'interrupted', at ? NOT_BEGUN_AT_STOP : CUT_OFF),
+  )
   if (state.status !== 'running') return [...lost, ...answered]
   if (why === 'log_failed') {
     const end = {

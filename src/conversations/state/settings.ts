@@ -8,6 +8,7 @@ import { NetworkPolicy } from '../../contract/network.ts'
 import { PermissionMode, PermissionRules } from '../../contract/permission.ts'
 import { ProjectSettings } from '../../contract/project/project-settings.ts'
 import { RequestedLimits } from '../../contract/limits/resource-limits.ts'
+import { StoredClientTool } from '../../contract/client-tools/client-tool.ts'
 import { CompactionSettings } from '../../contract/compaction/settings.ts'
 import { ToolConfig } from '../../contract/limits/tool-config.ts'
 import { faultsOf } from '../../policy/rules/rule-set.ts'
@@ -46,6 +47,7 @@ export const Settings = z.object({
   /** Absent: the server's current default. */
   network: NetworkPolicy.optional(),
   mcp: McpServers.optional(),
+  client_tools: z.array(StoredClientTool).optional(),
   /** What was loaded at the creation; in a `SystemInit` it is in a field of the event. */
   project_settings: ProjectSettings.refine((loaded) => faultsOf(loaded.permission_rules).length === 0).optional(),
 })

@@ -18,6 +18,7 @@ import type { OpenRequest } from '../approvals/open-request.ts'
 import { isAllowed, openRequest, releasedRequest } from '../approvals/open-request.ts'
 import type { OpenQuestion } from '../questions/open-questions.ts'
 import { questionsAfter, questionsAfterResult } from '../questions/open-questions.ts'
+import { withClientResult } from '../client-tools/client-result.ts'
 import { afterDecision } from './decided-calls.ts'
 import { afterHook, withoutVerdicts } from './hooked-calls.ts'
 import type { OpenNetworkRequest } from './network-requests.ts'
@@ -142,10 +143,8 @@ export function fold(state: State, event: Event): State {
       return afterAnswer(next, event)
     case 'Condensation':
       return { ...next, ...spentOnSummary(state, event) }
-    case 'ToolUse': {
-      const call = { toolUseId: event.tool_use_id, name: event.name, input: event.input, runId: event.run_id }
-      return event.parent_tool_use_id ? next : { ...next, openCalls: [...state.openCalls, call] }
-    }
+    case 'ToolUse':
+      return afterCall(next, event)
     case 'ToolResult':
       return afterResult(next, event)
     case 'PermissionRequest':
@@ -155,6 +154,8 @@ export function fold(state: State, event: Event): State {
     case 'UserQuestion':
     case 'UserAnswer':
       return { ...next, questions: questionsAfter(state.questions, event) }
+    case 'ClientToolResult':
+      return { ...next, openCalls: withClientResult(state.openCalls, event) }
     case 'StatusUpdate': {
       const { status, reason } = event
       const run = runAfter(state.run, state.status, event)
@@ -177,6 +178,7 @@ export function fold(state: State, event: Event): State {
     case 'HookEvent':
       return afterHook(next, event)
     case 'SecretsUpdate':
+    case 'ClientToolCall':
     case 'FileUpdate':
     case 'NetworkAccess':
     case 'McpServerUpdate':
@@ -266,6 +268,12 @@ function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
   // Events of earlier versions do not record it: everything before the answer counts as read.
   const readThrough = event.read_through ?? event.seq
   return { ...state, run: state.run && runAfterAnswer(state.run, event), readThrough, usage, costUsd }
+}
+
+function afterCall(state: State, event: EventOf<'ToolUse'>): State {
+  if (event.parent_tool_use_id) return state
+  const { tool_use_id: toolUseId, name, input, run_id: runId } = event
+  return { ...state, openCalls: [...state.openCalls, { toolUseId, name, input, runId }] }
 }
 
 function afterResult(state: State, event: EventOf<'ToolResult'>): State {

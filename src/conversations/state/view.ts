@@ -18,6 +18,7 @@ export function viewOf(state: State): ConversationView {
     ...(settings.hooks && { hooks: settings.hooks }),
     ...(settings.enable_message_rewrite_hooks && { enable_message_rewrite_hooks: true }),
     ...(settings.mcp && { mcp: settings.mcp }),
+    ...(settings.client_tools && { client_tools: settings.client_tools.map(({ name }) => name) }),
     max_iteration_per_run: settings.max_iteration_per_run,
     ...(settings.max_seconds_per_run !== undefined && { max_seconds_per_run: settings.max_seconds_per_run }),
     ...(settings.max_tokens_per_run !== undefined && { max_tokens_per_run: settings.max_tokens_per_run }),

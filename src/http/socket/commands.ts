@@ -36,6 +36,7 @@ const SCOPES: Readonly<Record<CommandFrame['type'], Scope>> = {
   task: 'write',
   cancel_task: 'write',
   answer: 'write',
+  tool_result: 'write',
   permission: 'approve',
 }
 
@@ -79,6 +80,8 @@ async function execute(
     }
     case 'cancel_task':
       return await conversation.tasks.cancel(frame.task_id)
+    case 'tool_result':
+      return await conversation.clientCalls.answer(frame.tool_use_id, frame)
     case 'answer':
       return await conversation.questions.answer(frame.question_id, frame.answers)
   }

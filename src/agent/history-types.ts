@@ -1,0 +1,43 @@
+/** Which events the model's history consists of. */
+import type { Event, EventOf, EventType } from '../contract/events/event.ts'
+
+const IS_SENT = {
+  SystemInit: true,
+  ForkedFrom: true,
+  Condensation: true,
+  UserMessage: true,
+  AssistantMessage: true,
+  ToolUse: true,
+  ToolResult: true,
+  ClientToolCall: false,
+  ClientToolResult: false,
+  PermissionRequest: false,
+  PermissionDecision: false,
+  UserQuestion: false,
+  UserAnswer: false,
+  StatusUpdate: false,
+  ConfigUpdate: false,
+  SecretsUpdate: false,
+  FileUpdate: false,
+  CommandResult: false,
+  TaskUpdate: false,
+  ClientEvent: false,
+  NetworkRequest: false,
+  NetworkDecision: false,
+  NetworkAccess: false,
+  HookEvent: true,
+  OutputRequest: true,
+  McpServerUpdate: false,
+  ModelRetry: false,
+  ErrorEvent: false,
+  Result: false,
+} as const satisfies Record<EventType, boolean>
+
+type SentType = { [T in EventType]: (typeof IS_SENT)[T] extends true ? T : never }[EventType]
+
+export const isSent = (event: Event): event is EventOf<SentType> => IS_SENT[event.type]
+
+/** A reader that builds a history needs only these types. */
+export const HISTORY_TYPES: ReadonlySet<string> = new Set(
+  Object.entries(IS_SENT).flatMap(([type, sent]) => (sent ? [type] : [])),
+)

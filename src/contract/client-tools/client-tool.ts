@@ -1,0 +1,108 @@
+/** Tools that clients execute: how they are declared, listed while they wait, and answered. */
+import { z } from 'zod'
+import { Status } from '../events/status.ts'
+
+const MAX_CLIENT_TOOLS = 128
+export const DEFAULT_CLIENT_TOOL_TIMEOUT_S = 300
+
+const MAX_TIMEOUT_S = 24 * 60 * 60
+const MAX_DESCRIPTION_CHARS = 8192
+const MAX_SCHEMA_CHARS = 32 * 1024
+/** Deeper schemas are refused by model providers, and with them the whole request. */
+const MAX_SCHEMA_DEPTH = 24
+
+const InputSchema = z
+  .record(z.string(), z.unknown())
+  .refine((schema) => schema['type'] === 'object', { error: 'must have the type object' })
+  .refine((schema) => JSON.stringify(schema).length <= MAX_SCHEMA_CHARS, {
+    error: `has more than ${MAX_SCHEMA_CHARS} characters as JSON`,
+  })
+  .refine((schema) => !isDeeper(schema, MAX_SCHEMA_DEPTH), { error: `has more than ${MAX_SCHEMA_DEPTH} levels` })
+  .describe('JSON Schema of the input. The model follows it; the client checks the input.')
+
+export const ClientTool = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(/^(?!mcp__)[A-Za-z0-9_-]{1,64}$/, {
+        error: 'must have 1 to 64 letters, digits, "-" or "_", and not begin with mcp__',
+      })
+      .describe('1 to 64 letters, digits, `-` or `_`. Not the name of a tool of the server.'),
+    description: z
+      .string()
+      .max(MAX_DESCRIPTION_CHARS)
+      .describe('For the model: what the tool does, and when to use it.'),
+    input_schema: InputSchema,
+    timeout: z
+      .number()
+      .positive()
+      .max(MAX_TIMEOUT_S)
+      .optional()
+      .describe(
+        `Seconds that a call waits for its result. Then the model gets an error. Default: ${DEFAULT_CLIENT_TOOL_TIMEOUT_S}.`,
+      ),
+  })
+  .meta({
+    id: 'ClientTool',
+    examples: [
+      {
+        name: 'look_up_order',
+        description: 'Returns an order by its number.',
+        input_schema: { type: 'object', properties: { number: { type: 'string' } }, required: ['number'] },
+        timeout: 60,
+      },
+    ],
+  })
+
+/** As stored: redacted texts may be longer than those that are accepted. */
+export const StoredClientTool = z.object({
+  name: z.string(),
+  description: z.string(),
+  input_schema: z.record(z.string(), z.unknown()),
+  timeout: z.number().optional(),
+})
+export type ClientTool = z.infer<typeof StoredClientTool>
+
+export const ClientTools = z
+  .array(ClientTool)
+  .max(MAX_CLIENT_TOOLS)
+  .refine((tools) => new Set(tools.map(({ name }) => name)).size === tools.length, {
+    error: 'two tools have the same name',
+  })
+  .describe('Tools that clients execute: each call is a `ClientToolCall`, which a client answers.')
+
+export const PendingToolCalls = z
+  .object({
+    items: z.array(
+      z.object({
+        tool_use_id: z.string(),
+        name: z.string(),
+        input: z.record(z.string(), z.unknown().describe('A JSON value.')).describe('The input to execute.'),
+        asked_at: z.iso.datetime(),
+        deadline: z.iso.datetime(),
+      }),
+    ),
+  })
+  .meta({ id: 'PendingToolCalls' })
+export type PendingToolCalls = z.infer<typeof PendingToolCalls>
+
+export const PostToolResult = z
+  .strictObject({
+    output: z
+      .unknown()
+      .refine((output) => output !== undefined, { error: 'is required' })
+      .describe('What the model reads: text, a list of text and image parts, or any other JSON value.'),
+    is_error: z.boolean().default(false).describe('Whether the call failed. Then `output` says why.'),
+  })
+  .meta({ id: 'PostToolResult', examples: [{ output: { number: '17', status: 'shipped' } }] })
+export type PostToolResult = z.infer<typeof PostToolResult>
+
+export const ToolResultAccepted = z
+  .object({ status: Status, pending: z.int().nonnegative().describe('Number of calls that still wait for a client.') })
+  .meta({ id: 'ToolResultAccepted', examples: [{ status: 'running', pending: 0 }] })
+export type ToolResultAccepted = z.infer<typeof ToolResultAccepted>
+
+function isDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return depth === 0 || Object.values(value).some((each) => isDeeper(each, depth - 1))
+}

@@ -1,0 +1,58 @@
+/** The client tools of a conversation as the agent calls them. The configuration may change them at any time. */
+import { z } from 'zod'
+import type { ChangingTools } from '../../agent/describe-tool.ts'
+import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
+import type { Tool } from '../../tools/tool.ts'
+import type { LiveState } from '../state/live-state.ts'
+import type { WaitingCalls } from './waiting-calls.ts'
+
+/** The client checks the input: its schema is not evaluated here. */
+const AnyInput = z.record(z.string(), z.unknown())
+
+export class DeclaredTools implements ChangingTools {
+  readonly #state: LiveState
+  readonly #waiting: Pick<WaitingCalls, 'handOver'>
+  #made: readonly ClientTool[] | undefined
+  #tools: readonly Tool[] = []
+
+  constructor(state: LiveState, waiting: Pick<WaitingCalls, 'handOver'>) {
+    this.#state = state
+    this.#waiting = waiting
+  }
+
+  get listed(): readonly Tool[] {
+    const { client_tools: declared } = this.#state.current.settings
+    if (declared !== this.#made) {
+      this.#made = declared
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the input is parsed before `run`
+      this.#tools = (declared ?? []).map((tool) => this.#create(tool) as Tool)
+    }
+    return this.#tools
+  }
+
+  readonly find = (name: string): Tool | undefined => this.listed.find((tool) => tool.name === name)
+
+  #create(tool: ClientTool): Tool<Record<string, unknown>> {
+    const { $schema: _, ...inputSchema } = tool.input_schema
+    const { name, description } = tool
+    const run: Tool<Record<string, unknown>>['run'] = (input, context) => this.#waiting.handOver(tool, input, context)
+    return { name, description, inputSchema, input: AnyInput, run }
+  }
+}
+
+/** Both together, those of the first first. */
+export function joinTools(first: ChangingTools | undefined, second: ChangingTools): ChangingTools {
+  if (!first) return second
+  let [ofFirst, ofSecond, all]: [readonly Tool[], readonly Tool[], readonly Tool[]] = [[], [], []]
+  return {
+    get listed() {
+      if (first.listed !== ofFirst || second.listed !== ofSecond) {
+        ;[ofFirst, ofSecond] = [first.listed, second.listed]
+        all = [...ofFirst, ...ofSecond]
+      }
+      return all
+    },
+    find: (name) => second.find(name) ?? first.find(name),
+    prepare: first.prepare?.bind(first),
+  }
+}
