@@ -3,6 +3,8 @@
  */
 import { join } from 'node:path'
 import { ApiKeys } from './access/api-keys.ts'
+import { makeCredential } from './access/credential.ts'
+import type { LocalRecord } from './access/local-record.ts'
 import { StreamTickets } from './access/stream-tickets.ts'
 import type { Config } from './config/config.ts'
 import { wantsColor } from './config/config.ts'
@@ -32,13 +34,16 @@ import type { ManagerParts } from './wiring/create-manager.ts'
 import { createManager } from './wiring/create-manager.ts'
 import type { FoundSandbox } from './wiring/sandbox.ts'
 import { findSandbox } from './wiring/sandbox.ts'
+import { openLocalAccess } from './http/local/local-access.ts'
 import { countByStatus, infoOf } from './wiring/server-info.ts'
 import { createServerRedactor, warnOfGuessableKeys } from './wiring/server-redactor.ts'
 import { USER_AGENT } from './wiring/version.ts'
 
 export type App = {
-  /** Where it listens, for example `http://127.0.0.1:8000`. */
+  /** Where it listens, for example `http://127.0.0.1:8000`; the local address if it listens for this user only. */
   readonly url: string
+  /** For programs of the same user. */
+  readonly local: LocalRecord
   readonly logger: Logger
   /** Why commands run without a sandbox, as a clause; undefined if they run in one. */
   readonly missingSandbox: string | undefined
@@ -60,18 +65,26 @@ const DRAIN_TIMEOUT_MS = 1000
 const SECRETS_WITHOUT_KEY =
   'some stored secrets were encrypted with another master key and cannot be decrypted; they are kept: start with OPENHANDS_MASTER_KEY=new,old once, or set OPENHANDS_SECRET_KEY to the value it had then'
 
+export type StartOptions = {
+  /** Listen for programs of the same user only. */
+  readonly isLocal?: boolean
+}
+
 /**
  * Resolves when the server listens, and continues to start in the background: see `ready`. Closes everything that was
  * started if a later step fails.
  */
-export async function startApp(config: Config): Promise<App> {
+export async function startApp(given: Config, options: StartOptions = {}): Promise<App> {
+  const credential = makeCredential('asl_')
+  // It is accepted, and redacted in texts, as the master keys are. It encrypts nothing.
+  const config: Config = { ...given, masterKeys: [...given.masterKeys, credential] }
   const started = new AsyncDisposableStack()
   // It takes as long as the next steps together, in a separate process.
   const sandbox = findSandbox(config)
   sandbox.catch(() => {}) // reported where it is awaited
   try {
     const services = await startServices(config, started, sandbox)
-    return await startServer(config, started, services)
+    return await startServer(config, started, services, { ...options, credential })
   } catch (error) {
     await started.disposeAsync()
     throw error
@@ -140,7 +153,12 @@ type Progress = {
   readonly loading: PromiseWithResolvers<void>
 }
 
-async function startServer(config: Config, started: AsyncDisposableStack, services: Services): Promise<App> {
+async function startServer(
+  config: Config,
+  started: AsyncDisposableStack,
+  services: Services,
+  { isLocal = false, credential }: StartOptions & { readonly credential: string },
+): Promise<App> {
   const { logger, missingSandbox } = services
   const { manager, firehose } = await createManager(config, services)
   const progress: Progress = { phase: 'starting', isLoaded: false, loading: Promise.withResolvers() }
@@ -152,8 +170,10 @@ async function startServer(config: Config, started: AsyncDisposableStack, servic
   started.defer(async () => {
     isComplete = await manager.close()
   })
-  const listening = await listenOn(http, config)
-  if (listening.warning !== undefined) logger.warn(listening.warning)
+  const listening = isLocal ? undefined : await listenOn(http, config)
+  if (listening?.warning !== undefined) logger.warn(listening.warning)
+  const { dataDir } = config
+  const local = await openLocalAccess(http, started, { dataDir, credential, url: listening?.url, logger })
   const ready = loadConversations(manager, progress, logger)
   if (services.storage.keys.locked > 0) void warnOfLockedSecrets(services)
   ready.catch(() => {}) // reported to the caller that waits for it
@@ -162,7 +182,7 @@ async function startServer(config: Config, started: AsyncDisposableStack, servic
     progress.phase = 'stopping'
     // It stops listening immediately and resolves when every connection is closed; the streams end when the manager
     // closes.
-    const drained = listening.close()
+    const drained = Promise.all([listening?.close(), local.close()])
     await started.disposeAsync()
     const timer = setTimeout(() => cutConnections(http), DRAIN_TIMEOUT_MS)
     await drained
@@ -170,7 +190,15 @@ async function startServer(config: Config, started: AsyncDisposableStack, servic
     return isComplete
   }
   let closing: Promise<boolean> | undefined
-  return { url: listening.url, logger, missingSandbox, ready, close: () => (closing ??= close()) }
+  const { address } = local
+  return {
+    url: listening?.url ?? address,
+    local: { address, credential },
+    logger,
+    missingSandbox,
+    ready,
+    close: () => (closing ??= close()),
+  }
 }
 
 function watchMetrics(

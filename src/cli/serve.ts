@@ -3,11 +3,12 @@ import { randomBytes } from 'node:crypto'
 import { startApp } from '../app.ts'
 import { ensureWritable, masterKeySource, readConfig, readDataDir } from '../config/config.ts'
 import { unknownVariables } from '../config/environment.ts'
+import { keepKey } from '../config/kept-key.ts'
 import type { Name } from '../config/variables.ts'
 import type { ScriptedModel } from '../llm/scripted/scripted-model.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import { endPreparation } from '../process-settings.ts'
-import { keepKey, placeOfKey } from './master-key.ts'
+import { placeOfKey } from './master-key.ts'
 import { tellStart } from './start-summary.ts'
 
 export type ServeOptions = {

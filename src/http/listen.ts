@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import type { AddressInfo, Server } from 'node:net'
+import type { AddressInfo, ListenOptions as NetListenOptions, Server } from 'node:net'
 import { promisify } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import { codeOf } from '../lib/error-code.ts'
@@ -62,8 +62,32 @@ export async function listenOn(app: FastifyInstance, { host, port }: ListenOptio
   }
 }
 
-/** Passes connections of a second listener to the HTTP server. Returns undefined if the address does not exist. */
+/** Listens on a Unix socket, in addition to the addresses that it listens on already, if any. */
+export async function listenOnSocket(app: FastifyInstance, path: string): Promise<Pick<Listening, 'close'>> {
+  if (app.server.listening) {
+    const server = await passConnections(app, { path })
+    return { close: () => promisify(server.close.bind(server))() }
+  }
+  await app.listen({ path })
+  return { close: () => closeAll(app, undefined) }
+}
+
+/** Returns undefined if the address does not exist. */
 async function listenToo(app: FastifyInstance, host: string, port: number) {
+  try {
+    const server = await passConnections(app, { host, port })
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it listens, and not on a path
+    const address = server.address() as AddressInfo
+    return { server, port: address.port }
+  } catch (error) {
+    if (!NOT_THERE.has(codeOf(error) ?? '')) throw error
+    app.log.info(`This machine has no ${host}; the server listens without it`)
+    return undefined
+  }
+}
+
+/** Passes connections of another listener to the HTTP server. */
+async function passConnections(app: FastifyInstance, where: NetListenOptions): Promise<Server> {
   // The same options as the sockets of an HTTP server.
   const server = createServer({ allowHalfOpen: true, noDelay: true })
   server.on('connection', (socket) => {
@@ -71,17 +95,9 @@ async function listenToo(app: FastifyInstance, host: string, port: number) {
     if (app.server.listening) app.server.emit('connection', socket)
     else socket.destroy()
   })
-  try {
-    server.listen({ host, port })
-    await once(server, 'listening')
-  } catch (error) {
-    if (!NOT_THERE.has(codeOf(error) ?? '')) throw error
-    app.log.info(`This machine has no ${host}; the server listens without it`)
-    return undefined
-  }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it listens, and not on a path
-  const address = server.address() as AddressInfo
-  return { server, port: address.port }
+  server.listen(where)
+  await once(server, 'listening')
+  return server
 }
 
 async function closeAll(app: FastifyInstance, other: Server | undefined): Promise<void> {

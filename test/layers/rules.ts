@@ -39,7 +39,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   execa: 'limits',
   htmlparser2: 'tools',
   unpdf: 'tools',
-  undici: ['llm', 'security'],
+  undici: ['llm', 'security', 'sdk'],
   '@modelcontextprotocol/client': 'mcp',
   'ipaddr.js': 'security',
   unbash: 'policy',

@@ -86,6 +86,7 @@ describe('the keys of the server', () => {
       const { dataDir, home: cwd } = scene.server
       await writeFile(join(cwd, '.env'), `OTHER_KEY=${SECRET}\n`)
       await writeFile(join(dataDir, 'master-key'), SECRET)
+      expect(await readFile(join(dataDir, 'local.json'), 'utf8')).toMatch(/asl_[\w-]{43}/)
       const [id, other] = [await scene.create(), await scene.create()]
       await scene.attempt(other, `echo ${SECRET.slice(0, 8)} >theirs`)
       const session = join(dataDir, 'sessions', other)
@@ -95,6 +96,8 @@ describe('the keys of the server', () => {
         `cat ${session}/events.jsonl ${session}/secrets.enc ${session}/meta.json ${own}/events.jsonl ${own}/secrets.enc`,
         `cat ${dataDir}/work/${other}/theirs; ls ${session} ${dataDir}/work/${other} ${dataDir}/active`,
         `ln -s ${dataDir}/master-key link && cat link`,
+        `cat ${dataDir}/local.json; ls -d ${dataDir}/local; curl -s --unix-socket ${dataDir}/local/server.sock http://x/alive`,
+        `grep -rlsE 'asl_[A-Za-z0-9_-]{43}' ${dataDir} ${cwd} ~ /tmp /var/tmp /run --exclude=command`,
         `grep -rls '${SECRET}' ${home} ${cwd} ${dataDir} ~ /tmp /var/tmp /run --exclude=command`,
         `python3 -c 'import sqlite3; print(sqlite3.connect("file:${dataDir}/lock.db?mode=ro", uri=True).execute("select 1"))'`,
       ])

@@ -14,6 +14,11 @@ export class DataDirectoryError extends Error {
   }
 }
 
+/** Another process holds the directory. */
+class DataDirectoryInUse extends DataDirectoryError {
+  override readonly name = 'DataDirectoryInUse'
+}
+
 /** Locks the directory until disposed. Creates it if it does not exist. Throws a `DataDirectoryError`. */
 export async function lockDataDirectory(directory: string): Promise<AsyncDisposable> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
@@ -53,7 +58,7 @@ async function takeLock(directory: string): Promise<() => void> {
         `${directory} could not be locked (${cause instanceof Error ? cause.message : String(cause)}). Check that its disk has space, and that this user may write there.`,
         { cause },
       )
-    throw new DataDirectoryError(
+    throw new DataDirectoryInUse(
       `${directory} is in use by another server. Stop that server, or use another data directory.`,
       { cause },
     )

@@ -1,0 +1,60 @@
+/**
+ * Opens the server to programs of the same user that use the same data directory: a socket, a credential that is made at
+ * each start and acts as the master key, and the record of both next to the lock.
+ */
+import type { FastifyInstance } from 'fastify'
+import { readLocalRecord, removeLocalRecord, writeLocalRecord } from '../../access/local-record.ts'
+import { listenOn, listenOnSocket } from '../listen.ts'
+import { placeOfSocket, removeSocket } from './local-socket.ts'
+import type { Logger } from '../../telemetry/logger.ts'
+
+export type LocalAccessOptions = {
+  /** It is locked. */
+  readonly dataDir: string
+  readonly credential: string
+  /** Where the server listens for others; undefined: nowhere. */
+  readonly url: string | undefined
+  readonly logger: Logger
+}
+
+export type LocalAccess = {
+  /** `unix:` and a path, or an http URL. */
+  readonly address: string
+  /** Stops listening immediately. Resolves when all connections are closed. */
+  readonly close: () => Promise<void>
+}
+
+/** Removes the record when `started` is disposed. */
+export async function openLocalAccess(
+  http: FastifyInstance,
+  started: AsyncDisposableStack,
+  options: LocalAccessOptions,
+): Promise<LocalAccess> {
+  const { dataDir, credential } = options
+  const left = await readLocalRecord(dataDir)
+  if (left) await removeSocket(pathOf(left.address))
+  const local = await listen(http, options)
+  started.defer(async () => {
+    await removeLocalRecord(dataDir)
+    await removeSocket(pathOf(local.address))
+  })
+  await writeLocalRecord(dataDir, { address: local.address, credential })
+  return local
+}
+
+const UNIX = 'unix:'
+const pathOf = (address: string): string => (address.startsWith(UNIX) ? address.slice(UNIX.length) : '')
+
+/** A file system may have no sockets: then other programs use the address of the server, or one for this machine only. */
+async function listen(http: FastifyInstance, { dataDir, url, logger }: LocalAccessOptions): Promise<LocalAccess> {
+  try {
+    const path = await placeOfSocket(dataDir)
+    const { close } = await listenOnSocket(http, path)
+    return { address: UNIX + path, close }
+  } catch (error) {
+    logger.warn({ err: error }, 'there is no local socket')
+    if (url !== undefined) return { address: url, close: async () => {} }
+    const listening = await listenOn(http, { host: '127.0.0.1', port: 0 })
+    return { address: listening.url, close: listening.close }
+  }
+}

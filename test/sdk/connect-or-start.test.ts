@@ -1,0 +1,70 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { readLocalRecord } from '../../src/access/local-record.ts'
+import type { LocalServer } from '../../src/sdk/local/connect-or-start.ts'
+import { connectOrStart } from '../../src/sdk/local/connect-or-start.ts'
+import { startServer } from '../support/server.ts'
+
+const home = await mkdtemp(join(tmpdir(), 'agent-server-sdk-'))
+afterAll(() => rm(home, { recursive: true, force: true }))
+
+const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
+const count = async ({ baseUrl, fetch, credential }: LocalServer) => {
+  const answer = await fetch(`${baseUrl}/conversations/count`, { headers: { authorization: `Bearer ${credential}` } })
+  return { status: answer.status, body: await answer.json() }
+}
+
+test('the first starts the server, further ones connect to it, and the record ends with it', async () => {
+  const dataDir = join(home, 'first')
+  const servers = await Promise.all([1, 2, 3].map(() => connectOrStart(dataDir)))
+  expect(servers.filter(({ isOwn }) => isOwn)).toHaveLength(1)
+  for (const server of servers) expect(await count(server)).toEqual({ status: 200, body: { count: 0 } })
+  const record = await readLocalRecord(dataDir)
+  expect(servers.map(({ address, credential }) => ({ address, credential }))).toEqual([record, record, record])
+  const socket = record!.address.replace('unix:', '')
+  expect(await Promise.all([modeOf(join(dataDir, 'local.json')), modeOf(dirname(socket))])).toEqual(['600', '700'])
+  const own = servers.find(({ isOwn }) => isOwn)!
+  expect((await own.fetch(`${own.baseUrl}/conversations/count`)).status, 'without the credential').toBe(401)
+  for (const server of servers) await server[Symbol.asyncDispose]()
+  expect(await readLocalRecord(dataDir)).toBeUndefined()
+  expect(await readdir(dirname(socket))).toEqual([])
+})
+
+test('a server that is running is used; after a kill the next one starts, with another credential', async () => {
+  await using server = await startServer()
+  const first = await connectOrStart(server.dataDir)
+  expect([first.isOwn, (await count(first)).status]).toEqual([false, 200])
+  await server.stop('SIGKILL')
+  const left = await readLocalRecord(server.dataDir)
+  expect(left, 'the record is left over').toMatchObject({ credential: first.credential })
+  await first[Symbol.asyncDispose]()
+  await using second = await connectOrStart(server.dataDir)
+  expect([second.isOwn, (await count(second)).status]).toEqual([true, 200])
+  expect(second.credential).not.toBe(first.credential)
+  expect(server.output()).not.toContain(first.credential)
+})
+
+test('a long path has its socket in a temporary directory, which ends with it', async () => {
+  const dataDir = join(home, 'x'.repeat(60), 'y'.repeat(60))
+  const server = await connectOrStart(dataDir)
+  const socket = server.address.replace('unix:', '')
+  expect(dirname(dirname(socket))).toBe(tmpdir())
+  expect(await modeOf(dirname(socket))).toBe('700')
+  expect((await count(server)).status).toBe(200)
+  await server[Symbol.asyncDispose]()
+  await expect(stat(dirname(socket))).rejects.toThrow('ENOENT')
+})
+
+test('a record that is damaged, or not of a server, is replaced', async () => {
+  const dataDir = join(home, 'damaged')
+  await mkdir(dataDir)
+  for (const content of ['', '{"address":1}', JSON.stringify({ address: `unix:${home}`, credential: 'x' })]) {
+    await writeFile(join(dataDir, 'local.json'), content)
+    await using server = await connectOrStart(dataDir)
+    expect(server.isOwn).toBe(true)
+    expect(await readFile(join(dataDir, 'local.json'), 'utf8')).toContain(server.credential)
+  }
+  expect(await readdir(home), 'the directory that the record named').toContain('damaged')
+})
