@@ -20,6 +20,7 @@ import {
   PermissionRulesClient,
   QuestionsClient,
   SecretsClient,
+  ToolCallsClient,
 } from './small-parts.ts'
 import { PermissionsClient } from './permissions.ts'
 import { ProcessesClient, ShellSessionsClient } from './processes.ts'
@@ -46,6 +47,7 @@ export class ConversationHandle {
   readonly secrets: SecretsClient
   readonly shellSessions: ShellSessionsClient
   readonly tasks: TasksClient
+  readonly toolCalls: ToolCallsClient
   readonly #api: Api
   readonly #source: StreamSource
 
@@ -66,6 +68,7 @@ export class ConversationHandle {
     this.secrets = new SecretsClient(api, id)
     this.shellSessions = new ShellSessionsClient(api, id)
     this.tasks = new TasksClient(api, id)
+    this.toolCalls = new ToolCallsClient(api, id)
   }
 
   get(options?: CallOptions) {

@@ -35,6 +35,18 @@ export class QuestionsClient extends Part {
   }
 }
 
+/** Calls of client tools that wait for a client. */
+export class ToolCallsClient extends Part {
+  list(options?: CallOptions) {
+    return listOf(() => this.api.call('listToolCalls', { params: { id: this.id } }, options))
+  }
+
+  /** Sends the result of a call that this client has executed. The first result counts; the same one again changes nothing. */
+  answer(tool_use_id: string, body: BodyOf<'postToolResult'>, options?: CallOptions) {
+    return this.api.call('postToolResult', { params: { id: this.id, tool_use_id }, body }, options)
+  }
+}
+
 /** Connections of commands that wait for a decision. */
 export class NetworkRequestsClient extends Part {
   list(options?: CallOptions) {

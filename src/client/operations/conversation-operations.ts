@@ -1,5 +1,6 @@
 /** The operations of one conversation: its configuration, its runs, its events and what waits for a user. */
 import type { AgentInfo } from '../../contract/agent-info.ts'
+import type { PendingToolCalls, PostToolResult, ToolResultAccepted } from '../../contract/client-tools/client-tool.ts'
 import type { Compacted, CompactRequest } from '../../contract/compaction/request.ts'
 import type { ConversationView, ForkConversation, UpdateConfig } from '../../contract/conversation.ts'
 import type { Event } from '../../contract/events/event.ts'
@@ -74,6 +75,11 @@ export const CONVERSATION_OPERATIONS = {
   answerQuestion: post('/conversations/{id}/questions/{question_id}')
     .sends<typeof AnswerQuestion>()
     .returns<typeof QuestionAnswered>(),
+
+  listToolCalls: get('/conversations/{id}/tool-calls').returns<typeof PendingToolCalls>(),
+  postToolResult: post('/conversations/{id}/tool-results/{tool_use_id}')
+    .sends<typeof PostToolResult>()
+    .returns<typeof ToolResultAccepted>(),
 
   listNetworkRequests: get('/conversations/{id}/network-requests').returns<typeof PendingNetworkRequests>(),
   decideNetworkRequest: post('/conversations/{id}/network-requests/{request_id}')
