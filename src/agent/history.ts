@@ -38,9 +38,10 @@ class EventHistory implements History {
   readonly #list = new MessageList()
   readonly #render: RenderOutput
   #system = ''
-  /** The seq of the event that is being added, and of the one before it. */
+  /** The seq of the event that is being added. */
   #seq = 0
-  #previousSeq = 0
+  /** Whether a request asked to continue, and its answer is not stored. */
+  #isAsked = false
   // An answer's calls and their results must be adjacent, whatever the log has in between: messages of the open turn
   // are kept here until every call has its result.
   #turn: OpenTurn | undefined
@@ -72,7 +73,8 @@ class EventHistory implements History {
   }
 
   messagesToSend(): readonly ModelMessage[] {
-    this.#takeTurns(this.#seq)
+    if (this.#list.messages.at(-1) !== CONTINUE) this.#takeBack()
+    this.#isAsked = this.#takeTurns() || this.#isAsked
     return this.#list.messages
   }
 
@@ -80,7 +82,6 @@ class EventHistory implements History {
     if (!isSent(event)) return
     if ('parent_tool_use_id' in event && event.parent_tool_use_id) return // it belongs to the history of a subagent
     if (event.type === 'Condensation') return this.#condense(event)
-    this.#previousSeq = this.#seq
     this.#seq = event.seq
     switch (event.type) {
       case 'SystemInit':
@@ -118,8 +119,19 @@ class EventHistory implements History {
   }
 
   /** Starting a run without a message asks the agent to continue; the answers then have no request in between. */
-  #takeTurns(seq: number): void {
-    if (isDue(this.#list.messages.at(-1))) this.#list.push({ seq, message: CONTINUE, kind: 'other' })
+  #takeTurns(): boolean {
+    const last = this.#list.entries.at(-1)
+    if (!isDue(last?.message)) return false
+    // It has the place of the message before it: a compaction keeps both or neither.
+    this.#list.push({ seq: last?.seq ?? 0, message: CONTINUE, kind: 'other' })
+    return true
+  }
+
+  /** Only an answer shows that a request asked to continue: who reads the log does not know of a request without one. */
+  #takeBack(): void {
+    const at = this.#isAsked ? this.#list.removeLast(CONTINUE) : -1
+    if (at >= 0) this.size.removed(CONTINUE, at)
+    this.#isAsked = false
   }
 
   /** The answer's request asked to continue, if all messages since the answer before it were stored later. */
@@ -133,14 +145,14 @@ class EventHistory implements History {
   }
 
   #answered(event: EventOf<'AssistantMessage'>): void {
+    this.#isAsked = false
     this.#takeTurnsBefore(event)
-    if (event.tool_use_ids.length) this.#turn = openTurn(event, this.#previousSeq)
+    if (!this.#turn) this.#takeTurns()
+    if (event.tool_use_ids.length) return void (this.#turn = openTurn(event))
     // A message without text or calls contains nothing, and providers refuse it.
-    else if (event.text.trim()) {
-      if (!this.#turn) this.#takeTurns(this.#previousSeq)
-      this.#push({ role: 'assistant', ...wordsOf(event), toolCalls: [] })
-      if (!this.#turn) this.#measure(event)
-    }
+    if (event.text.trim() === '') return
+    this.#push({ role: 'assistant', ...wordsOf(event), toolCalls: [] })
+    if (!this.#turn) this.#measure(event)
   }
 
   #resulted(event: EventOf<'ToolResult'>): void {
@@ -156,7 +168,6 @@ class EventHistory implements History {
 
   /** Moves the turn to the list: each of its calls has a result. */
   #settle(turn: OpenTurn): void {
-    this.#takeTurns(turn.previousSeq)
     const place = { seq: turn.answer.seq, kind: 'other' } as const
     this.#list.push({ ...place, message: { role: 'assistant', ...wordsOf(turn.answer), toolCalls: turn.calls } })
     this.#measure(turn.answer)
@@ -184,6 +195,7 @@ class EventHistory implements History {
   }
 
   #condense(event: EventOf<'Condensation'>): void {
+    this.#takeBack()
     this.size.forget(this.#list.messages, () => tokensOfText(this.#system))
     this.#list.condense(event)
   }
@@ -229,8 +241,6 @@ type Words = Pick<Extract<ModelMessage, { role: 'assistant' }>, 'text' | 'reason
 
 type OpenTurn = {
   readonly answer: EventOf<'AssistantMessage'>
-  /** The seq of the event before it. */
-  readonly previousSeq: number
   readonly callIds: readonly string[]
   readonly calls: ModelToolCall[]
   readonly names: Map<string, string>
@@ -238,10 +248,9 @@ type OpenTurn = {
   readonly images: Map<string, readonly ImagePart[]>
 }
 
-function openTurn(answer: EventOf<'AssistantMessage'>, previousSeq: number): OpenTurn {
+function openTurn(answer: EventOf<'AssistantMessage'>): OpenTurn {
   return {
     answer,
-    previousSeq,
     callIds: answer.tool_use_ids,
     calls: [],
     names: new Map(),

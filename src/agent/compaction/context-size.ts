@@ -69,6 +69,13 @@ export class ContextSize {
     return this.#isMeasured ? this.#tokens : this.#tokens + this.scaled(fixed())
   }
 
+  /** The message at this place is no longer sent. */
+  removed(message: ModelMessage, at: number): void {
+    if (at >= this.#counted) return
+    this.#counted--
+    this.#tokens -= this.scaled(tokensOfMessage(message))
+  }
+
   /** Corrects an estimate by what the model reported earlier. */
   scaled(tokens: number): number {
     return Math.ceil(tokens * this.#scale)

@@ -62,6 +62,15 @@ export class MessageList {
     this.#messages.splice(at, 0, entry.message)
   }
 
+  /** Returns its place, or -1. The rest is then another list, because this one was sent. */
+  removeLast(message: ModelMessage): number {
+    const at = this.#messages.lastIndexOf(message)
+    if (at < 0) return at
+    this.#entries = this.#entries.toSpliced(at, 1)
+    this.#messages = this.#messages.toSpliced(at, 1)
+    return at
+  }
+
   condense(event: Condensed): void {
     this.#entries = condensed(this.#entries, this.#forgottenThrough, event)
     this.#forgottenThrough = Math.max(this.#forgottenThrough, event.forgotten_through_seq)
